@@ -1,0 +1,1 @@
+//! MongoDB's time-series collection as a WebAssembly module.
