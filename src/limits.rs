@@ -1,0 +1,47 @@
+//! Every constant of the engine, in one place, under the field's names.
+
+/// Most measurements a bucket holds (`timeseriesBucketMaxCount`).
+pub const BUCKET_COUNT_MAX: usize = 1000;
+/// Most bytes a bucket is meant to hold (`timeseriesBucketMaxSize`), 125 KiB.
+pub const BUCKET_SIZE_BYTES_MAX: usize = 128_000;
+/// Below this many measurements a bucket may pass its size for the sake of large measurements (`timeseriesBucketMinCount`).
+pub const BUCKET_COUNT_MIN: usize = 10;
+/// Absolute cap of a bucket with large measurements: 16 MiB - 4 MiB.
+pub const LARGE_BUCKET_SIZE_BYTES_MAX: usize = 12_582_912;
+/// Largest document of a user.
+pub const DOCUMENT_SIZE_BYTES_MAX: usize = 16_777_216;
+/// Deepest nesting of documents and arrays.
+pub const DOCUMENT_DEPTH_MAX: usize = 180;
+/// Longest span of a bucket: 365 days.
+pub const BUCKET_SPAN_SECONDS_MAX: i64 = 31_536_000;
+/// Dates above this (or below zero) are *extended range*: bucket ids no longer sort by time.
+pub const STANDARD_DATE_MS_MAX: i64 = 2_147_483_647_000;
+/// Dates a JavaScript `Date` can hold lie within this many milliseconds of the epoch.
+pub const JS_DATE_MS_MAX: i64 = 8_640_000_000_000_000;
+
+/// Rows of a block.
+pub const BLOCK_ROWS_MAX: usize = 1 << 24;
+/// Columns of a block.
+pub const BLOCK_COLUMNS_MAX: usize = 65_535;
+
+/// Statements in one write command.
+pub const WRITE_BATCH_COUNT_MAX: usize = 100_000;
+/// Documents in a first batch when `batchSize` is not given.
+pub const FIRST_BATCH_COUNT: usize = 101;
+/// Bytes after which a batch is cut.
+pub const BATCH_SIZE_BYTES_MAX: usize = DOCUMENT_SIZE_BYTES_MAX;
+/// A cursor that nobody asked for this long is dropped: ten minutes.
+pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
+
+/// Values stay under this where possible: an IndexedDB put costs twice as much at 64 KiB, and Deno KV refuses more.
+pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
+/// A context's journal is folded into buckets when it passes this many bytes.
+pub const JOURNAL_SIZE_BYTES_MAX: usize = 1 << 20;
+/// An insert waits for the running fold when the journal is this many times over its bound.
+pub const JOURNAL_BACKPRESSURE_FACTOR: usize = 4;
+/// Attempts of anything that a write conflict can send back (`timeseriesMaxRetriesForWriteConflictsOnReopening`).
+pub const WRITE_CONFLICT_RETRIES_MAX: usize = 16;
+/// Buckets fetched with one storage call.
+pub const SCAN_PAGE_BUCKETS: usize = 64;
+/// Longest full collection name, database and `.system.buckets.` included.
+pub const NAMESPACE_LENGTH_BYTES_MAX: usize = 255;
