@@ -8,3 +8,4 @@ pub mod env;
 pub mod error;
 pub mod limits;
 pub mod storage;
+pub mod value;

@@ -1,0 +1,289 @@
+//! A BSON document: checked once, then walked without a second look.
+
+use std::fmt;
+
+use super::raw::{Kind, Value};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::DOCUMENT_DEPTH_MAX;
+
+/// A borrowed BSON document (or array) whose bytes were checked deeply: lengths, type bytes, NUL terminators, UTF-8, depth.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Doc<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Doc<'a> {
+    /// The document without fields.
+    pub const EMPTY: Doc<'static> = Doc { bytes: &[5, 0, 0, 0, 0] };
+
+    /// Checks `bytes` deeply. They must be one document and nothing behind it.
+    ///
+    /// Errors: `InvalidBSON`.
+    pub fn parse(bytes: &'a [u8]) -> Result<Doc<'a>> {
+        check_doc(bytes, 0)?;
+        Ok(Doc { bytes })
+    }
+
+    /// A document inside one that was checked, or one that this crate has built.
+    pub(crate) fn new_checked(bytes: &'a [u8]) -> Doc<'a> {
+        debug_assert!(check_doc(bytes, 0).is_ok());
+        Doc { bytes }
+    }
+
+    /// The whole document, length prefix included.
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// True without fields.
+    pub fn is_empty(self) -> bool {
+        self.bytes.len() <= 5
+    }
+
+    /// Names and values, in stored order.
+    pub fn iter(self) -> Elements<'a> {
+        Elements { rest: self.bytes.get(4..self.bytes.len().saturating_sub(1)).unwrap_or_default() }
+    }
+
+    /// The first field called `name`.
+    pub fn get(self, name: &str) -> Option<Value<'a>> {
+        self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+    }
+
+    /// This document as a value.
+    pub fn as_value(self) -> Value<'a> {
+        Value::new_checked(Kind::Object, self.bytes)
+    }
+
+    /// An owned copy.
+    pub fn to_owned(self) -> DocBuf {
+        DocBuf { bytes: self.bytes.to_vec() }
+    }
+}
+
+impl<'a> IntoIterator for Doc<'a> {
+    type Item = (&'a str, Value<'a>);
+    type IntoIter = Elements<'a>;
+    fn into_iter(self) -> Elements<'a> {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for Doc<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        for (i, (name, value)) in self.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            write!(f, " {name}: {value:?}")?;
+        }
+        f.write_str(if self.is_empty() { "}" } else { " }" })
+    }
+}
+
+/// Iterator over names and values of a checked document.
+#[derive(Clone)]
+pub struct Elements<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (&'a str, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (tag, rest) = self.rest.split_first()?;
+        let kind = Kind::from_byte(*tag)?;
+        let name_len = rest.iter().position(|b| *b == 0)?;
+        let name = std::str::from_utf8(rest.get(..name_len)?).ok()?;
+        let rest = rest.get(name_len + 1..)?;
+        let len = value_len(kind, rest).ok()?;
+        let value = Value::new_checked(kind, rest.get(..len)?);
+        self.rest = rest.get(len..)?;
+        Some((name, value))
+    }
+}
+
+/// An owned document.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct DocBuf {
+    bytes: Vec<u8>,
+}
+
+impl DocBuf {
+    /// Takes bytes over, after checking them deeply.
+    ///
+    /// Errors: `InvalidBSON`.
+    pub fn parse(bytes: Vec<u8>) -> Result<DocBuf> {
+        check_doc(&bytes, 0)?;
+        Ok(DocBuf { bytes })
+    }
+
+    pub(crate) fn new_checked(bytes: Vec<u8>) -> DocBuf {
+        debug_assert!(check_doc(&bytes, 0).is_ok());
+        DocBuf { bytes }
+    }
+
+    /// The document, borrowed.
+    pub fn view(&self) -> Doc<'_> {
+        Doc { bytes: &self.bytes }
+    }
+
+    /// The bytes, by value.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+impl fmt::Debug for DocBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.view().fmt(f)
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorCode::InvalidBSON, message)
+}
+
+fn prefix_len(bytes: &[u8]) -> Result<usize> {
+    let prefix: [u8; 4] = bytes.get(..4).and_then(|b| b.try_into().ok()).ok_or_else(|| invalid("length cut off"))?;
+    usize::try_from(i32::from_le_bytes(prefix)).map_err(|_| invalid("negative length"))
+}
+
+/// Bytes that the value at the start of `bytes` takes. Looks at length prefixes and NULs only.
+pub(crate) fn value_len(kind: Kind, bytes: &[u8]) -> Result<usize> {
+    let cstring = |from: usize| -> Result<usize> {
+        let rest = bytes.get(from..).unwrap_or_default();
+        rest.iter().position(|b| *b == 0).map(|n| from + n + 1).ok_or_else(|| invalid("cstring without end"))
+    };
+    let len = match kind {
+        Kind::Double | Kind::Date | Kind::Int64 | Kind::Timestamp => 8,
+        Kind::Int32 => 4,
+        Kind::Decimal128 => 16,
+        Kind::ObjectId => 12,
+        Kind::Bool => 1,
+        Kind::Null | Kind::Undefined | Kind::MinKey | Kind::MaxKey => 0,
+        Kind::String | Kind::Symbol | Kind::Code => prefix_len(bytes)?.saturating_add(4),
+        Kind::DbPointer => prefix_len(bytes)?.saturating_add(16),
+        Kind::Binary => prefix_len(bytes)?.saturating_add(5),
+        Kind::Object | Kind::Array | Kind::CodeWithScope => prefix_len(bytes)?,
+        Kind::Regex => cstring(cstring(0)?)?,
+    };
+    if len > bytes.len() { Err(invalid(format!("{} cut off", kind.alias()))) } else { Ok(len) }
+}
+
+fn check_text(bytes: &[u8]) -> Result<()> {
+    let (last, text) = bytes.get(4..).and_then(<[u8]>::split_last).ok_or_else(|| invalid("string without end"))?;
+    if *last != 0 || prefix_len(bytes)? != text.len() + 1 {
+        return Err(invalid("string length and terminator disagree"));
+    }
+    std::str::from_utf8(text).map(|_| ()).map_err(|_| invalid("string is not UTF-8"))
+}
+
+/// Checks that `bytes` are exactly one value of `kind`.
+pub(crate) fn check_value(kind: Kind, bytes: &[u8], depth: usize) -> Result<()> {
+    if value_len(kind, bytes)? != bytes.len() {
+        return Err(invalid(format!("{} of {} bytes has a wrong length", kind.alias(), bytes.len())));
+    }
+    match kind {
+        Kind::String | Kind::Symbol | Kind::Code => check_text(bytes),
+        Kind::DbPointer => check_text(bytes.get(..bytes.len() - 12).unwrap_or_default()),
+        Kind::Bool if bytes != [0] && bytes != [1] => Err(invalid("bool is neither 0 nor 1")),
+        Kind::Regex => std::str::from_utf8(bytes).map(|_| ()).map_err(|_| invalid("regex is not UTF-8")),
+        Kind::Object | Kind::Array => check_doc(bytes, depth + 1),
+        Kind::CodeWithScope => {
+            let inner = bytes.get(4..).unwrap_or_default();
+            let code_len = value_len(Kind::Code, inner)?;
+            check_text(inner.get(..code_len).unwrap_or_default())?;
+            check_doc(inner.get(code_len..).unwrap_or_default(), depth + 1)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_doc(bytes: &[u8], depth: usize) -> Result<()> {
+    if depth > DOCUMENT_DEPTH_MAX {
+        return Err(invalid(format!("nested deeper than {DOCUMENT_DEPTH_MAX} levels")));
+    }
+    if bytes.len() < 5 || prefix_len(bytes)? != bytes.len() || bytes.last() != Some(&0) {
+        return Err(invalid("document length and terminator disagree"));
+    }
+    let mut rest = bytes.get(4..bytes.len() - 1).unwrap_or_default();
+    while let Some((tag, tail)) = rest.split_first() {
+        let kind = Kind::from_byte(*tag).ok_or_else(|| invalid(format!("unknown BSON type {tag:#04x}")))?;
+        let name_len = tail.iter().position(|b| *b == 0).ok_or_else(|| invalid("field name without end"))?;
+        let name = tail.get(..name_len).unwrap_or_default();
+        std::str::from_utf8(name).map_err(|_| invalid("field name is not UTF-8"))?;
+        let tail = tail.get(name_len + 1..).unwrap_or_default();
+        let len = value_len(kind, tail)?;
+        check_value(kind, tail.get(..len).unwrap_or_default(), depth)?;
+        rest = tail.get(len..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bson::rawdoc;
+
+    fn sample() -> Vec<u8> {
+        rawdoc! {
+            "double": 1.5, "text": "héllo", "object": { "a": 1, "b": [true, "x"] },
+            "id": bson::oid::ObjectId::from_bytes([7; 12]), "date": bson::DateTime::from_millis(-1),
+            "bin": bson::Binary { subtype: bson::spec::BinarySubtype::Generic, bytes: vec![1, 2, 3] },
+            "re": bson::Regex { pattern: bson::cstr!("a+").into(), options: bson::cstr!("i").into() },
+            "dec": bson::Decimal128::from_bytes([1; 16]), "long": 5_i64,
+        }
+        .into_bytes()
+    }
+
+    #[test]
+    fn walks_every_field_in_stored_order() {
+        let bytes = sample();
+        let doc = Doc::parse(&bytes).unwrap();
+        let names: Vec<_> = doc.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["double", "text", "object", "id", "date", "bin", "re", "dec", "long"]);
+        assert_eq!(doc.get("text").unwrap().as_str(), Some("héllo"));
+        assert_eq!(doc.get("object").unwrap().as_doc().unwrap().get("a").unwrap().as_i32(), Some(1));
+        assert_eq!(doc.get("re").unwrap().as_regex(), Some(("a+", "i")));
+        assert_eq!(doc.get("date").unwrap().as_date_ms(), Some(-1));
+        assert_eq!(doc.get("bin").unwrap().as_binary(), Some((0, &[1, 2, 3][..])));
+        assert!(doc.get("absent").is_none());
+    }
+
+    #[test]
+    fn a_document_cut_at_any_byte_is_refused() {
+        let bytes = sample();
+        for len in 0..bytes.len() {
+            assert!(Doc::parse(&bytes[..len]).is_err(), "cut at {len}");
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_is_refused_or_still_walks_to_the_end() {
+        let bytes = sample();
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 1 << bit;
+                if let Ok(doc) = Doc::parse(&damaged) {
+                    let _ = format!("{doc:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nesting_beyond_the_limit_is_refused() {
+        let mut bytes = Doc::EMPTY.as_bytes().to_vec();
+        for _ in 0..DOCUMENT_DEPTH_MAX + 1 {
+            let mut outer = ((bytes.len() + 8) as i32).to_le_bytes().to_vec();
+            outer.extend_from_slice(&[Kind::Object.byte(), b'a', 0]);
+            outer.extend_from_slice(&bytes);
+            outer.push(0);
+            bytes = outer;
+        }
+        assert_eq!(Doc::parse(&bytes).unwrap_err().code, ErrorCode::InvalidBSON);
+    }
+}
