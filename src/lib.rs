@@ -4,6 +4,7 @@
 //! the two doors is plain synchronous Rust: only `engine` awaits storage and only `bindings` knows JavaScript.
 //! `ARCHITECTURE.md` draws the floors; imports go strictly down.
 
+pub mod block;
 pub mod env;
 pub mod error;
 pub mod limits;

@@ -1,0 +1,231 @@
+//! A set of rows, one bit each: presence of cells and selections of predicates.
+
+/// `len` bits; row `i` is bit `i % 64` of word `i / 64`. Spare bits of the last word are zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bitmap {
+    /// `len` bits, all `value`.
+    pub fn filled(len: usize, value: bool) -> Bitmap {
+        let mut bitmap = Bitmap { words: vec![if value { u64::MAX } else { 0 }; len.div_ceil(64)], len };
+        bitmap.clear_spare();
+        bitmap
+    }
+
+    /// Bit `i` is `f(i)`.
+    #[inline]
+    pub fn from_fn(len: usize, mut f: impl FnMut(usize) -> bool) -> Bitmap {
+        let mut words = Vec::with_capacity(len.div_ceil(64));
+        let mut row = 0;
+        while row < len {
+            let count = (len - row).min(64);
+            let mut word = 0_u64;
+            for bit in 0..count {
+                word |= u64::from(f(row + bit)) << bit;
+            }
+            words.push(word);
+            row += count;
+        }
+        Bitmap { words, len }
+    }
+
+    /// Bit `i` is `f(&items[i])`: the loop of every kernel.
+    #[inline]
+    pub fn from_slice<T>(items: &[T], mut f: impl FnMut(&T) -> bool) -> Bitmap {
+        let words = items
+            .chunks(64)
+            .map(|chunk| chunk.iter().enumerate().fold(0_u64, |word, (bit, item)| word | u64::from(f(item)) << bit))
+            .collect();
+        Bitmap { words, len: items.len() }
+    }
+
+    /// From bytes, row `i` at bit `i & 7` of byte `i >> 3`. `None` where the length is wrong or a spare bit is set.
+    pub fn from_bytes(bytes: &[u8], len: usize) -> Option<Bitmap> {
+        if bytes.len() != len.div_ceil(8) {
+            return None;
+        }
+        let words = bytes
+            .chunks(8)
+            .map(|chunk| chunk.iter().enumerate().fold(0_u64, |word, (i, b)| word | u64::from(*b) << (8 * i)))
+            .collect();
+        let bitmap = Bitmap { words, len };
+        let mut clean = bitmap.clone();
+        clean.clear_spare();
+        (clean == bitmap).then_some(bitmap)
+    }
+
+    /// Bytes, row `i` at bit `i & 7` of byte `i >> 3`.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        bytes.truncate(self.len.div_ceil(8));
+        bytes
+    }
+
+    fn clear_spare(&mut self) {
+        let spare = self.words.len() * 64 - self.len;
+        if spare > 0
+            && let Some(last) = self.words.last_mut()
+        {
+            *last &= u64::MAX >> spare;
+        }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True for a bitmap over no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bit `row`; false beyond the end.
+    #[inline]
+    pub fn get(&self, row: usize) -> bool {
+        self.words.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    /// Sets bit `row`, which must lie inside.
+    #[inline]
+    pub fn set(&mut self, row: usize, value: bool) {
+        debug_assert!(row < self.len);
+        if let Some(word) = self.words.get_mut(row / 64) {
+            let bit = 1_u64 << (row % 64);
+            if value { *word |= bit } else { *word &= !bit }
+        }
+    }
+
+    /// Appends a bit.
+    #[inline]
+    pub fn push(&mut self, value: bool) {
+        if self.len.is_multiple_of(64) {
+            self.words.push(0);
+        }
+        self.len += 1;
+        if value {
+            self.set(self.len - 1, true);
+        }
+    }
+
+    /// Appends `count` equal bits.
+    pub fn push_many(&mut self, value: bool, count: usize) {
+        let old = self.len;
+        self.len += count;
+        self.words.resize(self.len.div_ceil(64), 0);
+        if value {
+            let mut row = old;
+            while row < self.len {
+                if row.is_multiple_of(64) && self.len - row >= 64 {
+                    if let Some(word) = self.words.get_mut(row / 64) {
+                        *word = u64::MAX;
+                    }
+                    row += 64;
+                } else {
+                    self.set(row, true);
+                    row += 1;
+                }
+            }
+        }
+    }
+
+    /// How many bits are set.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// True where every bit is set (also over no rows).
+    pub fn all(&self) -> bool {
+        self.count() == self.len
+    }
+
+    /// True where no bit is set.
+    pub fn none(&self) -> bool {
+        self.words.iter().all(|w| *w == 0)
+    }
+
+    /// Narrows this selection to the rows that `other` has too. Both are over the same rows.
+    pub fn and(&mut self, other: &Bitmap) {
+        debug_assert_eq!(self.len, other.len);
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
+    }
+
+    /// Widens this selection by the rows of `other`. Both are over the same rows.
+    pub fn or(&mut self, other: &Bitmap) {
+        debug_assert_eq!(self.len, other.len);
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Turns every bit over.
+    pub fn invert(&mut self) {
+        self.words.iter_mut().for_each(|w| *w = !*w);
+        self.clear_spare();
+    }
+
+    /// The rows whose bit is set, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                if rest == 0 {
+                    return None;
+                }
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                Some(i * 64 + bit)
+            })
+        })
+    }
+
+    /// The rows whose bit is set, as the indices that `gather` takes.
+    pub fn to_rows(&self) -> Vec<u32> {
+        self.iter().filter_map(|row| u32::try_from(row).ok()).collect()
+    }
+
+    /// Rows `range` as a bitmap of their own.
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Bitmap {
+        Bitmap::from_fn(range.len(), |i| self.get(range.start + i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_operation_equals_that_of_a_vector_of_bools(
+            bits in proptest::collection::vec(any::<(bool, bool)>(), 0..300), cut in 0_usize..300, many in 0_usize..200,
+        ) {
+            let (a, b): (Vec<bool>, Vec<bool>) = bits.iter().copied().unzip();
+            let make = |v: &[bool]| Bitmap::from_slice(v, |x| *x);
+            let read = |m: &Bitmap| (0..m.len()).map(|i| m.get(i)).collect::<Vec<_>>();
+            let (x, y) = (make(&a), make(&b));
+            let mut and = x.clone(); and.and(&y);
+            let mut or = x.clone(); or.or(&y);
+            let mut not = x.clone(); not.invert();
+            prop_assert_eq!(read(&and), bits.iter().map(|(a, b)| a & b).collect::<Vec<_>>());
+            prop_assert_eq!(read(&or), bits.iter().map(|(a, b)| a | b).collect::<Vec<_>>());
+            prop_assert_eq!(read(&not), a.iter().map(|a| !a).collect::<Vec<_>>());
+            prop_assert_eq!(x.count(), a.iter().filter(|b| **b).count());
+            prop_assert_eq!(x.iter().collect::<Vec<_>>(), (0..a.len()).filter(|i| a[*i]).collect::<Vec<_>>());
+            prop_assert_eq!(Bitmap::from_bytes(&x.to_bytes(), a.len()), Some(x.clone()));
+            prop_assert_eq!(Bitmap::from_fn(a.len(), |i| a[i]), x.clone());
+            let cut = cut.min(a.len());
+            prop_assert_eq!(read(&x.slice(cut..a.len())), &a[cut..]);
+            let mut pushed = Bitmap::filled(0, false);
+            a.iter().for_each(|b| pushed.push(*b));
+            prop_assert_eq!(&pushed, &x);
+            pushed.push_many(true, many);
+            pushed.push_many(false, many);
+            let mut model = a.clone();
+            model.extend(vec![true; many]);
+            model.extend(vec![false; many]);
+            prop_assert_eq!(read(&pushed), model);
+        }
+    }
+}

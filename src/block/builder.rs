@@ -1,0 +1,283 @@
+//! Building a column cell by cell: typed as long as all values have one type, bson from the first that differs.
+
+use std::ops::Range;
+
+use super::bitmap::Bitmap;
+use super::column::{Column, ColumnData, VarData};
+use crate::value::{Kind, Value};
+
+/// Collects cells. The first value fixes the type; a value of another type turns the column into a bson column.
+#[derive(Debug)]
+pub struct ColumnBuilder {
+    /// `None` until the first value.
+    data: Option<ColumnData>,
+    presence: Option<Bitmap>,
+    len: usize,
+    capacity: usize,
+}
+
+impl Default for ColumnBuilder {
+    fn default() -> Self {
+        ColumnBuilder::new()
+    }
+}
+
+impl ColumnBuilder {
+    /// A builder without cells.
+    pub fn new() -> ColumnBuilder {
+        ColumnBuilder::with_capacity(0)
+    }
+
+    /// A builder that expects about `rows` cells.
+    pub fn with_capacity(rows: usize) -> ColumnBuilder {
+        ColumnBuilder { data: None, presence: None, len: 0, capacity: rows }
+    }
+
+    /// Cells so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True before the first cell.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends `count` absent cells.
+    pub fn push_absent(&mut self, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let len = self.len;
+        self.presence.get_or_insert_with(|| Bitmap::filled(len, true)).push_many(false, count);
+        self.len += count;
+        if let Some(data) = &mut self.data {
+            pad(data, count);
+        }
+    }
+
+    /// Appends a value.
+    #[inline]
+    pub fn push(&mut self, value: Value<'_>) {
+        let len = self.len;
+        let capacity = self.capacity.max(len + 1);
+        let data = self.data.get_or_insert_with(|| {
+            let mut data = empty(value.kind(), capacity);
+            pad(&mut data, len);
+            data
+        });
+        let fits = match (&mut *data, value.kind()) {
+            (ColumnData::F64(v), Kind::Double) => value.as_f64().map(|x| v.push(x)),
+            (ColumnData::Date(v), Kind::Date) => value.as_date_ms().map(|x| v.push(x)),
+            (ColumnData::I32(v), Kind::Int32) => value.as_i32().map(|x| v.push(x)),
+            (ColumnData::I64(v), Kind::Int64) => value.as_i64().map(|x| v.push(x)),
+            (ColumnData::Bool(v), Kind::Bool) => value.as_bool().map(|x| v.push(u8::from(x))),
+            (ColumnData::String(v), Kind::String) => value.as_str().map(|x| v.push(x.as_bytes())),
+            (ColumnData::ObjectId(v), Kind::ObjectId) => value.as_object_id().map(|x| v.push(x)),
+            (ColumnData::Bson(v), _) => {
+                push_tagged(v, value);
+                Some(())
+            }
+            _ => None,
+        };
+        if fits.is_none() {
+            let mut mixed = self.take_as_bson();
+            push_tagged(&mut mixed, value);
+            self.data = Some(ColumnData::Bson(mixed));
+        }
+        if let Some(presence) = &mut self.presence {
+            presence.push(true);
+        }
+        self.len += 1;
+    }
+
+    /// Appends rows `range` of `column`.
+    pub fn extend(&mut self, column: &Column, range: Range<usize>) {
+        let whole = column.presence().is_none() && self.presence.is_none();
+        if whole && self.extend_typed(column.data(), &range) {
+            self.len += range.len();
+            return;
+        }
+        let mut scratch = Vec::new();
+        for row in range {
+            match column.value(row, &mut scratch) {
+                Some(value) => self.push(value),
+                None => self.push_absent(1),
+            }
+        }
+    }
+
+    /// Bulk append where both sides are of one fixed-width type and have no holes.
+    fn extend_typed(&mut self, from: &ColumnData, range: &Range<usize>) -> bool {
+        if self.data.is_none() && self.len == 0 {
+            self.data = match from {
+                ColumnData::F64(_) => Some(empty(Kind::Double, self.capacity)),
+                ColumnData::Date(_) => Some(empty(Kind::Date, self.capacity)),
+                ColumnData::I32(_) => Some(empty(Kind::Int32, self.capacity)),
+                ColumnData::I64(_) => Some(empty(Kind::Int64, self.capacity)),
+                _ => return false,
+            };
+        }
+        fn copy<T: Clone>(to: &mut Vec<T>, from: &[T], range: &Range<usize>) -> bool {
+            to.extend_from_slice(from.get(range.clone()).unwrap_or_default());
+            true
+        }
+        match (&mut self.data, from) {
+            (Some(ColumnData::F64(to)), ColumnData::F64(from)) => copy(to, from, range),
+            (Some(ColumnData::Date(to)), ColumnData::Date(from)) => copy(to, from, range),
+            (Some(ColumnData::I32(to)), ColumnData::I32(from)) => copy(to, from, range),
+            (Some(ColumnData::I64(to)), ColumnData::I64(from)) => copy(to, from, range),
+            _ => false,
+        }
+    }
+
+    fn take_as_bson(&mut self) -> VarData {
+        let Some(data) = self.data.take() else { return VarData::default() };
+        let column = Column::new(data, self.presence.clone());
+        let mut mixed = VarData::default();
+        let mut scratch = Vec::new();
+        for row in 0..column.len() {
+            match column.value(row, &mut scratch) {
+                Some(value) => push_tagged(&mut mixed, value),
+                None => mixed.seal(),
+            }
+        }
+        mixed
+    }
+
+    /// The column. A column of absent cells only is a bson column.
+    pub fn finish(self) -> Column {
+        let data = self.data.unwrap_or_else(|| {
+            let mut data = ColumnData::Bson(VarData::default());
+            pad(&mut data, self.len);
+            data
+        });
+        Column::new(data, self.presence)
+    }
+}
+
+/// Appends type byte and value bytes.
+pub(crate) fn push_tagged(to: &mut VarData, value: Value<'_>) {
+    to.bytes.push(value.kind().byte());
+    to.bytes.extend_from_slice(value.bytes());
+    to.seal();
+}
+
+fn empty(kind: Kind, capacity: usize) -> ColumnData {
+    match kind {
+        Kind::Double => ColumnData::F64(Vec::with_capacity(capacity)),
+        Kind::Int32 => ColumnData::I32(Vec::with_capacity(capacity)),
+        Kind::Int64 => ColumnData::I64(Vec::with_capacity(capacity)),
+        Kind::Date => ColumnData::Date(Vec::with_capacity(capacity)),
+        Kind::Bool => ColumnData::Bool(Vec::with_capacity(capacity)),
+        Kind::String => ColumnData::String(VarData::default()),
+        Kind::ObjectId => ColumnData::ObjectId(Vec::with_capacity(capacity)),
+        _ => ColumnData::Bson(VarData::default()),
+    }
+}
+
+fn pad(data: &mut ColumnData, count: usize) {
+    fn zeros<T: Clone + Default>(v: &mut Vec<T>, count: usize) {
+        v.resize(v.len() + count, T::default());
+    }
+    match data {
+        ColumnData::F64(v) => zeros(v, count),
+        ColumnData::I32(v) => zeros(v, count),
+        ColumnData::I64(v) | ColumnData::Date(v) => zeros(v, count),
+        ColumnData::Bool(v) => zeros(v, count),
+        ColumnData::ObjectId(v) => zeros(v, count),
+        ColumnData::Dictionary(v, _) => zeros(v, count),
+        ColumnData::String(v) | ColumnData::Bson(v) => (0..count).for_each(|_| v.seal()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::OwnedValue;
+    use proptest::prelude::*;
+
+    pub(crate) fn any_value() -> impl Strategy<Value = OwnedValue> {
+        prop_oneof![
+            any::<f64>().prop_map(OwnedValue::double),
+            any::<i32>().prop_map(OwnedValue::int32),
+            any::<i64>().prop_map(OwnedValue::int64),
+            any::<i64>().prop_map(OwnedValue::date),
+            any::<bool>().prop_map(OwnedValue::bool),
+            any::<[u8; 12]>().prop_map(OwnedValue::object_id),
+            ".{0,8}".prop_map(|s| OwnedValue::string(&s)),
+            Just(OwnedValue::null()),
+        ]
+    }
+
+    /// Cells of one type with holes, or of any types.
+    fn any_cells() -> impl Strategy<Value = Vec<Option<OwnedValue>>> {
+        let one_type = any_value().prop_flat_map(|v| {
+            proptest::collection::vec(
+                proptest::option::weighted(
+                    0.8,
+                    any_value().prop_filter_map("type", move |w| (w.view().kind() == v.view().kind()).then_some(w)),
+                ),
+                0..20,
+            )
+        });
+        prop_oneof![
+            proptest::collection::vec(proptest::option::of(any_value()), 0..40),
+            proptest::collection::vec(any::<f64>().prop_map(|x| Some(OwnedValue::double(x))), 0..40),
+            one_type,
+        ]
+    }
+
+    fn build(cells: &[Option<OwnedValue>]) -> Column {
+        let mut builder = ColumnBuilder::new();
+        for cell in cells {
+            match cell {
+                Some(value) => builder.push(value.view()),
+                None => builder.push_absent(1),
+            }
+        }
+        builder.finish()
+    }
+
+    fn read(column: &Column) -> Vec<Option<OwnedValue>> {
+        let mut scratch = Vec::new();
+        (0..column.len()).map(|row| column.value(row, &mut scratch).map(Value::to_owned)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_column_gives_back_the_cells_it_was_built_from(cells in any_cells()) {
+            prop_assert_eq!(read(&build(&cells)), cells);
+        }
+
+        #[test]
+        fn slicing_gathering_extending_and_narrowing_agree_with_a_vector(
+            cells in any_cells(), more in any_cells(), picks in proptest::collection::vec(any::<prop::sample::Index>(), 0..30),
+        ) {
+            let column = build(&cells);
+            let half = cells.len() / 2;
+            prop_assert_eq!(read(&column.slice(half..cells.len())), &cells[half..]);
+            if !cells.is_empty() {
+                let rows: Vec<u32> = picks.iter().map(|p| p.index(cells.len()) as u32).collect();
+                let picked: Vec<_> = rows.iter().map(|r| cells[*r as usize].clone()).collect();
+                prop_assert_eq!(read(&column.gather(&rows)), picked);
+            }
+            let mut builder = ColumnBuilder::new();
+            builder.extend(&column, 0..half);
+            builder.extend(&build(&more), 0..more.len());
+            let joined: Vec<_> = cells[..half].iter().chain(&more).cloned().collect();
+            prop_assert_eq!(read(&builder.finish()), joined);
+            prop_assert_eq!(read(&column.clone().narrowed()), cells);
+        }
+    }
+
+    #[test]
+    fn one_type_stays_typed_and_mixed_types_become_bson() {
+        let doubles = build(&[Some(OwnedValue::double(1.0)), None, Some(OwnedValue::double(2.0))]);
+        assert_eq!(doubles.kind(), Some(Kind::Double));
+        assert_eq!(doubles.present_count(), 2);
+        let mixed = build(&[Some(OwnedValue::double(1.0)), Some(OwnedValue::int32(1))]);
+        assert_eq!(mixed.kind(), None);
+        assert_eq!(mixed.slice(1..2).narrowed().kind(), Some(Kind::Int32));
+    }
+}

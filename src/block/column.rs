@@ -1,0 +1,276 @@
+//! One column: a typed array and which of its cells are present.
+
+use std::ops::Range;
+
+use super::bitmap::Bitmap;
+use super::builder::ColumnBuilder;
+use crate::value::{Kind, Value};
+
+/// The bytes of an ObjectId.
+pub type Bytes12 = [u8; 12];
+
+/// Values of varying length, back to back: value `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VarData {
+    /// One more than there are rows; begins with 0 and never falls.
+    pub offsets: Vec<u32>,
+    /// The values.
+    pub bytes: Vec<u8>,
+}
+
+impl Default for VarData {
+    fn default() -> Self {
+        VarData { offsets: vec![0], bytes: Vec::new() }
+    }
+}
+
+impl VarData {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+    /// True without values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Value `row`; empty beyond the end.
+    #[inline]
+    pub fn get(&self, row: usize) -> &[u8] {
+        match (self.offsets.get(row), self.offsets.get(row + 1)) {
+            (Some(start), Some(end)) => self.bytes.get(*start as usize..*end as usize).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+    /// Appends a value.
+    #[inline]
+    pub fn push(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.seal();
+    }
+    /// Ends the value whose bytes were appended to `bytes` directly.
+    #[inline]
+    pub fn seal(&mut self) {
+        self.offsets.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
+    }
+    fn slice(&self, range: Range<usize>) -> VarData {
+        let offsets = self.offsets.get(range.start..range.end + 1).unwrap_or_default();
+        let first = offsets.first().copied().unwrap_or_default();
+        let last = offsets.last().copied().unwrap_or_default();
+        VarData {
+            offsets: offsets.iter().map(|o| o - first).collect(),
+            bytes: self.bytes.get(first as usize..last as usize).unwrap_or_default().to_vec(),
+        }
+    }
+    fn gather(&self, rows: &[u32]) -> VarData {
+        let mut out = VarData { offsets: Vec::with_capacity(rows.len() + 1), bytes: Vec::new() };
+        out.offsets.push(0);
+        rows.iter().for_each(|row| out.push(self.get(*row as usize)));
+        out
+    }
+}
+
+/// The cells of a column, by type. The slot of an absent cell is zero or empty.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnData {
+    /// Doubles.
+    F64(Vec<f64>),
+    /// 32-bit integers.
+    I32(Vec<i32>),
+    /// 64-bit integers.
+    I64(Vec<i64>),
+    /// Dates in milliseconds since the epoch.
+    Date(Vec<i64>),
+    /// Booleans, 0 or 1.
+    Bool(Vec<u8>),
+    /// Strings, UTF-8.
+    String(VarData),
+    /// ObjectIds.
+    ObjectId(Vec<Bytes12>),
+    /// Anything: type byte followed by value bytes, checked; empty where absent.
+    Bson(VarData),
+    /// Repeated values: row `i` is row `index[i]` of a column that has no absent cells and is no dictionary itself.
+    Dictionary(Vec<u32>, Box<Column>),
+}
+
+/// A column. All columns of a block have the same length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    data: ColumnData,
+    presence: Option<Bitmap>,
+}
+
+impl Column {
+    /// A column of cells, all present unless `presence` says otherwise; a presence without holes is dropped.
+    pub fn new(data: ColumnData, presence: Option<Bitmap>) -> Column {
+        let column = Column { data, presence: presence.filter(|p| !p.all()) };
+        debug_assert!(column.presence.as_ref().is_none_or(|p| p.len() == column.len()));
+        column
+    }
+
+    /// `len` rows that all hold `value`, stored once.
+    pub fn constant(value: Value<'_>, len: usize) -> Column {
+        let mut builder = ColumnBuilder::new();
+        builder.push(value);
+        Column { data: ColumnData::Dictionary(vec![0; len], Box::new(builder.finish())), presence: None }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match &self.data {
+            ColumnData::F64(v) => v.len(),
+            ColumnData::I32(v) => v.len(),
+            ColumnData::I64(v) | ColumnData::Date(v) => v.len(),
+            ColumnData::Bool(v) => v.len(),
+            ColumnData::String(v) | ColumnData::Bson(v) => v.len(),
+            ColumnData::ObjectId(v) => v.len(),
+            ColumnData::Dictionary(index, _) => index.len(),
+        }
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The cells.
+    pub fn data(&self) -> &ColumnData {
+        &self.data
+    }
+
+    /// Which cells are present; `None` where all are.
+    pub fn presence(&self) -> Option<&Bitmap> {
+        self.presence.as_ref()
+    }
+
+    /// True where the cell of `row` is present.
+    #[inline]
+    pub fn is_present(&self, row: usize) -> bool {
+        self.presence.as_ref().is_none_or(|p| p.get(row))
+    }
+
+    /// How many cells are present.
+    pub fn present_count(&self) -> usize {
+        self.presence.as_ref().map_or_else(|| self.len(), Bitmap::count)
+    }
+
+    /// The BSON type of every present cell, where the column's type fixes it.
+    pub fn kind(&self) -> Option<Kind> {
+        match &self.data {
+            ColumnData::F64(_) => Some(Kind::Double),
+            ColumnData::I32(_) => Some(Kind::Int32),
+            ColumnData::I64(_) => Some(Kind::Int64),
+            ColumnData::Date(_) => Some(Kind::Date),
+            ColumnData::Bool(_) => Some(Kind::Bool),
+            ColumnData::String(_) => Some(Kind::String),
+            ColumnData::ObjectId(_) => Some(Kind::ObjectId),
+            ColumnData::Bson(_) => None,
+            ColumnData::Dictionary(_, values) => values.kind(),
+        }
+    }
+
+    /// The cell of `row` as a value; `None` where it is absent.
+    ///
+    /// `scratch` is room for strings, whose BSON form is not how a column holds them.
+    #[inline]
+    pub fn value<'a>(&'a self, row: usize, scratch: &'a mut Vec<u8>) -> Option<Value<'a>> {
+        if !self.is_present(row) {
+            return None;
+        }
+        Some(match &self.data {
+            ColumnData::F64(v) => Value::new_checked(Kind::Double, bytemuck::bytes_of(v.get(row)?)),
+            ColumnData::I32(v) => Value::new_checked(Kind::Int32, bytemuck::bytes_of(v.get(row)?)),
+            ColumnData::I64(v) => Value::new_checked(Kind::Int64, bytemuck::bytes_of(v.get(row)?)),
+            ColumnData::Date(v) => Value::new_checked(Kind::Date, bytemuck::bytes_of(v.get(row)?)),
+            ColumnData::Bool(v) => Value::new_checked(Kind::Bool, bytemuck::bytes_of(v.get(row)?)),
+            ColumnData::ObjectId(v) => Value::new_checked(Kind::ObjectId, bytemuck::bytes_of(v.get(row)?)),
+            ColumnData::Bson(v) => Value::tagged_checked(v.get(row)),
+            ColumnData::String(v) => {
+                let text = v.get(row);
+                scratch.clear();
+                scratch.extend_from_slice(&u32::try_from(text.len() + 1).unwrap_or(u32::MAX).to_le_bytes());
+                scratch.extend_from_slice(text);
+                scratch.push(0);
+                Value::new_checked(Kind::String, scratch)
+            }
+            ColumnData::Dictionary(index, values) => return values.value(*index.get(row)? as usize, scratch),
+        })
+    }
+
+    /// Rows `range`, which must lie inside.
+    pub fn slice(&self, range: Range<usize>) -> Column {
+        if range == (0..self.len()) {
+            return self.clone();
+        }
+        fn cut<T: Clone>(v: &[T], range: &Range<usize>) -> Vec<T> {
+            v.get(range.clone()).unwrap_or_default().to_vec()
+        }
+        let data = match &self.data {
+            ColumnData::F64(v) => ColumnData::F64(cut(v, &range)),
+            ColumnData::I32(v) => ColumnData::I32(cut(v, &range)),
+            ColumnData::I64(v) => ColumnData::I64(cut(v, &range)),
+            ColumnData::Date(v) => ColumnData::Date(cut(v, &range)),
+            ColumnData::Bool(v) => ColumnData::Bool(cut(v, &range)),
+            ColumnData::String(v) => ColumnData::String(v.slice(range.clone())),
+            ColumnData::ObjectId(v) => ColumnData::ObjectId(cut(v, &range)),
+            ColumnData::Bson(v) => ColumnData::Bson(v.slice(range.clone())),
+            ColumnData::Dictionary(v, values) => ColumnData::Dictionary(cut(v, &range), values.clone()),
+        };
+        Column::new(data, self.presence.as_ref().map(|p| p.slice(range)))
+    }
+
+    /// The rows `rows`, in that order; each must lie inside.
+    pub fn gather(&self, rows: &[u32]) -> Column {
+        fn pick<T: Copy + Default>(v: &[T], rows: &[u32]) -> Vec<T> {
+            rows.iter().map(|row| v.get(*row as usize).copied().unwrap_or_default()).collect()
+        }
+        let data = match &self.data {
+            ColumnData::F64(v) => ColumnData::F64(pick(v, rows)),
+            ColumnData::I32(v) => ColumnData::I32(pick(v, rows)),
+            ColumnData::I64(v) => ColumnData::I64(pick(v, rows)),
+            ColumnData::Date(v) => ColumnData::Date(pick(v, rows)),
+            ColumnData::Bool(v) => ColumnData::Bool(pick(v, rows)),
+            ColumnData::String(v) => ColumnData::String(v.gather(rows)),
+            ColumnData::ObjectId(v) => ColumnData::ObjectId(pick(v, rows)),
+            ColumnData::Bson(v) => ColumnData::Bson(v.gather(rows)),
+            ColumnData::Dictionary(v, values) => ColumnData::Dictionary(pick(v, rows), values.clone()),
+        };
+        let presence = self.presence.as_ref().map(|p| Bitmap::from_slice(rows, |row| p.get(*row as usize)));
+        Column::new(data, presence)
+    }
+
+    /// The same cells without a dictionary.
+    pub fn into_plain(self) -> Column {
+        let ColumnData::Dictionary(index, values) = &self.data else { return self };
+        let mut plain = values.gather(index);
+        if let Some(presence) = self.presence {
+            // The slot of an absent cell must be zero or empty, whatever the dictionary's first entry is.
+            let mut builder = ColumnBuilder::new();
+            let mut scratch = Vec::new();
+            for row in 0..plain.len() {
+                match plain.value(row, &mut scratch).filter(|_| presence.get(row)) {
+                    Some(value) => builder.push(value),
+                    None => builder.push_absent(1),
+                }
+            }
+            plain = builder.finish();
+        }
+        plain
+    }
+
+    /// A typed column where every present cell of a bson column has one type that has a typed form.
+    pub fn narrowed(self) -> Column {
+        let ColumnData::Bson(v) = &self.data else { return self };
+        let mut tags = (0..v.len()).filter(|row| self.is_present(*row)).map(|row| v.get(row).first().copied());
+        let first = tags.next().flatten().and_then(Kind::from_byte);
+        let typed = matches!(
+            first,
+            Some(Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date | Kind::Bool | Kind::String | Kind::ObjectId)
+        );
+        if !typed || !tags.all(|tag| tag == first.map(Kind::byte)) {
+            return self;
+        }
+        let mut builder = ColumnBuilder::with_capacity(self.len());
+        builder.extend(&self, 0..self.len());
+        builder.finish()
+    }
+}

@@ -1,0 +1,15 @@
+//! Typed columns in memory: presence, slices, gathering, building, and the wire format that crosses to JavaScript.
+
+mod bitmap;
+mod builder;
+mod column;
+mod pivot;
+mod table;
+mod wire;
+
+pub use bitmap::Bitmap;
+pub use builder::ColumnBuilder;
+pub use column::{Bytes12, Column, ColumnData, VarData};
+pub use pivot::{DocPivot, pivot_docs};
+pub use table::Block;
+pub use wire::{decode, encode};

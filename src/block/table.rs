@@ -1,0 +1,152 @@
+//! A block: named columns of equal length.
+
+use std::ops::Range;
+
+use super::builder::ColumnBuilder;
+use super::column::Column;
+use crate::value::DocWriter;
+
+/// Named columns of equal length, in the order in which a rebuilt document shows them. Names are unique.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    rows: usize,
+    columns: Vec<(Box<str>, Column)>,
+}
+
+impl Block {
+    /// A block of `rows` rows without columns: so many empty documents.
+    pub fn new(rows: usize) -> Block {
+        Block { rows, columns: Vec::new() }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Names and columns, in order.
+    pub fn columns(&self) -> &[(Box<str>, Column)] {
+        &self.columns
+    }
+
+    /// The column called `name`.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(n, _)| &**n == name).map(|(_, column)| column)
+    }
+
+    /// Appends a column, or replaces the one of that name in its place. Its length must be that of the block.
+    pub fn set_column(&mut self, name: &str, column: Column) {
+        debug_assert_eq!(column.len(), self.rows);
+        match self.columns.iter_mut().find(|(n, _)| &**n == name) {
+            Some(slot) => slot.1 = column,
+            None => self.columns.push((name.into(), column)),
+        }
+    }
+
+    /// Appends a column whose name is known to be new.
+    pub(crate) fn push_new_column(&mut self, name: &str, column: Column) {
+        debug_assert_eq!(column.len(), self.rows);
+        self.columns.push((name.into(), column));
+    }
+
+    /// Puts a column in front of the others, replacing one of that name.
+    pub fn set_first_column(&mut self, name: &str, column: Column) {
+        debug_assert_eq!(column.len(), self.rows);
+        self.columns.retain(|(n, _)| &**n != name);
+        self.columns.insert(0, (name.into(), column));
+    }
+
+    /// Removes a column.
+    pub fn remove_column(&mut self, name: &str) -> Option<Column> {
+        let at = self.columns.iter().position(|(n, _)| &**n == name)?;
+        Some(self.columns.remove(at).1)
+    }
+
+    /// Keeps the columns that `keep` names, in their order.
+    pub fn retain_columns(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.columns.retain(|(name, _)| keep(name));
+    }
+
+    /// Applies `f` to every column; `f` must keep the length.
+    pub fn map_columns(self, mut f: impl FnMut(Column) -> Column) -> Block {
+        Block { rows: self.rows, columns: self.columns.into_iter().map(|(name, column)| (name, f(column))).collect() }
+    }
+
+    /// Rows `range`, which must lie inside.
+    pub fn slice(&self, range: Range<usize>) -> Block {
+        let columns = self.columns.iter().map(|(name, c)| (name.clone(), c.slice(range.clone()))).collect();
+        Block { rows: range.len(), columns }
+    }
+
+    /// The rows `rows`, in that order.
+    pub fn gather(&self, rows: &[u32]) -> Block {
+        let columns = self.columns.iter().map(|(name, c)| (name.clone(), c.gather(rows))).collect();
+        Block { rows: rows.len(), columns }
+    }
+
+    /// All rows of `blocks`, one after another. Columns stand in first-seen order; where a block lacks one, its rows lack it.
+    pub fn concat(blocks: Vec<Block>) -> Block {
+        let mut blocks = blocks;
+        if blocks.len() == 1 {
+            return blocks.pop().unwrap_or_default();
+        }
+        let refs: Vec<(&Block, Range<usize>)> = blocks.iter().map(|b| (b, 0..b.rows)).collect();
+        Block::concat_slices(&refs)
+    }
+
+    /// The given rows of the given blocks, one after another, as `concat`.
+    pub fn concat_slices(parts: &[(&Block, Range<usize>)]) -> Block {
+        let rows = parts.iter().map(|(_, range)| range.len()).sum();
+        let mut builders: Vec<(Box<str>, ColumnBuilder)> = Vec::new();
+        let mut done = 0;
+        for (block, range) in parts {
+            for (at, (name, column)) in block.columns.iter().enumerate() {
+                // Blocks of one series have the same columns in the same order: look there first.
+                let slot = match builders.get(at) {
+                    Some((n, _)) if n == name => Some(at),
+                    _ => builders.iter().position(|(n, _)| n == name),
+                };
+                let slot = slot.unwrap_or_else(|| {
+                    builders.push((name.clone(), ColumnBuilder::with_capacity(rows)));
+                    builders.len() - 1
+                });
+                if let Some((_, builder)) = builders.get_mut(slot) {
+                    builder.push_absent(done - builder.len());
+                    builder.extend(column, range.clone());
+                }
+            }
+            done += range.len();
+        }
+        let columns = builders
+            .into_iter()
+            .map(|(name, mut builder)| {
+                builder.push_absent(rows - builder.len());
+                (name, builder.finish())
+            })
+            .collect();
+        Block { rows, columns }
+    }
+
+    /// Writes the fields of one row into a document.
+    pub fn write_row(&self, row: usize, writer: &mut DocWriter) {
+        let mut scratch = Vec::new();
+        for (name, column) in &self.columns {
+            if let Some(value) = column.value(row, &mut scratch) {
+                writer.value(name, value);
+            }
+        }
+    }
+
+    /// Bytes that the columns take in memory, about.
+    pub fn size_bytes(&self) -> usize {
+        use super::column::ColumnData as D;
+        let of = |column: &Column| match column.data() {
+            D::F64(_) | D::I64(_) | D::Date(_) => 8 * self.rows,
+            D::I32(_) | D::Dictionary(..) => 4 * self.rows,
+            D::Bool(_) => self.rows,
+            D::ObjectId(_) => 12 * self.rows,
+            D::String(v) | D::Bson(v) => 4 * self.rows + v.bytes.len(),
+        };
+        self.columns.iter().map(|(name, column)| name.len() + 32 + of(column)).sum()
+    }
+}
