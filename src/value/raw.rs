@@ -113,6 +113,12 @@ pub struct Value<'a> {
 impl<'a> Value<'a> {
     /// BSON null.
     pub const NULL: Value<'static> = Value { kind: Kind::Null, bytes: &[] };
+    /// BSON undefined: what an empty array sorts as.
+    pub const UNDEFINED: Value<'static> = Value { kind: Kind::Undefined, bytes: &[] };
+    /// Below every other value.
+    pub const MIN_KEY: Value<'static> = Value { kind: Kind::MinKey, bytes: &[] };
+    /// Above every other value.
+    pub const MAX_KEY: Value<'static> = Value { kind: Kind::MaxKey, bytes: &[] };
 
     /// A value whose bytes are known to be well formed: they lie in a checked document or column.
     pub(crate) fn new_checked(kind: Kind, bytes: &'a [u8]) -> Value<'a> {
@@ -310,6 +316,11 @@ pub struct OwnedValue {
 impl OwnedValue {
     fn build(kind: Kind, bytes: &[u8]) -> OwnedValue {
         Value { kind, bytes }.to_owned()
+    }
+    /// Takes over a type byte and value bytes that this crate has built.
+    pub(crate) fn from_tagged_checked(tagged: Vec<u8>) -> OwnedValue {
+        debug_assert!(Value::parse_tagged(&tagged).is_ok());
+        OwnedValue { tagged: tagged.into_boxed_slice() }
     }
     /// BSON null.
     pub fn null() -> OwnedValue {

@@ -1,0 +1,416 @@
+//! Dotted paths: where a predicate, a sort or an index looks for its values.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::doc::Doc;
+use super::order::compare;
+use super::raw::{Kind, Value};
+use crate::error::{Error, Result};
+
+/// A dotted path, split once.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Path {
+    text: Box<str>,
+    components: Box<[Component]>,
+}
+
+/// A name between the dots of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Component {
+    name: Box<str>,
+    index: Option<usize>,
+}
+
+impl Component {
+    /// The name of the field.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The position in an array, where the name is a number as BSON writes array positions (no leading zero).
+    pub fn index(&self) -> Option<usize> {
+        self.index
+    }
+
+    fn parse(name: &str) -> Component {
+        let plain = name.bytes().all(|b| b.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0'));
+        Component { name: name.into(), index: if plain { name.parse().ok() } else { None } }
+    }
+}
+
+impl Path {
+    /// Splits `text` at its dots.
+    ///
+    /// Lenient where matching is: the path "" names the field "", and components may be empty. A field whose stored
+    /// name holds a dot is out of reach for every path.
+    ///
+    /// Errors: `BadValue` for a NUL byte, which no name can hold.
+    pub fn parse(text: &str) -> Result<Path> {
+        if text.as_bytes().contains(&0) {
+            return Err(Error::bad_value(format!("Field path {text:?} must not hold a NUL byte")));
+        }
+        Ok(Path { text: text.into(), components: text.split('.').map(Component::parse).collect() })
+    }
+
+    /// The path as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Every component; there is at least one.
+    pub fn components(&self) -> &[Component] {
+        &self.components
+    }
+
+    /// The name of the top-level field.
+    pub fn first(&self) -> &str {
+        self.components.first().map_or("", Component::name)
+    }
+
+    /// The components below the top-level field.
+    pub fn rest(&self) -> &[Component] {
+        self.components.get(1..).unwrap_or_default()
+    }
+
+    /// True without a dot.
+    pub fn is_top_level(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    /// True where an empty name stands before, between or behind dots, or alone: most commands refuse that.
+    pub fn has_empty_component(&self) -> bool {
+        self.components.iter().any(|c| c.name.is_empty())
+    }
+
+    /// True where `other` is this path or lies below it.
+    pub fn is_prefix_of(&self, other: &Path) -> bool {
+        other.components.starts_with(&self.components)
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What a walk makes of an array at the end of its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    /// Each element and then the array: comparisons, `$in`, `$regex`, `$mod`, `$type`.
+    Elements,
+    /// The array alone: operators about the field itself, such as `$size`, `$elemMatch`, `$exists`.
+    Whole,
+}
+
+/// Presents to `visit` every value that `path` reaches in `doc`, until one answers true; tells whether one did.
+///
+/// An array before the end of the path is expanded: objects in it continue, other elements present nothing, and a numeric
+/// component selects the element at that position as well (and as it is: an array selected by the last component is not
+/// expanded). Arrays directly in arrays are reached by position only. At the end of the path `leaf` decides. A missing
+/// leaf, or a scalar in the way, is presented as `None`, once a branch.
+pub fn walk_doc<'a>(doc: Doc<'a>, path: &Path, leaf: Leaf, visit: &mut dyn FnMut(Option<Value<'a>>) -> bool) -> bool {
+    walk_from_value(doc.get(path.first()), path.rest(), leaf, visit)
+}
+
+/// `walk_doc` from the value of the path's top-level field, which a column knows.
+pub fn walk_from_value<'a>(
+    value: Option<Value<'a>>,
+    rest: &[Component],
+    leaf: Leaf,
+    visit: &mut dyn FnMut(Option<Value<'a>>) -> bool,
+) -> bool {
+    let Some(found) = value else { return visit(None) };
+    let Some((next, below)) = rest.split_first() else {
+        let elements = if leaf == Leaf::Elements { found.as_array() } else { None };
+        return elements.is_some_and(|array| array.iter().any(|(_, e)| visit(Some(e)))) || visit(value);
+    };
+    match found.kind() {
+        Kind::Object => walk_from_value(found.as_doc().and_then(|doc| doc.get(next.name())), below, leaf, visit),
+        Kind::Array => walk_elements(found, rest, leaf, visit),
+        _ => visit(None),
+    }
+}
+
+/// Expands an array that lies before the end of the path.
+fn walk_elements<'a>(
+    array: Value<'a>,
+    rest: &[Component],
+    leaf: Leaf,
+    visit: &mut dyn FnMut(Option<Value<'a>>) -> bool,
+) -> bool {
+    let Some((next, below)) = rest.split_first() else { return false };
+    array.as_array().into_iter().flatten().enumerate().any(|(position, (_, element))| {
+        let kind = element.kind();
+        if kind == Kind::Object && walk_from_value(Some(element), rest, leaf, visit) {
+            return true;
+        }
+        if next.index() != Some(position) {
+            return false;
+        }
+        match kind {
+            _ if below.is_empty() => visit(Some(element)),
+            Kind::Object => walk_from_value(Some(element), below, leaf, visit),
+            Kind::Array => walk_elements(element, below, leaf, visit),
+            _ => false,
+        }
+    })
+}
+
+/// What a document sorts by: the least (ascending) or greatest (descending) value at a path.
+///
+/// `value` is the path's top-level field, `rest` what is below it. Arrays are expanded once a level; an empty array at
+/// the end sorts as undefined. `None` is missing. Compare with `compare_sort_keys`. A numeric component takes the
+/// element at that position where there is one, and is a field name of the elements where there is none.
+pub fn sort_key<'a>(value: Option<Value<'a>>, rest: &[Component], ascending: bool) -> Option<Value<'a>> {
+    let mut best = Best { key: None, wanted: if ascending { Ordering::Less } else { Ordering::Greater } };
+    best.visit(value, rest);
+    best.key.flatten()
+}
+
+/// The order of sort keys: BSON order, and a missing value ties with null.
+pub fn compare_sort_keys(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Ordering {
+    compare(a.unwrap_or(Value::NULL), b.unwrap_or(Value::NULL))
+}
+
+struct Best<'a> {
+    /// The outer option tells whether there was any key yet, the inner one is a key.
+    key: Option<Option<Value<'a>>>,
+    wanted: Ordering,
+}
+
+impl<'a> Best<'a> {
+    fn offer(&mut self, key: Option<Value<'a>>) {
+        if self.key.is_none_or(|best| compare_sort_keys(key, best) == self.wanted) {
+            self.key = Some(key);
+        }
+    }
+
+    fn visit(&mut self, value: Option<Value<'a>>, rest: &[Component]) {
+        let Some(array) = value.and_then(Value::as_array) else {
+            return self.visit_element(value, rest);
+        };
+        let Some((next, below)) = rest.split_first() else {
+            if array.is_empty() {
+                self.offer(Some(Value::UNDEFINED));
+            }
+            return array.iter().for_each(|(_, element)| self.offer(Some(element)));
+        };
+        if let Some((_, selected)) = next.index().and_then(|position| array.iter().nth(position)) {
+            return self.visit(Some(selected), below);
+        }
+        if array.is_empty() {
+            self.offer(None);
+        }
+        array.iter().for_each(|(_, element)| self.visit_element(Some(element), rest));
+    }
+
+    /// Objects continue; whatever else stands before the end of the path hides it, an array in an array too.
+    fn visit_element(&mut self, value: Option<Value<'a>>, rest: &[Component]) {
+        let Some((next, below)) = rest.split_first() else { return self.offer(value) };
+        match value.and_then(Value::as_doc) {
+            Some(doc) => self.visit(doc.get(next.name()), below),
+            None => self.offer(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::object;
+    use super::super::{OwnedValue, equal};
+    use super::*;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    fn path(text: &str) -> Path {
+        Path::parse(text).unwrap()
+    }
+
+    /// What the walk presents, in the shell's notation.
+    fn seen_with(leaf: Leaf, doc: &RawDocumentBuf, text: &str) -> Vec<String> {
+        let value = object(doc);
+        let mut seen = Vec::new();
+        let stopped = walk_doc(value.view().as_doc().unwrap(), &path(text), leaf, &mut |v| {
+            seen.push(v.map_or("nothing".into(), |v| format!("{v:?}")));
+            false
+        });
+        assert!(!stopped);
+        seen
+    }
+
+    fn seen(doc: &RawDocumentBuf, text: &str) -> Vec<String> {
+        seen_with(Leaf::Elements, doc, text)
+    }
+
+    fn matches_null(doc: &RawDocumentBuf, text: &str) -> bool {
+        let value = object(doc);
+        walk_doc(value.view().as_doc().unwrap(), &path(text), Leaf::Elements, &mut |v| {
+            v.is_none_or(|v| equal(v, Value::NULL))
+        })
+    }
+
+    #[test]
+    fn a_path_is_split_at_its_dots_and_knows_its_numbers() {
+        let p = path("a.0.b.10.01.x1");
+        let parts: Vec<_> = p.components().iter().map(|c| (c.name(), c.index())).collect();
+        assert_eq!(parts, [("a", None), ("0", Some(0)), ("b", None), ("10", Some(10)), ("01", None), ("x1", None)]);
+        assert_eq!((p.first(), p.rest().len(), p.is_top_level()), ("a", 5, false));
+        assert_eq!(path("a.99999999999999999999999").rest()[0].index(), None);
+    }
+
+    #[test]
+    fn empty_components_are_kept_and_the_empty_path_names_the_empty_field() {
+        assert_eq!(seen(&rawdoc! { "": 1, "a": 2 }, ""), ["1"]);
+        assert_eq!(seen(&rawdoc! { "a": { "": { "b": 3 } } }, "a..b"), ["3"]);
+        assert!(path("").has_empty_component() && path("a.").has_empty_component());
+        assert!(!path("a.b").has_empty_component());
+        assert!(path("").is_top_level());
+    }
+
+    #[test]
+    fn a_path_with_a_nul_byte_is_refused() {
+        assert!(Path::parse("a\0b").is_err());
+    }
+
+    #[test]
+    fn a_path_is_a_prefix_of_itself_and_of_what_lies_below_it() {
+        assert!(path("a.b").is_prefix_of(&path("a.b")));
+        assert!(path("a.b").is_prefix_of(&path("a.b.c")));
+        assert!(!path("a.b").is_prefix_of(&path("a.bc")));
+        assert!(!path("a.b").is_prefix_of(&path("a")));
+    }
+
+    #[test]
+    fn a_scalar_at_the_end_is_presented_once() {
+        assert_eq!(seen(&rawdoc! { "a": { "b": { "c": 5 } } }, "a.b.c"), ["5"]);
+    }
+
+    #[test]
+    fn an_array_at_the_end_presents_each_element_and_then_itself() {
+        assert_eq!(seen(&rawdoc! { "a": [5, [6, 7]] }, "a"), ["5", "[6, 7]", "[5, [6, 7]]"]);
+        assert_eq!(seen(&rawdoc! { "a": { "b": [] } }, "a.b"), ["[]"]);
+        assert_eq!(seen_with(Leaf::Whole, &rawdoc! { "a": [5, 6] }, "a"), ["[5, 6]"]);
+    }
+
+    #[test]
+    fn an_array_on_the_way_is_expanded_and_its_scalars_present_nothing() {
+        let doc = rawdoc! { "a": [{ "b": 5 }, 3, {}, { "b": [9, 11] }, { "b": 7 }] };
+        assert_eq!(seen(&doc, "a.b"), ["5", "nothing", "9", "11", "[9, 11]", "7"]);
+        assert_eq!(seen_with(Leaf::Whole, &doc, "a.b"), ["5", "nothing", "[9, 11]", "7"]);
+    }
+
+    #[test]
+    fn arrays_directly_in_arrays_are_not_expanded() {
+        assert!(seen(&rawdoc! { "a": [[{ "b": 1 }]] }, "a.b").is_empty());
+    }
+
+    #[test]
+    fn null_matches_a_missing_leaf_of_an_object_and_of_a_scalar() {
+        assert!(matches_null(&rawdoc! { "a": [{ "b": 1 }, {}] }, "a.b"));
+        assert!(matches_null(&rawdoc! { "a": 5 }, "a.b"));
+        assert!(matches_null(&rawdoc! {}, "a.b"));
+        assert!(matches_null(&rawdoc! { "a": { "b": [1, null] } }, "a.b"));
+    }
+
+    #[test]
+    fn null_does_not_match_an_array_without_objects() {
+        assert!(!matches_null(&rawdoc! { "a": [] }, "a.b"));
+        assert!(!matches_null(&rawdoc! { "a": [1] }, "a.b"));
+        assert!(!matches_null(&rawdoc! { "a": [{ "b": 1 }] }, "a.b"));
+    }
+
+    #[test]
+    fn a_number_selects_by_position_and_by_name() {
+        assert_eq!(seen(&rawdoc! { "a": [5, 7, 3] }, "a.1"), ["7"]);
+        assert_eq!(seen(&rawdoc! { "a": { "1": 4 } }, "a.1"), ["4"]);
+        assert_eq!(seen(&rawdoc! { "a": [5, { "1": 4 }, 3] }, "a.1"), ["4", "{ 1: 4 }"]);
+        assert!(seen(&rawdoc! { "a": [5] }, "a.1").is_empty());
+        assert!(seen(&rawdoc! { "a": [5, 6] }, "a.01").is_empty());
+    }
+
+    #[test]
+    fn an_array_selected_by_the_last_component_is_presented_as_it_is() {
+        assert_eq!(seen(&rawdoc! { "a": [5, [2, 4]] }, "a.1"), ["[2, 4]"]);
+    }
+
+    #[test]
+    fn a_selected_element_continues_with_the_rest_of_the_path() {
+        assert_eq!(seen(&rawdoc! { "a": [5, { "b": 4 }, 3] }, "a.1.b"), ["nothing", "4"]);
+        assert_eq!(seen(&rawdoc! { "a": [5, [{ "b": 4 }], 3] }, "a.1.b"), ["4"]);
+        assert_eq!(seen(&rawdoc! { "a": [[1, [2, 3]]] }, "a.0.1"), ["[2, 3]"]);
+        assert!(seen(&rawdoc! { "a": [5, 6] }, "a.1.b").is_empty());
+    }
+
+    #[test]
+    fn a_stored_name_with_a_dot_is_out_of_reach() {
+        assert_eq!(seen(&rawdoc! { "x.y": 3 }, "x.y"), ["nothing"]);
+    }
+
+    #[test]
+    fn the_walk_stops_where_the_visitor_says_so() {
+        let value = object(&rawdoc! { "a": [{ "b": 1 }, { "b": [2, 3] }] });
+        let mut count = 0;
+        assert!(walk_doc(value.view().as_doc().unwrap(), &path("a.b"), Leaf::Elements, &mut |v| {
+            count += 1;
+            v.and_then(Value::as_i32) == Some(2)
+        }));
+        assert_eq!(count, 2);
+    }
+
+    #[test]
+    fn a_column_walks_from_the_value_of_the_top_level_field() {
+        let top = object(&rawdoc! { "b": 5 });
+        let p = path("a.b");
+        assert!(walk_from_value(Some(top.view()), p.rest(), Leaf::Elements, &mut |v| {
+            v.and_then(Value::as_i32) == Some(5)
+        }));
+        assert!(walk_from_value(None, p.rest(), Leaf::Elements, &mut |v| v.is_none()));
+    }
+
+    fn key(doc: &RawDocumentBuf, text: &str, ascending: bool) -> String {
+        let value = object(doc);
+        let p = path(text);
+        sort_key(value.view().as_doc().unwrap().get(p.first()), p.rest(), ascending)
+            .map_or("missing".into(), |v| format!("{v:?}"))
+    }
+
+    #[test]
+    fn an_array_sorts_by_its_least_or_its_greatest_element() {
+        let doc = rawdoc! { "a": [3, [0], 1, 2] };
+        assert_eq!((key(&doc, "a", true), key(&doc, "a", false)), ("1".into(), "[0]".into()));
+        let doc = rawdoc! { "a": [{ "b": [4, 9] }, { "b": 6 }] };
+        assert_eq!((key(&doc, "a.b", true), key(&doc, "a.b", false)), ("4".into(), "9".into()));
+    }
+
+    #[test]
+    fn an_empty_array_sorts_as_undefined_below_null() {
+        let doc = rawdoc! { "a": [{ "b": [] }, { "b": null }] };
+        assert_eq!(key(&doc, "a.b", true), format!("{:?}", Value::UNDEFINED));
+        assert_eq!(key(&doc, "a.b", false), "null");
+        assert_eq!(compare_sort_keys(Some(Value::UNDEFINED), None), Ordering::Less);
+    }
+
+    #[test]
+    fn what_has_no_value_sorts_as_missing_which_ties_with_null() {
+        for doc in [rawdoc! {}, rawdoc! { "a": 5 }, rawdoc! { "a": [] }, rawdoc! { "a": [1, { "b": 2 }] }] {
+            assert_eq!(key(&doc, "a.b", true), "missing", "{doc:?}");
+        }
+        assert_eq!(compare_sort_keys(None, Some(Value::NULL)), Ordering::Equal);
+        assert_eq!(compare_sort_keys(None, Some(OwnedValue::int32(-1).view())), Ordering::Less);
+    }
+
+    #[test]
+    fn a_number_in_a_sort_path_is_a_position_where_there_is_one() {
+        assert_eq!(key(&rawdoc! { "a": [7, 1] }, "a.0", true), "7");
+        assert_eq!(key(&rawdoc! { "a": [[8, 2]] }, "a.0", true), "2");
+        assert_eq!(key(&rawdoc! { "a": { "0": 3 } }, "a.0", true), "3");
+        assert_eq!(key(&rawdoc! { "a": [{ "5": 1 }, { "5": 0 }] }, "a.5", true), "0");
+    }
+}
