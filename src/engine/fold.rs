@@ -11,7 +11,7 @@ use super::Engine;
 use super::collection::Collection;
 use super::journal::JournalEntry;
 use super::keyspace::{self, ContextId};
-use super::read::SectionRef;
+use super::read::{SectionRef, decode_stored};
 use super::signal::Signal;
 use super::stored_bucket::{Coverage, StoredBucket};
 use crate::block::Block;
@@ -146,7 +146,7 @@ impl Engine {
         let mut found = HashMap::with_capacity(ranges.len());
         for entry in self.storage.scan(&ranges, page).await? {
             let (bucket, generation) = keyspace::bucket_parts(&entry.key)?;
-            found.insert(bucket, (StoredBucket::decode(entry.value)?, generation));
+            found.insert(bucket, (decode_stored(&bucket, entry.value)?, generation));
         }
         Ok(found)
     }

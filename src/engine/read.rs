@@ -14,7 +14,7 @@ use super::stored_bucket::StoredBucket;
 use crate::block::Block;
 use crate::bucket::BucketId;
 use crate::catalog::Section;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::SCAN_PAGE_BUCKETS;
 use crate::storage::{KeyRange, Page};
 
@@ -99,6 +99,11 @@ impl Scan {
     }
 }
 
+/// A stored bucket; an error names the bucket.
+pub(super) fn decode_stored(bucket: &BucketId, value: Vec<u8>) -> Result<StoredBucket> {
+    StoredBucket::decode(value).map_err(|e| Error::new(e.code, format!("Bucket {bucket:?}: {}", e.message)))
+}
+
 impl Engine {
     /// Begins a scan: reads the journals, then asks `access` which buckets to fetch (it may depend on what the journals
     /// have told about the collection).
@@ -154,7 +159,7 @@ impl Engine {
         let mut units: Vec<Unit> = Vec::with_capacity(entries.len());
         for entry in entries {
             let (bucket, generation) = keyspace::bucket_parts(&entry.key)?;
-            let stored = StoredBucket::decode(entry.value)?;
+            let stored = decode_stored(&bucket, entry.value)?;
             let sections = scan.take_sections(&bucket);
             let uncovered = sections.into_iter().filter(|s| !stored.coverage.covers(&s.context, s.seq)).collect();
             units.push(Unit { id: bucket, stored: Some((stored, generation)), sections: uncovered });
