@@ -169,7 +169,7 @@ fn truncate(coefficient: u128, exponent: i32) -> Truncated {
     if let Some(five) = five.filter(|five| *five < 1 << 73) {
         let shift = coefficient.leading_zeros();
         let numerator = coefficient << shift;
-        return compose(numerator / five, exponent - shift.cast_signed(), numerator % five == 0);
+        return compose(numerator / five, exponent - shift.cast_signed(), numerator.is_multiple_of(five));
     }
     let (quotient, exponent_2, exact) = Big::from(coefficient).divide(Big::from(1).times_five_to(power));
     compose(quotient, exponent + exponent_2, exact)
@@ -314,4 +314,114 @@ impl Big {
 /// The lower half.
 fn low(n: u128) -> u64 {
     u64::try_from(n & u128::from(u64::MAX)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(text: &str) -> Decimal {
+        Decimal::from_le_bytes(text.parse::<bson::Decimal128>().unwrap().bytes())
+    }
+
+    fn finite(negative: bool, coefficient: u128, exponent: i32) -> Decimal {
+        Decimal::Finite { negative, coefficient, exponent }
+    }
+
+    /// A decimal from its sign, its biased exponent and its coefficient, canonical or not.
+    fn encoded(negative: bool, biased: u128, coefficient: u128) -> Decimal {
+        let bits = u128::from(negative) << 127 | biased << 113 | coefficient;
+        Decimal::from_le_bytes(bits.to_le_bytes())
+    }
+
+    #[test]
+    fn sign_coefficient_and_exponent_are_decoded() {
+        assert_eq!(decoded("-12.50"), finite(true, 1250, -2));
+        assert_eq!(decoded("1E-6176"), finite(false, 1, -6176));
+        assert_eq!(decoded("9.999999999999999999999999999999999E+6144"), finite(false, COEFFICIENT_END - 1, 6111));
+        assert_eq!(decoded("-0"), finite(true, 0, 0));
+        assert_eq!(decoded("-Infinity"), Decimal::Infinity { negative: true });
+        assert_eq!(decoded("NaN"), Decimal::NaN);
+    }
+
+    #[test]
+    fn nan_is_nan_whatever_its_sign_and_payload() {
+        for bits in [0b1_1111_u128 << 122, 0b11_1111 << 122, 0b1_1111 << 122 | 7, 0b1_1111_1 << 121] {
+            assert_eq!(Decimal::from_le_bytes(bits.to_le_bytes()), Decimal::NaN);
+        }
+    }
+
+    #[test]
+    fn a_coefficient_of_more_than_34_digits_counts_as_zero() {
+        assert_eq!(encoded(false, 6176, COEFFICIENT_END - 1), finite(false, COEFFICIENT_END - 1, 0));
+        assert_eq!(encoded(false, 6176, COEFFICIENT_END), finite(false, 0, 0));
+        assert_eq!(encoded(true, 6177, (1 << 113) - 1), finite(true, 0, 1));
+    }
+
+    #[test]
+    fn the_form_with_an_implied_leading_100_counts_as_zero_and_keeps_its_exponent() {
+        for (low, biased) in [(0_u128, 6176_u128), (12345, 6180), ((1 << 111) - 1, 3)] {
+            let bits = 0b11 << 125 | biased << 111 | low;
+            let exponent = i32::try_from(biased).unwrap() - 6176;
+            assert_eq!(Decimal::from_le_bytes(bits.to_le_bytes()), finite(false, 0, exponent));
+        }
+    }
+
+    #[test]
+    fn equal_decimals_have_one_magnitude() {
+        assert_eq!(decoded("1.0").magnitude(), decoded("1.00").magnitude());
+        assert_eq!(decoded("1E+3").magnitude(), decoded("-1000").magnitude());
+        assert!(decoded("999").magnitude() < decoded("1E+3").magnitude());
+        assert_eq!(decoded("0.00").magnitude(), None);
+    }
+
+    fn cut(text: &str) -> (f64, bool) {
+        let cut = decoded(text).truncate();
+        (cut.double, cut.exact)
+    }
+
+    #[test]
+    fn truncation_goes_towards_zero_and_says_whether_it_is_exact() {
+        assert_eq!(cut("0.5"), (0.5, true));
+        assert_eq!(cut("-1234567.125"), (-1234567.125, true));
+        assert_eq!(cut("0.1"), (0.1_f64.next_down(), false));
+        assert_eq!(cut("-0.1"), ((-0.1_f64).next_up(), false));
+        assert_eq!(cut("0.3"), (0.3, false));
+        assert_eq!(cut("9007199254740993"), (9_007_199_254_740_992.0, false));
+        assert_eq!(cut("1E+22"), (1e22, true));
+        assert_eq!(cut("1E+23"), (1e23, false));
+    }
+
+    #[test]
+    fn truncation_is_exact_beyond_128_bits() {
+        // 5^-1 × 10^60 and the like: powers of two whose coefficients need the long way.
+        assert_eq!(cut("1000000000000000000000000000000000E-33"), (1.0, true));
+        assert_eq!(cut("3.552713678800500929355621337890625E-15"), (2_f64.powi(-48), true));
+        assert_eq!(cut("3.552713678800500929355621337890626E-15"), (2_f64.powi(-48), false));
+        assert_eq!(cut("3.552713678800500929355621337890624E-15"), (2_f64.powi(-48).next_down(), false));
+        assert_eq!(cut("1E+300"), (1e300_f64.next_down(), false));
+    }
+
+    #[test]
+    fn beyond_the_range_of_doubles_truncation_stops_at_the_last_one() {
+        assert_eq!(cut("1.7976931348623157E+308"), (f64::MAX.next_down(), false));
+        assert_eq!(cut("1.7976931348623158E+308"), (f64::MAX, false));
+        assert_eq!(cut("1.797693134862315907729305190789025E+308"), (f64::MAX, false));
+        assert_eq!(cut("-9E+6144"), (-f64::MAX, false));
+        assert_eq!(cut("4.940656458412465E-324"), (0.0, false));
+        assert_eq!(cut("4.940656458412466E-324"), (5e-324, false));
+        assert_eq!(cut("9.999E-324"), (1e-323, false));
+        assert_eq!(cut("2.2250738585072014E-308"), (f64::MIN_POSITIVE, false));
+        assert_eq!(cut("2.2250738585072013E-308"), (f64::MIN_POSITIVE.next_down(), false));
+        assert_eq!(cut("1E-6176"), (0.0, false));
+    }
+
+    #[test]
+    fn integers_are_truncated_towards_zero() {
+        assert_eq!(truncate_integer(0), Truncated { double: 0.0, exact: true });
+        assert_eq!(truncate_integer(i64::MIN), Truncated { double: -9_223_372_036_854_775_808.0, exact: true });
+        let below = 9_223_372_036_854_774_784.0;
+        assert_eq!(truncate_integer(i64::MAX), Truncated { double: below, exact: false });
+        assert_eq!(truncate_integer(-i64::MAX), Truncated { double: -below, exact: false });
+    }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::decimal::Decimal;
-use super::raw::{Kind, Value};
+use super::raw::{Kind, TWO_TO_63, Value};
 
 /// A number, decoded.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,6 @@ pub(super) fn compare_doubles(a: f64, b: f64) -> Ordering {
 }
 
 fn compare_integer_double(n: i64, x: f64) -> Ordering {
-    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
     if x >= TWO_TO_63 {
         return Ordering::Less;
     }

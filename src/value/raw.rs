@@ -100,6 +100,9 @@ impl Kind {
     }
 }
 
+/// The double right above the integers of 64 bits.
+pub(super) const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
 /// A borrowed BSON value whose bytes were checked.
 ///
 /// `==` is binary identity of type and bytes: int32 1, int64 1 and double 1.0 differ, and so do 0.0 and -0.0.
@@ -262,10 +265,8 @@ impl<'a> Value<'a> {
             Kind::Int64 => self.as_i64(),
             Kind::Double => {
                 let x = self.as_f64()?;
-                // 2^63 as a double; the comparison keeps the cast exact.
-                #[allow(clippy::cast_possible_truncation)]
-                (x.fract() == 0.0 && (-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&x))
-                    .then_some(x as i64)
+                // In this range and without a fraction, the cast is exact.
+                (x.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(&x)).then_some(x as i64)
             }
             _ => None,
         }
