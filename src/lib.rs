@@ -9,5 +9,6 @@ pub mod bucket;
 pub mod env;
 pub mod error;
 pub mod limits;
+pub mod query;
 pub mod storage;
 pub mod value;
