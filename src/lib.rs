@@ -8,5 +8,6 @@ pub mod block;
 pub mod env;
 pub mod error;
 pub mod limits;
+pub mod query;
 pub mod storage;
 pub mod value;

@@ -1,0 +1,3 @@
+//! Between a parsed command and its rows: filters, what of them runs before unpacking, plans, execution. Never awaits.
+
+pub mod projection;
