@@ -138,14 +138,14 @@ impl Db {
     /// Runs a command that must succeed.
     pub async fn ok(&self, command: RawDocumentBuf) -> Document {
         let reply = self.command(command.clone()).await;
-        assert_eq!(reply.get_f64("ok"), Ok(1.0), "{command:?} failed: {reply}");
+        assert_eq!(reply.get_f64("ok").ok(), Some(1.0), "{command:?} failed: {reply}");
         reply
     }
 
     /// Code and codeName of a command that must fail.
     pub async fn fails(&self, command: RawDocumentBuf) -> (i32, String) {
         let reply = self.command(command.clone()).await;
-        assert_eq!(reply.get_f64("ok"), Ok(0.0), "{command:?} did not fail: {reply}");
+        assert_eq!(reply.get_f64("ok").ok(), Some(0.0), "{command:?} did not fail: {reply}");
         assert!(!reply.get_str("errmsg").unwrap().is_empty());
         (reply.get_i32("code").unwrap(), reply.get_str("codeName").unwrap().to_owned())
     }
