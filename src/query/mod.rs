@@ -2,3 +2,4 @@
 
 pub mod filter;
 pub mod projection;
+pub mod sort;
