@@ -187,7 +187,8 @@ fn a_hundred_inserts_at_once_are_one_commit() {
     let mut pool = LocalPool::new();
     for i in 0..100 {
         let db = db.clone();
-        let insert = async move { assert_eq!(db.insert("weather", &[reading(i, "a", 1.0)]).await.get_i32("n").ok(), Some(1)) };
+        let insert =
+            async move { assert_eq!(db.insert("weather", &[reading(i, "a", 1.0)]).await.get_i32("n").ok(), Some(1)) };
         pool.spawner().spawn_local(insert).unwrap();
     }
     pool.run();
@@ -440,7 +441,8 @@ fn a_damaged_bucket_is_an_error_that_names_it_and_nothing_else_breaks() {
         // The other series is still served, through the index.
         let of =
             async |station: &str| db.command(rawdoc! { "find": "weather", "filter": { "station": station } }).await;
-        let served = [of("a").await, of("b").await].iter().filter(|reply| reply.get_f64("ok").ok() == Some(1.0)).count();
+        let served =
+            [of("a").await, of("b").await].iter().filter(|reply| reply.get_f64("ok").ok() == Some(1.0)).count();
         assert_eq!(served, 1);
         assert_eq!(db.insert("weather", &[reading(3, "c", 1.0)]).await.get_i32("n").ok(), Some(1));
     });

@@ -1,7 +1,7 @@
 //! A bucket that takes measurements, and the question whether it takes the next ones.
 
 use crate::block::Block;
-use crate::bucket::{BucketId, Schema};
+use crate::bucket::{BucketId, Rows, Schema};
 use crate::limits::{BUCKET_COUNT_MAX, BUCKET_COUNT_MIN, BUCKET_SIZE_BYTES_MAX, LARGE_BUCKET_SIZE_BYTES_MAX};
 
 /// Why an open bucket makes room for a new one.
@@ -66,7 +66,7 @@ impl OpenBucket {
             taken = fitting;
             reason = Some(RolloverReason::Size);
         }
-        let fitting = self.schema.fits_run(block, rows.get(..taken).unwrap_or_default());
+        let fitting = self.schema.fits_run(block, Rows::List(rows.get(..taken).unwrap_or_default()), None);
         if fitting < taken {
             taken = fitting;
             reason = Some(RolloverReason::SchemaChange);

@@ -91,11 +91,14 @@ impl Catalog {
                         slot.insert(OpenBucket::new(self.ids.next(min_time_ms), min_time_ms))
                     }
                 };
-                let span_ms = self.options.span_seconds.saturating_mul(1000);
+                let span_ms = self.options.span_ms();
                 let fresh = bucket.count == 0;
                 let (taken, reason) = bucket.take(&block, times_ms, rest, span_ms, &row_sizes);
                 if taken == 0 && fresh {
-                    return Err(Error::new(ErrorCode::InternalError, "A new bucket did not take its first measurement"));
+                    return Err(Error::new(
+                        ErrorCode::InternalError,
+                        "A new bucket did not take its first measurement",
+                    ));
                 }
                 let (run, tail) = rest.split_at(taken);
                 if let (Some(first), Some(last)) = (run.first(), run.last()) {
@@ -164,7 +167,8 @@ mod tests {
 
     fn catalog() -> Catalog {
         let command = rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } };
-        let options = crate::bucket::CollectionOptions::parse_create(Doc::parse(command.as_bytes()).unwrap(), 0).unwrap();
+        let options =
+            crate::bucket::CollectionOptions::parse_create(Doc::parse(command.as_bytes()).unwrap(), 0).unwrap();
         Catalog::new(options.timeseries, 7)
     }
 
@@ -230,7 +234,10 @@ mod tests {
         let mut catalog = catalog();
         let of = |ms, m: &str| rawdoc! { "t": DateTime::from_millis(ms), "m": m, "x": ms as f64 };
         let staged = catalog.stage(block(&[of(5, "a"), of(1, "b"), of(3, "a"), of(2, "b"), of(4, "a")])).unwrap();
-        assert_eq!(staged.sections.iter().map(|s| (s.rows, s.first_ms, s.last_ms)).collect::<Vec<_>>(), [(3, 3, 5), (2, 1, 2)]);
+        assert_eq!(
+            staged.sections.iter().map(|s| (s.rows, s.first_ms, s.last_ms)).collect::<Vec<_>>(),
+            [(3, 3, 5), (2, 1, 2)]
+        );
         assert!(staged.rows.column("m").is_none());
         assert_eq!(staged.rows.column("t").unwrap().data(), &ColumnData::Date(vec![3, 4, 5, 1, 2]));
         assert_ne!(staged.sections[0].bucket, staged.sections[1].bucket);

@@ -7,7 +7,7 @@ use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 use super::request::wrong_type;
 use super::{Reply, Request};
 use crate::engine::Engine;
-use crate::engine::namespace::BUCKETS_PREFIX;
+use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::FIRST_BATCH_COUNT;
 use crate::query::{Filter, FindOptions, Plan};

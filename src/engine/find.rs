@@ -213,5 +213,5 @@ impl FindCursor {
 
 /// The name under which a cursor is kept.
 fn ns_of(name: &str, raw: bool) -> String {
-    if raw { format!("{}{name}", super::namespace::BUCKETS_PREFIX) } else { name.to_owned() }
+    if raw { format!("{}{name}", crate::bucket::BUCKETS_PREFIX) } else { name.to_owned() }
 }

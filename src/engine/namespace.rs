@@ -9,9 +9,6 @@ use crate::bucket::{CollectionOptions, validate_collection_name};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{Changeset, Page};
 
-/// Prefix of the raw view of a collection's buckets.
-pub const BUCKETS_PREFIX: &str = "system.buckets.";
-
 impl Engine {
     /// The collection called `name`, from memory or from storage; `None` where there is none.
     ///

@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn time_bounds_keep_every_bucket_that_may_hold_the_time() {
         let meta = OwnedValue::string("a");
-        let entry = |min| entries(Some(meta.view()), min, min + 50).remove(0);
+        let entry = |min| entries(Some(meta.view()), min, min.saturating_add(50)).remove(0);
         let found = range(meta.view(), 100, Some(1000), Some(2000));
         for min in [900, 901, 1000, 2000] {
             assert!(within(&entry(min), &found), "bucket at {min}");
@@ -83,7 +83,11 @@ mod tests {
     #[test]
     fn metadata_that_is_an_array_is_found_by_each_element_and_as_a_whole() {
         let mut writer = DocWriter::new();
-        writer.begin_array("m").value("0", OwnedValue::string("a").view()).value("1", OwnedValue::string("b").view()).end();
+        writer
+            .begin_array("m")
+            .value("0", OwnedValue::string("a").view())
+            .value("1", OwnedValue::string("b").view())
+            .end();
         let doc = writer.finish();
         let array = Doc::get(doc.view(), "m").unwrap();
         let found = entries(Some(array), 0, 1);
