@@ -146,7 +146,7 @@ export class Database {
 
   /** Does now what the engine does later by itself: journals become buckets. Acknowledged writes are durable without it. */
   async flush(): Promise<void> {
-    await this.#door.maintain();
+    await this.#door.run({ flush: 1 });
   }
 
   /** Closes the database; everything that uses it afterwards rejects with `ClosedError`. May be called twice. */

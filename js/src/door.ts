@@ -36,11 +36,6 @@ export class Door {
     return { reply, block: answer.payload ? decodeBlock(answer.payload) : undefined };
   }
 
-  /** Does deferred work now. */
-  maintain(): Promise<void> {
-    return this.#open().maintain();
-  }
-
   get isClosed(): boolean {
     return this.#closing !== undefined;
   }
