@@ -5,6 +5,7 @@
 //! `ARCHITECTURE.md` draws the floors; imports go strictly down.
 
 pub mod block;
+pub mod bucket;
 pub mod env;
 pub mod error;
 pub mod limits;

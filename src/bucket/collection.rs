@@ -1,0 +1,385 @@
+//! The options of a collection: reading `create`, showing and storing them, telling whether two are the same.
+
+use super::options::{Given, TimeseriesOptions, is_nothing, safe_integer, unknown_field, wrong_type};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::NAMESPACE_LENGTH_BYTES_MAX;
+use crate::value::{Doc, DocBuf, DocWriter, Value};
+
+/// What stands before a collection's name in the name of its buckets.
+pub const BUCKETS_PREFIX: &str = "system.buckets.";
+
+/// Arguments that any command may carry and `create` does not look at.
+const GENERIC_ARGUMENTS: [&str; 12] = [
+    "$db",
+    "lsid",
+    "txnNumber",
+    "$clusterTime",
+    "readConcern",
+    "writeConcern",
+    "$readPreference",
+    "maxTimeMS",
+    "comment",
+    "apiVersion",
+    "apiStrict",
+    "apiDeprecationErrors",
+];
+
+/// Options of other kinds of collection.
+const FOREIGN_OPTIONS: [&str; 13] = [
+    "capped",
+    "autoIndexId",
+    "idIndex",
+    "size",
+    "max",
+    "validator",
+    "validationLevel",
+    "validationAction",
+    "viewOn",
+    "pipeline",
+    "clusteredIndex",
+    "changeStreamPreAndPostImages",
+    "encryptedFields",
+];
+
+/// All options of a time-series collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectionOptions {
+    /// Fields and bucketing.
+    pub timeseries: TimeseriesOptions,
+    /// Age at which whole buckets are deleted.
+    pub expire_after_seconds: Option<i64>,
+    /// Default collation of queries, as given; absent where it is the simple one.
+    pub collation: Option<DocBuf>,
+}
+
+/// The arguments of `create`, types checked and nothing else.
+#[derive(Default)]
+struct Arguments<'a> {
+    timeseries: Option<Given>,
+    expire_after_seconds: Option<(i64, Value<'a>)>,
+    collation: Option<DocBuf>,
+    foreign: Option<&'a str>,
+}
+
+impl<'a> Arguments<'a> {
+    fn parse(fields: impl Iterator<Item = (&'a str, Value<'a>)>) -> Result<Arguments<'a>> {
+        let mut arguments = Arguments::default();
+        for (name, value) in fields {
+            let doc = || value.as_doc().ok_or_else(|| wrong_type(name, value, "object"));
+            match name {
+                _ if FOREIGN_OPTIONS.contains(&name) => {
+                    arguments.foreign.get_or_insert(name);
+                }
+                _ if GENERIC_ARGUMENTS.contains(&name) || is_nothing(value) && is_known(name) => {}
+                "timeseries" => arguments.timeseries = Some(Given::parse(doc()?)?),
+                "collation" => arguments.collation = parse_collation(doc()?)?,
+                "expireAfterSeconds" => {
+                    let n = safe_integer(value).ok_or_else(|| wrong_type(name, value, "number"))?;
+                    arguments.expire_after_seconds = Some((n, value));
+                }
+                // Nothing here to configure: accepted, so that commands written for a server run, and not kept.
+                "storageEngine" | "indexOptionDefaults" => {
+                    doc()?;
+                }
+                "temp" => {
+                    value.as_truthy().ok_or_else(|| wrong_type(name, value, "bool"))?;
+                }
+                _ => return Err(unknown_field(&format!("create.{name}"))),
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// `now_ms` is absent where options come from storage: what was in the past once may lie before 1970 by another clock.
+    fn resolve(self, now_ms: Option<i64>) -> Result<CollectionOptions> {
+        let Some(timeseries) = self.timeseries else {
+            return Err(Error::invalid_options(
+                "'timeseries' is missing: only time-series collections can be created here",
+            ));
+        };
+        if let Some(name) = self.foreign {
+            return Err(Error::invalid_options(format!("'{name}' is not allowed together with 'timeseries'")));
+        }
+        let timeseries = timeseries.resolve()?;
+        if let Some((seconds, value)) = self.expire_after_seconds {
+            check_expire_after(seconds, value, now_ms)?;
+        }
+        let expire_after_seconds = self.expire_after_seconds.map(|(seconds, _)| seconds);
+        Ok(CollectionOptions { timeseries, expire_after_seconds, collation: self.collation })
+    }
+}
+
+fn is_known(name: &str) -> bool {
+    ["timeseries", "collation", "expireAfterSeconds", "storageEngine", "indexOptionDefaults", "temp"].contains(&name)
+}
+
+/// A whole number of seconds that, counted back from now, does not pass the epoch.
+fn check_expire_after(seconds: i64, value: Value<'_>, now_ms: Option<i64>) -> Result<()> {
+    let refuse = |why: &str| Err(Error::invalid_options(format!("'expireAfterSeconds' {why}: {value:?}")));
+    if seconds < 0 {
+        return refuse("cannot be less than 0");
+    }
+    if seconds > i64::MAX / 1000 {
+        return refuse("is too large to be counted in milliseconds");
+    }
+    if now_ms.is_some_and(|now| seconds > now.div_euclid(1000)) {
+        return refuse("reaches back beyond the epoch");
+    }
+    Ok(())
+}
+
+/// Only the locale is looked at here; what collates reads the rest.
+fn parse_collation(doc: Doc<'_>) -> Result<Option<DocBuf>> {
+    match doc.get("locale") {
+        None => Err(Error::new(
+            ErrorCode::IDLFailedToParse,
+            "BSON field 'collation.locale' is missing but a required field",
+        )),
+        Some(locale) => match locale.as_str() {
+            None => Err(wrong_type("collation.locale", locale, "string")),
+            Some("simple") => Ok(None),
+            Some(_) => Ok(Some(doc.to_owned())),
+        },
+    }
+}
+
+impl CollectionOptions {
+    /// The options that a `create` command asks for. Its first field, the name of the collection, is not looked at.
+    ///
+    /// Errors: 14, 2, 40414, 40415 where an argument does not parse; `InvalidOptions` where the arguments do not go together,
+    /// are those of other kinds of collection, or lack `timeseries`.
+    pub fn parse_create(command: Doc<'_>, now_ms: i64) -> Result<CollectionOptions> {
+        Arguments::parse(command.iter().skip(1))?.resolve(Some(now_ms))
+    }
+
+    /// The options as `listCollections` shows them, which is also how they are stored.
+    pub fn to_doc(&self) -> DocBuf {
+        let mut writer = DocWriter::new();
+        writer.begin_doc("timeseries");
+        self.timeseries.write(&mut writer);
+        writer.end();
+        if let Some(seconds) = self.expire_after_seconds {
+            writer.int64("expireAfterSeconds", seconds);
+        }
+        if let Some(collation) = &self.collation {
+            writer.doc("collation", collation.view());
+        }
+        writer.finish()
+    }
+
+    /// Stored options.
+    ///
+    /// Errors: `DataCorruptionDetected` where no `to_doc` wrote them.
+    pub fn from_doc(doc: Doc<'_>) -> Result<CollectionOptions> {
+        Arguments::parse(doc.iter())
+            .and_then(|arguments| arguments.resolve(None))
+            .map_err(|error| Error::corrupt(format!("Stored collection options are damaged: {}", error.message)))
+    }
+
+    /// True where creating one over the other changes nothing.
+    pub fn same_as(&self, other: &CollectionOptions) -> bool {
+        self.timeseries.same_as(&other.timeseries)
+            && self.expire_after_seconds == other.expire_after_seconds
+            && self.collation == other.collation
+    }
+}
+
+/// Checks the name of a collection that a user wants to have in `database`.
+///
+/// Errors: `InvalidNamespace` where it is empty, begins with a `.` or with `system.`, holds a `$` or a NUL byte, or where the
+/// full name of its buckets would be too long.
+pub fn validate_collection_name(database: &str, name: &str) -> Result<()> {
+    let refuse =
+        |why: &str| Err(Error::new(ErrorCode::InvalidNamespace, format!("Invalid collection name '{name}': {why}")));
+    if name.is_empty() {
+        return refuse("it is empty");
+    }
+    if name.starts_with('.') {
+        return refuse("it begins with a '.'");
+    }
+    if name.starts_with("system.") {
+        return refuse("names that begin with 'system.' are reserved");
+    }
+    if name.contains('$') {
+        return refuse("it holds a '$'");
+    }
+    if name.contains('\0') {
+        return refuse("it holds a NUL byte");
+    }
+    let full = database.len() + ".".len() + BUCKETS_PREFIX.len() + name.len();
+    if full > NAMESPACE_LENGTH_BYTES_MAX {
+        return refuse(&format!(
+            "'{database}.{BUCKETS_PREFIX}{name}' has {full} bytes, at most {NAMESPACE_LENGTH_BYTES_MAX} are allowed"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    const NOW_MS: i64 = 1_700_000_000_000;
+
+    fn create(command: &RawDocumentBuf) -> Result<CollectionOptions> {
+        CollectionOptions::parse_create(Doc::parse(command.as_bytes()).unwrap(), NOW_MS)
+    }
+
+    fn code(command: RawDocumentBuf) -> ErrorCode {
+        create(&command).unwrap_err().code
+    }
+
+    fn shown(command: RawDocumentBuf) -> RawDocumentBuf {
+        let options = create(&command).unwrap();
+        let stored = options.to_doc();
+        assert_eq!(CollectionOptions::from_doc(stored.view()), Ok(options));
+        RawDocumentBuf::from_bytes(stored.into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn options_are_shown_made_complete_and_read_back_equal() {
+        assert_eq!(
+            shown(rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "$db": "d" }),
+            rawdoc! { "timeseries": { "timeField": "t", "granularity": "seconds", "bucketMaxSpanSeconds": 3600 } }
+        );
+        assert_eq!(
+            shown(
+                rawdoc! { "create": "c", "expireAfterSeconds": 60.0, "collation": { "locale": "de" }, "timeseries": {
+                "timeField": "t", "metaField": "m", "bucketRoundingSeconds": 900, "bucketMaxSpanSeconds": 900.0 } }
+            ),
+            rawdoc! {
+                "timeseries": {
+                    "timeField": "t", "metaField": "m", "bucketMaxSpanSeconds": 900, "bucketRoundingSeconds": 900
+                },
+                "expireAfterSeconds": 60_i64, "collation": { "locale": "de" },
+            }
+        );
+    }
+
+    #[test]
+    fn options_that_configure_nothing_here_and_generic_arguments_are_accepted() {
+        let options = create(&rawdoc! {
+            "create": "c", "timeseries": { "timeField": "t", "metaField": null }, "storageEngine": {}, "temp": false,
+            "indexOptionDefaults": {}, "collation": { "locale": "simple" }, "writeConcern": { "w": 1 }, "comment": 1,
+            "maxTimeMS": 5, "lsid": {}, "txnNumber": 1_i64, "$clusterTime": {}, "readConcern": {}, "$readPreference": {},
+            "apiVersion": "1", "apiStrict": true, "apiDeprecationErrors": true, "expireAfterSeconds": null, "$db": "d",
+        });
+        let options = options.unwrap();
+        assert_eq!(
+            (options.collation, options.expire_after_seconds, options.timeseries.meta_field),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn options_of_other_kinds_of_collection_are_refused() {
+        for name in FOREIGN_OPTIONS {
+            for value in [bson::RawBson::Boolean(true), bson::RawBson::Boolean(false)] {
+                let mut command = rawdoc! { "create": "c", "timeseries": { "timeField": "t" } };
+                command.append(bson::raw::CString::try_from(name).unwrap(), value);
+                assert_eq!(code(command), ErrorCode::InvalidOptions, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_collection_without_timeseries_is_refused() {
+        for command in [
+            rawdoc! { "create": "c" },
+            rawdoc! { "create": "c", "timeseries": null },
+            rawdoc! { "create": "c", "viewOn": "d", "pipeline": [] },
+            rawdoc! { "create": "c", "expireAfterSeconds": 5 },
+        ] {
+            let error = create(&command).unwrap_err();
+            assert_eq!(error.code, ErrorCode::InvalidOptions);
+            assert!(error.message.contains("only time-series collections"), "{error}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_the_wrong_type_and_unknown_ones_have_the_servers_codes() {
+        assert_eq!(code(rawdoc! { "create": "c", "timeseries": "" }), ErrorCode::TypeMismatch);
+        let with = |name: &str, value: bson::RawBson| {
+            let mut command = rawdoc! { "create": "c", "timeseries": { "timeField": "t" } };
+            command.append(bson::raw::CString::try_from(name).unwrap(), value);
+            code(command)
+        };
+        assert_eq!(with("expireAfterSeconds", "".into()), ErrorCode::TypeMismatch);
+        assert_eq!(with("collation", 1.into()), ErrorCode::TypeMismatch);
+        assert_eq!(with("collation", rawdoc! {}.into()), ErrorCode::IDLFailedToParse);
+        assert_eq!(with("collation", rawdoc! { "locale": 1 }.into()), ErrorCode::TypeMismatch);
+        assert_eq!(with("storageEngine", 1.into()), ErrorCode::TypeMismatch);
+        assert_eq!(with("indexOptionDefaults", "".into()), ErrorCode::TypeMismatch);
+        assert_eq!(with("temp", "".into()), ErrorCode::TypeMismatch);
+        assert_eq!(with("nope", 1.into()), ErrorCode::IDLUnknownField);
+    }
+
+    #[test]
+    fn an_age_must_be_positive_and_not_older_than_the_epoch() {
+        let age = |seconds: bson::RawBson| {
+            create(&rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "expireAfterSeconds": seconds })
+                .map(|options| options.expire_after_seconds)
+                .map_err(|error| error.code)
+        };
+        assert_eq!(age(0.into()), Ok(Some(0)));
+        assert_eq!(age((NOW_MS / 1000).into()), Ok(Some(NOW_MS / 1000)));
+        for refused in
+            [(-10_i64).into(), (1_i64 << 62).into(), (NOW_MS / 1000 + 1).into(), 1e300.into(), i64::MIN.into()]
+        {
+            assert_eq!(age(refused), Err(ErrorCode::InvalidOptions));
+        }
+    }
+
+    #[test]
+    fn types_are_checked_before_siblings_and_siblings_before_field_names() {
+        assert_eq!(
+            code(rawdoc! { "create": "c", "capped": true, "timeseries": { "timeField": 1 } }),
+            ErrorCode::TypeMismatch
+        );
+        let error =
+            create(&rawdoc! { "create": "c", "capped": true, "timeseries": { "timeField": "a.b" } }).unwrap_err();
+        assert!(error.message.contains("'capped'"), "{error}");
+        let error = create(
+            &rawdoc! { "create": "c", "expireAfterSeconds": -1, "timeseries": { "timeField": "t", "metaField": "t" } },
+        );
+        assert!(error.unwrap_err().message.contains("'metaField'"));
+    }
+
+    #[test]
+    fn the_same_options_again_are_recognised() {
+        let one =
+            create(&rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "expireAfterSeconds": 5 }).unwrap();
+        let again = create(&rawdoc! {
+        "create": "c", "expireAfterSeconds": 5.0, "timeseries": { "timeField": "t", "granularity": "seconds" } });
+        assert!(one.same_as(&again.unwrap()));
+        for other in [
+            rawdoc! { "create": "c", "timeseries": { "timeField": "t" } },
+            rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "expireAfterSeconds": 6 },
+            rawdoc! { "create": "c", "timeseries": { "timeField": "u" }, "expireAfterSeconds": 5 },
+            rawdoc! {
+                "create": "c", "timeseries": { "timeField": "t" }, "expireAfterSeconds": 5, "collation": { "locale": "de" }
+            },
+        ] {
+            assert!(!one.same_as(&create(&other).unwrap()));
+        }
+    }
+
+    #[test]
+    fn damaged_stored_options_are_reported_as_such() {
+        for doc in [rawdoc! {}, rawdoc! { "timeseries": { "timeField": 1 } }, rawdoc! { "x": 1 }] {
+            let error = CollectionOptions::from_doc(Doc::parse(doc.as_bytes()).unwrap()).unwrap_err();
+            assert_eq!(error.code, ErrorCode::DataCorruptionDetected);
+        }
+    }
+
+    #[test]
+    fn a_collection_name_leaves_room_for_that_of_its_buckets() {
+        assert_eq!(validate_collection_name("db", "weather.2024"), Ok(()));
+        assert_eq!(validate_collection_name("db", &"x".repeat(255 - 18)), Ok(()));
+        for name in ["", "system.views", "a$b", "a\0b", ".a", &"x".repeat(255 - 17)] {
+            let code = validate_collection_name("db", name).unwrap_err().code;
+            assert_eq!(code, ErrorCode::InvalidNamespace, "{name}");
+        }
+    }
+}

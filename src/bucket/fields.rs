@@ -1,0 +1,70 @@
+//! Named siblings of a tracker's tree, in the order in which they were first seen.
+
+use std::collections::HashMap;
+
+/// Above this many siblings a name is looked up by its hash.
+const SCANNED_MAX: usize = 12;
+
+/// Siblings by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fields<T> {
+    entries: Vec<(Box<str>, T)>,
+    /// Place of every name, once there are too many to scan.
+    places: Option<HashMap<Box<str>, usize>>,
+    /// Where the next name is expected: documents of one shape name their fields in one order.
+    cursor: usize,
+}
+
+impl<T: Default> Fields<T> {
+    /// The sibling called `name`, a new one at the end where there is none.
+    pub(super) fn slot(&mut self, name: &str) -> &mut T {
+        let at = self.place(name).unwrap_or_else(|| self.append(name));
+        self.cursor = if at + 1 < self.entries.len() { at + 1 } else { 0 };
+        // `place` and `append` give places that exist.
+        #[allow(clippy::indexing_slicing)]
+        &mut self.entries[at].1
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        if self.entries.get(self.cursor).is_some_and(|(n, _)| &**n == name) {
+            return Some(self.cursor);
+        }
+        match &self.places {
+            Some(places) => places.get(name).copied(),
+            None => self.entries.iter().position(|(n, _)| &**n == name),
+        }
+    }
+
+    fn append(&mut self, name: &str) -> usize {
+        let at = self.entries.len();
+        self.entries.push((name.into(), T::default()));
+        match &mut self.places {
+            Some(places) => {
+                places.insert(name.into(), at);
+            }
+            None if self.entries.len() > SCANNED_MAX => {
+                let places = self.entries.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
+                self.places = Some(places);
+            }
+            None => {}
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_any_order() {
+        let mut fields = Fields::<usize>::default();
+        let names: Vec<String> = (0..40).map(|i| format!("n{i}")).collect();
+        for (i, name) in names.iter().enumerate() {
+            *fields.slot(name) = i;
+        }
+        for i in (0..40).rev().chain(0..40) {
+            assert_eq!(*fields.slot(&names[i]), i);
+        }
+    }
+}

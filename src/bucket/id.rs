@@ -1,0 +1,151 @@
+//! The `_id` of a bucket: the seconds of its start, then a counter.
+
+use std::fmt;
+
+/// Twelve bytes that sort by the bucket's start, as long as all starts lie in the standard range.
+///
+/// Bytes 0 to 3 are the low 32 bits of the start in whole seconds, bytes 4 to 11 a counter; both big-endian. Where the
+/// seconds do not fit 32 bits, the highest bit is set, so that such buckets are found at the end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BucketId([u8; 12]);
+
+impl BucketId {
+    /// The id of the bucket that starts at `min_time_ms`.
+    pub fn new(min_time_ms: i64, counter: u64) -> BucketId {
+        let seconds = min_time_ms.div_euclid(1000).to_be_bytes();
+        let [high @ .., a, b, c, d] = seconds;
+        let extended = if high == [0; 4] { 0 } else { 0x80 };
+        BucketId::from_parts([a | extended, b, c, d], counter)
+    }
+
+    /// The least id that a bucket starting in the second of `ms` can have. Dates outside 32 bits go to the nearest end.
+    pub fn lowest_at(ms: i64) -> BucketId {
+        BucketId::from_parts(clamped_seconds(ms), 0)
+    }
+
+    /// The greatest id that a bucket starting in the second of `ms` can have. Dates outside 32 bits go to the nearest end.
+    pub fn highest_at(ms: i64) -> BucketId {
+        BucketId::from_parts(clamped_seconds(ms), u64::MAX)
+    }
+
+    fn from_parts(time: [u8; 4], counter: u64) -> BucketId {
+        let mut bytes = [0; 12];
+        let (front, back) = bytes.split_at_mut(4);
+        front.copy_from_slice(&time);
+        back.copy_from_slice(&counter.to_be_bytes());
+        BucketId(bytes)
+    }
+
+    /// An id from its stored bytes.
+    pub fn from_bytes(bytes: [u8; 12]) -> BucketId {
+        BucketId(bytes)
+    }
+
+    /// The stored bytes.
+    pub fn as_bytes(&self) -> &[u8; 12] {
+        &self.0
+    }
+
+    /// The start of the bucket in seconds, as far as 32 bits tell.
+    pub fn time_seconds(&self) -> u32 {
+        let [a, b, c, d, ..] = self.0;
+        u32::from_be_bytes([a, b, c, d])
+    }
+
+    /// True where the start lies outside the standard range.
+    pub fn is_extended(&self) -> bool {
+        self.time_seconds() > i32::MAX.unsigned_abs()
+    }
+}
+
+fn clamped_seconds(ms: i64) -> [u8; 4] {
+    let seconds = ms.div_euclid(1000).clamp(0, i64::from(u32::MAX));
+    u32::try_from(seconds).unwrap_or_default().to_be_bytes()
+}
+
+impl fmt::Display for BucketId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+impl fmt::Debug for BucketId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Gives ids that differ from each other; from those of other contexts they differ by the luck of the seed.
+#[derive(Clone, Debug)]
+pub struct IdGenerator {
+    counter: u64,
+}
+
+impl IdGenerator {
+    /// A generator whose counter starts at random bits.
+    pub fn new(seed: u64) -> IdGenerator {
+        IdGenerator { counter: seed }
+    }
+
+    /// An id for the bucket that starts at `min_time_ms`.
+    pub fn next(&mut self, min_time_ms: i64) -> BucketId {
+        self.counter = self.counter.wrapping_add(1);
+        BucketId::new(min_time_ms, self.counter)
+    }
+
+    /// Starts again at other random bits, after an id was found taken.
+    pub fn reseed(&mut self, seed: u64) {
+        self.counter = seed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bucket::time::bucket_start_ms;
+
+    #[test]
+    fn the_time_bytes_are_the_rounded_seconds_with_a_mark_beyond_32_bits() {
+        for (seconds, rounded, bytes, extended) in [
+            (0, 0, 0x0000_0000, false),
+            (0x5FEE_6600, 0x5FEE_6600, 0x5FEE_6600, false),
+            (0x7FFF_FFCB, 0x7FFF_FFBC, 0x7FFF_FFBC, false),
+            (0x7FFF_FFFF, 0x7FFF_FFF8, 0x7FFF_FFF8, false),
+            (-0x3C, -60, 0xFFFF_FFC4, true),
+            (-0x167F_0934, -0x167F_0934, 0xE980_F6CC, true),
+            (0x8000_0044, 0x8000_0034, 0x8000_0034, true),
+            (0x1_0000_002C, 0x1_0000_002C, 0x8000_002C, true),
+            (0x1_8000_0024, 0x1_8000_0024, 0x8000_0024, true),
+            (0x2_0000_001C, 0x2_0000_001C, 0x8000_001C, true),
+        ] {
+            let start = bucket_start_ms(seconds * 1000, 60);
+            assert_eq!(start, rounded * 1000);
+            let id = BucketId::new(start, 7);
+            assert_eq!(id.time_seconds(), bytes, "{seconds:#x}");
+            assert_eq!(id.is_extended(), extended, "{seconds:#x}");
+        }
+        assert_eq!(bucket_start_ms(0x7FFF_FFFF * 1000 + 1, 60), 0x7FFF_FFF8 * 1000);
+    }
+
+    #[test]
+    fn the_counter_is_counted_up_before_use_and_follows_the_time() {
+        let mut ids = IdGenerator::new(0x0102_0304_0506_0707);
+        assert_eq!(format!("{}", ids.next(60_000)), "0000003c0102030405060708");
+        assert_eq!(format!("{:?}", ids.next(60_000)), "0000003c0102030405060709");
+        ids.reseed(u64::MAX);
+        assert_eq!(format!("{}", ids.next(-1_000)), "ffffffff0000000000000000");
+    }
+
+    #[test]
+    fn the_bounds_of_a_second_enclose_every_id_in_it() {
+        for ms in [0, 999, 60_000, 2_147_483_647_000] {
+            for counter in [0, 1, u64::MAX] {
+                let id = BucketId::new(ms, counter);
+                assert!(BucketId::lowest_at(ms) <= id && id <= BucketId::highest_at(ms));
+                assert!(BucketId::highest_at(ms - 1000) < id || ms < 1000);
+            }
+        }
+        assert_eq!(BucketId::lowest_at(-1), BucketId::lowest_at(0));
+        assert_eq!(BucketId::highest_at(i64::MAX).as_bytes(), &[0xFF; 12]);
+    }
+}

@@ -1,0 +1,16 @@
+//! The bucket document: options, id, rounding, schema, summaries, building, unpacking, merging.
+
+mod collection;
+mod fields;
+mod id;
+mod options;
+mod rows;
+mod schema;
+mod time;
+
+pub use collection::{BUCKETS_PREFIX, CollectionOptions, validate_collection_name};
+pub use id::{BucketId, IdGenerator};
+pub use options::{Granularity, TimeseriesOptions};
+pub use rows::Rows;
+pub use schema::Schema;
+pub use time::{bucket_start_ms, is_extended_range};

@@ -1,0 +1,76 @@
+//! Which rows of a block are meant: a span, or a list in any order.
+
+use std::ops::Range;
+
+/// Rows of a block, in the order in which they are taken.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    /// `len` rows from `start` on.
+    Span {
+        /// The first row.
+        start: usize,
+        /// How many.
+        len: usize,
+    },
+    /// The rows of a list.
+    List(&'a [u32]),
+}
+
+impl<'a> Rows<'a> {
+    /// How many rows.
+    pub fn len(self) -> usize {
+        match self {
+            Rows::Span { len, .. } => len,
+            Rows::List(rows) => rows.len(),
+        }
+    }
+
+    /// True without rows.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first `len` of them; all where there are fewer.
+    pub fn first(self, len: usize) -> Rows<'a> {
+        match self {
+            Rows::Span { start, len: all } => Rows::Span { start, len: all.min(len) },
+            Rows::List(rows) => Rows::List(rows.get(..len).unwrap_or(rows)),
+        }
+    }
+
+    /// The rows.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = usize> + 'a {
+        (0..self.len()).map(move |at| match self {
+            Rows::Span { start, .. } => start + at,
+            Rows::List(rows) => rows.get(at).map_or(0, |row| *row as usize),
+        })
+    }
+}
+
+impl From<Range<usize>> for Rows<'_> {
+    fn from(range: Range<usize>) -> Self {
+        Rows::Span { start: range.start, len: range.len() }
+    }
+}
+
+impl<'a> From<&'a [u32]> for Rows<'a> {
+    fn from(rows: &'a [u32]) -> Self {
+        Rows::List(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_and_a_list_of_the_same_rows_agree() {
+        let list = [3, 4, 5];
+        for rows in [Rows::from(3..6), Rows::from(&list[..])] {
+            assert_eq!(rows.iter().collect::<Vec<_>>(), [3, 4, 5]);
+            assert_eq!(rows.first(2).iter().collect::<Vec<_>>(), [3, 4]);
+            assert_eq!((rows.len(), rows.first(9).len(), rows.first(0).is_empty()), (3, 3, true));
+        }
+    }
+}
