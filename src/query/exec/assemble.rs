@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
-use crate::value::{OwnedValue, Value};
+use crate::value::Value;
 
 /// Consecutive rows of one of several blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,6 +151,8 @@ impl Join<'_> {
         let mut joined = Vec::with_capacity(self.rows);
         for piece in self.pieces {
             match slices.get(piece.slot).and_then(|slice| slice.get(piece.rows.clone())) {
+                // Sorted rows are often scattered, and a push is cheaper than a copy of one cell.
+                Some([cell]) => joined.push(*cell),
                 Some(cells) => joined.extend_from_slice(cells),
                 None => joined.resize(joined.len() + piece.rows.len(), T::default()),
             }
@@ -182,7 +184,7 @@ impl Join<'_> {
             Some(_) => None,
         });
         let mut parts: Vec<_> = parts.collect::<Option<Vec<_>>>()?;
-        let mut known: HashMap<OwnedValue, u32> = HashMap::new();
+        let mut known: HashMap<Box<[u8]>, u32> = HashMap::new();
         let mut values = ColumnBuilder::new();
         let mut scratch = Vec::new();
         let mut joined: Vec<u32> = Vec::with_capacity(self.rows);
@@ -199,7 +201,7 @@ impl Join<'_> {
                 };
                 if *slot == UNSEEN {
                     let value = own.value(at, &mut scratch).unwrap_or(Value::NULL);
-                    *slot = *known.entry(value.to_owned()).or_insert_with(|| {
+                    *slot = *known.entry(value.to_owned().tagged().into()).or_insert_with(|| {
                         values.push(value);
                         u32::try_from(values.len() - 1).unwrap_or(UNSEEN)
                     });
@@ -231,7 +233,7 @@ impl Join<'_> {
 mod tests {
     use super::*;
     use crate::block::{decode, encode, pivot_docs};
-    use crate::value::{Doc, DocBuf, DocWriter};
+    use crate::value::{Doc, DocBuf, DocWriter, OwnedValue};
     use bson::{RawBson, RawDocumentBuf, rawdoc};
     use proptest::prelude::*;
 

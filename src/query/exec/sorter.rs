@@ -46,9 +46,8 @@ impl Sorter {
         self.blocks.push(block);
         match self.keep {
             Some(keep) if self.rows > keep.saturating_add(keep.max(PAGE_ROWS)) => {
-                let mut kept = sorted_rows(&self.spec, &self.blocks, Some(keep))?;
-                // In order of arrival: a later tie must stay behind an earlier one.
-                kept.sort_unstable();
+                // Ties are in order of arrival, and those still to come arrive behind them.
+                let kept = sorted_rows(&self.spec, &self.blocks, Some(keep))?;
                 self.reduce(&kept);
                 Ok(())
             }
