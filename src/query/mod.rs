@@ -1,5 +1,8 @@
 //! Between a parsed command and its rows: filters, what of them runs before unpacking, plans, execution. Never awaits.
 
+pub mod exec;
 pub mod filter;
+pub mod find_options;
+pub mod plan;
 pub mod projection;
 pub mod sort;
