@@ -3,6 +3,7 @@
 mod bitmap;
 mod builder;
 mod column;
+pub mod kernels;
 mod pivot;
 mod table;
 mod wire;

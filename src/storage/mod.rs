@@ -2,6 +2,10 @@
 //!
 //! Keys sort by bytes; ranges are half-open; pages are owned data. No cursor or transaction lives across an await.
 
+pub(crate) mod guard;
+// A map in memory, for tests and for runtimes that keep nothing.
+pub mod memory;
+
 use std::future::Future;
 use std::pin::Pin;
 

@@ -1,0 +1,238 @@
+//! A numeric comparison, translated once into closed bounds of a column's own type. Exact: nothing is rounded.
+
+use std::cmp::Ordering;
+
+use super::compare::CompareOp;
+use crate::value::Number;
+
+/// The doubles that pass a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Doubles {
+    /// None of them.
+    Nothing,
+    /// Those that are no number.
+    NaN,
+    /// Those from the first to the second, both included.
+    Between(f64, f64),
+}
+
+/// The doubles that pass `op` against `operand`.
+pub(super) fn doubles(op: CompareOp, operand: Number) -> Doubles {
+    if operand.is_nan() {
+        return if op.includes_equal() { Doubles::NaN } else { Doubles::Nothing };
+    }
+    let bounds = match operand {
+        // What is compared with a double needs no search, only a step to exclude the operand itself.
+        Number::Double(x) => match op {
+            CompareOp::Eq => Some((x, x)),
+            CompareOp::Gte => Some((x, f64::INFINITY)),
+            CompareOp::Lte => Some((f64::NEG_INFINITY, x)),
+            CompareOp::Gt => (x < f64::INFINITY).then(|| (x.next_up(), f64::INFINITY)),
+            CompareOp::Lt => (x > f64::NEG_INFINITY).then(|| (f64::NEG_INFINITY, x.next_down())),
+        },
+        _ => {
+            let (least, greatest) = (double_rank(f64::NEG_INFINITY), double_rank(f64::INFINITY));
+            between(op, least, greatest, |rank| Number::Double(double_of_rank(rank)).compare(operand))
+                .map(|(low, high)| (double_of_rank(low), double_of_rank(high)))
+        }
+    };
+    bounds.map_or(Doubles::Nothing, |(low, high)| Doubles::Between(low, high))
+}
+
+/// The int64s that pass `op` against `operand`: from the first to the second, both included.
+pub(super) fn int64s(op: CompareOp, operand: Number) -> Option<(i64, i64)> {
+    if operand.is_nan() {
+        return None;
+    }
+    match operand {
+        Number::Integer(n) => match op {
+            CompareOp::Eq => Some((n, n)),
+            CompareOp::Gte => Some((n, i64::MAX)),
+            CompareOp::Lte => Some((i64::MIN, n)),
+            CompareOp::Gt => n.checked_add(1).map(|low| (low, i64::MAX)),
+            CompareOp::Lt => n.checked_sub(1).map(|high| (i64::MIN, high)),
+        },
+        _ => between(op, i64::MIN, i64::MAX, |n| Number::Integer(n).compare(operand)),
+    }
+}
+
+/// As `int64s`, for int32s.
+pub(super) fn int32s(op: CompareOp, operand: Number) -> Option<(i32, i32)> {
+    let (low, high) = int64s(op, operand)?;
+    let low = i32::try_from(low.max(i32::MIN.into())).ok()?;
+    let high = i32::try_from(high.min(i32::MAX.into())).ok()?;
+    (low <= high).then_some((low, high))
+}
+
+/// The part of `least..=greatest` that passes; `order` never falls as its argument rises.
+fn between(op: CompareOp, least: i64, greatest: i64, order: impl Fn(i64) -> Ordering) -> Option<(i64, i64)> {
+    let low = match op {
+        CompareOp::Lt | CompareOp::Lte => least,
+        CompareOp::Eq | CompareOp::Gte => first(least, greatest, |n| order(n) != Ordering::Less)?,
+        CompareOp::Gt => first(least, greatest, |n| order(n) == Ordering::Greater)?,
+    };
+    let high = match op {
+        CompareOp::Gt | CompareOp::Gte => greatest,
+        CompareOp::Eq | CompareOp::Lte => before(first(least, greatest, |n| order(n) == Ordering::Greater), greatest)?,
+        CompareOp::Lt => before(first(least, greatest, |n| order(n) != Ordering::Less), greatest)?,
+    };
+    (low <= high).then_some((low, high))
+}
+
+fn before(first: Option<i64>, greatest: i64) -> Option<i64> {
+    match first {
+        Some(n) => n.checked_sub(1),
+        None => Some(greatest),
+    }
+}
+
+/// The first of `least..=greatest` for which `passes`, which stays true once it is.
+fn first(least: i64, greatest: i64, passes: impl Fn(i64) -> bool) -> Option<i64> {
+    if !passes(greatest) {
+        return None;
+    }
+    let (mut low, mut high) = (least, greatest);
+    while low < high {
+        let middle = low.midpoint(high);
+        // Rounds towards zero, so between two neighbours below zero it may be the upper one.
+        let middle = if middle == high { low } else { middle };
+        if passes(middle) { high = middle } else { low = middle + 1 }
+    }
+    Some(low)
+}
+
+/// A double's place among the doubles: ascends as they do, -0 just below 0.
+fn double_rank(x: f64) -> i64 {
+    flip_negative(x.to_bits().cast_signed())
+}
+
+fn double_of_rank(rank: i64) -> f64 {
+    f64::from_bits(flip_negative(rank).cast_unsigned())
+}
+
+/// Reverses the order of the negative ones, whose bits ascend with their magnitude. Undoes itself.
+fn flip_negative(bits: i64) -> i64 {
+    if bits < 0 { bits ^ i64::MAX } else { bits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Decimal;
+    use proptest::prelude::*;
+
+    const OPS: [CompareOp; 5] = [CompareOp::Eq, CompareOp::Gt, CompareOp::Gte, CompareOp::Lt, CompareOp::Lte];
+
+    fn any_double() -> impl Strategy<Value = f64> {
+        let near = (any::<i64>(), -2..=2_i64).prop_map(|(n, by)| double_of_rank(double_rank(n as f64) + by));
+        prop_oneof![
+            any::<f64>(),
+            near,
+            any::<i8>().prop_map(|n| f64::from(n) / 2.0),
+            Just(0.0),
+            Just(-0.0),
+            Just(f64::NAN),
+            Just(f64::INFINITY),
+            Just(f64::NEG_INFINITY),
+            Just(9_223_372_036_854_775_808.0),
+        ]
+    }
+
+    fn any_integer() -> impl Strategy<Value = i64> {
+        prop_oneof![
+            any::<i64>(),
+            any::<i8>().prop_map(i64::from),
+            any::<i32>().prop_map(i64::from),
+            Just(i64::MAX),
+            Just(i64::MIN),
+            (-3..=3_i64).prop_map(|by| (1 << 53) + by),
+            (-3..=3_i64).prop_map(|by| i64::from(i32::MAX) + by),
+            (-3..=3_i64).prop_map(|by| i64::from(i32::MIN) + by),
+        ]
+    }
+
+    fn decimal(text: &str) -> Number {
+        Number::Decimal(Decimal::from_le_bytes(text.parse::<bson::Decimal128>().unwrap().bytes()))
+    }
+
+    fn any_number() -> impl Strategy<Value = Number> {
+        prop_oneof![
+            any_double().prop_map(Number::Double),
+            any_integer().prop_map(Number::Integer),
+            any_double().prop_map(|x| decimal(&if x.is_finite() && x.abs() < 1e30 {
+                format!("{x:e}")
+            } else {
+                "NaN".into()
+            })),
+            any_integer().prop_map(|n| decimal(&n.to_string())),
+            any_integer().prop_map(|n| decimal(&format!("{n}.5"))),
+            Just(decimal("Infinity")),
+            Just(decimal("-Infinity")),
+            Just(decimal("9.9E+6000")),
+            Just(decimal("-1E-6000")),
+        ]
+    }
+
+    /// Whether `cell` passes by the rules of matching, where NaN is on no side of anything.
+    fn passes(op: CompareOp, cell: Number, operand: Number) -> bool {
+        if cell.is_nan() || operand.is_nan() {
+            return cell.is_nan() && operand.is_nan() && op.includes_equal();
+        }
+        op.holds(cell.compare(operand))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        #[test]
+        fn bounds_hold_exactly_the_cells_that_the_comparison_passes(
+            operand in any_number(), n in any_integer(), x in any_double(), by in -2..=2_i64,
+        ) {
+            // Cells near the operand are those that rounding would get wrong.
+            let x = match operand {
+                Number::Integer(m) if by != 0 => double_of_rank(double_rank(m as f64) + by),
+                Number::Double(y) if by != 0 && y.is_finite() => double_of_rank(double_rank(y) + by),
+                _ => x,
+            };
+            let n = match operand {
+                Number::Double(y) if by != 0 => (y as i64).saturating_add(by),
+                Number::Integer(m) if by != 0 => m.saturating_add(by),
+                _ => n,
+            };
+            for op in OPS {
+                let double = match doubles(op, operand) {
+                    Doubles::Nothing => false,
+                    Doubles::NaN => x.is_nan(),
+                    Doubles::Between(low, high) => low <= x && x <= high,
+                };
+                prop_assert_eq!(double, passes(op, Number::Double(x), operand), "{:?} {:?} {:?}", x, op, operand);
+                let long = int64s(op, operand).is_some_and(|(low, high)| low <= n && n <= high);
+                prop_assert_eq!(long, passes(op, Number::Integer(n), operand), "{:?} {:?} {:?}", n, op, operand);
+                if let Ok(n) = i32::try_from(n) {
+                    let int = int32s(op, operand).is_some_and(|(low, high)| low <= n && n <= high);
+                    prop_assert_eq!(int, long);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bound_between_integers_is_rounded_inwards() {
+        assert_eq!(int64s(CompareOp::Gt, Number::Double(2.5)), Some((3, i64::MAX)));
+        assert_eq!(int64s(CompareOp::Lte, Number::Double(-2.5)), Some((i64::MIN, -3)));
+        assert_eq!(int64s(CompareOp::Eq, Number::Double(2.5)), None);
+        assert_eq!(int64s(CompareOp::Gt, Number::Integer(i64::MAX)), None);
+        assert_eq!(int32s(CompareOp::Gt, Number::Integer(i64::from(i32::MAX))), None);
+        assert_eq!(int32s(CompareOp::Lt, Number::Double(f64::INFINITY)), Some((i32::MIN, i32::MAX)));
+    }
+
+    #[test]
+    fn both_zeros_pass_where_one_does() {
+        assert_eq!(doubles(CompareOp::Eq, Number::Integer(0)), Doubles::Between(-0.0, 0.0));
+        for op in OPS {
+            let Doubles::Between(low, high) = doubles(op, Number::Double(-0.0)) else { panic!() };
+            let inside = |x: f64| low <= x && x <= high;
+            assert_eq!(inside(0.0), inside(-0.0));
+            assert_eq!(inside(0.0), op.includes_equal());
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `$eq`, `$gt`, `$gte`, `$lt`, `$lte`: a value against a constant of the same type.
+
+use std::cmp::Ordering;
+
+use super::bounds::{self, Doubles};
+use crate::block::{Bitmap, Column, ColumnData, kernels};
+use crate::error::{Error, Result};
+use crate::value::{Kind, Number, OwnedValue, Path, Value, canonical_class, compare};
+
+/// One of the five comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareOp {
+    /// `$eq`
+    Eq,
+    /// `$gt`
+    Gt,
+    /// `$gte`
+    Gte,
+    /// `$lt`
+    Lt,
+    /// `$lte`
+    Lte,
+}
+
+impl CompareOp {
+    /// The comparison that an operator names.
+    pub fn from_name(name: &str) -> Option<CompareOp> {
+        Some(match name {
+            "$eq" => CompareOp::Eq,
+            "$gt" => CompareOp::Gt,
+            "$gte" => CompareOp::Gte,
+            "$lt" => CompareOp::Lt,
+            "$lte" => CompareOp::Lte,
+            _ => return None,
+        })
+    }
+
+    /// True where a value that is `order` of the operand passes.
+    #[inline]
+    pub fn holds(self, order: Ordering) -> bool {
+        match self {
+            CompareOp::Eq => order == Ordering::Equal,
+            CompareOp::Gt => order == Ordering::Greater,
+            CompareOp::Gte => order != Ordering::Less,
+            CompareOp::Lt => order == Ordering::Less,
+            CompareOp::Lte => order != Ordering::Greater,
+        }
+    }
+
+    /// True for the comparisons that a value equal to the operand passes.
+    pub fn includes_equal(self) -> bool {
+        self.holds(Ordering::Equal)
+    }
+}
+
+/// A comparison with a constant.
+///
+/// Only values of the operand's canonical type pass, with the server's exceptions: null stands for missing too, and
+/// every other type is above MinKey and below MaxKey. A NaN is equal to a NaN and neither above nor below anything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compare {
+    op: CompareOp,
+    value: OwnedValue,
+}
+
+impl Compare {
+    /// A comparison with `value`. `path` is for the message.
+    ///
+    /// Errors: `BadValue` for an undefined operand, and for a regular expression except with `$eq`.
+    pub fn new(path: &Path, op: CompareOp, value: Value<'_>) -> Result<Compare> {
+        match value.kind() {
+            Kind::Undefined => Err(Error::bad_value(format!("Cannot compare '{path}' to undefined"))),
+            Kind::Regex if op != CompareOp::Eq => {
+                Err(Error::bad_value(format!("Can't have RegEx as arg to predicate over field '{path}'")))
+            }
+            _ => Ok(Compare { op, value: value.to_owned() }),
+        }
+    }
+
+    /// The comparison.
+    pub fn op(&self) -> CompareOp {
+        self.op
+    }
+
+    /// The constant.
+    pub fn value(&self) -> Value<'_> {
+        self.value.view()
+    }
+
+    /// True where a value, or a missing one, passes.
+    pub fn matches(&self, value: Option<Value<'_>>) -> bool {
+        let operand = self.value();
+        let Some(found) = value else {
+            return if operand.kind() == Kind::Null { self.op.includes_equal() } else { self.matches_other_types() };
+        };
+        if found.kind() != operand.kind() && canonical_class(found.kind()) != canonical_class(operand.kind()) {
+            return self.matches_other_types();
+        }
+        if self.op != CompareOp::Eq {
+            let (left, right) = (is_nan(found), is_nan(operand));
+            if left || right {
+                return left && right && self.op.includes_equal();
+            }
+        }
+        self.op.holds(compare(found, operand))
+    }
+
+    /// What becomes of values whose type is not the operand's.
+    fn matches_other_types(&self) -> bool {
+        match self.value().kind() {
+            Kind::MinKey => matches!(self.op, CompareOp::Gt | CompareOp::Gte),
+            Kind::MaxKey => matches!(self.op, CompareOp::Lt | CompareOp::Lte),
+            _ => false,
+        }
+    }
+
+    /// The cells that pass, whether present or not; `None` for data without a type of its own.
+    pub(super) fn select(&self, column: &Column) -> Option<Bitmap> {
+        let operand = self.value();
+        let number = Number::of(operand);
+        let selected = match column.data() {
+            ColumnData::F64(v) => number.map(|n| match bounds::doubles(self.op, n) {
+                Doubles::Nothing => Bitmap::filled(v.len(), false),
+                Doubles::NaN => kernels::nans(v),
+                Doubles::Between(low, high) => kernels::between(v, low, high),
+            }),
+            ColumnData::I32(v) => number.map(|n| match bounds::int32s(self.op, n) {
+                Some((low, high)) => kernels::between(v, low, high),
+                None => Bitmap::filled(v.len(), false),
+            }),
+            ColumnData::I64(v) => number.map(|n| self.select_int64s(v, n)),
+            ColumnData::Date(v) => operand.as_date_ms().map(|ms| self.select_int64s(v, Number::Integer(ms))),
+            ColumnData::Bool(v) => operand.as_bool().map(|b| {
+                let wanted = u8::from(b);
+                Bitmap::from_slice(v, |cell| self.op.holds(cell.cmp(&wanted)))
+            }),
+            ColumnData::ObjectId(v) => {
+                operand.as_object_id().map(|id| Bitmap::from_slice(v, |cell| self.op.holds(cell.cmp(&id))))
+            }
+            ColumnData::String(v) => operand.as_text().filter(|_| operand.kind() != Kind::Code).map(|text| {
+                let wanted = text.as_bytes();
+                match self.op {
+                    CompareOp::Eq => kernels::texts(v, |cell| cell == wanted),
+                    op => kernels::texts(v, |cell| op.holds(cell.cmp(wanted))),
+                }
+            }),
+            ColumnData::Bson(_) | ColumnData::Dictionary(..) => return None,
+        };
+        Some(selected.unwrap_or_else(|| Bitmap::filled(column.len(), self.matches_other_types())))
+    }
+
+    fn select_int64s(&self, cells: &[i64], operand: Number) -> Bitmap {
+        match bounds::int64s(self.op, operand) {
+            Some((low, high)) => kernels::between(cells, low, high),
+            None => Bitmap::filled(cells.len(), false),
+        }
+    }
+}
+
+fn is_nan(value: Value<'_>) -> bool {
+    matches!(value.kind(), Kind::Double | Kind::Decimal128) && Number::of(value).is_some_and(Number::is_nan)
+}

@@ -1,0 +1,223 @@
+//! A filter on one document.
+
+use super::tree::{Filter, Test};
+use crate::value::{Component, Doc, Leaf, Value, walk_from_value};
+
+impl Filter {
+    /// True where `doc` passes.
+    pub fn matches_doc(&self, doc: Doc<'_>) -> bool {
+        self.matches_with(&mut |field| doc.get(field))
+    }
+
+    /// True where a document passes whose top-level fields are all `value`: for filters on one field.
+    pub fn matches_value(&self, value: Option<Value<'_>>) -> bool {
+        self.matches_with(&mut |_| value)
+    }
+
+    /// True where a document passes whose top-level fields `top` knows.
+    pub fn matches_with<'a>(&self, top: &mut dyn FnMut(&str) -> Option<Value<'a>>) -> bool {
+        match self {
+            Filter::AlwaysTrue => true,
+            Filter::AlwaysFalse => false,
+            Filter::And(children) => children.iter().all(|child| child.matches_with(top)),
+            Filter::Or(children) => children.iter().any(|child| child.matches_with(top)),
+            Filter::Nor(children) => !children.iter().any(|child| child.matches_with(top)),
+            Filter::Not(child) => !child.matches_with(top),
+            Filter::Field(path, test) => test.matches_below(top(path.first()), path.rest()),
+        }
+    }
+}
+
+impl Test {
+    /// True where some value that `rest` reaches from `top`, the value of a top-level field, passes.
+    pub(super) fn matches_below(&self, top: Option<Value<'_>>, rest: &[Component]) -> bool {
+        walk_from_value(top, rest, self.leaf(), &mut |value| self.matches(value))
+    }
+
+    /// True where one value at the end of a path, or the lack of one, passes.
+    pub(super) fn matches(&self, value: Option<Value<'_>>) -> bool {
+        match self {
+            Test::Compare(compare) => compare.matches(value),
+            Test::In(set) => set.matches(value),
+            Test::Exists => value.is_some(),
+        }
+    }
+
+    fn leaf(&self) -> Leaf {
+        match self {
+            Test::Compare(_) | Test::In(_) => Leaf::Elements,
+            Test::Exists => Leaf::Whole,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::filter;
+    use crate::value::Doc;
+    use bson::{RawBson, RawDocumentBuf, cstr, rawbson, rawdoc};
+
+    fn matches(doc: &RawDocumentBuf, wanted: &RawDocumentBuf) -> bool {
+        filter(wanted).matches_doc(Doc::parse(doc.as_bytes()).unwrap())
+    }
+
+    /// Which of `docs` match, by position.
+    fn hits(docs: &[RawDocumentBuf], wanted: RawDocumentBuf) -> Vec<usize> {
+        (0..docs.len()).filter(|i| matches(&docs[*i], &wanted)).collect()
+    }
+
+    fn dec(text: &str) -> RawBson {
+        RawBson::Decimal128(text.parse().unwrap())
+    }
+
+    #[test]
+    fn ranges_are_of_one_type_and_look_into_arrays() {
+        let docs = [
+            rawdoc! { "a": 1 },
+            rawdoc! { "a": 2 },
+            rawdoc! { "a": 3 },
+            rawdoc! { "a": 4 },
+            rawdoc! { "a": 5 },
+            rawdoc! {},
+            rawdoc! { "a": null },
+            rawdoc! { "a": [1, 2, 3] },
+        ];
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$gt": 3 } }), [3, 4]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$gte": 3 } }), [2, 3, 4, 7]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$lt": 3 } }), [0, 1, 7]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$lte": 3 } }), [0, 1, 2, 7]);
+        // Each side of a range may be met by another element.
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$gt": 2, "$lt": 2 } }), [7]);
+    }
+
+    #[test]
+    fn null_is_a_missing_value_too_but_not_undefined_nor_an_array_without_it() {
+        let docs = [
+            rawdoc! {},
+            rawdoc! { "x": null },
+            rawdoc! { "x": [] },
+            rawdoc! { "x": [1, null] },
+            rawdoc! { "x": 1 },
+            rawdoc! { "x": RawBson::Undefined },
+        ];
+        for wanted in [rawdoc! { "x": null }, rawdoc! { "x": { "$in": [7, null] } }, rawdoc! { "x": { "$gte": null } }]
+        {
+            assert_eq!(hits(&docs, wanted), [0, 1, 3]);
+        }
+        assert_eq!(hits(&docs, rawdoc! { "x": { "$ne": null } }), [2, 4, 5]);
+        assert_eq!(hits(&docs, rawdoc! { "x": { "$lt": null } }), [0_usize; 0]);
+        assert_eq!(hits(&docs, rawdoc! { "x": { "$lt": "aaa" } }), [0_usize; 0]);
+    }
+
+    #[test]
+    fn negations_are_complements_over_the_whole_document() {
+        let docs = [rawdoc! { "a": [1, 3] }, rawdoc! {}, rawdoc! { "a": 3 }, rawdoc! { "a": 4 }];
+        for wanted in [
+            rawdoc! { "a": { "$ne": 3 } },
+            rawdoc! { "a": { "$nin": [3] } },
+            rawdoc! { "a": { "$not": { "$eq": 3 } } },
+            rawdoc! { "$nor": [{ "a": 3 }] },
+        ] {
+            assert_eq!(hits(&docs, wanted), [1, 3]);
+        }
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$not": { "$gt": 2, "$lt": 4 } } }), [1, 3]);
+    }
+
+    #[test]
+    fn not_a_number_equals_itself_and_is_in_no_range() {
+        let docs = [rawdoc! { "v": 1 }, rawdoc! { "v": f64::NAN }, rawdoc! { "v": 100 }, rawdoc! { "v": dec("NaN") }];
+        assert_eq!(hits(&docs, rawdoc! { "v": { "$lt": 50 } }), [0]);
+        assert_eq!(hits(&docs, rawdoc! { "v": { "$gt": 50 } }), [2]);
+        assert_eq!(hits(&docs, rawdoc! { "v": { "$gte": 0, "$lte": 200 } }), [0, 2]);
+        for op in [cstr!("$eq"), cstr!("$gte"), cstr!("$lte")] {
+            assert_eq!(hits(&docs, rawdoc! { "v": { op: f64::NAN } }), [1, 3]);
+        }
+        assert_eq!(hits(&docs, rawdoc! { "v": { "$gt": f64::NAN } }), [0_usize; 0]);
+        assert_eq!(hits(&docs, rawdoc! { "v": { "$in": [f64::NAN] } }), [1, 3]);
+    }
+
+    #[test]
+    fn numbers_compare_exactly_across_types() {
+        let two_to_53 = 1_i64 << 53;
+        let docs = [
+            rawdoc! { "n": two_to_53 + 1 },
+            rawdoc! { "n": two_to_53 as f64 },
+            rawdoc! { "n": 0.1 },
+            rawdoc! { "n": -0.0 },
+        ];
+        assert_eq!(hits(&docs, rawdoc! { "n": two_to_53 }), [1]);
+        assert_eq!(hits(&docs, rawdoc! { "n": { "$gt": two_to_53 as f64 } }), [0]);
+        assert_eq!(hits(&docs, rawdoc! { "n": dec("0.1") }), [0_usize; 0]);
+        assert_eq!(hits(&docs, rawdoc! { "n": { "$gt": dec("0.1") } }), [0, 1, 2]);
+        assert_eq!(hits(&docs, rawdoc! { "n": { "$in": [0, 7] } }), [3]);
+    }
+
+    #[test]
+    fn the_ends_of_the_order_take_every_other_type_on_their_inner_side() {
+        let docs = [rawdoc! {}, rawdoc! { "x": 1 }, rawdoc! { "x": RawBson::MinKey }, rawdoc! { "x": RawBson::MaxKey }];
+        assert_eq!(hits(&docs, rawdoc! { "x": { "$gt": RawBson::MinKey } }), [0, 1, 3]);
+        assert_eq!(hits(&docs, rawdoc! { "x": { "$gte": RawBson::MinKey } }), [0, 1, 2, 3]);
+        assert_eq!(hits(&docs, rawdoc! { "x": { "$lte": RawBson::MinKey } }), [2]);
+        assert_eq!(hits(&docs, rawdoc! { "x": { "$lt": RawBson::MaxKey } }), [0, 1, 2]);
+        assert_eq!(hits(&docs, rawdoc! { "x": RawBson::MaxKey }), [3]);
+    }
+
+    #[test]
+    fn objects_and_arrays_compare_whole() {
+        let docs = [
+            rawdoc! { "a": { "b": 1 } },
+            rawdoc! { "a": { "b": 1.0, "c": 2 } },
+            rawdoc! { "a": [{ "b": 1 }, 9] },
+            rawdoc! { "a": [1, 2] },
+            rawdoc! { "a": [[1, 2]] },
+            rawdoc! { "a": { "c": 2, "b": 1 } },
+        ];
+        assert_eq!(hits(&docs, rawdoc! { "a": { "b": 1 } }), [0, 2]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "b": 1, "c": 2 } }), [1]);
+        assert_eq!(hits(&docs, rawdoc! { "a": [1, 2] }), [3, 4]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$gt": { "b": 1 } } }), [1, 5]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$in": [[1, 2], { "b": 1_i64 }] } }), [0, 2, 3, 4]);
+        assert_eq!(hits(&docs, rawdoc! { "a": {} }), [0_usize; 0]);
+    }
+
+    #[test]
+    fn paths_pass_through_objects_and_arrays_of_objects() {
+        let docs =
+            [rawdoc! { "a": 1 }, rawdoc! { "a": { "b": 3 } }, rawdoc! { "a": [{ "b": 3 }] }, rawdoc! { "a": [1] }];
+        assert_eq!(hits(&docs, rawdoc! { "a.b": { "$gt": 2 } }), [1, 2]);
+        assert_eq!(hits(&docs, rawdoc! { "a.b": null }), [0]);
+        let deep = [
+            rawdoc! { "a": { "b": [{ "c": 3 }, { "c": 4 }] } },
+            rawdoc! { "a": [{ "b": [{ "c": 1 }, { "c": 2 }] }, { "b": { "c": 2 } }] },
+        ];
+        assert_eq!(hits(&deep, rawdoc! { "a.b.c": { "$lt": 2 } }), [1]);
+        assert_eq!(hits(&deep, rawdoc! { "a.b.c": { "$gte": 3 } }), [0]);
+        let numeric =
+            [rawdoc! { "a": 5 }, rawdoc! { "a": ["ya", 7] }, rawdoc! { "a": true }, rawdoc! { "a": { "0": "x" } }];
+        assert_eq!(hits(&numeric, rawdoc! { "a.0": { "$gte": "" } }), [1, 3]);
+        assert_eq!(hits(&[rawdoc! { "x.y": 3 }], rawdoc! { "x.y": 3 }), [0_usize; 0]);
+    }
+
+    #[test]
+    fn existence_counts_null_and_any_branch() {
+        let docs = [
+            rawdoc! {},
+            rawdoc! { "a": null },
+            rawdoc! { "a": [] },
+            rawdoc! { "a": [{ "b": 1 }, {}] },
+            rawdoc! { "a": [1] },
+        ];
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$exists": true } }), [1, 2, 3, 4]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$exists": 0 } }), [0]);
+        assert_eq!(hits(&docs, rawdoc! { "a.b": { "$exists": "yes" } }), [3]);
+        assert_eq!(hits(&docs, rawdoc! { "a.b": { "$exists": rawbson!(null) } }), [0, 1, 2, 4]);
+    }
+
+    #[test]
+    fn a_stored_regular_expression_equals_one_given_with_eq() {
+        let regex =
+            || RawBson::RegularExpression(bson::Regex { pattern: cstr!("a").into(), options: cstr!("i").into() });
+        let docs = [rawdoc! { "a": regex() }, rawdoc! { "a": "a" }];
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$eq": regex() } }), [0]);
+    }
+}

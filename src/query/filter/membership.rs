@@ -1,0 +1,92 @@
+//! `$in`: a value against a set of constants.
+
+use std::cmp::Ordering;
+
+use super::bounds::{self, Doubles};
+use super::compare::CompareOp;
+use crate::block::{Bitmap, Bytes12, Column, ColumnData, kernels};
+use crate::value::{Kind, Number, OwnedValue, Value, compare, equal};
+
+/// A set of constants, of which a value must equal one. Null stands for missing too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct In {
+    /// Ascending in BSON order, no two equal.
+    values: Vec<OwnedValue>,
+}
+
+impl In {
+    /// The set of `values`.
+    pub fn new(mut values: Vec<OwnedValue>) -> In {
+        values.sort_by(|a, b| compare(a.view(), b.view()));
+        values.dedup_by(|a, b| equal(a.view(), b.view()));
+        In { values }
+    }
+
+    /// The constants, ascending in BSON order, no two equal.
+    pub fn values(&self) -> &[OwnedValue] {
+        &self.values
+    }
+
+    /// True where a value, or a missing one, is in the set.
+    pub fn matches(&self, value: Option<Value<'_>>) -> bool {
+        self.holds(value.unwrap_or(Value::NULL))
+    }
+
+    fn holds(&self, value: Value<'_>) -> bool {
+        self.values.binary_search_by(|candidate| compare(candidate.view(), value)).is_ok()
+    }
+
+    /// The cells that pass, whether present or not; `None` for data without a type of its own.
+    pub(super) fn select(&self, column: &Column) -> Option<Bitmap> {
+        let numbers = || self.values.iter().filter_map(|v| Number::of(v.view()));
+        Some(match column.data() {
+            ColumnData::F64(v) => {
+                let mut wanted = Vec::new();
+                let mut nan = false;
+                for number in numbers() {
+                    match bounds::doubles(CompareOp::Eq, number) {
+                        Doubles::Nothing => {}
+                        Doubles::NaN => nan = true,
+                        // The ends differ at zero only, and -0 is found as 0.
+                        Doubles::Between(_, high) => wanted.push(high),
+                    }
+                }
+                let mut rows = kernels::among(v, &wanted);
+                if nan {
+                    rows.or(&kernels::nans(v));
+                }
+                rows
+            }
+            ColumnData::I32(v) => {
+                let wanted: Vec<i32> =
+                    numbers().filter_map(|n| bounds::int32s(CompareOp::Eq, n)).map(|b| b.0).collect();
+                kernels::among(v, &wanted)
+            }
+            ColumnData::I64(v) => {
+                let wanted: Vec<i64> =
+                    numbers().filter_map(|n| bounds::int64s(CompareOp::Eq, n)).map(|b| b.0).collect();
+                kernels::among(v, &wanted)
+            }
+            ColumnData::Date(v) => kernels::among(v, &self.each(Value::as_date_ms)),
+            ColumnData::Bool(v) => kernels::among(v, &self.each(|b| b.as_bool().map(u8::from))),
+            ColumnData::ObjectId(v) => kernels::among::<Bytes12>(v, &self.each(Value::as_object_id)),
+            ColumnData::String(v) => {
+                let wanted = self.each(|s| s.as_text().filter(|_| s.kind() != Kind::Code).map(str::as_bytes));
+                kernels::texts(v, |cell| wanted.binary_search(&cell).is_ok())
+            }
+            ColumnData::Bson(_) | ColumnData::Dictionary(..) => return None,
+        })
+    }
+
+    /// What `f` takes out of the values of one type. Ascends, because the values do.
+    fn each<'a, T>(&'a self, f: impl Fn(Value<'a>) -> Option<T>) -> Vec<T> {
+        self.values.iter().filter_map(|v| f(v.view())).collect()
+    }
+
+    /// The values within `low..=high` in BSON order, ends included.
+    pub fn between(&self, low: Value<'_>, high: Value<'_>) -> &[OwnedValue] {
+        let start = self.values.partition_point(|v| compare(v.view(), low) == Ordering::Less);
+        let end = self.values.partition_point(|v| compare(v.view(), high) != Ordering::Greater);
+        self.values.get(start..end).unwrap_or_default()
+    }
+}

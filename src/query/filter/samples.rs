@@ -1,0 +1,212 @@
+//! Hostile values, rows and filters for the tests of this folder and its neighbours.
+
+use bson::oid::ObjectId;
+use bson::raw::CString;
+use bson::{DateTime, RawArrayBuf, RawBson, RawDocumentBuf, Regex, Timestamp, cstr};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::Filter;
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::value::{Doc, DocBuf, Kind, OwnedValue};
+
+/// A value from whatever the `bson` crate can turn into one.
+pub fn owned(value: impl Into<RawBson>) -> OwnedValue {
+    let doc = doc_of([("v".to_owned(), value.into())]);
+    doc.view().get("v").unwrap().to_owned()
+}
+
+/// A checked document of fields.
+pub fn doc_of(fields: impl IntoIterator<Item = (String, RawBson)>) -> DocBuf {
+    DocBuf::parse(raw_doc(fields).into_bytes()).unwrap()
+}
+
+fn raw_doc(fields: impl IntoIterator<Item = (String, RawBson)>) -> RawDocumentBuf {
+    let mut doc = RawDocumentBuf::new();
+    fields.into_iter().for_each(|(name, value)| doc.append(CString::try_from(name).unwrap(), value));
+    doc
+}
+
+fn raw_array(items: impl IntoIterator<Item = RawBson>) -> RawBson {
+    let mut array = RawArrayBuf::new();
+    items.into_iter().for_each(|item| array.push(item));
+    RawBson::Array(array)
+}
+
+/// The filter of a document.
+pub fn filter(doc: &RawDocumentBuf) -> Filter {
+    Filter::parse(Doc::parse(doc.as_bytes()).unwrap()).unwrap()
+}
+
+/// Scalars of one type, few enough that two of them are often equal.
+pub fn scalar_of(kind: Kind) -> BoxedStrategy<RawBson> {
+    const TWO_TO_53: i64 = 1 << 53;
+    let double = select(vec![
+        0.0,
+        -0.0,
+        1.0,
+        1.5,
+        -1.0,
+        2.0,
+        9_007_199_254_740_992.0,
+        1e300,
+        5e-324,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+    ]);
+    let long = select(vec![0, 1, 2, -1, TWO_TO_53, TWO_TO_53 + 1, -TWO_TO_53 - 1, i64::MAX, i64::MIN]);
+    let text = || select(vec!["", "a", "ab", "b", "é", "a\0"]).prop_map(str::to_owned);
+    match kind {
+        Kind::Double => double.prop_map(RawBson::Double).boxed(),
+        Kind::Int32 => select(vec![0, 1, 2, -1, i32::MAX, i32::MIN]).prop_map(RawBson::Int32).boxed(),
+        Kind::Int64 => long.prop_map(RawBson::Int64).boxed(),
+        Kind::Decimal128 => select(vec!["0", "1", "1.5", "0.1", "9007199254740993", "NaN", "-Infinity", "1E+40"])
+            .prop_map(|text| RawBson::Decimal128(text.parse().unwrap()))
+            .boxed(),
+        Kind::String => text().prop_map(RawBson::String).boxed(),
+        Kind::Symbol => text().prop_map(RawBson::Symbol).boxed(),
+        Kind::Bool => any::<bool>().prop_map(RawBson::Boolean).boxed(),
+        Kind::Date => select(vec![0, 1, -1, 1_700_000_000_000, i64::MAX, i64::MIN])
+            .prop_map(|ms| RawBson::DateTime(DateTime::from_millis(ms)))
+            .boxed(),
+        Kind::ObjectId => {
+            select(vec![0, 1, 255]).prop_map(|b| RawBson::ObjectId(ObjectId::from_bytes([b; 12]))).boxed()
+        }
+        Kind::Timestamp => {
+            (0..2_u32, 0..2_u32).prop_map(|(time, increment)| RawBson::Timestamp(Timestamp { time, increment })).boxed()
+        }
+        Kind::Null => Just(RawBson::Null).boxed(),
+        Kind::Undefined => Just(RawBson::Undefined).boxed(),
+        Kind::MinKey => Just(RawBson::MinKey).boxed(),
+        Kind::MaxKey => Just(RawBson::MaxKey).boxed(),
+        _ => Just(RawBson::RegularExpression(Regex { pattern: cstr!("").into(), options: cstr!("").into() })).boxed(),
+    }
+}
+
+/// The kinds with a column type of their own.
+pub const TYPED: [Kind; 7] =
+    [Kind::Double, Kind::Int32, Kind::Int64, Kind::Date, Kind::Bool, Kind::String, Kind::ObjectId];
+
+const OTHER: [Kind; 8] = [
+    Kind::Decimal128,
+    Kind::Symbol,
+    Kind::Timestamp,
+    Kind::Null,
+    Kind::Undefined,
+    Kind::MinKey,
+    Kind::MaxKey,
+    Kind::Regex,
+];
+
+/// Scalars of any type.
+pub fn any_scalar() -> BoxedStrategy<RawBson> {
+    prop_oneof![4 => select(TYPED.to_vec()), 2 => select(OTHER.to_vec())].prop_flat_map(scalar_of).boxed()
+}
+
+/// Values of any type, nested a few levels; names are such that paths often reach something.
+pub fn any_value() -> BoxedStrategy<RawBson> {
+    let nest = |inner: BoxedStrategy<RawBson>| {
+        let name = select(vec!["a", "b", "0", "1", "x.y"]).prop_map(str::to_owned);
+        let fields = proptest::collection::btree_map(name, inner.clone(), 0..3);
+        prop_oneof![fields.prop_map(|fields| RawBson::Document(raw_doc(fields))), vec(inner, 0..3).prop_map(raw_array),]
+            .boxed()
+    };
+    any_scalar().prop_recursive(3, 12, 3, move |inner| nest(inner.boxed())).boxed()
+}
+
+/// A column: of one type, mixed, or with a dictionary; with and without holes.
+pub fn any_column(rows: usize) -> BoxedStrategy<Column> {
+    let one_type = select(TYPED.to_vec()).prop_flat_map(scalar_of_many(rows));
+    let mixed = vec(any_value(), rows);
+    let holes = prop_oneof![
+        Just(vec![true; rows]).boxed(),
+        vec(proptest::bool::weighted(0.7), rows).boxed(),
+        Just(vec![false; rows]).boxed(),
+    ];
+    let values = prop_oneof![3 => one_type.boxed(), 2 => mixed.boxed()];
+    let plain = (values, holes.clone()).prop_map(|(values, present)| {
+        let mut builder = ColumnBuilder::new();
+        for (value, present) in values.into_iter().zip(present) {
+            if present { builder.push(owned(value).view()) } else { builder.push_absent(1) }
+        }
+        builder.finish()
+    });
+    let entries = prop_oneof![
+        (select(TYPED.to_vec()), 1..=rows + 2).prop_flat_map(|(kind, n)| vec(scalar_of(kind), n)).boxed(),
+        vec(any_value(), 1..=rows + 2).boxed(),
+    ];
+    let dictionary = (entries, vec(any::<prop::sample::Index>(), rows), holes).prop_map(|(values, picks, present)| {
+        let mut builder = ColumnBuilder::new();
+        values.iter().for_each(|v| builder.push(owned(v.clone()).view()));
+        let index =
+            picks.iter().zip(&present).map(|(p, present)| if *present { p.index(values.len()) as u32 } else { 0 });
+        let presence = Bitmap::from_slice(&present, |p| *p);
+        Column::new(ColumnData::Dictionary(index.collect(), Box::new(builder.finish())), Some(presence))
+    });
+    prop_oneof![3 => plain, 1 => dictionary].boxed()
+}
+
+fn scalar_of_many(rows: usize) -> impl Fn(Kind) -> proptest::collection::VecStrategy<BoxedStrategy<RawBson>> + Clone {
+    move |kind| vec(scalar_of(kind), rows)
+}
+
+/// A block of some of the columns a, b, m, t.
+pub fn any_block() -> BoxedStrategy<Block> {
+    prop_oneof![8 => 0..8_usize, 1 => 60..140_usize]
+        .prop_flat_map(|rows| {
+            let column = || proptest::option::weighted(0.85, any_column(rows));
+            (Just(rows), column(), column(), column(), column())
+        })
+        .prop_map(|(rows, a, b, m, t)| {
+            let mut block = Block::new(rows);
+            for (name, column) in [("a", a), ("b", b), ("m", m), ("t", t)] {
+                if let Some(column) = column {
+                    block.set_column(name, column);
+                }
+            }
+            block
+        })
+        .boxed()
+}
+
+/// The document of a filter over the fields a, b, m, t and what lies below them. `operand` makes constants.
+pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocumentBuf> {
+    let operand = operand
+        .prop_filter("constants of comparisons", |v| !matches!(v, RawBson::Undefined | RawBson::RegularExpression(_)))
+        .boxed();
+    let one = |name: &str, value: RawBson| raw_doc([(name.to_owned(), value)]);
+    let compare = (select(vec!["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]), operand.clone())
+        .prop_map(move |(op, value)| one(op, value));
+    let set = (select(vec!["$in", "$nin"]), vec(operand.clone(), 0..11))
+        .prop_map(move |(op, values)| one(op, raw_array(values)));
+    let exists = any::<bool>().prop_map(move |yes| one("$exists", RawBson::Boolean(yes)));
+    let test = prop_oneof![6 => compare, 2 => set, 1 => exists];
+    let test = prop_oneof![
+        6 => test.clone(),
+        1 => (test.clone(), test.clone()).prop_map(|(a, b)| raw_doc(fields_of(&a).chain(fields_of(&b)))),
+        1 => test.clone().prop_map(move |t| one("$not", RawBson::Document(t))),
+    ]
+    .prop_map(RawBson::Document);
+    let path = select(vec![
+        "a", "b", "t", "m", "a.a", "a.b", "b.a", "m.a", "m.b", "a.0", "a.1", "a.a.b", "a.0.b", "b.b.0", "c", "t.a",
+    ]);
+    let leaf = (path, prop_oneof![6 => test.boxed(), 1 => operand])
+        .prop_map(|(path, test)| raw_doc([(path.to_owned(), test)]))
+        .boxed();
+    leaf.prop_recursive(3, 10, 3, |inner| {
+        prop_oneof![
+            (select(vec!["$and", "$or", "$nor"]), vec(inner.clone(), 1..4)).prop_map(|(op, children)| {
+                raw_doc([(op.to_owned(), raw_array(children.into_iter().map(RawBson::Document)))])
+            }),
+            (inner.clone(), inner).prop_map(|(a, b)| raw_doc(fields_of(&a).chain(fields_of(&b)))),
+        ]
+    })
+    .boxed()
+}
+
+fn fields_of(doc: &RawDocumentBuf) -> impl Iterator<Item = (String, RawBson)> {
+    let fields: Vec<_> = doc.iter().map(|f| f.map(|(k, v)| (k.to_string(), v.into())).unwrap()).collect();
+    fields.into_iter()
+}

@@ -1,0 +1,161 @@
+//! A filter on a block: whole columns at a time.
+
+use super::tree::{Filter, Test};
+use crate::block::{Bitmap, Block, Column, ColumnData, kernels};
+use crate::value::{Component, Path};
+
+impl Filter {
+    /// The rows of `block` that pass. Columns are the top-level fields of its rows.
+    pub fn select(&self, block: &Block) -> Bitmap {
+        let mut rows = Bitmap::filled(block.rows(), true);
+        self.narrow(block, &mut rows);
+        rows
+    }
+
+    /// Takes out of `rows` those that do not pass. Rows outside are not looked at where looking costs.
+    pub fn narrow(&self, block: &Block, rows: &mut Bitmap) {
+        match self {
+            Filter::AlwaysTrue => {}
+            Filter::AlwaysFalse => clear(rows),
+            Filter::And(children) => {
+                for child in children {
+                    if rows.none() {
+                        break;
+                    }
+                    child.narrow(block, rows);
+                }
+            }
+            Filter::Or(children) => *rows = any_of(children, block, rows),
+            Filter::Nor(children) => subtract(rows, any_of(children, block, rows)),
+            Filter::Not(child) => {
+                let mut passing = rows.clone();
+                child.narrow(block, &mut passing);
+                subtract(rows, passing);
+            }
+            Filter::Field(path, test) => test.narrow(path, block, rows),
+        }
+    }
+}
+
+/// The rows of `rows` that pass one of `children`; a later child sees only what the earlier ones left.
+fn any_of(children: &[Filter], block: &Block, rows: &Bitmap) -> Bitmap {
+    let mut open = rows.clone();
+    for child in children {
+        if open.none() {
+            break;
+        }
+        let mut passing = open.clone();
+        child.narrow(block, &mut passing);
+        subtract(&mut open, passing);
+    }
+    let mut found = rows.clone();
+    subtract(&mut found, open);
+    found
+}
+
+fn clear(rows: &mut Bitmap) {
+    *rows = Bitmap::filled(rows.len(), false);
+}
+
+fn subtract(rows: &mut Bitmap, mut others: Bitmap) {
+    others.invert();
+    rows.and(&others);
+}
+
+impl Test {
+    fn narrow(&self, path: &Path, block: &Block, rows: &mut Bitmap) {
+        match block.column(path.first()) {
+            Some(column) => self.narrow_column(column, path.rest(), rows),
+            None => self.narrow_missing(rows),
+        }
+    }
+
+    fn narrow_column(&self, column: &Column, rest: &[Component], rows: &mut Bitmap) {
+        let mut passing = match column.data() {
+            // Where a dictionary is larger than its column (a slice carries it whole), looking at the cells is cheaper.
+            ColumnData::Dictionary(index, values) if values.len() <= index.len() => {
+                let mut hits = Bitmap::filled(values.len(), true);
+                self.narrow_column(values, rest, &mut hits);
+                kernels::entries(index, &hits)
+            }
+            ColumnData::Bson(_) | ColumnData::Dictionary(..) => return self.narrow_each(column, rest, rows),
+            // Below a scalar there is nothing, and neither is there below an absent cell.
+            _ if !rest.is_empty() => return self.narrow_missing(rows),
+            _ => match self.select(column) {
+                Some(passing) => passing,
+                None => return self.narrow_each(column, rest, rows),
+            },
+        };
+        if let Some(presence) = column.presence() {
+            passing.and(presence);
+            if self.matches(None) {
+                let mut absent = presence.clone();
+                absent.invert();
+                passing.or(&absent);
+            }
+        }
+        rows.and(&passing);
+    }
+
+    /// The cells that pass, whether present or not, by a kernel; `None` where the column's type has none.
+    fn select(&self, column: &Column) -> Option<Bitmap> {
+        match self {
+            Test::Compare(compare) => compare.select(column),
+            Test::In(set) => set.select(column),
+            Test::Exists => Some(Bitmap::filled(column.len(), true)),
+        }
+    }
+
+    fn narrow_missing(&self, rows: &mut Bitmap) {
+        if !self.matches(None) {
+            clear(rows);
+        }
+    }
+
+    fn narrow_each(&self, column: &Column, rest: &[Component], rows: &mut Bitmap) {
+        let mut passing = Bitmap::filled(rows.len(), false);
+        let mut scratch = Vec::new();
+        for row in rows.iter() {
+            if self.matches_below(column.value(row, &mut scratch), rest) {
+                passing.set(row, true);
+            }
+        }
+        *rows = passing;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{any_block, any_filter_doc, any_value, filter};
+    use super::*;
+    use crate::value::DocWriter;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn the_rows_selected_are_those_whose_document_matches(
+            block in any_block(), doc in any_filter_doc(any_value()),
+        ) {
+            let filter = filter(&doc);
+            let selected = filter.select(&block);
+            for row in 0..block.rows() {
+                let mut writer = DocWriter::new();
+                block.write_row(row, &mut writer);
+                let document = writer.finish();
+                prop_assert_eq!(selected.get(row), filter.matches_doc(document.view()), "row {}: {:?}", row, document);
+            }
+        }
+    }
+
+    #[test]
+    fn narrowing_keeps_rows_outside_out() {
+        let block = Block::new(3);
+        let mut rows = Bitmap::from_fn(3, |row| row == 1);
+        Filter::all().narrow(&block, &mut rows);
+        filter(&bson::rawdoc! { "$nor": [{ "a": 1 }], "b": null }).narrow(&block, &mut rows);
+        assert_eq!(rows.to_rows(), [1]);
+        filter(&bson::rawdoc! { "$or": [{ "a": 1 }, { "b": 2 }] }).narrow(&block, &mut rows);
+        assert!(rows.none());
+    }
+}
