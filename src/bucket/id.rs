@@ -37,7 +37,7 @@ impl BucketId {
     }
 
     /// An id from its stored bytes.
-    pub fn from_bytes(bytes: [u8; 12]) -> BucketId {
+    pub const fn from_bytes(bytes: [u8; 12]) -> BucketId {
         BucketId(bytes)
     }
 
