@@ -1,6 +1,7 @@
 //! The bucket document: options, id, rounding, schema, summaries, building, unpacking, merging.
 
 mod build;
+mod cells;
 mod collection;
 mod document;
 mod extremes;
