@@ -47,6 +47,9 @@ const DATE_MAX_MS = 8.64e15;
 /** Bytes a row; 0 where rows have no fixed width. By type. */
 const WIDTHS = [0, 8, 4, 8, 8, 1, 0, 12, 0, 8];
 
+/** What lies in a section of data, by type. */
+const ARRAYS = [undefined, Float64Array, Int32Array, BigInt64Array, BigInt64Array, Uint8Array, undefined, Uint8Array, undefined, Float64Array] as const;
+
 const aligned = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 
 /** Whether row `row` has a value. */
@@ -112,35 +115,39 @@ function malformed(what: string): never {
 
 function readBlock(bytes: Uint8Array, nested: boolean): Block {
   const { buffer, byteOffset, length } = bytes;
-  if (length < HEADER_BYTES) malformed(`${length} bytes are too few`);
+  if (length < HEADER_BYTES) malformed("header");
   const [magic, rows, count, stated] = new Uint32Array(buffer, byteOffset, 4) as unknown as [number, number, number, number];
-  if (magic !== MAGIC) malformed("it does not begin with TPB1");
-  if (stated !== length) malformed(`its length is stated as ${stated}, it has ${length} bytes`);
-  if (rows > ROWS_MAX || count > COLUMNS_MAX) malformed(`${rows} rows, ${count} columns`);
-  if (HEADER_BYTES + count * ENTRY_WORDS * 4 > length) malformed("the directory does not fit");
-  const entries = new Uint32Array(buffer, byteOffset + HEADER_BYTES, count * ENTRY_WORDS);
+  const words = count * ENTRY_WORDS;
+  if (magic !== MAGIC || stated !== length || rows > ROWS_MAX || count > COLUMNS_MAX || HEADER_BYTES + words * 4 > length) malformed("header");
 
   const section = (at: number, size: number): Uint8Array => {
-    if (at % 8 !== 0 || at + size > length) malformed(`${size} bytes at ${at} are no section of it`);
+    if (at % 8 !== 0 || at + size > length) malformed(`section at ${at}`);
     return new Uint8Array(buffer, byteOffset + at, size);
   };
 
   const columns: Column[] = [];
   const names = new Set<string>();
-  for (let i = 0; i < entries.length; i += ENTRY_WORDS) {
-    const entry = entries.subarray(i, i + ENTRY_WORDS);
-    const name = decodeText(section(entry[0]!, entry[1]!));
+  const entries = new Uint32Array(buffer, byteOffset + HEADER_BYTES, words);
+  for (let i = 0; i < words; i += ENTRY_WORDS) {
+    const [nameAt, nameSize, kind, presenceAt, dataAt, dataSize, auxAt, auxSize] = entries.subarray(i, i + ENTRY_WORDS);
+    const name = decodeText(section(nameAt!, nameSize!));
     if (name.includes("\0") || names.has(name)) malformed(`column name ${JSON.stringify(name)}`);
     names.add(name);
-    const type = entry[2]! & 255;
-    const flags = entry[2]! >>> 8;
-    if (type < F64 || type > DATE_F64 || flags > (nested ? 0 : 1)) malformed(`type ${entry[2]} of column "${name}"`);
-    const presence = entry[3] === 0 ? undefined : section(entry[3]!, Math.ceil(rows / 8));
-    const data = section(entry[4]!, entry[5]!);
-    const aux = entry[6] === 0 && entry[7] === 0 ? undefined : section(entry[6]!, entry[7]!);
-    columns.push(readColumn({ name, type, rows, presence, data, aux, dictionary: undefined }, flags === 1));
+    const type = kind! & 255;
+    const flags = kind! >>> 8;
+    if (type < F64 || type > DATE_F64 || flags > (nested ? 0 : 1)) malformed(`type ${kind}`);
+    const column = {
+      name,
+      type,
+      rows,
+      presence: presenceAt ? section(presenceAt, Math.ceil(rows / 8)) : undefined,
+      data: section(dataAt!, dataSize!),
+      aux: auxAt || auxSize ? section(auxAt!, auxSize!) : undefined,
+      dictionary: undefined,
+    };
+    columns.push(readColumn(column, flags === 1));
   }
-  if (nested && (columns.length !== 1 || columns[0]!.name !== "" || columns[0]!.presence)) malformed("a dictionary is one whole column");
+  if (nested && (count !== 1 || columns[0]!.name || columns[0]!.presence)) malformed("dictionary");
   return { rows, columns };
 }
 
@@ -148,61 +155,41 @@ function readBlock(bytes: Uint8Array, nested: boolean): Block {
 function readColumn(column: Column, isDictionary: boolean): Column {
   const { name, type, rows, presence, aux } = column;
   const bytes = column.data as Uint8Array;
-  const fail = (what: string): never => malformed(`${what} in column "${name}"`);
+  const check = (holds: boolean, what: string): void => {
+    if (!holds) malformed(`${what} of column "${name}"`);
+  };
   const hasOffsets = !isDictionary && (type === STRING || type === BSON);
   const width = isDictionary || hasOffsets ? 4 : WIDTHS[type]!;
-  if (bytes.length !== width * (rows + (hasOffsets ? 1 : 0))) fail(`${bytes.length} bytes of data`);
-  if (!isDictionary && !hasOffsets && aux) fail("unexpected aux");
-  const lay = <T>(constructor: new (buffer: ArrayBufferLike, at: number, length: number) => T): T =>
-    new constructor(bytes.buffer, bytes.byteOffset, bytes.length / width);
+  check(bytes.length === width * (rows + (hasOffsets ? 1 : 0)), "data length");
+  check(isDictionary || hasOffsets || !aux, "aux");
+  const Data = isDictionary || hasOffsets ? Uint32Array : ARRAYS[type]!;
+  const data = new Data(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length / Data.BYTES_PER_ELEMENT);
 
   if (presence) {
-    if (rows & 7 && presence[rows >> 3]! >> (rows & 7)) fail("spare bits of presence");
-    if (!hasOffsets) {
-      for (let row = 0; row < rows; row++) {
-        if (isPresent(presence, row)) continue;
-        for (let at = row * width; at < (row + 1) * width; at++) if (bytes[at] !== 0) fail(`a value in absent row ${row}`);
-      }
+    check(!(rows & 7) || presence[rows >> 3]! >> (rows & 7) === 0, "presence");
+    for (let row = 0; row < rows && !hasOffsets; row++) {
+      if (isPresent(presence, row)) continue;
+      for (let at = row * width; at < (row + 1) * width; at++) check(bytes[at] === 0, "absent value");
     }
   }
-
   if (isDictionary) {
-    const inner = readBlock(aux ?? malformed("no dictionary"), true).columns[0]!;
-    if (inner.type !== type) fail("a dictionary of another type");
-    const data = lay(Uint32Array);
-    for (let row = 0; row < rows; row++) if (data[row]! >= inner.rows && isPresent(presence, row)) fail(`index ${data[row]}`);
-    return { ...column, data, aux: undefined, dictionary: inner };
+    const dictionary = readBlock(aux ?? malformed("dictionary"), true).columns[0]!;
+    check(dictionary.type === type, "dictionary");
+    for (let row = 0; row < rows; row++) check(data[row]! < dictionary.rows || !isPresent(presence, row), "index");
+    return { ...column, data, aux: undefined, dictionary };
   }
   if (hasOffsets) {
-    const data = lay(Uint32Array);
-    let last = 0;
-    if (data[0] !== 0) fail("first offset");
+    const ends = data as Uint32Array;
+    check(ends[0] === 0 && ends[rows] === (aux ? aux.length : 0), "offsets");
     for (let row = 0; row < rows; row++) {
-      const next = data[row + 1]!;
-      const absent = !isPresent(presence, row);
-      if (next < last || (next > last ? absent : type === BSON && !absent)) fail(`offset ${next}`);
-      last = next;
+      const size = ends[row + 1]! - ends[row]!;
+      check(isPresent(presence, row) ? size >= (type === BSON ? 1 : 0) : size === 0, "offsets");
     }
-    if (last !== (aux ? aux.length : 0)) fail("last offset");
     return { ...column, data, aux: aux ?? new Uint8Array(0) };
   }
-  switch (type) {
-    case I32:
-      return { ...column, data: lay(Int32Array) };
-    case I64:
-    case DATE:
-      return { ...column, data: lay(BigInt64Array) };
-    case BOOL:
-      for (let row = 0; row < rows; row++) if (bytes[row]! > 1) fail(`boolean ${bytes[row]}`);
-      return column;
-    case OBJECT_ID:
-      return column;
-    default: {
-      const data = lay(Float64Array);
-      if (type === DATE_F64) {
-        for (let row = 0; row < rows; row++) if (!(Math.abs(data[row]!) <= DATE_MAX_MS)) fail(`date ${data[row]}`);
-      }
-      return { ...column, data };
-    }
+  if (type === BOOL || type === DATE_F64) {
+    const max = type === BOOL ? 1 : DATE_MAX_MS;
+    for (let row = 0; row < rows; row++) check(Math.abs(Number(data[row])) <= max, "value");
   }
+  return { ...column, data };
 }

@@ -36,14 +36,14 @@ export function isDate(value: unknown): value is Date {
 }
 
 /** Milliseconds of a valid `Date`. */
-export function dateMs(value: Date): number {
+function dateMs(value: Date): number {
   const ms = value.getTime();
   if (ms !== ms) throw new BadValueError("Invalid Date");
   return ms;
 }
 
 /** `value`, if it fits 64 bits. */
-export function int64(value: bigint): bigint {
+function int64(value: bigint): bigint {
   if (BigInt.asIntN(64, value) !== value) throw new BadValueError(`${value} does not fit a 64-bit integer`);
   return value;
 }
@@ -237,11 +237,39 @@ export function decodeDocument(bytes: Uint8Array, options?: BSONReadOptions): Do
   }
 }
 
-/** Reads a type byte and its value's bytes. */
-export function decodeTagged(tagged: Uint8Array, options?: BSONReadOptions): unknown {
-  const document = new Uint8Array(tagged.length + 6);
-  document[4] = tagged[0]!;
-  document.set(tagged.subarray(1), 6);
-  new DataView(document.buffer).setInt32(0, document.length, true);
-  return decodeDocument(document, options)[""];
+/**
+ * Reads values, each a type byte and the value's bytes, from `offsets[i]` to `offsets[i + 1]` of `bytes`; an empty one gives `undefined`.
+ *
+ * They are put into one array for the package `bson`, because every call of it costs as much as a small document.
+ */
+export function decodeValues(offsets: Uint32Array, bytes: Uint8Array, options: BSONReadOptions): unknown[] {
+  const rows = offsets.length - 1;
+  const used = offsets[rows]! - offsets[0]!;
+  const document = new Uint8Array(used + rows + 12);
+  const filled: number[] = [];
+  let at = 10;
+  for (let row = 0; row < rows; row++) {
+    let from = offsets[row]!;
+    const end = offsets[row + 1]!;
+    if (from === end) continue;
+    filled.push(row);
+    // Type, then an empty name: BSON arrays are read in order, whatever the names.
+    document[at] = bytes[from++]!;
+    at += 2;
+    if (end - from < 48) while (from < end) document[at++] = bytes[from++]!;
+    else {
+      document.set(bytes.subarray(from, end), at);
+      at += end - from;
+    }
+  }
+  document[4] = ARRAY;
+  const view = new DataView(document.buffer);
+  view.setInt32(0, at + 2, true);
+  view.setInt32(6, at - 5, true);
+  const values = decodeDocument(document.subarray(0, at + 2), options)[""] as unknown[];
+  if (values.length !== filled.length) throw new BadValueError("A BSON value is longer or shorter than it says");
+  if (filled.length === rows) return values;
+  const spread: unknown[] = new Array(rows);
+  filled.forEach((row, i) => (spread[row] = values[i]));
+  return spread;
 }

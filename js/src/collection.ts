@@ -1,7 +1,7 @@
 // A collection: inserts, queries and deletes as commands.
 
 import { ObjectId } from "bson";
-import { checkDocument, FindCursor } from "./find.js";
+import { FindCursor, queryDocument } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
 import { BulkWriteError, ServerError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock } from "./pivot.js";
@@ -32,7 +32,7 @@ const STATEMENTS_MAX = 100_000;
  * A collection of measurements. `db.collection` gives one without asking the engine.
  *
  * A JavaScript `number` is stored as a double; `Int32`, `Long` (or `bigint`) and integer arrays of {@link insertColumns} store integers.
- * `undefined` fields are left out. Every method may reject with `ServerError` and, after `db.close()`, with `ClosedError`.
+ * `undefined` fields of measurements are left out; in a query `undefined` means `null`, as in the official driver. Every method may reject with `ServerError` and, after `db.close()`, with `ClosedError`.
  */
 export class Collection<TSchema extends Document = Document> {
   /** Name without the database. */
@@ -149,10 +149,9 @@ export class Collection<TSchema extends Document = Document> {
 
   /** How many measurements match. */
   async countDocuments(filter: Filter<TSchema> = {}, options: CountDocumentsOptions = {}): Promise<number> {
-    checkDocument(filter, "filter");
     const { reply } = await this.#door.run({
       count: this.collectionName,
-      query: filter,
+      query: queryDocument(filter),
       ...pick(options, "limit", "skip", "hint", "collation", "comment"),
     });
     return Number(reply["n"]);
@@ -181,10 +180,9 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   async #delete(filter: Document, limit: 0 | 1, options: DeleteOptions): Promise<DeleteResult> {
-    checkDocument(filter, "filter");
     const { reply } = await this.#door.run({
       delete: this.collectionName,
-      deletes: [{ q: filter, limit, ...pick(options, "collation", "hint") }],
+      deletes: [{ q: queryDocument(filter), limit, ...pick(options, "collation", "hint") }],
       ...pick(options, "ordered", "let", "comment"),
     });
     const writeErrors = reply["writeErrors"] as WriteError[] | undefined;

@@ -1,7 +1,7 @@
 // Cursors: batches of an engine cursor as documents, one at a time or all at once.
 
-import { decodeBlock, type Block } from "./block.js";
-import { documentsToBlock } from "./pivot.js";
+import type { Block } from "./block.js";
+import { documentsToColumns } from "./pivot.js";
 import { readOptions, type Answer, type Door } from "./door.js";
 import { CursorInUseError } from "./errors.js";
 import { blockToDocuments } from "./rows.js";
@@ -152,11 +152,7 @@ export abstract class AbstractCursor<TSchema = Document> {
     const blocks: Block[] = [];
     while (await this.#advance(true, true)) {
       const rest = this.#batch.slice(this.#position);
-      if (this.#block) blocks.push(this.#block);
-      else {
-        const bytes = documentsToBlock(rest);
-        if (bytes) blocks.push(decodeBlock(bytes));
-      }
+      blocks.push(this.#block ?? { rows: rest.length, columns: documentsToColumns(rest) });
       this.#block = undefined;
       this.#batch = [];
     }

@@ -4,7 +4,7 @@ import { AbstractCursor, asyncDispose } from "./cursor.js";
 import { Collection } from "./collection.js";
 import { Door, pick, readOptions } from "./door.js";
 import type { OpenEngine } from "./engine.js";
-import { checkDocument } from "./find.js";
+import { checkDocument, queryDocument, withNulls } from "./find.js";
 import { aliveContexts, holdContext, newContext } from "./lock.js";
 import { blockToDocuments } from "./rows.js";
 import type {
@@ -111,7 +111,7 @@ export class Database {
   /**
    * Runs any command of the server that the engine has, and gives the reply.
    *
-   * The first key is the command's name. The batch of a cursor command is in `cursor.firstBatch` or `cursor.nextBatch`, as in the server.
+   * The first key is the command's name; `undefined` becomes `null`. The batch of a cursor command is in `cursor.firstBatch` or `cursor.nextBatch`, as in the server.
    *
    * @throws ServerError when the reply says `ok: 0`
    * @example
@@ -121,7 +121,8 @@ export class Database {
    */
   async command(command: Document, options: RunCommandOptions = {}): Promise<Document> {
     checkDocument(command, "command");
-    const { reply, block } = await this.#door.run({ ...command, ...pick(options, "comment") }, undefined, options);
+    const whole = { ...(withNulls(command) as Document), ...pick(options, "comment") };
+    const { reply, block } = await this.#door.run(whole, undefined, options);
     const cursor = reply["cursor"] as Document | undefined;
     if (block && cursor) cursor["nextBatch" in cursor ? "nextBatch" : "firstBatch"] = blockToDocuments(block, readOptions(options));
     return reply;
@@ -129,8 +130,7 @@ export class Database {
 
   /** The collections whose description matches `filter`. */
   listCollections(filter: Document = {}, options: ListCollectionsOptions = {}): ListCollectionsCursor {
-    checkDocument(filter, "filter");
-    return new ListCollectionsCursor(this.#door, filter, options);
+    return new ListCollectionsCursor(this.#door, queryDocument(filter), options);
   }
 
   /** Removes a collection and its measurements. */
@@ -146,7 +146,7 @@ export class Database {
 
   /** Does now what the engine does later by itself: journals become buckets. Acknowledged writes are durable without it. */
   async flush(): Promise<void> {
-    await this.#door.maintain();
+    await this.#door.run({ flush: 1 });
   }
 
   /** Closes the database; everything that uses it afterwards rejects with `ClosedError`. May be called twice. */

@@ -17,7 +17,7 @@ export class Door {
   readonly database: string;
   readonly generateIds: boolean;
   readonly #engine: Engine;
-  #isClosed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(engine: Engine, database: string, generateIds: boolean) {
     this.#engine = engine;
@@ -36,24 +36,17 @@ export class Door {
     return { reply, block: answer.payload ? decodeBlock(answer.payload) : undefined };
   }
 
-  /** Does deferred work now. */
-  maintain(): Promise<void> {
-    return this.#open().maintain();
-  }
-
   get isClosed(): boolean {
-    return this.#isClosed;
+    return this.#closing !== undefined;
   }
 
-  /** Refuses all further commands, then closes the engine. The second call does nothing. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    await this.#engine.close();
+  /** Refuses all further commands, then closes the engine. Later calls wait for the first. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#engine.close());
   }
 
   #open(): Engine {
-    if (this.#isClosed) throw new ClosedError(this.database);
+    if (this.isClosed) throw new ClosedError(this.database);
     return this.#engine;
   }
 }

@@ -10,8 +10,6 @@ export interface CommandReply {
 export interface Engine {
   /** Runs one command. Resolves whatever happens: a failure is a reply with `ok: 0`. */
   run_command(command: Uint8Array, payload?: Uint8Array | null): Promise<CommandReply>;
-  /** Does deferred work (folding journals) now. */
-  maintain(): Promise<void>;
   /** Finishes writes in flight and lets go of the storage. */
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 // The cursor of find: its options, its command, and columns.
 
+import { isPlain } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import { blocksToColumns } from "./typed.js";
@@ -21,17 +22,15 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
   /** @internal */
   constructor(door: Door, collection: string, filter: Document, options: FindOptions) {
     super(door, collection, options);
-    checkDocument(filter, "filter");
     this.#collection = collection;
-    this.#filter = filter;
+    this.#filter = queryDocument(filter);
     this.#options = { ...options };
   }
 
   /** Replaces the query. */
   filter(filter: Filter<TSchema>): this {
-    checkDocument(filter, "filter");
     this.assertNew("filter");
-    this.#filter = filter;
+    this.#filter = queryDocument(filter);
     return this;
   }
 
@@ -133,10 +132,29 @@ export function checkDocument(value: unknown, what: string): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError(`The ${what} must be an object`);
 }
 
+/** A query as the command wants it. */
+export function queryDocument(filter: unknown): Document {
+  checkDocument(filter, "filter");
+  return withNulls(filter) as Document;
+}
+
+/**
+ * Replaces `undefined` by `null`, as the official driver does. Measurements leave it out, but a query that lost a condition would match
+ * more than was meant, and `deleteMany` would delete it.
+ */
+export function withNulls(value: unknown): unknown {
+  if (value === undefined) return null;
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(withNulls);
+  return isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withNulls(inner)])) : value;
+}
+
 function integer(value: number, what: string): number {
   if (!Number.isInteger(value)) throw new TypeError(`${what} must be an integer, not ${String(value)}`);
   return value;
 }
+
+const DIRECTIONS: Readonly<Record<string, number>> = { 1: 1, asc: 1, ascending: 1, "-1": -1, desc: -1, descending: -1 };
 
 /** A sort as the command wants it. A `Map`, for an object would put keys that look like numbers first. */
 function sortDocument(sort: Sort): Map<string, number> {
@@ -152,15 +170,12 @@ function sortDocument(sort: Sort): Map<string, number> {
 }
 
 function sortPairs(sort: readonly unknown[]): (readonly [string, unknown])[] {
-  if (sort.length === 2 && typeof sort[0] === "string" && isDirection(sort[1])) return [[sort[0], sort[1]]];
+  if (sort.length === 2 && typeof sort[0] === "string" && typeof DIRECTIONS[String(sort[1])] === "number") return [[sort[0], sort[1]]];
   return sort.map((entry) => (Array.isArray(entry) ? [String(entry[0]), entry[1] as unknown] : [String(entry), 1]));
 }
 
-function isDirection(value: unknown): boolean {
-  return value === 1 || value === -1 || (typeof value === "string" && /^(asc|desc)(ending)?$/.test(value));
-}
-
 function directionNumber(value: unknown): number {
-  if (!isDirection(value)) throw new TypeError(`The sort direction ${JSON.stringify(value)} is neither 1 nor -1`);
-  return value === 1 || (typeof value === "string" && value.startsWith("a")) ? 1 : -1;
+  const number = DIRECTIONS[String(value)];
+  if (typeof number !== "number") throw new TypeError(`The sort direction ${JSON.stringify(value)} is neither 1 nor -1`);
+  return number;
 }

@@ -3,12 +3,12 @@
 import { LoadError } from "./errors.js";
 import type { WasmSource } from "./types.js";
 
-const ADVICE = 'serve timepail.wasm beside the package\'s JavaScript, or say where it is with open(name, { wasm: "/path/timepail.wasm" })';
+const ADVICE = "serve timepail.wasm beside the package's JavaScript, or say where it is: open(name, { wasm: url })";
 
 /** The module of `source`. Whatever goes wrong is a {@link LoadError}. */
 export async function compileModule(source: WasmSource | Promise<WasmSource>): Promise<WebAssembly.Module> {
   if (typeof WebAssembly === "undefined") {
-    throw new LoadError("This JavaScript runtime has no WebAssembly (or it is switched off, as in some lockdown modes); timepail cannot run here");
+    throw new LoadError("This JavaScript runtime has no WebAssembly, or it is switched off");
   }
   const given = await source;
   if (given instanceof WebAssembly.Module) return given;
@@ -46,7 +46,7 @@ function compileBytes(source: BufferSource, what: string): Promise<WebAssembly.M
   const start = new TextDecoder().decode(bytes.subarray(0, 64)).trimStart();
   throw new LoadError(
     start.startsWith("<")
-      ? `${what} is an HTML page, not WebAssembly: the server answers its own page for files that it does not have; ${ADVICE}`
+      ? `${what} is an HTML page, which servers answer for files that they do not have; ${ADVICE}`
       : `${what} is not WebAssembly; ${ADVICE}`,
   );
 }

@@ -19,7 +19,17 @@ import type { ColumnInput, Document } from "./types.js";
  */
 export function documentsToBlock(documents: readonly Document[], ids?: readonly unknown[], firstRow = 0): Uint8Array | undefined {
   const shape = shapeOf(documents, firstRow);
-  if (!shape) return undefined;
+  return shape.cells * 8 + 65_536 < shape.keys.length * documents.length || shape.keys.length >= COLUMNS_MAX
+    ? undefined
+    : encodeBlock(documents.length, pivot(documents, shape, ids, firstRow));
+}
+
+/** The columns of `documents`, however many they are. */
+export function documentsToColumns(documents: readonly Document[]): Column[] {
+  return pivot(documents, shapeOf(documents, 0), undefined, 0);
+}
+
+function pivot(documents: readonly Document[], shape: Shape, ids: readonly unknown[] | undefined, firstRow: number): Column[] {
   const columns: Column[] = [];
   const add = (name: string, source: readonly unknown[], key?: string): void => {
     checkName(name);
@@ -34,7 +44,7 @@ export function documentsToBlock(documents: readonly Document[], ids?: readonly 
       add(key, documents.map((document) => (Object.hasOwn(document, key) ? document[key] : undefined)));
     } else add(key, documents, key);
   }
-  return encodeBlock(documents.length, columns);
+  return columns;
 }
 
 /**
@@ -86,19 +96,13 @@ function typedColumn(name: string, values: Exclude<ColumnInput, readonly unknown
     aux: undefined,
     dictionary: undefined,
   });
-  if (values instanceof Float64Array) return column(F64, values);
-  if (values instanceof Int32Array) return column(I32, values);
-  if (values instanceof BigInt64Array) return column(I64, values);
-  if (values instanceof Float32Array || values instanceof Uint32Array) return column(F64, Float64Array.from(values));
-  if (
-    values instanceof Int16Array ||
-    values instanceof Uint16Array ||
-    values instanceof Int8Array ||
-    values instanceof Uint8Array ||
-    values instanceof Uint8ClampedArray
-  ) {
-    return column(I32, Int32Array.from(values));
-  }
+  // By name, for arrays of other realms are arrays too.
+  const kind = Object.prototype.toString.call(values);
+  if (kind === "[object Float64Array]") return column(F64, values as Float64Array);
+  if (kind === "[object Int32Array]") return column(I32, values as Int32Array);
+  if (kind === "[object BigInt64Array]") return column(I64, values as BigInt64Array);
+  if (/ (Float|Uint32)/.test(kind)) return column(F64, Float64Array.from(values as Float32Array));
+  if (/ (Int|Uint)\d/.test(kind)) return column(I32, Int32Array.from(values as Int16Array));
   throw new TypeError(`Column "${name}" is of an array type that cannot be stored`);
 }
 
@@ -107,6 +111,8 @@ function checkName(name: string): void {
 }
 
 interface Shape {
+  /** How many values there are. */
+  cells: number;
   /** Every key, in the order first seen. */
   keys: string[];
   /** All documents have exactly these keys in this order. */
@@ -115,7 +121,7 @@ interface Shape {
   plain: boolean;
 }
 
-function shapeOf(documents: readonly Document[], firstRow: number): Shape | undefined {
+function shapeOf(documents: readonly Document[], firstRow: number): Shape {
   const clean = isPrototypeClean();
   let plain = true;
   let uniform = true;
@@ -155,17 +161,10 @@ function shapeOf(documents: readonly Document[], firstRow: number): Shape | unde
         keys.push(key);
       }
     }
-    // One test for many documents, but before the product of both gets out of hand.
-    if ((row & 1023) === 0 && isSparse(keys.length, row, cells)) return undefined;
   }
-  return isSparse(keys.length, documents.length, cells) ? undefined : { keys, uniform, plain };
-}
-
-function isSparse(keys: number, rows: number, cells: number): boolean {
-  return keys > COLUMNS_MAX || keys * rows > cells * 8 + 65_536;
+  return { cells, keys, uniform, plain };
 }
 
 function refuse(document: unknown, row: number): never {
-  const what = document === null ? "null" : Array.isArray(document) ? "an array" : `a ${typeof document === "object" ? document.constructor.name : typeof document}`;
-  throw new TypeError(`Document ${row} is ${what}, not a plain object`);
+  throw new TypeError(`Document ${row} is not a plain object: ${Object.prototype.toString.call(document)}`);
 }

@@ -2,7 +2,7 @@
 
 import { Double, Int32, Long, ObjectId } from "bson";
 import { BOOL, BSON, DATE, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, isPresent, type Block, type Column } from "./block.js";
-import { bsonType, decodeTagged, isDate, isPlain } from "./bson.js";
+import { bsonType, decodeValues, isDate, isPlain } from "./bson.js";
 import { unpackText } from "./text.js";
 import type { BSONReadOptions, Document } from "./types.js";
 
@@ -96,9 +96,8 @@ function valueReader(column: Column, options: BSONReadOptions): Reader {
       return (row) => new ObjectId(data.slice(row * 12, row * 12 + 12));
     }
     default: {
-      const offsets = column.data as Uint32Array;
-      const bytes = column.aux!;
-      return (row) => decodeTagged(bytes.subarray(offsets[row]!, offsets[row + 1]!), options);
+      let values: unknown[] | undefined;
+      return (row) => (values ??= decodeValues(column.data as Uint32Array, column.aux!, options))[row];
     }
   }
 }
@@ -124,14 +123,15 @@ function entryReader(dictionary: Column, options: BSONReadOptions): Reader {
   const read = valueReader(dictionary, options);
   if (dictionary.type !== STRING && dictionary.type !== BSON) return read;
   const copies: (Reader | undefined)[] = new Array(dictionary.rows);
-  return (index) => (copies[index] ??= copier(read(index), index, read))(index);
+  const again = (index: number): unknown => decodeValues((dictionary.data as Uint32Array).subarray(index, index + 2), dictionary.aux!, options)[0];
+  return (index) => (copies[index] ??= copier(read(index), again))(index);
 }
 
-/** A function that gives `value`, anew when it is an object. */
-function copier(value: unknown, index: number, read: Reader): Reader {
-  if (typeof value !== "object" || value === null) return () => value;
-  if (isPlain(value) && Object.values(value).every(isScalar)) return () => ({ ...value });
-  return isCopyable(value) ? () => copy(value) : () => read(index);
+/** A function that gives `value`, anew when it is an object; `again` decodes it once more. */
+function copier(value: unknown, again: Reader): Reader {
+  if (isScalar(value)) return () => value;
+  if (isPlain(value as object) && Object.values(value as object).every(isScalar)) return () => ({ ...(value as object) });
+  return isCopyable(value) ? () => copy(value) : again;
 }
 
 function isScalar(value: unknown): boolean {

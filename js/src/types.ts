@@ -4,12 +4,11 @@ import type { BSONRegExp, Int32, Double, Long, ObjectId } from "bson";
 
 /** Any document. */
 export interface Document {
-  // The driver's own type; `any` lets untyped collections be read without casts.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // `any`, as in the driver: untyped collections are read without casts.
   [key: string]: any;
 }
 
-/** Order in which ids and other rare things are typed: `_id` is optional, because measurements need none. */
+/** A document that may have an `_id`: measurements need none. */
 export type MaybeId<TSchema> = TSchema & { _id?: unknown };
 
 // ---------------------------------------------------------------------------------------------------------- filters
@@ -106,7 +105,7 @@ export interface BSONReadOptions {
   promoteBuffers?: boolean;
   /** Regular expressions stay `BSONRegExp`. Default false. */
   bsonRegExp?: boolean;
-  /** 64-bit integers become `bigint`, whatever `promoteLongs` says. Default false. */
+  /** 64-bit integers become `bigint`; not together with `promoteLongs: false` or `promoteValues: false`. Default false. */
   useBigInt64?: boolean;
 }
 

@@ -178,6 +178,23 @@ test("deletes say how many", async () => {
   await assert.rejects(c.deleteMany({}), (error: unknown) => error instanceof ServerError && error.code === 72 && error.message === "no");
 });
 
+test("undefined in a query is null, so that no condition gets lost", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  await c.insertMany([{ v: 1, a: undefined }]);
+  assert.deepEqual(engine.collections.get("c"), [{ v: 1 }]);
+  const filter = { station: undefined, $or: [{ a: undefined }], b: { $in: [undefined] } };
+  const expected = { station: null, $or: [{ a: null }], b: { $in: [null] } };
+  await c.find(filter).toArray();
+  await c.find().filter(filter).toArray();
+  await c.countDocuments(filter);
+  await c.deleteMany(filter);
+  await db.command({ delete: "c", deletes: [{ q: filter, limit: 0 }] });
+  const [, find, chained, count, remove, command] = engine.commands;
+  assert.deepEqual([find!["filter"], chained!["filter"], count!["query"], remove!["deletes"][0].q, command!["deletes"][0].q], Array(5).fill(expected));
+  assert.equal(engine.collections.get("c")!.length, 1);
+});
+
 test("command returns the reply, batches included", async () => {
   const { db } = await database();
   await db.command({ insert: "c", documents: [{ n: 1, l: Long.fromNumber(5) }, { n: 2 }] });
@@ -215,7 +232,7 @@ test("flush and close reach the engine, close once", async () => {
   await db.flush();
   await Promise.all([db.close(), db.close()]);
   await db.close();
-  assert.deepEqual([engine.maintained, engine.closed], [1, 1]);
+  assert.deepEqual([engine.commands.filter((command) => "flush" in command).length, engine.closed], [1, 1]);
 });
 
 test("everything rejects with a ClosedError after close", async () => {

@@ -12,7 +12,6 @@ export class FakeEngine implements Engine {
   /** Every command that came in, in order. */
   commands: Document[] = [];
   options: EngineOptions | undefined;
-  maintained = 0;
   closed = 0;
   #nextCursor = 1;
   /** Refuses documents for which it gives a text. */
@@ -28,10 +27,6 @@ export class FakeEngine implements Engine {
     const { rows, ...reply } = answer;
     if (rows === undefined) return { reply: serialize(reply) };
     return { reply: serialize(reply), payload: documentsToBlock(rows as Document[])! };
-  }
-
-  async maintain(): Promise<void> {
-    this.maintained++;
   }
 
   async close(): Promise<void> {
@@ -56,6 +51,8 @@ export class FakeEngine implements Engine {
         this.cursors.delete(id);
         return this.#batch(cursor.name, cursor.rest, (command["batchSize"] as number | undefined) ?? 100_000, "nextBatch", false);
       }
+      case "flush":
+        return { ok: 1 };
       case "killCursors":
         for (const id of command["cursors"] as unknown[]) this.cursors.delete(Number(id));
         return { ok: 1 };

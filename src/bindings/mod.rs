@@ -67,12 +67,6 @@ impl Handle {
         })
     }
 
-    /// Does deferred work now: folds journals that have passed their bound. Rejects as `open_engine`.
-    pub fn maintain(&self) -> Promise {
-        let engine = Rc::clone(&self.engine);
-        future_to_promise(async move { engine.maintain().await.map(|()| JsValue::UNDEFINED).map_err(to_js) })
-    }
-
     /// Folds this context's journals, then refuses every further command.
     pub fn close(&self) -> Promise {
         let engine = Rc::clone(&self.engine);

@@ -1,5 +1,15 @@
 //! Between a parsed command and its rows: filters, what of them runs before unpacking, plans, execution. Never awaits.
 
+pub mod exec;
 pub mod filter;
+pub mod find_options;
+pub mod plan;
 pub mod projection;
+pub mod pushdown;
+pub mod read_plan;
 pub mod sort;
+
+pub use exec::{Count, Exec, Flow};
+pub use filter::Filter;
+pub use find_options::{CountOptions, FindOptions};
+pub use read_plan::{ReadAccess, ReadPlan};

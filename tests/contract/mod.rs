@@ -51,6 +51,7 @@ cases! {
         a_page_ends_at_its_count_wherever_ranges_meet
         paging_visits_every_entry_once
         ranges_of_very_different_size_fill_one_page
+        values_of_any_size_fill_a_page
         keys_only_answers_keys_with_empty_values
         large_values_come_back_whole
         five_thousand_entries_come_back;

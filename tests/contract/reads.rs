@@ -153,6 +153,24 @@ pub async fn ranges_of_very_different_size_fill_one_page(storage: &dyn Storage, 
     }
 }
 
+pub async fn values_of_any_size_fill_a_page(storage: &dyn Storage, _: &dyn Storage) {
+    // Two ranges of thirty entries, small and large in turn: an adapter may fetch values in portions of some bytes.
+    let value = |number: u8| vec![number; if number.is_multiple_of(3) { 40_000 } else { usize::from(number) }];
+    let mut changes = Changeset::new();
+    for number in 0..60 {
+        changes.put(vec![number / 30, number], value(number));
+    }
+    storage.commit(changes).await.unwrap();
+    let ranges = [KeyRange::prefix(&[0]), KeyRange::prefix(&[1])];
+    for entries_max in [8, 9, 31, 37, 38, 60, 61] {
+        let entries = storage.scan(&ranges, page(entries_max)).await.unwrap();
+        assert_eq!(entries.len(), entries_max.min(60));
+        for (number, entry) in (0..).zip(&entries) {
+            assert!(entry.key == [number / 30, number] && entry.value == value(number), "entry {number}");
+        }
+    }
+}
+
 pub async fn keys_only_answers_keys_with_empty_values(storage: &dyn Storage, _: &dyn Storage) {
     put_all(storage, [("a1", "v"), ("a2", "v"), ("b1", "v"), ("c1", "v")]).await;
     let ranges = [range("a", "b"), range("b", "z")];

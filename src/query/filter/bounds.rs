@@ -5,6 +5,9 @@ use std::cmp::Ordering;
 use super::compare::CompareOp;
 use crate::value::Number;
 
+/// The first double that is too large for an int64.
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
 /// The doubles that pass a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Doubles {
@@ -21,7 +24,7 @@ pub(super) fn doubles(op: CompareOp, operand: Number) -> Doubles {
     if operand.is_nan() {
         return if op.includes_equal() { Doubles::NaN } else { Doubles::Nothing };
     }
-    let bounds = match operand {
+    let bounds = match exact_double(operand) {
         // What is compared with a double needs no search, only a step to exclude the operand itself.
         Number::Double(x) => match op {
             CompareOp::Eq => Some((x, x)),
@@ -39,6 +42,15 @@ pub(super) fn doubles(op: CompareOp, operand: Number) -> Doubles {
     bounds.map_or(Doubles::Nothing, |(low, high)| Doubles::Between(low, high))
 }
 
+/// The double that an operand equals, where that needs no look at its digits.
+fn exact_double(operand: Number) -> Number {
+    match operand {
+        // Up to 2^53 every integer has its double.
+        Number::Integer(n) if n.unsigned_abs() <= 1 << 53 => Number::Double(n as f64),
+        other => other,
+    }
+}
+
 /// The int64s that pass `op` against `operand`: from the first to the second, both included.
 pub(super) fn int64s(op: CompareOp, operand: Number) -> Option<(i64, i64)> {
     if operand.is_nan() {
@@ -52,6 +64,17 @@ pub(super) fn int64s(op: CompareOp, operand: Number) -> Option<(i64, i64)> {
             CompareOp::Gt => n.checked_add(1).map(|low| (low, i64::MAX)),
             CompareOp::Lt => n.checked_sub(1).map(|high| (i64::MIN, high)),
         },
+        Number::Double(x) if (-TWO_TO_63..TWO_TO_63).contains(&x) => {
+            let floor = x.floor();
+            // In range and whole, so the cast is exact.
+            let whole = Number::Integer(floor as i64);
+            match op {
+                _ if floor == x => int64s(op, whole),
+                CompareOp::Eq => None,
+                CompareOp::Gt | CompareOp::Gte => int64s(CompareOp::Gt, whole),
+                CompareOp::Lt | CompareOp::Lte => int64s(CompareOp::Lte, whole),
+            }
+        }
         _ => between(op, i64::MIN, i64::MAX, |n| Number::Integer(n).compare(operand)),
     }
 }
@@ -227,7 +250,6 @@ mod tests {
 
     #[test]
     fn both_zeros_pass_where_one_does() {
-        assert_eq!(doubles(CompareOp::Eq, Number::Integer(0)), Doubles::Between(-0.0, 0.0));
         for op in OPS {
             let Doubles::Between(low, high) = doubles(op, Number::Double(-0.0)) else { panic!() };
             let inside = |x: f64| low <= x && x <= high;

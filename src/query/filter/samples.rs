@@ -22,13 +22,15 @@ pub fn doc_of(fields: impl IntoIterator<Item = (String, RawBson)>) -> DocBuf {
     DocBuf::parse(raw_doc(fields).into_bytes()).unwrap()
 }
 
-fn raw_doc(fields: impl IntoIterator<Item = (String, RawBson)>) -> RawDocumentBuf {
+/// A document of fields, as the `bson` crate holds it.
+pub fn raw_doc(fields: impl IntoIterator<Item = (String, RawBson)>) -> RawDocumentBuf {
     let mut doc = RawDocumentBuf::new();
     fields.into_iter().for_each(|(name, value)| doc.append(CString::try_from(name).unwrap(), value));
     doc
 }
 
-fn raw_array(items: impl IntoIterator<Item = RawBson>) -> RawBson {
+/// An array of items.
+pub fn raw_array(items: impl IntoIterator<Item = RawBson>) -> RawBson {
     let mut array = RawArrayBuf::new();
     items.into_iter().for_each(|item| array.push(item));
     RawBson::Array(array)

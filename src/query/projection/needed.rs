@@ -38,6 +38,13 @@ impl Needed {
         }
     }
 
+    /// Takes a field out, unless every field is needed.
+    pub fn remove(&mut self, root: &str) {
+        if let Needed::Roots(roots) = self {
+            roots.remove(root);
+        }
+    }
+
     /// True where the field called `root` is read.
     pub fn contains(&self, root: &str) -> bool {
         match self {

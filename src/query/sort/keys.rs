@@ -2,6 +2,8 @@
 //!
 //! A smaller key sorts first and equal keys tie, so that sorting never looks at a column again.
 
+use std::collections::HashMap;
+
 use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
 use crate::block::{Block, Column, ColumnData, VarData};
@@ -108,15 +110,17 @@ fn key_of_int(n: i64) -> u64 {
     n.cast_unsigned() ^ 1 << 63
 }
 
-/// Values that rows sort by, and for each row which one is its own.
+/// Distinct values that rows sort by, and for each row which one is its own.
 struct Pool {
     values: VarData,
+    /// The slot of every value, by its type byte and bytes. Most fields that are sorted by rank repeat their values.
+    known: HashMap<Box<[u8]>, u32>,
     slots: Vec<u32>,
 }
 
 impl Pool {
     fn new() -> Pool {
-        let mut pool = Pool { values: VarData::default(), slots: Vec::new() };
+        let mut pool = Pool { values: VarData::default(), known: HashMap::new(), slots: Vec::new() };
         pool.add(Some(Value::NULL));
         pool
     }
@@ -124,9 +128,17 @@ impl Pool {
     /// The slot of a value; missing ties with null, which is in slot 0.
     fn add(&mut self, value: Option<Value<'_>>) -> u32 {
         let Some(value) = value else { return 0 };
-        let slot = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        let start = self.values.bytes.len();
         self.values.bytes.push(value.kind().byte());
-        self.values.push(value.bytes());
+        self.values.bytes.extend_from_slice(value.bytes());
+        let tagged = self.values.bytes.get(start..).unwrap_or_default();
+        if let Some(slot) = self.known.get(tagged) {
+            self.values.bytes.truncate(start);
+            return *slot;
+        }
+        let slot = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        self.known.insert(tagged.into(), slot);
+        self.values.seal();
         slot
     }
 
