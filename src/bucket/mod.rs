@@ -1,10 +1,12 @@
 //! The bucket document: options, id, rounding, schema, summaries, building, unpacking, merging.
 
 mod build;
+mod cells;
 mod collection;
 mod document;
 mod extremes;
 mod fields;
+mod fit;
 mod id;
 mod merge;
 mod min_max;
@@ -20,6 +22,7 @@ mod unpack;
 pub use build::{Header, build};
 pub use collection::{BUCKETS_PREFIX, CollectionOptions, validate_collection_name};
 pub use document::{BucketDoc, BucketVersion};
+pub use fit::{Fit, Misfit, fit};
 pub use id::{BucketId, IdGenerator};
 pub use merge::{merge, rebuild};
 pub use min_max::MinMax;

@@ -1,13 +1,12 @@
 //! Bucket to rows: only the columns that somebody asks for.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
+use super::cells::{Times, read_column};
 use super::document::{BucketDoc, BucketVersion, damaged, unreadable};
 use super::options::TimeseriesOptions;
-use super::row_key::{CellHead, ROWS_MAX, parse_key};
-use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData};
+use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
-use crate::value::{Doc, Kind, Value};
 
 /// Which columns are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,144 +66,12 @@ fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &
             continue;
         }
         let column = cells.as_doc().ok_or_else(|| "it is not an object".to_owned());
-        let column = column.and_then(|cells| read_column(cells, block.rows(), times.places.as_ref()));
+        let column = column.and_then(|cells| read_column(cells, block.rows(), &times));
         if let Some(column) = column.map_err(|what| format!("column '{name}': {what}"))? {
             block.push_new_column(name, column);
         }
     }
     Ok(block)
-}
-
-/// The time column, which also says which rows there are.
-struct Times {
-    values: Vec<i64>,
-    /// The row of every key; `None` where the keys are the row numbers.
-    places: Option<HashMap<usize, usize>>,
-}
-
-impl Times {
-    fn read(column: Value<'_>) -> Result<Times, String> {
-        let cells = column.as_doc().ok_or("the time column is not an object")?;
-        match read_fixed(elements(cells), Kind::Date, None, i64::from_le_bytes) {
-            Some((values, None)) => Ok(Times { values, places: None }),
-            _ => Times::read_by_key(cells),
-        }
-    }
-
-    fn read_by_key(cells: Doc<'_>) -> Result<Times, String> {
-        let mut values = Vec::new();
-        let mut places = HashMap::new();
-        for (key, value) in cells {
-            let place =
-                parse_key(key.as_bytes()).ok_or_else(|| format!("time '{key}' has a key that is no row number"))?;
-            if places.insert(place, values.len()).is_some() {
-                return Err(format!("time '{key}' stands in it twice"));
-            }
-            values.push(value.as_date_ms().ok_or_else(|| format!("time '{key}' is {value:?}, not a date"))?);
-        }
-        Ok(Times { values, places: Some(places) })
-    }
-}
-
-/// The column of `cells`; `None` where there are none.
-fn read_column(cells: Doc<'_>, rows: usize, places: Option<&HashMap<usize, usize>>) -> Result<Option<Column>, String> {
-    let bytes = elements(cells);
-    let Some(kind) = bytes.first().copied().and_then(Kind::from_byte) else { return Ok(None) };
-    fn typed<T>(read: Option<(Vec<T>, Option<Bitmap>)>, data: fn(Vec<T>) -> ColumnData) -> Option<Column> {
-        read.map(|(cells, presence)| Column::new(data(cells), presence))
-    }
-    let rows_known = Some(rows);
-    let column = match kind {
-        _ if places.is_some() => None,
-        Kind::Double => typed(read_fixed(bytes, kind, rows_known, f64::from_le_bytes), ColumnData::F64),
-        Kind::Int32 => typed(read_fixed(bytes, kind, rows_known, i32::from_le_bytes), ColumnData::I32),
-        Kind::Int64 => typed(read_fixed(bytes, kind, rows_known, i64::from_le_bytes), ColumnData::I64),
-        Kind::Date => typed(read_fixed(bytes, kind, rows_known, i64::from_le_bytes), ColumnData::Date),
-        Kind::Bool => typed(read_fixed(bytes, kind, rows_known, |[b]: [u8; 1]| b), ColumnData::Bool),
-        Kind::ObjectId => typed(read_fixed(bytes, kind, rows_known, |id: Bytes12| id), ColumnData::ObjectId),
-        _ => None,
-    };
-    match column {
-        Some(column) => Ok(Some(column)),
-        None => read_by_key(cells, rows, places).map(Some),
-    }
-}
-
-/// Cells of one fixed width in ascending order of their row numbers. `None` where they are not that.
-///
-/// `rows` is unknown for the time column; that one must not have gaps.
-fn read_fixed<T: Copy + Default, const WIDTH: usize>(
-    bytes: &[u8],
-    kind: Kind,
-    rows: Option<usize>,
-    read: impl Fn([u8; WIDTH]) -> T,
-) -> Option<(Vec<T>, Option<Bitmap>)> {
-    let mut cells: Vec<T> = Vec::with_capacity(rows.unwrap_or(bytes.len() / (WIDTH + 3)));
-    let mut presence: Option<Bitmap> = None;
-    let limit = rows.unwrap_or(ROWS_MAX).min(ROWS_MAX);
-    let mut head = CellHead::first(kind);
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        if cells.len() >= limit {
-            return None;
-        }
-        while !head.begins(rest) {
-            // A gap. The key tells how long it is, so that a key out of order is not searched for until the end.
-            let (tag, key) = rest.split_first()?;
-            let end = key.iter().take(8).position(|byte| *byte == 0)?;
-            let row = parse_key(key.get(..end)?)?;
-            if *tag != kind.byte() || row <= cells.len() || row >= limit || rows.is_none() {
-                return None;
-            }
-            let gap = row - cells.len();
-            let len = cells.len();
-            presence.get_or_insert_with(|| Bitmap::filled(len, true)).push_many(false, gap);
-            cells.resize(row, T::default());
-            (0..gap).for_each(|_| head.advance());
-        }
-        let cell = rest.get(head.len()..head.len() + WIDTH)?;
-        cells.push(read(*cell.first_chunk()?));
-        if let Some(presence) = &mut presence {
-            presence.push(true);
-        }
-        rest = rest.get(head.len() + WIDTH..)?;
-        if cells.len() < limit {
-            head.advance();
-        }
-    }
-    if let Some(rows) = rows.filter(|rows| *rows > cells.len()) {
-        let len = cells.len();
-        presence.get_or_insert_with(|| Bitmap::filled(len, true)).push_many(false, rows - len);
-        cells.resize(rows, T::default());
-    }
-    Some((cells, presence))
-}
-
-/// Cells of any types, in any order, placed by their keys.
-fn read_by_key(cells: Doc<'_>, rows: usize, places: Option<&HashMap<usize, usize>>) -> Result<Column, String> {
-    let mut by_row: Vec<Option<Value<'_>>> = vec![None; rows];
-    for (key, value) in cells {
-        let place = parse_key(key.as_bytes()).ok_or_else(|| format!("cell '{key}' has a key that is no row number"))?;
-        let row = places.map_or(Some(place), |places| places.get(&place).copied());
-        let slot = row.and_then(|row| by_row.get_mut(row)).ok_or_else(|| format!("cell '{key}' has no time"))?;
-        if slot.replace(value).is_some() {
-            return Err(format!("cell '{key}' stands in it twice"));
-        }
-    }
-    let mut builder = ColumnBuilder::with_capacity(rows);
-    for cell in by_row {
-        match cell {
-            Some(value) => builder.push(value),
-            None => builder.push_absent(1),
-        }
-    }
-    Ok(builder.finish())
-}
-
-/// The bytes of a document between its length and its end.
-fn elements(doc: Doc<'_>) -> &[u8] {
-    let bytes = doc.as_bytes();
-    bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -216,7 +83,7 @@ mod tests {
     use super::super::samples::{any_docs, as_dictionaries, documents, options, pivot, view};
     use super::*;
     use crate::error::ErrorCode;
-    use crate::value::{DocBuf, DocWriter};
+    use crate::value::{Doc, DocBuf, DocWriter, Kind};
     use bson::{RawBson, RawDocumentBuf, rawdoc};
     use proptest::prelude::*;
 
