@@ -50,6 +50,16 @@ impl<T: Default> Fields<T> {
         }
         at
     }
+
+    /// The siblings, in first-seen order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.entries.iter().map(|(name, entry)| (&**name, entry))
+    }
+
+    /// The siblings, to change them.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().map(|(_, entry)| entry)
+    }
 }
 
 #[cfg(test)]
@@ -57,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_in_any_order() {
+    fn names_are_found_in_any_order_and_kept_in_the_first() {
         let mut fields = Fields::<usize>::default();
         let names: Vec<String> = (0..40).map(|i| format!("n{i}")).collect();
         for (i, name) in names.iter().enumerate() {
@@ -66,5 +76,7 @@ mod tests {
         for i in (0..40).rev().chain(0..40) {
             assert_eq!(*fields.slot(&names[i]), i);
         }
+        assert_eq!(fields.iter().map(|(name, i)| (name.to_owned(), *i)).collect::<Vec<_>>().len(), 40);
+        assert!(fields.iter().zip(&names).all(|((name, _), expected)| name == expected));
     }
 }

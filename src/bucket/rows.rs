@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::block::{Block, Column};
+
 /// Rows of a block, in the order in which they are taken.
 #[derive(Clone, Copy, Debug)]
 pub enum Rows<'a> {
@@ -60,9 +62,34 @@ impl<'a> From<&'a [u32]> for Rows<'a> {
     }
 }
 
+/// The columns that have a cell in `rows`, in the order in which a walk row by row meets them.
+pub(super) fn first_seen<'b>(block: &'b Block, rows: Rows<'_>) -> impl Iterator<Item = (&'b str, &'b Column)> {
+    let mut found: Vec<_> = block
+        .columns()
+        .iter()
+        .filter_map(|(name, column)| Some((rows.iter().position(|row| column.is_present(row))?, &**name, column)))
+        .collect();
+    // Stable: columns that begin in one row stay in the order of the block.
+    found.sort_by_key(|(first, ..)| *first);
+    found.into_iter().map(|(_, name, column)| (name, column))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::pivot_docs;
+    use crate::value::Doc;
+    use bson::rawdoc;
+
+    #[test]
+    fn columns_stand_in_the_order_of_their_first_cell() {
+        let docs = [rawdoc! { "a": 1 }, rawdoc! { "c": 1, "b": 1 }, rawdoc! { "b": 1 }, rawdoc! { "d": 1, "c": 1 }];
+        let block = pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap();
+        let names = |rows: Rows<'_>| first_seen(&block, rows).map(|(name, _)| name).collect::<String>();
+        assert_eq!(names(Rows::from(0..4)), "acbd");
+        assert_eq!(names(Rows::from(2..4)), "bcd");
+        assert_eq!(names(Rows::from(&[3, 0][..])), "cda");
+    }
 
     #[test]
     fn a_span_and_a_list_of_the_same_rows_agree() {

@@ -1,0 +1,432 @@
+//! The summaries `control.min` and `control.max`: for every path of a bucket, its least and its greatest value.
+
+use std::cmp::Ordering;
+
+use super::extremes::extremes;
+use super::fields::Fields;
+use super::rows::{Rows, first_seen};
+use crate::block::{Block, Column};
+use crate::error::{Error, Result};
+use crate::value::{Doc, DocBuf, DocWriter, Kind, Value, canonical_class, compare};
+
+/// Two trees, one of minima and one of maxima.
+///
+/// Objects are summarised field by field and arrays position by position, so a summary need not be a value that occurs.
+/// Where a path holds both scalars and objects or arrays, the two trees may differ in shape; an update never fails. Equal
+/// values never replace each other: what came first stays. Strings compare by their bytes.
+/// Rule: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/flat_bson.cpp.
+#[derive(Clone, Debug, Default)]
+pub struct MinMax {
+    fields: Fields<Entry>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    min: Side,
+    max: Side,
+    children: Option<Box<Children>>,
+}
+
+/// What lies below a path. One side may be an object while the other one is an array, hence both.
+#[derive(Clone, Debug, Default)]
+struct Children {
+    fields: Fields<Entry>,
+    items: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Side {
+    #[default]
+    Unset,
+    Object,
+    Array,
+    /// Type byte and value bytes of a scalar.
+    Scalar(Vec<u8>),
+}
+
+/// Which of the two trees an update may touch.
+#[derive(Clone, Copy)]
+struct Sides {
+    min: bool,
+    max: bool,
+}
+
+const BOTH: Sides = Sides { min: true, max: true };
+const MIN: Sides = Sides { min: true, max: false };
+const MAX: Sides = Sides { min: false, max: true };
+
+impl MinMax {
+    /// Summaries of nothing.
+    pub fn new() -> MinMax {
+        MinMax::default()
+    }
+
+    /// Summaries of a bucket that begins at `min_time_ms`: the time field stands first in both, and its minimum is the
+    /// rounded start and not the earliest measurement.
+    pub fn seed_time(time_field: &str, min_time_ms: i64) -> MinMax {
+        let mut summary = MinMax::new();
+        summary.update(time_field, Value::new_checked(Kind::Date, &min_time_ms.to_le_bytes()));
+        summary
+    }
+
+    /// The summaries of a stored bucket; `min_doc` and `max_doc` give them back.
+    ///
+    /// Errors: `DataCorruptionDetected` where one of them is empty.
+    pub fn from_control(min: Doc<'_>, max: Doc<'_>) -> Result<MinMax> {
+        let mut summary = MinMax::new();
+        for (side, doc, sides) in [("min", min, MIN), ("max", max, MAX)] {
+            if doc.is_empty() {
+                return Err(Error::corrupt(format!("'control.{side}' is empty")));
+            }
+            doc.iter().for_each(|(name, value)| summary.fields.slot(name).visit(value, sides));
+        }
+        Ok(summary)
+    }
+
+    /// Takes in one field of a measurement.
+    pub fn update(&mut self, name: &str, value: Value<'_>) {
+        self.fields.slot(name).visit(value, BOTH);
+    }
+
+    /// Takes in the present cells of a column, as if one by one.
+    pub fn update_column(&mut self, name: &str, column: &Column, rows: Rows<'_>) {
+        let mut scratch = Vec::new();
+        if column.kind().is_some() {
+            let Some(found) = extremes(column, rows) else { return };
+            let entry = self.fields.slot(name);
+            for (row, sides) in [(found.min, MIN), (found.max, MAX)] {
+                if let Some(value) = found.column.value(row, &mut scratch) {
+                    entry.visit(value, sides);
+                }
+            }
+            return;
+        }
+        let Some(first) = rows.iter().position(|row| column.is_present(row)) else { return };
+        let entry = self.fields.slot(name);
+        for row in rows.iter().skip(first) {
+            if let Some(value) = column.value(row, &mut scratch) {
+                entry.visit(value, BOTH);
+            }
+        }
+    }
+
+    /// Takes in rows of a block, as if one by one. The column called `skip` is left out.
+    pub fn update_rows(&mut self, block: &Block, rows: Rows<'_>, skip: Option<&str>) {
+        for (name, column) in first_seen(block, rows) {
+            if Some(name) != skip {
+                self.update_column(name, column, rows);
+            }
+        }
+    }
+
+    /// `control.min`.
+    pub fn min_doc(&self) -> DocBuf {
+        self.write(|entry| &entry.min)
+    }
+
+    /// `control.max`.
+    pub fn max_doc(&self) -> DocBuf {
+        self.write(|entry| &entry.max)
+    }
+
+    fn write(&self, side: fn(&Entry) -> &Side) -> DocBuf {
+        let mut writer = DocWriter::with_capacity(256);
+        self.fields.iter().for_each(|(name, entry)| entry.write(name, side, &mut writer));
+        writer.finish()
+    }
+}
+
+impl Side {
+    /// The type of what is here; containers by their own.
+    fn kind(&self) -> Option<Kind> {
+        match self {
+            Side::Unset => None,
+            Side::Object => Some(Kind::Object),
+            Side::Array => Some(Kind::Array),
+            Side::Scalar(tagged) => Some(Value::tagged_checked(tagged).kind()),
+        }
+    }
+
+    /// Whether a value of `kind` takes this place because of its type.
+    fn yields_to(&self, kind: Kind, wanted: Ordering) -> bool {
+        self.kind().is_none_or(|mine| canonical_class(kind).cmp(&canonical_class(mine)) == wanted)
+    }
+
+    fn visit_scalar(&mut self, value: Value<'_>, wanted: Ordering) {
+        let replaced = match self {
+            Side::Scalar(tagged) => compare(value, Value::tagged_checked(tagged)) == wanted,
+            _ => self.yields_to(value.kind(), wanted),
+        };
+        if replaced {
+            let mut tagged = match std::mem::take(self) {
+                Side::Scalar(tagged) => tagged,
+                _ => Vec::new(),
+            };
+            tagged.clear();
+            tagged.push(value.kind().byte());
+            tagged.extend_from_slice(value.bytes());
+            *self = Side::Scalar(tagged);
+        }
+    }
+}
+
+impl Entry {
+    fn visit(&mut self, value: Value<'_>, sides: Sides) {
+        match value.as_container() {
+            Some(doc) => self.visit_container(value.kind(), doc, sides),
+            None => {
+                if sides.min {
+                    self.min.visit_scalar(value, Ordering::Less);
+                }
+                if sides.max {
+                    self.max.visit_scalar(value, Ordering::Greater);
+                }
+            }
+        }
+    }
+
+    fn visit_container(&mut self, kind: Kind, doc: Doc<'_>, allowed: Sides) {
+        let children = self.children.get_or_insert_default();
+        let sides = Sides {
+            min: allowed.min && children.open(kind, &mut self.min, Ordering::Less, |entry| &mut entry.min),
+            max: allowed.max && children.open(kind, &mut self.max, Ordering::Greater, |entry| &mut entry.max),
+        };
+        if !sides.min && !sides.max {
+            return;
+        }
+        for (at, (name, value)) in doc.iter().enumerate() {
+            if kind == Kind::Object {
+                children.fields.slot(name).visit(value, sides);
+                continue;
+            }
+            if at == children.items.len() {
+                children.items.push(Entry::default());
+            }
+            if let Some(item) = children.items.get_mut(at) {
+                item.visit(value, sides);
+            }
+        }
+    }
+
+    fn write(&self, name: &str, side: fn(&Entry) -> &Side, writer: &mut DocWriter) {
+        let children = self.children.as_deref();
+        match side(self) {
+            Side::Unset => {}
+            Side::Scalar(tagged) => {
+                writer.value(name, Value::tagged_checked(tagged));
+            }
+            Side::Object => {
+                writer.begin_doc(name);
+                let fields = children.into_iter().flat_map(|c| c.fields.iter());
+                fields.for_each(|(name, entry)| entry.write(name, side, writer));
+                writer.end();
+            }
+            Side::Array => {
+                writer.begin_array(name);
+                let items = children.into_iter().flat_map(|c| &c.items);
+                // A position is unset only behind all those that this side has seen.
+                items.enumerate().for_each(|(at, entry)| entry.write(&at.to_string(), side, writer));
+                writer.end();
+            }
+        }
+    }
+}
+
+impl Children {
+    /// Makes `mine` a container of `kind` where it is one already or yields to one; what lay below that side before is
+    /// forgotten. True where it takes part.
+    fn open(&mut self, kind: Kind, mine: &mut Side, wanted: Ordering, side: fn(&mut Entry) -> &mut Side) -> bool {
+        let container = if kind == Kind::Object { Side::Object } else { Side::Array };
+        if std::mem::discriminant(mine) == std::mem::discriminant(&container) {
+            return true;
+        }
+        if !mine.yields_to(kind, wanted) {
+            return false;
+        }
+        *mine = container;
+        if kind == Kind::Object {
+            self.fields.values_mut().for_each(|entry| *side(entry) = Side::Unset);
+        } else {
+            self.items.iter_mut().for_each(|entry| *side(entry) = Side::Unset);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{any_docs, as_dictionaries, pivot, view};
+    use super::*;
+    use bson::{RawDocumentBuf, rawdoc};
+    use proptest::prelude::*;
+
+    fn summary_of(docs: &[RawDocumentBuf]) -> MinMax {
+        let mut summary = MinMax::new();
+        docs.iter().flat_map(|doc| view(doc).iter()).for_each(|(name, value)| summary.update(name, value));
+        summary
+    }
+
+    fn assert_summary(docs: &[RawDocumentBuf], min: RawDocumentBuf, max: RawDocumentBuf) {
+        let summary = summary_of(docs);
+        assert_eq!(summary.min_doc().view(), view(&min));
+        assert_eq!(summary.max_doc().view(), view(&max));
+        assert_round_trip(&summary);
+    }
+
+    fn assert_round_trip(summary: &MinMax) {
+        let (min, max) = (summary.min_doc(), summary.max_doc());
+        if !min.view().is_empty() {
+            let again = MinMax::from_control(min.view(), max.view()).unwrap();
+            assert_eq!((again.min_doc(), again.max_doc()), (min, max));
+        }
+    }
+
+    #[test]
+    fn the_two_sides_are_independent() {
+        assert_summary(
+            &[rawdoc! { "a": 2, "b": 3 }, rawdoc! { "a": 1, "b": 3 }, rawdoc! { "a": 5, "b": 3 }],
+            rawdoc! { "a": 1, "b": 3 },
+            rawdoc! { "a": 5, "b": 3 },
+        );
+    }
+
+    #[test]
+    fn objects_are_summarised_field_by_field_and_arrays_position_by_position() {
+        assert_summary(
+            &[rawdoc! { "o": { "a": 1, "b": 9 } }, rawdoc! { "o": { "a": 5, "b": 2 } }],
+            rawdoc! { "o": { "a": 1, "b": 2 } },
+            rawdoc! { "o": { "a": 5, "b": 9 } },
+        );
+        assert_summary(
+            &[rawdoc! { "l": [1, 5] }, rawdoc! { "l": [3, 2, 7] }],
+            rawdoc! { "l": [1, 2, 7] },
+            rawdoc! { "l": [3, 5, 7] },
+        );
+        assert_summary(&[rawdoc! { "o": {}, "l": [] }], rawdoc! { "o": {}, "l": [] }, rawdoc! { "o": {}, "l": [] });
+    }
+
+    #[test]
+    fn an_object_and_an_array_at_one_path_summarise_to_the_lesser_and_the_greater_type() {
+        assert_summary(
+            &[
+                rawdoc! { "a": { "z": 1 }, "b": [{ "z": 1 }, { "z": 2 }] },
+                rawdoc! { "a": [{ "z": 1 }, { "z": 2 }], "b": { "z": 1 } },
+            ],
+            rawdoc! { "a": { "z": 1 }, "b": { "z": 1 } },
+            rawdoc! { "a": [{ "z": 1 }, { "z": 2 }], "b": [{ "z": 1 }, { "z": 2 }] },
+        );
+    }
+
+    #[test]
+    fn mixed_types_compare_by_type() {
+        for (one, two, min, max) in [
+            (rawdoc! { "a": 1 }, rawdoc! { "a": {} }, rawdoc! { "a": 1 }, rawdoc! { "a": {} }),
+            (rawdoc! { "a": {} }, rawdoc! { "a": 1 }, rawdoc! { "a": 1 }, rawdoc! { "a": {} }),
+            (rawdoc! { "a": [] }, rawdoc! { "a": {} }, rawdoc! { "a": {} }, rawdoc! { "a": [] }),
+            (rawdoc! { "a": 1 }, rawdoc! { "a": "foo" }, rawdoc! { "a": 1 }, rawdoc! { "a": "foo" }),
+            (rawdoc! { "a": true }, rawdoc! { "a": [1] }, rawdoc! { "a": [1] }, rawdoc! { "a": true }),
+        ] {
+            assert_summary(&[one, two], min, max);
+        }
+    }
+
+    #[test]
+    fn what_lay_below_a_replaced_container_is_forgotten() {
+        assert_summary(
+            &[
+                rawdoc! { "a": { "x": 9 } },
+                rawdoc! { "a": 1 },
+                rawdoc! { "a": [5] },
+                rawdoc! { "a": { "x": 7, "y": 7 } },
+            ],
+            rawdoc! { "a": 1 },
+            rawdoc! { "a": [5] },
+        );
+        assert_summary(
+            &[rawdoc! { "a": [1, 2] }, rawdoc! { "a": { "x": 9 } }, rawdoc! { "a": { "x": 8, "y": 1 } }],
+            rawdoc! { "a": { "x": 8, "y": 1 } },
+            rawdoc! { "a": [1, 2] },
+        );
+    }
+
+    #[test]
+    fn equal_values_never_replace_and_nan_is_least() {
+        assert_summary(
+            &[rawdoc! { "a": 1, "z": 0.0 }, rawdoc! { "a": 1.0, "z": -0.0 }],
+            rawdoc! { "a": 1, "z": 0.0 },
+            rawdoc! { "a": 1, "z": 0.0 },
+        );
+        assert_summary(
+            &[rawdoc! { "a": -1e300 }, rawdoc! { "a": f64::NAN }, rawdoc! { "a": 3_i64 }],
+            rawdoc! { "a": f64::NAN },
+            rawdoc! { "a": 3_i64 },
+        );
+    }
+
+    #[test]
+    fn the_seeded_time_stands_first_and_its_minimum_stays() {
+        let mut summary = MinMax::seed_time("t", 60_000);
+        let doc = rawdoc! { "a": 1, "t": bson::DateTime::from_millis(61_000) };
+        view(&doc).iter().for_each(|(name, value)| summary.update(name, value));
+        let date = bson::DateTime::from_millis;
+        assert_eq!(summary.min_doc().view(), view(&rawdoc! { "t": date(60_000), "a": 1 }));
+        assert_eq!(summary.max_doc().view(), view(&rawdoc! { "t": date(61_000), "a": 1 }));
+    }
+
+    #[test]
+    fn an_empty_summary_is_refused() {
+        let full = rawdoc! { "a": 1 };
+        assert!(MinMax::from_control(Doc::EMPTY, view(&full)).is_err());
+        assert!(MinMax::from_control(view(&full), Doc::EMPTY).is_err());
+    }
+
+    #[test]
+    fn wide_documents_are_summarised_by_name_in_any_order() {
+        let doc = |turn: usize| {
+            let mut doc = RawDocumentBuf::new();
+            for i in 0..200 {
+                let name = format!("f{}", (i * 7 + turn) % 200);
+                doc.append(bson::raw::CString::try_from(name.as_str()).unwrap(), turn as i32);
+            }
+            doc
+        };
+        let summary = summary_of(&[doc(5), doc(0), doc(9)]);
+        assert!(summary.min_doc().view().iter().all(|(_, v)| v.as_i32() == Some(0)));
+        assert!(summary.max_doc().view().iter().all(|(_, v)| v.as_i32() == Some(9)));
+        assert_eq!(summary.max_doc().view().iter().count(), 200);
+    }
+
+    proptest! {
+        #[test]
+        fn columns_summarise_as_their_rows_do(docs in any_docs(1..25, true), cut in 0_usize..25, skipped in any::<bool>()) {
+            let skip = skipped.then_some("b");
+            let mut by_row = MinMax::new();
+            for (name, value) in docs.iter().flat_map(|doc| doc.view().iter()).filter(|(name, _)| Some(*name) != skip) {
+                by_row.update(name, value);
+            }
+            let block = pivot(&docs);
+            let cut = cut.min(docs.len());
+            let list: Vec<u32> = (0..docs.len() as u32).collect();
+            for block in [block.clone(), as_dictionaries(block)] {
+                let mut summary = MinMax::new();
+                summary.update_rows(&block, Rows::from(0..cut), skip);
+                summary.update_rows(&block, Rows::from(&list[cut..]), skip);
+                prop_assert_eq!(summary.min_doc(), by_row.min_doc());
+                prop_assert_eq!(summary.max_doc(), by_row.max_doc());
+            }
+            assert_round_trip(&by_row);
+        }
+
+        #[test]
+        fn summaries_bound_every_row(docs in any_docs(1..25, false)) {
+            let block = pivot(&docs);
+            let mut summary = MinMax::new();
+            summary.update_rows(&block, Rows::from(0..docs.len()), None);
+            let (min, max) = (summary.min_doc(), summary.max_doc());
+            for (name, value) in docs.iter().flat_map(|doc| doc.view().iter()) {
+                prop_assert_ne!(compare(min.view().get(name).unwrap(), value), Ordering::Greater);
+                prop_assert_ne!(compare(max.view().get(name).unwrap(), value), Ordering::Less);
+            }
+        }
+    }
+}
