@@ -10,6 +10,14 @@ pub fn between<T: Copy + PartialOrd>(cells: &[T], low: T, high: T) -> Bitmap {
     Bitmap::from_slice(cells, |cell| (low <= *cell) & (*cell <= high))
 }
 
+/// The int64s from `low` to `high`, both included; `low` is not above `high`.
+pub fn between_int64s(cells: &[i64], low: i64, high: i64) -> Bitmap {
+    debug_assert!(low <= high);
+    // One comparison instead of two: what lies below `low` wraps around to far above the span.
+    let span = high.wrapping_sub(low).cast_unsigned();
+    Bitmap::from_slice(cells, |cell| cell.wrapping_sub(low).cast_unsigned() <= span)
+}
+
 /// The cells that are not a number.
 pub fn nans(cells: &[f64]) -> Bitmap {
     Bitmap::from_slice(cells, |cell| cell.is_nan())

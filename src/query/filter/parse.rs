@@ -140,6 +140,9 @@ fn membership(path: &Path, name: &str, operand: Value<'_>) -> Result<Filter> {
             _ => values.push(value.to_owned()),
         }
     }
+    if values.is_empty() {
+        return Ok(Filter::AlwaysFalse);
+    }
     Ok(Filter::Field(path.clone(), Test::In(In::new(values))))
 }
 
@@ -165,6 +168,7 @@ mod tests {
     fn the_empty_filter_matches_everything() {
         assert!(filter(&rawdoc! {}).is_trivial());
         assert!(filter(&rawdoc! { "$and": [{}, {}] }).is_trivial());
+        assert!(filter(&rawdoc! { "a": { "$nin": [] } }).is_trivial());
         assert!(!filter(&rawdoc! { "a": {} }).is_trivial());
     }
 
