@@ -7,7 +7,7 @@ use proptest::sample::select;
 
 use super::{Layout, split};
 use crate::bucket::{BucketId, MinMax, Schema, TimeseriesOptions, bucket_start_ms, is_extended_range};
-use crate::query::filter::samples::{any_filter_doc, any_value, doc_of, filter, scalar_of};
+use crate::query::filter::samples::{any_filter_doc, any_value, doc_of, filter, owned, raw_array, raw_doc, scalar_of};
 use crate::value::{Doc, DocBuf, Kind, OwnedValue, equal};
 
 const SPAN_SECONDS: i64 = 3_600;
@@ -32,6 +32,7 @@ fn any_time() -> impl Strategy<Value = i64> {
 fn any_operand() -> BoxedStrategy<RawBson> {
     prop_oneof![
         2 => any_value(),
+        1 => (0..4).prop_map(RawBson::Int32),
         1 => any_time().prop_map(|ms| RawBson::DateTime(DateTime::from_millis(ms))),
     ]
     .boxed()
@@ -52,13 +53,14 @@ fn any_rows() -> BoxedStrategy<Vec<Row>> {
     let nested = number.clone();
     let object = (proptest::option::of(nested.clone()), proptest::option::of(nested)).prop_map(|(a, b)| {
         let fields = [("a", a), ("b", b)].into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        RawBson::Document(RawDocumentBuf::from_bytes(doc_of(fields).into_bytes()).unwrap())
+        RawBson::Document(raw_doc(fields))
     });
     prop_oneof![rows(number, object.boxed()), rows(text, any_value()), rows(any_value(), any_value()),].boxed()
 }
 
 #[derive(Debug)]
 struct Bucket {
+    start: i64,
     options: TimeseriesOptions,
     fixed: bool,
     extended: bool,
@@ -114,8 +116,19 @@ fn bucket(
         span_seconds: SPAN_SECONDS,
         rounding_seconds: Some(rounding_seconds),
     };
-    let meta = meta.filter(|_| has_meta).map(crate::query::filter::samples::owned);
-    Bucket { options, fixed, extended, mixed, id, meta, min: summary.min_doc(), max: summary.max_doc(), rows: docs }
+    let meta = meta.filter(|_| has_meta).map(owned);
+    Bucket {
+        start,
+        options,
+        fixed,
+        extended,
+        mixed,
+        id,
+        meta,
+        min: summary.min_doc(),
+        max: summary.max_doc(),
+        rows: docs,
+    }
 }
 
 fn raw(value: OwnedValue) -> RawBson {
@@ -142,12 +155,35 @@ fn any_bucket() -> BoxedStrategy<Bucket> {
         .boxed()
 }
 
+/// A comparison of the time, its constant not far from the bucket's ends, in seconds and milliseconds.
+fn any_time_test() -> impl Strategy<Value = (&'static str, i64)> {
+    let seconds = select(vec![-2 * SPAN_SECONDS, -SPAN_SECONDS, 0, 1, 60, SPAN_SECONDS, 2 * SPAN_SECONDS]);
+    let by = select(vec![-1_000, -500, -1, 0, 1, 500, 1_000]);
+    let op = select(vec!["$eq", "$gt", "$gte", "$lt", "$lte", "$in", "$ne"]);
+    (op, seconds, by).prop_map(|(op, seconds, by)| (op, seconds * 1000 + by))
+}
+
+/// `doc` combined with a comparison of the time.
+fn with_time(doc: RawDocumentBuf, combine: &str, (op, offset): (&str, i64), start: i64) -> RawDocumentBuf {
+    let date = RawBson::DateTime(DateTime::from_millis(start.saturating_add(offset)));
+    let operand = if op == "$in" { raw_array([date.clone(), date]) } else { date };
+    let nested = |name: &str, value| RawBson::Document(raw_doc([(name.to_owned(), value)]));
+    let test = nested("t", nested(op, operand));
+    raw_doc([(combine.to_owned(), raw_array([test, RawBson::Document(doc)]))])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 30_000, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn predicates_on_buckets_agree_with_the_filter_on_their_measurements(
-        bucket in any_bucket(), doc in any_filter_doc(any_operand()),
+        bucket in any_bucket(),
+        doc in prop_oneof![4 => any_filter_doc(any_operand()), 1 => Just(RawDocumentBuf::new()).boxed()],
+        time_test in proptest::option::of((select(vec!["$and", "$or", "$nor"]), any_time_test())),
     ) {
+        let doc = match time_test {
+            Some((combine, test)) => with_time(doc, combine, test, bucket.start),
+            None => doc,
+        };
         let filter = filter(&doc);
         let layout = Layout {
             options: &bucket.options,
