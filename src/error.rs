@@ -40,6 +40,8 @@ error_codes! {
     BadValue = 2,
     /// A command or document that does not parse.
     FailedToParse = 9,
+    /// A cursor used under another collection's name.
+    Unauthorized = 13,
     /// A stored document or an argument of the wrong BSON type.
     TypeMismatch = 14,
     /// A list that is empty or too long.

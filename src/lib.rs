@@ -6,8 +6,10 @@
 
 pub mod block;
 pub mod bucket;
+pub mod catalog;
 pub mod env;
 pub mod error;
+pub mod index;
 pub mod limits;
 pub mod query;
 pub mod storage;

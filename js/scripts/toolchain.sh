@@ -1,64 +1,279 @@
 #!/usr/bin/env bash
-# (1) a cargo that can build wasm32-unknown-unknown, (2) the matching wasm-bindgen tools. Safe to run again.
-#   WASM_ROUTE=auto|rustup|debian   TOOLS_DIR=~/.cache/timepail   WBG_VERSION=as in Cargo.lock
+# Brings the tools of the build onto this machine. Complete tools cost a tenth of a second, so every make target may call it.
+#
+#   toolchain.sh [wasm]     a cargo that compiles for wasm32-unknown-unknown, and the wasm-bindgen tools
+#   toolchain.sh browser    Chromium and the ChromeDriver that fits it
+#
+#   WASM_ROUTE=auto         rustup where it can fetch the target, else Debian's compiler; `rustup` or `debian` forces one
+#   TIMEPAIL_TOOLS=DIR      where the tools go; ~/.cache/timepail when unset
+#   CHROME_PATH=FILE        a browser to use as it is; CHROMEDRIVER=FILE likewise for the driver
+#
+# Results are two files to source: $TIMEPAIL_TOOLS/env for recipes that compile wasm, $TIMEPAIL_TOOLS/browser-env for browser tests.
 set -euo pipefail
-TOOLS_DIR=${TOOLS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/timepail}
-WASM_ROUTE=${WASM_ROUTE:-auto}; WBG_VERSION=${WBG_VERSION:-0.2.130}
-TARGET=wasm32-unknown-unknown; ENV_FILE=$TOOLS_DIR/env
-mkdir -p "$TOOLS_DIR"
-say() { printf '[toolchain] %s\n' "$*" >&2; }
 
-use_rustup() {
-  command -v rustup >/dev/null || return 1
-  [ -d "$(rustc --print sysroot)/lib/rustlib/$TARGET/lib" ] && return 0
-  timeout 60 rustup target add "$TARGET" >/dev/null 2>&1 || return 1
-  [ -d "$(rustc --print sysroot)/lib/rustlib/$TARGET/lib" ]
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+TOOLS=${TIMEPAIL_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/timepail}
+ROUTE=${WASM_ROUTE:-auto}
+TARGET=wasm32-unknown-unknown
+LOG=$TOOLS/toolchain.log
+HEARTBEAT=
+
+say() { printf '[toolchain] %s\n' "$*" >&2; }
+fail() { printf '[toolchain] error: %s\n' "$@" >&2; exit 1; }
+
+# The value of a `name = "value"` line; enough TOML for the two pins this script needs.
+pin() { sed -n "s/^$2 *= *\"\([^\"]*\)\".*/\1/p" "$ROOT/$1" | head -n 1; }
+
+# `at_least 1.96.0 1.95`: version numbers compare by parts, not as text.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+# Runs a command whose output interests nobody unless it fails, and shows that it is alive. The command stays in the foreground and
+# outside any condition: there errexit holds inside it and Ctrl-C reaches it.
+slowly() {
+  local what=$1 start=$SECONDS
+  shift
+  say "$what"
+  heartbeat "$start" 9>&- & # without the lock: a sleep that outlives the script must not hold it
+  HEARTBEAT=$!
+  "$@" >"$LOG" 2>&1
+  quiet_heartbeat
+  say "  done in $((SECONDS - start)) s"
 }
 
-use_debian() {
-  if ! [ -e /usr/bin/lld-22 ] || ! [ -e /usr/bin/clippy-driver ] || ! [ -d /usr/lib/rustlib/src/rust/library ]; then
-    say "installing Debian's rustc-web"
-    apt-get update -qq
-    apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 \
-      rustc-web cargo-web rust-web-src rust-web-clippy rustfmt-web lld-22 >/dev/null
+heartbeat() {
+  trap 'kill "$!"; exit' TERM
+  while :; do
+    sleep 15 &
+    wait "$!"
+    say "  still at it, $((SECONDS - $1)) s"
+  done
+}
+
+quiet_heartbeat() {
+  [ -n "$HEARTBEAT" ] || return 0
+  kill "$HEARTBEAT" 2>/dev/null || true
+  wait "$HEARTBEAT" 2>/dev/null || true
+  HEARTBEAT=
+}
+
+on_exit() {
+  local status=$?
+  if [ "$status" != 0 ] && [ -n "$HEARTBEAT" ]; then
+    tail -n 40 "$LOG" >&2
+    say "error: that step failed; the whole output is in $LOG"
   fi
-  local ver key; ver=$(/usr/bin/rustc -vV); key=$(printf '%s' "$ver" | sha256sum | cut -c1-12)
-  SYSROOT=$TOOLS_DIR/sysroot-$key            # rlibs fit exactly one rustc, hence the key
-  [ -e "$SYSROOT/.complete" ] && return 0
-  say "compiling std for $TARGET (about a minute)"
-  local w; w=$(mktemp -d); mkdir "$w/src"; echo '#![no_std]' > "$w/src/lib.rs"
-  printf '%s\n' '[package]' 'name="seed"' 'version="0.0.0"' 'edition="2024"' \
-    '[profile.release]' 'opt-level=3' 'codegen-units=1' 'panic="abort"' '[workspace]' > "$w/Cargo.toml"
-  (cd "$w" && env -u RUSTUP_TOOLCHAIN RUSTC_BOOTSTRAP=1 RUSTC=/usr/bin/rustc CARGO_TARGET_DIR="$w/t" \
-      RUSTFLAGS="-Cembed-bitcode=yes" /usr/bin/cargo build -q --release --target $TARGET \
-      -Zbuild-std=std,panic_abort,proc_macro,test)
+  quiet_heartbeat
+  [ -z "${WORK:-}" ] || rm -rf "$WORK"
+}
+trap on_exit EXIT
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null; then sudo "$@"
+  else fail "this step needs root: run '$*' as root, then start again"; fi
+}
+
+apt_install() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# ---- the compiler ---------------------------------------------------------------------------------------------------------------
+
+has_target() { [ -d "$(rustc --print sysroot)/lib/rustlib/$TARGET/lib" ]; }
+
+# Without a network `rustup target add` waits for minutes; a minute is plenty where it works.
+use_rustup() {
+  command -v rustup >/dev/null && command -v rustc >/dev/null || return 1
+  at_least "$(rustc --version | cut -d' ' -f2)" "$RUST_MIN" || { say "rustup's compiler is older than $RUST_MIN (rustup update)"; return 1; }
+  has_target && return 0
+  say "adding $TARGET to rustup's compiler"
+  if command -v timeout >/dev/null; then timeout 60 rustup target add "$TARGET" >"$LOG" 2>&1 || return 1
+  else rustup target add "$TARGET" >"$LOG" 2>&1 || return 1; fi
+  has_target
+}
+
+# Debian ships a current compiler for its web browsers, but no std for wasm; that is compiled here, once for each compiler.
+use_debian() {
+  command -v apt-get >/dev/null || no_compiler "this system has no apt-get"
+  debian_complete || install_debian
+  local version key
+  version=$(/usr/bin/rustc -vV)
+  key=$(printf '%s' "$version" | sha256sum | cut -c1-12)
+  SYSROOT=$TOOLS/sysroot-$key # compiled libraries fit exactly one compiler, hence the key
+  [ -e "$SYSROOT/.complete" ] || slowly "compiling std for $TARGET with Debian's compiler (about a minute)" compile_std
+}
+
+llvm_major() { /usr/bin/rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p'; }
+
+debian_complete() {
+  [ -x /usr/bin/rustc ] && [ -x /usr/bin/cargo ] && [ -x /usr/bin/clippy-driver ] && [ -x /usr/bin/rustfmt ] &&
+    [ -d /usr/lib/rustlib/src/rust/library ] && [ -x "/usr/bin/lld-$(llvm_major)" ] &&
+    at_least "$(/usr/bin/rustc --version | cut -d' ' -f2)" "$RUST_MIN"
+}
+
+install_debian() {
+  slowly "reading the package lists" as_root apt-get update -qq
+  local found
+  found=$(apt-cache policy rustc-web | sed -n 's/^ *Candidate: *\([0-9][0-9.]*\).*/\1/p')
+  [ -n "$found" ] || no_compiler "this system has no package rustc-web (Debian has it, Ubuntu may not)"
+  at_least "$found" "$RUST_MIN" || no_compiler "its rustc-web is $found, too old; are Debian's security updates switched on?"
+  slowly "installing Debian's compiler (150 MB)" apt_install rustc-web cargo-web rust-web-src rust-web-clippy rustfmt-web
+  slowly "installing its linker" apt_install "lld-$(llvm_major)" gcc libc6-dev
+}
+
+no_compiler() {
+  fail "$1" "the build needs Rust $RUST_MIN or newer with the target $TARGET. Install rustup (https://rustup.rs), run" \
+    "  rustup update stable && rustup target add $TARGET" "and start again"
+}
+
+# Runs in its own shell under `slowly`. A crate that does nothing makes cargo compile std, whose libraries are then laid out as a
+# sysroot; `bin/` holds compilers that look there, so that plain cargo commands need neither flags nor nightly.
+compile_std() {
+  local host lib tool
+  host=$(/usr/bin/rustc -vV | sed -n 's/^host: //p')
+  WORK=$(mktemp -d)
+  mkdir "$WORK/src"
+  echo '#![no_std]' >"$WORK/src/lib.rs"
+  cat >"$WORK/Cargo.toml" <<-TOML
+	[package]
+	name = "seed"
+	version = "0.0.0"
+	edition = "2024"
+	[profile.release]
+	opt-level = 3
+	codegen-units = 1
+	panic = "abort"
+	[workspace]
+	TOML
+  # Bitcode lets the product's link-time optimisation reach into std; proc_macro and test are what doc and test builds ask for.
+  (cd "$WORK" && env -u RUSTUP_TOOLCHAIN RUSTC_BOOTSTRAP=1 RUSTC=/usr/bin/rustc CARGO_TARGET_DIR="$WORK/target" \
+    RUSTFLAGS=-Cembed-bitcode=yes /usr/bin/cargo build --release --target "$TARGET" -Zbuild-std=std,panic_abort,proc_macro,test)
   rm -rf "$SYSROOT"
-  local lib=$SYSROOT/lib/rustlib host=x86_64-unknown-linux-gnu b
+  lib=$SYSROOT/lib/rustlib
   mkdir -p "$SYSROOT/bin" "$lib/$TARGET/lib" "$lib/$host/bin"
-  cp "$w"/t/$TARGET/release/deps/*.rlib "$lib/$TARGET/lib/"; rm -f "$lib/$TARGET/lib"/libseed-*
-  ln -s /usr/lib/rustlib/$host/lib "$lib/$host/lib"
+  cp "$WORK/target/$TARGET/release/deps"/*.rlib "$lib/$TARGET/lib/"
+  rm -f "$lib/$TARGET/lib"/libseed-*
+  ln -s "/usr/lib/rustlib/$host/lib" "$lib/$host/lib"
   ln -s /usr/lib/rustlib/src "$lib/src"
-  ln -s /usr/bin/lld-22 "$lib/$host/bin/rust-lld"
-  for b in rustc rustdoc clippy-driver; do
-    printf '#!/bin/sh\nfor a in "$@"; do case $a in --sysroot|--sysroot=*) exec /usr/bin/%s "$@";; esac; done\nexec /usr/bin/%s "$@" --sysroot "%s"\n' \
-      $b $b "$SYSROOT" > "$SYSROOT/bin/$b"; chmod +x "$SYSROOT/bin/$b"
+  ln -s "/usr/bin/lld-$(llvm_major)" "$lib/$host/bin/rust-lld"
+  for tool in rustc rustdoc clippy-driver; do
+    cat >"$SYSROOT/bin/$tool" <<-SH
+	#!/bin/sh
+	for argument in "\$@"; do
+	  case \$argument in --sysroot | --sysroot=*) exec /usr/bin/$tool "\$@" ;; esac
+	done
+	exec /usr/bin/$tool "\$@" --sysroot "$SYSROOT"
+	SH
+    chmod +x "$SYSROOT/bin/$tool"
   done
   ln -s /usr/bin/cargo /usr/bin/rustfmt /usr/bin/cargo-fmt "$SYSROOT/bin/"
-  cp /usr/bin/cargo-clippy "$SYSROOT/bin/"   # a copy: it starts the clippy-driver that lies beside itself
-  rm -rf "$w"; touch "$SYSROOT/.complete"
+  cp /usr/bin/cargo-clippy "$SYSROOT/bin/" # a copy, not a link: it starts the clippy-driver that lies beside itself
+  touch "$SYSROOT/.complete"
 }
 
-case $WASM_ROUTE in
-  rustup) use_rustup || { say "rustup has no $TARGET"; exit 1; }; ROUTE=rustup ;;
-  debian) use_debian; ROUTE=debian ;;        # not 'use_debian && …': that would switch errexit off inside it
-  auto)   if use_rustup; then ROUTE=rustup; else use_debian; ROUTE=debian; fi ;;
-esac
-say "compiler route: $ROUTE"
-if ! "$TOOLS_DIR/bin/wasm-bindgen" --version 2>/dev/null | grep -qx "wasm-bindgen $WBG_VERSION"; then
-  say "building wasm-bindgen-cli $WBG_VERSION"
-  cargo install -q wasm-bindgen-cli --version "$WBG_VERSION" --no-default-features --root "$TOOLS_DIR"
+# ---- wasm -----------------------------------------------------------------------------------------------------------------------
+
+check_node() {
+  local major
+  major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null) || major=0
+  [ "$major" -ge 20 ] && command -v npm >/dev/null || fail "the build needs Node 20 or newer with npm (https://nodejs.org)"
+}
+
+install_bindgen() {
+  # Not --locked: the lock file of the tool names packages that a mirror may not carry yet. No default features: they are TLS.
+  env -u CARGO_TARGET_DIR cargo install wasm-bindgen-cli --version "$BINDGEN" --no-default-features --root "$TOOLS"
+}
+
+prepare_wasm() {
+  RUST_MIN=$(pin Cargo.toml rust-version)
+  BINDGEN=$(pin wasm-pack.toml wasm-bindgen)
+  [ -n "$RUST_MIN" ] && [ -n "$BINDGEN" ] || fail "Cargo.toml or wasm-pack.toml has lost its pin (rust-version, wasm-bindgen)"
+  check_node
+  local chosen
+  case $ROUTE in
+    rustup) use_rustup || no_compiler "WASM_ROUTE=rustup, but rustup cannot give $TARGET (output: $LOG)"; chosen=rustup ;;
+    debian) use_debian; chosen=debian ;;
+    auto) if use_rustup; then chosen=rustup; else use_debian; chosen=debian; fi ;;
+    *) fail "WASM_ROUTE is '$ROUTE'; it may be auto, rustup or debian" ;;
+  esac
+  command -v cargo >/dev/null || no_compiler "there is no cargo in PATH"
+  if [ "$("$TOOLS/bin/wasm-bindgen" --version 2>/dev/null)" != "wasm-bindgen $BINDGEN" ]; then
+    command -v cc >/dev/null || fail "there is no C compiler for cargo to link with: apt-get install gcc libc6-dev (or your system's like)"
+    slowly "building wasm-bindgen $BINDGEN (two to five minutes)" install_bindgen
+  fi
+  {
+    echo "# Written by js/scripts/toolchain.sh: the $chosen route."
+    [ "$chosen" = rustup ] || echo "export PATH=\"$SYSROOT/bin:\$PATH\""
+    echo "export PATH=\"$TOOLS/bin:\$PATH\""
+    echo "export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=\"$TOOLS/bin/wasm-bindgen-test-runner\""
+  } >"$TOOLS/env.new"
+  mv "$TOOLS/env.new" "$TOOLS/env"
+}
+
+# ---- browser --------------------------------------------------------------------------------------------------------------------
+
+first_of() {
+  local candidate
+  for candidate in "$@"; do
+    [ -n "$candidate" ] && command -v "$candidate" 2>/dev/null && return 0
+  done
+  return 1
+}
+
+find_browser() {
+  if [ -n "${CHROME_PATH:-}" ]; then
+    command -v "$CHROME_PATH" || fail "CHROME_PATH is '$CHROME_PATH', which is no program"
+  else
+    first_of chromium chromium-browser google-chrome google-chrome-stable "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" || true
+  fi
+}
+
+find_driver() { first_of "${CHROMEDRIVER:-}" chromedriver /usr/lib/chromium-browser/chromedriver || true; }
+
+# "156.0.8078.79" of either program. Ubuntu's chromium-browser may be a stub that only says to install a snap: it has no version.
+version_of() { [ -z "$1" ] || "$1" --version 2>/dev/null | sed -n 's/^[^0-9]*\([0-9][0-9.]*\).*/\1/p' | head -n 1; }
+
+# ChromeDriver refuses a browser of another major version.
+browser_fits() { [ -n "$BROWSER_VERSION" ] && [ "${BROWSER_VERSION%%.*}" = "${DRIVER_VERSION%%.*}" ]; }
+
+look_for_browser() {
+  BROWSER=$(find_browser)
+  DRIVER=$(find_driver)
+  BROWSER_VERSION=$(version_of "$BROWSER")
+  DRIVER_VERSION=$(version_of "$DRIVER")
+}
+
+prepare_browser() {
+  look_for_browser
+  if ! browser_fits; then
+    [ -z "${CHROME_PATH:-}" ] ||
+      fail "CHROME_PATH is version ${BROWSER_VERSION:-unknown}, ChromeDriver is ${DRIVER_VERSION:-missing}: set CHROMEDRIVER to one that fits"
+    command -v apt-get >/dev/null ||
+      fail "there is no Chromium with a fitting ChromeDriver, and no apt-get to install them: install both, or set CHROME_PATH and CHROMEDRIVER"
+    slowly "reading the package lists" as_root apt-get update -qq
+    slowly "installing Chromium and ChromeDriver (120 MB)" apt_install chromium chromium-driver
+    # Debian's pair fits; a Chrome that came first in the search must not win over it.
+    CHROME_PATH=/usr/bin/chromium CHROMEDRIVER=/usr/bin/chromedriver
+    look_for_browser
+    browser_fits || fail "apt installed no usable pair (browser ${BROWSER_VERSION:-none}, driver ${DRIVER_VERSION:-none}); on Ubuntu these are" \
+      "snaps that may not start in a container: install Chrome and ChromeDriver, then set CHROME_PATH and CHROMEDRIVER"
+  fi
+  {
+    echo "# Written by js/scripts/toolchain.sh: version $BROWSER_VERSION."
+    echo "export CHROME_PATH=\"$BROWSER\""
+    echo "export CHROMEDRIVER=\"$DRIVER\""
+  } >"$TOOLS/browser-env.new"
+  mv "$TOOLS/browser-env.new" "$TOOLS/browser-env"
+}
+
+mkdir -p "$TOOLS"
+# Two runs at once would write the same files; macOS has no flock, and there the risk is small.
+if command -v flock >/dev/null; then
+  exec 9>"$TOOLS/lock"
+  flock -n 9 || { say "waiting for another run of this script"; flock 9; }
 fi
-{ [ "$ROUTE" = debian ] && echo "export PATH=\"$SYSROOT/bin:\$PATH\""
-  echo "export PATH=\"$TOOLS_DIR/bin:\$PATH\""
-  echo "export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=\"$TOOLS_DIR/bin/wasm-bindgen-test-runner\""; } > "$ENV_FILE"
-say "use: . $ENV_FILE"
+case ${1:-wasm} in
+  wasm) prepare_wasm ;;
+  browser) prepare_browser ;;
+  *) fail "unknown argument '$1'; it may be wasm or browser" ;;
+esac

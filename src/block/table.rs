@@ -78,6 +78,13 @@ impl Block {
         Block { rows: range.len(), columns }
     }
 
+    /// Rows `range` of the columns that `keep` names.
+    pub fn slice_columns(&self, range: Range<usize>, mut keep: impl FnMut(&str) -> bool) -> Block {
+        let kept = self.columns.iter().filter(|(name, _)| keep(name));
+        let columns = kept.map(|(name, c)| (name.clone(), c.slice(range.clone()))).collect();
+        Block { rows: range.len(), columns }
+    }
+
     /// The rows `rows`, in that order.
     pub fn gather(&self, rows: &[u32]) -> Block {
         let columns = self.columns.iter().map(|(name, c)| (name.clone(), c.gather(rows))).collect();

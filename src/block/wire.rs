@@ -41,6 +41,7 @@ pub fn encode(block: &Block) -> Vec<u8> {
     out.extend_from_slice(&u32_of(columns.len()).to_le_bytes());
     out.resize(HEADER_LEN + columns.len() * ENTRY_LEN, 0);
     for (at, (name, column)) in columns.iter().enumerate() {
+        pad8(&mut out);
         let name_at = out.len();
         out.extend_from_slice(name.as_bytes());
         let presence_at = column.presence().map_or(0, |p| section(&mut out, &p.to_bytes()).0);
@@ -349,7 +350,7 @@ mod tests {
         let bytes = encode(&sample());
         let columns = read_u32(&bytes, 8).unwrap() as usize;
         for at in 0..columns {
-            for field in [3, 4, 6] {
+            for field in [0, 3, 4, 6] {
                 assert_eq!(read_u32(&bytes, HEADER_LEN + at * ENTRY_LEN + field * 4).unwrap() % 8, 0);
             }
         }

@@ -1,4 +1,9 @@
 //! Between a parsed command and its rows: filters, what of them runs before unpacking, plans, execution. Never awaits.
 
+pub mod exec;
 pub mod filter;
+pub mod find_options;
+pub mod plan;
+pub mod projection;
 pub mod pushdown;
+pub mod sort;

@@ -2,6 +2,13 @@
 //!
 //! Keys sort by bytes; ranges are half-open; pages are owned data. No cursor or transaction lives across an await.
 
+pub(crate) mod guard;
+// IndexedDB, in pages and workers of a browser.
+#[cfg(target_arch = "wasm32")]
+pub mod idb;
+// A map in memory, for tests and for runtimes that keep nothing.
+pub mod memory;
+
 use std::future::Future;
 use std::pin::Pin;
 

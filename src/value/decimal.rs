@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn nan_is_nan_whatever_its_sign_and_payload() {
-        for bits in [0b1_1111_u128 << 122, 0b11_1111 << 122, 0b1_1111 << 122 | 7, 0b1_1111_1 << 121] {
+        for bits in [0b1_1111_u128 << 122, 0b11_1111 << 122, 0b1_1111 << 122 | 7, 0b11_1111 << 121] {
             assert_eq!(Decimal::from_le_bytes(bits.to_le_bytes()), Decimal::NaN);
         }
     }
@@ -400,6 +400,13 @@ mod tests {
         assert_eq!(cut("3.552713678800500929355621337890626E-15"), (2_f64.powi(-48), false));
         assert_eq!(cut("3.552713678800500929355621337890624E-15"), (2_f64.powi(-48).next_down(), false));
         assert_eq!(cut("1E+300"), (1e300_f64.next_down(), false));
+    }
+
+    #[test]
+    fn subtraction_borrows_through_limbs_of_zero() {
+        let mut big = Big { limbs: vec![0, 0, 7, 1] };
+        big.subtract(&Big { limbs: vec![1, 0, 7] });
+        assert_eq!(big.limbs, [u64::MAX, u64::MAX, u64::MAX]);
     }
 
     #[test]

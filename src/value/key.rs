@@ -151,8 +151,6 @@ fn append_double(out: &mut Vec<u8>, x: f64) {
     let bits = if x.is_nan() {
         // Free, because the lowest number, minus infinity, has a few bits set in its complement.
         0
-    } else if x == 0.0 {
-        1 << 63
     } else if x < 0.0 {
         !x.to_bits()
     } else {

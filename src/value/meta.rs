@@ -89,12 +89,18 @@ mod tests {
 
     #[test]
     fn fields_of_the_same_name_keep_their_order() {
-        let mut w = DocWriter::new();
-        w.int32("b", 1).int32("a", 2).int32("b", 3).int32("a", 4);
-        let given = OwnedValue::doc(w.finish().view());
-        let mut w = DocWriter::new();
-        w.int32("a", 2).int32("a", 4).int32("b", 1).int32("b", 3);
-        assert_eq!(normalize(given.view()), OwnedValue::doc(w.finish().view()));
+        let doc = |fields: &mut dyn Iterator<Item = (&'static str, i32)>| {
+            let mut writer = DocWriter::new();
+            fields.for_each(|(name, n)| {
+                writer.int32(name, n);
+            });
+            OwnedValue::doc(writer.finish().view())
+        };
+        // Enough of them that an unstable sort would show.
+        let given = doc(&mut (0..100).map(|n| (["b", "a", "c"][n as usize % 3], n)));
+        let of = |name, first| (first..100).step_by(3).map(move |n| (name, n));
+        let wanted = doc(&mut of("a", 1).chain(of("b", 0)).chain(of("c", 2)));
+        assert_eq!(normalize(given.view()), wanted);
     }
 
     #[test]

@@ -131,8 +131,8 @@ mod tests {
         assert_eq!(order(&OwnedValue::int64(two_to_53), &double), Ordering::Equal);
         assert_eq!(order(&OwnedValue::int64(two_to_53 + 1), &double), Ordering::Greater);
         assert_eq!(order(&OwnedValue::int64(two_to_53 - 1), &double), Ordering::Less);
-        assert_eq!(order(&OwnedValue::int64(i64::MAX), &OwnedValue::double(9.223372036854775807e18)), Ordering::Less);
-        assert_eq!(order(&OwnedValue::int64(i64::MIN), &OwnedValue::double(-9.223372036854775808e18)), Ordering::Equal);
+        assert_eq!(order(&OwnedValue::int64(i64::MAX), &OwnedValue::double(TWO_TO_63)), Ordering::Less);
+        assert_eq!(order(&OwnedValue::int64(i64::MIN), &OwnedValue::double(-TWO_TO_63)), Ordering::Equal);
     }
 
     #[test]

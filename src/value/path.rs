@@ -157,8 +157,7 @@ fn walk_elements<'a>(
         }
         match kind {
             _ if below.is_empty() => visit(Some(element)),
-            Kind::Object => walk_from_value(Some(element), below, leaf, visit),
-            Kind::Array => walk_elements(element, below, leaf, visit),
+            Kind::Object | Kind::Array => walk_from_value(Some(element), below, leaf, visit),
             _ => false,
         }
     })
@@ -404,6 +403,12 @@ mod tests {
         }
         assert_eq!(compare_sort_keys(None, Some(Value::NULL)), Ordering::Equal);
         assert_eq!(compare_sort_keys(None, Some(OwnedValue::int32(-1).view())), Ordering::Less);
+    }
+
+    #[test]
+    fn an_empty_array_on_the_way_counts_as_missing_beside_other_branches() {
+        let doc = rawdoc! { "a": [{ "b": { "c": 5 } }, { "b": [] }] };
+        assert_eq!((key(&doc, "a.b.c", true), key(&doc, "a.b.c", false)), ("missing".into(), "5".into()));
     }
 
     #[test]

@@ -1,0 +1,100 @@
+// Runs every task on every store, in turn, and checks each answer before its time counts.
+
+import * as contenders from "./contenders.js";
+import { SERIES, readings } from "./data.js";
+
+const NAMES = Object.keys(contenders);
+const COMMIT = 1000;
+const HOUR = 3_600_000;
+/** Times an IndexedDB put of one object, which a durable insert is compared with. */
+const PUT = "bare";
+
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+// `fresh` documents for each store: some add keys to what they are given.
+const copies = (documents) => documents.map((d) => ({ ...d }));
+
+async function timed(work) {
+  const begin = performance.now();
+  const value = await work();
+  return { ms: performance.now() - begin, value };
+}
+
+function check(condition, what) {
+  if (!condition) throw new Error(`wrong answer: ${what}`);
+}
+
+const sum = (values) => values.reduce((a, b) => a + b, 0);
+const near = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(1, Math.abs(b));
+
+/**
+ * Answers `{ task: { contender: median milliseconds } }`.
+ * `points` measurements of ten series, `rounds` repetitions with the stores in changing order.
+ */
+export async function run({ points = 100_000, rounds = 5, log = () => {} } = {}) {
+  const documents = readings(points);
+  const perSeries = points / SERIES;
+  const ofSeries = (sensor) => documents.filter((d) => d.sensor === sensor);
+  const start = documents[0].at.getTime();
+  const results = {};
+  const note = (task, name, ms) => ((results[task] ??= {})[name] ??= []).push(ms);
+  const sizes = {};
+  for (let round = 0; round < rounds; round++) {
+    const order = NAMES.map((_, i) => NAMES[(i + round) % NAMES.length]);
+    const stores = {};
+    for (const name of order) {
+      const input = copies(documents);
+      const database = `bench-${name}-${round}`;
+      const store = (stores[name] = await contenders[name](database));
+      log(`round ${round + 1}/${rounds}: ${name}`);
+      note("ingest", name, (await timed(async () => {
+        for (let i = 0; i < points; i += COMMIT) await store.insert(input.slice(i, i + COMMIT));
+      })).ms);
+      check((await store.count()) === points, `${name} holds ${await store.count()} of ${points} points`);
+    }
+    for (let i = 0; i < 5; i++) {
+      const sensor = `s${(round + i) % SERIES}`;
+      const expected = ofSeries(sensor);
+      for (const name of order) {
+        const store = stores[name];
+        const objects = await timed(() => store.series(sensor));
+        check(objects.value.length === perSeries, `${name} series has ${objects.value.length} rows`);
+        check(near(sum(objects.value.map((d) => d.temp)), sum(expected.map((d) => d.temp))), `${name} series sum`);
+        check(objects.value.every((d) => d.at instanceof Date && d.sensor === sensor), `${name} series rows`);
+        note("series as objects", name, objects.ms);
+        const columns = await timed(() => store.seriesColumns(sensor));
+        check(columns.value.at.length === perSeries && near(sum([...columns.value.battery]), sum(expected.map((d) => d.battery))), `${name} columns`);
+        note("series as columns", name, columns.ms);
+        const from = start + Math.floor((perSeries * 1000 - HOUR) / 2 / 1000) * 1000;
+        const hour = await timed(() => store.hour(sensor, from));
+        check(hour.value.length === 3600, `${name} hour has ${hour.value.length} rows`);
+        note("one hour of one series", name, hour.ms);
+      }
+    }
+    for (const name of order) {
+      const singles = readings(200, { start: start + points * 1000, seed: round + 1 });
+      const times = [];
+      for (const document of singles) times.push((await timed(() => stores[name].insert([document]))).ms);
+      note("one durable point", name, median(times));
+    }
+    const half = start + (perSeries / 2) * 1000;
+    for (const name of order.filter((name) => stores[name].deleteBefore)) {
+      note("delete the older half", name, (await timed(() => stores[name].deleteBefore(half))).ms);
+      check((await stores[name].count()) === points / 2 + 200, `${name} after the delete`);
+    }
+    if (stores.timepail.stats) {
+      const stats = await stores.timepail.stats();
+      sizes.bytesPerPoint = Number(stats.storageSize) / Number(stats.timeseries.numMeasurements);
+    }
+    for (const name of order) {
+      await stores[name].close();
+      const prefix = name === "timepail" ? "timepail:" : "";
+      indexedDB.deleteDatabase(`${prefix}bench-${name}-${round}`);
+    }
+  }
+  const medians = Object.fromEntries(
+    Object.entries(results).map(([task, byName]) => [task, Object.fromEntries(Object.entries(byName).map(([n, v]) => [n, median(v)]))]),
+  );
+  return { points, rounds, put: PUT, medians, sizes };
+}
+
+globalThis.bench = run;

@@ -1,0 +1,135 @@
+// The same tasks over four stores: timepail, one record a point in bare IndexedDB, Dexie, and a plain bucket prototype.
+
+import Dexie from "dexie";
+import { open as openTimepail } from "timepail";
+
+const FIELDS = ["temp", "humidity", "pressure", "battery"];
+const HOUR = 3_600_000;
+
+const request = (r) => new Promise((resolve, reject) => ((r.onsuccess = () => resolve(r.result)), (r.onerror = () => reject(r.error))));
+const done = (tx) =>
+  new Promise((resolve, reject) => ((tx.oncomplete = () => resolve()), (tx.onabort = () => reject(tx.error)), (tx.onerror = () => reject(tx.error))));
+
+function openIdb(name, upgrade) {
+  const opening = indexedDB.open(name, 1);
+  opening.onupgradeneeded = () => upgrade(opening.result);
+  return request(opening);
+}
+
+/** timepail: one time-series collection. */
+export async function timepail(name) {
+  const db = await openTimepail(name, { storage: "indexeddb", durability: "relaxed" });
+  const points = await db.createCollection("points", { timeseries: { timeField: "at", metaField: "sensor" } });
+  const range = (sensor, from, to) => ({ sensor, at: { $gte: new Date(from), $lt: new Date(to) } });
+  return {
+    insert: (documents) => points.insertMany(documents, { ordered: false }),
+    series: (sensor) => points.find({ sensor }).toArray(),
+    seriesColumns: (sensor) => points.find({ sensor }).toColumns(),
+    hour: (sensor, from) => points.find(range(sensor, from, from + HOUR)).toArray(),
+    count: () => points.countDocuments(),
+    deleteBefore: (time) => points.deleteMany({ at: { $lt: new Date(time) } }),
+    stats: () => db.command({ collStats: "points" }),
+    close: () => db.close(),
+  };
+}
+
+/** One record a point, an index on series and time, nothing in between. */
+export async function bare(name) {
+  const db = await openIdb(name, (db) => db.createObjectStore("points", { autoIncrement: true }).createIndex("by", ["sensor", "at"]));
+  const write = () => db.transaction("points", "readwrite", { durability: "relaxed" });
+  const all = (range) => request(db.transaction("points").objectStore("points").index("by").getAll(range));
+  return {
+    insert: (documents) => {
+      const tx = write();
+      const store = tx.objectStore("points");
+      for (const document of documents) store.add(document);
+      return done(tx);
+    },
+    series: (sensor) => all(IDBKeyRange.bound([sensor], [sensor, []])),
+    seriesColumns: async (sensor) => toColumns(await all(IDBKeyRange.bound([sensor], [sensor, []]))),
+    hour: (sensor, from) => all(IDBKeyRange.bound([sensor, new Date(from)], [sensor, new Date(from + HOUR)], false, true)),
+    count: () => request(db.transaction("points").objectStore("points").count()),
+    close: () => db.close(),
+  };
+}
+
+/** Dexie, as its documentation shows it. */
+export async function dexie(name) {
+  const db = new Dexie(name, { chromeTransactionDurability: "relaxed" });
+  db.version(1).stores({ points: "++id,[sensor+at],at" });
+  const between = (low, high) => db.points.where("[sensor+at]").between(low, high, true, false).toArray();
+  return {
+    insert: (documents) => db.points.bulkAdd(documents),
+    series: (sensor) => between([sensor, Dexie.minKey], [sensor, Dexie.maxKey]),
+    seriesColumns: async (sensor) => toColumns(await between([sensor, Dexie.minKey], [sensor, Dexie.maxKey])),
+    hour: (sensor, from) => between([sensor, new Date(from)], [sensor, new Date(from + HOUR)]),
+    count: () => db.points.count(),
+    deleteBefore: (time) => db.points.where("at").below(new Date(time)).delete(),
+    close: () => db.close(),
+  };
+}
+
+/** A bucket prototype as one writes it in an afternoon: typed arrays of up to 1000 rows a series, the open one rewritten by each commit. */
+export async function buckets(name) {
+  const db = await openIdb(name, (db) => db.createObjectStore("buckets"));
+  const open = new Map();
+  const fresh = (start) => ({ start, count: 0, at: new Float64Array(1000), ...Object.fromEntries(FIELDS.map((f) => [f, new Float64Array(1000)])) });
+  const cut = (b) => ({ count: b.count, at: b.at.slice(0, b.count), ...Object.fromEntries(FIELDS.map((f) => [f, b[f].slice(0, b.count)])) });
+  const rows = (found, sensor, from, to) => {
+    const out = [];
+    for (const b of found)
+      for (let i = 0; i < b.count; i++)
+        if (b.at[i] >= from && b.at[i] < to) {
+          out.push({ at: new Date(b.at[i]), sensor, temp: b.temp[i], humidity: b.humidity[i], pressure: b.pressure[i], battery: b.battery[i] });
+        }
+    return out;
+  };
+  const of = (sensor, high = Infinity) =>
+    request(db.transaction("buckets").objectStore("buckets").getAll(IDBKeyRange.bound([sensor, -Infinity], [sensor, high])));
+  return {
+    insert: (documents) => {
+      const touched = new Map();
+      const full = [];
+      for (const d of documents) {
+        const at = d.at.getTime();
+        let b = open.get(d.sensor);
+        if (!b || b.count === 1000 || at - b.start >= HOUR || at < b.start) {
+          if (b) full.push([d.sensor, b]);
+          open.set(d.sensor, (b = fresh(at)));
+        }
+        b.at[b.count] = at;
+        for (const f of FIELDS) b[f][b.count] = d[f];
+        b.count++;
+        touched.set(d.sensor, b);
+      }
+      const tx = db.transaction("buckets", "readwrite", { durability: "relaxed" });
+      const store = tx.objectStore("buckets");
+      for (const [sensor, b] of [...full, ...touched]) store.put(cut(b), [sensor, b.start]);
+      return done(tx);
+    },
+    series: async (sensor) => rows(await of(sensor), sensor, -Infinity, Infinity),
+    seriesColumns: async (sensor) => {
+      const found = await of(sensor);
+      const join = (f) => {
+        const out = new Float64Array(found.reduce((n, b) => n + b.count, 0));
+        let at = 0;
+        for (const b of found) out.set(b[f], at), (at += b.count);
+        return out;
+      };
+      return Object.fromEntries(["at", ...FIELDS].map((f) => [f, join(f)]));
+    },
+    hour: async (sensor, from) => rows(await of(sensor, from + HOUR), sensor, from, from + HOUR),
+    count: async () => (await request(db.transaction("buckets").objectStore("buckets").getAll())).reduce((n, b) => n + b.count, 0),
+    close: () => db.close(),
+  };
+}
+
+function toColumns(documents) {
+  const columns = { at: new Float64Array(documents.length) };
+  for (const f of FIELDS) columns[f] = new Float64Array(documents.length);
+  documents.forEach((d, i) => {
+    columns.at[i] = d.at.getTime();
+    for (const f of FIELDS) columns[f][i] = d[f];
+  });
+  return columns;
+}

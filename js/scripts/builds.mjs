@@ -1,0 +1,39 @@
+// Reads wasm-pack.toml, the table of builds, and holds the rest of the repository to it.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "smol-toml";
+import { ROOT, Stop } from "./steps.mjs";
+
+const KEYS = ["target", "features", "wasm-opt", "budget"];
+
+/** `{ bindgen, target, features, opt, budget: { wasm, js } }` of the default build; throws where a file contradicts it. */
+export function readBuild() {
+  const read = (file) => parse(readFileSync(join(ROOT, file), "utf8"));
+  return checkedBuild(read("wasm-pack.toml"), read("Cargo.lock"), read("Cargo.toml"));
+}
+
+/** The same from parsed files. */
+export function checkedBuild(table, lock, cargo) {
+  const bindgen = table.tools?.["wasm-bindgen"];
+  const locked = lock.package.filter((entry) => entry.name === "wasm-bindgen").map((entry) => entry.version);
+  if (locked.length !== 1 || locked[0] !== bindgen)
+    throw new Stop(`wasm-pack.toml pins wasm-bindgen ${bindgen}, Cargo.lock has ${locked.join(" and ") || "none"}; they must be equal`);
+
+  const build = table.build?.default;
+  if (!build) throw new Stop("wasm-pack.toml has no [build.default]");
+  for (const key of Object.keys(build)) if (!KEYS.includes(key)) throw new Stop(`wasm-pack.toml: build.default.${key} means nothing here`);
+  if (build.target !== "web") throw new Stop(`wasm-pack.toml: target "${build.target}" is not supported; the package is made of the web target`);
+
+  const opt = build["wasm-opt"];
+  for (const flag of opt)
+    if (/^(-all|--all-features|--(en|dis)able-.*)$/.test(flag))
+      throw new Stop(`wasm-pack.toml: ${flag} overrides the module's own feature list, and browsers may then refuse the module`);
+  const byHand = cargo.package.metadata?.["wasm-pack"]?.profile?.release?.["wasm-opt"] ?? [];
+  for (const flag of opt)
+    if (!byHand.includes(flag)) throw new Stop(`wasm-pack.toml has wasm-opt flag ${flag}, [package.metadata.wasm-pack] in Cargo.toml lacks it`);
+
+  const budget = { wasm: build.budget?.["wasm-gzip"], js: build.budget?.["js-gzip"] };
+  if (!(budget.wasm > 0 && budget.js > 0)) throw new Stop("wasm-pack.toml: build.default.budget needs wasm-gzip and js-gzip");
+  return { bindgen, target: build.target, features: build.features, opt, budget };
+}

@@ -1,0 +1,8 @@
+// Everything public except `open`, which each entry point makes with its own way of loading.
+
+export { Collection } from "./collection.js";
+export { AbstractCursor } from "./cursor.js";
+export { Database, ListCollectionsCursor } from "./database.js";
+export { BadValueError, BulkWriteError, ClosedError, CursorInUseError, LoadError, ServerError, TimepailError } from "./errors.js";
+export { FindCursor } from "./find.js";
+export type * from "./types.js";

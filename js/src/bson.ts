@@ -1,0 +1,275 @@
+// BSON as this package writes it: like the npm package `bson`, but every JavaScript number is a double.
+
+import { deserialize, serialize, type Double, type Int32, type Long, type ObjectId } from "bson";
+import { BadValueError } from "./errors.js";
+import type { BSONReadOptions, Document } from "./types.js";
+import { writeText } from "./text.js";
+
+const DEPTH_MAX = 180;
+
+// BSON type bytes.
+const DOUBLE = 1;
+const STRING = 2;
+const DOCUMENT = 3;
+const ARRAY = 4;
+const OBJECT_ID = 7;
+const BOOLEAN = 8;
+const DATE = 9;
+const NULL = 10;
+const INT32 = 16;
+const INT64 = 18;
+
+/** `_bsontype` of a class of the package `bson`, by which it recognises values across its copies. */
+export function bsonType(value: object): unknown {
+  return (value as { _bsontype?: unknown })._bsontype;
+}
+
+/** Whether `value` is an object as braces make it. */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Whether `value` is a `Date`, of this realm or another. */
+export function isDate(value: unknown): value is Date {
+  return value instanceof Date || Object.prototype.toString.call(value) === "[object Date]";
+}
+
+/** Milliseconds of a valid `Date`. */
+function dateMs(value: Date): number {
+  const ms = value.getTime();
+  if (ms !== ms) throw new BadValueError("Invalid Date");
+  return ms;
+}
+
+/** `value`, if it fits 64 bits. */
+function int64(value: bigint): bigint {
+  if (BigInt.asIntN(64, value) !== value) throw new BadValueError(`${value} does not fit a 64-bit integer`);
+  return value;
+}
+
+/** Appends BSON values to one growing run of bytes. */
+export class BsonWriter {
+  #bytes = new Uint8Array(1024);
+  #view = new DataView(this.#bytes.buffer);
+  #at = 0;
+
+  /** How many bytes are written. */
+  get length(): number {
+    return this.#at;
+  }
+
+  /** The bytes so far; a view. */
+  written(): Uint8Array {
+    return this.#bytes.subarray(0, this.#at);
+  }
+
+  /** The bytes so far, alone in their buffer. */
+  copy(): Uint8Array {
+    return this.#bytes.slice(0, this.#at);
+  }
+
+  /** Makes room, and gives the position. */
+  #reserve(bytes: number): number {
+    const at = this.#at;
+    if (at + bytes > this.#bytes.length) {
+      const grown = new Uint8Array(Math.max(at + bytes, this.#bytes.length * 2));
+      grown.set(this.#bytes);
+      this.#bytes = grown;
+      this.#view = new DataView(grown.buffer);
+    }
+    return at;
+  }
+
+  /** Moves over `bytes` bytes, and gives the position before them. Call it before naming the buffer: it may replace it. */
+  #take(bytes: number): number {
+    const at = this.#reserve(bytes);
+    this.#at = at + bytes;
+    return at;
+  }
+
+  /** A type byte, then the value's bytes. Gives false, and writes nothing, for `undefined`, functions and symbols. */
+  tagged(value: unknown): boolean {
+    const at = this.#take(1);
+    const type = this.#value(value, 0);
+    if (type === 0) this.#at = at;
+    else this.#bytes[at] = type;
+    return type !== 0;
+  }
+
+  /** A document. */
+  document(value: object): void {
+    this.#document(value, 0);
+  }
+
+  #document(value: object, depth: number): void {
+    if (depth > DEPTH_MAX) throw new BadValueError(`The value is circular, or nested deeper than ${DEPTH_MAX} levels`);
+    const start = this.#take(4);
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length; i++) this.#element(String(i), value[i] ?? null, depth) || this.#element(String(i), null, depth);
+    } else if (value instanceof Map) {
+      for (const [key, inner] of value) this.#element(String(key), inner, depth);
+    } else {
+      for (const key of Object.keys(value)) this.#element(key, (value as Document)[key], depth);
+    }
+    const end = this.#take(1);
+    this.#bytes[end] = 0;
+    this.#view.setInt32(start, this.#at - start, true);
+  }
+
+  #element(key: string, value: unknown, depth: number): boolean {
+    const start = this.#reserve(key.length * 3 + 2);
+    const end = start + 1 + writeText(key, this.#bytes, start + 1);
+    if (key.includes("\0")) throw new BadValueError(`The key ${JSON.stringify(key)} has a NUL character`);
+    this.#bytes[end] = 0;
+    this.#at = end + 1;
+    const type = this.#value(value, depth);
+    if (type === 0) this.#at = start;
+    else this.#bytes[start] = type;
+    return type !== 0;
+  }
+
+  /** Writes the bytes of a value and gives its type; 0 for what BSON leaves out. */
+  #value(value: unknown, depth: number): number {
+    switch (typeof value) {
+      case "number":
+        return this.#double(value);
+      case "string": {
+        const at = this.#reserve(value.length * 3 + 5);
+        const end = at + 4 + writeText(value, this.#bytes, at + 4);
+        this.#bytes[end] = 0;
+        this.#view.setInt32(at, end - at - 3, true);
+        this.#at = end + 1;
+        return STRING;
+      }
+      case "boolean":
+        this.#take(1);
+        this.#bytes[this.#at - 1] = value ? 1 : 0;
+        return BOOLEAN;
+      case "bigint":
+        return this.#int64(int64(value), INT64);
+      case "object":
+        return value === null ? NULL : this.#object(value, depth);
+      default:
+        return 0;
+    }
+  }
+
+  #object(value: object, depth: number): number {
+    switch (bsonType(value)) {
+      case undefined:
+        break;
+      case "ObjectId":
+        this.#raw((value as ObjectId).id);
+        return OBJECT_ID;
+      case "Double":
+        return this.#double((value as Double).value);
+      case "Int32":
+        this.#take(4);
+        this.#view.setInt32(this.#at - 4, (value as Int32).value, true);
+        return INT32;
+      case "Long":
+        this.#take(8);
+        this.#view.setInt32(this.#at - 8, (value as Long).low, true);
+        this.#view.setInt32(this.#at - 4, (value as Long).high, true);
+        return INT64;
+      default:
+        return this.#other(value);
+    }
+    const toBSON = (value as { toBSON?: unknown }).toBSON;
+    if (typeof toBSON === "function") return this.#value(toBSON.call(value), depth + 1);
+    if (Array.isArray(value)) {
+      this.#document(value, depth + 1);
+      return ARRAY;
+    }
+    if (!isPlain(value)) {
+      if (isDate(value)) return this.#int64(BigInt(dateMs(value)), DATE);
+      if (value instanceof RegExp || ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return this.#other(value);
+    }
+    this.#document(value, depth + 1);
+    return DOCUMENT;
+  }
+
+  /** Types that are rare in measurements are left to the package `bson`. */
+  #other(value: object): number {
+    let bytes: Uint8Array;
+    try {
+      bytes = serialize({ v: value });
+    } catch (cause) {
+      throw new BadValueError((cause as Error).message, cause);
+    }
+    // Length, type, "v", NUL; the value; NUL.
+    this.#raw(bytes.subarray(7, bytes.length - 1));
+    return bytes[4]!;
+  }
+
+  #raw(bytes: Uint8Array): void {
+    const at = this.#take(bytes.length);
+    this.#bytes.set(bytes, at);
+  }
+
+  #double(value: number): number {
+    this.#take(8);
+    this.#view.setFloat64(this.#at - 8, value, true);
+    return DOUBLE;
+  }
+
+  #int64(value: bigint, type: number): number {
+    this.#take(8);
+    this.#view.setBigInt64(this.#at - 8, value, true);
+    return type;
+  }
+}
+
+/** BSON of a document. */
+export function encodeDocument(document: object): Uint8Array {
+  const writer = new BsonWriter();
+  writer.document(document);
+  return writer.copy();
+}
+
+/** Reads a document. Damaged bytes are a {@link BadValueError}. */
+export function decodeDocument(bytes: Uint8Array, options?: BSONReadOptions): Document {
+  try {
+    return deserialize(bytes, options);
+  } catch (cause) {
+    throw new BadValueError(`A BSON value cannot be read: ${(cause as Error).message}`, cause);
+  }
+}
+
+/**
+ * Reads values, each a type byte and the value's bytes, from `offsets[i]` to `offsets[i + 1]` of `bytes`; an empty one gives `undefined`.
+ *
+ * They are put into one array for the package `bson`, because every call of it costs as much as a small document.
+ */
+export function decodeValues(offsets: Uint32Array, bytes: Uint8Array, options: BSONReadOptions): unknown[] {
+  const rows = offsets.length - 1;
+  const used = offsets[rows]! - offsets[0]!;
+  const document = new Uint8Array(used + rows + 12);
+  const filled: number[] = [];
+  let at = 10;
+  for (let row = 0; row < rows; row++) {
+    let from = offsets[row]!;
+    const end = offsets[row + 1]!;
+    if (from === end) continue;
+    filled.push(row);
+    // Type, then an empty name: BSON arrays are read in order, whatever the names.
+    document[at] = bytes[from++]!;
+    at += 2;
+    if (end - from < 48) while (from < end) document[at++] = bytes[from++]!;
+    else {
+      document.set(bytes.subarray(from, end), at);
+      at += end - from;
+    }
+  }
+  document[4] = ARRAY;
+  const view = new DataView(document.buffer);
+  view.setInt32(0, at + 2, true);
+  view.setInt32(6, at - 5, true);
+  const values = decodeDocument(document.subarray(0, at + 2), options)[""] as unknown[];
+  if (values.length !== filled.length) throw new BadValueError("A BSON value is longer or shorter than it says");
+  if (filled.length === rows) return values;
+  const spread: unknown[] = new Array(rows);
+  filled.forEach((row, i) => (spread[row] = values[i]));
+  return spread;
+}

@@ -1,0 +1,232 @@
+// A collection: inserts, queries and deletes as commands.
+
+import { ObjectId } from "bson";
+import { FindCursor, queryDocument } from "./find.js";
+import { pick, readOptions, type Door } from "./door.js";
+import { BulkWriteError, ServerError } from "./errors.js";
+import { columnRows, columnsToBlock, documentsToBlock } from "./pivot.js";
+import type {
+  CollectionOptions,
+  ColumnInput,
+  ColumnsInput,
+  CountDocumentsOptions,
+  CommandOptions,
+  DeleteOptions,
+  DeleteResult,
+  Document,
+  Filter,
+  FindOptions,
+  InsertColumnsOptions,
+  InsertColumnsResult,
+  InsertManyOptions,
+  InsertManyResult,
+  InsertOneOptions,
+  InsertOneResult,
+  WriteError,
+} from "./types.js";
+
+/** Most documents that one command may carry. */
+const STATEMENTS_MAX = 100_000;
+
+/**
+ * A collection of measurements. `db.collection` gives one without asking the engine.
+ *
+ * A JavaScript `number` is stored as a double; `Int32`, `Long` (or `bigint`) and integer arrays of {@link insertColumns} store integers.
+ * `undefined` fields of measurements are left out; in a query `undefined` means `null`, as in the official driver. Every method may reject with `ServerError` and, after `db.close()`, with `ClosedError`.
+ */
+export class Collection<TSchema extends Document = Document> {
+  /** Name without the database. */
+  readonly collectionName: string;
+  readonly #door: Door;
+  readonly #options: CollectionOptions;
+
+  /** @internal */
+  constructor(door: Door, name: string, options: CollectionOptions) {
+    this.#door = door;
+    this.collectionName = name;
+    this.#options = options;
+  }
+
+  /** Name of the database. */
+  get dbName(): string {
+    return this.#door.database;
+  }
+
+  /** `database.collection`. */
+  get namespace(): string {
+    return `${this.dbName}.${this.collectionName}`;
+  }
+
+  /**
+   * Stores one measurement; resolves when it is durable. Calls made at the same time share one transaction.
+   *
+   * @throws BulkWriteError when the measurement is refused
+   */
+  async insertOne(document: TSchema, options: InsertOneOptions = {}): Promise<InsertOneResult> {
+    const { acknowledged, insertedIds } = await this.insertMany([document], options);
+    return { acknowledged, insertedId: insertedIds[0] };
+  }
+
+  /**
+   * Stores measurements; resolves when all of them are durable.
+   *
+   * More than 100 000 go in several commands, one after the other.
+   *
+   * @throws BulkWriteError when measurements are refused: the others are stored, or, with `ordered: true` (the default), those before the first refusal
+   * @throws BadValueError when a value cannot be stored at all, such as an invalid `Date`; nothing of its command is stored then
+   * @example
+   * ```ts
+   * await weather.insertMany([{ at: new Date(), station: 7, temp: 21.5 }], { ordered: false });
+   * ```
+   */
+  async insertMany(documents: readonly TSchema[], options: InsertManyOptions = {}): Promise<InsertManyResult> {
+    if (!Array.isArray(documents)) throw new TypeError("insertMany takes an array of documents");
+    if (documents.length === 0) throw new TypeError("There are no documents to insert");
+    const ids = this.#ids(documents);
+    const generates = this.#generatesIds();
+    const { insertedCount, writeErrors } = await this.#insert(documents.length, options, (start, end) => {
+      const part = start === 0 && end === documents.length ? documents : documents.slice(start, end);
+      const partIds = generates ? ids.slice(start, end) : undefined;
+      const payload = documentsToBlock(part, partIds, start);
+      if (payload) return { payload };
+      // Named twice: the first gives the place, the second the value.
+      const whole = partIds ? part.map((document, i) => Object.assign({ _id: undefined }, document, { _id: partIds[i] })) : part;
+      return { fields: { documents: whole } };
+    });
+    const refused = new Set(writeErrors.map((error) => error.index));
+    const end = writeErrors.length > 0 && options.ordered !== false ? writeErrors[0]!.index : documents.length;
+    const insertedIds: InsertManyResult["insertedIds"] = {};
+    for (let i = 0; i < end; i++) if (ids[i] !== undefined && !refused.has(i)) insertedIds[i] = ids[i];
+    const result = { acknowledged: true, insertedCount, insertedIds };
+    if (writeErrors.length > 0) throw new BulkWriteError({ ok: 1, n: insertedCount, writeErrors }, writeErrors, result);
+    return result;
+  }
+
+  /**
+   * Stores measurements given as columns, the fastest way in. Not in the official driver.
+   *
+   * All columns have the same length. The time column may be numbers, milliseconds since the epoch. `Float64Array`, `Float32Array`, `Uint32Array` and
+   * arrays of numbers are stored as doubles, smaller integer arrays as 32-bit and `BigInt64Array` as 64-bit integers. In a plain array `undefined` is a cell
+   * that the row does not have; `NaN` is a value.
+   *
+   * @throws TypeError when the columns differ in length
+   * @throws BulkWriteError as {@link insertMany}, without ids
+   * @example
+   * ```ts
+   * await engine.insertColumns({ at: timesMs, temp: new Float64Array(n), rpm: new Int32Array(n) }, { meta: { id: 7 } });
+   * ```
+   */
+  async insertColumns(columns: ColumnsInput<TSchema>, options: InsertColumnsOptions = {}): Promise<InsertColumnsResult> {
+    const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
+    const rows = columnRows(input);
+    if (rows === 0) throw new TypeError("The columns have no rows");
+    const fields = { columns: true, ...pick(options, "meta") };
+    const { insertedCount, writeErrors } = await this.#insert(rows, options, (start, end) => {
+      const part = start === 0 && end === rows ? input : sliceColumns(input, start, end);
+      return { payload: columnsToBlock(part, start), fields };
+    });
+    const result = { acknowledged: true, insertedCount };
+    if (writeErrors.length > 0) throw new BulkWriteError({ ok: 1, n: insertedCount, writeErrors }, writeErrors, { ...result, insertedIds: {} });
+    return result;
+  }
+
+  /** The documents that match. Nothing is sent before the cursor is read. */
+  find(filter?: Filter<TSchema>, options?: FindOptions): FindCursor<TSchema>;
+  find<T extends Document>(filter: Filter<TSchema>, options?: FindOptions): FindCursor<T>;
+  find(filter: Filter<TSchema> = {}, options: FindOptions = {}): FindCursor<TSchema> {
+    return new FindCursor<TSchema>(this.#door, this.collectionName, filter, { ...readOptions(this.#options), ...options });
+  }
+
+  /** The first document that matches, or `null`. */
+  findOne(filter?: Filter<TSchema>, options?: FindOptions): Promise<TSchema | null>;
+  findOne<T = TSchema>(filter: Filter<TSchema>, options?: FindOptions): Promise<T | null>;
+  async findOne(filter: Filter<TSchema> = {}, options: FindOptions = {}): Promise<TSchema | null> {
+    const cursor = this.find(filter, { ...options, limit: 1, batchSize: 1, singleBatch: true });
+    const document = await cursor.next();
+    await cursor.close();
+    return document;
+  }
+
+  /** How many measurements match. */
+  async countDocuments(filter: Filter<TSchema> = {}, options: CountDocumentsOptions = {}): Promise<number> {
+    const { reply } = await this.#door.run({
+      count: this.collectionName,
+      query: queryDocument(filter),
+      ...pick(options, "limit", "skip", "hint", "collation", "comment"),
+    });
+    return Number(reply["n"]);
+  }
+
+  /** How many measurements there are. */
+  async estimatedDocumentCount(options: CommandOptions = {}): Promise<number> {
+    const { reply } = await this.#door.run({ count: this.collectionName, ...pick(options, "comment") });
+    return Number(reply["n"]);
+  }
+
+  /** Deletes every measurement that matches. A range of time drops whole buckets without opening them. */
+  deleteMany(filter: Filter<TSchema> = {}, options: DeleteOptions = {}): Promise<DeleteResult> {
+    return this.#delete(filter, 0, options);
+  }
+
+  /** Deletes one measurement that matches. */
+  deleteOne(filter: Filter<TSchema> = {}, options: DeleteOptions = {}): Promise<DeleteResult> {
+    return this.#delete(filter, 1, options);
+  }
+
+  /** Removes the collection and its measurements. */
+  async drop(options: CommandOptions = {}): Promise<boolean> {
+    await this.#door.run({ drop: this.collectionName, ...pick(options, "comment") });
+    return true;
+  }
+
+  async #delete(filter: Document, limit: 0 | 1, options: DeleteOptions): Promise<DeleteResult> {
+    const { reply } = await this.#door.run({
+      delete: this.collectionName,
+      deletes: [{ q: queryDocument(filter), limit, ...pick(options, "collation", "hint") }],
+      ...pick(options, "ordered", "let", "comment"),
+    });
+    const writeErrors = reply["writeErrors"] as WriteError[] | undefined;
+    if (writeErrors?.length) throw new ServerError({ ...reply, ...writeErrors[0] });
+    return { acknowledged: true, deletedCount: Number(reply["n"]) };
+  }
+
+  /** Sends rows `0..rows` in as few commands as allowed; `part` makes what one of them carries. */
+  async #insert(
+    rows: number,
+    options: InsertManyOptions,
+    part: (start: number, end: number) => { payload?: Uint8Array; fields?: Document },
+  ): Promise<{ insertedCount: number; writeErrors: WriteError[] }> {
+    let insertedCount = 0;
+    const writeErrors: WriteError[] = [];
+    for (let start = 0; start < rows; start += STATEMENTS_MAX) {
+      const { payload, fields } = part(start, Math.min(rows, start + STATEMENTS_MAX));
+      const command = { insert: this.collectionName, ...pick(options, "ordered", "bypassDocumentValidation", "comment"), ...fields };
+      const { reply } = await this.#door.run(command, payload);
+      insertedCount += Number(reply["n"]);
+      for (const error of (reply["writeErrors"] as WriteError[] | undefined) ?? []) writeErrors.push({ ...error, index: error.index + start });
+      if (writeErrors.length > 0 && options.ordered !== false) break;
+    }
+    return { insertedCount, writeErrors };
+  }
+
+  #generatesIds(): boolean {
+    return this.#options.generateIds ?? this.#door.generateIds;
+  }
+
+  /** The `_id` of each document: its own, a new one, or `undefined`. */
+  #ids(documents: readonly (Document | null | undefined)[]): unknown[] {
+    const generates = this.#generatesIds();
+    return documents.map((document) => {
+      const id: unknown = document?.["_id"];
+      return id === undefined && generates ? new ObjectId() : id;
+    });
+  }
+}
+
+function sliceColumns(columns: Readonly<Record<string, ColumnInput | undefined>>, start: number, end: number): Record<string, ColumnInput> {
+  const part: Record<string, ColumnInput> = {};
+  for (const [name, values] of Object.entries(columns)) {
+    if (values !== undefined) part[name] = Array.isArray(values) ? values.slice(start, end) : (values as Float64Array).subarray(start, end);
+  }
+  return part;
+}

@@ -1,0 +1,216 @@
+// Cursors: batches of an engine cursor as documents, one at a time or all at once.
+
+import type { Block } from "./block.js";
+import { documentsToColumns } from "./pivot.js";
+import { readOptions, type Answer, type Door } from "./door.js";
+import { CursorInUseError } from "./errors.js";
+import { blockToDocuments } from "./rows.js";
+import type { BSONReadOptions, Document } from "./types.js";
+
+/** Rows a batch when everything is wanted: few round trips, and still not all of a large result twice in memory. */
+export const BIG_BATCH = 65_536;
+
+/** `Symbol.asyncDispose` where there is one, else a symbol that nobody calls. */
+export const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
+
+/**
+ * What all cursors do. Nothing is sent before the first document is asked for.
+ *
+ * A cursor that is not read to its end should be closed: leaving a `for await` loop, `await using` and {@link close} do it.
+ *
+ * @example
+ * ```ts
+ * for await (const reading of weather.find({ station: 7 }).sort({ at: 1 })) draw(reading);
+ * ```
+ */
+export abstract class AbstractCursor<TSchema = Document> {
+  /** @internal */
+  protected readonly door: Door;
+  /** Collection that getMore and killCursors name. */
+  #collection: string;
+  #id = 0n;
+  #state: "new" | "open" | "done" = "new";
+  #isClosed = false;
+  #batch: Document[] = [];
+  /** The batch as it came, while no document of it was asked for. */
+  #block: Block | undefined;
+  #position = 0;
+  #fetching: Promise<void> | undefined;
+  #transform: ((document: Document) => unknown) | undefined;
+  readonly #readOptions: BSONReadOptions;
+
+  /** @internal */
+  constructor(door: Door, collection: string, options: BSONReadOptions) {
+    this.door = door;
+    this.#collection = collection;
+    this.#readOptions = readOptions(options);
+  }
+
+  /** The command that opens the cursor. `wantsAll`: its result is going to be read to the end. */
+  protected abstract openingCommand(wantsAll: boolean): Document;
+  /** The batch size that the caller set. */
+  protected abstract get batchSizeSet(): number | undefined;
+
+  /** Whether the cursor has nothing left in the engine and gives no more documents. */
+  get closed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** The next document, or `null` at the end. */
+  async next(): Promise<TSchema | null> {
+    // Another call may have taken the last document before this one goes on.
+    while (await this.#advance(false)) if (this.#position < this.#batch.length) return this.#take();
+    return null;
+  }
+
+  /** The same as {@link next}: no cursor here waits for documents to come. */
+  tryNext(): Promise<TSchema | null> {
+    return this.next();
+  }
+
+  /** Whether {@link next} would give a document. */
+  hasNext(): Promise<boolean> {
+    return this.#advance(false);
+  }
+
+  /** All documents that are left. Asks for large batches unless a batch size was set. */
+  async toArray(): Promise<TSchema[]> {
+    const documents: TSchema[] = [];
+    while (await this.#advance(true)) {
+      const transform = this.#transform;
+      for (; this.#position < this.#batch.length; this.#position++) {
+        const document = this.#batch[this.#position]!;
+        documents.push((transform ? transform(document) : document) as TSchema);
+      }
+    }
+    await this.close();
+    return documents;
+  }
+
+  /** Calls `iterator` for each document, one after the other, until it returns `false`. */
+  async forEach(iterator: (document: TSchema) => boolean | void): Promise<void> {
+    if (typeof iterator !== "function") throw new TypeError("forEach takes a function");
+    for await (const document of this) if (iterator(document) === false) break;
+  }
+
+  /** Every document goes through `transform`; a second one takes what the first gives. */
+  map<T>(transform: (document: TSchema) => T): AbstractCursor<T> {
+    this.assertNew("map");
+    if (typeof transform !== "function") throw new TypeError("map takes a function");
+    const first = this.#transform;
+    this.#transform = first ? (document) => transform(first(document) as TSchema) : (transform as (document: Document) => unknown);
+    return this as unknown as AbstractCursor<T>;
+  }
+
+  /** Documents in order; leaving the loop closes the cursor. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<TSchema, void, void> {
+    try {
+      while (await this.#advance(false)) {
+        while (this.#position < this.#batch.length) yield this.#take();
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** Gives up what is left; the engine forgets the cursor. May be called at any time, and twice. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#state = "done";
+    this.#batch = [];
+    this.#block = undefined;
+    this.#position = 0;
+    // An answer on its way may bring an id.
+    await this.#fetching?.catch(() => {});
+    const id = this.#id;
+    this.#id = 0n;
+    if (id !== 0n && !this.door.isClosed) {
+      // The cursor times out by itself; nobody can do anything about a failure.
+      await this.door.run({ killCursors: this.#collection, cursors: [id] }).catch(() => {});
+    }
+  }
+
+  /** Back to the beginning: the next document asked for is the first of a new run. */
+  async rewind(): Promise<void> {
+    await this.close();
+    this.#state = "new";
+    this.#isClosed = false;
+  }
+
+  /** Closes the cursor at the end of an `await using` block. */
+  [asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Refuses configuration after the first use. */
+  protected assertNew(method: string): void {
+    if (this.#state !== "new" || this.#fetching) throw new CursorInUseError(method);
+  }
+
+  /** All that is left as blocks, the documents of the present batch included. */
+  protected async blocks(): Promise<Block[]> {
+    const blocks: Block[] = [];
+    while (await this.#advance(true, true)) {
+      const rest = this.#batch.slice(this.#position);
+      blocks.push(this.#block ?? { rows: rest.length, columns: documentsToColumns(rest) });
+      this.#block = undefined;
+      this.#batch = [];
+    }
+    await this.close();
+    return blocks;
+  }
+
+  /** How BSON is read. */
+  protected get reading(): BSONReadOptions {
+    return this.#readOptions;
+  }
+
+  #take(): TSchema {
+    const document = this.#batch[this.#position++]!;
+    return (this.#transform ? this.#transform(document) : document) as TSchema;
+  }
+
+  /** Makes sure that a document is there; false at the end. Callers at the same time share one request. */
+  async #advance(wantsAll: boolean, asBlock = false): Promise<boolean> {
+    for (;;) {
+      if (this.#block && !asBlock) {
+        this.#batch = blockToDocuments(this.#block, this.#readOptions);
+        this.#block = undefined;
+      }
+      if (this.#block || this.#position < this.#batch.length) return true;
+      if (this.#state === "done") {
+        this.#isClosed = true;
+        return false;
+      }
+      this.#fetching ??= this.#fetch(wantsAll).finally(() => (this.#fetching = undefined));
+      await this.#fetching;
+    }
+  }
+
+  async #fetch(wantsAll: boolean): Promise<void> {
+    const size = this.batchSizeSet ?? (wantsAll ? BIG_BATCH : undefined);
+    const isFirst = this.#state === "new";
+    let answer: Answer;
+    try {
+      const command = isFirst
+        ? this.openingCommand(wantsAll)
+        : { getMore: this.#id, collection: this.#collection, ...(size ? { batchSize: size } : {}) };
+      if (isFirst) this.#state = "open";
+      answer = await this.door.run(command, undefined, this.#readOptions);
+    } catch (error) {
+      this.#state = "done";
+      this.#isClosed = true;
+      // After a failed getMore the engine has no such cursor.
+      this.#id = 0n;
+      throw error;
+    }
+    const cursor = answer.reply["cursor"] as Document;
+    this.#id = BigInt(String(cursor["id"]));
+    if (typeof cursor["ns"] === "string") this.#collection = cursor["ns"].slice(cursor["ns"].indexOf(".") + 1);
+    if (this.#isClosed) return;
+    this.#position = 0;
+    this.#batch = (cursor[isFirst ? "firstBatch" : "nextBatch"] as Document[] | undefined) ?? [];
+    this.#block = answer.block && answer.block.rows > 0 ? answer.block : undefined;
+    if (this.#id === 0n) this.#state = "done";
+  }
+}

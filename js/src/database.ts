@@ -1,0 +1,193 @@
+// Opening a database, and the database itself.
+
+import { AbstractCursor, asyncDispose } from "./cursor.js";
+import { Collection } from "./collection.js";
+import { Door, pick, readOptions } from "./door.js";
+import type { OpenEngine } from "./engine.js";
+import { checkDocument, queryDocument, withNulls } from "./find.js";
+import { aliveContexts, holdContext, newContext } from "./lock.js";
+import { blockToDocuments } from "./rows.js";
+import type {
+  CollectionInfo,
+  CollectionOptions,
+  CommandOptions,
+  CreateCollectionOptions,
+  Document,
+  ListCollectionsOptions,
+  OpenOptions,
+  RunCommandOptions,
+} from "./types.js";
+
+/** Opens the database `name` with an engine that `openEngine` gives. The entry points make their `open` of it. */
+export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
+  if (typeof name !== "string" || name === "") throw new TypeError("The name of a database is a string that is not empty");
+  const storage = options.storage ?? (typeof indexedDB === "undefined" ? "memory" : "indexeddb");
+  if (storage !== "indexeddb" && storage !== "memory") throw new TypeError(`There is no storage "${String(storage)}"`);
+  const context = newContext();
+  const isShared = storage === "indexeddb";
+  const release = isShared ? await holdContext(name, context) : () => {};
+  try {
+    const engine = await openEngine(name, {
+      storage,
+      durability: options.durability ?? "relaxed",
+      context,
+      ...pick(options, "bucketVersion"),
+    });
+    const door = new Door(engine, name, options.generateIds ?? false);
+    if (isShared) void foldOrphans(door);
+    return new Database(door, release);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Has the journals of closed tabs folded. It only saves work later, so nobody waits for it and no failure matters. */
+async function foldOrphans(door: Door): Promise<void> {
+  try {
+    const alive = await aliveContexts(door.database);
+    if (alive) await door.run({ foldJournals: 1, alive });
+  } catch {
+    // Whoever opens the database next tries again.
+  }
+}
+
+/**
+ * An open database.
+ *
+ * @example
+ * ```ts
+ * await using db = await open("plant");
+ * const weather = db.collection("weather");
+ * ```
+ */
+export class Database {
+  readonly #door: Door;
+  readonly #release: () => void;
+
+  /** @internal */
+  constructor(door: Door, release: () => void) {
+    this.#door = door;
+    this.#release = release;
+  }
+
+  /** Name of the database. */
+  get databaseName(): string {
+    return this.#door.database;
+  }
+
+  /** The same as {@link databaseName}. */
+  get name(): string {
+    return this.#door.database;
+  }
+
+  /**
+   * Creates a collection; does nothing when it exists with the same options.
+   *
+   * @throws ServerError 48, `NamespaceExists`, when it exists with other options
+   * @example
+   * ```ts
+   * await db.createCollection("weather", {
+   *   timeseries: { timeField: "at", metaField: "station", granularity: "minutes" },
+   *   expireAfterSeconds: 86400 * 30,
+   * });
+   * ```
+   */
+  async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions = {}): Promise<Collection<TSchema>> {
+    const collection = this.collection<TSchema>(name, options);
+    await this.#door.run({
+      create: name,
+      ...pick(options, "timeseries", "expireAfterSeconds", "collation", "storageEngine", "indexOptionDefaults", "comment"),
+    });
+    return collection;
+  }
+
+  /** A collection by name. Nothing is sent; whether it exists shows when it is used. */
+  collection<TSchema extends Document = Document>(name: string, options: CollectionOptions = {}): Collection<TSchema> {
+    if (typeof name !== "string" || name === "") throw new TypeError("The name of a collection is a string that is not empty");
+    return new Collection<TSchema>(this.#door, name, { ...readOptions(options), ...pick(options, "generateIds") });
+  }
+
+  /**
+   * Runs any command of the server that the engine has, and gives the reply.
+   *
+   * The first key is the command's name; `undefined` becomes `null`. The batch of a cursor command is in `cursor.firstBatch` or `cursor.nextBatch`, as in the server.
+   *
+   * @throws ServerError when the reply says `ok: 0`
+   * @example
+   * ```ts
+   * const { cursor } = await db.command({ find: "weather", filter: { station: 7 }, limit: 5 });
+   * ```
+   */
+  async command(command: Document, options: RunCommandOptions = {}): Promise<Document> {
+    checkDocument(command, "command");
+    const whole = { ...(withNulls(command) as Document), ...pick(options, "comment") };
+    const { reply, block } = await this.#door.run(whole, undefined, options);
+    const cursor = reply["cursor"] as Document | undefined;
+    if (block && cursor) cursor["nextBatch" in cursor ? "nextBatch" : "firstBatch"] = blockToDocuments(block, readOptions(options));
+    return reply;
+  }
+
+  /** The collections whose description matches `filter`. */
+  listCollections(filter: Document = {}, options: ListCollectionsOptions = {}): ListCollectionsCursor {
+    return new ListCollectionsCursor(this.#door, queryDocument(filter), options);
+  }
+
+  /** Removes a collection and its measurements. */
+  dropCollection(name: string, options?: CommandOptions): Promise<boolean> {
+    return this.collection(name).drop(options);
+  }
+
+  /** Removes everything in the database. It stays open, and empty. */
+  async dropDatabase(options: CommandOptions = {}): Promise<boolean> {
+    await this.#door.run({ dropDatabase: 1, ...pick(options, "comment") });
+    return true;
+  }
+
+  /** Does now what the engine does later by itself: journals become buckets. Acknowledged writes are durable without it. */
+  async flush(): Promise<void> {
+    await this.#door.run({ flush: 1 });
+  }
+
+  /** Closes the database; everything that uses it afterwards rejects with `ClosedError`. May be called twice. */
+  async close(): Promise<void> {
+    try {
+      await this.#door.close();
+    } finally {
+      this.#release();
+    }
+  }
+
+  /** Closes the database at the end of an `await using` block. */
+  [asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** The cursor of {@link Database.listCollections}. */
+export class ListCollectionsCursor extends AbstractCursor<CollectionInfo> {
+  readonly #filter: Document;
+  readonly #options: ListCollectionsOptions;
+
+  /** @internal */
+  constructor(door: Door, filter: Document, options: ListCollectionsOptions) {
+    super(door, "$cmd.listCollections", options);
+    this.#filter = filter;
+    this.#options = { ...options };
+  }
+
+  /** @internal */
+  protected override get batchSizeSet(): number | undefined {
+    return this.#options.batchSize;
+  }
+
+  /** @internal */
+  protected override openingCommand(): Document {
+    return {
+      listCollections: 1,
+      filter: this.#filter,
+      cursor: pick(this.#options, "batchSize"),
+      ...pick(this.#options, "nameOnly", "authorizedCollections", "comment"),
+    };
+  }
+}

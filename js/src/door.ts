@@ -1,0 +1,64 @@
+// The command door: documents and blocks to bytes, bytes to replies, failures to errors.
+
+import { decodeBlock, type Block } from "./block.js";
+import { decodeDocument, encodeDocument } from "./bson.js";
+import type { Engine } from "./engine.js";
+import { ClosedError, ServerError } from "./errors.js";
+import type { BSONReadOptions, Document } from "./types.js";
+
+/** A reply without failure, and the block that came with it. */
+export interface Answer {
+  reply: Document;
+  block: Block | undefined;
+}
+
+/** What a database, its collections and its cursors share. */
+export class Door {
+  readonly database: string;
+  readonly generateIds: boolean;
+  readonly #engine: Engine;
+  #closing: Promise<void> | undefined;
+
+  constructor(engine: Engine, database: string, generateIds: boolean) {
+    this.#engine = engine;
+    this.database = database;
+    this.generateIds = generateIds;
+  }
+
+  /** Runs a command. `ok: 0` is a {@link ServerError}; a closed database is a {@link ClosedError}. */
+  async run(command: Document, payload?: Uint8Array, options?: BSONReadOptions): Promise<Answer> {
+    const engine = this.#open();
+    const bytes = encodeDocument("$db" in command ? command : { ...command, $db: this.database });
+    const answer = await engine.run_command(bytes, payload ?? null);
+    const reply = decodeDocument(answer.reply, readOptions(options));
+    // Under promoteValues: false the number is an object.
+    if (Number(reply["ok"]) !== 1) throw new ServerError(decodeDocument(answer.reply));
+    return { reply, block: answer.payload ? decodeBlock(answer.payload) : undefined };
+  }
+
+  get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** Refuses all further commands, then closes the engine. Later calls wait for the first. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#engine.close());
+  }
+
+  #open(): Engine {
+    if (this.isClosed) throw new ClosedError(this.database);
+    return this.#engine;
+  }
+}
+
+/** Only the options that decide how BSON is read, and only those that were given. */
+export function readOptions(options: BSONReadOptions = {}): BSONReadOptions {
+  return pick(options, "promoteLongs", "promoteValues", "promoteBuffers", "bsonRegExp", "useBigInt64");
+}
+
+/** The named properties of `from` that are not `undefined`, in the order named. */
+export function pick<T extends object, K extends keyof T & string>(from: T, ...keys: K[]): Pick<T, K> {
+  const picked: Partial<T> = {};
+  for (const key of keys) if (from[key] !== undefined) picked[key] = from[key];
+  return picked as Pick<T, K>;
+}

@@ -1,0 +1,27 @@
+// The door of the WebAssembly module, as the driver sees it.
+
+/** What one command gives back: the reply as BSON and, for cursor batches, a block. */
+export interface CommandReply {
+  reply: Uint8Array;
+  payload?: Uint8Array | undefined;
+}
+
+/** An open database inside the WebAssembly module. Every argument and result is bytes. */
+export interface Engine {
+  /** Runs one command. Resolves whatever happens: a failure is a reply with `ok: 0`. */
+  run_command(command: Uint8Array, payload?: Uint8Array | null): Promise<CommandReply>;
+  /** Finishes writes in flight and lets go of the storage. */
+  close(): Promise<void>;
+}
+
+/** What `open` tells the engine. */
+export interface EngineOptions {
+  storage: "indexeddb" | "memory";
+  durability: "relaxed" | "strict";
+  /** 16 hexadecimal digits that name this opening; the keys of its journal carry them. */
+  context: string;
+  bucketVersion?: 1 | 2;
+}
+
+/** Opens an engine. The entry points give the one that loads WebAssembly, tests give their own. */
+export type OpenEngine = (name: string, options: EngineOptions) => Promise<Engine>;

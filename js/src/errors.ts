@@ -1,0 +1,123 @@
+// What this package throws. The contract with callers is `code` and `codeName`, which are the server's.
+
+import type { Document, InsertManyResult, WriteError } from "./types.js";
+
+/** Options of the built-in `Error`, and the code. */
+interface ErrorInit {
+  code?: number | undefined;
+  codeName?: string | undefined;
+  cause?: unknown;
+}
+
+/**
+ * Base of every error of this package. JavaScript misuse (an argument of the wrong type) is a plain `TypeError` instead.
+ */
+export class TimepailError extends Error {
+  override name = "TimepailError";
+  /** The server's number for this kind of failure; `undefined` where the server has none. */
+  readonly code: number | undefined;
+  /** The server's name for `code`, such as `"BadValue"`. */
+  readonly codeName: string | undefined;
+
+  /** @internal */
+  constructor(message: string, init: ErrorInit = {}) {
+    super(message, "cause" in init ? { cause: init.cause } : undefined);
+    this.code = init.code;
+    this.codeName = init.codeName;
+  }
+}
+
+/**
+ * The engine answered a command with `ok: 0`, or refused a statement of it.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await db.createCollection("weather", { timeseries: { timeField: "at" } });
+ * } catch (error) {
+ *   if (!(error instanceof ServerError && error.codeName === "NamespaceExists")) throw error;
+ * }
+ * ```
+ */
+export class ServerError extends TimepailError {
+  override name = "ServerError";
+  declare readonly code: number;
+  declare readonly codeName: string;
+  /** The whole reply. */
+  readonly errorResponse: Document;
+
+  /** @internal */
+  constructor(reply: Document) {
+    const code = typeof reply["code"] === "number" ? reply["code"] : 1;
+    super(String(reply["errmsg"] ?? "The command failed"), {
+      code,
+      codeName: String(reply["codeName"] ?? (code === 1 ? "InternalError" : code === 2 ? "BadValue" : `Location${code}`)),
+    });
+    this.errorResponse = reply;
+  }
+
+  /** The server's text; the same as `message`. */
+  get errmsg(): string {
+    return this.message;
+  }
+}
+
+/**
+ * Some documents of an insert were refused; the others are stored. `code` and `message` are those of the first refusal.
+ *
+ * With `ordered: true` (the default) everything after the first refused document was not tried.
+ */
+export class BulkWriteError extends ServerError {
+  override name = "BulkWriteError";
+  /** One entry a refused document; `index` counts within the array that was given to `insertMany`. */
+  readonly writeErrors: WriteError[];
+  /** What was stored, in the shape of a success. */
+  readonly result: InsertManyResult;
+
+  /** @internal */
+  constructor(reply: Document, writeErrors: WriteError[], result: InsertManyResult) {
+    super({ ...reply, ...writeErrors[0] });
+    this.writeErrors = writeErrors;
+    this.result = result;
+  }
+
+  /** How many measurements were stored. */
+  get insertedCount(): number {
+    return this.result.insertedCount;
+  }
+}
+
+/** A value that cannot be stored (an invalid `Date`, a key with a NUL), or bytes that cannot be read. Code 2, `BadValue`. */
+export class BadValueError extends TimepailError {
+  override name = "BadValueError";
+
+  /** @internal */
+  constructor(message: string, cause?: unknown) {
+    super(message, { code: 2, codeName: "BadValue", ...(cause === undefined ? {} : { cause }) });
+  }
+}
+
+/** The database was closed before or during the call. Code 11600, `InterruptedAtShutdown`. */
+export class ClosedError extends TimepailError {
+  override name = "ClosedError";
+
+  /** @internal */
+  constructor(database: string) {
+    super(`The database "${database}" is closed; open it again to use it`, { code: 11600, codeName: "InterruptedAtShutdown" });
+  }
+}
+
+/** A cursor was configured after its first use. */
+export class CursorInUseError extends TimepailError {
+  override name = "CursorInUseError";
+
+  /** @internal */
+  constructor(method: string) {
+    super(`Cursor.${method}() must come before the first document is asked for; rewind() or make a new cursor`);
+  }
+}
+
+/** The WebAssembly module could not be loaded; the message says what to change. */
+export class LoadError extends TimepailError {
+  override name = "LoadError";
+}

@@ -1,0 +1,181 @@
+// The cursor of find: its options, its command, and columns.
+
+import { isPlain } from "./bson.js";
+import { AbstractCursor, BIG_BATCH } from "./cursor.js";
+import { pick, type Door } from "./door.js";
+import { blocksToColumns } from "./typed.js";
+import type { CollationOptions, Columns, Document, Filter, FindOptions, Hint, Sort, SortDirection } from "./types.js";
+
+/**
+ * The documents that a query finds. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
+ *
+ * @example
+ * ```ts
+ * const newest = await weather.find({ "station.id": 7 }).sort({ at: -1 }).limit(10).toArray();
+ * ```
+ */
+export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
+  readonly #collection: string;
+  #filter: Document;
+  readonly #options: FindOptions;
+
+  /** @internal */
+  constructor(door: Door, collection: string, filter: Document, options: FindOptions) {
+    super(door, collection, options);
+    this.#collection = collection;
+    this.#filter = queryDocument(filter);
+    this.#options = { ...options };
+  }
+
+  /** Replaces the query. */
+  filter(filter: Filter<TSchema>): this {
+    this.assertNew("filter");
+    this.#filter = queryDocument(filter);
+    return this;
+  }
+
+  /** Orders the documents: `sort({ at: -1 })`, `sort("at", -1)`, `sort([["station", 1], ["at", -1]])`. */
+  sort(sort: Sort, direction?: SortDirection): this {
+    return this.#set("sort", typeof sort === "string" && direction !== undefined ? [[sort, direction]] : sort);
+  }
+
+  /** At most `limit` documents; 0 is no limit. */
+  limit(limit: number): this {
+    return this.#set("limit", integer(limit, "limit"));
+  }
+
+  /** Leaves out the first `skip` documents. */
+  skip(skip: number): this {
+    return this.#set("skip", integer(skip, "skip"));
+  }
+
+  /** Which fields the documents have. The type of the result is the caller's word. */
+  project<T extends Document = Document>(projection: Document): FindCursor<T> {
+    checkDocument(projection, "projection");
+    return this.#set("projection", projection) as unknown as FindCursor<T>;
+  }
+
+  /** Documents a batch. */
+  batchSize(size: number): this {
+    return this.#set("batchSize", integer(size, "batchSize"));
+  }
+
+  /** Which index to use. */
+  hint(hint: Hint): this {
+    return this.#set("hint", hint);
+  }
+
+  /** Language rules for comparing strings. */
+  collation(collation: CollationOptions): this {
+    return this.#set("collation", collation);
+  }
+
+  /** A remark that `explain` shows. */
+  comment(comment: unknown): this {
+    return this.#set("comment", comment);
+  }
+
+  /** Every document goes through `transform`. */
+  override map<T>(transform: (document: TSchema) => T): FindCursor<T> {
+    return super.map(transform) as FindCursor<T>;
+  }
+
+  /** A cursor with the same query and options, not started, without what {@link map} was given. */
+  clone(): FindCursor<TSchema> {
+    return new FindCursor<TSchema>(this.door, this.#collection, this.#filter, this.#options);
+  }
+
+  /**
+   * Everything that is left, as columns: typed arrays ready for a chart, without an object a row. {@link map} has no effect on it.
+   *
+   * Numbers become `Float64Array` or `Int32Array` (64-bit ones `BigInt64Array`), dates a `Float64Array` of milliseconds since the epoch, anything else an
+   * array. A cell that a row does not have is `NaN` in a `Float64Array` and `undefined` in an array; integers with such cells become a
+   * `Float64Array` (64-bit ones an array). A field that no row has is missing. The typed arrays may be views of one larger buffer.
+   *
+   * @example
+   * ```ts
+   * const { at, temp } = await weather.find({ "station.id": 7 }).sort({ at: 1 }).toColumns();
+   * ```
+   */
+  async toColumns(): Promise<Columns<TSchema>> {
+    return blocksToColumns(await this.blocks(), this.reading) as Columns<TSchema>;
+  }
+
+  /** @internal */
+  protected override get batchSizeSet(): number | undefined {
+    return this.#options.batchSize;
+  }
+
+  /** @internal */
+  protected override openingCommand(wantsAll: boolean): Document {
+    const { limit, sort, singleBatch } = this.#options;
+    const command: Document = { find: this.#collection, filter: this.#filter };
+    if (sort !== undefined) command["sort"] = sortDocument(sort);
+    Object.assign(command, pick(this.#options, "projection", "hint", "skip"));
+    // As in the driver, a negative limit is a limit and one batch.
+    if (limit) command["limit"] = Math.abs(limit);
+    const batchSize = this.#options.batchSize ?? (wantsAll ? BIG_BATCH : undefined);
+    if (batchSize !== undefined) command["batchSize"] = batchSize;
+    if (singleBatch || (limit !== undefined && limit < 0)) command["singleBatch"] = true;
+    return Object.assign(command, pick(this.#options, "collation", "let", "allowDiskUse", "comment"));
+  }
+
+  #set<K extends keyof FindOptions>(option: K, value: FindOptions[K]): this {
+    this.assertNew(option === "projection" ? "project" : option);
+    this.#options[option] = value;
+    return this;
+  }
+}
+
+/** Refuses what is not an object with keys. */
+export function checkDocument(value: unknown, what: string): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError(`The ${what} must be an object`);
+}
+
+/** A query as the command wants it. */
+export function queryDocument(filter: unknown): Document {
+  checkDocument(filter, "filter");
+  return withNulls(filter) as Document;
+}
+
+/**
+ * Replaces `undefined` by `null`, as the official driver does. Measurements leave it out, but a query that lost a condition would match
+ * more than was meant, and `deleteMany` would delete it.
+ */
+export function withNulls(value: unknown): unknown {
+  if (value === undefined) return null;
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(withNulls);
+  return isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withNulls(inner)])) : value;
+}
+
+function integer(value: number, what: string): number {
+  if (!Number.isInteger(value)) throw new TypeError(`${what} must be an integer, not ${String(value)}`);
+  return value;
+}
+
+const DIRECTIONS: Readonly<Record<string, number>> = { 1: 1, asc: 1, ascending: 1, "-1": -1, desc: -1, descending: -1 };
+
+/** A sort as the command wants it. A `Map`, for an object would put keys that look like numbers first. */
+function sortDocument(sort: Sort): Map<string, number> {
+  const pairs: Iterable<readonly [string, unknown]> =
+    typeof sort === "string"
+      ? [[sort, 1]]
+      : sort instanceof Map
+        ? sort
+        : Array.isArray(sort)
+          ? sortPairs(sort)
+          : Object.entries(sort);
+  return new Map([...pairs].map(([key, direction]) => [key, directionNumber(direction)]));
+}
+
+function sortPairs(sort: readonly unknown[]): (readonly [string, unknown])[] {
+  if (sort.length === 2 && typeof sort[0] === "string" && typeof DIRECTIONS[String(sort[1])] === "number") return [[sort[0], sort[1]]];
+  return sort.map((entry) => (Array.isArray(entry) ? [String(entry[0]), entry[1] as unknown] : [String(entry), 1]));
+}
+
+function directionNumber(value: unknown): number {
+  const number = DIRECTIONS[String(value)];
+  if (typeof number !== "number") throw new TypeError(`The sort direction ${JSON.stringify(value)} is neither 1 nor -1`);
+  return number;
+}

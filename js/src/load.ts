@@ -1,0 +1,57 @@
+// Loading the WebAssembly module, and saying clearly why it cannot be loaded.
+
+import { LoadError } from "./errors.js";
+import type { WasmSource } from "./types.js";
+
+const ADVICE = "serve timepail.wasm beside the package's JavaScript, or say where it is: open(name, { wasm: url })";
+
+/** The module of `source`. Whatever goes wrong is a {@link LoadError}. */
+export async function compileModule(source: WasmSource | Promise<WasmSource>): Promise<WebAssembly.Module> {
+  if (typeof WebAssembly === "undefined") {
+    throw new LoadError("This JavaScript runtime has no WebAssembly, or it is switched off");
+  }
+  const given = await source;
+  if (given instanceof WebAssembly.Module) return given;
+  try {
+    if (given instanceof ArrayBuffer || ArrayBuffer.isView(given)) return await compileBytes(given, "The bytes given as `wasm`");
+    if (typeof Response !== "undefined" && given instanceof Response) return await compileResponse(given);
+    return await compileResponse(await fetchModule(given as string | URL));
+  } catch (cause) {
+    if (cause instanceof LoadError) throw cause;
+    throw new LoadError(`timepail's WebAssembly module cannot be compiled: ${String(cause)}${policyHint(cause)}`, { cause });
+  }
+}
+
+async function fetchModule(address: string | URL): Promise<Response> {
+  try {
+    return await fetch(address);
+  } catch (cause) {
+    throw new LoadError(`${String(address)} cannot be fetched; ${ADVICE}`, { cause });
+  }
+}
+
+async function compileResponse(response: Response): Promise<WebAssembly.Module> {
+  const what = response.url || "The answer given as `wasm`";
+  if (!response.ok) throw new LoadError(`${what} answered ${response.status}; ${ADVICE}`);
+  // Streaming insists on the MIME type; many static servers do not know it.
+  const type = response.headers.get("content-type") ?? "";
+  if (typeof WebAssembly.compileStreaming === "function" && /^application\/wasm\b/i.test(type)) return WebAssembly.compileStreaming(response);
+  return compileBytes(await response.arrayBuffer(), what);
+}
+
+function compileBytes(source: BufferSource, what: string): Promise<WebAssembly.Module> {
+  const bytes = ArrayBuffer.isView(source) ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength) : new Uint8Array(source);
+  const isWasm = bytes[0] === 0 && bytes[1] === 0x61 && bytes[2] === 0x73 && bytes[3] === 0x6d;
+  if (isWasm) return WebAssembly.compile(source);
+  const start = new TextDecoder().decode(bytes.subarray(0, 64)).trimStart();
+  throw new LoadError(
+    start.startsWith("<")
+      ? `${what} is an HTML page, which servers answer for files that they do not have; ${ADVICE}`
+      : `${what} is not WebAssembly; ${ADVICE}`,
+  );
+}
+
+/** What to do when the page's Content-Security-Policy is in the way. */
+function policyHint(cause: unknown): string {
+  return /content security policy|unsafe-eval/i.test(String(cause)) ? "; allow 'wasm-unsafe-eval' in script-src of the Content-Security-Policy" : "";
+}

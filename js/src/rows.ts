@@ -1,0 +1,155 @@
+// Blocks to documents: one reader a column, one object a row.
+
+import { Double, Int32, Long, ObjectId } from "bson";
+import { BOOL, BSON, DATE, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, isPresent, type Block, type Column } from "./block.js";
+import { bsonType, decodeValues, isDate, isPlain } from "./bson.js";
+import { unpackText } from "./text.js";
+import type { BSONReadOptions, Document } from "./types.js";
+
+/** Gives the value of a row; `undefined` where there is none. Objects are new at every call. */
+export type Reader = (row: number) => unknown;
+
+const TWO_32 = 2 ** 32;
+const TWO_21 = 2 ** 21;
+
+/** The documents of `block`, fields in the order of its columns. No two of them share an object. */
+export function blockToDocuments(block: Block, options: BSONReadOptions = {}): Document[] {
+  const names = block.columns.map((column) => column.name);
+  const readers = block.columns.map((column) => columnReader(column, options));
+  const count = names.length;
+  const documents: Document[] = new Array(block.rows);
+  const hasProto = names.includes("__proto__");
+  for (let row = 0; row < block.rows; row++) {
+    const document: Document = {};
+    for (let i = 0; i < count; i++) {
+      const value = readers[i]!(row);
+      if (value === undefined) continue;
+      if (hasProto) setOwn(document, names[i]!, value);
+      else document[names[i]!] = value;
+    }
+    documents[row] = document;
+  }
+  return documents;
+}
+
+/** Sets a property of the object itself, whatever its name. */
+export function setOwn(object: Document, key: string, value: unknown): void {
+  if (key === "__proto__") Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+  else object[key] = value;
+}
+
+/** The reader of one column. */
+export function columnReader(column: Column, options: BSONReadOptions): Reader {
+  const { presence, dictionary } = column;
+  let read: Reader;
+  if (dictionary) {
+    const indices = column.data as Uint32Array;
+    const entry = entryReader(dictionary, options);
+    read = (row) => entry(indices[row]!);
+  } else {
+    read = valueReader(column, options);
+  }
+  return presence ? (row) => (isPresent(presence, row) ? read(row) : undefined) : read;
+}
+
+/** Reads every row as if it were present. */
+function valueReader(column: Column, options: BSONReadOptions): Reader {
+  const asClasses = options.promoteValues === false;
+  switch (column.type) {
+    case F64: {
+      const data = column.data as Float64Array;
+      return asClasses ? (row) => new Double(data[row]!) : (row) => data[row];
+    }
+    case I32: {
+      const data = column.data as Int32Array;
+      return asClasses ? (row) => new Int32(data[row]!) : (row) => data[row];
+    }
+    case I64: {
+      const data = column.data as BigInt64Array;
+      if (options.useBigInt64) return (row) => data[row];
+      const halves = halvesOf(column);
+      if (asClasses || options.promoteLongs === false) return (row) => new Long(halves[row * 2]!, halves[row * 2 + 1]!);
+      return (row) => {
+        const low = halves[row * 2]!;
+        const high = halves[row * 2 + 1]!;
+        // Within ±2^53, both included, a double is exact.
+        if (high >= -TWO_21 && (high < TWO_21 || (high === TWO_21 && low === 0))) return high * TWO_32 + (low >>> 0);
+        return new Long(low, high);
+      };
+    }
+    case DATE: {
+      const ms = dateReader(column);
+      return (row) => new Date(ms(row));
+    }
+    case DATE_F64: {
+      const data = column.data as Float64Array;
+      return (row) => new Date(data[row]!);
+    }
+    case BOOL: {
+      const data = column.data as Uint8Array;
+      return (row) => data[row] === 1;
+    }
+    case STRING:
+      return unpackText(column.data as Uint32Array, column.aux!);
+    case OBJECT_ID: {
+      const data = column.data as Uint8Array;
+      return (row) => new ObjectId(data.slice(row * 12, row * 12 + 12));
+    }
+    default: {
+      let values: unknown[] | undefined;
+      return (row) => (values ??= decodeValues(column.data as Uint32Array, column.aux!, options))[row];
+    }
+  }
+}
+
+/** Milliseconds of a date column of either kind. */
+export function dateReader(column: Column): (row: number) => number {
+  if (column.type === DATE_F64) {
+    const data = column.data as Float64Array;
+    return (row) => data[row]!;
+  }
+  const halves = halvesOf(column);
+  return (row) => halves[row * 2 + 1]! * TWO_32 + (halves[row * 2]! >>> 0);
+}
+
+/** The 64-bit integers of a column as low and high halves; making a `bigint` of each costs much more. */
+function halvesOf(column: Column): Int32Array {
+  const { buffer, byteOffset, length } = column.data;
+  return new Int32Array(buffer, byteOffset, length * 2);
+}
+
+/** The reader of a dictionary: decodes an entry once, hands out copies of what could be changed. */
+function entryReader(dictionary: Column, options: BSONReadOptions): Reader {
+  const read = valueReader(dictionary, options);
+  if (dictionary.type !== STRING && dictionary.type !== BSON) return read;
+  const copies: (Reader | undefined)[] = new Array(dictionary.rows);
+  const again = (index: number): unknown => decodeValues((dictionary.data as Uint32Array).subarray(index, index + 2), dictionary.aux!, options)[0];
+  return (index) => (copies[index] ??= copier(read(index), again))(index);
+}
+
+/** A function that gives `value`, anew when it is an object; `again` decodes it once more. */
+function copier(value: unknown, again: Reader): Reader {
+  if (isScalar(value)) return () => value;
+  if (isPlain(value as object) && Object.values(value as object).every(isScalar)) return () => ({ ...(value as object) });
+  return isCopyable(value) ? () => copy(value) : again;
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== "object" || value === null;
+}
+
+/** Whether `value` consists of plain objects, arrays, dates and scalars. */
+function isCopyable(value: unknown): boolean {
+  if (isScalar(value) || isDate(value)) return true;
+  if (Array.isArray(value)) return value.every(isCopyable);
+  return isPlain(value as object) && bsonType(value as object) === undefined && Object.values(value as object).every(isCopyable);
+}
+
+function copy(value: unknown): unknown {
+  if (isScalar(value)) return value;
+  if (Array.isArray(value)) return value.map(copy);
+  if (isDate(value)) return new Date(value.getTime());
+  const fresh: Document = { ...(value as Document) };
+  for (const key of Object.keys(fresh)) if (!isScalar(fresh[key])) setOwn(fresh, key, copy(fresh[key]));
+  return fresh;
+}

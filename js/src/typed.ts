@@ -1,0 +1,91 @@
+// Blocks to columns for the caller: typed arrays where the type allows it.
+
+import { DATE, DATE_F64, F64, I32, I64, isPresent, type Block, type Column } from "./block.js";
+import { columnReader, dateReader, setOwn } from "./rows.js";
+import type { BSONReadOptions, Columns, Document } from "./types.js";
+
+/** The part of a column that lies in one block; `column` is missing where the block has no such field. */
+interface Part {
+  rows: number;
+  column: Column | undefined;
+}
+
+/**
+ * The columns of consecutive blocks, end to end.
+ *
+ * | values | column | absent cells |
+ * |---|---|---|
+ * | doubles, or doubles and 32-bit integers | `Float64Array` | `NaN` |
+ * | 32-bit integers | `Int32Array`; `Float64Array` when cells are absent | `NaN` |
+ * | 64-bit integers | `BigInt64Array`; array of `bigint` when cells are absent | `undefined` |
+ * | dates | `Float64Array` of milliseconds | `NaN` |
+ * | anything else | array of values | `undefined` |
+ *
+ * A single block's arrays are handed over as they are, without copying.
+ */
+export function blocksToColumns(blocks: readonly Block[], options: BSONReadOptions = {}): Columns {
+  const filled = blocks.filter((block) => block.rows > 0);
+  const names = new Set(filled.flatMap((block) => block.columns.map((column) => column.name)));
+  const columns: Document = {};
+  for (const name of names) {
+    const parts = filled.map((block) => ({ rows: block.rows, column: block.columns.find((column) => column.name === name) }));
+    setOwn(columns, name, join(parts, options));
+  }
+  return columns;
+}
+
+function join(parts: readonly Part[], options: BSONReadOptions): unknown {
+  const isWhole = parts.every(({ column }) => column && !column.presence);
+  const types = new Set(parts.map(({ column }) => (column ? (column.type === DATE ? DATE_F64 : column.type) : 0)));
+  types.delete(0);
+  const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+  const [type] = types;
+  const only = parts.length === 1 && !parts[0]!.column!.dictionary ? parts[0]!.column! : undefined;
+
+  if (types.size === 1 && isWhole && (type === I32 || type === I64)) {
+    if (only) return only.data;
+    if (type === I32) return fill(new Int32Array(rows), parts, { promoteValues: true });
+    return fill(new BigInt64Array(rows), parts, { useBigInt64: true });
+  }
+  if (types.size === 1 && type === DATE_F64) {
+    return only && isWhole && only.type === DATE_F64 ? only.data : fillDates(new Float64Array(rows).fill(NaN), parts);
+  }
+  if ([...types].every((each) => each === F64 || each === I32)) {
+    return only && isWhole ? only.data : fill(new Float64Array(rows).fill(NaN), parts, { promoteValues: true });
+  }
+  const asIs = types.has(I64) && [...types].every((each) => each === I64 || each === F64 || each === I32);
+  return fill(new Array(rows).fill(undefined), parts, asIs ? { useBigInt64: true } : options);
+}
+
+/** Copies what is present; runs of typed values are copied whole. */
+function fill<T extends Float64Array | Int32Array | BigInt64Array | unknown[]>(into: T, parts: readonly Part[], options: BSONReadOptions): T {
+  let start = 0;
+  for (const { rows, column } of parts) {
+    if (column && !column.presence && !column.dictionary && !Array.isArray(into)) {
+      (into as Float64Array).set(column.data as Float64Array, start);
+    } else if (column) {
+      const read = columnReader(column, options);
+      for (let row = 0; row < rows; row++) {
+        const value = read(row);
+        if (value !== undefined) (into as unknown[])[start + row] = value;
+      }
+    }
+    start += rows;
+  }
+  return into;
+}
+
+function fillDates(into: Float64Array, parts: readonly Part[]): Float64Array {
+  let start = 0;
+  for (const { rows, column } of parts) {
+    if (column) {
+      const indices = column.dictionary && (column.data as Uint32Array);
+      const ms = dateReader(column.dictionary ?? column);
+      for (let row = 0; row < rows; row++) {
+        if (isPresent(column.presence, row)) into[start + row] = ms(indices ? indices[row]! : row);
+      }
+    }
+    start += rows;
+  }
+  return into;
+}

@@ -1,0 +1,304 @@
+// Public types. Names and shapes are those of the official Node driver where it has them.
+
+import type { BSONRegExp, Int32, Double, Long, ObjectId } from "bson";
+
+/** Any document. */
+export interface Document {
+  // `any`, as in the driver: untyped collections are read without casts.
+  [key: string]: any;
+}
+
+/** A document that may have an `_id`: measurements need none. */
+export type MaybeId<TSchema> = TSchema & { _id?: unknown };
+
+// ---------------------------------------------------------------------------------------------------------- filters
+
+/** What a field may be compared with: its type, or the type of its elements; a number also by `Int32`, `Long`, `Double`. */
+export type FilterValue<T> =
+  | T
+  | (T extends readonly (infer U)[] ? U | readonly U[] : never)
+  | (T extends number | bigint ? number | bigint | Int32 | Long | Double : never)
+  | (T extends string ? RegExp | BSONRegExp : never)
+  | null;
+
+/** Operators of one field. */
+export interface FilterOperators<T> {
+  $eq?: FilterValue<T>;
+  $ne?: FilterValue<T>;
+  $gt?: FilterValue<T>;
+  $gte?: FilterValue<T>;
+  $lt?: FilterValue<T>;
+  $lte?: FilterValue<T>;
+  $in?: readonly FilterValue<T>[];
+  $nin?: readonly FilterValue<T>[];
+  $not?: FilterOperators<T> | RegExp;
+  $exists?: boolean;
+  $type?: number | string | readonly (number | string)[];
+  $mod?: readonly [number, number];
+  $regex?: RegExp | BSONRegExp | string;
+  $options?: string;
+  $all?: readonly unknown[];
+  $elemMatch?: Document;
+  $size?: number;
+  $geoWithin?: Document;
+  $geoIntersects?: Document;
+  $bitsAllClear?: unknown;
+  $bitsAllSet?: unknown;
+  $bitsAnyClear?: unknown;
+  $bitsAnySet?: unknown;
+}
+
+/** A value to be equal to, or operators. */
+export type Condition<T> = FilterValue<T> | FilterOperators<T>;
+
+/** Operators beside the fields. Being a `Document` it lets dotted paths through. */
+export interface RootFilterOperators<TSchema> extends Document {
+  $and?: readonly Filter<TSchema>[];
+  $or?: readonly Filter<TSchema>[];
+  $nor?: readonly Filter<TSchema>[];
+  $expr?: unknown;
+  $comment?: unknown;
+}
+
+/** A query. Known fields are checked against the schema; dotted paths such as `"station.id"` are taken as they are. */
+export type Filter<TSchema = Document> = {
+  [P in keyof MaybeId<TSchema>]?: Condition<MaybeId<TSchema>[P]>;
+} & RootFilterOperators<MaybeId<TSchema>>;
+
+// ---------------------------------------------------------------------------------------------------------- options
+
+/** One direction of a sort. */
+export type SortDirection = 1 | -1 | "asc" | "desc" | "ascending" | "descending";
+
+/** A field (ascending), fields, or fields with directions. A `Map` or pairs keep the order of keys that look like numbers. */
+export type Sort =
+  | string
+  | readonly string[]
+  | { readonly [key: string]: SortDirection }
+  | ReadonlyMap<string, SortDirection>
+  | readonly (readonly [string, SortDirection])[]
+  | readonly [string, SortDirection];
+
+/** Which index to use: its name or its key pattern. */
+export type Hint = string | Document;
+
+/** Language rules for comparing strings. */
+export interface CollationOptions {
+  locale: string;
+  caseLevel?: boolean;
+  caseFirst?: string;
+  strength?: number;
+  numericOrdering?: boolean;
+  alternate?: string;
+  maxVariable?: string;
+  backwards?: boolean;
+  normalization?: boolean;
+}
+
+/** How BSON values become JavaScript values. */
+export interface BSONReadOptions {
+  /** 64-bit integers within ±2^53 become `number`, others `Long`. Default true. */
+  promoteLongs?: boolean;
+  /** Numbers become `number`. With `false` they stay `Double`, `Int32`, `Long`. Default true. */
+  promoteValues?: boolean;
+  /** Binary values of subtype 0 become `Uint8Array`. Default false. */
+  promoteBuffers?: boolean;
+  /** Regular expressions stay `BSONRegExp`. Default false. */
+  bsonRegExp?: boolean;
+  /** 64-bit integers become `bigint`; not together with `promoteLongs: false` or `promoteValues: false`. Default false. */
+  useBigInt64?: boolean;
+}
+
+/** What every command may carry. */
+export interface CommandOptions {
+  /** Any value, shown by `explain` and in logs. */
+  comment?: unknown;
+}
+
+/** Options of {@link Collection.find}. */
+export interface FindOptions extends BSONReadOptions, CommandOptions {
+  projection?: Document;
+  sort?: Sort;
+  skip?: number;
+  /** At most this many documents; 0 is no limit; a negative number is its absolute value in a single batch. */
+  limit?: number;
+  /** Documents a batch. Default: 101 in the first batch when iterating, as many as fit otherwise. */
+  batchSize?: number;
+  /** End after the first batch. */
+  singleBatch?: boolean;
+  hint?: Hint;
+  collation?: CollationOptions;
+  let?: Document;
+  allowDiskUse?: boolean;
+}
+
+/** Options of {@link Collection.insertMany}. */
+export interface InsertManyOptions extends CommandOptions {
+  /** Stop at the first refused document. Default true. `false` is faster and stores everything that can be stored. */
+  ordered?: boolean;
+  bypassDocumentValidation?: boolean;
+}
+
+/** Options of {@link Collection.insertOne}. */
+export type InsertOneOptions = Omit<InsertManyOptions, "ordered">;
+
+/** Options of {@link Collection.insertColumns}. */
+export interface InsertColumnsOptions extends InsertManyOptions {
+  /** The metadata of every row. Without it the rows have none, unless the columns include the metaField. */
+  meta?: unknown;
+}
+
+/** Options of {@link Collection.deleteMany} and {@link Collection.deleteOne}. */
+export interface DeleteOptions extends CommandOptions {
+  ordered?: boolean;
+  collation?: CollationOptions;
+  hint?: Hint;
+  let?: Document;
+}
+
+/** Options of {@link Collection.countDocuments}. */
+export interface CountDocumentsOptions extends CommandOptions {
+  limit?: number;
+  skip?: number;
+  hint?: Hint;
+  collation?: CollationOptions;
+}
+
+/** How a collection keeps its measurements. */
+export interface TimeSeriesCollectionOptions extends Document {
+  /** Top-level field with the `Date` of every measurement. */
+  timeField: string;
+  /** Field that names the source of a measurement; measurements of equal metadata share buckets. */
+  metaField?: string;
+  /** Rough distance between measurements of one source. Default `"seconds"`. */
+  granularity?: "seconds" | "minutes" | "hours";
+  /** Longest time of one bucket, seconds; together with an equal `bucketRoundingSeconds`, in place of `granularity`. */
+  bucketMaxSpanSeconds?: number;
+  bucketRoundingSeconds?: number;
+}
+
+/** Options of {@link Database.createCollection}. */
+export interface CreateCollectionOptions extends CollectionOptions, CommandOptions {
+  timeseries?: TimeSeriesCollectionOptions;
+  /** Measurements older than this are removed, whole buckets at a time. */
+  expireAfterSeconds?: number;
+  collation?: CollationOptions;
+  storageEngine?: Document;
+  indexOptionDefaults?: Document;
+}
+
+/** Options of {@link Database.collection}. */
+export interface CollectionOptions extends BSONReadOptions {
+  /** Put an `ObjectId` first, as `_id`, into every inserted document that has none. Default: as the database was opened. */
+  generateIds?: boolean;
+}
+
+/** Options of {@link Database.listCollections}. */
+export interface ListCollectionsOptions extends BSONReadOptions, CommandOptions {
+  nameOnly?: boolean;
+  authorizedCollections?: boolean;
+  batchSize?: number;
+}
+
+/** Options of {@link Database.command}. */
+export interface RunCommandOptions extends BSONReadOptions, CommandOptions {}
+
+/** Where the WebAssembly module comes from: an address, an answer, its bytes, or the module compiled already. */
+export type WasmSource = string | URL | Response | BufferSource | WebAssembly.Module;
+
+/** Options of `open`. */
+export interface OpenOptions {
+  /** Default: `"indexeddb"` where it exists, else `"memory"`, which lives as long as the database is open. */
+  storage?: "indexeddb" | "memory";
+  /**
+   * `"relaxed"` (default): a write resolves when the browser has it; it survives a crash of the page and of the browser, the last moments may be lost when
+   * the machine loses power. `"strict"`: it resolves when it is on the disk.
+   */
+  durability?: "relaxed" | "strict";
+  /** Version of stored buckets: 2 (default, compressed columns) or 1 (plain documents). Both are always readable. */
+  bucketVersion?: 1 | 2;
+  /** Default of {@link CollectionOptions.generateIds}. Default false: measurements need no `_id`. */
+  generateIds?: boolean;
+  /** Where to load the WebAssembly module from, when it does not lie beside the package's JavaScript. The first `open` of a page decides. */
+  wasm?: WasmSource | Promise<WasmSource>;
+}
+
+// ---------------------------------------------------------------------------------------------------------- results
+
+/** Result of {@link Collection.insertOne}. */
+export interface InsertOneResult {
+  acknowledged: boolean;
+  /** The `_id` of the document; `undefined` when it has none. */
+  insertedId: ObjectId | any;
+}
+
+/** Result of {@link Collection.insertMany}. */
+export interface InsertManyResult {
+  acknowledged: boolean;
+  insertedCount: number;
+  /** From the index of a document to its `_id`. A document without `_id` has no entry. */
+  insertedIds: { [index: number]: ObjectId | any };
+}
+
+/** Result of {@link Collection.insertColumns}. */
+export interface InsertColumnsResult {
+  acknowledged: boolean;
+  insertedCount: number;
+}
+
+/** Result of {@link Collection.deleteMany} and {@link Collection.deleteOne}. */
+export interface DeleteResult {
+  acknowledged: boolean;
+  deletedCount: number;
+}
+
+/** Why one document was refused. */
+export interface WriteError {
+  index: number;
+  code: number;
+  errmsg: string;
+  codeName?: string;
+  keyPattern?: Document;
+  keyValue?: Document;
+}
+
+/** One entry of {@link Database.listCollections}. */
+export interface CollectionInfo extends Document {
+  name: string;
+  type?: string;
+  options?: Document;
+  info?: Document;
+}
+
+// ---------------------------------------------------------------------------------------------------------- columns
+
+/** A column that {@link Collection.insertColumns} takes. In a plain array `undefined` is an absent cell. */
+export type ColumnInput =
+  | Float64Array
+  | Float32Array
+  | Int32Array
+  | Uint32Array
+  | Int16Array
+  | Uint16Array
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | BigInt64Array
+  | readonly unknown[];
+
+/** Columns by field name, all of the same length. */
+export type ColumnsInput<TSchema extends Document = Document> = { readonly [P in keyof TSchema]?: ColumnInput };
+
+/** The column that `toColumns` makes of a field of type T. */
+export type ColumnOf<T> = 0 extends 1 & T
+  ? any
+  : [Exclude<T, undefined>] extends [number]
+    ? Float64Array | Int32Array
+    : [Exclude<T, undefined>] extends [Date]
+      ? Float64Array
+      : [Exclude<T, undefined>] extends [bigint | Long]
+        ? BigInt64Array | (bigint | undefined)[]
+        : (Exclude<T, undefined> | undefined)[];
+
+/** What `toColumns` resolves to: one entry for each field that any row has. */
+export type Columns<TSchema = Document> = { [P in keyof TSchema]: ColumnOf<TSchema[P]> };

@@ -1,0 +1,189 @@
+// The built package in real Chromium: IndexedDB, reloads, several tabs, crashes.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { launchChromium } from "../../scripts/chromium.mjs";
+import { serve } from "../../scripts/serve.mjs";
+
+declare const timepail: typeof import("../../src/index.js");
+
+let server: { url: string; close: () => Promise<void> };
+let profile: string;
+let browser: BrowserContext;
+
+before(async () => {
+  server = await serve({ port: 0, root: join(process.cwd(), "test/browser/page") });
+  profile = mkdtempSync(join(tmpdir(), "timepail-test-"));
+  browser = await launchChromium(profile);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+  rmSync(profile, { recursive: true, force: true });
+});
+
+const errors: string[] = [];
+
+/** A tab with the package loaded as `timepail`. */
+async function tab(): Promise<Page> {
+  const page = await browser.newPage();
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(`${server.url}/index.html`);
+  await page.waitForFunction(() => "timepail" in globalThis);
+  return page;
+}
+
+test("measurements are in IndexedDB after a reload and after a restart of the browser", async () => {
+  let page = await tab();
+  await page.evaluate(async () => {
+    const db = await timepail.open("reload");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
+    await c.insertMany(Array.from({ length: 2500 }, (_, i) => ({ at: new Date(i * 1000), m: i % 2 ? "a" : "b", x: i })));
+    // No close: a tab may go at any time.
+  });
+  const read = () =>
+    page.evaluate(async () => {
+      const db = await timepail.open("reload");
+      const c = db.collection("c");
+      const count = await c.countDocuments();
+      const { at, x } = (await c.find({ m: "a" }).sort({ at: 1 }).toColumns()) as { at: Float64Array; x: Float64Array };
+      const one = await c.findOne({ x: 1234 });
+      await db.close();
+      return { count, rows: at.length, first: x[0], last: x[x.length - 1], one: one?.["at"] instanceof Date && one["at"].getTime() };
+    });
+  const expected = { count: 2500, rows: 1250, first: 1, last: 2499, one: 1_234_000 };
+  await page.reload();
+  await page.waitForFunction(() => "timepail" in globalThis);
+  assert.deepEqual(await read(), expected);
+  await browser.close();
+  browser = await launchChromium(profile);
+  page = await tab();
+  assert.deepEqual(await read(), expected);
+});
+
+test("four tabs that write one series at once lose and double nothing, one of them killed in the middle", async () => {
+  const first = await tab();
+  await first.evaluate(async () => {
+    const db = await timepail.open("tabs");
+    await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
+    await db.close();
+  });
+  const tabs = await Promise.all([tab(), tab(), tab(), tab()]);
+  const victim = await tab();
+  const write = (page: Page, who: number, commits: number) =>
+    page.evaluate(
+      async ([who, commits]) => {
+        const db = await timepail.open("tabs");
+        const c = db.collection("c");
+        for (let i = 0; i < commits!; i++) {
+          const rows = Array.from({ length: 50 }, (_, j) => ({ at: new Date(i * 50_000 + j * 1000), m: "same", n: who! * 1e6 + i * 50 + j }));
+          await c.insertMany(rows);
+          if (i % 7 === who! % 7) await db.flush();
+          (globalThis as { acknowledged?: number }).acknowledged = (i + 1) * 50;
+        }
+        await db.close();
+        return commits! * 50;
+      },
+      [who, commits] as const,
+    );
+  const doomed = write(victim, 9, 10_000).catch(() => "killed");
+  await victim.waitForFunction(() => ((globalThis as { acknowledged?: number }).acknowledged ?? 0) >= 500);
+  const acknowledged = await victim.evaluate(() => (globalThis as { acknowledged?: number }).acknowledged!);
+  const [counts] = await Promise.all([Promise.all(tabs.map((page, who) => write(page, who, 20))), victim.close()]);
+  assert.equal(await doomed, "killed");
+  assert.deepEqual(counts, [1000, 1000, 1000, 1000]);
+  const found = await first.evaluate(async () => {
+    const db = await timepail.open("tabs");
+    const c = db.collection("c");
+    const rows = (await c.find({ m: "same" }).toArray()).map((d) => d["n"] as number);
+    const buckets = await db.collection("system.buckets.c").find().toArray();
+    const inBuckets = buckets.map((b) => Object.keys((b["data"] as { at: object }).at).length);
+    await db.close();
+    return { rows, inBuckets };
+  });
+  assert.equal(new Set(found.rows).size, found.rows.length, "a row is there twice");
+  for (let who = 0; who < 4; who++) {
+    assert.equal(found.rows.filter((n) => Math.floor(n / 1e6) === who).length, 1000, `rows of tab ${who}`);
+  }
+  assert.ok(found.rows.filter((n) => Math.floor(n / 1e6) === 9).length >= acknowledged, "acknowledged rows of the killed tab");
+  assert.ok(found.inBuckets.every((n) => n >= 1 && n <= 1000));
+  assert.equal(found.inBuckets.reduce((a, b) => a + b, 0), found.rows.length);
+  await Promise.all([...tabs, first].map((page) => page.close()));
+});
+
+test("a collection dropped in one tab is gone in another, and its next life is a new one", async () => {
+  const [a, b] = await Promise.all([tab(), tab()]);
+  const create = (page: Page) =>
+    page.evaluate(async () => {
+      const db = await timepail.open("drop");
+      Object.assign(globalThis, { db });
+      const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+      await c.insertOne({ at: new Date(0), x: 1 });
+    });
+  await create(a);
+  await create(b);
+  const outcome = await b.evaluate(async () => {
+    const db = (globalThis as unknown as { db: import("../../src/index.js").Database }).db;
+    return db.collection("c").countDocuments();
+  });
+  assert.equal(outcome, 2);
+  await a.evaluate(() => (globalThis as unknown as { db: import("../../src/index.js").Database }).db.collection("c").drop());
+  const refused = await b.evaluate(async () => {
+    const db = (globalThis as unknown as { db: import("../../src/index.js").Database }).db;
+    try {
+      await db.collection("c").insertOne({ at: new Date(1) });
+      return "accepted";
+    } catch (error) {
+      return (error as { codeName?: string }).codeName;
+    }
+  });
+  assert.equal(refused, "NamespaceNotFound");
+  await Promise.all([a.close(), b.close()]);
+});
+
+test("bad input in the page is a typed error and the database goes on", async () => {
+  const page = await tab();
+  const seen = await page.evaluate(async () => {
+    const db = await timepail.open("errors");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+    const fail = async (work: () => unknown) => {
+      try {
+        await work();
+        return "no error";
+      } catch (error) {
+        const e = error as Error & { code?: number; codeName?: string };
+        return `${e.constructor.name} ${e.code ?? ""} ${e.codeName ?? ""}`.trim();
+      }
+    };
+    const out = {
+      missingTime: await fail(() => c.insertOne({ x: 1 } as never)),
+      notADate: await fail(() => c.insertOne({ at: 5 } as never)),
+      operator: await fail(() => c.find({ x: { $frob: 1 } } as never).toArray()),
+      options: await fail(() => db.createCollection("d", { timeseries: { timeField: "a.b" } })),
+      notADocument: await fail(() => c.insertMany([7] as never)),
+      durability: await fail(() => timepail.open("other", { durability: "sometimes" as never })),
+    };
+    await c.insertOne({ at: new Date(), x: 1 });
+    const count = await c.countDocuments();
+    await db.close();
+    return { ...out, count, closed: await fail(() => c.countDocuments()) };
+  });
+  assert.equal(seen.count, 1);
+  assert.match(seen.missingTime, /^BulkWriteError 2\b/);
+  assert.match(seen.notADate, /^BulkWriteError 2\b/);
+  assert.match(seen.operator, /^ServerError 2 BadValue$/);
+  assert.match(seen.options, /^ServerError 72 InvalidOptions$/);
+  assert.match(seen.notADocument, /^TypeError/);
+  assert.notEqual(seen.durability, "no error");
+  assert.match(seen.closed, /^ClosedError/);
+  await page.close();
+});
+
+test("no page reported an error of its own", () => {
+  assert.deepEqual(errors, []);
+});

@@ -1,0 +1,253 @@
+// Cursors: laziness, batches, closing.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Document } from "bson";
+import { Database, openWith } from "../src/database.ts";
+import { ClosedError, CursorInUseError, ServerError } from "../src/errors.ts";
+import type { FindCursor } from "../src/find.ts";
+import { FakeEngine } from "./fake-engine.ts";
+
+async function database(count: number): Promise<{ engine: FakeEngine; db: Database; find: () => FindCursor<Document> }> {
+  const engine = new FakeEngine();
+  engine.collections.set("c", Array.from({ length: count }, (_, n) => ({ n, s: n % 2 ? "odd" : "even" })));
+  const db = await openWith(async () => engine, "db", { storage: "memory" });
+  return { engine, db, find: () => db.collection("c").find() };
+}
+
+const names = (engine: FakeEngine): string[] => engine.commands.map((command) => Object.keys(command)[0]!);
+
+test("a cursor sends nothing before it is read", async () => {
+  const { engine, find } = await database(3);
+  const cursor = find().filter({ s: "odd" }).sort({ n: -1 }).limit(5).skip(0).project({ n: 1 }).batchSize(2).hint("x").collation({ locale: "en" }).comment("y");
+  await Promise.resolve();
+  assert.deepEqual(engine.commands, []);
+  assert.deepEqual(await cursor.next(), { n: 1, s: "odd" });
+  assert.deepEqual(engine.commands, [
+    {
+      find: "c", filter: { s: "odd" }, sort: { n: -1 }, projection: { n: 1 }, hint: "x", skip: 0, limit: 5, batchSize: 2,
+      collation: { locale: "en" }, comment: "y", $db: "db",
+    },
+  ]);
+});
+
+test("a cursor that is closed unread sends nothing at all", async () => {
+  const { engine, find } = await database(3);
+  const cursor = find();
+  await cursor.close();
+  assert.equal(cursor.closed, true);
+  assert.equal(await cursor.next(), null);
+  assert.deepEqual(engine.commands, []);
+});
+
+test("next and hasNext go through all batches and end with null", async () => {
+  const { engine, find } = await database(5);
+  const cursor = find().batchSize(2);
+  const seen: unknown[] = [];
+  while (await cursor.hasNext()) seen.push((await cursor.next())!["n"]);
+  assert.deepEqual(seen, [0, 1, 2, 3, 4]);
+  assert.equal(await cursor.next(), null);
+  assert.equal(await cursor.tryNext(), null);
+  assert.equal(cursor.closed, true);
+  assert.deepEqual(names(engine), ["find", "getMore", "getMore"]);
+  assert.deepEqual([engine.commands[1]!["collection"], engine.commands[1]!["batchSize"]], ["c", 2]);
+});
+
+test("iteration asks for ordinary batches", async () => {
+  const { engine, find } = await database(300);
+  let sum = 0;
+  for await (const document of find()) sum += document["n"] as number;
+  assert.equal(sum, (299 * 300) / 2);
+  assert.deepEqual(names(engine), ["find", "getMore"]);
+  assert.ok(!("batchSize" in engine.commands[0]!));
+});
+
+test("toArray and toColumns ask for everything at once", async () => {
+  const { engine, find } = await database(300);
+  assert.equal((await find().toArray()).length, 300);
+  assert.deepEqual((await find().toColumns())["n"], Float64Array.from({ length: 300 }, (_, n) => n));
+  assert.deepEqual(names(engine), ["find", "find"]);
+});
+
+test("toArray and toColumns keep to a batch size that was set", async () => {
+  const { engine, find } = await database(5);
+  assert.equal((await find().batchSize(2).toArray()).length, 5);
+  const { n, s } = await find().batchSize(2).toColumns();
+  assert.deepEqual([n, s], [Float64Array.of(0, 1, 2, 3, 4), ["even", "odd", "even", "odd", "even"]]);
+  assert.deepEqual(names(engine), ["find", "getMore", "getMore", "find", "getMore", "getMore"]);
+});
+
+test("toArray and toColumns give what is left of a cursor in use", async () => {
+  const { find } = await database(5);
+  const cursor = find().batchSize(2);
+  await cursor.next();
+  assert.deepEqual((await cursor.toArray()).map((document) => document["n"] as number), [1, 2, 3, 4]);
+  const columns = find().batchSize(2);
+  await columns.next();
+  assert.deepEqual((await columns.toColumns())["n"], Float64Array.of(1, 2, 3, 4));
+  assert.deepEqual(await find().filter({ n: -1 }).toColumns(), {});
+});
+
+test("leaving a loop closes the cursor in the engine", async () => {
+  const { engine, find } = await database(5);
+  for await (const document of find().batchSize(2)) if (document["n"] === 1) break;
+  assert.deepEqual(names(engine), ["find", "killCursors"]);
+  assert.equal(engine.cursors.size, 0);
+  await assert.rejects(async () => {
+    for await (const document of find().batchSize(2)) if (document["n"] === 1) throw new Error("mine");
+  }, /mine/);
+  assert.equal(engine.cursors.size, 0);
+});
+
+test("close kills what the engine holds, once", async () => {
+  const { engine, find } = await database(5);
+  const cursor = find().batchSize(2);
+  await cursor.next();
+  await Promise.all([cursor.close(), cursor.close()]);
+  await cursor.close();
+  assert.deepEqual(names(engine), ["find", "killCursors"]);
+  assert.equal(await cursor.next(), null);
+});
+
+test("close during a request kills the cursor that the answer brings", async () => {
+  const { engine, find } = await database(5);
+  const cursor = find().batchSize(2);
+  const [document] = await Promise.all([cursor.next(), cursor.close()]);
+  assert.equal(document, null);
+  assert.deepEqual(names(engine), ["find", "killCursors"]);
+});
+
+test("await using closes the cursor", async () => {
+  const { engine, find } = await database(5);
+  {
+    await using cursor = find().batchSize(2);
+    await cursor.next();
+  }
+  assert.equal(engine.cursors.size, 0);
+});
+
+test("calls at the same time share a request and give each document once", async () => {
+  const { engine, find } = await database(5);
+  const cursor = find().batchSize(2);
+  const got = await Promise.all(Array.from({ length: 7 }, () => cursor.next()));
+  assert.deepEqual(got.map((document) => document?.["n"] as number | undefined).sort(), [0, 1, 2, 3, 4, undefined, undefined]);
+  assert.deepEqual(names(engine), ["find", "getMore", "getMore"]);
+});
+
+test("a cursor in use cannot be configured", async () => {
+  const { find } = await database(5);
+  const cursor = find();
+  const started = cursor.next();
+  assert.throws(() => cursor.sort({ n: 1 }), CursorInUseError);
+  await started;
+  const changes = [
+    () => cursor.limit(1), () => cursor.skip(1), () => cursor.project({}), () => cursor.batchSize(1), () => cursor.hint("a"),
+    () => cursor.collation({ locale: "en" }), () => cursor.filter({}), () => cursor.map((x) => x), () => cursor.comment(1),
+  ];
+  for (const change of changes) assert.throws(change, CursorInUseError);
+});
+
+test("rewind starts again, clone starts anew", async () => {
+  const { engine, find } = await database(3);
+  const cursor = find().batchSize(2);
+  await cursor.next();
+  await cursor.rewind();
+  assert.equal(cursor.closed, false);
+  assert.equal((await cursor.toArray()).length, 3);
+  assert.equal((await cursor.clone().toArray()).length, 3);
+  assert.equal(engine.cursors.size, 0);
+});
+
+test("map changes documents, twice in a row", async () => {
+  const { find } = await database(3);
+  const cursor = find().map((document) => document["n"] as number).map((n) => `#${n}`);
+  assert.equal(await cursor.next(), "#0");
+  assert.deepEqual(await cursor.toArray(), ["#1", "#2"]);
+});
+
+test("forEach stops at false", async () => {
+  const { engine, find } = await database(5);
+  const seen: unknown[] = [];
+  await find().batchSize(2).forEach((document) => {
+    seen.push(document["n"]);
+    return document["n"] !== 2;
+  });
+  assert.deepEqual(seen, [0, 1, 2]);
+  assert.equal(engine.cursors.size, 0);
+});
+
+test("every way to write a sort is understood", async () => {
+  const { engine, db } = await database(1);
+  const sorts: [Parameters<FindCursor["sort"]>, [string, number][]][] = [
+    [["a"], [["a", 1]]],
+    [["a", -1], [["a", -1]]],
+    [[{ a: 1, b: "desc" }], [["a", 1], ["b", -1]]],
+    [[["a", "b"]], [["a", 1], ["b", 1]]],
+    [[["a", -1]], [["a", -1]]],
+    [[[["b", 1], ["a", "descending"]]], [["b", 1], ["a", -1]]],
+    [[new Map([["z", 1 as const], ["1", -1 as const]])], [["z", 1], ["1", -1]]],
+  ];
+  for (const [args, expected] of sorts) {
+    engine.commands.length = 0;
+    await db.collection("c").find().sort(...args).toArray();
+    assert.deepEqual(engine.commands[0]!["sort"], Object.fromEntries(expected));
+  }
+  await assert.rejects(db.collection("c").find().sort({ a: 0 as 1 }).toArray(), TypeError);
+});
+
+test("arguments of the wrong type are a TypeError at once", async () => {
+  const { find, db } = await database(1);
+  assert.throws(() => find().limit("3" as unknown as number), TypeError);
+  assert.throws(() => find().skip(1.5), TypeError);
+  assert.throws(() => find().project(null as unknown as Document), TypeError);
+  assert.throws(() => db.collection("c").find([] as unknown as Document), TypeError);
+  assert.throws(() => find().map(1 as unknown as (x: unknown) => unknown), TypeError);
+});
+
+test("a negative limit is a limit and a single batch", async () => {
+  const { engine, find } = await database(5);
+  assert.equal((await find().limit(-2).toArray()).length, 2);
+  assert.deepEqual([engine.commands[0]!["limit"], engine.commands[0]!["singleBatch"]], [2, true]);
+});
+
+test("a failure ends the cursor and says why", async () => {
+  const { engine, find } = await database(5);
+  const cursor = find().batchSize(2);
+  await cursor.next();
+  await cursor.next();
+  engine.cursors.clear();
+  await assert.rejects(cursor.next(), (error: unknown) => error instanceof ServerError && error.code === 43 && error.codeName === "CursorNotFound");
+  assert.equal(cursor.closed, true);
+  assert.equal(await cursor.next(), null);
+  await cursor.close();
+  assert.deepEqual(names(engine), ["find", "getMore"]);
+});
+
+test("a cursor of a closed database rejects", async () => {
+  const { db, find } = await database(5);
+  const used = find().batchSize(2);
+  await used.next();
+  await used.next();
+  await db.close();
+  await assert.rejects(used.next(), ClosedError);
+  await assert.rejects(find().toArray(), ClosedError);
+  await used.close();
+});
+
+test("batches given as documents are read like blocks", async () => {
+  const { engine, find } = await database(0);
+  engine.intercept = (command) => ("find" in command ? { ok: 1, cursor: { id: 0, ns: "db.c", firstBatch: [{ n: 1.5 }, { n: 2 }] } } : undefined);
+  assert.deepEqual(await find().toArray(), [{ n: 1.5 }, { n: 2 }]);
+  assert.deepEqual((await find().toColumns())["n"], Float64Array.of(1.5, 2));
+});
+
+test("cursor ids beyond 2^53 are kept exactly", async () => {
+  const { engine, find } = await database(0);
+  const { Long } = await import("bson");
+  const id = Long.fromBigInt(2n ** 62n + 1n);
+  engine.intercept = (command) => ("find" in command ? { ok: 1, cursor: { id, ns: "db.c", firstBatch: [{ n: 1 }] } } : undefined);
+  const cursor = find();
+  await cursor.next();
+  await cursor.close();
+  assert.deepEqual(engine.commands[1]!["cursors"], [id]);
+});

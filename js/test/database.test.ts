@@ -1,0 +1,314 @@
+// Databases and collections over a fake engine: the commands that they send, and what becomes of replies.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Int32, Long, ObjectId, type Document } from "bson";
+import { Database, openWith } from "../src/database.ts";
+import { BadValueError, BulkWriteError, ClosedError, ServerError, TimepailError } from "../src/errors.ts";
+import type { OpenOptions } from "../src/types.ts";
+import { FakeEngine } from "./fake-engine.ts";
+
+async function database(options: OpenOptions = { storage: "memory" }): Promise<{ engine: FakeEngine; db: Database }> {
+  const engine = new FakeEngine();
+  const db = await openWith(
+    async (_, given) => {
+      engine.options = given;
+      return engine;
+    },
+    "plant",
+    options,
+  );
+  return { engine, db };
+}
+
+test("open hands storage, durability and a fresh context to the engine", async () => {
+  const { engine, db } = await database({ durability: "strict", bucketVersion: 1 });
+  assert.match(engine.options!.context, /^[0-9a-f]{16}$/);
+  assert.deepEqual({ ...engine.options, context: "" }, { storage: "memory", durability: "strict", context: "", bucketVersion: 1 });
+  assert.deepEqual([db.name, db.databaseName], ["plant", "plant"]);
+  const { engine: other } = await database();
+  assert.notEqual(other.options!.context, engine.options!.context);
+});
+
+test("open refuses what is no name and no storage", async () => {
+  const never = async (): Promise<never> => assert.fail();
+  await assert.rejects(openWith(never, ""), TypeError);
+  await assert.rejects(openWith(never, 5 as unknown as string), TypeError);
+  await assert.rejects(openWith(never, "a", { storage: "disk" as "memory" }), TypeError);
+});
+
+test("createCollection sends the options in the server's words", async () => {
+  const { engine, db } = await database();
+  const timeseries = { timeField: "at", metaField: "station", granularity: "minutes" } as const;
+  const weather = await db.createCollection("weather", { timeseries, expireAfterSeconds: 86_400 });
+  assert.deepEqual(engine.commands, [{ create: "weather", timeseries, expireAfterSeconds: 86_400, $db: "plant" }]);
+  assert.deepEqual([weather.collectionName, weather.namespace, weather.dbName], ["weather", "plant.weather", "plant"]);
+});
+
+test("insertMany and find exchange documents", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  const documents = [{ at: new Date(1), v: 1 }, { at: new Date(2), v: 2 }];
+  assert.deepEqual(await c.insertMany(documents, { ordered: false, comment: "x" }), { acknowledged: true, insertedCount: 2, insertedIds: {} });
+  assert.deepEqual(engine.commands[0], { insert: "c", ordered: false, comment: "x", $db: "plant" });
+  assert.deepEqual(await c.find().toArray(), documents);
+  assert.deepEqual(await c.findOne({ v: 2 }), documents[1]);
+  assert.equal(await c.findOne({ v: 3 }), null);
+  assert.equal(await c.countDocuments({ v: 2 }), 1);
+  assert.equal(await c.estimatedDocumentCount(), 2);
+});
+
+test("findOne is one command", async () => {
+  const { engine, db } = await database();
+  await db.collection("c").insertMany([{ v: 1 }, { v: 2 }]);
+  await db.collection("c").findOne();
+  assert.deepEqual(engine.commands.slice(1), [{ find: "c", filter: {}, limit: 1, batchSize: 1, singleBatch: true, $db: "plant" }]);
+});
+
+test("no _id is added, and an own _id is reported", async () => {
+  const { db } = await database();
+  const c = db.collection("c");
+  assert.deepEqual((await c.insertMany([{ v: 1 }, { _id: "x", v: 2 }])).insertedIds, { 1: "x" });
+  assert.deepEqual(await c.insertOne({ v: 3 }), { acknowledged: true, insertedId: undefined });
+  assert.deepEqual(await c.findOne(), { v: 1 });
+});
+
+test("generateIds puts an ObjectId first, in the stored document only", async () => {
+  const { db } = await database({ generateIds: true });
+  const document = { v: 1 };
+  const { insertedId } = await db.collection("c").insertOne(document);
+  assert.ok(insertedId instanceof ObjectId);
+  assert.deepEqual(document, { v: 1 });
+  const stored = await db.collection("c").findOne();
+  assert.deepEqual(stored, { _id: insertedId, v: 1 });
+  assert.equal(Object.keys(stored!)[0], "_id");
+  const { insertedIds } = await db.collection("c").insertMany([{ _id: 7 }, { _id: null }, {}]);
+  assert.deepEqual([insertedIds[0], insertedIds[1]], [7, null]);
+  assert.ok(insertedIds[2] instanceof ObjectId);
+  assert.equal((await db.collection("d", { generateIds: false }).insertOne({ v: 1 })).insertedId, undefined);
+});
+
+test("documents without common keys go as BSON", async () => {
+  const { engine, db } = await database();
+  const documents: Document[] = Array.from({ length: 1000 }, (_, i) => ({ [`key${i}`]: i, n: new Int32(i) }));
+  await db.collection("c").insertMany(documents);
+  assert.equal((engine.commands[0]!["documents"] as Document[]).length, 1000);
+  const { insertedIds } = await db.collection("d", { generateIds: true }).insertMany(documents);
+  const [first] = engine.collections.get("d")!;
+  assert.deepEqual(Object.keys(first!), ["_id", "key0", "n"]);
+  assert.deepEqual(first!["_id"], insertedIds[0]);
+});
+
+test("more documents than a command may carry go in several, with indices of the whole", async () => {
+  const { engine, db } = await database();
+  engine.refuse = (document) => ((document["n"] as number) % 100_001 === 100_000 ? "refused" : undefined);
+  const documents = Array.from({ length: 250_000 }, (_, n) => ({ _id: n, n }));
+  const error = await db.collection("c").insertMany(documents, { ordered: false }).then(
+    () => assert.fail(),
+    (e: unknown) => e,
+  );
+  assert.ok(error instanceof BulkWriteError);
+  assert.equal(engine.commands.length, 3);
+  assert.deepEqual(error.writeErrors, [{ index: 100_000, code: 2, errmsg: "refused" }, { index: 200_001, code: 2, errmsg: "refused" }]);
+  assert.equal(error.insertedCount, 249_998);
+  assert.equal(error.result.insertedIds[100_000], undefined);
+  assert.equal(error.result.insertedIds[200_000], 200_000);
+  engine.commands.length = 0;
+  await assert.rejects(db.collection("c").insertMany(documents), (e: unknown) => e instanceof BulkWriteError && e.insertedCount === 100_000 && e.result.insertedIds[100_001] === undefined);
+  assert.equal(engine.commands.length, 2);
+});
+
+test("a refused document rejects with a BulkWriteError that is a ServerError too", async () => {
+  const { engine, db } = await database();
+  engine.refuse = (document) => (document["v"] === 2 ? "'at' must be present" : undefined);
+  const error = await db.collection("c").insertMany([{ v: 1 }, { v: 2 }, { v: 3 }]).catch((e: unknown) => e);
+  assert.ok(error instanceof BulkWriteError && error instanceof ServerError && error instanceof TimepailError && error instanceof Error);
+  assert.deepEqual([error.name, error.code, error.codeName, error.message, error.insertedCount], ["BulkWriteError", 2, "BadValue", "'at' must be present", 1]);
+  assert.deepEqual(error.errorResponse["writeErrors"], error.writeErrors);
+  await assert.rejects(db.collection("c").insertOne({ v: 2 }), BulkWriteError);
+});
+
+test("nothing is sent when a value cannot be stored", async () => {
+  const { engine, db } = await database();
+  await assert.rejects(db.collection("c").insertMany([{ at: new Date() }, { at: new Date(NaN) }]), BadValueError);
+  assert.deepEqual(engine.commands, []);
+});
+
+test("arguments of the wrong type reject with a TypeError", async () => {
+  const { db } = await database();
+  const c = db.collection("c");
+  await assert.rejects(c.insertMany({} as unknown as Document[]), TypeError);
+  await assert.rejects(c.insertMany([]), TypeError);
+  await assert.rejects(c.insertMany([null as unknown as Document]), TypeError);
+  await assert.rejects(c.insertOne(5 as unknown as Document), TypeError);
+  await assert.rejects(c.insertColumns({}), TypeError);
+  await assert.rejects(c.insertColumns({ a: [] }), TypeError);
+  await assert.rejects(c.countDocuments("x" as unknown as Document), TypeError);
+  await assert.rejects(c.deleteMany(null as unknown as Document), TypeError);
+  await assert.rejects(db.command("ping" as unknown as Document), TypeError);
+  assert.throws(() => db.collection(""), TypeError);
+});
+
+test("insertColumns sends the columns and the metadata", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  const result = await c.insertColumns({ at: Float64Array.of(1, 2), rpm: Int32Array.of(3, 4) }, { meta: { id: 7 }, ordered: false });
+  assert.deepEqual(result, { acknowledged: true, insertedCount: 2 });
+  assert.deepEqual(engine.commands[0], { insert: "c", ordered: false, columns: true, meta: { id: 7 }, $db: "plant" });
+  assert.deepEqual(await c.find().toArray(), [{ at: 1, rpm: 3, meta: { id: 7 } }, { at: 2, rpm: 4, meta: { id: 7 } }]);
+});
+
+test("long columns go in several commands", async () => {
+  const { engine, db } = await database();
+  const at = Float64Array.from({ length: 150_000 }, (_, i) => i);
+  engine.refuse = (document) => (document["at"] === 120_000 ? "no" : undefined);
+  const error = await db.collection("c").insertColumns({ at, word: Array.from(at, String) }, { ordered: false }).catch((e: unknown) => e);
+  assert.ok(error instanceof BulkWriteError);
+  assert.deepEqual([error.insertedCount, error.writeErrors[0]!.index, engine.commands.length], [149_999, 120_000, 2]);
+});
+
+test("deletes say how many", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  await c.insertMany([{ v: 1 }, { v: 1 }, { v: 2 }]);
+  assert.deepEqual(await c.deleteOne({ v: 1 }, { hint: "h" }), { acknowledged: true, deletedCount: 1 });
+  assert.deepEqual(await c.deleteMany({ v: 1 }), { acknowledged: true, deletedCount: 1 });
+  assert.deepEqual(engine.commands[1], { delete: "c", deletes: [{ q: { v: 1 }, limit: 1, hint: "h" }], $db: "plant" });
+  engine.intercept = () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 72, codeName: "InvalidOptions", errmsg: "no" }] });
+  await assert.rejects(c.deleteMany({}), (error: unknown) => error instanceof ServerError && error.code === 72 && error.message === "no");
+});
+
+test("undefined in a query is null, so that no condition gets lost", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  await c.insertMany([{ v: 1, a: undefined }]);
+  assert.deepEqual(engine.collections.get("c"), [{ v: 1 }]);
+  const filter = { station: undefined, $or: [{ a: undefined }], b: { $in: [undefined] } };
+  const expected = { station: null, $or: [{ a: null }], b: { $in: [null] } };
+  await c.find(filter).toArray();
+  await c.find().filter(filter).toArray();
+  await c.countDocuments(filter);
+  await c.deleteMany(filter);
+  await db.command({ delete: "c", deletes: [{ q: filter, limit: 0 }] });
+  const [, find, chained, count, remove, command] = engine.commands;
+  assert.deepEqual([find!["filter"], chained!["filter"], count!["query"], remove!["deletes"][0].q, command!["deletes"][0].q], Array(5).fill(expected));
+  assert.equal(engine.collections.get("c")!.length, 1);
+});
+
+test("command returns the reply, batches included", async () => {
+  const { db } = await database();
+  await db.command({ insert: "c", documents: [{ n: 1, l: Long.fromNumber(5) }, { n: 2 }] });
+  const reply = await db.command({ find: "c", filter: {}, batchSize: 1 });
+  assert.deepEqual(reply["cursor"].firstBatch, [{ n: 1, l: 5 }]);
+  const more = await db.command({ getMore: Long.fromNumber(reply["cursor"].id as number), collection: "c" }, { promoteValues: false });
+  assert.equal(String(more["cursor"].nextBatch[0].n), "2");
+  assert.deepEqual(await db.command({ ping: 1 }), { ok: 1 });
+});
+
+test("a failed command rejects with code, name, message and reply", async () => {
+  const { db } = await database();
+  await assert.rejects(db.command({ nonsense: 1 }), (error: unknown) => {
+    assert.ok(error instanceof ServerError);
+    assert.deepEqual([error.code, error.codeName, error.message, error.errmsg], [59, "CommandNotFound", "no such command: 'nonsense'", "no such command: 'nonsense'"]);
+    assert.deepEqual(error.errorResponse["ok"], 0);
+    return true;
+  });
+  await assert.rejects(db.command({ nonsense: 1 }, { promoteValues: false }), (error: unknown) => error instanceof ServerError && error.code === 59);
+});
+
+test("collections are listed and dropped", async () => {
+  const { db } = await database();
+  await db.createCollection("a");
+  await db.createCollection("b");
+  assert.deepEqual((await db.listCollections().toArray()).map((info) => info.name), ["a", "b"]);
+  assert.equal(await db.dropCollection("a"), true);
+  assert.equal(await db.collection("b").drop(), true);
+  assert.equal(await db.dropDatabase(), true);
+  assert.deepEqual(await db.listCollections({}, { nameOnly: true }).toArray(), []);
+});
+
+test("flush and close reach the engine, close once", async () => {
+  const { engine, db } = await database();
+  await db.flush();
+  await Promise.all([db.close(), db.close()]);
+  await db.close();
+  assert.deepEqual([engine.commands.filter((command) => "flush" in command).length, engine.closed], [1, 1]);
+});
+
+test("everything rejects with a ClosedError after close", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  await db.close();
+  for (const call of [() => c.insertOne({ v: 1 }), () => c.findOne(), () => c.insertColumns({ a: [1] }), () => db.command({ ping: 1 }), () => db.flush(), () => c.drop(), () => db.listCollections().toArray()]) {
+    await assert.rejects(call, (error: unknown) => error instanceof ClosedError && error.code === 11600 && error.codeName === "InterruptedAtShutdown" && /"plant" is closed/.test(error.message));
+  }
+  assert.deepEqual(engine.commands, []);
+});
+
+test("await using closes the database", async () => {
+  const { engine, db } = await database();
+  {
+    await using same = db;
+    await same.command({ ping: 1 });
+  }
+  assert.equal(engine.closed, 1);
+});
+
+/** Just enough of Web Locks: names that are held until their callback settles. */
+function fakeLocks(): { held: Set<string>; manager: object } {
+  const held = new Set<string>();
+  const request = async (name: string, hold: () => Promise<void>): Promise<void> => {
+    held.add(name);
+    await hold();
+    held.delete(name);
+  };
+  return { held, manager: { request, query: async () => ({ held: [...held, "other", "timepail:plants:0123456789abcdef"].map((name) => ({ name })) }) } };
+}
+
+async function withNavigator(manager: object | undefined, run: () => Promise<void>): Promise<void> {
+  const before = Object.getOwnPropertyDescriptor(globalThis, "navigator");
+  Object.defineProperty(globalThis, "navigator", { value: { locks: manager }, configurable: true });
+  try {
+    await run();
+  } finally {
+    if (before) Object.defineProperty(globalThis, "navigator", before);
+    else delete (globalThis as { navigator?: unknown }).navigator;
+  }
+}
+
+test("a lock tells that the opening is alive, and the journals of others are folded", async () => {
+  const { held, manager } = fakeLocks();
+  await withNavigator(manager, async () => {
+    const first = await database({ storage: "indexeddb" });
+    const second = await database({ storage: "indexeddb" });
+    await new Promise((resolve) => setImmediate(resolve));
+    const contexts = [first, second].map(({ engine }) => engine.options!.context);
+    assert.deepEqual([...held], contexts.map((context) => `timepail:plant:${context}`));
+    assert.deepEqual(second.engine.commands, [{ foldJournals: 1, alive: contexts, $db: "plant" }]);
+    await first.db.close();
+    await second.db.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(held.size, 0);
+  });
+});
+
+test("the lock is released when opening fails", async () => {
+  const { held, manager } = fakeLocks();
+  await withNavigator(manager, async () => {
+    await assert.rejects(openWith(async () => Promise.reject(new Error("no storage")), "plant", { storage: "indexeddb" }), /no storage/);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(held.size, 0);
+  });
+});
+
+test("browsers without locks, or that refuse them, open all the same", async () => {
+  const refusing = { request: () => Promise.reject(new Error("denied")), query: () => Promise.reject(new Error("denied")) };
+  for (const manager of [undefined, refusing]) {
+    await withNavigator(manager, async () => {
+      const { engine, db } = await database({ storage: "indexeddb" });
+      await db.command({ ping: 1 });
+      assert.deepEqual(engine.commands, [{ ping: 1, $db: "plant" }]);
+      await db.close();
+    });
+  }
+});

@@ -1,0 +1,122 @@
+// The types that callers see: checked by tsc, never run.
+
+import { Double, Int32, Long, ObjectId } from "bson";
+import { open, BulkWriteError, FindCursor, ServerError, type Collection, type Columns, type Database, type Document, type Filter, type InsertManyResult, type WriteError } from "../src/index.ts";
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+/** Compiles only if both types are the same. */
+declare function same<A, B>(..._: Equal<A, B> extends true ? [] : ["the types differ"]): void;
+
+interface Reading {
+  at: Date;
+  station: { id: number; site: string };
+  temp: number;
+  gust?: number;
+  rpm: Int32;
+  ticks: Long;
+  note?: string;
+  tags: string[];
+}
+
+declare const db: Database;
+declare const weather: Collection<Reading>;
+declare const loose: Collection;
+declare const reading: Reading;
+
+same<ReturnType<typeof open>, Promise<Database>>();
+void open("plant", { storage: "indexeddb", durability: "strict", bucketVersion: 1, generateIds: true, wasm: new URL("file:///timepail.wasm") });
+// @ts-expect-error there is no such storage
+void open("plant", { storage: "disk" });
+// @ts-expect-error a database has a name
+void open();
+
+const created = await db.createCollection<Reading>("weather", { timeseries: { timeField: "at", metaField: "station", granularity: "minutes" }, expireAfterSeconds: 60 });
+same<typeof created, Collection<Reading>>();
+// @ts-expect-error a time-series collection needs its timeField
+void db.createCollection("weather", { timeseries: { metaField: "station" } });
+// @ts-expect-error there is no such granularity
+void db.createCollection("weather", { timeseries: { timeField: "at", granularity: "days" } });
+same<ReturnType<typeof db.collection>, Collection<Document>>();
+
+same<Awaited<ReturnType<typeof weather.insertMany>>, InsertManyResult>();
+void weather.insertMany([reading], { ordered: false });
+// @ts-expect-error a field is missing
+void weather.insertOne({ at: new Date() });
+// @ts-expect-error one document is no array
+void weather.insertMany(reading);
+// @ts-expect-error there is no such option
+void weather.insertMany([reading], { order: false });
+void weather.insertColumns({ at: new Float64Array(1), temp: [1], rpm: new Int32Array(1) }, { meta: { id: 7, site: "A" } });
+// @ts-expect-error there is no such field
+void weather.insertColumns({ temperature: new Float64Array(1) });
+// @ts-expect-error a number is no column
+void weather.insertColumns({ temp: 1 });
+
+// Filters.
+weather.find({ temp: 5, at: { $gte: new Date(), $lt: new Date() }, "station.id": 7 });
+weather.find({ temp: { $in: [1, new Double(2), null] }, rpm: new Int32(5), note: /x/, tags: "a", gust: { $exists: true } });
+weather.find({ $or: [{ temp: 1 }, { temp: { $gt: 2 } }], $expr: { $gt: ["$temp", "$gust"] } });
+weather.find({ _id: new ObjectId(), station: { id: 7, site: "B" } });
+// @ts-expect-error a number is not compared with a string
+weather.find({ temp: "5" });
+// @ts-expect-error nor within an operator
+weather.find({ temp: { $gt: "5" } });
+// @ts-expect-error a date is not compared with a number
+weather.find({ at: { $gte: 5 } });
+// @ts-expect-error $in takes an array
+weather.find({ temp: { $in: 5 } });
+// @ts-expect-error $or takes filters
+weather.find({ $or: { temp: 1 } });
+// @ts-expect-error and these are checked too
+weather.find({ $or: [{ temp: "1" }] });
+loose.find({ anything: "goes", deep: { $gt: 5 } });
+const filter: Filter<Reading> = { temp: 1 };
+void weather.deleteMany(filter);
+
+// Cursors.
+const cursor = weather.find();
+same<typeof cursor, FindCursor<Reading>>();
+const chained = cursor.filter({ temp: 1 }).sort({ at: -1 }).limit(1).skip(1).batchSize(1).hint("h").collation({ locale: "en" });
+same<typeof chained, FindCursor<Reading>>();
+same<Awaited<ReturnType<typeof cursor.next>>, Reading | null>();
+same<Awaited<ReturnType<typeof cursor.toArray>>, Reading[]>();
+const found = await weather.findOne({ temp: 1 });
+same<typeof found, Reading | null>();
+const other = await weather.findOne<{ temp: number }>({ temp: 1 }, { projection: { temp: 1 } });
+same<typeof other, { temp: number } | null>();
+const projected = cursor.project<{ temp: number }>({ temp: 1 });
+same<typeof projected, FindCursor<{ temp: number }>>();
+const mapped = cursor.map((document) => document.temp);
+same<typeof mapped, FindCursor<number>>();
+for await (const document of cursor) same<typeof document, Reading>();
+cursor.sort("at", -1).sort(["at", "temp"]).sort([["at", "desc"]]).sort(new Map([["at", 1]]));
+// @ts-expect-error a direction is 1 or -1
+cursor.sort({ at: 0 });
+// @ts-expect-error a limit is a number
+cursor.limit("1");
+await using disposed = weather.find();
+void disposed;
+
+// Columns.
+const columns = await cursor.toColumns();
+same<typeof columns, Columns<Reading>>();
+same<typeof columns.at, Float64Array>();
+same<typeof columns.temp, Float64Array | Int32Array>();
+const { gust, ticks, note } = columns;
+same<typeof gust, Float64Array | Int32Array | undefined>();
+same<typeof ticks, BigInt64Array | (bigint | undefined)[]>();
+same<typeof note, (string | undefined)[] | undefined>();
+const { at, temp } = await loose.find().toColumns();
+new Float64Array(at as Float64Array).set(temp as Float64Array);
+
+// Results and errors.
+const { deletedCount } = await weather.deleteMany({ at: { $lt: new Date() } });
+same<typeof deletedCount, number>();
+same<Awaited<ReturnType<typeof db.command>>, Document>();
+const caught: unknown = null;
+if (caught instanceof BulkWriteError) {
+  const [first] = caught.writeErrors;
+  same<typeof first, WriteError | undefined>();
+  const server: ServerError = caught;
+  same<typeof server.code, number>();
+}

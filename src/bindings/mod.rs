@@ -1,0 +1,99 @@
+//! The wasm exports: opening a database and the command door. The only place that knows `JsValue`, storage aside.
+
+mod env;
+mod options;
+
+use std::rc::Rc;
+
+use js_sys::{Object, Promise, Reflect, Uint8Array};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::{future_to_promise, spawn_local};
+
+use crate::block;
+use crate::command::{self, Reply};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::storage::Storage;
+use crate::storage::idb::IdbStorage;
+use crate::storage::memory::MemoryStorage;
+use options::{OpenOptions, StorageKind};
+
+/// An open database.
+#[wasm_bindgen(js_name = Engine)]
+pub struct Handle {
+    engine: Rc<Engine>,
+    idb: Option<Rc<IdbStorage>>,
+}
+
+/// Opens the database `name`; `options` as `OpenOptions`.
+///
+/// Rejects with an `Error` that carries `code` and `codeName`.
+#[wasm_bindgen]
+pub async fn open_engine(name: String, options: JsValue) -> Result<Handle, JsValue> {
+    let options = OpenOptions::read(options).map_err(to_js)?;
+    let (storage, idb): (Rc<dyn Storage>, _) = match options.storage {
+        StorageKind::Memory => (Rc::new(MemoryStorage::new()), None),
+        StorageKind::Indexeddb => {
+            let idb = IdbStorage::open(&name, options.durability).await.map_err(to_js)?;
+            (Rc::clone(&idb) as Rc<dyn Storage>, Some(idb))
+        }
+    };
+    let engine = Engine::new(&name, storage, Rc::new(env::HostEnv), options.context);
+    Ok(Handle { engine: Rc::new(engine), idb })
+}
+
+/// Deletes everything that IndexedDB holds of the database `name`.
+///
+/// Rejects as `open_engine`.
+#[wasm_bindgen]
+pub async fn delete_database(name: String) -> Result<(), JsValue> {
+    IdbStorage::destroy(&name).await.map_err(to_js)
+}
+
+#[wasm_bindgen(js_class = Engine)]
+impl Handle {
+    /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload? }` and does not reject.
+    pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>) -> Promise {
+        let engine = Rc::clone(&self.engine);
+        future_to_promise(async move {
+            let reply = command::run(&engine, &command, payload.as_deref()).await;
+            if engine.maintenance_due() {
+                // Folding is nobody's wait. A fold that fails leaves the journal as it was; the next one tries again.
+                spawn_local(async move {
+                    let _ = engine.maintain().await;
+                });
+            }
+            to_object(&reply)
+        })
+    }
+
+    /// Folds this context's journals, then refuses every further command.
+    pub fn close(&self) -> Promise {
+        let engine = Rc::clone(&self.engine);
+        let idb = self.idb.clone();
+        future_to_promise(async move {
+            engine.close().await;
+            if let Some(idb) = idb {
+                idb.close();
+            }
+            Ok(JsValue::UNDEFINED)
+        })
+    }
+}
+
+fn to_object(reply: &Reply) -> Result<JsValue, JsValue> {
+    let object = Object::new();
+    Reflect::set(&object, &"reply".into(), &Uint8Array::from(reply.document.as_bytes()))?;
+    if let Some(batch) = &reply.batch {
+        Reflect::set(&object, &"payload".into(), &Uint8Array::from(block::encode(batch).as_slice()))?;
+    }
+    Ok(object.into())
+}
+
+fn to_js(error: Error) -> JsValue {
+    let object = js_sys::Error::new(&error.message);
+    // Setting a property of a fresh object does not fail.
+    let _ = Reflect::set(&object, &"code".into(), &JsValue::from(error.code as i32));
+    let _ = Reflect::set(&object, &"codeName".into(), &JsValue::from(error.code.name()));
+    object.into()
+}

@@ -1,0 +1,49 @@
+//! `collStats`.
+
+use std::rc::Rc;
+
+use bson::{RawDocumentBuf, cstr, rawdoc};
+
+use super::{Reply, Request};
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Sizes are those of the stored values, keys left out. `timeseries.numMeasurements` is an addition of ours.
+pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&["scale"])?;
+    let scale = request.integer("scale")?.unwrap_or(1).max(1);
+    let name = request.collection()?;
+    let collection = engine.existing_collection(name).await?;
+    let sizes = engine.sizes(&collection).await?;
+    let stats = collection.stats();
+    let long = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let size = |n: u64| long(n) / scale;
+    let mut timeseries = rawdoc! {
+        "bucketsNs": format!("{}.system.buckets.{name}", engine.name()),
+        "bucketCount": long(sizes.buckets),
+        "numMeasurements": long(sizes.measurements),
+    };
+    if let Some(average) = sizes.bucket_bytes.checked_div(sizes.buckets) {
+        timeseries.append(cstr!("avgBucketSize"), long(average));
+    }
+    let counters: [(_, u64); 8] = [
+        (cstr!("numBucketInserts"), stats.buckets_opened),
+        (cstr!("numBucketsClosedDueToCount"), stats.closed_due_to_count),
+        (cstr!("numBucketsClosedDueToSchemaChange"), stats.closed_due_to_schema_change),
+        (cstr!("numBucketsClosedDueToSize"), stats.closed_due_to_size),
+        (cstr!("numBucketsClosedDueToTimeForward"), stats.closed_due_to_time_forward),
+        (cstr!("numCommits"), stats.commits),
+        (cstr!("numMeasurementsCommitted"), stats.measurements_committed),
+        (cstr!("numBucketsArchivedDueToTimeBackward"), stats.archived_due_to_time_backward),
+    ];
+    counters.into_iter().for_each(|(name, n)| timeseries.append(name, long(n)));
+    let mut reply: RawDocumentBuf = rawdoc! {
+        "ns": format!("{}.{name}", engine.name()),
+        "size": size(sizes.bucket_bytes),
+        "storageSize": size(sizes.bucket_bytes + sizes.journal_bytes),
+        "journalSize": size(sizes.journal_bytes),
+        "scaleFactor": scale,
+    };
+    reply.append(cstr!("timeseries"), timeseries);
+    Ok(Reply::ok(reply))
+}

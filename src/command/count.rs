@@ -1,0 +1,23 @@
+//! `count`: measurements, not buckets.
+
+use std::rc::Rc;
+
+use bson::rawdoc;
+
+use super::find::target;
+use super::{Reply, Request};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::query::{CountOptions, Plan};
+
+pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    let (user, raw) = target(request.collection()?);
+    let options = CountOptions::parse(request.doc())?;
+    let plan = |facts: &_| if raw { Plan::raw_count(&options) } else { Plan::count(&options, facts) };
+    let n = engine.count(user, raw, plan).await?;
+    // An int32 where it fits, as the server answers.
+    Ok(Reply::ok(match i32::try_from(n) {
+        Ok(n) => rawdoc! { "n": n },
+        Err(_) => rawdoc! { "n": i64::try_from(n).unwrap_or(i64::MAX) },
+    }))
+}

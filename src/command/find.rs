@@ -1,0 +1,78 @@
+//! `find`, `getMore`, `killCursors`.
+
+use std::rc::Rc;
+
+use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
+
+use super::request::wrong_type;
+use super::{Reply, Request};
+use crate::engine::Engine;
+use crate::bucket::BUCKETS_PREFIX;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::FIRST_BATCH_COUNT;
+use crate::query::{Filter, FindOptions, Plan};
+use crate::value::Value;
+
+/// A user collection, or the raw view of its buckets.
+pub fn target(name: &str) -> (&str, bool) {
+    name.strip_prefix(BUCKETS_PREFIX).map_or((name, false), |user| (user, true))
+}
+
+/// A filter argument; absent matches everything.
+pub fn parse_filter(filter: Option<Value<'_>>, command: &str, field: &str) -> Result<Filter> {
+    match filter {
+        None => Ok(Filter::all()),
+        Some(value) => Filter::parse(value.as_doc().ok_or_else(|| wrong_type(command, field, "an object", value))?),
+    }
+}
+
+pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    let name = request.collection()?;
+    let (user, raw) = target(name);
+    let options = FindOptions::parse(request.doc())?;
+    let batch_size = options.batch_size.unwrap_or(FIRST_BATCH_COUNT);
+    let keep_open = !options.single_batch;
+    let plan = |facts: &_| if raw { Plan::raw(&options) } else { Plan::new(&options, facts) };
+    let batch = engine.find(user, raw, plan, batch_size, keep_open).await?;
+    let reply = cursor(engine, name, batch.cursor_id, bson::cstr!("firstBatch"));
+    Ok(Reply::ok(reply).with_batch(batch.rows))
+}
+
+pub async fn get_more(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&["collection", "batchSize"])?;
+    let id = request.target_integer().ok_or_else(|| wrong_type("getMore", "getMore", "an integer", request.target()))?;
+    let name = request.string("collection")?.ok_or_else(|| super::request::missing_field("getMore", "collection"))?;
+    let batch_size = match request.integer("batchSize")? {
+        None | Some(0) => usize::MAX,
+        Some(n) => usize::try_from(n).map_err(|_| {
+            Error::new(ErrorCode::Location51024, format!("BSON field 'batchSize' value must be >= 0, actual value '{n}'"))
+        })?,
+    };
+    let batch = engine.get_more(id, name, batch_size).await?;
+    let reply = cursor(engine, name, batch.cursor_id, bson::cstr!("nextBatch"));
+    Ok(Reply::ok(reply).with_batch(batch.rows))
+}
+
+pub fn kill_cursors(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&["cursors"])?;
+    let name = request.collection()?;
+    let ids: Vec<i64> = match request.array("cursors")? {
+        None => return Err(super::request::missing_field("killCursors", "cursors")),
+        Some(values) => values
+            .map(|v| v.as_integer().ok_or_else(|| wrong_type("killCursors", "cursors", "an array of integers", v)))
+            .collect::<Result<_>>()?,
+    };
+    let report = engine.kill_cursors(name, &ids);
+    let list = |ids: &[i64]| ids.iter().copied().collect::<RawArrayBuf>();
+    Ok(Reply::ok(rawdoc! {
+        "cursorsKilled": list(&report.killed), "cursorsNotFound": list(&report.not_found),
+        "cursorsAlive": RawArrayBuf::new(), "cursorsUnknown": RawArrayBuf::new(),
+    }))
+}
+
+fn cursor(engine: &Rc<Engine>, name: &str, id: i64, batch: &bson::raw::CStr) -> RawDocumentBuf {
+    let mut inner = rawdoc! { "id": id, "ns": format!("{}.{name}", engine.name()) };
+    inner.append(batch, RawArrayBuf::new());
+    rawdoc! { "cursor": inner }
+}
+

@@ -1,0 +1,39 @@
+//! Two commands of our own: `flush` and `foldJournals`.
+
+use std::rc::Rc;
+
+use bson::rawdoc;
+
+use super::{Reply, Request};
+use crate::engine::Engine;
+use crate::engine::keyspace::ContextId;
+use crate::error::{Error, Result};
+
+/// `{flush: 1}`: folds what this context has journalled.
+pub async fn flush(engine: &Rc<Engine>) -> Result<Reply> {
+    engine.flush().await?;
+    Ok(Reply::ok(rawdoc! {}))
+}
+
+/// `{foldJournals: 1, alive: [context, ...]}`: folds the journals of every context that is neither this one nor in `alive`
+/// (sixteen hex digits each). Which contexts live only decides whether folding is worth it.
+pub async fn fold_journals(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&["alive"])?;
+    let alive: Vec<ContextId> = match request.array("alive")? {
+        None => Vec::new(),
+        Some(values) => values
+            .map(|v| {
+                v.as_str().and_then(parse_context).ok_or_else(|| {
+                    Error::bad_value(format!("'alive' must hold contexts of sixteen hex digits, not {v:?}"))
+                })
+            })
+            .collect::<Result<_>>()?,
+    };
+    let folded = engine.fold_abandoned(&alive).await?;
+    Ok(Reply::ok(rawdoc! { "nFolded": i64::try_from(folded).unwrap_or(i64::MAX) }))
+}
+
+/// A context from its sixteen hex digits.
+pub fn parse_context(hex: &str) -> Option<ContextId> {
+    (hex.len() == 16).then(|| u64::from_str_radix(hex, 16).ok()).flatten().map(u64::to_be_bytes)
+}

@@ -1,0 +1,130 @@
+//! `insert`: measurements as a block or as documents.
+
+use std::rc::Rc;
+
+use bson::{RawArrayBuf, rawdoc};
+
+use super::request::{missing_field, wrong_type};
+use super::{Reply, Request};
+use crate::block::{Bitmap, Block, Column, ColumnData, DocPivot};
+use crate::engine::Engine;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::WRITE_BATCH_COUNT_MAX;
+use crate::value::{Kind, Value};
+
+/// What is wrong with single measurements, by position, ascending.
+type RowErrors = Vec<(usize, Error)>;
+
+pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Block>) -> Result<Reply> {
+    request.allow_fields(&["documents", "ordered", "columns", "meta"])?;
+    let collection = engine.existing_collection(request.collection()?).await?;
+    let ordered = request.bool("ordered")?.unwrap_or(true);
+    let columns = request.bool("columns")?.unwrap_or(false);
+    let (mut rows, mut errors) = match payload {
+        Some(block) => (block, RowErrors::new()),
+        None => pivot_documents(request)?,
+    };
+    let count = rows.rows();
+    if count == 0 && !columns || (count > WRITE_BATCH_COUNT_MAX && !columns) {
+        let message = format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {count}");
+        return Err(Error::new(ErrorCode::InvalidLength, message));
+    }
+    if let Some(meta) = request.field("meta") {
+        let field = collection.meta_field().ok_or_else(|| {
+            Error::bad_value(format!("'meta' was given, but collection '{}' has no metaField", collection.name))
+        })?;
+        rows.set_column(field, Column::constant(meta, count));
+    }
+    let time_field = collection.time_field();
+    if columns {
+        convert_numeric_times(&mut rows, time_field)?;
+    }
+    errors.extend(time_errors(&rows, time_field));
+    errors.sort_by_key(|(row, _)| *row);
+    errors.dedup_by_key(|(row, _)| *row);
+    let stored = if errors.is_empty() {
+        rows
+    } else {
+        if ordered {
+            errors.truncate(1);
+        }
+        let end = if ordered { errors.first().map_or(count, |(row, _)| *row) } else { count };
+        let mut keep = Bitmap::from_fn(count, |row| row < end);
+        errors.iter().for_each(|(row, _)| keep.set(*row, false));
+        let mut kept = rows.gather(&keep.to_rows());
+        if let Some(times) = kept.remove_column(time_field) {
+            kept.set_first_column(time_field, times.into_plain().narrowed());
+        }
+        kept
+    };
+    let n = i32::try_from(stored.rows()).unwrap_or(i32::MAX);
+    engine.insert(&collection, stored).await?;
+    let mut reply = rawdoc! { "n": n };
+    if !errors.is_empty() {
+        let mut list = RawArrayBuf::new();
+        for (row, error) in errors {
+            list.push(super::write_error(row, error));
+        }
+        reply.append(bson::cstr!("writeErrors"), list);
+    }
+    Ok(Reply::ok(reply))
+}
+
+fn pivot_documents(request: &Request<'_>) -> Result<(Block, RowErrors)> {
+    let documents = request.array("documents")?.ok_or_else(|| missing_field("insert", "documents"))?;
+    let mut pivot = DocPivot::new();
+    let mut errors = RowErrors::new();
+    for value in documents {
+        let doc = value.as_doc().ok_or_else(|| wrong_type("insert", "documents", "an array of objects", value))?;
+        let row = pivot.rows();
+        if let Err(error) = pivot.push(doc) {
+            errors.push((row, error));
+        }
+    }
+    Ok((pivot.finish(), errors))
+}
+
+/// Columns come from typed arrays, where a time is a number of milliseconds.
+fn convert_numeric_times(rows: &mut Block, time_field: &str) -> Result<()> {
+    let Some(column) = rows.column(time_field) else { return Ok(()) };
+    let times = match column.data() {
+        ColumnData::I64(v) => v.clone(),
+        ColumnData::I32(v) => v.iter().copied().map(i64::from).collect(),
+        ColumnData::F64(v) => {
+            // As a double, exactly: 8.64e15 is below 2^53.
+            #[allow(clippy::cast_precision_loss)]
+            const LIMIT: f64 = crate::limits::JS_DATE_MS_MAX as f64;
+            if let Some(row) = v.iter().position(|x| x.is_nan() || x.abs() > LIMIT) {
+                let x = v.get(row).copied().unwrap_or_default();
+                return Err(Error::bad_value(format!("'{time_field}' at row {row} is not a valid time in milliseconds: {x}")));
+            }
+            // Within the range of a Date; a fraction is cut off as `new Date` does.
+            #[allow(clippy::cast_possible_truncation)]
+            v.iter().map(|x| *x as i64).collect()
+        }
+        _ => return Ok(()),
+    };
+    let presence = column.presence().cloned();
+    rows.set_column(time_field, Column::new(ColumnData::Date(times), presence));
+    Ok(())
+}
+
+fn time_errors(rows: &Block, time_field: &str) -> RowErrors {
+    let error = |found: Option<Value<'_>>| {
+        let found = found.map_or_else(|| "it is missing".to_owned(), |v| format!("found {} {v:?}", v.kind().alias()));
+        Error::bad_value(format!("'{time_field}' must be present and contain a valid BSON UTC datetime value; {found}"))
+    };
+    match rows.column(time_field) {
+        None => (0..rows.rows()).map(|row| (row, error(None))).collect(),
+        Some(column) if matches!(column.data(), ColumnData::Date(_)) && column.presence().is_none() => RowErrors::new(),
+        Some(column) => {
+            let mut scratch = Vec::new();
+            (0..rows.rows())
+                .filter_map(|row| match column.value(row, &mut scratch) {
+                    Some(value) if value.kind() == Kind::Date => None,
+                    found => Some((row, error(found))),
+                })
+                .collect()
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Reading the fields of a command document.
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::{Doc, Value};
+
+/// Arguments that every command accepts and that mean nothing here.
+const GENERIC: &[&str] = &[
+    "$db",
+    "$clusterTime",
+    "$readPreference",
+    "apiDeprecationErrors",
+    "apiStrict",
+    "apiVersion",
+    "bypassDocumentValidation",
+    "comment",
+    "lsid",
+    "maxTimeMS",
+    "readConcern",
+    "txnNumber",
+    "writeConcern",
+];
+
+/// A command document: its first field names the command, usually with the collection as the value.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    doc: Doc<'a>,
+    name: &'a str,
+    target: Value<'a>,
+}
+
+impl<'a> Request<'a> {
+    /// Reads the command name.
+    ///
+    /// Errors: `FailedToParse` for an empty document.
+    pub fn new(doc: Doc<'a>) -> Result<Request<'a>> {
+        let first = doc.iter().next();
+        let (name, target) = first.ok_or_else(|| Error::new(ErrorCode::FailedToParse, "The command document is empty"))?;
+        Ok(Request { doc, name, target })
+    }
+
+    /// The command.
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// The whole document.
+    pub fn doc(&self) -> Doc<'a> {
+        self.doc
+    }
+
+    /// The collection that the command is for.
+    ///
+    /// Errors: `InvalidNamespace` where it is not a non-empty string.
+    pub fn collection(&self) -> Result<&'a str> {
+        self.target.as_str().filter(|name| !name.is_empty()).ok_or_else(|| {
+            let message = format!("'{}' needs a collection name, not {:?}", self.name, self.target);
+            Error::new(ErrorCode::InvalidNamespace, message)
+        })
+    }
+
+    /// The value of the command's first field.
+    pub fn target(&self) -> Value<'a> {
+        self.target
+    }
+
+    /// The number that the command name carries (`getMore`).
+    pub fn target_integer(&self) -> Option<i64> {
+        self.target.as_integer()
+    }
+
+    /// Refuses fields that the command does not know.
+    ///
+    /// Errors: `IDLUnknownField`.
+    pub fn allow_fields(&self, known: &[&str]) -> Result<()> {
+        for (name, _) in self.doc.iter().skip(1) {
+            if !known.contains(&name) && !GENERIC.contains(&name) {
+                return Err(unknown_field(self.name, name));
+            }
+        }
+        Ok(())
+    }
+
+    /// A field; null counts as absent.
+    pub fn field(&self, name: &str) -> Option<Value<'a>> {
+        self.doc.get(name).filter(|v| *v != Value::NULL)
+    }
+
+    /// A field that must be there.
+    ///
+    /// Errors: `IDLFailedToParse`.
+    pub fn required(&self, name: &str) -> Result<Value<'a>> {
+        self.field(name).ok_or_else(|| missing_field(self.name, name))
+    }
+
+    /// A boolean (or number) field.
+    ///
+    /// Errors: `TypeMismatch`.
+    pub fn bool(&self, name: &str) -> Result<Option<bool>> {
+        let read = |v: Value<'_>| v.as_truthy().ok_or_else(|| wrong_type(self.name, name, "a bool", v));
+        self.field(name).map(read).transpose()
+    }
+
+    /// A string field.
+    ///
+    /// Errors: `TypeMismatch`.
+    pub fn string(&self, name: &str) -> Result<Option<&'a str>> {
+        let read = |v: Value<'a>| v.as_str().ok_or_else(|| wrong_type(self.name, name, "a string", v));
+        self.field(name).map(read).transpose()
+    }
+
+    /// An integer field, of any numeric type.
+    ///
+    /// Errors: `TypeMismatch`.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>> {
+        let read = |v: Value<'_>| v.as_integer().ok_or_else(|| wrong_type(self.name, name, "an integer", v));
+        self.field(name).map(read).transpose()
+    }
+
+    /// The elements of an array field.
+    ///
+    /// Errors: `TypeMismatch`.
+    pub fn array(&self, name: &str) -> Result<Option<impl Iterator<Item = Value<'a>> + use<'a>>> {
+        let read = |v: Value<'a>| v.as_array().ok_or_else(|| wrong_type(self.name, name, "an array", v));
+        Ok(self.field(name).map(read).transpose()?.map(|array| array.iter().map(|(_, value)| value)))
+    }
+}
+
+/// A field of a command that it does not know.
+pub fn unknown_field(command: &str, name: &str) -> Error {
+    Error::new(ErrorCode::IDLUnknownField, format!("BSON field '{command}.{name}' is an unknown field"))
+}
+
+/// A field of a command that is missing.
+pub fn missing_field(command: &str, name: &str) -> Error {
+    Error::new(ErrorCode::IDLFailedToParse, format!("BSON field '{command}.{name}' is missing but a required field"))
+}
+
+/// A field of the wrong type.
+pub fn wrong_type(command: &str, name: &str, wanted: &str, found: Value<'_>) -> Error {
+    Error::type_mismatch(format!("BSON field '{command}.{name}' must be {wanted}, not {} {found:?}", found.kind().alias()))
+}

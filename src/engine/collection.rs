@@ -1,0 +1,127 @@
+//! A collection as this context knows it: its options, its open buckets, its unfolded commits.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use super::keyspace::{CollectionId, ContextId};
+use super::record::Record;
+use super::signal::Signal;
+use super::write::Queue;
+use crate::bucket::CollectionOptions;
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
+use crate::value::{Doc, DocBuf, DocWriter, Kind};
+
+/// What storage holds about a collection: identity and options.
+#[derive(Clone, Debug)]
+pub struct CollectionEntry {
+    /// Drawn at random by `create`. Its first eight bytes are the collection's id in the key space.
+    pub uuid: [u8; 16],
+    /// The options of `create`, normalised.
+    pub options: CollectionOptions,
+}
+
+impl CollectionEntry {
+    /// The prefix of the collection's keys.
+    pub fn id(&self) -> CollectionId {
+        self.uuid.first_chunk::<8>().copied().unwrap_or_default()
+    }
+
+    /// The stored form.
+    pub fn encode(&self) -> DocBuf {
+        let mut uuid = 16_u32.to_le_bytes().to_vec();
+        uuid.push(4);
+        uuid.extend_from_slice(&self.uuid);
+        let options = self.options.to_doc();
+        let mut writer = DocWriter::new();
+        writer.raw("uuid", Kind::Binary, &uuid).doc("options", options.view());
+        writer.finish()
+    }
+
+    /// Reads the stored form.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    pub fn decode(bytes: &[u8]) -> Result<CollectionEntry> {
+        let corrupt = || Error::corrupt("A catalog entry does not hold a collection");
+        let doc = Doc::parse(bytes).map_err(|_| corrupt())?;
+        let (_, uuid) = doc.get("uuid").and_then(|v| v.as_binary()).ok_or_else(corrupt)?;
+        let options = doc.get("options").and_then(|v| v.as_doc()).ok_or_else(corrupt)?;
+        Ok(CollectionEntry {
+            uuid: uuid.try_into().map_err(|_| corrupt())?,
+            options: CollectionOptions::from_doc(options)?,
+        })
+    }
+}
+
+/// A collection in use.
+pub struct Collection {
+    /// The name that users know.
+    pub name: String,
+    /// Its identity and options.
+    pub entry: CollectionEntry,
+    /// Open buckets.
+    pub(super) catalog: RefCell<Catalog>,
+    /// True once dates outside the standard range are known to be stored.
+    pub(super) extended_range: Cell<bool>,
+    /// Decoded journal records, of any context. A cache: storage says which of them exist.
+    pub(super) records: RefCell<HashMap<(ContextId, u64), Rc<Record>>>,
+    /// This context's unfolded records: seq and stored size.
+    pub(super) own: RefCell<BTreeMap<u64, usize>>,
+    pub(super) next_seq: Cell<u64>,
+    pub(super) queue: RefCell<Queue>,
+    /// The fold that runs.
+    pub(super) folding: RefCell<Option<Signal>>,
+}
+
+impl Collection {
+    /// A collection without open buckets. `seed` must be random.
+    pub(super) fn new(name: &str, entry: CollectionEntry, seed: u64) -> Collection {
+        Collection {
+            name: name.to_owned(),
+            catalog: RefCell::new(Catalog::new(entry.options.timeseries.clone(), seed)),
+            entry,
+            extended_range: Cell::new(false),
+            records: RefCell::default(),
+            own: RefCell::default(),
+            next_seq: Cell::new(0),
+            queue: RefCell::default(),
+            folding: RefCell::new(None),
+        }
+    }
+
+    /// The prefix of its keys.
+    pub fn id(&self) -> CollectionId {
+        self.entry.id()
+    }
+
+    /// Name of the time field.
+    pub fn time_field(&self) -> &str {
+        &self.entry.options.timeseries.time_field
+    }
+
+    /// Name of the metadata field.
+    pub fn meta_field(&self) -> Option<&str> {
+        self.entry.options.timeseries.meta_field.as_deref()
+    }
+
+    /// What the catalog counted in this context.
+    pub fn stats(&self) -> crate::catalog::Stats {
+        self.catalog.borrow().stats()
+    }
+
+    fn journal_size_bytes(&self) -> usize {
+        self.own.borrow().values().sum()
+    }
+
+    /// True where this context's journal has passed its bound and nobody folds it yet.
+    pub(super) fn fold_due(&self) -> bool {
+        self.folding.borrow().is_none() && self.journal_size_bytes() > JOURNAL_SIZE_BYTES_MAX
+    }
+
+    /// True where inserts outran the fold so far that the next one has to wait.
+    pub(super) fn is_congested(&self) -> bool {
+        self.journal_size_bytes() > JOURNAL_BACKPRESSURE_FACTOR * JOURNAL_SIZE_BYTES_MAX
+    }
+}

@@ -1,0 +1,104 @@
+//! Deletes: whole buckets where the bucket alone says so, else buckets rewritten without the rows.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::collection::Collection;
+use super::fold::write_bucket;
+use super::read::Unit;
+use crate::block::Bitmap;
+use crate::bucket::{BucketDoc, ColumnSet, rebuild, unpack};
+use crate::error::{ErrorCode, Result};
+use crate::limits::WRITE_CONFLICT_RETRIES_MAX;
+use crate::query::{Filter, Plan};
+use crate::storage::Changeset;
+
+impl Engine {
+    /// Deletes the measurements that match; at most one where `only_one`. Answers how many.
+    ///
+    /// Journals are folded first, so that what was acknowledged before the call is a bucket; measurements that others
+    /// insert meanwhile stay.
+    /// Errors: `NamespaceNotFound` does not arise: a missing collection has nothing to delete; those of storage.
+    pub async fn delete(&self, collection: &Rc<Collection>, filter: &Filter, only_one: bool) -> Result<u64> {
+        // What is rewritten below must not be appended to by open buckets whose schemas and counts were learned before.
+        collection.catalog.borrow_mut().clear();
+        let mut deleted = 0;
+        let mut conflicts = 0;
+        loop {
+            self.fold(collection, |_| true).await?;
+            match self.delete_pass(collection, filter, only_one, &mut deleted).await {
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(deleted),
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => conflicts += 1,
+                other => return other.map(|()| deleted),
+            }
+        }
+    }
+
+    async fn delete_pass(
+        &self,
+        collection: &Rc<Collection>,
+        filter: &Filter,
+        only_one: bool,
+        deleted: &mut u64,
+    ) -> Result<()> {
+        let mut scan = self.begin_scan(collection).await?;
+        let plan = Plan::for_filter(filter.clone(), &collection.facts());
+        let access = self.access(collection, &plan).await?;
+        self.aim_scan(&mut scan, access);
+        while let Some(units) = self.next_page(&mut scan).await? {
+            let mut changes = Changeset::new();
+            let mut gone = 0;
+            for unit in &units {
+                gone += self.delete_from(collection, &plan, unit, only_one, &mut changes)?;
+                if only_one && gone > 0 {
+                    break;
+                }
+            }
+            if !changes.is_empty() {
+                self.storage.commit(changes).await?;
+                *deleted += gone;
+            }
+            if only_one && *deleted > 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what deleting from one bucket takes to `changes`; answers how many measurements go.
+    fn delete_from(
+        &self,
+        collection: &Rc<Collection>,
+        plan: &Plan,
+        unit: &Unit,
+        only_one: bool,
+        changes: &mut Changeset,
+    ) -> Result<u64> {
+        let Some((stored, generation)) = &unit.stored else { return Ok(0) };
+        let options = &collection.entry.options.timeseries;
+        let view = BucketDoc::parse(stored.document.view(), options)?;
+        if !plan.may_match(&view) {
+            return Ok(0);
+        }
+        let old = Some((stored.document.view(), *generation));
+        if !only_one && plan.all_match(&view) {
+            write_bucket(changes, collection, &unit.id, old, None)?;
+            return Ok(view.count()? as u64);
+        }
+        let rows = unpack(&view, &ColumnSet::All, options)?;
+        let mut matching = plan.select(&rows, view.meta());
+        if only_one && let Some(first) = matching.iter().next() {
+            matching = Bitmap::from_fn(rows.rows(), |row| row == first);
+        }
+        if matching.none() {
+            return Ok(0);
+        }
+        let mut keep = matching.clone();
+        keep.invert();
+        let mut coverage = stored.coverage.clone();
+        coverage.expire(self.now_ms());
+        let rest = rebuild(&view, &rows, &keep, options)?;
+        write_bucket(changes, collection, &unit.id, old, rest.as_ref().map(|document| (&coverage, document.view())))?;
+        Ok(matching.count() as u64)
+    }
+}

@@ -1,0 +1,219 @@
+//! Journal records become bucket documents.
+//!
+//! **Invariant**: a fold is one changeset. It requires every record it deletes and the old generation of every bucket it
+//! rewrites, and inserts the next. Two folders collide, one fails whole, reads again and retries; acknowledged rows lie in
+//! the journal until a fold has committed. Anybody may fold any journal at any time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use super::Engine;
+use super::collection::Collection;
+use super::journal::JournalEntry;
+use super::keyspace::{self, ContextId};
+use super::read::{SectionRef, decode_stored};
+use super::signal::Signal;
+use super::stored_bucket::{Coverage, StoredBucket};
+use crate::block::Block;
+use crate::bucket::{BucketDoc, BucketId, merge};
+use crate::error::{Error, ErrorCode, Result};
+use crate::index;
+use crate::limits::{JOURNAL_SIZE_BYTES_MAX, WRITE_CONFLICT_RETRIES_MAX};
+use crate::storage::{Changeset, Page};
+use crate::value::Doc;
+
+/// Bytes of journal that one changeset folds at most: what lies in memory at once stays bounded.
+const FOLD_STEP_BYTES: usize = 2 * JOURNAL_SIZE_BYTES_MAX;
+
+impl Engine {
+    /// Folds this context's journal of a collection; callers that come while a fold runs share it.
+    ///
+    /// Errors: those of storage. A dropped collection has nothing to fold.
+    pub(super) async fn fold_shared(&self, collection: &Rc<Collection>) -> Result<()> {
+        let running = collection.folding.borrow().clone();
+        if let Some(running) = running {
+            return running.wait().await;
+        }
+        let signal = Signal::new();
+        *collection.folding.borrow_mut() = Some(signal.clone());
+        let guard = FoldGuard { collection, signal };
+        let own = self.context;
+        let outcome = self.fold(collection, |context| *context == own).await.map(drop);
+        guard.signal.resolve(outcome.clone());
+        outcome
+    }
+
+    /// Folds the journals of every context that `wanted` names. Answers how many records.
+    ///
+    /// Errors: those of storage, `WriteConflict` where others kept folding the same records, `DataCorruptionDetected`.
+    pub async fn fold(&self, collection: &Rc<Collection>, wanted: impl Fn(&ContextId) -> bool) -> Result<usize> {
+        let mut folded = 0;
+        let mut conflicts = 0;
+        loop {
+            let own_last = collection.next_seq.get();
+            let snapshot = match self.journal_snapshot(collection).await {
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(folded),
+                other => other?,
+            };
+            let present: std::collections::HashSet<u64> =
+                snapshot.iter().filter(|e| e.context == self.context).map(|e| e.seq).collect();
+            // Records that somebody else has folded are no longer ours to count.
+            collection.own.borrow_mut().retain(|seq, _| *seq >= own_last || present.contains(seq));
+            let mut step_bytes = 0;
+            let step: Vec<JournalEntry> = snapshot
+                .into_iter()
+                .filter(|entry| wanted(&entry.context))
+                .take_while(|entry| {
+                    let first = step_bytes == 0;
+                    step_bytes += entry.record.size_bytes;
+                    first || step_bytes <= FOLD_STEP_BYTES
+                })
+                .collect();
+            if step.is_empty() {
+                return Ok(folded);
+            }
+            match self.fold_step(collection, &step).await {
+                Ok(()) => {
+                    folded += step.len();
+                    conflicts = 0;
+                    let mut own = collection.own.borrow_mut();
+                    let mut records = collection.records.borrow_mut();
+                    for entry in &step {
+                        if entry.context == self.context {
+                            own.remove(&entry.seq);
+                        }
+                        records.remove(&(entry.context, entry.seq));
+                    }
+                }
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => conflicts += 1,
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Folds, in every collection, the journals of contexts that are neither this one nor in `alive`: those of closed tabs.
+    ///
+    /// Answers how many records. Errors: as `fold`.
+    pub async fn fold_abandoned(&self, alive: &[ContextId]) -> Result<usize> {
+        let mut folded = 0;
+        for (name, _) in self.list_collections().await? {
+            if let Some(collection) = self.collection(&name).await? {
+                folded += self.fold(&collection, |c| *c != self.context && !alive.contains(c)).await?;
+            }
+        }
+        Ok(folded)
+    }
+
+    /// Folds `entries`, a prefix of each context's journal, in one changeset.
+    async fn fold_step(&self, collection: &Rc<Collection>, entries: &[JournalEntry]) -> Result<()> {
+        let id = collection.id();
+        let mut changes = Changeset::new();
+        let mut by_bucket: BTreeMap<BucketId, Vec<SectionRef>> = BTreeMap::new();
+        for entry in entries {
+            let key = keyspace::journal(&id, &entry.context, entry.seq);
+            changes.require(key.clone());
+            changes.delete(key);
+            for section in SectionRef::of_record(entry.context, entry.seq, &entry.record) {
+                if let Some(bucket) = section.section().map(|s| s.bucket) {
+                    by_bucket.entry(bucket).or_default().push(section);
+                }
+            }
+        }
+        let mut stored = self.stored_buckets(collection, by_bucket.keys()).await?;
+        for (bucket, sections) in &by_bucket {
+            let (mut coverage, old) = match stored.remove(bucket) {
+                Some((stored, generation)) => (stored.coverage, Some((stored.document, generation))),
+                None => (Coverage::default(), None),
+            };
+            coverage.expire(self.now_ms());
+            sections.iter().for_each(|s| coverage.cover(s.context, s.seq, self.now_ms()));
+            let document = merge_sections(collection, old.as_ref().map(|(d, _)| d.view()), sections)?;
+            let old = old.as_ref().map(|(document, generation)| (document.view(), *generation));
+            write_bucket(&mut changes, collection, bucket, old, Some((&coverage, document.view())))?;
+        }
+        self.storage.commit(changes).await
+    }
+
+    /// The stored forms of `buckets`, as far as they exist.
+    pub(super) async fn stored_buckets(
+        &self,
+        collection: &Rc<Collection>,
+        buckets: impl Iterator<Item = &BucketId>,
+    ) -> Result<HashMap<BucketId, (StoredBucket, u32)>> {
+        let id = collection.id();
+        let ranges: Vec<_> = buckets.map(|bucket| keyspace::bucket_generations(&id, bucket)).collect();
+        let page = Page { entries_max: ranges.len().max(1), keys_only: false };
+        let mut found = HashMap::with_capacity(ranges.len());
+        for entry in self.storage.scan(&ranges, page).await? {
+            let (bucket, generation) = keyspace::bucket_parts(&entry.key)?;
+            found.insert(bucket, (decode_stored(&bucket, entry.value)?, generation));
+        }
+        Ok(found)
+    }
+}
+
+/// Clears the running fold however it ends.
+struct FoldGuard<'a> {
+    collection: &'a Collection,
+    signal: Signal,
+}
+
+impl Drop for FoldGuard<'_> {
+    fn drop(&mut self) {
+        *self.collection.folding.borrow_mut() = None;
+        self.signal.resolve(Err(Error::internal("The fold was given up before it had an outcome")));
+    }
+}
+
+/// The bucket document of a stored bucket and the journal rows that it does not hold.
+pub(super) fn merge_sections(
+    collection: &Collection,
+    stored: Option<Doc<'_>>,
+    sections: &[SectionRef],
+) -> Result<crate::value::DocBuf> {
+    let options = &collection.entry.options.timeseries;
+    let stored = stored.map(|document| BucketDoc::parse(document, options)).transpose()?;
+    let first = sections.first().and_then(SectionRef::section);
+    let first = first.ok_or_else(|| Error::internal("A bucket was to be merged with no rows"))?;
+    let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(SectionRef::rows).collect();
+    let meta = first.meta.as_ref().map(|m| m.view());
+    merge(stored.as_ref(), &first.bucket, first.min_time_ms, meta, &additions, options)
+}
+
+/// Adds the replacement of a bucket (or its removal) to a changeset: the old generation is required and deleted, the next one
+/// inserted, index entries follow.
+pub(super) fn write_bucket(
+    changes: &mut Changeset,
+    collection: &Collection,
+    bucket: &BucketId,
+    old: Option<(Doc<'_>, u32)>,
+    new: Option<(&Coverage, Doc<'_>)>,
+) -> Result<()> {
+    let id = collection.id();
+    let index_keys = |document: Doc<'_>| -> Result<Vec<Vec<u8>>> {
+        if collection.meta_field().is_none() {
+            return Ok(Vec::new());
+        }
+        let view = BucketDoc::parse(document, &collection.entry.options.timeseries)?;
+        let entries = index::entries(view.meta(), view.min_time_ms(), view.max_time_ms());
+        Ok(entries.iter().map(|e| keyspace::index_entry(&id, index::META_TIME_INDEX, e, bucket)).collect())
+    };
+    let mut generation = 0;
+    let mut stale = Vec::new();
+    if let Some((document, old_generation)) = old {
+        let key = keyspace::bucket(&id, bucket, old_generation);
+        changes.require(key.clone());
+        changes.delete(key);
+        generation = old_generation.wrapping_add(1);
+        stale = index_keys(document)?;
+    }
+    let mut fresh = Vec::new();
+    if let Some((coverage, document)) = new {
+        changes.insert(keyspace::bucket(&id, bucket, generation), StoredBucket::encode(coverage, document));
+        fresh = index_keys(document)?;
+    }
+    stale.iter().filter(|key| !fresh.contains(key)).for_each(|key| changes.delete(key.clone()));
+    fresh.into_iter().filter(|key| !stale.contains(key)).for_each(|key| changes.put(key, Vec::new()));
+    Ok(())
+}
+

@@ -1,0 +1,78 @@
+//! Which commits of a collection are not folded yet, of every context.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::collection::Collection;
+use super::keyspace::{self, ContextId, Marker};
+use super::record::Record;
+use crate::error::Result;
+use crate::storage::Page;
+
+/// A journal record and where it stands.
+#[derive(Clone)]
+pub struct JournalEntry {
+    /// Whose commit it was.
+    pub context: ContextId,
+    /// Its place in that context's journal.
+    pub seq: u64,
+    /// What it added.
+    pub record: Rc<Record>,
+}
+
+impl Engine {
+    /// The journal records that storage held at one moment, contexts apart and in order of seq inside each.
+    ///
+    /// A record that a fold removes before it could be fetched is left out: a bucket scanned later holds its rows.
+    /// Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
+    pub(super) async fn journal_snapshot(&self, collection: &Rc<Collection>) -> Result<Vec<JournalEntry>> {
+        let id = collection.id();
+        let page = Page { entries_max: 16_384, keys_only: true };
+        let mut ranges = vec![keyspace::markers(&id), keyspace::journals(&id)];
+        let mut keys = Vec::new();
+        loop {
+            let entries = self.storage.scan(&ranges, page).await?;
+            let done = entries.len() < page.entries_max;
+            keys.extend(entries.into_iter().map(|entry| entry.key));
+            if done {
+                break;
+            }
+            if let (Some(last), Some(mut rest)) = (keys.last(), ranges.pop()) {
+                rest.start = [&last[..], &[0]].concat();
+                ranges = vec![rest];
+            }
+        }
+        if !keys.first().is_some_and(|key| keyspace::is_marker(key, &id, Marker::Exists)) {
+            self.forget(collection);
+            return Err(self.namespace_not_found(&collection.name));
+        }
+        if keys.get(1).is_some_and(|key| keyspace::is_marker(key, &id, Marker::ExtendedRange)) {
+            collection.extended_range.set(true);
+        }
+        let parts: Vec<(ContextId, u64)> = keys.iter().filter_map(|key| keyspace::journal_parts(key)).collect();
+        let missing: Vec<(ContextId, u64)> = {
+            let mut records = collection.records.borrow_mut();
+            let present: std::collections::HashSet<_> = parts.iter().copied().collect();
+            records.retain(|key, _| present.contains(key));
+            parts.iter().filter(|key| !records.contains_key(key)).copied().collect()
+        };
+        if !missing.is_empty() {
+            let keys: Vec<_> = missing.iter().map(|(context, seq)| keyspace::journal(&id, context, *seq)).collect();
+            let values = self.storage.get_many(&keys).await?;
+            let mut records = collection.records.borrow_mut();
+            for (key, value) in missing.into_iter().zip(values) {
+                if let Some(bytes) = value {
+                    records.insert(key, Rc::new(Record::decode(&bytes)?));
+                }
+            }
+        }
+        let records = collection.records.borrow();
+        Ok(parts
+            .into_iter()
+            .filter_map(|(context, seq)| {
+                let record = Rc::clone(records.get(&(context, seq))?);
+                Some(JournalEntry { context, seq, record })
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,180 @@
+//! The layout of the one key space. No other file knows a prefix.
+//!
+//! | key | value |
+//! |---|---|
+//! | `C` name | collection: id, options |
+//! | `M` collection flag | marker: the collection exists (0), holds extended-range dates (1) |
+//! | `J` collection context seq | journal record |
+//! | `B` collection bucket-id generation | stored bucket |
+//! | `I` collection index key bucket-id | empty |
+//!
+//! Numbers are big-endian, so that keys sort as they count.
+
+use crate::bucket::BucketId;
+use crate::error::{Error, Result};
+use crate::storage::{Bytes, KeyRange};
+
+const CATALOG: u8 = b'C';
+const MARKER: u8 = b'M';
+const JOURNAL: u8 = b'J';
+const BUCKET: u8 = b'B';
+const INDEX: u8 = b'I';
+
+/// Identity of one life of a collection: drawn at random by `create`, so that a re-created collection shares no key.
+pub type CollectionId = [u8; 8];
+/// Identity of one writer: a tab, a worker, a process.
+pub type ContextId = [u8; 8];
+
+/// What a marker key says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Marker {
+    /// The collection exists.
+    Exists = 0,
+    /// The collection holds dates outside 1970..2038: bucket ids do not sort by time.
+    ExtendedRange = 1,
+}
+
+fn key(prefix: u8, parts: &[&[u8]]) -> Bytes {
+    let mut key = Vec::with_capacity(1 + parts.iter().map(|p| p.len()).sum::<usize>());
+    key.push(prefix);
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+/// The catalog entry of a collection.
+pub fn catalog(name: &str) -> Bytes {
+    key(CATALOG, &[name.as_bytes()])
+}
+
+/// All catalog entries.
+pub fn catalog_range() -> KeyRange {
+    KeyRange::prefix(&[CATALOG])
+}
+
+/// The name in a catalog key.
+pub fn catalog_name(key: &[u8]) -> Result<&str> {
+    key.get(1..)
+        .and_then(|name| std::str::from_utf8(name).ok())
+        .ok_or_else(|| Error::corrupt("A catalog key does not hold a name"))
+}
+
+/// A marker of a collection.
+pub fn marker(collection: &CollectionId, marker: Marker) -> Bytes {
+    key(MARKER, &[collection, &[marker as u8]])
+}
+
+/// All markers of a collection.
+pub fn markers(collection: &CollectionId) -> KeyRange {
+    KeyRange::prefix(&key(MARKER, &[collection]))
+}
+
+/// True for the key of that marker.
+pub fn is_marker(key: &[u8], collection: &CollectionId, which: Marker) -> bool {
+    key == marker(collection, which).as_slice()
+}
+
+/// A journal record.
+pub fn journal(collection: &CollectionId, context: &ContextId, seq: u64) -> Bytes {
+    key(JOURNAL, &[collection, context, &seq.to_be_bytes()])
+}
+
+/// All journal records of a collection.
+pub fn journals(collection: &CollectionId) -> KeyRange {
+    KeyRange::prefix(&key(JOURNAL, &[collection]))
+}
+
+/// Context and seq of a journal key; `None` for a key of another kind.
+pub fn journal_parts(key: &[u8]) -> Option<(ContextId, u64)> {
+    if key.first() != Some(&JOURNAL) || key.len() != 25 {
+        return None;
+    }
+    let context = key.get(9..17)?.try_into().ok()?;
+    let seq = u64::from_be_bytes(key.get(17..25)?.try_into().ok()?);
+    Some((context, seq))
+}
+
+/// One generation of a bucket.
+pub fn bucket(collection: &CollectionId, id: &BucketId, generation: u32) -> Bytes {
+    key(BUCKET, &[collection, id.as_bytes(), &generation.to_be_bytes()])
+}
+
+/// All generations of a bucket: exactly one exists.
+pub fn bucket_generations(collection: &CollectionId, id: &BucketId) -> KeyRange {
+    KeyRange::prefix(&key(BUCKET, &[collection, id.as_bytes()]))
+}
+
+/// All buckets of a collection whose ids lie in `[low, high]`, both inclusive.
+pub fn buckets(collection: &CollectionId, low: &BucketId, high: &BucketId) -> KeyRange {
+    let start = bucket_generations(collection, low).start;
+    KeyRange { start, end: bucket_generations(collection, high).end }
+}
+
+/// Bucket id and generation of a bucket key.
+pub fn bucket_parts(key: &[u8]) -> Result<(BucketId, u32)> {
+    let parts = || -> Option<(BucketId, u32)> {
+        let id: [u8; 12] = key.get(9..21)?.try_into().ok()?;
+        let generation = u32::from_be_bytes(key.get(21..25)?.try_into().ok()?);
+        Some((BucketId::from_bytes(id), generation))
+    };
+    parts().ok_or_else(|| Error::corrupt(format!("A bucket key of {} bytes does not hold id and generation", key.len())))
+}
+
+/// Where the entries of an index begin.
+pub fn index_prefix(collection: &CollectionId, index: u16) -> Bytes {
+    key(INDEX, &[collection, &index.to_be_bytes()])
+}
+
+/// One index entry: the order-preserving key, then the bucket.
+pub fn index_entry(collection: &CollectionId, index: u16, entry: &[u8], id: &BucketId) -> Bytes {
+    key(INDEX, &[collection, &index.to_be_bytes(), entry, id.as_bytes()])
+}
+
+/// The bucket at the end of an index entry.
+pub fn index_entry_bucket(key: &[u8]) -> Result<BucketId> {
+    key.len()
+        .checked_sub(12)
+        .and_then(|at| key.get(at..))
+        .and_then(|id| id.try_into().ok())
+        .map(BucketId::from_bytes)
+        .ok_or_else(|| Error::corrupt("An index entry does not end with a bucket id"))
+}
+
+/// Everything that belongs to a collection, its catalog entry aside.
+pub fn collection_ranges(collection: &CollectionId) -> Vec<KeyRange> {
+    [MARKER, JOURNAL, BUCKET, INDEX].iter().map(|prefix| KeyRange::prefix(&key(*prefix, &[collection]))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_keys_come_back() {
+        let (coll, ctx) = ([9; 8], [7; 8]);
+        let id = BucketId::from_bytes([5; 12]);
+        assert_eq!(journal_parts(&journal(&coll, &ctx, 258)), Some((ctx, 258)));
+        assert_eq!(bucket_parts(&bucket(&coll, &id, 3)).unwrap(), (id, 3));
+        assert_eq!(index_entry_bucket(&index_entry(&coll, 1, b"entry", &id)).unwrap(), id);
+        assert_eq!(catalog_name(&catalog("weather")).unwrap(), "weather");
+    }
+
+    #[test]
+    fn damaged_keys_are_errors_and_not_traps() {
+        assert!(journal_parts(b"J123").is_none());
+        assert!(bucket_parts(b"B").is_err());
+        assert!(index_entry_bucket(b"I").is_err());
+        assert!(catalog_name(b"C\xFF").is_err());
+    }
+
+    #[test]
+    fn a_range_of_bucket_ids_includes_both_ends_in_every_generation() {
+        let coll = [0xFF; 8];
+        let (low, high) = (BucketId::from_bytes([0; 12]), BucketId::from_bytes([0xFF; 12]));
+        let range = buckets(&coll, &low, &high);
+        for (id, generation) in [(low, 0), (low, u32::MAX), (high, 0), (high, u32::MAX)] {
+            let key = bucket(&coll, &id, generation);
+            assert!(range.start <= key && key < range.end);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The floor that awaits storage: namespaces, commits, folds, reads, cursors.
+//!
+//! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
+//! State between two awaits is consistent; nothing is borrowed across one.
+
+pub mod collection;
+pub mod cursor;
+pub mod delete;
+pub mod find;
+pub mod fold;
+pub mod journal;
+pub mod keyspace;
+pub mod namespace;
+pub mod read;
+pub mod record;
+pub mod signal;
+pub mod sizes;
+pub mod stored_bucket;
+pub mod write;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::env::Env;
+use crate::error::{Error, ErrorCode, Result};
+use crate::storage::Storage;
+
+pub use collection::Collection;
+use cursor::Cursors;
+use keyspace::ContextId;
+
+/// One database in one context: a tab, a worker, a process.
+pub struct Engine {
+    name: String,
+    storage: Rc<dyn Storage>,
+    env: Rc<dyn Env>,
+    context: ContextId,
+    collections: RefCell<HashMap<String, Rc<Collection>>>,
+    cursors: RefCell<Cursors>,
+    closed: Cell<bool>,
+}
+
+impl Engine {
+    /// An engine over `storage`. `context` must be drawn at random: journals of two contexts are told apart by it.
+    pub fn new(name: &str, storage: Rc<dyn Storage>, env: Rc<dyn Env>, context: ContextId) -> Engine {
+        Engine {
+            name: name.to_owned(),
+            storage,
+            env,
+            context,
+            collections: RefCell::default(),
+            cursors: RefCell::default(),
+            closed: Cell::new(false),
+        }
+    }
+
+    /// The database name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Milliseconds since the epoch.
+    pub fn now_ms(&self) -> i64 {
+        self.env.now_ms()
+    }
+
+    /// Refuses every further command.
+    ///
+    /// Errors: `InterruptedAtShutdown` after `close`.
+    pub fn ensure_open(&self) -> Result<()> {
+        if self.closed.get() {
+            return Err(Error::new(ErrorCode::InterruptedAtShutdown, format!("Database '{}' was closed", self.name)));
+        }
+        Ok(())
+    }
+
+    /// True where a journal has passed its bound and `maintain` has work to do.
+    pub fn maintenance_due(&self) -> bool {
+        !self.closed.get() && self.collections.borrow().values().any(|c| c.fold_due())
+    }
+
+    /// Folds the journals that have passed their bound. Apart from any insert: the caller runs it in the background.
+    ///
+    /// Errors: those of storage; the journals are then left as they were.
+    pub async fn maintain(&self) -> Result<()> {
+        let due: Vec<_> = self.collections.borrow().values().filter(|c| c.fold_due()).cloned().collect();
+        for collection in due {
+            self.fold_shared(&collection).await?;
+        }
+        Ok(())
+    }
+
+    /// Folds what this context has journalled, in every collection that it has used.
+    ///
+    /// Errors: those of storage.
+    pub async fn flush(&self) -> Result<()> {
+        self.ensure_open()?;
+        let used: Vec<_> = self.collections.borrow().values().cloned().collect();
+        for collection in used {
+            self.fold_shared(&collection).await?;
+        }
+        Ok(())
+    }
+
+    /// Folds this context's journals and refuses every further command. A failed fold loses nothing: whoever opens the
+    /// database next reads the journals, and folds them.
+    pub async fn close(&self) {
+        if self.closed.get() {
+            return;
+        }
+        let _ = self.flush().await;
+        self.closed.set(true);
+        self.collections.borrow_mut().clear();
+        *self.cursors.borrow_mut() = Cursors::default();
+    }
+}

@@ -1,0 +1,131 @@
+//! Collections by name: create, find, drop, list.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::collection::{Collection, CollectionEntry};
+use super::keyspace::{self, Marker};
+use crate::bucket::{CollectionOptions, validate_collection_name};
+use crate::error::{Error, ErrorCode, Result};
+use crate::storage::{Changeset, Page};
+
+impl Engine {
+    /// The collection called `name`, from memory or from storage; `None` where there is none.
+    ///
+    /// What is in memory may be stale: commits and reads check the collection's marker and call `forget`.
+    /// Errors: those of storage; `DataCorruptionDetected`.
+    pub async fn collection(&self, name: &str) -> Result<Option<Rc<Collection>>> {
+        if let Some(known) = self.collections.borrow().get(name) {
+            return Ok(Some(Rc::clone(known)));
+        }
+        let keys = [keyspace::catalog(name)];
+        let Some(bytes) = self.storage.get_many(&keys).await?.pop().flatten() else { return Ok(None) };
+        Ok(Some(self.remember(name, CollectionEntry::decode(&bytes)?)))
+    }
+
+    /// The collection called `name`.
+    ///
+    /// Errors: `NamespaceNotFound`, and as `collection`.
+    pub async fn existing_collection(&self, name: &str) -> Result<Rc<Collection>> {
+        self.collection(name).await?.ok_or_else(|| self.namespace_not_found(name))
+    }
+
+    pub(super) fn namespace_not_found(&self, name: &str) -> Error {
+        Error::new(ErrorCode::NamespaceNotFound, format!("Collection '{}.{name}' does not exist", self.name))
+    }
+
+    fn remember(&self, name: &str, entry: CollectionEntry) -> Rc<Collection> {
+        let mut known = self.collections.borrow_mut();
+        // Somebody may have loaded it during the await; there must be one catalog of open buckets.
+        if let Some(there) = known.get(name).filter(|c| c.entry.uuid == entry.uuid) {
+            return Rc::clone(there);
+        }
+        let collection = Rc::new(Collection::new(name, entry, self.env.random_u64()));
+        known.insert(name.to_owned(), Rc::clone(&collection));
+        collection
+    }
+
+    /// Drops what memory holds of a collection that storage no longer has.
+    pub(super) fn forget(&self, collection: &Rc<Collection>) {
+        self.collections.borrow_mut().retain(|_, known| !Rc::ptr_eq(known, collection));
+    }
+
+    /// Creates a collection; nothing happens where it exists with equal options.
+    ///
+    /// Errors: `NamespaceExists`, `InvalidNamespace`, and those of storage.
+    pub async fn create_collection(&self, name: &str, options: CollectionOptions) -> Result<()> {
+        validate_collection_name(&self.name, name)?;
+        let uuid = {
+            let halves = [self.env.random_u64().to_le_bytes(), self.env.random_u64().to_le_bytes()].concat();
+            let mut uuid: [u8; 16] = halves.try_into().unwrap_or_default();
+            // Version and variant bits of a random UUID.
+            uuid[6] = uuid[6] & 0x0F | 0x40;
+            uuid[8] = uuid[8] & 0x3F | 0x80;
+            uuid
+        };
+        let entry = CollectionEntry { uuid, options };
+        let mut changes = Changeset::new();
+        changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
+        changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
+        match self.storage.commit(changes).await {
+            Ok(()) => {
+                self.remember(name, entry);
+                Ok(())
+            }
+            Err(e) if e.code == ErrorCode::WriteConflict => {
+                // Memory may be stale here: compare with what storage says now.
+                let keys = [keyspace::catalog(name)];
+                let stored = self.storage.get_many(&keys).await?.pop().flatten();
+                let stored = stored.as_deref().map(CollectionEntry::decode).transpose()?;
+                match stored {
+                    Some(there) if there.options.same_as(&entry.options) => Ok(()),
+                    _ => Err(Error::new(
+                        ErrorCode::NamespaceExists,
+                        format!("Collection '{}.{name}' exists already, with other options", self.name),
+                    )),
+                }
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Drops a collection and everything that belongs to it, in one commit; absent is fine.
+    ///
+    /// Answers whether there was one. Errors: those of storage.
+    pub async fn drop_collection(&self, name: &str) -> Result<bool> {
+        let keys = [keyspace::catalog(name)];
+        let Some(bytes) = self.storage.get_many(&keys).await?.pop().flatten() else {
+            self.collections.borrow_mut().remove(name);
+            return Ok(false);
+        };
+        let entry = CollectionEntry::decode(&bytes)?;
+        let mut changes = Changeset::new();
+        changes.delete(keyspace::catalog(name));
+        keyspace::collection_ranges(&entry.id()).into_iter().for_each(|range| changes.delete_range(range));
+        self.storage.commit(changes).await?;
+        self.collections.borrow_mut().remove(name);
+        Ok(true)
+    }
+
+    /// Every collection, by name.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`.
+    pub async fn list_collections(&self) -> Result<Vec<(String, CollectionEntry)>> {
+        let mut range = keyspace::catalog_range();
+        let page = Page { entries_max: 1000, keys_only: false };
+        let mut found = Vec::new();
+        loop {
+            let entries = self.storage.scan(std::slice::from_ref(&range), page).await?;
+            let done = entries.len() < page.entries_max;
+            if let Some(last) = entries.last() {
+                range.start = [&last.key[..], &[0]].concat();
+            }
+            for entry in entries {
+                found.push((keyspace::catalog_name(&entry.key)?.to_owned(), CollectionEntry::decode(&entry.value)?));
+            }
+            if done {
+                return Ok(found);
+            }
+        }
+    }
+}

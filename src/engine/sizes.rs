@@ -1,0 +1,47 @@
+//! How much a collection holds.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::collection::Collection;
+use super::read::Access;
+use crate::bucket::{BucketDoc, BucketId};
+use crate::error::Result;
+
+/// What `collStats` reports. Sizes are those of stored values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Buckets, those that are in the journal only included.
+    pub buckets: u64,
+    /// Measurements.
+    pub measurements: u64,
+    /// Bytes of bucket documents.
+    pub bucket_bytes: u64,
+    /// Bytes of journal records, of every context.
+    pub journal_bytes: u64,
+}
+
+impl Engine {
+    /// Counts a collection by reading it.
+    ///
+    /// Errors: `NamespaceNotFound`, `DataCorruptionDetected`, those of storage.
+    pub async fn sizes(&self, collection: &Rc<Collection>) -> Result<Sizes> {
+        let mut sizes = Sizes::default();
+        let journal = self.journal_snapshot(collection).await?;
+        sizes.journal_bytes = journal.iter().map(|entry| entry.record.size_bytes as u64).sum();
+        let mut scan = self.begin_scan(collection).await?;
+        self.aim_scan(&mut scan, Access::Range(BucketId::from_bytes([0; 12]), BucketId::from_bytes([0xFF; 12])));
+        while let Some(units) = self.next_page(&mut scan).await? {
+            for unit in units {
+                sizes.buckets += 1;
+                if let Some((stored, _)) = &unit.stored {
+                    let document = stored.document.view();
+                    sizes.bucket_bytes += document.as_bytes().len() as u64;
+                    sizes.measurements += BucketDoc::parse(document, &collection.entry.options.timeseries)?.count()? as u64;
+                }
+                sizes.measurements += unit.sections.iter().map(|s| s.rows().1.len() as u64).sum::<u64>();
+            }
+        }
+        Ok(sizes)
+    }
+}

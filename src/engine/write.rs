@@ -1,0 +1,140 @@
+//! Inserts: stage, commit one journal record, answer.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::Engine;
+use super::collection::Collection;
+use super::keyspace::{self, Marker};
+use super::record::Record;
+use super::signal::{Signal, yield_now};
+use crate::block::Block;
+use crate::error::{Error, ErrorCode, Result};
+use crate::storage::Changeset;
+
+/// Inserts that wait for the next commit of a collection.
+#[derive(Default)]
+pub struct Queue {
+    blocks: Vec<Block>,
+    /// Outcome of the commit that will take `blocks`; its maker has claimed it.
+    next: Option<Signal>,
+    /// Outcome of the commit that runs.
+    running: Option<Signal>,
+}
+
+/// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue goes on.
+struct Claim<'a> {
+    queue: &'a RefCell<Queue>,
+    outcome: Signal,
+}
+
+impl<'a> Claim<'a> {
+    fn new(collection: &'a Collection) -> Claim<'a> {
+        let outcome = Signal::new();
+        collection.queue.borrow_mut().next = Some(outcome.clone());
+        Claim { queue: &collection.queue, outcome }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        {
+            let mut queue = self.queue.borrow_mut();
+            if queue.next.as_ref().is_some_and(|next| next.is(&self.outcome)) {
+                queue.next = None;
+                queue.blocks.clear();
+            }
+            queue.running.take_if(|running| running.is(&self.outcome));
+        }
+        self.outcome.resolve(Err(Error::internal("The insert was given up before its commit had an outcome")));
+    }
+}
+
+impl Engine {
+    /// Stores measurements whose time column is a date column without holes; resolves when they are durable.
+    ///
+    /// Inserts in flight at the same time share one commit: the first claims it, lets the others of this turn join, and
+    /// they wait for the same outcome.
+    /// Errors: `NamespaceNotFound` where the collection was dropped; those of storage. Nothing is then stored.
+    pub async fn insert(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
+        if rows.rows() == 0 {
+            return Ok(());
+        }
+        let joined = {
+            let mut queue = collection.queue.borrow_mut();
+            queue.blocks.push(rows);
+            queue.next.clone()
+        };
+        if let Some(commit) = joined {
+            return commit.wait().await;
+        }
+        let claim = Claim::new(collection);
+        yield_now().await;
+        if collection.is_congested() {
+            // Folding frees the journal; where it fails, the insert itself may still succeed.
+            let _ = self.fold_shared(collection).await;
+        }
+        loop {
+            let running = collection.queue.borrow().running.clone();
+            match running {
+                Some(running) => drop(running.wait().await),
+                None => break,
+            }
+        }
+        let blocks = {
+            let mut queue = collection.queue.borrow_mut();
+            queue.next = None;
+            queue.running = Some(claim.outcome.clone());
+            std::mem::take(&mut queue.blocks)
+        };
+        let outcome = self.commit_rows(collection, Block::concat(blocks)).await;
+        claim.outcome.resolve(outcome.clone());
+        outcome
+    }
+
+    async fn commit_rows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
+        let count = rows.rows();
+        let staged = collection.catalog.borrow_mut().stage(rows);
+        let staged = staged.inspect_err(|_| collection.catalog.borrow_mut().clear())?;
+        let id = collection.id();
+        let mut changes = Changeset::new();
+        changes.require(keyspace::marker(&id, Marker::Exists));
+        if staged.extended_range && !collection.extended_range.get() {
+            changes.put(keyspace::marker(&id, Marker::ExtendedRange), Vec::new());
+        }
+        let extended_range = staged.extended_range;
+        let sections = staged.sections.clone();
+        let mut written = Vec::new();
+        for (rows, sections) in Record::parts(staged.rows, staged.sections) {
+            let seq = collection.next_seq.get();
+            collection.next_seq.set(seq + 1);
+            let bytes = Record::encode(&rows, &sections);
+            written.push((seq, Rc::new(Record { rows, sections, size_bytes: bytes.len() })));
+            changes.insert(keyspace::journal(&id, &self.context, seq), bytes);
+        }
+        match self.storage.commit(changes).await {
+            Ok(()) => {
+                if extended_range {
+                    collection.extended_range.set(true);
+                }
+                collection.catalog.borrow_mut().finish(count);
+                let mut own = collection.own.borrow_mut();
+                let mut records = collection.records.borrow_mut();
+                for (seq, record) in written {
+                    own.insert(seq, record.size_bytes);
+                    records.insert((self.context, seq), record);
+                }
+                Ok(())
+            }
+            Err(e) => {
+                collection.catalog.borrow_mut().abort(&sections);
+                if e.code == ErrorCode::WriteConflict {
+                    // Journal keys are this context's own: only the marker can have failed.
+                    self.forget(collection);
+                    return Err(self.namespace_not_found(&collection.name));
+                }
+                Err(e)
+            }
+        }
+    }
+}

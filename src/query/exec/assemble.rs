@@ -1,0 +1,334 @@
+//! One block out of pieces of many.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
+use crate::value::Value;
+
+/// Consecutive rows of one of several blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    /// Which block.
+    pub block: usize,
+    /// Which of its rows.
+    pub rows: Range<usize>,
+}
+
+/// The rows of `runs`, one after another.
+///
+/// Columns stand in an order that keeps each block's own order as far as the blocks agree. Dictionaries stay
+/// dictionaries and hold each value once, and none that no row uses.
+pub(super) fn assemble(blocks: &[Block], runs: &[Run]) -> Block {
+    let mut used: Vec<&Block> = Vec::new();
+    let mut slots: Vec<Option<usize>> = vec![None; blocks.len()];
+    let mut pieces = Vec::with_capacity(runs.len());
+    for run in runs {
+        let (Some(block), Some(slot)) = (blocks.get(run.block), slots.get_mut(run.block)) else { continue };
+        let slot = *slot.get_or_insert_with(|| {
+            used.push(block);
+            used.len() - 1
+        });
+        pieces.push(Piece { slot, rows: run.rows.clone() });
+    }
+    let rows = pieces.iter().map(|piece| piece.rows.len()).sum();
+    let names = merged_names(&used);
+    let place: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
+    let mut table: Vec<Vec<Option<&Column>>> = vec![vec![None; used.len()]; names.len()];
+    for (slot, block) in used.iter().enumerate() {
+        for (name, column) in block.columns() {
+            let cell = place.get(&**name).and_then(|at| table.get_mut(*at)?.get_mut(slot));
+            if let Some(cell) = cell {
+                *cell = Some(column);
+            }
+        }
+    }
+    let mut joined = Block::new(rows);
+    for (name, sources) in names.iter().zip(&table) {
+        if let Some(column) = (Join { sources, pieces: &pieces, rows }).column() {
+            joined.push_new_column(name, column);
+        }
+    }
+    joined
+}
+
+/// Names of all blocks; one that is new stands behind the name that precedes it in its block.
+fn merged_names<'a>(blocks: &[&'a Block]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for block in blocks {
+        let mut next = 0;
+        for (name, _) in block.columns() {
+            // Blocks of one series have the same columns in the same order: look there first.
+            let found = match names.get(next) {
+                Some(known) if *known == &**name => Some(next),
+                _ => names.iter().position(|known| *known == &**name),
+            };
+            next = found.unwrap_or_else(|| {
+                names.insert(next, name);
+                next
+            }) + 1;
+        }
+    }
+    names
+}
+
+struct Piece {
+    slot: usize,
+    rows: Range<usize>,
+}
+
+/// One column to be joined: its part in every block used, and which rows of it follow each other.
+struct Join<'a> {
+    sources: &'a [Option<&'a Column>],
+    pieces: &'a [Piece],
+    rows: usize,
+}
+
+impl Join<'_> {
+    /// The column; `None` where no row has a value.
+    fn column(&self) -> Option<Column> {
+        let data = match self.sources.iter().flatten().next()?.data() {
+            ColumnData::F64(_) => {
+                self.slices(|d| if let ColumnData::F64(v) = d { Some(v) } else { None }).map(ColumnData::F64)
+            }
+            ColumnData::I32(_) => {
+                self.slices(|d| if let ColumnData::I32(v) = d { Some(v) } else { None }).map(ColumnData::I32)
+            }
+            ColumnData::I64(_) => {
+                self.slices(|d| if let ColumnData::I64(v) = d { Some(v) } else { None }).map(ColumnData::I64)
+            }
+            ColumnData::Date(_) => {
+                self.slices(|d| if let ColumnData::Date(v) = d { Some(v) } else { None }).map(ColumnData::Date)
+            }
+            ColumnData::Bool(_) => {
+                self.slices(|d| if let ColumnData::Bool(v) = d { Some(v) } else { None }).map(ColumnData::Bool)
+            }
+            ColumnData::ObjectId(_) => self
+                .slices::<Bytes12>(|d| if let ColumnData::ObjectId(v) = d { Some(v) } else { None })
+                .map(ColumnData::ObjectId),
+            ColumnData::String(_) => {
+                self.var(|d| if let ColumnData::String(v) = d { Some(v) } else { None }).map(ColumnData::String)
+            }
+            ColumnData::Bson(_) => {
+                self.var(|d| if let ColumnData::Bson(v) = d { Some(v) } else { None }).map(ColumnData::Bson)
+            }
+            ColumnData::Dictionary(..) => {
+                if let Some(joined) = self.dictionary() {
+                    return joined;
+                }
+                None
+            }
+        };
+        let Some(data) = data else { return Some(self.mixed()) };
+        Some(Column::new(data, self.presence()))
+    }
+
+    /// Presence of all rows; `None` where every source has every row.
+    fn presence(&self) -> Option<Bitmap> {
+        if self.sources.iter().all(|source| source.is_some_and(|column| column.presence().is_none())) {
+            return None;
+        }
+        let mut presence = Bitmap::filled(0, false);
+        for piece in self.pieces {
+            match self.source(piece).map(Column::presence) {
+                None => presence.push_many(false, piece.rows.len()),
+                Some(None) => presence.push_many(true, piece.rows.len()),
+                Some(Some(some)) => piece.rows.clone().for_each(|row| presence.push(some.get(row))),
+            }
+        }
+        Some(presence)
+    }
+
+    fn source(&self, piece: &Piece) -> Option<&Column> {
+        self.sources.get(piece.slot).copied().flatten()
+    }
+
+    /// The cells of fixed width; `None` where the sources differ in type.
+    fn slices<T: Copy + Default>(&self, pick: impl Fn(&ColumnData) -> Option<&Vec<T>>) -> Option<Vec<T>> {
+        let slices =
+            self.sources.iter().map(|source| source.map_or(Some(&[][..]), |c| Some(pick(c.data())?.as_slice())));
+        let slices: Vec<&[T]> = slices.collect::<Option<_>>()?;
+        let mut joined = Vec::with_capacity(self.rows);
+        for piece in self.pieces {
+            match slices.get(piece.slot).and_then(|slice| slice.get(piece.rows.clone())) {
+                // Sorted rows are often scattered, and a push is cheaper than a copy of one cell.
+                Some([cell]) => joined.push(*cell),
+                Some(cells) => joined.extend_from_slice(cells),
+                None => joined.resize(joined.len() + piece.rows.len(), T::default()),
+            }
+        }
+        Some(joined)
+    }
+
+    /// The cells of varying width; `None` where the sources differ in type.
+    fn var(&self, pick: impl Fn(&ColumnData) -> Option<&VarData>) -> Option<VarData> {
+        let sources = self.sources.iter().map(|source| source.map_or(Some(None), |c| Some(Some(pick(c.data())?))));
+        let sources: Vec<Option<&VarData>> = sources.collect::<Option<_>>()?;
+        let mut joined = VarData::default();
+        joined.offsets.reserve(self.rows);
+        for piece in self.pieces {
+            match sources.get(piece.slot).copied().flatten() {
+                Some(source) => piece.rows.clone().for_each(|row| joined.push(source.get(row))),
+                None => piece.rows.clone().for_each(|_| joined.seal()),
+            }
+        }
+        Some(joined)
+    }
+
+    /// A dictionary out of dictionaries: outer `None` where a source is none, inner `None` where no row has a value.
+    fn dictionary(&self) -> Option<Option<Column>> {
+        const UNSEEN: u32 = u32::MAX;
+        let parts = self.sources.iter().map(|source| match source.map(Column::data) {
+            None => Some(None),
+            Some(ColumnData::Dictionary(index, values)) => Some(Some((index, &**values, vec![UNSEEN; values.len()]))),
+            Some(_) => None,
+        });
+        let mut parts: Vec<_> = parts.collect::<Option<Vec<_>>>()?;
+        let mut known: HashMap<Box<[u8]>, u32> = HashMap::new();
+        let mut values = ColumnBuilder::new();
+        let mut scratch = Vec::new();
+        let mut joined: Vec<u32> = Vec::with_capacity(self.rows);
+        for piece in self.pieces {
+            let (Some(column), Some(Some((index, own, seen)))) = (self.source(piece), parts.get_mut(piece.slot)) else {
+                joined.resize(joined.len() + piece.rows.len(), 0);
+                continue;
+            };
+            for row in piece.rows.clone() {
+                let at = index.get(row).map_or(usize::MAX, |at| *at as usize);
+                let Some(slot) = seen.get_mut(at).filter(|_| column.is_present(row)) else {
+                    joined.push(0);
+                    continue;
+                };
+                if *slot == UNSEEN {
+                    let value = own.value(at, &mut scratch).unwrap_or(Value::NULL);
+                    *slot = *known.entry(value.to_owned().tagged().into()).or_insert_with(|| {
+                        values.push(value);
+                        u32::try_from(values.len() - 1).unwrap_or(UNSEEN)
+                    });
+                }
+                joined.push(*slot);
+            }
+        }
+        if values.is_empty() {
+            return Some(None);
+        }
+        let data = ColumnData::Dictionary(joined, Box::new(values.finish()));
+        Some(Some(Column::new(data, self.presence())))
+    }
+
+    /// Cell by cell: the sources differ in type.
+    fn mixed(&self) -> Column {
+        let mut builder = ColumnBuilder::with_capacity(self.rows);
+        for piece in self.pieces {
+            match self.source(piece) {
+                Some(column) => builder.extend(column, piece.rows.clone()),
+                None => builder.push_absent(piece.rows.len()),
+            }
+        }
+        builder.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{decode, encode, pivot_docs};
+    use crate::value::{Doc, DocBuf, DocWriter, OwnedValue};
+    use bson::{RawBson, RawDocumentBuf, rawdoc};
+    use proptest::prelude::*;
+
+    fn block(docs: &[RawDocumentBuf]) -> Block {
+        pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap()
+    }
+
+    fn whole(blocks: &[Block]) -> Block {
+        let runs: Vec<_> = blocks.iter().enumerate().map(|(block, b)| Run { block, rows: 0..b.rows() }).collect();
+        assemble(blocks, &runs)
+    }
+
+    fn names(block: &Block) -> Vec<&str> {
+        block.columns().iter().map(|(name, _)| &**name).collect()
+    }
+
+    #[test]
+    fn columns_keep_the_order_in_which_the_blocks_agree() {
+        let blocks = [
+            block(&[rawdoc! { "t": 1, "a": 1, "d": 1 }]),
+            block(&[rawdoc! { "t": 1, "m": 1, "a": 1, "b": 1, "d": 1, "e": 1 }]),
+            block(&[rawdoc! { "c": 1, "d": 1 }]),
+        ];
+        assert_eq!(names(&whole(&blocks)), ["c", "t", "m", "a", "b", "d", "e"]);
+    }
+
+    #[test]
+    fn dictionaries_are_merged_and_hold_what_is_used_once() {
+        let constant = |n: i32, rows| {
+            let mut block = Block::new(rows);
+            block.set_column("m", Column::constant(OwnedValue::int32(n).view(), rows));
+            block
+        };
+        let blocks = [constant(1, 2), constant(2, 3), constant(1, 1), Block::new(2), constant(3, 1)];
+        let joined = whole(&blocks[..4]);
+        let ColumnData::Dictionary(index, values) = joined.column("m").unwrap().data() else { panic!() };
+        assert_eq!((index.as_slice(), values.data()), (&[0, 0, 1, 1, 1, 0, 0, 0][..], &ColumnData::I32(vec![1, 2])));
+        assert_eq!(joined.column("m").unwrap().present_count(), 6);
+        let again = assemble(&[joined], &[Run { block: 0, rows: 2..4 }]);
+        let ColumnData::Dictionary(_, values) = again.column("m").unwrap().data() else { panic!() };
+        assert_eq!(values.data(), &ColumnData::I32(vec![2]));
+        assert!(assemble(&[Block::new(2)], &[Run { block: 0, rows: 0..2 }]).columns().is_empty());
+    }
+
+    fn any_doc() -> impl Strategy<Value = DocBuf> {
+        let value = prop_oneof![
+            3 => (0..3_i32).prop_map(|n| RawBson::Double(f64::from(n))),
+            1 => (0..3_i32).prop_map(RawBson::Int32),
+            1 => "[a-c]{0,3}".prop_map(RawBson::String),
+            1 => (0..3_i32).prop_map(|n| RawBson::Document(rawdoc! { "x": n })),
+            1 => any::<bool>().prop_map(RawBson::Boolean),
+        ];
+        proptest::collection::btree_map("[abc]", value, 0..3).prop_map(|fields| {
+            let mut doc = RawDocumentBuf::new();
+            for (name, value) in fields {
+                doc.append(<&bson::raw::CStr>::try_from(name.as_str()).unwrap(), value);
+            }
+            DocBuf::parse(doc.into_bytes()).unwrap()
+        })
+    }
+
+    fn rows_of(block: &Block) -> Vec<std::collections::BTreeMap<String, OwnedValue>> {
+        (0..block.rows())
+            .map(|row| {
+                let mut writer = DocWriter::new();
+                block.write_row(row, &mut writer);
+                let doc = writer.finish();
+                doc.view().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_come_back_row_by_row_in_a_block_that_can_be_sent(
+            parts in proptest::collection::vec((proptest::collection::vec(any_doc(), 1..5), any::<bool>()), 1..5),
+            picks in proptest::collection::vec((any::<prop::sample::Index>(), 0..5_usize, 0..5_usize), 0..10),
+        ) {
+            let blocks: Vec<Block> = parts.iter().map(|(docs, constant)| {
+                let mut block = pivot_docs(docs.iter().map(DocBuf::view)).unwrap();
+                if *constant {
+                    block.set_column("m", Column::constant(docs[0].view().as_value(), docs.len()));
+                }
+                block
+            }).collect();
+            let runs: Vec<Run> = picks.iter().map(|(block, a, b)| {
+                let block = block.index(blocks.len());
+                let (a, b) = ((*a).min(blocks[block].rows()), (*b).min(blocks[block].rows()));
+                Run { block, rows: a.min(b)..a.max(b) }
+            }).collect();
+            let joined = assemble(&blocks, &runs);
+            let expected: Vec<_> =
+                runs.iter().flat_map(|run| rows_of(&blocks[run.block])[run.rows.clone()].to_vec()).collect();
+            prop_assert_eq!(rows_of(&joined), expected);
+            prop_assert_eq!(decode(&encode(&joined)).map(|b| rows_of(&b)), Ok(rows_of(&joined)));
+        }
+    }
+}

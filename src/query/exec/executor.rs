@@ -1,0 +1,228 @@
+//! The executor of a `find`.
+
+use super::measurements::Measurements;
+use super::queue::Queue;
+use super::sorter::Sorter;
+use crate::block::Block;
+use crate::error::Result;
+use crate::query::plan::Plan;
+use crate::query::projection::Projection;
+use crate::value::Value;
+
+/// Whether the scan has to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Flow {
+    /// More rows may matter.
+    Continue,
+    /// No further row can change the result.
+    Enough,
+}
+
+/// What an execution has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Buckets and journal sections whose rows were decoded.
+    pub buckets_unpacked: u64,
+    /// Rows in them.
+    pub measurements_examined: u64,
+    /// Rows taken.
+    pub measurements_returned: u64,
+}
+
+/// Runs a plan over the rows that are pushed into it.
+///
+/// Results do not depend on how the rows are split into pushes. Without a sort, rows come out in the order in which they
+/// were pushed, as soon as they were pushed; with one, after `finish`.
+pub struct Exec {
+    measurements: Measurements,
+    projection: Projection,
+    output: Output,
+    counters: Counters,
+}
+
+enum Output {
+    /// Projected rows, and how many are still to be skipped and passed on.
+    Queue { rows: Queue, skip: usize, limit: Option<usize> },
+    /// Rows before their projection, which may drop what they are sorted by.
+    Sorter(Sorter),
+}
+
+impl Exec {
+    /// An executor that has seen nothing yet.
+    pub fn new(plan: Plan) -> Exec {
+        let measurements = Measurements::new(&plan);
+        let skip = usize::try_from(plan.skip).unwrap_or(usize::MAX);
+        // A limit beyond the address space limits nothing.
+        let limit = plan.limit.and_then(|limit| usize::try_from(limit).ok());
+        let output = match plan.sort {
+            Some(sort) => Output::Sorter(Sorter::new(sort, skip, limit)),
+            None => Output::Queue { rows: Queue::default(), skip, limit },
+        };
+        Exec { measurements, projection: plan.projection, output, counters: Counters::default() }
+    }
+
+    /// Takes the decoded rows of one bucket or journal section, without its metadata, which is `meta`.
+    ///
+    /// `all_match` says that every row is known to match.
+    ///
+    /// Errors: `BadValue` where a sort meets parallel arrays.
+    pub fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow> {
+        if let Output::Queue { limit: Some(0), .. } = self.output {
+            return Ok(Flow::Enough);
+        }
+        let mut rows = self.measurements.complete(rows, meta);
+        self.counters.buckets_unpacked += 1;
+        self.counters.measurements_examined += rows.rows() as u64;
+        let selected = self.measurements.select(&rows, all_match).map(|selected| selected.to_rows());
+        match &mut self.output {
+            Output::Queue { rows: queue, skip, limit } => {
+                // Dropped columns first: they are not worth gathering.
+                rows.retain_columns(|name| self.projection.keeps_root(name));
+                let count = selected.as_ref().map_or(rows.rows(), Vec::len);
+                let start = count.min(*skip);
+                let end = limit.map_or(count, |limit| count.min(start.saturating_add(limit)));
+                *skip -= start;
+                let passed = match selected {
+                    None if start == 0 && end == count => rows,
+                    None => rows.slice(start..end),
+                    Some(selected) => rows.gather(selected.get(start..end).unwrap_or_default()),
+                };
+                if let Some(limit) = limit {
+                    *limit -= passed.rows();
+                }
+                queue.push(self.projection.apply(passed));
+                Ok(if *limit == Some(0) { Flow::Enough } else { Flow::Continue })
+            }
+            Output::Sorter(sorter) => {
+                let sorted_by = |name: &str| sorter.spec().parts().iter().any(|part| part.path.first() == name);
+                rows.retain_columns(|name| self.projection.keeps_root(name) || sorted_by(name));
+                sorter.push(match selected {
+                    None => rows,
+                    Some(selected) => rows.gather(&selected),
+                })?;
+                Ok(Flow::Continue)
+            }
+        }
+    }
+
+    /// The scan is done: sorts, where there is a sort.
+    ///
+    /// Errors: `BadValue` where the sort meets parallel arrays.
+    pub fn finish(&mut self) -> Result<()> {
+        match &mut self.output {
+            Output::Queue { .. } => Ok(()),
+            Output::Sorter(sorter) => sorter.finish(),
+        }
+    }
+
+    /// Rows that `take` can give now.
+    pub fn ready(&self) -> usize {
+        match &self.output {
+            Output::Queue { rows, .. } => rows.rows(),
+            Output::Sorter(sorter) => sorter.ready(),
+        }
+    }
+
+    /// The next batch: at most `rows_max` rows, and about `bytes_max` bytes but at least one row where one is ready.
+    pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
+        let batch = match &mut self.output {
+            Output::Queue { rows, .. } => rows.take(rows_max, bytes_max),
+            Output::Sorter(sorter) => self.projection.apply(sorter.take(rows_max, bytes_max)),
+        };
+        self.counters.measurements_returned += batch.rows() as u64;
+        batch
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{ColumnData, pivot_docs};
+    use crate::query::exec::Count;
+    use crate::query::find_options::FindOptions;
+    use crate::query::plan::CollectionFacts;
+    use crate::value::{Doc, OwnedValue};
+    use bson::{RawDocumentBuf, rawdoc};
+
+    fn plan(command: &RawDocumentBuf) -> Plan {
+        let find = FindOptions::parse(Doc::parse(command.as_bytes()).unwrap()).unwrap();
+        Plan::new(find, &CollectionFacts { time_field: "t", meta_field: Some("m") })
+    }
+
+    fn exec(command: &RawDocumentBuf) -> Exec {
+        Exec::new(plan(command))
+    }
+
+    /// Five rows, the time not in front.
+    fn rows() -> Block {
+        let docs: Vec<_> = (0..5).map(|n| rawdoc! { "a": n, "t": bson::DateTime::from_millis(n.into()) }).collect();
+        pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap()
+    }
+
+    fn names(block: &Block) -> Vec<&str> {
+        block.columns().iter().map(|(name, _)| &**name).collect()
+    }
+
+    #[test]
+    fn a_measurement_is_time_then_metadata_then_fields() {
+        let mut exec = exec(&rawdoc! { "find": "c" });
+        let meta = OwnedValue::int32(7);
+        assert_eq!(exec.push(rows(), Some(meta.view()), false).unwrap(), Flow::Continue);
+        assert_eq!(exec.push(rows(), None, false).unwrap(), Flow::Continue);
+        let batch = exec.take(7, usize::MAX);
+        assert_eq!(names(&batch), ["t", "m", "a"]);
+        assert!(matches!(batch.column("m").unwrap().data(), ColumnData::Dictionary(..)));
+        assert_eq!(batch.column("m").unwrap().present_count(), 5);
+        assert_eq!(exec.ready(), 3);
+        let counters = Counters { buckets_unpacked: 2, measurements_examined: 10, measurements_returned: 7 };
+        assert_eq!(exec.counters(), counters);
+    }
+
+    #[test]
+    fn enough_is_said_with_the_row_that_fills_the_limit() {
+        let mut exec = exec(&rawdoc! { "find": "c", "skip": 3, "limit": 7 });
+        assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Continue);
+        assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Enough);
+        assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Enough);
+        assert_eq!(exec.ready(), 7);
+        let mut count = Count::new(&plan(&rawdoc! { "find": "c", "skip": 3, "limit": 7 }));
+        assert_eq!(count.push_all(9), Flow::Continue);
+        assert_eq!(count.push(rows(), None, true), Flow::Enough);
+        assert_eq!(count.count(), 7);
+        assert_eq!(count.counters().buckets_unpacked, 1);
+    }
+
+    #[test]
+    fn a_sorted_result_is_ready_after_finish_and_may_drop_what_it_is_sorted_by() {
+        let mut exec = exec(&rawdoc! { "find": "c", "sort": { "t": -1 }, "projection": { "a": 1 }, "limit": 2 });
+        assert_eq!(exec.push(rows(), Some(OwnedValue::int32(7).view()), true).unwrap(), Flow::Continue);
+        assert_eq!(exec.ready(), 0);
+        exec.finish().unwrap();
+        let batch = exec.take(10, usize::MAX);
+        assert_eq!(names(&batch), ["a"]);
+        assert_eq!(batch.column("a").unwrap().data(), &ColumnData::I32(vec![4, 3]));
+    }
+
+    #[test]
+    fn a_projection_of_nothing_gives_as_many_empty_rows() {
+        let mut exec = exec(&rawdoc! { "find": "c", "projection": { "x": 1 } });
+        assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Continue);
+        let batch = exec.take(3, usize::MAX);
+        assert_eq!((batch.rows(), batch.columns().len(), exec.ready()), (3, 0, 2));
+    }
+
+    #[test]
+    fn parallel_arrays_stop_a_sort() {
+        let mut exec = exec(&rawdoc! { "find": "c", "sort": { "a": 1, "b": 1 } });
+        let doc = rawdoc! { "t": 1, "a": [1], "b": [1] };
+        let block = pivot_docs([Doc::parse(doc.as_bytes()).unwrap()]).unwrap();
+        assert_eq!(exec.push(block, None, true).unwrap(), Flow::Continue);
+        assert_eq!(exec.finish().unwrap_err().code, crate::error::ErrorCode::BadValue);
+    }
+}

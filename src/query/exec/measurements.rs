@@ -1,0 +1,48 @@
+//! Decoded rows of one bucket, made whole and filtered.
+
+use crate::block::{Bitmap, Block, Column};
+use crate::query::filter::Filter;
+use crate::query::plan::Plan;
+use crate::value::Value;
+
+/// How rows become measurements, and which of them match.
+pub(super) struct Measurements {
+    time_field: Box<str>,
+    /// The metaField, where somebody reads it.
+    meta_field: Option<Box<str>>,
+    residual: Filter,
+}
+
+impl Measurements {
+    pub fn new(plan: &Plan) -> Measurements {
+        let meta_field = plan.meta_field.clone().filter(|_| plan.wants_meta);
+        Measurements { time_field: plan.time_field.clone(), meta_field, residual: plan.residual.clone() }
+    }
+
+    /// The rows with their metadata: first the time, then the metadata, then the other fields.
+    pub fn complete(&self, rows: Block, meta: Option<Value<'_>>) -> Block {
+        let mut rows = rows;
+        let meta = self.meta_field.as_deref().zip(meta);
+        let time_is_first = rows.columns().first().is_some_and(|(name, _)| *name == self.time_field);
+        if meta.is_none() && time_is_first {
+            return rows;
+        }
+        let time = rows.remove_column(&self.time_field);
+        if let Some((name, value)) = meta {
+            let column = Column::constant(value, rows.rows());
+            rows.set_first_column(name, column);
+        }
+        if let Some(time) = time {
+            rows.set_first_column(&self.time_field, time);
+        }
+        rows
+    }
+
+    /// The rows that match; `None` where all do.
+    pub fn select(&self, rows: &Block, all_match: bool) -> Option<Bitmap> {
+        if all_match || self.residual.is_trivial() {
+            return None;
+        }
+        Some(self.residual.select(rows)).filter(|selected| !selected.all())
+    }
+}

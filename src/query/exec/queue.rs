@@ -1,0 +1,137 @@
+//! Rows that wait to be taken, in the order in which they came.
+
+use std::collections::VecDeque;
+
+use super::assemble::{Run, assemble};
+use crate::block::Block;
+
+/// A queue of blocks, taken by rows.
+#[derive(Default)]
+pub(super) struct Queue {
+    blocks: VecDeque<Block>,
+    /// Rows of the first block that were taken already.
+    taken: usize,
+    rows: usize,
+}
+
+impl Queue {
+    pub fn push(&mut self, block: Block) {
+        if block.rows() > 0 {
+            self.rows += block.rows();
+            self.blocks.push_back(block);
+        }
+    }
+
+    /// Rows that wait.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The next rows: at most `rows_max`, and about `bytes_max` bytes but at least one row.
+    pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
+        let mut budget = Budget { rows: rows_max, bytes: bytes_max, used: false };
+        let mut taken: Vec<Block> = Vec::new();
+        let mut runs = Vec::new();
+        let mut partial = false;
+        while let Some(block) = self.blocks.front() {
+            let left = block.rows() - self.taken;
+            let count = budget.spend(left, row_size_bytes(block));
+            if count == 0 {
+                break;
+            }
+            runs.push(Run { block: taken.len(), rows: self.taken..self.taken + count });
+            taken.extend(self.blocks.pop_front());
+            self.rows -= count;
+            partial = count < left;
+            self.taken = if partial { self.taken + count } else { 0 };
+            if partial {
+                break;
+            }
+        }
+        if let ([run], [block]) = (runs.as_slice(), taken.as_slice())
+            && run.rows == (0..block.rows())
+        {
+            // A batch that is one whole bucket is that bucket.
+            return taken.pop().unwrap_or_default();
+        }
+        let batch = assemble(&taken, &runs);
+        if partial && let Some(block) = taken.pop() {
+            self.blocks.push_front(block);
+        }
+        batch
+    }
+}
+
+/// Bytes that a row of `block` takes, on average; never 0.
+pub(super) fn row_size_bytes(block: &Block) -> usize {
+    block.size_bytes().checked_div(block.rows()).unwrap_or_default().max(1)
+}
+
+/// What a batch may still take.
+pub(super) struct Budget {
+    pub rows: usize,
+    pub bytes: usize,
+    /// True once a row was granted.
+    pub used: bool,
+}
+
+impl Budget {
+    /// How many of `rows` rows of so many bytes each fit; the first row of a batch always does.
+    pub fn spend(&mut self, rows: usize, row_size_bytes: usize) -> usize {
+        let at_least = usize::from(!self.used);
+        let count = rows.min(self.rows).min((self.bytes / row_size_bytes).max(at_least));
+        self.rows -= count;
+        self.bytes = self.bytes.saturating_sub(count.saturating_mul(row_size_bytes));
+        self.used |= count > 0;
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Column, ColumnData};
+
+    fn block(numbers: std::ops::Range<i32>) -> Block {
+        let mut block = Block::new(numbers.len());
+        block.set_column("n", Column::new(ColumnData::I32(numbers.collect()), None));
+        block
+    }
+
+    fn numbers(block: &Block) -> Vec<i32> {
+        match block.column("n").map(Column::data) {
+            Some(ColumnData::I32(v)) => v.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn queue() -> Queue {
+        let mut queue = Queue::default();
+        [block(0..3), block(3..3), block(3..5), block(5..9)].into_iter().for_each(|b| queue.push(b));
+        queue
+    }
+
+    #[test]
+    fn batches_of_any_size_give_the_rows_in_order() {
+        for size in 1..12 {
+            let mut queue = queue();
+            let mut got = Vec::new();
+            while queue.rows() > 0 {
+                let batch = numbers(&queue.take(size, usize::MAX));
+                assert_eq!(batch.len(), size.min(9 - got.len()));
+                got.extend(batch);
+            }
+            assert_eq!(got, (0..9).collect::<Vec<_>>());
+            assert_eq!(queue.take(size, usize::MAX).rows(), 0);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_cut_at_its_bytes_but_has_a_row() {
+        let mut queue = queue();
+        assert_eq!(queue.take(100, 0).rows(), 1);
+        let row = row_size_bytes(&block(0..3));
+        assert_eq!(queue.take(100, 2 * row).rows(), 2);
+        assert_eq!((queue.take(0, 100).rows(), queue.rows()), (0, 6));
+    }
+}

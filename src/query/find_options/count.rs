@@ -1,0 +1,81 @@
+//! The `count` command.
+
+use super::arguments::{Hint, check_collation, check_generic, count, filter, integer, object, unknown};
+use super::find::{FindOptions, is_given};
+use crate::error::Result;
+use crate::query::filter::Filter;
+use crate::value::Doc;
+
+/// What a `count` asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountOptions {
+    /// Which measurements.
+    pub filter: Filter,
+    /// Matches that are not counted at the front.
+    pub skip: u64,
+    /// Where counting ends; `None` for never.
+    pub limit: Option<u64>,
+    /// The scan that the caller wants.
+    pub hint: Option<Hint>,
+}
+
+impl CountOptions {
+    /// Parses `{count: <collection>, query: …, …}`; the value of the first field is the caller's business. A null
+    /// argument counts as absent, and a negative limit as its absolute value, as it always has.
+    ///
+    /// Errors: `TypeMismatch`, 51024 for a negative skip, 40415 for unknown arguments, and those of filters.
+    pub fn parse(command: Doc<'_>) -> Result<CountOptions> {
+        let mut options = CountOptions { filter: Filter::all(), skip: 0, limit: None, hint: None };
+        for (name, value) in command.iter().skip(1).filter(|(_, value)| is_given(*value)) {
+            match name {
+                "query" => options.filter = filter(name, value)?,
+                "skip" => options.skip = count(name, value)?,
+                "limit" => options.limit = Some(integer(name, value)?.unsigned_abs()).filter(|limit| *limit > 0),
+                "hint" => options.hint = Hint::parse(value)?,
+                "collation" => check_collation(name, value)?,
+                // Long without meaning, and still sent by old drivers.
+                "fields" => {
+                    object(name, value)?;
+                }
+                _ if check_generic(name, value)? => {}
+                _ => return Err(unknown("count", name)),
+            }
+        }
+        Ok(options)
+    }
+
+    /// The `find` whose results are counted.
+    pub fn into_find(self) -> FindOptions {
+        let CountOptions { filter, skip, limit, hint } = self;
+        FindOptions { filter, skip, limit, hint, ..FindOptions::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorCode;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    fn parse(command: &RawDocumentBuf) -> Result<CountOptions> {
+        CountOptions::parse(Doc::parse(command.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn every_argument_is_read() {
+        let command = rawdoc! { "count": "c", "query": { "a": 1 }, "skip": 2.0, "limit": -3, "hint": "t_1", "fields": {},
+        "comment": 1, "maxTimeMS": 5 };
+        let find = parse(&command).unwrap().into_find();
+        assert_eq!((find.skip, find.limit, find.hint), (2, Some(3), Some(Hint::Name("t_1".into()))));
+        assert!(!find.filter.is_trivial());
+        assert_eq!(parse(&rawdoc! { "count": "c" }).unwrap().into_find(), FindOptions::default());
+    }
+
+    #[test]
+    fn bad_arguments_are_refused() {
+        let code = |command: RawDocumentBuf| parse(&command).unwrap_err().code;
+        assert_eq!(code(rawdoc! { "count": "c", "skip": -1 }), ErrorCode::Location51024);
+        assert_eq!(code(rawdoc! { "count": "c", "query": 1 }), ErrorCode::TypeMismatch);
+        assert_eq!(code(rawdoc! { "count": "c", "filter": {} }), ErrorCode::IDLUnknownField);
+    }
+}

@@ -1,0 +1,66 @@
+//! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
+
+use super::filter::Filter;
+use super::find_options::FindOptions;
+use super::projection::{Needed, Projection};
+use super::sort::SortSpec;
+
+/// What a plan has to know about a collection.
+#[derive(Clone, Copy, Debug)]
+pub struct CollectionFacts<'a> {
+    /// Name of the timeField.
+    pub time_field: &'a str,
+    /// Name of the metaField, where there is one.
+    pub meta_field: Option<&'a str>,
+}
+
+/// How a `find` runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Name of the timeField.
+    pub time_field: Box<str>,
+    /// Name of the metaField, where there is one.
+    pub meta_field: Option<Box<str>>,
+    /// What rows are filtered by.
+    pub residual: Filter,
+    /// The fields to decode, the metaField not among them unless all are.
+    pub decode: Needed,
+    /// True where somebody reads the metadata of a row.
+    pub wants_meta: bool,
+    /// What of a match is returned.
+    pub projection: Projection,
+    /// In which order; `None` for that of the scan.
+    pub sort: Option<SortSpec>,
+    /// Matches that are left out at the front.
+    pub skip: u64,
+    /// Most matches that are returned; `None` for all.
+    pub limit: Option<u64>,
+}
+
+impl Plan {
+    /// The plan of a `find`.
+    pub fn new(options: FindOptions, facts: &CollectionFacts<'_>) -> Plan {
+        let FindOptions { filter, projection, sort, skip, limit, .. } = options;
+        let residual = filter;
+        let mut decode = projection.needed_fields();
+        residual.for_each_path(&mut |path| decode.add_path(path.as_str()));
+        for part in sort.iter().flat_map(SortSpec::parts) {
+            decode.add_path(part.path.as_str());
+        }
+        let wants_meta = facts.meta_field.is_some_and(|meta| decode.contains(meta));
+        if let Some(meta) = facts.meta_field {
+            decode.remove(meta);
+        }
+        Plan {
+            time_field: facts.time_field.into(),
+            meta_field: facts.meta_field.map(Into::into),
+            residual,
+            decode,
+            wants_meta,
+            projection,
+            sort,
+            skip,
+            limit,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A projection of the columns of a block.
+//!
+//! Rule: mongodb/mongo src/mongo/db/exec/projection_node.cpp.
+
+use super::parse::{Node, Projection};
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::value::{Doc, DocWriter, Kind, Value};
+
+impl Projection {
+    /// The rows of `block` with the fields that the projection keeps, in their order.
+    pub fn apply(&self, block: Block) -> Block {
+        let mut block = block;
+        block.retain_columns(|name| self.keeps_root(name));
+        for (name, child) in &self.root.children {
+            let (Some(node), Some(column)) = (child, block.column(name)) else { continue };
+            match self.rewrite_column(node, column) {
+                Rewritten::Same => {}
+                Rewritten::Column(column) => block.set_column(name, column),
+                Rewritten::Nothing => {
+                    block.remove_column(name);
+                }
+            }
+        }
+        block
+    }
+
+    /// True where something of the top-level field called `root` may be left.
+    pub fn keeps_root(&self, root: &str) -> bool {
+        match self.root.children.get(root) {
+            None => !self.inclusion,
+            Some(None) => self.inclusion,
+            Some(Some(_)) => true,
+        }
+    }
+
+    fn rewrite_column(&self, node: &Node, column: &Column) -> Rewritten {
+        match column.data() {
+            ColumnData::Bson(_) => {
+                let (rewritten, present) = self.rewrite_cells(node, column);
+                if present == 0 { Rewritten::Nothing } else { Rewritten::Column(rewritten) }
+            }
+            ColumnData::Dictionary(index, values) => self.rewrite_dictionary(node, column, index, values),
+            // Typed cells are scalars, and a scalar has no field below it.
+            _ if self.inclusion => Rewritten::Nothing,
+            _ => Rewritten::Same,
+        }
+    }
+
+    /// The rewritten cells, and how many of them are left.
+    fn rewrite_cells(&self, node: &Node, column: &Column) -> (Column, usize) {
+        let mut builder = ColumnBuilder::with_capacity(column.len());
+        let mut scratch = Vec::new();
+        let mut present = 0;
+        for row in 0..column.len() {
+            let value = column.value(row, &mut scratch);
+            match value.and_then(|v| v.as_container().map(|container| (v.kind(), container))) {
+                Some((kind, container)) => {
+                    let mut writer = DocWriter::with_capacity(container.as_bytes().len());
+                    self.write_container(node, kind, container, &mut writer);
+                    let doc = writer.finish();
+                    builder.push(Value::new_checked(kind, doc.view().as_bytes()));
+                    present += 1;
+                }
+                None => match value.filter(|_| !self.inclusion) {
+                    Some(scalar) => {
+                        builder.push(scalar);
+                        present += 1;
+                    }
+                    None => builder.push_absent(1),
+                },
+            }
+        }
+        (builder.finish(), present)
+    }
+
+    fn rewrite_dictionary(&self, node: &Node, column: &Column, index: &[u32], values: &Column) -> Rewritten {
+        if !matches!(values.data(), ColumnData::Bson(_)) {
+            return if self.inclusion { Rewritten::Nothing } else { Rewritten::Same };
+        }
+        let (rewritten, present) = self.rewrite_cells(node, values);
+        if present == 0 {
+            return Rewritten::Nothing;
+        }
+        let presence = Bitmap::from_fn(column.len(), |row| {
+            let at = index.get(row).map_or(usize::MAX, |at| *at as usize);
+            column.is_present(row) && rewritten.is_present(at)
+        });
+        // A dictionary has no absent values: those that the projection emptied leave it.
+        let left: Vec<u32> =
+            (0..rewritten.len()).filter(|i| rewritten.is_present(*i)).filter_map(|i| u32::try_from(i).ok()).collect();
+        let index = index.iter().enumerate().map(|(row, at)| {
+            let at = left.binary_search(at).ok().filter(|_| presence.get(row));
+            at.and_then(|at| u32::try_from(at).ok()).unwrap_or(0)
+        });
+        let data = ColumnData::Dictionary(index.collect(), Box::new(rewritten.gather(&left)));
+        Rewritten::Column(Column::new(data, Some(presence)))
+    }
+
+    /// Writes what is left of an object or an array into the document that `writer` has open.
+    fn write_container(&self, node: &Node, kind: Kind, container: Doc<'_>, writer: &mut DocWriter) {
+        let mut position = 0_usize;
+        for (name, value) in container {
+            let inner = value.as_container();
+            if kind == Kind::Array {
+                // The elements move up where a scalar disappears, and arrays in arrays are walked too.
+                match inner {
+                    Some(inner) => self.write_inner(node, &position.to_string(), value.kind(), inner, writer),
+                    None if self.inclusion => continue,
+                    None => {
+                        writer.value(&position.to_string(), value);
+                    }
+                }
+                position += 1;
+                continue;
+            }
+            match (node.children.get(name), inner) {
+                (Some(Some(child)), Some(inner)) => self.write_inner(child, name, value.kind(), inner, writer),
+                // Kept: a named field of an inclusion; of an exclusion an unnamed one, or a scalar above the named path.
+                (Some(None), _) if self.inclusion => {
+                    writer.value(name, value);
+                }
+                (None, _) | (Some(Some(_)), None) if !self.inclusion => {
+                    writer.value(name, value);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn write_inner(&self, node: &Node, name: &str, kind: Kind, inner: Doc<'_>, writer: &mut DocWriter) {
+        if kind == Kind::Array {
+            writer.begin_array(name)
+        } else {
+            writer.begin_doc(name)
+        };
+        self.write_container(node, kind, inner, writer);
+        writer.end();
+    }
+}
+
+/// What a projection leaves of a column.
+enum Rewritten {
+    Same,
+    Column(Column),
+    Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::pivot_docs;
+    use crate::error::Result;
+    use crate::value::OwnedValue;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    fn parse(spec: &RawDocumentBuf) -> Result<Projection> {
+        Projection::parse(Doc::parse(spec.as_bytes()).unwrap())
+    }
+
+    fn project(spec: RawDocumentBuf, doc: RawDocumentBuf) -> RawDocumentBuf {
+        let block = pivot_docs([Doc::parse(doc.as_bytes()).unwrap()]).unwrap();
+        row(&parse(&spec).unwrap().apply(block), 0)
+    }
+
+    fn row(block: &Block, row: usize) -> RawDocumentBuf {
+        let mut writer = DocWriter::new();
+        block.write_row(row, &mut writer);
+        RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn an_inclusion_keeps_its_fields_and_the_id_in_the_order_of_the_document() {
+        let doc = rawdoc! { "t": 1, "b": 2, "_id": 3, "a": 4 };
+        assert_eq!(project(rawdoc! { "a": 1, "b": true }, doc.clone()), rawdoc! { "b": 2, "_id": 3, "a": 4 });
+        assert_eq!(project(rawdoc! { "a": 2.5, "_id": 0 }, doc.clone()), rawdoc! { "a": 4 });
+        assert_eq!(project(rawdoc! { "_id": 1 }, doc), rawdoc! { "_id": 3 });
+        assert_eq!(project(rawdoc! { "a": 1 }, rawdoc! { "b": 2 }), rawdoc! {});
+    }
+
+    #[test]
+    fn an_exclusion_drops_its_fields_and_the_id_only_where_it_is_named() {
+        let doc = rawdoc! { "t": 1, "b": 2, "_id": 3 };
+        assert_eq!(project(rawdoc! { "b": 0 }, doc.clone()), rawdoc! { "t": 1, "_id": 3 });
+        assert_eq!(project(rawdoc! { "b": false, "_id": 0 }, doc.clone()), rawdoc! { "t": 1 });
+        assert_eq!(project(rawdoc! { "_id": 1, "b": 0 }, doc.clone()), rawdoc! { "t": 1, "_id": 3 });
+        assert_eq!(project(rawdoc! { "_id": 0_i64 }, doc.clone()), rawdoc! { "t": 1, "b": 2 });
+        assert_eq!(project(rawdoc! {}, doc.clone()), doc);
+    }
+
+    #[test]
+    fn a_nested_inclusion_maps_over_arrays_and_drops_scalars_in_the_way() {
+        let spec = || rawdoc! { "a.b": 1, "_id": 0 };
+        assert_eq!(project(spec(), rawdoc! { "a": { "b": 1, "c": 2 } }), rawdoc! { "a": { "b": 1 } });
+        assert_eq!(project(spec(), rawdoc! { "a": { "c": 2 } }), rawdoc! { "a": {} });
+        assert_eq!(project(spec(), rawdoc! { "a": 5 }), rawdoc! {});
+        assert_eq!(
+            project(spec(), rawdoc! { "a": [1, { "b": 2, "c": 3 }, [{ "b": 4 }, 5], {}] }),
+            rawdoc! { "a": [{ "b": 2 }, [{ "b": 4 }], {}] }
+        );
+        assert_eq!(project(rawdoc! { "a.b.c": 1 }, rawdoc! { "a": { "b": 7 } }), rawdoc! { "a": {} });
+    }
+
+    #[test]
+    fn a_nested_exclusion_maps_over_arrays_and_keeps_scalars_in_the_way() {
+        let spec = || rawdoc! { "a.b": 0 };
+        assert_eq!(project(spec(), rawdoc! { "a": { "b": 1, "c": 2 } }), rawdoc! { "a": { "c": 2 } });
+        assert_eq!(project(spec(), rawdoc! { "a": 5 }), rawdoc! { "a": 5 });
+        assert_eq!(
+            project(spec(), rawdoc! { "a": [1, { "b": 2, "c": 3 }, [{ "b": 4 }, 5]] }),
+            rawdoc! { "a": [1, { "c": 3 }, [{}, 5]] }
+        );
+        assert_eq!(project(rawdoc! { "a.b.c": 0 }, rawdoc! { "a": { "b": 7 } }), rawdoc! { "a": { "b": 7 } });
+    }
+
+    #[test]
+    fn a_dictionary_is_rewritten_value_by_value_and_stays_one() {
+        let meta = rawdoc! { "b": 1, "c": 2 };
+        let meta = Doc::parse(meta.as_bytes()).unwrap().as_value();
+        let mut block = Block::new(3);
+        block.set_column("m", Column::constant(meta, 3));
+        let included = parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block.clone());
+        assert!(matches!(included.column("m").unwrap().data(), ColumnData::Dictionary(..)));
+        assert_eq!(row(&included, 2), rawdoc! { "m": { "b": 1 } });
+        block.set_column("m", Column::constant(OwnedValue::int32(1).view(), 3));
+        assert!(parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block.clone()).columns().is_empty());
+        assert_eq!(row(&parse(&rawdoc! { "m.b": 0 }).unwrap().apply(block), 0), rawdoc! { "m": 1 });
+    }
+
+    #[test]
+    fn values_that_an_inclusion_empties_leave_the_dictionary() {
+        let mut values = ColumnBuilder::new();
+        values.push(OwnedValue::int32(1).view());
+        let object = rawdoc! { "b": 1, "c": 2 };
+        values.push(Doc::parse(object.as_bytes()).unwrap().as_value());
+        let data = ColumnData::Dictionary(vec![0, 1, 1, 0], Box::new(values.finish()));
+        let mut block = Block::new(4);
+        block.set_column("m", Column::new(data, Some(Bitmap::from_fn(4, |row| row != 1))));
+        let block = parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block);
+        let rows: Vec<_> = (0..4).map(|i| row(&block, i)).collect();
+        assert_eq!(rows, [rawdoc! {}, rawdoc! {}, rawdoc! { "m": { "b": 1 } }, rawdoc! {}]);
+        assert!(crate::block::decode(&crate::block::encode(&block)).is_ok());
+    }
+}

@@ -1,0 +1,8 @@
+//! The projection of a `find`: which fields of a measurement are kept, or dropped.
+
+mod apply;
+mod needed;
+mod parse;
+
+pub use needed::Needed;
+pub use parse::Projection;

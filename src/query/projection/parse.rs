@@ -1,0 +1,237 @@
+//! Projection documents, parsed into a tree of paths.
+//!
+//! Rule: mongodb/mongo src/mongo/db/query/projection_parser.cpp.
+
+use std::collections::BTreeMap;
+
+use super::needed::Needed;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::DOCUMENT_DEPTH_MAX;
+use crate::value::{Doc, Kind, OwnedValue, Value, compare};
+
+/// A parsed projection: the paths that it keeps, or the paths that it drops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Projection {
+    pub(super) inclusion: bool,
+    pub(super) root: Node,
+}
+
+/// Fields below one path; `None` is the end of a named path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) children: BTreeMap<Box<str>, Option<Node>>,
+}
+
+impl Projection {
+    /// The projection that keeps everything.
+    pub fn all() -> Projection {
+        Projection { inclusion: false, root: Node::default() }
+    }
+
+    /// True where a measurement comes out as it went in.
+    pub fn is_all(&self) -> bool {
+        !self.inclusion && self.root.children.is_empty()
+    }
+
+    /// The top-level fields that `apply` reads.
+    pub fn needed_fields(&self) -> Needed {
+        if self.inclusion { Needed::Roots(self.root.children.keys().cloned().collect()) } else { Needed::All }
+    }
+
+    /// Parses `{a: 1, "b.c": 1}`, `{a: 0}`, or the nested form `{b: {c: 1}}`; an empty document keeps everything.
+    ///
+    /// Errors: 31253 and 31254 where inclusions and exclusions are mixed (`_id` is exempt), 31249 and 31250 where paths
+    /// collide, 40352 for an empty path component, `BadValue` for anything that would be an expression or an operator.
+    pub fn parse(doc: Doc<'_>) -> Result<Projection> {
+        let mut parser = Parser { inclusion: None, id: None, root: Node::default() };
+        parser.fields(&mut Vec::new(), doc)?;
+        let Parser { inclusion, id, mut root } = parser;
+        // A projection of `_id` alone says by it what it is.
+        let inclusion = inclusion.or(id).unwrap_or(false);
+        if id.is_some() && root.children.contains_key("_id") {
+            return Err(Error::new(ErrorCode::Location31250, "Path collision at _id"));
+        }
+        // `_id` is kept by an inclusion that does not name it, and dropped by an exclusion only where it is named.
+        let id_named = if inclusion { id.unwrap_or(true) } else { id == Some(false) };
+        if id_named {
+            root.children.entry("_id".into()).or_default();
+        }
+        Ok(Projection { inclusion, root })
+    }
+}
+
+struct Parser {
+    /// What the first field other than `_id` says.
+    inclusion: Option<bool>,
+    /// What `_id` says.
+    id: Option<bool>,
+    root: Node,
+}
+
+impl Parser {
+    /// Parses the fields of one level; `above` are the components of the paths that lead to it.
+    fn fields<'a>(&mut self, above: &mut Vec<&'a str>, doc: Doc<'a>) -> Result<()> {
+        for (name, value) in doc {
+            let depth = above.len();
+            above.extend(name.split('.'));
+            self.field(above, value)?;
+            above.truncate(depth);
+        }
+        Ok(())
+    }
+
+    fn field<'a>(&mut self, path: &mut Vec<&'a str>, value: Value<'a>) -> Result<()> {
+        check_path(path)?;
+        if let Some(doc) = value.as_doc() {
+            return match doc.iter().next() {
+                None => Err(Error::bad_value(format!(
+                    "An empty sub-projection is not a valid value. Found empty object at path {}",
+                    path.join(".")
+                ))),
+                Some((name, _)) if name.starts_with('$') => {
+                    Err(not_supported(path, &format!("the operator or expression {name}")))
+                }
+                Some(_) => self.fields(path, doc),
+            };
+        }
+        let included = match value.kind() {
+            Kind::Bool => value.as_bool() == Some(true),
+            kind if kind.is_number() => compare(value, OwnedValue::int32(0).view()).is_ne(),
+            Kind::String => return Err(not_supported(path, &format!("the expression {value:?}"))),
+            kind => return Err(not_supported(path, &format!("the {} literal {value:?}", kind.alias()))),
+        };
+        if path.as_slice() == ["_id"] {
+            self.id = Some(included);
+            return Ok(());
+        }
+        match *self.inclusion.get_or_insert(included) {
+            true if !included => Err(Error::new(
+                ErrorCode::Location31254,
+                format!("Cannot do exclusion on field {} in inclusion projection", path.join(".")),
+            )),
+            false if included => Err(Error::new(
+                ErrorCode::Location31253,
+                format!("Cannot do inclusion on field {} in exclusion projection", path.join(".")),
+            )),
+            _ => self.root.add(path, path),
+        }
+    }
+}
+
+impl Node {
+    /// Adds the path whose components below this node are `rest`; `path` is the whole of it.
+    fn add(&mut self, rest: &[&str], path: &[&str]) -> Result<()> {
+        let Some((name, below)) = rest.split_first() else { return Ok(()) };
+        let known = self.children.contains_key(*name);
+        if below.is_empty() {
+            if known {
+                return Err(Error::new(ErrorCode::Location31250, format!("Path collision at {}", path.join("."))));
+            }
+            self.children.insert((*name).into(), None);
+            return Ok(());
+        }
+        match self.children.entry((*name).into()).or_insert_with(|| Some(Node::default())) {
+            Some(node) => node.add(below, path),
+            None => Err(Error::new(
+                ErrorCode::Location31249,
+                format!("Path collision at {} remaining portion {}", path.join("."), below.join(".")),
+            )),
+        }
+    }
+}
+
+fn check_path(path: &[&str]) -> Result<()> {
+    if path.iter().any(|component| component.is_empty()) {
+        return Err(Error::new(
+            ErrorCode::Location40352,
+            format!("Field path '{}' must not have an empty component", path.join(".")),
+        ));
+    }
+    if let Some(component) = path.iter().find(|component| component.starts_with('$')) {
+        return Err(not_supported(path, &format!("the path component {component}")));
+    }
+    if path.len() > DOCUMENT_DEPTH_MAX {
+        return Err(Error::bad_value(format!("A projected path has more than {DOCUMENT_DEPTH_MAX} components")));
+    }
+    Ok(())
+}
+
+fn not_supported(path: &[&str], what: &str) -> Error {
+    Error::bad_value(format!("Projection of '{}': {what} is not supported yet", path.join(".")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::DocWriter;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    fn parse(spec: &RawDocumentBuf) -> Result<Projection> {
+        Projection::parse(Doc::parse(spec.as_bytes()).unwrap())
+    }
+
+    fn code(spec: RawDocumentBuf) -> ErrorCode {
+        parse(&spec).unwrap_err().code
+    }
+
+    fn one_field(name: &str) -> RawDocumentBuf {
+        let mut writer = DocWriter::new();
+        writer.int32(name, 1);
+        RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_nested_form_equals_the_dotted_one() {
+        assert_eq!(
+            parse(&rawdoc! { "a": { "b": 1, "c.d": 1 } }).unwrap(),
+            parse(&rawdoc! { "a.b": 1, "a.c.d": 1 }).unwrap()
+        );
+    }
+
+    #[test]
+    fn mixing_inclusion_and_exclusion_is_refused_but_for_the_id() {
+        assert_eq!(code(rawdoc! { "a": 1, "b": 0 }), ErrorCode::Location31254);
+        assert_eq!(code(rawdoc! { "a": 0, "b": 1 }), ErrorCode::Location31253);
+        assert_eq!(code(rawdoc! { "a": { "b": 0, "c": 1 } }), ErrorCode::Location31253);
+        assert_eq!(code(rawdoc! { "a": 1, "_id.x": 0 }), ErrorCode::Location31254);
+    }
+
+    #[test]
+    fn colliding_paths_are_refused() {
+        assert_eq!(code(rawdoc! { "a": 1, "a.b": 1 }), ErrorCode::Location31249);
+        assert_eq!(code(rawdoc! { "a.b": 1, "a": 1 }), ErrorCode::Location31250);
+        assert_eq!(code(rawdoc! { "a.b": 1, "a": { "b": 1 } }), ErrorCode::Location31250);
+        assert_eq!(code(rawdoc! { "_id": 1, "_id.a": 1 }), ErrorCode::Location31250);
+    }
+
+    #[test]
+    fn empty_components_operators_expressions_and_literals_are_refused() {
+        for name in ["", ".a", "a.", "a..b"] {
+            assert_eq!(code(one_field(name)), ErrorCode::Location40352, "{name:?}");
+        }
+        for spec in [
+            rawdoc! { "a": "$b" },
+            rawdoc! { "a": "text" },
+            rawdoc! { "a": { "$add": [1, 2] } },
+            rawdoc! { "a": { "$slice": 1 } },
+            rawdoc! { "a.$": 1 },
+            rawdoc! { "a": {} },
+            rawdoc! { "a": [1] },
+            rawdoc! { "a": bson::RawBson::Null },
+        ] {
+            assert_eq!(code(spec), ErrorCode::BadValue);
+        }
+    }
+
+    #[test]
+    fn a_path_deeper_than_any_document_is_refused() {
+        assert_eq!(code(one_field(&("a.".repeat(100_000) + "a"))), ErrorCode::BadValue);
+    }
+
+    #[test]
+    fn an_inclusion_needs_the_roots_of_its_paths_and_an_exclusion_everything() {
+        let needed = parse(&rawdoc! { "a.b": 1, "c": 1 }).unwrap().needed_fields();
+        assert!(needed.contains("a") && needed.contains("c") && needed.contains("_id") && !needed.contains("b"));
+        assert_eq!(parse(&rawdoc! { "a": 0 }).unwrap().needed_fields(), Needed::All);
+    }
+}

@@ -1,0 +1,229 @@
+//! A fixed-width key a row and part: numbers and dates as they are, everything else by rank.
+//!
+//! A smaller key sorts first and equal keys tie, so that sorting never looks at a column again.
+
+use std::collections::HashMap;
+
+use super::arrays::least_keys;
+use super::spec::{SortPart, SortSpec};
+use crate::block::{Block, Column, ColumnData, VarData};
+use crate::error::Result;
+use crate::value::{Kind, Value, canonical_class, compare, sort_key};
+
+/// The keys of every row of `blocks`, one vector a part.
+///
+/// Errors: `BadValue` where two parts meet different arrays in one row.
+pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<u64>>> {
+    let mut keys: Vec<_> = spec.parts().iter().map(|part| fixed_keys(part, blocks)).collect();
+    let ranked: Vec<&SortPart> = spec.parts().iter().zip(&keys).filter(|(_, k)| k.is_none()).map(|(p, _)| p).collect();
+    let mut pools: Vec<Pool> = ranked.iter().map(|_| Pool::new()).collect();
+    for block in blocks {
+        fill_pools(&mut pools, &ranked, block)?;
+    }
+    let mut ranks = pools.into_iter().zip(&ranked).map(|(pool, part)| pool.into_ranks(part.ascending));
+    for slot in keys.iter_mut().filter(|slot| slot.is_none()) {
+        *slot = ranks.next();
+    }
+    Ok(keys.into_iter().flatten().collect())
+}
+
+/// Keys of a top-level path whose columns all are numbers of one exact form, or dates, or booleans; else `None`.
+fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
+    if !part.path.is_top_level() {
+        return None;
+    }
+    let columns = || blocks.iter().map(|block| (block.rows(), block.column(part.path.as_str())));
+    let mut kinds = columns().filter_map(|(_, column)| column).map(|column| column.kind());
+    // An int32 fits both doubles and int64s exactly; a double and an int64 have no common exact form of eight bytes.
+    let doubles = columns().any(|(_, column)| column.is_some_and(|c| c.kind() == Some(Kind::Double)));
+    let one_family = match doubles {
+        true => kinds.all(|k| matches!(k, Some(Kind::Double | Kind::Int32))),
+        false => {
+            let first = kinds.next();
+            let family = |k: Option<Kind>| match k {
+                Some(Kind::Int32 | Kind::Int64) => Some(Kind::Int64),
+                Some(Kind::Date | Kind::Bool) => k,
+                _ => None,
+            };
+            first.is_none_or(|first| family(first).is_some() && kinds.all(|k| family(k) == family(first)))
+        }
+    };
+    if !one_family {
+        return None;
+    }
+    let mut keys = Vec::with_capacity(columns().map(|(rows, _)| rows).sum());
+    for (rows, column) in columns() {
+        match column {
+            Some(column) => push_keys(&mut keys, column, doubles)?,
+            None => keys.resize(keys.len() + rows, MISSING),
+        }
+    }
+    // A least int64 or date would tie with missing rows, which it must not.
+    let missing = columns().any(|(_, column)| column.is_none_or(|c| c.presence().is_some()));
+    let present = |(_, column): (usize, Option<&Column>)| column.map_or(0, Column::present_count);
+    if missing && keys.iter().filter(|key| **key != MISSING).count() != columns().map(present).sum() {
+        return None;
+    }
+    if !part.ascending {
+        keys.iter_mut().for_each(|key| *key = !*key);
+    }
+    Some(keys)
+}
+
+/// The key of a missing row: missing ties with null, which is below numbers, dates and booleans.
+const MISSING: u64 = 0;
+
+fn push_keys(keys: &mut Vec<u64>, column: &Column, doubles: bool) -> Option<()> {
+    let start = keys.len();
+    match column.data() {
+        ColumnData::F64(v) => keys.extend(v.iter().map(|x| key_of_double(*x))),
+        ColumnData::I32(v) if doubles => keys.extend(v.iter().map(|n| key_of_double(f64::from(*n)))),
+        ColumnData::I32(v) => keys.extend(v.iter().map(|n| key_of_int(i64::from(*n)))),
+        ColumnData::I64(v) | ColumnData::Date(v) => keys.extend(v.iter().map(|n| key_of_int(*n))),
+        ColumnData::Bool(v) => keys.extend(v.iter().map(|b| u64::from(*b) + 1)),
+        ColumnData::Dictionary(index, values) => {
+            let mut inner = Vec::with_capacity(values.len());
+            push_keys(&mut inner, values, doubles)?;
+            keys.extend(index.iter().map(|at| inner.get(*at as usize).copied().unwrap_or(MISSING)));
+        }
+        ColumnData::String(_) | ColumnData::ObjectId(_) | ColumnData::Bson(_) => return None,
+    }
+    if let Some(presence) = column.presence() {
+        let added = keys.get_mut(start..).unwrap_or_default();
+        added.iter_mut().enumerate().filter(|(row, _)| !presence.get(*row)).for_each(|(_, key)| *key = MISSING);
+    }
+    Some(())
+}
+
+/// Order-preserving, never `MISSING`: NaN is 1, minus infinity is far above it.
+fn key_of_double(x: f64) -> u64 {
+    if x.is_nan() {
+        return 1;
+    }
+    // The sum turns -0.0 into 0.0, which it ties with.
+    let bits = (x + 0.0).to_bits();
+    if x < 0.0 { !bits } else { bits | 1 << 63 }
+}
+
+/// Order-preserving; `MISSING` for the least integer.
+fn key_of_int(n: i64) -> u64 {
+    n.cast_unsigned() ^ 1 << 63
+}
+
+/// Distinct values that rows sort by, and for each row which one is its own.
+struct Pool {
+    values: VarData,
+    /// The slot of every value, by its type byte and bytes. Most fields that are sorted by rank repeat their values.
+    known: HashMap<Box<[u8]>, u32>,
+    slots: Vec<u32>,
+}
+
+impl Pool {
+    fn new() -> Pool {
+        let mut pool = Pool { values: VarData::default(), known: HashMap::new(), slots: Vec::new() };
+        pool.add(Some(Value::NULL));
+        pool
+    }
+
+    /// The slot of a value; missing ties with null, which is in slot 0.
+    fn add(&mut self, value: Option<Value<'_>>) -> u32 {
+        let Some(value) = value else { return 0 };
+        let start = self.values.bytes.len();
+        self.values.bytes.push(value.kind().byte());
+        self.values.bytes.extend_from_slice(value.bytes());
+        let tagged = self.values.bytes.get(start..).unwrap_or_default();
+        if let Some(slot) = self.known.get(tagged) {
+            self.values.bytes.truncate(start);
+            return *slot;
+        }
+        let slot = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        self.known.insert(tagged.into(), slot);
+        self.values.seal();
+        slot
+    }
+
+    fn push(&mut self, value: Option<Value<'_>>) {
+        let slot = self.add(value);
+        self.slots.push(slot);
+    }
+
+    fn push_column(&mut self, part: &SortPart, column: &Column) {
+        let mut scratch = Vec::new();
+        let mut add = |pool: &mut Pool, column: &Column, row| {
+            pool.add(sort_key(column.value(row, &mut scratch), part.path.rest(), part.ascending))
+        };
+        if let ColumnData::Dictionary(index, values) = column.data() {
+            let slots: Vec<u32> = (0..values.len()).map(|row| add(self, values, row)).collect();
+            let slot_of = |(row, at): (usize, &u32)| match column.is_present(row) {
+                true => slots.get(*at as usize).copied().unwrap_or_default(),
+                false => 0,
+            };
+            self.slots.extend(index.iter().enumerate().map(slot_of));
+            return;
+        }
+        for row in 0..column.len() {
+            let slot = add(self, column, row);
+            self.slots.push(slot);
+        }
+    }
+
+    fn value(&self, slot: u32) -> Value<'_> {
+        Value::tagged_checked(self.values.get(slot as usize))
+    }
+
+    fn into_ranks(self, ascending: bool) -> Vec<u64> {
+        let slots = 0..u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        let mut sorted: Vec<(u64, u32)> = slots.map(|slot| (prefix(self.value(slot)), slot)).collect();
+        sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| compare(self.value(a.1), self.value(b.1))));
+        let mut ranks = vec![0; sorted.len()];
+        let mut rank = 0_u64;
+        let mut last: Option<(u64, u32)> = None;
+        for entry in sorted {
+            if last.is_some_and(|l| l.0 != entry.0 || compare(self.value(l.1), self.value(entry.1)).is_ne()) {
+                rank += 1;
+            }
+            last = Some(entry);
+            if let Some(slot) = ranks.get_mut(entry.1 as usize) {
+                *slot = if ascending { rank } else { !rank };
+            }
+        }
+        self.slots.iter().map(|slot| ranks.get(*slot as usize).copied().unwrap_or_default()).collect()
+    }
+}
+
+/// The class of a value and the first bytes of a text: most comparisons end here.
+fn prefix(value: Value<'_>) -> u64 {
+    let mut bytes = [0_u8; 8];
+    let text = value.as_text().filter(|_| value.kind() != Kind::Code).unwrap_or_default();
+    bytes.iter_mut().skip(1).zip(text.as_bytes()).for_each(|(to, from)| *to = *from);
+    // The least class is -1.
+    bytes[0] = u8::try_from(i16::from(canonical_class(value.kind())) + 1).unwrap_or(u8::MAX);
+    u64::from_be_bytes(bytes)
+}
+
+/// Adds one value a row of `block` to each pool.
+fn fill_pools(pools: &mut [Pool], parts: &[&SortPart], block: &Block) -> Result<()> {
+    let columns: Vec<Option<&Column>> = parts.iter().map(|part| block.column(part.path.first())).collect();
+    if columns.iter().filter(|column| column.is_some_and(may_hold_arrays)).count() < 2 {
+        for ((pool, part), column) in pools.iter_mut().zip(parts).zip(&columns) {
+            match column {
+                Some(column) => pool.push_column(part, column),
+                None => pool.slots.resize(pool.slots.len() + block.rows(), 0),
+            }
+        }
+        return Ok(());
+    }
+    let mut scratch: Vec<Vec<u8>> = vec![Vec::new(); parts.len()];
+    for row in 0..block.rows() {
+        let values: Vec<_> =
+            columns.iter().zip(&mut scratch).map(|(c, room)| c.and_then(|c| c.value(row, room))).collect();
+        for (pool, key) in pools.iter_mut().zip(least_keys(parts, &values)?) {
+            pool.push(key);
+        }
+    }
+    Ok(())
+}
+
+fn may_hold_arrays(column: &Column) -> bool {
+    column.kind().is_none()
+}

@@ -1,0 +1,9 @@
+//! Sorting measurements: the parsed specification, and fixed-width keys of rows that columns give.
+
+mod arrays;
+mod keys;
+mod order;
+mod spec;
+
+pub use order::sorted_rows;
+pub use spec::{SortPart, SortSpec};

@@ -1,0 +1,171 @@
+//! Sorting the rows of blocks by their keys.
+
+use super::keys::keys_of_rows;
+use super::spec::SortSpec;
+use crate::block::Block;
+use crate::error::{Error, Result};
+
+/// The rows of `blocks`, counted over all of them, in the order of `spec`; ties stay as they stand.
+///
+/// With `keep` only the first so many.
+///
+/// Errors: `BadValue` where two parts of the sort meet different arrays in one row, or where there are 2^32 rows.
+pub fn sorted_rows(spec: &SortSpec, blocks: &[Block], keep: Option<usize>) -> Result<Vec<u32>> {
+    let keys = keys_of_rows(spec, blocks)?;
+    let Some((first, rest)) = keys.split_first() else {
+        return Err(Error::internal("A sort without parts"));
+    };
+    let count = u32::try_from(first.len()).map_err(|_| Error::bad_value("A sort of more than 2^32 measurements"))?;
+    let mut rows: Vec<(u64, u32)> = first.iter().copied().zip(0..count).collect();
+    let keep = keep.unwrap_or(rows.len()).min(rows.len());
+    if keep == 0 {
+        return Ok(Vec::new());
+    }
+    if !rows.is_sorted() {
+        if keep < rows.len() {
+            // Ties of the last kept key may be ordered by further parts, so they all stay until those were looked at.
+            let last = rows.select_nth_unstable(keep - 1).1.0;
+            if rest.is_empty() { rows.truncate(keep) } else { rows.retain(|row| row.0 <= last) }
+        }
+        rows.sort_unstable();
+    }
+    sort_ties(&mut rows, rest);
+    rows.truncate(keep);
+    Ok(rows.into_iter().map(|row| row.1).collect())
+}
+
+/// Sorts every group of equal keys by the next part, and its ties by the one after it.
+fn sort_ties(rows: &mut [(u64, u32)], parts: &[Vec<u64>]) {
+    let Some((keys, rest)) = parts.split_first() else { return };
+    for ties in rows.chunk_by_mut(|a, b| a.0 == b.0).filter(|ties| ties.len() > 1) {
+        for row in ties.iter_mut() {
+            row.0 = keys.get(row.1 as usize).copied().unwrap_or_default();
+        }
+        ties.sort_unstable();
+        sort_ties(ties, rest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::pivot_docs;
+    use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value, compare_sort_keys, sort_key};
+    use bson::{RawDocumentBuf, rawdoc};
+    use proptest::prelude::*;
+    use std::cmp::Ordering;
+
+    fn spec(doc: &RawDocumentBuf) -> SortSpec {
+        SortSpec::parse(Doc::parse(doc.as_bytes()).unwrap().as_value()).unwrap()
+    }
+
+    fn block(docs: &[RawDocumentBuf]) -> Block {
+        pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn rows_are_sorted_over_all_blocks_and_ties_keep_their_order() {
+        let blocks = [
+            block(&[rawdoc! { "t": 3.0, "n": 1 }, rawdoc! { "t": 1.0 }]),
+            block(&[rawdoc! { "x": 1 }, rawdoc! { "t": 2, "n": 5 }, rawdoc! { "t": 1, "n": -1 }]),
+        ];
+        assert_eq!(sorted_rows(&spec(&rawdoc! { "t": 1 }), &blocks, None).unwrap(), [2, 1, 4, 3, 0]);
+        assert_eq!(sorted_rows(&spec(&rawdoc! { "t": -1 }), &blocks, None).unwrap(), [0, 3, 1, 4, 2]);
+        assert_eq!(sorted_rows(&spec(&rawdoc! { "t": 1, "n": -1 }), &blocks, None).unwrap(), [2, 4, 1, 3, 0]);
+        assert_eq!(sorted_rows(&spec(&rawdoc! { "t": 1, "n": 1 }), &blocks, Some(2)).unwrap(), [2, 1]);
+        assert_eq!(sorted_rows(&spec(&rawdoc! { "t": 1 }), &blocks, Some(0)).unwrap(), [0_u32; 0]);
+    }
+
+    #[test]
+    fn the_least_date_does_not_tie_with_a_missing_one() {
+        let date = bson::DateTime::from_millis(i64::MIN);
+        let blocks = [block(&[rawdoc! { "t": date }, rawdoc! { "a": 1 }])];
+        assert_eq!(sorted_rows(&spec(&rawdoc! { "t": 1 }), &blocks, None).unwrap(), [1, 0]);
+        assert_eq!(sorted_rows(&spec(&rawdoc! { "t": -1 }), &blocks, None).unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn parallel_arrays_are_refused_and_shared_ones_are_not() {
+        let docs = [rawdoc! { "a": [1], "b": [2] }, rawdoc! { "a": 1, "b": "x" }];
+        assert!(sorted_rows(&spec(&rawdoc! { "a": 1, "b": 1 }), &[block(&docs)], None).is_err());
+        assert!(sorted_rows(&spec(&rawdoc! { "a": 1 }), &[block(&docs)], None).is_ok());
+        let docs = [rawdoc! { "a": [{ "b": 2, "c": 1 }] }, rawdoc! { "a": [{ "b": 1, "c": 5 }, { "b": 4, "c": 0 }] }];
+        assert_eq!(sorted_rows(&spec(&rawdoc! { "a.b": 1, "a.c": 1 }), &[block(&docs)], None).unwrap(), [1, 0]);
+    }
+
+    /// Values that collide, tie and stand at every edge of the fixed keys; type 7 is any of them.
+    fn value_of(which: u8) -> BoxedStrategy<OwnedValue> {
+        let edges = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, 1.5, 9_007_199_254_740_992.0];
+        match which {
+            0 => prop_oneof![proptest::sample::select(edges.to_vec()), -3.0..3.0_f64]
+                .prop_map(OwnedValue::double)
+                .boxed(),
+            1 => (-3..3_i32).prop_map(OwnedValue::int32).boxed(),
+            2 => prop_oneof![Just(i64::MIN), Just(i64::MAX), Just(9_007_199_254_740_993), -3..3_i64]
+                .prop_map(OwnedValue::int64)
+                .boxed(),
+            3 => prop_oneof![Just(i64::MIN), -3..3_i64].prop_map(OwnedValue::date).boxed(),
+            4 => any::<bool>().prop_map(OwnedValue::bool).boxed(),
+            5 => "[ab\0]{0,9}".prop_map(|s| OwnedValue::string(&s)).boxed(),
+            6 => prop_oneof![
+                Just(OwnedValue::null()),
+                (0..3_i32)
+                    .prop_map(|n| { OwnedValue::doc(Doc::parse(rawdoc! { "x": n, "y": [n, 1] }.as_bytes()).unwrap()) }),
+            ]
+            .boxed(),
+            _ => (0..7_u8).prop_flat_map(value_of).boxed(),
+        }
+    }
+
+    /// Cells of one type, or of any.
+    fn cells() -> impl Strategy<Value = Vec<Option<OwnedValue>>> {
+        (0..9_u8).prop_flat_map(|which| proptest::collection::vec(proptest::option::weighted(0.8, value_of(which)), 40))
+    }
+
+    fn rows() -> impl Strategy<Value = Vec<[Option<OwnedValue>; 2]>> {
+        (cells(), cells(), 0..40_usize)
+            .prop_map(|(a, b, n)| a.into_iter().zip(b).take(n).map(|(a, b)| [a, b]).collect())
+    }
+
+    fn doc(row: &[Option<OwnedValue>; 2]) -> DocBuf {
+        let mut writer = DocWriter::new();
+        for (name, value) in ["a", "b"].iter().zip(row) {
+            if let Some(value) = value {
+                writer.value(name, value.view());
+            }
+        }
+        writer.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_is_that_of_a_stable_sort_of_documents(
+            rows in rows(), split in 0..40_usize, keep in proptest::option::of(0..40_usize), which in 0..6_usize,
+            up in any::<[bool; 2]>(),
+        ) {
+            let docs: Vec<DocBuf> = rows.iter().map(doc).collect();
+            let paths = [vec!["a"], vec!["b"], vec!["a", "b"], vec!["b", "a"], vec!["a.x", "b"], vec!["a.x", "b.x"]];
+            let mut sort = DocWriter::new();
+            for (path, up) in paths[which].iter().zip(up) {
+                sort.double(path, if up { 1.0 } else { -1.0 });
+            }
+            let spec = SortSpec::parse(sort.finish().view().as_value()).unwrap();
+            let (left, right) = docs.split_at(split.min(docs.len()));
+            let blocks = [left, right].map(|part| pivot_docs(part.iter().map(DocBuf::view)).unwrap());
+            let got = sorted_rows(&spec, &blocks, keep).unwrap();
+
+            fn key<'a>(doc: &'a DocBuf, part: &super::super::SortPart) -> Option<Value<'a>> {
+                sort_key(doc.view().get(part.path.first()), part.path.rest(), part.ascending)
+            }
+            let mut expected: Vec<u32> = (0..docs.len() as u32).collect();
+            expected.sort_by(|x, y| {
+                spec.parts().iter().fold(Ordering::Equal, |order, part| order.then_with(|| {
+                    let order = compare_sort_keys(key(&docs[*x as usize], part), key(&docs[*y as usize], part));
+                    if part.ascending { order } else { order.reverse() }
+                }))
+            });
+            expected.truncate(keep.unwrap_or(usize::MAX));
+            prop_assert_eq!(got, expected);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! IndexedDB: one database, one object store, version 1 for ever; keys and values are `ArrayBuffer`s.
+//!
+//! Creating a collection or an index is an ordinary commit, never a version upgrade, so no tab ever blocks another.
+//! Every operation is one transaction of its own. A connection that died under an operation (`versionchange`, a
+//! backgrounded tab, cleared site data) is opened anew and the whole operation is asked once more.
+//!
+//! The crate `idb` opens, deletes and watches connections. Inside a transaction this module talks to `web-sys`, because
+//! there `idb` settles too early to be right: its transaction future answers on the first `error` event, when the
+//! transaction has no reason yet, reports an abort as `Ok`, and knows neither durability nor an abort from a callback.
+
+mod commit;
+mod connection;
+mod failure;
+mod read;
+mod transaction;
+
+use std::rc::Rc;
+
+use web_sys::IdbDatabase;
+
+use self::connection::Connection;
+use self::failure::Failure;
+use super::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
+use crate::error::{Error, ErrorCode, Result};
+
+/// Every database of ours has this prefix, so that it never meets one of the page.
+const NAME_PREFIX: &str = "timepail:";
+/// The one object store.
+const STORE_NAME: &str = "entries";
+
+/// What "durable" means for a commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Handed to the operating system: survives a crash of the browser.
+    #[default]
+    Relaxed,
+    /// Flushed to the disk: survives a power cut.
+    Strict,
+}
+
+impl Durability {
+    /// The word that IndexedDB, and our own option, have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Durability::Relaxed => "relaxed",
+            Durability::Strict => "strict",
+        }
+    }
+}
+
+/// One IndexedDB database.
+pub struct IdbStorage {
+    connection: Rc<Connection>,
+    durability: Durability,
+}
+
+impl IdbStorage {
+    /// Opens the database `name`, creating it where it does not exist.
+    ///
+    /// `IllegalOperation` where this runtime has no IndexedDB; `OperationFailed` with the DOM's own name for the
+    /// trouble where it has one that does not open. Waits while the database is being deleted elsewhere.
+    pub async fn open(name: &str, durability: Durability) -> Result<Rc<IdbStorage>> {
+        let connection = Connection::new(database_name(name));
+        connection.current().await?;
+        Ok(Rc::new(IdbStorage { connection, durability }))
+    }
+
+    /// Deletes the database `name`; absent is fine. Waits for connections of others, which ours give up by themselves.
+    pub async fn destroy(name: &str) -> Result<()> {
+        connection::delete(&database_name(name)).await
+    }
+
+    /// Ends it: what is under way still finishes, what comes later fails with `InterruptedAtShutdown`.
+    pub fn close(&self) {
+        self.connection.close();
+    }
+
+    /// Runs a read, a second time on a new connection where the first one died. Reading twice does no harm.
+    async fn read<T>(&self, operation: impl AsyncFn(&IdbDatabase) -> Result<T, Failure>) -> Result<T> {
+        let database = self.connection.current().await?;
+        match operation(&database).await {
+            Err(failure) if failure.is_worth_another_connection() => self.connection.forget(&database),
+            result => return result.map_err(Failure::into_error),
+        }
+        let database = self.connection.current().await?;
+        operation(&database).await.map_err(Failure::into_error)
+    }
+
+    async fn write(&self, changes: &Changeset) -> Result<()> {
+        let database = self.connection.current().await?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let first = match commit::commit(&database, changes, self.durability).await {
+            Err(failure) if failure.is_worth_another_connection() => failure,
+            result => return result.map_err(Failure::into_error),
+        };
+        self.connection.forget(&database);
+        let replayed = match self.connection.current().await {
+            Ok(database) => commit::commit(&database, changes, self.durability).await,
+            Err(error) => Err(Failure::Refused(error)),
+        };
+        let Err(second) = replayed else { return Ok(()) };
+        if !first.may_have_committed() {
+            return Err(second.into_error());
+        }
+        // The first attempt may have committed, and then its own writes are what the replay collided with.
+        let error = second.into_error();
+        if error.code == ErrorCode::WriteConflict && self.holds(changes).await? {
+            return Ok(());
+        }
+        if error.code == ErrorCode::WriteConflict {
+            return Err(error);
+        }
+        Err(Error::new(error.code, format!("{}; the commit before it may have taken place", error.message)))
+    }
+
+    /// Whether the store shows what `changes` insert: every inserted key with the value it has after the changeset.
+    async fn holds(&self, changes: &Changeset) -> Result<bool> {
+        let (keys, values) = commit::evidence(changes);
+        if keys.is_empty() {
+            return Ok(false);
+        }
+        let found = self.read(async |database| read::get_many(database, &keys).await).await?;
+        Ok(found.iter().map(Option::as_deref).eq(values))
+    }
+}
+
+fn database_name(name: &str) -> String {
+    format!("{NAME_PREFIX}{name}")
+}
+
+impl Storage for IdbStorage {
+    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
+        Box::pin(self.read(async |database| read::get_many(database, keys).await))
+    }
+
+    fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
+        Box::pin(self.read(async move |database| read::scan(database, ranges, page).await))
+    }
+
+    fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
+        Box::pin(async move { self.write(&changes).await })
+    }
+}

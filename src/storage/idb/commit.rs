@@ -1,0 +1,166 @@
+//! A changeset as one transaction: guards first, then the writes, all asked for in one turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest};
+
+use super::Durability;
+use super::failure::Failure;
+use super::read::{js_bytes, js_range};
+use super::transaction::Running;
+use crate::storage::{Bytes, Change, Changeset, KeyRange, guard};
+
+/// All of `changes` or none of them.
+pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durability: Durability) -> Result<(), Failure> {
+    let plan = Plan::new(changes.changes());
+    let running = Running::write(database, durability)?;
+    let judge = plan.ask_guards(&running).map_err(|thrown| Failure::thrown(&thrown))?;
+    plan.ask_writes(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
+    if changes.changes().len() == 1 && judge.is_none() {
+        running.seal();
+    }
+    let result = running.committed().await;
+    // The callback of the guards has to outlive their answers.
+    drop(judge);
+    result
+}
+
+/// The keys that `changes` insert, and the values that they have after it: evidence that it took place.
+pub(super) fn evidence(changes: &Changeset) -> (Vec<Bytes>, Vec<Option<&[u8]>>) {
+    let mut last: BTreeMap<&[u8], Option<&[u8]>> = BTreeMap::new();
+    for change in changes.changes() {
+        if let Change::Insert(key, _) = change {
+            last.insert(key, None);
+        }
+    }
+    for change in changes.changes() {
+        match change {
+            Change::Put(key, value) | Change::Insert(key, value) => {
+                last.entry(key).and_modify(|last| *last = Some(value));
+            }
+            Change::Delete(key) => {
+                last.entry(key).and_modify(|last| *last = None);
+            }
+            Change::DeleteRange(range) => {
+                last.iter_mut().filter(|(key, _)| contains(range, key)).for_each(|(_, last)| *last = None);
+            }
+            Change::Require(_) => {}
+        }
+    }
+    // A key that is absent afterwards tells nothing: it was absent before, too.
+    last.into_iter().filter(|(_, value)| value.is_some()).map(|(key, value)| (key.to_vec(), value)).unzip()
+}
+
+/// Hears the answers to the guards.
+type Judge = Closure<dyn FnMut(Event)>;
+
+/// A guard that no write can judge, so that it is looked up.
+struct Guard<'a> {
+    key: &'a [u8],
+    must_exist: bool,
+}
+
+/// A changeset with its guards sorted out.
+///
+/// Guards speak of the state before the changeset, requests see the state left by those before them. So what must be
+/// looked up is asked first. An insert is judged by `add`, which costs nothing, unless the same changeset writes or
+/// deletes its key elsewhere: then it is looked up, and written with `put`.
+struct Plan<'a> {
+    changes: &'a [Change],
+    guards: Vec<Guard<'a>>,
+    /// Keys of the inserts that are looked up.
+    put_keys: BTreeSet<&'a [u8]>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(changes: &'a [Change]) -> Plan<'a> {
+        let put_keys = inserts_touched_elsewhere(changes);
+        let required = changes.iter().filter_map(|change| match change {
+            Change::Require(key) => Some(Guard { key, must_exist: true }),
+            _ => None,
+        });
+        let absent = put_keys.iter().map(|key| Guard { key, must_exist: false });
+        let guards = required.chain(absent).collect();
+        Plan { changes, guards, put_keys }
+    }
+
+    /// Asks for every guard's key. The callback that judges the answers must live until the transaction has settled.
+    fn ask_guards(&self, running: &Running) -> Result<Option<Judge>, JsValue> {
+        if self.guards.is_empty() {
+            return Ok(None);
+        }
+        let veto = running.veto();
+        // Answers come in the order of the requests.
+        let mut awaited =
+            self.guards.iter().map(|guard| (guard.key.to_vec(), guard.must_exist)).collect::<Vec<_>>().into_iter();
+        let judge = Closure::new(move |event: Event| {
+            let Some((key, must_exist)) = awaited.next() else { return };
+            match (is_found(&event), must_exist) {
+                (false, true) => veto.abort(guard::is_gone(&key)),
+                (true, false) => veto.abort(guard::exists_already(&key)),
+                _ => {}
+            }
+        });
+        for guard in &self.guards {
+            let request = running.store.get_key(&js_bytes(guard.key))?;
+            request.set_onsuccess(Some(judge.as_ref().unchecked_ref()));
+        }
+        Ok(Some(judge))
+    }
+
+    fn ask_writes(&self, store: &IdbObjectStore) -> Result<(), JsValue> {
+        for change in self.changes {
+            match change {
+                Change::Insert(key, value) if !self.put_keys.contains(key.as_slice()) => {
+                    store.add_with_key(&js_bytes(value), &js_bytes(key))?;
+                }
+                Change::Put(key, value) | Change::Insert(key, value) => {
+                    store.put_with_key(&js_bytes(value), &js_bytes(key))?;
+                }
+                Change::Delete(key) => {
+                    store.delete(&js_bytes(key))?;
+                }
+                Change::DeleteRange(range) if !range.is_empty() => {
+                    store.delete(&js_range(&range.start, &range.end)?.into())?;
+                }
+                Change::DeleteRange(_) | Change::Require(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keys that are inserted, and written or deleted by another change as well.
+fn inserts_touched_elsewhere(changes: &[Change]) -> BTreeSet<&[u8]> {
+    let mut writes: BTreeMap<&[u8], usize> = BTreeMap::new();
+    let mut deleted: Vec<&KeyRange> = Vec::new();
+    for change in changes {
+        match change {
+            Change::Put(key, _) | Change::Insert(key, _) | Change::Delete(key) => {
+                *writes.entry(key).or_default() += 1;
+            }
+            Change::DeleteRange(range) => deleted.push(range),
+            Change::Require(_) => {}
+        }
+    }
+    let inserted = changes.iter().filter_map(|change| match change {
+        Change::Insert(key, _) => Some(key.as_slice()),
+        _ => None,
+    });
+    inserted
+        .filter(|key| {
+            writes.get(key).is_some_and(|count| *count > 1) || deleted.iter().any(|range| contains(range, key))
+        })
+        .collect()
+}
+
+fn contains(range: &KeyRange, key: &[u8]) -> bool {
+    range.start.as_slice() <= key && key < range.end.as_slice()
+}
+
+fn is_found(event: &Event) -> bool {
+    let request = event.target().and_then(|target| target.dyn_into::<IdbRequest>().ok());
+    request.and_then(|request| request.result().ok()).is_some_and(|key| !key.is_undefined())
+}

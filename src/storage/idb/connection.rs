@@ -1,0 +1,167 @@
+//! The connection to a database, opened again whenever it has gone.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use ::idb::{DatabaseEvent, Factory, ObjectStoreParams};
+use js_sys::Promise;
+use wasm_bindgen::JsValue;
+use wasm_bindgen_futures::{JsFuture, future_to_promise};
+use web_sys::IdbDatabase;
+
+use super::STORE_NAME;
+use super::failure::connection_error;
+use crate::error::{Error, ErrorCode, Result};
+
+/// The version of every database: never raised, for an upgrade would have to wait for all other tabs.
+const VERSION: u32 = 1;
+
+/// The way to the database `name`.
+pub(super) struct Connection {
+    name: String,
+    state: RefCell<State>,
+}
+
+enum State {
+    /// The next operation opens.
+    Absent,
+    /// Everybody who comes now waits for the same opening.
+    Opening(Opening),
+    Open(OpenDatabase),
+    /// By us and for good.
+    Closed,
+}
+
+/// The promise resolves in any case; where opening failed, `failure` is set before.
+#[derive(Clone)]
+struct Opening {
+    done: Promise,
+    failure: Rc<RefCell<Option<Error>>>,
+}
+
+/// A live connection. `idb` owns the callbacks; `handle` is the same JavaScript object.
+struct OpenDatabase {
+    handle: IdbDatabase,
+    _watched: ::idb::Database,
+}
+
+impl Drop for OpenDatabase {
+    fn drop(&mut self) {
+        // Callbacks go with `_watched`; an event must not find the place where they were. Transactions under way finish.
+        self.handle.set_onversionchange(None);
+        self.handle.set_onclose(None);
+        self.handle.close();
+    }
+}
+
+impl Connection {
+    pub(super) fn new(name: String) -> Rc<Connection> {
+        Rc::new(Connection { name, state: RefCell::new(State::Absent) })
+    }
+
+    /// The live connection, opened if need be.
+    pub(super) async fn current(self: &Rc<Self>) -> Result<IdbDatabase> {
+        loop {
+            let opening = {
+                let mut state = self.state.borrow_mut();
+                match &*state {
+                    State::Closed => return Err(closed()),
+                    State::Open(open) => return Ok(open.handle.clone()),
+                    State::Opening(opening) => opening.clone(),
+                    State::Absent => {
+                        let opening = self.begin_opening();
+                        *state = State::Opening(opening.clone());
+                        opening
+                    }
+                }
+            };
+            // The promise never rejects.
+            let _ = JsFuture::from(opening.done).await;
+            if let Some(error) = opening.failure.borrow().clone() {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Gives up `database`, if it is still the current one: it is dead, or somebody wants it gone.
+    pub(super) fn forget(&self, database: &IdbDatabase) {
+        let is_current = matches!(&*self.state.borrow(), State::Open(open) if open.handle == *database);
+        if is_current {
+            // Replaced first, dropped after: dropping calls into JavaScript.
+            drop(self.state.replace(State::Absent));
+        }
+    }
+
+    pub(super) fn close(&self) {
+        drop(self.state.replace(State::Closed));
+    }
+
+    /// Runs as a task of its own, so that it goes on when the caller who began it stops waiting.
+    fn begin_opening(self: &Rc<Self>) -> Opening {
+        let failure = Rc::new(RefCell::new(None));
+        let (this, failed) = (Rc::clone(self), Rc::clone(&failure));
+        let done = future_to_promise(async move {
+            let result = open(&this.name).await.and_then(|database| this.adopt(database));
+            if let Err(error) = result {
+                failed.replace(Some(error));
+                let mut state = this.state.borrow_mut();
+                if matches!(*state, State::Opening(_)) {
+                    *state = State::Absent;
+                }
+            }
+            Ok(JsValue::UNDEFINED)
+        });
+        Opening { done, failure }
+    }
+
+    fn adopt(self: &Rc<Self>, mut database: ::idb::Database) -> Result<()> {
+        if matches!(*self.state.borrow(), State::Closed) {
+            database.close();
+            return Err(closed());
+        }
+        // `idb` hands out neither a second handle nor the one it has without losing its callbacks.
+        let handle = IdbDatabase::from(database);
+        database = ::idb::Database::from(handle.clone());
+        // `versionchange` is somebody who deletes the database: we let go at once and open again when asked. `close` is
+        // the browser, which has cut the connection already.
+        let (weak, gone) = (Rc::downgrade(self), handle.clone());
+        database.on_version_change(move |_| forget_weak(&weak, &gone));
+        let (weak, gone) = (Rc::downgrade(self), handle.clone());
+        database.on_close(move |_| forget_weak(&weak, &gone));
+        self.state.replace(State::Open(OpenDatabase { handle, _watched: database }));
+        Ok(())
+    }
+}
+
+fn forget_weak(connection: &Weak<Connection>, database: &IdbDatabase) {
+    if let Some(connection) = connection.upgrade() {
+        connection.forget(database);
+    }
+}
+
+/// `blocked` needs no handler: the version never changes, so only a deletion can be in the way, and it ends.
+async fn open(name: &str) -> Result<::idb::Database> {
+    let mut request = Factory::new().and_then(|factory| factory.open(name, Some(VERSION))).map_err(connection_error)?;
+    request.on_upgrade_needed(|event| {
+        // Where this fails the store is missing, which is found out below.
+        if let Ok(database) = event.database() {
+            let _ = database.create_object_store(STORE_NAME, ObjectStoreParams::new());
+        }
+    });
+    let database = request.await.map_err(connection_error)?;
+    if database.store_names().iter().any(|name| name == STORE_NAME) {
+        return Ok(database);
+    }
+    database.close();
+    Err(Error::corrupt(format!("The IndexedDB database {name} lacks its object store {STORE_NAME}")))
+}
+
+/// Deletes the database `name`.
+pub(super) async fn delete(name: &str) -> Result<()> {
+    let request = Factory::new().and_then(|factory| factory.delete(name)).map_err(connection_error)?;
+    request.await.map_err(connection_error)
+}
+
+fn closed() -> Error {
+    Error::new(ErrorCode::InterruptedAtShutdown, "The database is closed")
+}

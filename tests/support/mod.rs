@@ -1,0 +1,212 @@
+//! A database for native tests: memory storage, a clock that stands still, seeded randomness, commands in and documents out.
+#![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::expect_used)]
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use bson::{Bson, Document, RawDocumentBuf};
+use timepail::block::Block;
+use timepail::command;
+use timepail::engine::Engine;
+use timepail::env::Env;
+use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
+use timepail::value::DocWriter;
+
+/// A small deterministic generator (xorshift64*).
+#[derive(Clone)]
+pub struct Random(Cell<u64>);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(Cell::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1))
+    }
+    pub fn next(&self) -> u64 {
+        let mut x = self.0.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.0.set(x);
+        x.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+    /// In `[0, n)`.
+    pub fn below(&self, n: u64) -> u64 {
+        (self.next() >> 33) % n
+    }
+    pub fn chance(&self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+pub struct TestEnv {
+    pub now_ms: Cell<i64>,
+    pub random: Random,
+}
+
+impl TestEnv {
+    pub fn new(seed: u64) -> Rc<TestEnv> {
+        Rc::new(TestEnv { now_ms: Cell::new(1_800_000_000_000), random: Random::new(seed) })
+    }
+}
+
+impl Env for TestEnv {
+    fn now_ms(&self) -> i64 {
+        self.now_ms.get()
+    }
+    fn random_u64(&self) -> u64 {
+        self.random.next()
+    }
+}
+
+/// Storage that lets other tasks run before each operation, and fails some commits without having applied them.
+pub struct Unruly {
+    pub inner: Rc<dyn Storage>,
+    pub random: Random,
+    pub fail_percent: Cell<u64>,
+}
+
+impl Unruly {
+    async fn pause(&self) {
+        for _ in 0..self.random.below(4) {
+            timepail::engine::signal::yield_now().await;
+        }
+    }
+}
+
+impl Storage for Unruly {
+    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
+        Box::pin(async move {
+            self.pause().await;
+            let found = self.inner.get_many(keys).await;
+            self.pause().await;
+            found
+        })
+    }
+    fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
+        Box::pin(async move {
+            self.pause().await;
+            let found = self.inner.scan(ranges, page).await;
+            self.pause().await;
+            found
+        })
+    }
+    fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
+        Box::pin(async move {
+            self.pause().await;
+            if self.random.chance(self.fail_percent.get()) {
+                return Err(timepail::error::Error::new(
+                    timepail::error::ErrorCode::OperationFailed,
+                    "The test storage refused this commit",
+                ));
+            }
+            let outcome = self.inner.commit(changes).await;
+            self.pause().await;
+            outcome
+        })
+    }
+}
+
+/// One context on a storage.
+#[derive(Clone)]
+pub struct Db {
+    pub engine: Rc<Engine>,
+}
+
+impl Db {
+    pub fn open(storage: Rc<dyn Storage>, env: Rc<TestEnv>) -> Db {
+        let context = env.random_u64().to_be_bytes();
+        Db { engine: Rc::new(Engine::new("test", storage, env, context)) }
+    }
+
+    /// Runs a command; the batch of a cursor stands in the reply as documents.
+    pub async fn command(&self, command: RawDocumentBuf) -> Document {
+        self.command_with(command, None).await
+    }
+
+    pub async fn command_with(&self, command: RawDocumentBuf, payload: Option<&Block>) -> Document {
+        let payload = payload.map(timepail::block::encode);
+        let reply = command::run(&self.engine, command.as_bytes(), payload.as_deref()).await;
+        let mut document: Document = reply.document.try_into().unwrap();
+        if let Some(batch) = reply.batch {
+            let rows: Vec<Bson> = rows_of(&batch).into_iter().map(Bson::Document).collect();
+            let cursor = document.get_document_mut("cursor").unwrap();
+            let key = if cursor.contains_key("firstBatch") { "firstBatch" } else { "nextBatch" };
+            cursor.insert(key, rows);
+        }
+        document
+    }
+
+    /// Runs a command that must succeed.
+    pub async fn ok(&self, command: RawDocumentBuf) -> Document {
+        let reply = self.command(command.clone()).await;
+        assert_eq!(reply.get_f64("ok").ok(), Some(1.0), "{command:?} failed: {reply}");
+        reply
+    }
+
+    /// Code and codeName of a command that must fail.
+    pub async fn fails(&self, command: RawDocumentBuf) -> (i32, String) {
+        let reply = self.command(command.clone()).await;
+        assert_eq!(reply.get_f64("ok").ok(), Some(0.0), "{command:?} did not fail: {reply}");
+        assert!(!reply.get_str("errmsg").unwrap().is_empty());
+        (reply.get_i32("code").unwrap(), reply.get_str("codeName").unwrap().to_owned())
+    }
+
+    /// Every document of a find command, over as many batches as it takes.
+    pub async fn find(&self, command: RawDocumentBuf) -> Vec<Document> {
+        let collection = command.get_str("find").unwrap().to_owned();
+        let reply = self.ok(command).await;
+        let mut cursor = reply.get_document("cursor").unwrap().clone();
+        let mut rows = take_rows(&mut cursor, "firstBatch");
+        loop {
+            let id = cursor.get_i64("id").unwrap();
+            if id == 0 {
+                return rows;
+            }
+            let reply =
+                self.ok(bson::rawdoc! { "getMore": id, "collection": collection.as_str(), "batchSize": 7 }).await;
+            cursor = reply.get_document("cursor").unwrap().clone();
+            rows.extend(take_rows(&mut cursor, "nextBatch"));
+        }
+    }
+
+    pub async fn insert(&self, collection: &str, documents: &[RawDocumentBuf]) -> Document {
+        let list: bson::RawArrayBuf = documents.iter().cloned().collect();
+        self.command(bson::rawdoc! { "insert": collection, "documents": list, "ordered": false }).await
+    }
+}
+
+pub fn take_rows(cursor: &mut Document, key: &str) -> Vec<Document> {
+    let Some(Bson::Array(rows)) = cursor.remove(key) else { panic!("no {key} in {cursor}") };
+    rows.into_iter().map(|row| row.as_document().unwrap().clone()).collect()
+}
+
+/// The rows of a block as documents.
+pub fn rows_of(block: &Block) -> Vec<Document> {
+    (0..block.rows())
+        .map(|row| {
+            let mut writer = DocWriter::new();
+            block.write_row(row, &mut writer);
+            Document::from_reader(writer.finish().into_bytes().as_slice()).unwrap()
+        })
+        .collect()
+}
+
+/// A document with its fields in name order: what is equal whatever the column order.
+pub fn canonical(document: &Document) -> Vec<u8> {
+    let mut fields: Vec<_> = document.iter().collect();
+    fields.sort_by_key(|(name, _)| name.as_str());
+    let sorted: Document = fields.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut bytes = Vec::new();
+    sorted.to_writer(&mut bytes).unwrap();
+    bytes
+}
+
+/// The documents as a sorted list of canonical forms: a multiset.
+pub fn multiset<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Vec<Vec<u8>> {
+    let mut all: Vec<_> = documents.into_iter().map(canonical).collect();
+    all.sort();
+    all
+}
+
+pub fn raw(document: &Document) -> RawDocumentBuf {
+    RawDocumentBuf::try_from(document).unwrap()
+}
