@@ -4,9 +4,13 @@
 //! the two doors is plain synchronous Rust: only `engine` awaits storage and only `bindings` knows JavaScript.
 //! `ARCHITECTURE.md` draws the floors; imports go strictly down.
 
+#[cfg(target_arch = "wasm32")]
+pub mod bindings;
 pub mod block;
 pub mod bucket;
 pub mod catalog;
+pub mod command;
+pub mod engine;
 pub mod env;
 pub mod error;
 pub mod index;

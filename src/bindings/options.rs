@@ -50,8 +50,8 @@ impl OpenOptions {
                 return Err(Error::invalid_options(format!("durability must be 'relaxed' or 'strict', not '{other}'")));
             }
         };
-        let context = parse_context(&raw.context)
-            .ok_or_else(|| Error::invalid_options("context must be sixteen hex digits"))?;
+        let context =
+            parse_context(&raw.context).ok_or_else(|| Error::invalid_options("context must be sixteen hex digits"))?;
         Ok(OpenOptions { storage: raw.storage, durability, context })
     }
 }

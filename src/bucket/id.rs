@@ -10,6 +10,11 @@ use std::fmt;
 pub struct BucketId([u8; 12]);
 
 impl BucketId {
+    /// The least id.
+    pub const MIN: BucketId = BucketId([0; 12]);
+    /// The greatest id.
+    pub const MAX: BucketId = BucketId([0xFF; 12]);
+
     /// The id of the bucket that starts at `min_time_ms`.
     pub fn new(min_time_ms: i64, counter: u64) -> BucketId {
         let seconds = min_time_ms.div_euclid(1000).to_be_bytes();
@@ -37,7 +42,7 @@ impl BucketId {
     }
 
     /// An id from its stored bytes.
-    pub fn from_bytes(bytes: [u8; 12]) -> BucketId {
+    pub const fn from_bytes(bytes: [u8; 12]) -> BucketId {
         BucketId(bytes)
     }
 

@@ -1,21 +1,30 @@
 //! The bucket document: options, id, rounding, schema, summaries, building, unpacking, merging.
 
+mod build;
 mod collection;
+mod document;
 mod extremes;
 mod fields;
 mod id;
+mod merge;
 mod min_max;
 mod options;
+mod row_key;
 mod rows;
 #[cfg(test)]
 mod samples;
 mod schema;
 mod time;
+mod unpack;
 
+pub use build::{Header, build};
 pub use collection::{BUCKETS_PREFIX, CollectionOptions, validate_collection_name};
+pub use document::{BucketDoc, BucketVersion};
 pub use id::{BucketId, IdGenerator};
+pub use merge::{merge, rebuild};
 pub use min_max::MinMax;
 pub use options::{Granularity, TimeseriesOptions};
 pub use rows::Rows;
 pub use schema::Schema;
 pub use time::{bucket_start_ms, is_extended_range};
+pub use unpack::{ColumnSet, unpack};

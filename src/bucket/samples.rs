@@ -4,13 +4,29 @@ use std::ops::Range;
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
+use super::options::{Granularity, TimeseriesOptions};
 use crate::block::{Block, Column, ColumnData, pivot_docs};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value};
 
 pub const TIME: &str = "t";
 
+/// Options with buckets of an hour.
+pub fn options(meta_field: Option<&str>) -> TimeseriesOptions {
+    TimeseriesOptions {
+        time_field: TIME.to_owned(),
+        meta_field: meta_field.map(str::to_owned),
+        granularity: Some(Granularity::Seconds),
+        span_seconds: 3_600,
+        rounding_seconds: None,
+    }
+}
+
 pub fn view(doc: &bson::RawDocumentBuf) -> Doc<'_> {
     Doc::parse(doc.as_bytes()).unwrap()
+}
+
+pub fn block(docs: &[bson::RawDocumentBuf]) -> Block {
+    pivot_docs(docs.iter().map(view)).unwrap()
 }
 
 fn scalar(kind: usize) -> BoxedStrategy<OwnedValue> {
@@ -115,4 +131,15 @@ pub fn as_dictionaries(block: Block) -> Block {
         let values = Column::new(column.gather(&codes).data().clone(), None);
         Column::new(ColumnData::Dictionary(codes, Box::new(values)), column.presence().cloned())
     })
+}
+
+/// Every row as a document.
+pub fn documents(block: &Block) -> Vec<DocBuf> {
+    (0..block.rows())
+        .map(|row| {
+            let mut writer = DocWriter::new();
+            block.write_row(row, &mut writer);
+            writer.finish()
+        })
+        .collect()
 }

@@ -8,13 +8,12 @@ use super::find::target;
 use super::{Reply, Request};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::query::{CountOptions, Plan};
+use crate::query::CountOptions;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
     let options = CountOptions::parse(request.doc())?;
-    let plan = |facts: &_| if raw { Plan::raw_count(&options) } else { Plan::count(&options, facts) };
-    let n = engine.count(user, raw, plan).await?;
+    let n = engine.count(user, raw, options.into_find()).await?;
     // An int32 where it fits, as the server answers.
     Ok(Reply::ok(match i32::try_from(n) {
         Ok(n) => rawdoc! { "n": n },

@@ -24,11 +24,13 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let statements: Vec<Value<'_>> =
         request.array("deletes")?.ok_or_else(|| missing_field("delete", "deletes"))?.collect();
     if statements.is_empty() || statements.len() > WRITE_BATCH_COUNT_MAX {
-        let message = format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {}", statements.len());
+        let message =
+            format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {}", statements.len());
         return Err(Error::new(ErrorCode::InvalidLength, message));
     }
     let mut n = 0_u64;
     let mut errors = bson::RawArrayBuf::new();
+    let mut failed = false;
     for (index, statement) in statements.into_iter().enumerate() {
         let outcome = match parse(statement) {
             Err(error) => Err(error),
@@ -40,6 +42,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         match outcome {
             Ok(deleted) => n += deleted,
             Err(error) => {
+                failed = true;
                 errors.push(super::write_error(index, error));
                 if ordered {
                     break;
@@ -48,14 +51,15 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         }
     }
     let mut reply = rawdoc! { "n": i32::try_from(n).unwrap_or(i32::MAX) };
-    if errors.iter().next().is_some() {
+    if failed {
         reply.append(bson::cstr!("writeErrors"), errors);
     }
     Ok(Reply::ok(reply))
 }
 
 fn parse(statement: Value<'_>) -> Result<Statement> {
-    let doc: Doc<'_> = statement.as_doc().ok_or_else(|| wrong_type("delete", "deletes", "an array of objects", statement))?;
+    let doc: Doc<'_> =
+        statement.as_doc().ok_or_else(|| wrong_type("delete", "deletes", "an array of objects", statement))?;
     let mut filter = None;
     let mut limit = None;
     for (name, value) in doc.iter() {

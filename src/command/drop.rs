@@ -13,7 +13,11 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     // The server answers ok for an absent collection too, since 7.0; only then without `ns`.
     let existed = engine.drop_collection(name).await?;
-    Ok(Reply::ok(if existed { rawdoc! { "ns": format!("{}.{name}", engine.name()) } } else { rawdoc! {} }))
+    Ok(Reply::ok(if existed {
+        rawdoc! { "ns": format!("{}.{name}", engine.name()) }
+    } else {
+        rawdoc! {}
+    }))
 }
 
 pub async fn run_database(engine: &Rc<Engine>) -> Result<Reply> {

@@ -6,11 +6,11 @@ use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 
 use super::request::wrong_type;
 use super::{Reply, Request};
-use crate::engine::Engine;
 use crate::bucket::BUCKETS_PREFIX;
+use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::FIRST_BATCH_COUNT;
-use crate::query::{Filter, FindOptions, Plan};
+use crate::query::{Filter, FindOptions};
 use crate::value::Value;
 
 /// A user collection, or the raw view of its buckets.
@@ -30,22 +30,24 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let (user, raw) = target(name);
     let options = FindOptions::parse(request.doc())?;
-    let batch_size = options.batch_size.unwrap_or(FIRST_BATCH_COUNT);
-    let keep_open = !options.single_batch;
-    let plan = |facts: &_| if raw { Plan::raw(&options) } else { Plan::new(&options, facts) };
-    let batch = engine.find(user, raw, plan, batch_size, keep_open).await?;
+    let batch_size = options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let batch = engine.find(user, raw, options, batch_size).await?;
     let reply = cursor(engine, name, batch.cursor_id, bson::cstr!("firstBatch"));
     Ok(Reply::ok(reply).with_batch(batch.rows))
 }
 
 pub async fn get_more(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["collection", "batchSize"])?;
-    let id = request.target_integer().ok_or_else(|| wrong_type("getMore", "getMore", "an integer", request.target()))?;
+    let id =
+        request.target_integer().ok_or_else(|| wrong_type("getMore", "getMore", "an integer", request.target()))?;
     let name = request.string("collection")?.ok_or_else(|| super::request::missing_field("getMore", "collection"))?;
     let batch_size = match request.integer("batchSize")? {
         None | Some(0) => usize::MAX,
         Some(n) => usize::try_from(n).map_err(|_| {
-            Error::new(ErrorCode::Location51024, format!("BSON field 'batchSize' value must be >= 0, actual value '{n}'"))
+            Error::new(
+                ErrorCode::Location51024,
+                format!("BSON field 'batchSize' value must be >= 0, actual value '{n}'"),
+            )
         })?,
     };
     let batch = engine.get_more(id, name, batch_size).await?;
@@ -75,4 +77,3 @@ fn cursor(engine: &Rc<Engine>, name: &str, id: i64, batch: &bson::raw::CStr) -> 
     inner.append(batch, RawArrayBuf::new());
     rawdoc! { "cursor": inner }
 }
-

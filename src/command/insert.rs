@@ -96,7 +96,9 @@ fn convert_numeric_times(rows: &mut Block, time_field: &str) -> Result<()> {
             const LIMIT: f64 = crate::limits::JS_DATE_MS_MAX as f64;
             if let Some(row) = v.iter().position(|x| x.is_nan() || x.abs() > LIMIT) {
                 let x = v.get(row).copied().unwrap_or_default();
-                return Err(Error::bad_value(format!("'{time_field}' at row {row} is not a valid time in milliseconds: {x}")));
+                return Err(Error::bad_value(format!(
+                    "'{time_field}' at row {row} is not a valid time in milliseconds: {x}"
+                )));
             }
             // Within the range of a Date; a fraction is cut off as `new Date` does.
             #[allow(clippy::cast_possible_truncation)]

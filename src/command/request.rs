@@ -34,7 +34,8 @@ impl<'a> Request<'a> {
     /// Errors: `FailedToParse` for an empty document.
     pub fn new(doc: Doc<'a>) -> Result<Request<'a>> {
         let first = doc.iter().next();
-        let (name, target) = first.ok_or_else(|| Error::new(ErrorCode::FailedToParse, "The command document is empty"))?;
+        let (name, target) =
+            first.ok_or_else(|| Error::new(ErrorCode::FailedToParse, "The command document is empty"))?;
         Ok(Request { doc, name, target })
     }
 
@@ -85,13 +86,6 @@ impl<'a> Request<'a> {
         self.doc.get(name).filter(|v| *v != Value::NULL)
     }
 
-    /// A field that must be there.
-    ///
-    /// Errors: `IDLFailedToParse`.
-    pub fn required(&self, name: &str) -> Result<Value<'a>> {
-        self.field(name).ok_or_else(|| missing_field(self.name, name))
-    }
-
     /// A boolean (or number) field.
     ///
     /// Errors: `TypeMismatch`.
@@ -137,5 +131,8 @@ pub fn missing_field(command: &str, name: &str) -> Error {
 
 /// A field of the wrong type.
 pub fn wrong_type(command: &str, name: &str, wanted: &str, found: Value<'_>) -> Error {
-    Error::type_mismatch(format!("BSON field '{command}.{name}' must be {wanted}, not {} {found:?}", found.kind().alias()))
+    Error::type_mismatch(format!(
+        "BSON field '{command}.{name}' must be {wanted}, not {} {found:?}",
+        found.kind().alias()
+    ))
 }

@@ -35,9 +35,9 @@ impl Engine {
     pub(super) fn keep_cursor(&self, collection: &str, cursor: FindCursor) -> i64 {
         let now_ms = self.now_ms();
         let mut cursors = self.cursors.borrow_mut();
-        cursors.open.retain(|_, slot| {
-            slot.cursor.is_none() || now_ms.saturating_sub(slot.last_used_ms) <= CURSOR_IDLE_MS_MAX
-        });
+        cursors
+            .open
+            .retain(|_, slot| slot.cursor.is_none() || now_ms.saturating_sub(slot.last_used_ms) <= CURSOR_IDLE_MS_MAX);
         loop {
             // Exactly representable as a double, so that no client can mangle it.
             let id = i64::try_from(self.env.random_u64() >> 11).unwrap_or_default();

@@ -10,7 +10,7 @@ use crate::block::Bitmap;
 use crate::bucket::{BucketDoc, ColumnSet, rebuild, unpack};
 use crate::error::{ErrorCode, Result};
 use crate::limits::WRITE_CONFLICT_RETRIES_MAX;
-use crate::query::{Filter, Plan};
+use crate::query::{Filter, FindOptions, ReadPlan};
 use crate::storage::Changeset;
 
 impl Engine {
@@ -28,7 +28,9 @@ impl Engine {
             self.fold(collection, |_| true).await?;
             match self.delete_pass(collection, filter, only_one, &mut deleted).await {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(deleted),
-                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => conflicts += 1,
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => {
+                    conflicts += 1
+                }
                 other => return other.map(|()| deleted),
             }
         }
@@ -42,7 +44,7 @@ impl Engine {
         deleted: &mut u64,
     ) -> Result<()> {
         let mut scan = self.begin_scan(collection).await?;
-        let plan = Plan::for_filter(filter.clone(), &collection.facts());
+        let plan = collection.read_plan(FindOptions { filter: filter.clone(), ..FindOptions::default() });
         let access = self.access(collection, &plan).await?;
         self.aim_scan(&mut scan, access);
         while let Some(units) = self.next_page(&mut scan).await? {
@@ -69,7 +71,7 @@ impl Engine {
     fn delete_from(
         &self,
         collection: &Rc<Collection>,
-        plan: &Plan,
+        plan: &ReadPlan,
         unit: &Unit,
         only_one: bool,
         changes: &mut Changeset,
@@ -87,7 +89,8 @@ impl Engine {
         }
         let rows = unpack(&view, &ColumnSet::All, options)?;
         let mut matching = plan.select(&rows, view.meta());
-        if only_one && let Some(first) = matching.iter().next() {
+        let first = matching.iter().next();
+        if only_one && let Some(first) = first {
             matching = Bitmap::from_fn(rows.rows(), |row| row == first);
         }
         if matching.none() {

@@ -8,17 +8,18 @@ use super::fold::merge_sections;
 use super::keyspace;
 use super::read::{Access, Scan, SectionRef, Unit};
 use crate::block::{Block, DocPivot};
-use crate::bucket::{BucketDoc, BucketId, unpack};
+use crate::bucket::{BUCKETS_PREFIX, BucketDoc, unpack};
 use crate::error::{ErrorCode, Result};
 use crate::index;
 use crate::limits::BATCH_SIZE_BYTES_MAX;
-use crate::query::{Exec, Facts, Flow, Plan, PlanAccess};
+use crate::query::{Count, Exec, FindOptions, Flow, ReadAccess, ReadPlan};
 use crate::storage::KeyRange;
+use crate::value::{OwnedValue, Value};
 
 /// A query between two batches.
 pub struct FindCursor {
     scan: Scan,
-    plan: Rc<Plan>,
+    plan: ReadPlan,
     exec: Exec,
     /// Bucket documents instead of measurements.
     raw: bool,
@@ -33,37 +34,18 @@ pub struct Batch {
     pub cursor_id: i64,
 }
 
-impl Collection {
-    /// What a plan needs to know.
-    pub(super) fn facts(&self) -> Facts {
-        Facts {
-            options: self.entry.options.timeseries.clone(),
-            extended_range: self.extended_range.get(),
-        }
-    }
-}
-
 impl Engine {
     /// The first batch of a query over `name`; `raw` asks for its bucket documents.
     ///
-    /// A missing collection is an empty one. Errors: those of storage; `DataCorruptionDetected`.
-    pub async fn find(
-        &self,
-        name: &str,
-        raw: bool,
-        plan: impl FnOnce(&Facts) -> Result<Plan>,
-        batch_size: usize,
-        keep_open: bool,
-    ) -> Result<Batch> {
-        let empty = || Batch { rows: Block::new(0), cursor_id: 0 };
-        let Some(collection) = self.collection(name).await? else {
-            plan(&Facts::unknown())?;
-            return Ok(empty());
+    /// A missing collection is an empty one. Errors: those of storage; `DataCorruptionDetected`; `BadValue` where a sort
+    /// meets parallel arrays.
+    pub async fn find(&self, name: &str, raw: bool, options: FindOptions, batch_size: usize) -> Result<Batch> {
+        let keep_open = !options.single_batch;
+        let Some((scan, plan)) = self.begin_find(name, raw, options).await? else {
+            return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
         };
-        let mut cursor = match self.open_find(&collection, raw, plan).await {
-            Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(empty()),
-            other => other?,
-        };
+        let exec = Exec::new(plan.plan.clone());
+        let mut cursor = FindCursor { scan, plan, exec, raw, scanned: false };
         let rows = self.next_batch(&mut cursor, batch_size).await?;
         let cursor_id = if keep_open && !cursor.is_done() { self.keep_cursor(&ns_of(name, raw), cursor) } else { 0 };
         Ok(Batch { rows, cursor_id })
@@ -71,7 +53,7 @@ impl Engine {
 
     /// The next batch of a cursor.
     ///
-    /// Errors: `CursorNotFound`, `CursorInUse`; those of storage end the cursor.
+    /// Errors: `CursorNotFound`, `CursorInUse`, `Unauthorized`; those of storage end the cursor.
     pub async fn get_more(&self, id: i64, ns: &str, batch_size: usize) -> Result<Batch> {
         let mut cursor = self.take_cursor(id, ns)?;
         let rows = self.next_batch(&mut cursor, batch_size).await.inspect_err(|_| self.drop_cursor(id))?;
@@ -83,44 +65,49 @@ impl Engine {
         Ok(Batch { rows, cursor_id: id })
     }
 
-    /// How many rows of `name` match, `skip` and `limit` of the plan honoured.
+    /// How many rows of `name` match, `skip` and `limit` honoured; of its bucket documents where `raw`.
     ///
     /// Errors: as `find`.
-    pub async fn count(&self, name: &str, raw: bool, plan: impl FnOnce(&Facts) -> Result<Plan>) -> Result<u64> {
-        let Some(collection) = self.collection(name).await? else { return Ok(0) };
-        let mut cursor = match self.open_find(&collection, raw, plan).await {
-            Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(0),
-            other => other?,
-        };
-        self.fill(&mut cursor, usize::MAX).await?;
-        Ok(cursor.exec.counted())
+    pub async fn count(&self, name: &str, raw: bool, options: FindOptions) -> Result<u64> {
+        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else { return Ok(0) };
+        let mut count = Count::new(&plan.plan);
+        while let Some(units) = self.next_page(&mut scan).await? {
+            for unit in units {
+                let flow = if raw {
+                    let rows = document_row(scan.collection(), &unit)?;
+                    count.push(rows, None, false)
+                } else {
+                    count_unit(scan.collection(), &plan, &mut count, &unit)?
+                };
+                if flow == Flow::Enough {
+                    return Ok(count.count());
+                }
+            }
+        }
+        Ok(count.count())
     }
 
-    async fn open_find(
-        &self,
-        collection: &Rc<Collection>,
-        raw: bool,
-        plan: impl FnOnce(&Facts) -> Result<Plan>,
-    ) -> Result<FindCursor> {
+    /// A scan aimed at what a query reads; `None` where there is no such collection.
+    async fn begin_find(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<(Scan, ReadPlan)>> {
+        let Some(collection) = self.collection(name).await? else { return Ok(None) };
         // The journals come first: they also say whether dates lie outside the standard range.
-        let mut scan = self.begin_scan(collection).await?;
-        let plan = Rc::new(plan(&collection.facts())?);
-        let access = self.access(collection, &plan).await?;
+        let mut scan = match self.begin_scan(&collection).await {
+            Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(None),
+            other => other?,
+        };
+        let plan = if raw { ReadPlan::over_buckets(options) } else { collection.read_plan(options) };
+        let access = self.access(&collection, &plan).await?;
         self.aim_scan(&mut scan, access);
-        Ok(FindCursor { scan, exec: Exec::new(Rc::clone(&plan)), plan, raw, scanned: false })
+        Ok(Some((scan, plan)))
     }
 
     /// Which buckets a plan fetches.
-    pub(super) async fn access(&self, collection: &Rc<Collection>, plan: &Plan) -> Result<Access> {
-        match plan.access() {
-            PlanAccess::BucketScan { low, high } => {
-                let low = low.map_or(BucketId::from_bytes([0; 12]), |id| id);
-                let high = high.map_or(BucketId::from_bytes([0xFF; 12]), |id| id);
-                Ok(Access::Range(low, high))
-            }
-            PlanAccess::MetaIndex { meta, first_ms, last_ms } => {
-                let span_ms = collection.entry.options.timeseries.span_seconds.saturating_mul(1000);
-                let (start, end) = index::range(meta.view(), span_ms, first_ms, last_ms);
+    pub(super) async fn access(&self, collection: &Rc<Collection>, plan: &ReadPlan) -> Result<Access> {
+        match &plan.access {
+            ReadAccess::Buckets { low, high } => Ok(Access::Range(*low, *high)),
+            ReadAccess::Series { meta, first_ms, last_ms } => {
+                let span_ms = collection.entry.options.timeseries.span_ms();
+                let (start, end) = index::range(meta.view(), span_ms, *first_ms, *last_ms);
                 let prefix = keyspace::index_prefix(&collection.id(), index::META_TIME_INDEX);
                 let range = KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() };
                 Ok(Access::Ids(self.scan_index(range).await?))
@@ -156,6 +143,13 @@ impl Engine {
     }
 }
 
+impl Collection {
+    /// The plan of a query over its measurements, with what is known about them now.
+    pub(super) fn read_plan(&self, options: FindOptions) -> ReadPlan {
+        ReadPlan::new(options, &self.entry.options.timeseries, self.extended_range.get())
+    }
+}
+
 impl FindCursor {
     fn is_done(&self) -> bool {
         self.scanned && self.exec.ready() == 0
@@ -164,54 +158,81 @@ impl FindCursor {
     /// The matching measurements of one bucket and of its journal rows.
     fn push_unit(&mut self, unit: &Unit) -> Result<Flow> {
         if let Some((stored, _)) = &unit.stored {
-            let collection = Rc::clone(self.scan.collection());
-            let options = &collection.entry.options.timeseries;
+            let options = &self.scan.collection().entry.options.timeseries;
             let view = BucketDoc::parse(stored.document.view(), options)?;
             if self.plan.may_match(&view) {
-                let rows = unpack(&view, self.plan.columns(), options)?;
-                let flow = self.exec.push(rows, view.meta(), self.plan.all_match(&view))?;
-                if flow == Flow::Enough {
-                    return Ok(flow);
+                let rows = unpack(&view, &self.plan.columns, options)?;
+                if self.exec.push(rows, view.meta(), self.plan.all_match(&view))? == Flow::Enough {
+                    return Ok(Flow::Enough);
                 }
             }
         }
         for section in &unit.sections {
-            if self.push_section(section)? == Flow::Enough {
+            if let Some((rows, meta)) = section_rows(&self.plan, section)
+                && self.exec.push(rows, meta, false)? == Flow::Enough
+            {
                 return Ok(Flow::Enough);
             }
         }
         Ok(Flow::Continue)
     }
 
-    fn push_section(&mut self, reference: &SectionRef) -> Result<Flow> {
-        let Some(section) = reference.section() else { return Ok(Flow::Continue) };
-        let meta = section.meta.as_ref().map(|m| m.view());
-        if !self.plan.may_match_rows(meta, section.first_ms, section.last_ms) {
-            return Ok(Flow::Continue);
-        }
-        let (block, range) = reference.rows();
-        let columns = self.plan.columns();
-        self.exec.push(block.slice_columns(range, |name| columns.contains(name)), meta, false)
-    }
-
-    /// The bucket document, journal rows merged in, as a row.
+    /// The bucket document as a row.
     fn push_document(&mut self, unit: &Unit) -> Result<Flow> {
-        let stored = unit.stored.as_ref().map(|(stored, _)| stored.document.view());
-        let merged;
-        let document = match stored {
-            Some(document) if unit.sections.is_empty() => document,
-            stored => {
-                merged = merge_sections(self.scan.collection(), stored, &unit.sections)?;
-                merged.view()
-            }
-        };
-        let mut pivot = DocPivot::new();
-        pivot.push(document)?;
-        self.exec.push(pivot.finish(), None, false)
+        let rows = document_row(self.scan.collection(), unit)?;
+        self.exec.push(rows, None, false)
     }
+}
+
+/// Counts the matches in one bucket and in its journal rows.
+fn count_unit(collection: &Collection, plan: &ReadPlan, count: &mut Count, unit: &Unit) -> Result<Flow> {
+    let options = &collection.entry.options.timeseries;
+    if let Some((stored, _)) = &unit.stored {
+        let view = BucketDoc::parse(stored.document.view(), options)?;
+        if plan.may_match(&view) {
+            let flow = if plan.all_match(&view) {
+                count.push_all(view.count()?)
+            } else {
+                count.push(unpack(&view, &plan.columns, options)?, view.meta(), false)
+            };
+            if flow == Flow::Enough {
+                return Ok(flow);
+            }
+        }
+    }
+    for section in &unit.sections {
+        if let Some((rows, meta)) = section_rows(plan, section)
+            && count.push(rows, meta, false) == Flow::Enough
+        {
+            return Ok(Flow::Enough);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// The decoded columns of journal rows, and their metadata; `None` where no row can match.
+fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Option<(Block, Option<Value<'a>>)> {
+    let section = reference.section()?;
+    let meta = section.meta.as_ref().map(OwnedValue::view);
+    if !plan.may_match_rows(meta, section.first_ms, section.last_ms) {
+        return None;
+    }
+    let (block, range) = reference.rows();
+    Some((block.slice_columns(range, |name| plan.columns.contains(name)), meta))
+}
+
+/// The bucket document, journal rows merged in, as a block of one row.
+fn document_row(collection: &Collection, unit: &Unit) -> Result<Block> {
+    let stored = unit.stored.as_ref().map(|(stored, _)| stored.document.view());
+    let mut pivot = DocPivot::new();
+    match stored {
+        Some(document) if unit.sections.is_empty() => pivot.push(document)?,
+        stored => pivot.push(merge_sections(collection, stored, &unit.sections)?.view())?,
+    }
+    Ok(pivot.finish())
 }
 
 /// The name under which a cursor is kept.
 fn ns_of(name: &str, raw: bool) -> String {
-    if raw { format!("{}{name}", crate::bucket::BUCKETS_PREFIX) } else { name.to_owned() }
+    if raw { format!("{BUCKETS_PREFIX}{name}") } else { name.to_owned() }
 }

@@ -85,7 +85,9 @@ impl Engine {
                         records.remove(&(entry.context, entry.seq));
                     }
                 }
-                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => conflicts += 1,
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => {
+                    conflicts += 1
+                }
                 Err(e) => return Err(e),
             }
         }
@@ -125,9 +127,15 @@ impl Engine {
                 Some((stored, generation)) => (stored.coverage, Some((stored.document, generation))),
                 None => (Coverage::default(), None),
             };
+            // A record may have been written a second time, by a commit whose first answer was lost.
+            let fresh: Vec<SectionRef> =
+                sections.iter().filter(|s| !coverage.covers(&s.context, s.seq)).cloned().collect();
+            if fresh.is_empty() {
+                continue;
+            }
             coverage.expire(self.now_ms());
             sections.iter().for_each(|s| coverage.cover(s.context, s.seq, self.now_ms()));
-            let document = merge_sections(collection, old.as_ref().map(|(d, _)| d.view()), sections)?;
+            let document = merge_sections(collection, old.as_ref().map(|(d, _)| d.view()), &fresh)?;
             let old = old.as_ref().map(|(document, generation)| (document.view(), *generation));
             write_bucket(&mut changes, collection, bucket, old, Some((&coverage, document.view())))?;
         }
@@ -216,4 +224,3 @@ pub(super) fn write_bucket(
     fresh.into_iter().filter(|key| !stale.contains(key)).for_each(|key| changes.put(key, Vec::new()));
     Ok(())
 }
-

@@ -117,7 +117,8 @@ pub fn bucket_parts(key: &[u8]) -> Result<(BucketId, u32)> {
         let generation = u32::from_be_bytes(key.get(21..25)?.try_into().ok()?);
         Some((BucketId::from_bytes(id), generation))
     };
-    parts().ok_or_else(|| Error::corrupt(format!("A bucket key of {} bytes does not hold id and generation", key.len())))
+    parts()
+        .ok_or_else(|| Error::corrupt(format!("A bucket key of {} bytes does not hold id and generation", key.len())))
 }
 
 /// Where the entries of an index begin.

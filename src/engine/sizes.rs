@@ -30,14 +30,15 @@ impl Engine {
         let journal = self.journal_snapshot(collection).await?;
         sizes.journal_bytes = journal.iter().map(|entry| entry.record.size_bytes as u64).sum();
         let mut scan = self.begin_scan(collection).await?;
-        self.aim_scan(&mut scan, Access::Range(BucketId::from_bytes([0; 12]), BucketId::from_bytes([0xFF; 12])));
+        self.aim_scan(&mut scan, Access::Range(BucketId::MIN, BucketId::MAX));
         while let Some(units) = self.next_page(&mut scan).await? {
             for unit in units {
                 sizes.buckets += 1;
                 if let Some((stored, _)) = &unit.stored {
                     let document = stored.document.view();
                     sizes.bucket_bytes += document.as_bytes().len() as u64;
-                    sizes.measurements += BucketDoc::parse(document, &collection.entry.options.timeseries)?.count()? as u64;
+                    sizes.measurements +=
+                        BucketDoc::parse(document, &collection.entry.options.timeseries)?.count()? as u64;
                 }
                 sizes.measurements += unit.sections.iter().map(|s| s.rows().1.len() as u64).sum::<u64>();
             }

@@ -6,4 +6,10 @@ pub mod find_options;
 pub mod plan;
 pub mod projection;
 pub mod pushdown;
+pub mod read_plan;
 pub mod sort;
+
+pub use exec::{Count, Exec, Flow};
+pub use filter::Filter;
+pub use find_options::{CountOptions, FindOptions};
+pub use read_plan::{ReadAccess, ReadPlan};

@@ -1,0 +1,311 @@
+//! A view over a stored bucket document, its shape checked.
+
+use super::id::BucketId;
+use super::options::TimeseriesOptions;
+use super::unpack::row_count;
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::{Doc, Kind, Value};
+
+/// How a bucket's columns are stored (`control.version`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BucketVersion {
+    /// 1: objects from row number to value.
+    Uncompressed,
+    /// 2: compressed, rows in order of time.
+    Sorted,
+    /// 3: compressed, rows in order of arrival.
+    Unsorted,
+}
+
+impl BucketVersion {
+    fn of(value: Value<'_>) -> Option<BucketVersion> {
+        match value.as_integer()? {
+            1 => Some(BucketVersion::Uncompressed),
+            2 => Some(BucketVersion::Sorted),
+            3 => Some(BucketVersion::Unsorted),
+            _ => None,
+        }
+    }
+
+    /// The number in `control.version`.
+    pub fn number(self) -> i32 {
+        match self {
+            BucketVersion::Uncompressed => 1,
+            BucketVersion::Sorted => 2,
+            BucketVersion::Unsorted => 3,
+        }
+    }
+}
+
+/// A bucket document. Its columns have not been looked at; `unpack` does.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketDoc<'a> {
+    id: BucketId,
+    control: Control<'a>,
+    meta: Option<Value<'a>>,
+    data: Doc<'a>,
+    times: Value<'a>,
+    min_time_ms: i64,
+    max_time_ms: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Control<'a> {
+    version: BucketVersion,
+    min: Doc<'a>,
+    max: Doc<'a>,
+    closed: bool,
+}
+
+impl<'a> BucketDoc<'a> {
+    /// Checks the shape of `document`: the fields it must have, their types, and that there are no others.
+    ///
+    /// Errors: `DataCorruptionDetected` naming the bucket and what is wrong with it.
+    pub fn parse(document: Doc<'a>, options: &TimeseriesOptions) -> Result<BucketDoc<'a>> {
+        let id = document.get("_id").and_then(Value::as_object_id).map(BucketId::from_bytes);
+        let id = id.ok_or_else(|| Error::corrupt("A bucket has no ObjectId as its '_id'"))?;
+        BucketDoc::parse_fields(id, document, options).map_err(|what| damaged(&id, what))
+    }
+
+    fn parse_fields(id: BucketId, document: Doc<'a>, options: &TimeseriesOptions) -> Result<BucketDoc<'a>, String> {
+        let (mut control, mut meta, mut data) = (None, None, None);
+        for (name, value) in document {
+            let slot = match name {
+                "_id" => continue,
+                "control" => &mut control,
+                "meta" => &mut meta,
+                "data" => &mut data,
+                _ => return Err(format!("unknown field '{name}'")),
+            };
+            if slot.replace(value).is_some() {
+                return Err(format!("'{name}' stands in it twice"));
+            }
+        }
+        let data = data.and_then(Value::as_doc).ok_or("'data' is not an object")?;
+        if data.is_empty() {
+            return Err("empty data region".to_owned());
+        }
+        let time_field = &options.time_field;
+        let times = data.get(time_field).ok_or_else(|| format!("'data' lacks the time column '{time_field}'"))?;
+        if let Some(meta) = meta {
+            if meta.kind() == Kind::Undefined {
+                return Err("'meta' is undefined".to_owned());
+            }
+            if options.meta_field.is_none() {
+                return Err("'meta' is present in a collection without metaField".to_owned());
+            }
+        }
+        let control = control.and_then(Value::as_doc).ok_or("'control' is not an object")?;
+        let control = Control::parse(control)?;
+        let time_of = |side: &str, doc: Doc<'_>| {
+            let time = doc.get(time_field).and_then(Value::as_date_ms);
+            time.ok_or_else(|| format!("'control.{side}.{time_field}' is not a date"))
+        };
+        let (min_time_ms, max_time_ms) = (time_of("min", control.min)?, time_of("max", control.max)?);
+        Ok(BucketDoc { id, control, meta, data, times, min_time_ms, max_time_ms })
+    }
+
+    /// Its `_id`.
+    pub fn id(&self) -> BucketId {
+        self.id
+    }
+
+    /// How its columns are stored.
+    pub fn version(&self) -> BucketVersion {
+        self.control.version
+    }
+
+    /// True where it takes no more measurements.
+    pub fn closed(&self) -> bool {
+        self.control.closed
+    }
+
+    /// The least values of its fields; for the time, the bucket's rounded start.
+    pub fn control_min(&self) -> Doc<'a> {
+        self.control.min
+    }
+
+    /// The greatest values of its fields.
+    pub fn control_max(&self) -> Doc<'a> {
+        self.control.max
+    }
+
+    /// The metadata of every measurement; absent where the series has none.
+    pub fn meta(&self) -> Option<Value<'a>> {
+        self.meta
+    }
+
+    /// The rounded start.
+    pub fn min_time_ms(&self) -> i64 {
+        self.min_time_ms
+    }
+
+    /// The time of its latest measurement.
+    pub fn max_time_ms(&self) -> i64 {
+        self.max_time_ms
+    }
+
+    /// The columns, by field.
+    pub fn data(&self) -> Doc<'a> {
+        self.data
+    }
+
+    /// The time column.
+    pub(super) fn times(&self) -> Value<'a> {
+        self.times
+    }
+
+    /// How many measurements it holds.
+    ///
+    /// Errors: as `unpack` where the time column is damaged.
+    pub fn count(&self) -> Result<usize> {
+        row_count(self)
+    }
+}
+
+impl<'a> Control<'a> {
+    fn parse(control: Doc<'a>) -> Result<Control<'a>, String> {
+        let (mut version, mut min, mut max, mut closed, mut count) = (None, None, None, None, None);
+        for (name, value) in control {
+            let slot = match name {
+                "version" => &mut version,
+                "min" => &mut min,
+                "max" => &mut max,
+                "closed" => &mut closed,
+                "count" => &mut count,
+                _ => return Err(format!("unknown field 'control.{name}'")),
+            };
+            if slot.replace(value).is_some() {
+                return Err(format!("'control.{name}' stands in it twice"));
+            }
+        }
+        let version = version.ok_or("'control.version' is missing")?;
+        let version =
+            BucketVersion::of(version).ok_or_else(|| format!("'control.version' is {version:?}, not 1, 2 or 3"))?;
+        let min = min.and_then(Value::as_doc).ok_or("'control.min' is not an object")?;
+        let max = max.and_then(Value::as_doc).ok_or("'control.max' is not an object")?;
+        let closed = match closed {
+            None => false,
+            Some(closed) => closed.as_bool().ok_or("'control.closed' is not a boolean")?,
+        };
+        if count.is_some_and(|count| count.as_integer().is_none_or(|count| count < 1)) {
+            return Err("'control.count' is not a number above 0".to_owned());
+        }
+        Ok(Control { version, min, max, closed })
+    }
+}
+
+/// What is wrong with a bucket.
+pub(super) fn damaged(id: &BucketId, what: impl std::fmt::Display) -> Error {
+    Error::corrupt(format!("Bucket {id} is damaged: {what}"))
+}
+
+/// A bucket whose columns this engine cannot decode.
+pub(super) fn unreadable(bucket: &BucketDoc<'_>) -> Error {
+    let (id, version) = (bucket.id(), bucket.version().number());
+    Error::new(ErrorCode::OperationFailed, format!("Bucket {id} has version {version}, whose columns cannot be read"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{options, view};
+    use super::*;
+    use bson::{RawBson, RawDocumentBuf, rawdoc};
+
+    fn date(ms: i64) -> bson::DateTime {
+        bson::DateTime::from_millis(ms)
+    }
+
+    fn control() -> RawDocumentBuf {
+        rawdoc! { "version": 1, "min": { "t": date(60_000), "a": 1 }, "max": { "t": date(61_000), "a": 2 } }
+    }
+
+    fn bucket(control: impl Into<RawBson>, data: impl Into<RawBson>) -> RawDocumentBuf {
+        let id = bson::oid::ObjectId::from_bytes([0xAB; 12]);
+        rawdoc! { "_id": id, "control": control.into(), "meta": 7, "data": data.into() }
+    }
+
+    fn data() -> RawDocumentBuf {
+        rawdoc! { "t": { "0": date(60_500), "1": date(61_000) }, "a": { "0": 1, "1": 2 } }
+    }
+
+    #[test]
+    fn the_parts_of_a_bucket_are_found() {
+        let document = bucket(control(), data());
+        let (options, data) = (options(Some("m")), data());
+        let parsed = BucketDoc::parse(view(&document), &options).unwrap();
+        assert_eq!(parsed.id(), BucketId::from_bytes([0xAB; 12]));
+        assert_eq!((parsed.version(), parsed.closed()), (BucketVersion::Uncompressed, false));
+        assert_eq!((parsed.min_time_ms(), parsed.max_time_ms()), (60_000, 61_000));
+        assert_eq!(parsed.meta().and_then(|m| m.as_i32()), Some(7));
+        assert_eq!(parsed.data(), view(&data));
+        assert_eq!(parsed.control_min().get("a").and_then(|a| a.as_i32()), Some(1));
+        assert_eq!(parsed.control_max().get("a").and_then(|a| a.as_i32()), Some(2));
+        assert_eq!(parsed.count(), Ok(2));
+    }
+
+    #[test]
+    fn a_bucket_of_the_wrong_shape_is_refused_by_name() {
+        let with = |name: &str, value: RawBson| {
+            let mut changed = RawDocumentBuf::new();
+            for (key, old) in control().iter_elements().flatten().map(|e| (e.key(), e.value().unwrap())) {
+                let value = if key.as_str() == name { value.clone() } else { old.into() };
+                changed.append(key, value);
+            }
+            if control().get(name).unwrap().is_none() {
+                changed.append(bson::raw::CString::try_from(name).unwrap(), value);
+            }
+            bucket(changed, data())
+        };
+        let no_time = rawdoc! { "a": 1 };
+        let cases = [
+            (bucket("x", data()), "'control' is not an object"),
+            (bucket(rawdoc! { "min": {}, "max": {} }, data()), "'control.version' is missing"),
+            (with("version", "1".into()), "'control.version' is \"1\""),
+            (with("version", 4.into()), "'control.version' is 4"),
+            (with("min", 1.into()), "'control.min' is not an object"),
+            (with("max", 1.into()), "'control.max' is not an object"),
+            (with("min", no_time.clone().into()), "'control.min.t' is not a date"),
+            (with("max", no_time.into()), "'control.max.t' is not a date"),
+            (with("max", rawdoc! { "t": 5 }.into()), "'control.max.t' is not a date"),
+            (with("closed", 1.into()), "'control.closed'"),
+            (with("count", 0.into()), "'control.count'"),
+            (with("extra", 0.into()), "unknown field 'control.extra'"),
+            (bucket(control(), 1), "'data' is not an object"),
+            (bucket(control(), rawdoc! {}), "empty data region"),
+            (bucket(control(), rawdoc! { "a": {} }), "lacks the time column 't'"),
+        ];
+        for (document, message) in cases {
+            let error = BucketDoc::parse(view(&document), &options(Some("m"))).unwrap_err();
+            assert_eq!(error.code, ErrorCode::DataCorruptionDetected);
+            assert!(error.message.contains(message), "{error}");
+            assert!(error.message.contains(&"ab".repeat(12)), "{error}");
+        }
+    }
+
+    #[test]
+    fn fields_at_the_top_are_only_those_of_a_bucket_and_stand_once() {
+        let mut document = bucket(control(), data());
+        document.append(bson::cstr!("x"), 1);
+        assert!(BucketDoc::parse(view(&document), &options(Some("m"))).is_err());
+        let mut document = bucket(control(), data());
+        document.append(bson::cstr!("meta"), 1);
+        assert!(BucketDoc::parse(view(&document), &options(Some("m"))).is_err());
+        let no_id = rawdoc! { "_id": 1, "control": control(), "data": data() };
+        assert!(BucketDoc::parse(view(&no_id), &options(Some("m"))).is_err());
+    }
+
+    #[test]
+    fn metadata_must_be_defined_and_belong_to_a_meta_field() {
+        let document = bucket(control(), data());
+        let error = BucketDoc::parse(view(&document), &options(None)).unwrap_err();
+        assert!(error.message.contains("without metaField"), "{error}");
+        let id = bson::oid::ObjectId::from_bytes([1; 12]);
+        let undefined = rawdoc! { "_id": id, "control": control(), "meta": RawBson::Undefined, "data": data() };
+        assert!(BucketDoc::parse(view(&undefined), &options(Some("m"))).is_err());
+        let none = rawdoc! { "_id": id, "control": control(), "data": data() };
+        assert_eq!(BucketDoc::parse(view(&none), &options(Some("m"))).unwrap().meta(), None);
+        let null = rawdoc! { "_id": id, "control": control(), "meta": null, "data": data() };
+        assert_eq!(BucketDoc::parse(view(&null), &options(Some("m"))).unwrap().meta(), Some(Value::NULL));
+    }
+}

@@ -1,0 +1,404 @@
+//! Bucket to rows: only the columns that somebody asks for.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::document::{BucketDoc, BucketVersion, damaged, unreadable};
+use super::options::TimeseriesOptions;
+use super::row_key::{CellHead, ROWS_MAX, parse_key};
+use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData};
+use crate::error::Result;
+use crate::value::{Doc, Kind, Value};
+
+/// Which columns are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnSet {
+    /// Every column.
+    All,
+    /// The columns of these names.
+    Only(BTreeSet<Box<str>>),
+}
+
+impl ColumnSet {
+    /// True where the column called `name` is asked for.
+    pub fn contains(&self, name: &str) -> bool {
+        match self {
+            ColumnSet::All => true,
+            ColumnSet::Only(names) => names.contains(name),
+        }
+    }
+}
+
+/// The measurements of a bucket: the time column first, the others as they stand in the bucket, without the metadata.
+///
+/// A column without a cell is left out. Where the time is not asked for it still tells how many rows there are.
+/// Errors: `DataCorruptionDetected` naming the bucket and the column; `OperationFailed` for a version that is not read.
+pub fn unpack(bucket: &BucketDoc<'_>, wanted: &ColumnSet, options: &TimeseriesOptions) -> Result<Block> {
+    match bucket.version() {
+        BucketVersion::Uncompressed => {
+            unpack_uncompressed(bucket, wanted, &options.time_field).map_err(|what| damaged(&bucket.id(), what))
+        }
+        BucketVersion::Sorted | BucketVersion::Unsorted => Err(unreadable(bucket)),
+    }
+}
+
+/// How many rows the time column has.
+pub(super) fn row_count(bucket: &BucketDoc<'_>) -> Result<usize> {
+    match bucket.version() {
+        BucketVersion::Uncompressed => {
+            let times = Times::read(bucket.times()).map_err(|what| damaged(&bucket.id(), what))?;
+            Ok(times.values.len())
+        }
+        BucketVersion::Sorted | BucketVersion::Unsorted => Err(unreadable(bucket)),
+    }
+}
+
+fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str) -> Result<Block, String> {
+    let mut times = Times::read(bucket.times())?;
+    let mut block = Block::new(times.values.len());
+    if wanted.contains(time_field) {
+        block.set_column(time_field, Column::new(ColumnData::Date(std::mem::take(&mut times.values)), None));
+    }
+    let mut seen = HashSet::new();
+    for (name, cells) in bucket.data() {
+        if !seen.insert(name) {
+            return Err(format!("column '{name}' stands in it twice"));
+        }
+        if name == time_field || !wanted.contains(name) {
+            continue;
+        }
+        let column = cells.as_doc().ok_or_else(|| "it is not an object".to_owned());
+        let column = column.and_then(|cells| read_column(cells, block.rows(), times.places.as_ref()));
+        if let Some(column) = column.map_err(|what| format!("column '{name}': {what}"))? {
+            block.push_new_column(name, column);
+        }
+    }
+    Ok(block)
+}
+
+/// The time column, which also says which rows there are.
+struct Times {
+    values: Vec<i64>,
+    /// The row of every key; `None` where the keys are the row numbers.
+    places: Option<HashMap<usize, usize>>,
+}
+
+impl Times {
+    fn read(column: Value<'_>) -> Result<Times, String> {
+        let cells = column.as_doc().ok_or("the time column is not an object")?;
+        match read_fixed(elements(cells), Kind::Date, None, i64::from_le_bytes) {
+            Some((values, None)) => Ok(Times { values, places: None }),
+            _ => Times::read_by_key(cells),
+        }
+    }
+
+    fn read_by_key(cells: Doc<'_>) -> Result<Times, String> {
+        let mut values = Vec::new();
+        let mut places = HashMap::new();
+        for (key, value) in cells {
+            let place =
+                parse_key(key.as_bytes()).ok_or_else(|| format!("time '{key}' has a key that is no row number"))?;
+            if places.insert(place, values.len()).is_some() {
+                return Err(format!("time '{key}' stands in it twice"));
+            }
+            values.push(value.as_date_ms().ok_or_else(|| format!("time '{key}' is {value:?}, not a date"))?);
+        }
+        Ok(Times { values, places: Some(places) })
+    }
+}
+
+/// The column of `cells`; `None` where there are none.
+fn read_column(cells: Doc<'_>, rows: usize, places: Option<&HashMap<usize, usize>>) -> Result<Option<Column>, String> {
+    let bytes = elements(cells);
+    let Some(kind) = bytes.first().copied().and_then(Kind::from_byte) else { return Ok(None) };
+    fn typed<T>(read: Option<(Vec<T>, Option<Bitmap>)>, data: fn(Vec<T>) -> ColumnData) -> Option<Column> {
+        read.map(|(cells, presence)| Column::new(data(cells), presence))
+    }
+    let rows_known = Some(rows);
+    let column = match kind {
+        _ if places.is_some() => None,
+        Kind::Double => typed(read_fixed(bytes, kind, rows_known, f64::from_le_bytes), ColumnData::F64),
+        Kind::Int32 => typed(read_fixed(bytes, kind, rows_known, i32::from_le_bytes), ColumnData::I32),
+        Kind::Int64 => typed(read_fixed(bytes, kind, rows_known, i64::from_le_bytes), ColumnData::I64),
+        Kind::Date => typed(read_fixed(bytes, kind, rows_known, i64::from_le_bytes), ColumnData::Date),
+        Kind::Bool => typed(read_fixed(bytes, kind, rows_known, |[b]: [u8; 1]| b), ColumnData::Bool),
+        Kind::ObjectId => typed(read_fixed(bytes, kind, rows_known, |id: Bytes12| id), ColumnData::ObjectId),
+        _ => None,
+    };
+    match column {
+        Some(column) => Ok(Some(column)),
+        None => read_by_key(cells, rows, places).map(Some),
+    }
+}
+
+/// Cells of one fixed width in ascending order of their row numbers. `None` where they are not that.
+///
+/// `rows` is unknown for the time column; that one must not have gaps.
+fn read_fixed<T: Copy + Default, const WIDTH: usize>(
+    bytes: &[u8],
+    kind: Kind,
+    rows: Option<usize>,
+    read: impl Fn([u8; WIDTH]) -> T,
+) -> Option<(Vec<T>, Option<Bitmap>)> {
+    let mut cells: Vec<T> = Vec::with_capacity(rows.unwrap_or(bytes.len() / (WIDTH + 3)));
+    let mut presence: Option<Bitmap> = None;
+    let limit = rows.unwrap_or(ROWS_MAX).min(ROWS_MAX);
+    let mut head = CellHead::first(kind);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        if cells.len() >= limit {
+            return None;
+        }
+        while !head.begins(rest) {
+            // A gap. The key tells how long it is, so that a key out of order is not searched for until the end.
+            let (tag, key) = rest.split_first()?;
+            let end = key.iter().take(8).position(|byte| *byte == 0)?;
+            let row = parse_key(key.get(..end)?)?;
+            if *tag != kind.byte() || row <= cells.len() || row >= limit || rows.is_none() {
+                return None;
+            }
+            let gap = row - cells.len();
+            let len = cells.len();
+            presence.get_or_insert_with(|| Bitmap::filled(len, true)).push_many(false, gap);
+            cells.resize(row, T::default());
+            (0..gap).for_each(|_| head.advance());
+        }
+        let cell = rest.get(head.len()..head.len() + WIDTH)?;
+        cells.push(read(*cell.first_chunk()?));
+        if let Some(presence) = &mut presence {
+            presence.push(true);
+        }
+        rest = rest.get(head.len() + WIDTH..)?;
+        if cells.len() < limit {
+            head.advance();
+        }
+    }
+    if let Some(rows) = rows.filter(|rows| *rows > cells.len()) {
+        let len = cells.len();
+        presence.get_or_insert_with(|| Bitmap::filled(len, true)).push_many(false, rows - len);
+        cells.resize(rows, T::default());
+    }
+    Some((cells, presence))
+}
+
+/// Cells of any types, in any order, placed by their keys.
+fn read_by_key(cells: Doc<'_>, rows: usize, places: Option<&HashMap<usize, usize>>) -> Result<Column, String> {
+    let mut by_row: Vec<Option<Value<'_>>> = vec![None; rows];
+    for (key, value) in cells {
+        let place = parse_key(key.as_bytes()).ok_or_else(|| format!("cell '{key}' has a key that is no row number"))?;
+        let row = places.map_or(Some(place), |places| places.get(&place).copied());
+        let slot = row.and_then(|row| by_row.get_mut(row)).ok_or_else(|| format!("cell '{key}' has no time"))?;
+        if slot.replace(value).is_some() {
+            return Err(format!("cell '{key}' stands in it twice"));
+        }
+    }
+    let mut builder = ColumnBuilder::with_capacity(rows);
+    for cell in by_row {
+        match cell {
+            Some(value) => builder.push(value),
+            None => builder.push_absent(1),
+        }
+    }
+    Ok(builder.finish())
+}
+
+/// The bytes of a document between its length and its end.
+fn elements(doc: Doc<'_>) -> &[u8] {
+    let bytes = doc.as_bytes();
+    bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::build::{Header, build};
+    use super::super::id::BucketId;
+    use super::super::min_max::MinMax;
+    use super::super::rows::Rows;
+    use super::super::samples::{any_docs, as_dictionaries, documents, options, pivot, view};
+    use super::*;
+    use crate::error::ErrorCode;
+    use crate::value::{DocBuf, DocWriter};
+    use bson::{RawBson, RawDocumentBuf, rawdoc};
+    use proptest::prelude::*;
+
+    fn date(ms: i64) -> bson::DateTime {
+        bson::DateTime::from_millis(ms)
+    }
+
+    fn bucket(version: i32, data: RawDocumentBuf) -> RawDocumentBuf {
+        let limits = rawdoc! { "t": date(0) };
+        let control = rawdoc! { "version": version, "min": limits.clone(), "max": limits };
+        rawdoc! { "_id": bson::oid::ObjectId::from_bytes([0xCD; 12]), "control": control, "data": data }
+    }
+
+    fn unpacked(data: RawDocumentBuf, wanted: &ColumnSet) -> Result<Block> {
+        let document = bucket(1, data);
+        let options = options(None);
+        let bucket = BucketDoc::parse(view(&document), &options)?;
+        let block = unpack(&bucket, wanted, &options)?;
+        assert_eq!(bucket.count(), Ok(block.rows()));
+        Ok(block)
+    }
+
+    fn only(names: &[&str]) -> ColumnSet {
+        ColumnSet::Only(names.iter().map(|name| (*name).into()).collect())
+    }
+
+    fn names(block: &Block) -> Vec<&str> {
+        block.columns().iter().map(|(name, _)| &**name).collect()
+    }
+
+    fn rows(block: &Block) -> Vec<DocBuf> {
+        documents(block)
+    }
+
+    fn expected(docs: &[RawDocumentBuf]) -> Vec<DocBuf> {
+        docs.iter().map(|doc| view(doc).to_owned()).collect()
+    }
+
+    #[test]
+    fn only_the_columns_asked_for_are_unpacked() {
+        let data = rawdoc! { "a": { "0": 1, "1": 2 }, "t": { "0": date(1), "1": date(2) }, "b": { "1": "x" } };
+        assert_eq!(names(&unpacked(data.clone(), &ColumnSet::All).unwrap()), ["t", "a", "b"]);
+        let one = unpacked(data.clone(), &only(&["b", "nowhere"])).unwrap();
+        assert_eq!(rows(&one), expected(&[rawdoc! {}, rawdoc! { "b": "x" }]));
+        let none = unpacked(data, &only(&[])).unwrap();
+        assert_eq!((none.rows(), names(&none).len()), (2, 0));
+    }
+
+    #[test]
+    fn cells_are_matched_to_times_by_number_and_not_by_place() {
+        let data = rawdoc! {
+            "t": { "2": date(1), "10": date(2), "9": date(3) },
+            "a": { "9": 3, "2": 1 }, "b": { "10": 2.5 }, "c": {},
+        };
+        let block = unpacked(data, &ColumnSet::All).unwrap();
+        assert_eq!(names(&block), ["t", "a", "b"]);
+        assert_eq!(
+            rows(&block),
+            expected(&[
+                rawdoc! { "t": date(1), "a": 1 },
+                rawdoc! { "t": date(2), "b": 2.5 },
+                rawdoc! { "t": date(3), "a": 3 },
+            ])
+        );
+        let turned = rawdoc! { "t": { "0": date(1), "1": date(2) }, "a": { "1": 2, "0": 1 } };
+        let block = unpacked(turned, &ColumnSet::All).unwrap();
+        assert_eq!(rows(&block), expected(&[rawdoc! { "t": date(1), "a": 1 }, rawdoc! { "t": date(2), "a": 2 }]));
+    }
+
+    #[test]
+    fn typed_columns_come_back_typed_with_or_without_gaps() {
+        let times: RawDocumentBuf = (0..12).fold(RawDocumentBuf::new(), |mut doc, row| {
+            doc.append(bson::raw::CString::try_from(row.to_string()).unwrap(), date(row));
+            doc
+        });
+        let data = rawdoc! { "t": times, "a": { "1": 1.5, "10": 2.5 }, "b": { "0": true, "11": false }, "c": { "0": 1, "1": 1.5 } };
+        let block = unpacked(data, &ColumnSet::All).unwrap();
+        assert_eq!(block.column("a").unwrap().kind(), Some(Kind::Double));
+        assert_eq!(block.column("a").unwrap().presence().unwrap().to_rows(), [1, 10]);
+        assert_eq!(block.column("b").unwrap().kind(), Some(Kind::Bool));
+        assert_eq!(block.column("c").unwrap().kind(), None);
+        assert_eq!(block.column("c").unwrap().present_count(), 2);
+    }
+
+    #[test]
+    fn malformed_columns_are_errors_that_name_bucket_and_column() {
+        let times = rawdoc! { "0": date(1), "1": date(2) };
+        let with = |column: RawBson| rawdoc! { "t": times.clone(), "a": column };
+        let twice = {
+            let mut writer = DocWriter::new();
+            writer.int32("0", 1).int32("0", 2);
+            RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap()
+        };
+        for (data, message) in [
+            (with(5.into()), "column 'a': it is not an object"),
+            (with(rawdoc! { "2": 1 }.into()), "column 'a': cell '2' has no time"),
+            (with(rawdoc! { "x": 1 }.into()), "column 'a': cell 'x' has a key that is no row number"),
+            (with(rawdoc! { "01": 1 }.into()), "column 'a': cell '01'"),
+            (with(twice.clone().into()), "column 'a': cell '0' stands in it twice"),
+            (rawdoc! { "t": 1 }, "the time column is not an object"),
+            (rawdoc! { "t": { "0": 1 } }, "time '0' is 1, not a date"),
+            (rawdoc! { "t": { "x": date(1) } }, "time 'x' has a key that is no row number"),
+            (rawdoc! { "t": { "0": date(1), "00": date(1) } }, "time '00'"),
+        ] {
+            let error = unpacked(data, &ColumnSet::All).unwrap_err();
+            assert_eq!(error.code, ErrorCode::DataCorruptionDetected);
+            assert!(error.message.contains(message), "{error}");
+            assert!(error.message.contains(&"cd".repeat(12)), "{error}");
+        }
+        let mut data = rawdoc! { "t": times };
+        data.append(bson::cstr!("a"), rawdoc! {});
+        data.append(bson::cstr!("a"), rawdoc! {});
+        assert!(unpacked(data, &ColumnSet::All).is_err());
+    }
+
+    #[test]
+    fn compressed_versions_are_named_and_not_read() {
+        for version in [2, 3] {
+            let document = bucket(version, rawdoc! { "t": { "0": date(1) } });
+            let options = options(None);
+            let bucket = BucketDoc::parse(view(&document), &options).unwrap();
+            let error = unpack(&bucket, &ColumnSet::All, &options).unwrap_err();
+            assert_eq!(
+                (error.code, bucket.count().unwrap_err().code),
+                (ErrorCode::OperationFailed, ErrorCode::OperationFailed)
+            );
+            assert!(error.message.contains(&format!("version {version}")), "{error}");
+        }
+    }
+
+    fn round_trip(block: &Block) -> Block {
+        let mut summary = MinMax::seed_time("t", 0);
+        summary.update_rows(block, Rows::from(0..block.rows()), None);
+        let header = Header { id: BucketId::new(0, 1), meta: None, closed: false };
+        let document = build(&header, block, &summary, "t").unwrap();
+        let options = options(None);
+        let parsed = BucketDoc::parse(document.view(), &options).unwrap();
+        unpack(&parsed, &ColumnSet::All, &options).unwrap()
+    }
+
+    #[test]
+    fn a_thousand_rows_come_back() {
+        let docs: Vec<_> = (0..1200)
+            .map(|row| match row % 7 {
+                0 => rawdoc! { "t": date(row), "a": row as f64, "s": "é" },
+                1 => rawdoc! { "t": date(row), "b": row % 2 == 0, "i": row as i32 },
+                _ => rawdoc! { "t": date(row), "a": -0.5, "i": 1 },
+            })
+            .collect();
+        let block = super::super::samples::block(&docs);
+        assert_eq!(rows(&round_trip(&block)), rows(&block));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_built_unpacks_to_the_same_rows(docs in any_docs(1..130, true)) {
+            let block = pivot(&docs);
+            let back = round_trip(&block);
+            let typed = |block: &Block| {
+                let cells = block.columns().iter().filter(|(_, column)| column.present_count() > 0);
+                cells.map(|(name, column)| (name.clone(), column.kind())).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(rows(&back), rows(&block));
+            prop_assert_eq!(typed(&back), typed(&block));
+            prop_assert_eq!(rows(&round_trip(&as_dictionaries(block))), rows(&back));
+        }
+
+        #[test]
+        fn a_damaged_bucket_is_an_error_or_unpacks_to_something(docs in any_docs(1..12, true), at in any::<prop::sample::Index>(), bit in 0..8_u8) {
+            let block = pivot(&docs);
+            let mut summary = MinMax::seed_time("t", 0);
+            summary.update_rows(&block, Rows::from(0..block.rows()), None);
+            let header = Header { id: BucketId::new(0, 1), meta: None, closed: false };
+            let mut bytes = build(&header, &block, &summary, "t").unwrap().into_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            if let Ok(document) = Doc::parse(&bytes) {
+                let options = options(None);
+                if let Ok(bucket) = BucketDoc::parse(document, &options) {
+                    let _ = unpack(&bucket, &ColumnSet::All, &options).map(|block| documents(&block));
+                }
+            }
+        }
+    }
+}

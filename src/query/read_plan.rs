@@ -1,0 +1,132 @@
+//! What a query reads: which buckets, which of their columns, and which of their rows are left to be asked.
+
+use std::ops::Bound;
+
+use super::filter::Filter;
+use super::find_options::FindOptions;
+use super::plan::{CollectionFacts, Plan};
+use super::projection::Needed;
+use super::pushdown::{Layout, Split, split};
+use crate::block::{Bitmap, Block, Column};
+use crate::bucket::{BucketDoc, BucketId, ColumnSet, TimeseriesOptions};
+use crate::value::{OwnedValue, Value};
+
+/// How the buckets are found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReadAccess {
+    /// In `_id` order, both ends included.
+    Buckets {
+        /// The lowest id that can hold a match.
+        low: BucketId,
+        /// The highest id that can hold a match.
+        high: BucketId,
+    },
+    /// Through the default index on metadata and time.
+    Series {
+        /// The metadata of every match.
+        meta: OwnedValue,
+        /// No match is earlier.
+        first_ms: Option<i64>,
+        /// No match is later.
+        last_ms: Option<i64>,
+    },
+}
+
+/// Plain data: what a query reads and what then runs over the rows.
+#[derive(Clone, Debug)]
+pub struct ReadPlan {
+    /// The filter, taken apart; `None` where rows are bucket documents, which nothing is known of.
+    split: Option<Split>,
+    /// The columns to decode.
+    pub columns: ColumnSet,
+    /// How the buckets are found.
+    pub access: ReadAccess,
+    /// What runs over the rows.
+    pub plan: Plan,
+}
+
+impl ReadPlan {
+    /// The plan of a query over measurements.
+    pub fn new(options: FindOptions, collection: &TimeseriesOptions, extended_range: bool) -> ReadPlan {
+        let layout = Layout {
+            options: collection,
+            extended_range,
+            // Buckets of ours hold one type at each path; the catalog sees to it.
+            mixed_schema: false,
+            fixed_buckets: collection.is_fixed(),
+        };
+        let split = split(&options.filter, &layout);
+        let facts =
+            CollectionFacts { time_field: &collection.time_field, meta_field: collection.meta_field.as_deref() };
+        let plan = Plan::new(FindOptions { filter: split.residual.clone(), ..options }, &facts);
+        let columns = match &plan.decode {
+            Needed::All => ColumnSet::All,
+            Needed::Roots(roots) => ColumnSet::Only(roots.clone()),
+        };
+        ReadPlan { columns, access: access(&split), split: Some(split), plan }
+    }
+
+    /// The plan of a query over bucket documents.
+    pub fn over_buckets(options: FindOptions) -> ReadPlan {
+        let facts = CollectionFacts { time_field: "", meta_field: None };
+        ReadPlan {
+            split: None,
+            columns: ColumnSet::All,
+            access: ReadAccess::Buckets { low: BucketId::MIN, high: BucketId::MAX },
+            plan: Plan::new(options, &facts),
+        }
+    }
+
+    /// False where no measurement of the bucket can match.
+    pub fn may_match(&self, bucket: &BucketDoc<'_>) -> bool {
+        self.split.as_ref().is_none_or(|split| {
+            split.meta.matches_value(bucket.meta())
+                && split.bucket.may_match(bucket.control_min(), bucket.control_max(), bucket.meta())
+        })
+    }
+
+    /// True where every measurement of a bucket that may match does match.
+    pub fn all_match(&self, bucket: &BucketDoc<'_>) -> bool {
+        self.split.as_ref().is_some_and(|split| {
+            split.exact
+                || split.residual.is_trivial()
+                || split.whole.all_match(bucket.control_min(), bucket.control_max(), bucket.meta())
+        })
+    }
+
+    /// False where no row of that metadata and between those times can match.
+    pub fn may_match_rows(&self, meta: Option<Value<'_>>, first_ms: i64, last_ms: i64) -> bool {
+        self.split.as_ref().is_none_or(|split| {
+            let (first, last) = split.time_bounds();
+            split.meta.matches_value(meta)
+                && first.is_none_or(|bound| last_ms >= bound)
+                && last.is_none_or(|bound| first_ms <= bound)
+        })
+    }
+
+    /// The matching rows of a bucket that may match. `rows` holds at least the decoded columns.
+    pub fn select(&self, rows: &Block, meta: Option<Value<'_>>) -> Bitmap {
+        let residual = self.split.as_ref().map_or(&Filter::AlwaysTrue, |split| &split.residual);
+        match (&self.plan.meta_field, meta) {
+            (Some(name), Some(meta)) if self.plan.wants_meta => {
+                let mut rows = rows.clone();
+                rows.set_column(name, Column::constant(meta, rows.rows()));
+                residual.select(&rows)
+            }
+            _ => residual.select(rows),
+        }
+    }
+}
+
+fn access(split: &Split) -> ReadAccess {
+    if let Some(meta) = split.meta_equality() {
+        let (first_ms, last_ms) = split.time_bounds();
+        return ReadAccess::Series { meta, first_ms, last_ms };
+    }
+    // An excluded end is included all the same: the bucket predicate decides on that one bucket.
+    let end = |bound: Bound<BucketId>, open: BucketId| match bound {
+        Bound::Included(id) | Bound::Excluded(id) => id,
+        Bound::Unbounded => open,
+    };
+    ReadAccess::Buckets { low: end(split.id_range.low, BucketId::MIN), high: end(split.id_range.high, BucketId::MAX) }
+}
