@@ -181,7 +181,8 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
     let one = |name: &str, value: RawBson| raw_doc([(name.to_owned(), value)]);
     let compare = (select(vec!["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]), operand.clone())
         .prop_map(move |(op, value)| one(op, value));
-    let set = (select(vec!["$in", "$nin"]), vec(operand.clone(), 0..11))
+    let few = vec((0..4).prop_map(RawBson::Int32).boxed(), 1..3);
+    let set = (select(vec!["$in", "$nin"]), prop_oneof![vec(operand.clone(), 0..11), few])
         .prop_map(move |(op, values)| one(op, raw_array(values)));
     let exists = any::<bool>().prop_map(move |yes| one("$exists", RawBson::Boolean(yes)));
     let test = prop_oneof![6 => compare, 2 => set, 1 => exists];

@@ -121,17 +121,6 @@ impl Filter {
             Filter::Field(path, _) => visit(path),
         }
     }
-
-    /// The top-level fields that the filter reads, each once, in the order in which they stand.
-    pub fn fields(&self) -> Vec<&str> {
-        let mut fields = Vec::new();
-        self.for_each_path(&mut |path| {
-            if !fields.contains(&path.first()) {
-                fields.push(path.first());
-            }
-        });
-        fields
-    }
 }
 
 fn single(mut kept: Vec<Filter>, none: Filter, many: fn(Vec<Filter>) -> Filter) -> Filter {
@@ -168,11 +157,5 @@ mod tests {
         assert_eq!(Filter::nor([exists("a"), Filter::AlwaysTrue]), Filter::AlwaysFalse);
         assert_eq!(Filter::nor([exists("a")]), Filter::Nor(vec![exists("a")]));
         assert_eq!(Filter::negated(Filter::negated(exists("a"))), exists("a"));
-    }
-
-    #[test]
-    fn each_top_level_field_is_named_once() {
-        let filter = Filter::and([exists("b.c"), Filter::nor([exists("a"), Filter::negated(exists("b"))])]);
-        assert_eq!(filter.fields(), ["b", "a"]);
     }
 }

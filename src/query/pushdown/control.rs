@@ -165,6 +165,7 @@ mod tests {
         assert!(holds(&differ, rawdoc! { "a": 1 }, rawdoc! { "a": { "b": 3 } }));
         assert!(holds(&differ, rawdoc! { "a": { "b": 3 } }, rawdoc! { "a": { "b": [1, 2] } }));
         assert!(!holds(&differ, rawdoc! { "a": { "b": 3 } }, rawdoc! { "a": { "b": 4 } }));
+        assert!(holds(&differ, rawdoc! { "a": [{ "b": 3 }] }, rawdoc! { "a": true }));
         assert!(!holds(&differ, rawdoc! {}, rawdoc! {}));
     }
 

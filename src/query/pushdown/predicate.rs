@@ -161,7 +161,6 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
             Some(ms) => time::derive(path, compare.op(), ms, layout),
             None => Derived::unknown(),
         },
-        Test::In(set) if is_time && set.values().iter().any(|v| v.view().kind() != Kind::Date) => Derived::unknown(),
         Test::Compare(compare) if is_eligible(compare.value()) => mixed(path, bounds(path, compare), is_time, layout),
         Test::In(set) if set.values().iter().all(|v| is_eligible(v.view())) => {
             mixed(path, BucketTest::Encloses { path: path.clone(), set: set.clone() }, is_time, layout)

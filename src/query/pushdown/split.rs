@@ -11,6 +11,9 @@ use crate::value::{Kind, OwnedValue, Path, Value};
 const META: &str = "meta";
 
 /// What a split has to know of a collection.
+///
+/// The flags are promises about every bucket: where in doubt, `extended_range` and `mixed_schema` are true and
+/// `fixed_buckets` is false.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout<'a> {
     /// Names of the fields, and the longest span a bucket was ever allowed.
@@ -29,11 +32,12 @@ impl Layout<'_> {
         path.as_str() == self.options.time_field && path.is_top_level()
     }
 
-    /// True where `filter` reads the metadata and nothing else.
+    /// True where `filter` reads the metadata and nothing else. A constant reads nothing.
     pub(super) fn is_on_meta(&self, filter: &Filter) -> bool {
-        let mut only_meta = self.options.meta_field.is_some();
-        filter.for_each_path(&mut |path| only_meta &= Some(path.first()) == self.options.meta_field.as_deref());
-        only_meta
+        let Some(meta_field) = &self.options.meta_field else { return false };
+        let (mut on_meta, mut elsewhere) = (false, false);
+        filter.for_each_path(&mut |path| if path.first() == meta_field { on_meta = true } else { elsewhere = true });
+        on_meta && !elsewhere
     }
 
     /// `filter`, which reads the metadata only, with its paths as they are in a bucket document.
@@ -104,7 +108,8 @@ fn conjuncts(filter: Filter, layout: &Layout<'_>) -> Vec<Filter> {
 impl Split {
     /// The metadata of every match, where the filter asks for equality with a whole one: the point of an index to look at.
     ///
-    /// `meta` must still be asked. Null stands for missing and arrays match by element, so neither is such a point.
+    /// `meta` must still be asked. Null stands for missing and arrays match by element, so neither is such a point. An
+    /// array that holds the value matches too: an index on metadata needs an entry for every element.
     pub fn meta_equality(&self) -> Option<OwnedValue> {
         let conjuncts = match &self.meta {
             Filter::And(children) => children.as_slice(),
@@ -135,4 +140,255 @@ fn is_point(value: Value<'_>) -> bool {
 
 fn holds_no_array(value: Value<'_>) -> bool {
     value.kind() != Kind::Array && value.as_doc().is_none_or(|doc| doc.iter().all(|(_, inner)| holds_no_array(inner)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Bound;
+
+    use super::*;
+    use crate::bucket::BucketId;
+    use crate::query::filter::samples::filter;
+    use crate::value::DocBuf;
+    use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
+
+    const HOUR_MS: i64 = 3_600_000;
+    /// 10 o'clock on some day.
+    const TEN: i64 = 1_700_042_400_000;
+
+    fn options(meta_field: Option<&str>) -> TimeseriesOptions {
+        TimeseriesOptions {
+            time_field: "time".into(),
+            meta_field: meta_field.map(str::to_owned),
+            granularity: None,
+            span_seconds: 3_600,
+            rounding_seconds: Some(3_600),
+        }
+    }
+
+    fn split_with(doc: &RawDocumentBuf, change: impl FnOnce(&mut Layout<'_>)) -> Split {
+        let options = options(Some("m"));
+        let mut layout = Layout { options: &options, extended_range: false, mixed_schema: false, fixed_buckets: false };
+        change(&mut layout);
+        split(&filter(doc), &layout)
+    }
+
+    fn split_of(doc: RawDocumentBuf) -> Split {
+        split_with(&doc, |_| {})
+    }
+
+    fn date(ms: i64) -> RawBson {
+        RawBson::DateTime(DateTime::from_millis(ms))
+    }
+
+    /// What the bucket predicates say of summaries: may match, all match.
+    fn says(split: &Split, min: RawDocumentBuf, max: RawDocumentBuf, meta: Option<i32>) -> (bool, bool) {
+        let [min, max] = [min, max].map(|doc| DocBuf::parse(doc.into_bytes()).unwrap());
+        let meta = meta.map(OwnedValue::int32);
+        let meta = meta.as_ref().map(OwnedValue::view);
+        (split.bucket.may_match(min.view(), max.view(), meta), split.whole.all_match(min.view(), max.view(), meta))
+    }
+
+    fn says_of_times(split: &Split, min_ms: i64, max_ms: i64) -> (bool, bool) {
+        says(split, rawdoc! { "time": date(min_ms) }, rawdoc! { "time": date(max_ms) }, None)
+    }
+
+    #[test]
+    fn conjuncts_on_the_metadata_move_to_the_bucket_under_its_name() {
+        let split =
+            split_of(rawdoc! { "m.a.b": { "$in": [1, 2] }, "x": 3, "$and": [{ "m": { "$ne": 7 } }, { "meta": 4 }] });
+        assert_eq!(split.meta, filter(&rawdoc! { "meta.a.b": { "$in": [1, 2] }, "meta": { "$ne": 7 } }));
+        assert_eq!(split.residual, filter(&rawdoc! { "x": 3, "meta": 4 }));
+    }
+
+    #[test]
+    fn arms_of_nor_are_conjuncts_and_arms_of_or_are_not() {
+        let split = split_of(rawdoc! { "$nor": [{ "m": 1 }, { "x": 2 }, { "m.a": 3 }] });
+        assert_eq!(
+            split.meta,
+            filter(&rawdoc! { "$and": [{ "m": { "$ne": 1 } }, { "m.a": { "$ne": 3 } }] }).map_fields(
+                &mut |path, test| Filter::Field(Path::parse(&format!("meta{}", &path.as_str()[1..])).unwrap(), test),
+            )
+        );
+        assert_eq!(split.residual, filter(&rawdoc! { "$nor": [{ "x": 2 }] }));
+        let either = split_of(rawdoc! { "$or": [{ "m": 1 }, { "x": 2 }] });
+        assert!(either.meta.is_trivial());
+        assert_eq!(either.residual, filter(&rawdoc! { "$or": [{ "m": 1 }, { "x": 2 }] }));
+    }
+
+    #[test]
+    fn without_a_metadata_field_everything_is_measured() {
+        let options = options(None);
+        let layout = Layout { options: &options, extended_range: false, mixed_schema: false, fixed_buckets: false };
+        let wanted = filter(&rawdoc! { "meta": 1, "m": 2 });
+        let split = split(&wanted, &layout);
+        assert!(split.meta.is_trivial());
+        assert_eq!(split.residual, wanted);
+    }
+
+    #[test]
+    fn a_time_inside_a_bucket_leaves_it_undecided_and_one_outside_decides_it() {
+        for (op, before, inside, behind) in [
+            ("$gt", (true, true), (true, false), (false, false)),
+            ("$gte", (true, true), (true, false), (false, false)),
+            ("$lt", (false, false), (true, false), (true, true)),
+            ("$lte", (false, false), (true, false), (true, true)),
+            ("$eq", (false, false), (true, false), (false, false)),
+        ] {
+            let op = bson::raw::CString::try_from(op).unwrap();
+            let split = |ms| split_of(rawdoc! { "time": { &op: date(ms) } });
+            assert_eq!(says_of_times(&split(TEN - 1), TEN, TEN + 9), before, "{op:?}");
+            assert_eq!(says_of_times(&split(TEN + 5), TEN, TEN + 9), inside, "{op:?}");
+            assert_eq!(says_of_times(&split(TEN + 10), TEN, TEN + 9), behind, "{op:?}");
+        }
+        assert_eq!(says_of_times(&split_of(rawdoc! { "time": date(TEN) }), TEN, TEN), (true, true));
+    }
+
+    #[test]
+    fn a_disjunction_is_decided_by_any_arm_that_is() {
+        let split = split_of(rawdoc! { "$or": [{ "time": { "$lte": date(TEN) } }, { "m": { "$gt": 3 } }] });
+        let of =
+            |min, max, meta| says(&split, rawdoc! { "time": date(min) }, rawdoc! { "time": date(max) }, Some(meta));
+        assert_eq!(of(TEN + 1, TEN + 2, 3), (false, false));
+        assert_eq!(of(TEN + 1, TEN + 2, 4), (true, true));
+        assert_eq!(of(TEN - 2, TEN - 1, 3), (true, true));
+        assert_eq!(of(TEN - 2, TEN + 1, 3), (true, false));
+    }
+
+    #[test]
+    fn measured_fields_can_only_rule_buckets_out() {
+        let bounded = split_of(rawdoc! { "a.b": { "$gt": 100 } });
+        let says_of = |min: RawDocumentBuf, max: RawDocumentBuf| says(&bounded, min, max, None);
+        assert_eq!(says_of(rawdoc! { "a": { "b": 1 } }, rawdoc! { "a": { "b": 100 } }), (false, false));
+        assert_eq!(says_of(rawdoc! { "a": { "b": 101 } }, rawdoc! { "a": { "b": 102 } }), (true, false));
+        for undecided in [
+            rawdoc! { "a": null },
+            rawdoc! { "a": { "$ne": 1 } },
+            rawdoc! { "a": { "$exists": false } },
+            rawdoc! { "a": { "$not": { "$gt": 1 } } },
+            rawdoc! { "$nor": [{ "a": 1 }] },
+            rawdoc! { "a": { "x": 1 } },
+            rawdoc! { "a": [1] },
+            rawdoc! { "a": { "$in": [1, null] } },
+            rawdoc! { "a": { "$lt": RawBson::MaxKey } },
+            rawdoc! { "time": { "$gt": 7 } },
+            rawdoc! { "$or": [{ "a": 1 }, { "a": null }] },
+        ] {
+            let split = split_of(undecided.clone());
+            assert!(split.bucket.is_trivial() && split.whole.is_trivial() && !split.exact, "{undecided:?}");
+        }
+        let nothing = split_of(rawdoc! {});
+        assert_eq!(says(&nothing, rawdoc! {}, rawdoc! {}, None), (true, true));
+    }
+
+    #[test]
+    fn a_field_that_no_measurement_has_rules_its_bucket_out_unless_types_are_mixed() {
+        let exists = rawdoc! { "a.b": { "$exists": true } };
+        let without = || rawdoc! { "a": { "c": 1 } };
+        assert!(!says(&split_of(exists.clone()), without(), without(), None).0);
+        assert!(split_with(&exists, |layout| layout.mixed_schema = true).bucket.is_trivial());
+        let hidden = rawdoc! { "a": { "$lte": 3 } };
+        let says_of = |split: &Split| says(split, rawdoc! { "a": 4 }, rawdoc! { "a": [2, 3] }, None).0;
+        assert!(says_of(&split_with(&hidden, |layout| layout.mixed_schema = true)));
+        assert!(!says_of(&split_of(hidden)));
+    }
+
+    #[test]
+    fn ids_are_bounded_by_the_span_below_and_by_the_next_second_above() {
+        let half_past = TEN + 500;
+        let nine = |end: fn(i64) -> BucketId| end(TEN - HOUR_MS);
+        let one_later = |end: fn(i64) -> BucketId| end(TEN + 1000);
+        for (op, low, high) in [
+            ("$gt", Bound::Excluded(nine(BucketId::highest_at)), Bound::Unbounded),
+            ("$gte", Bound::Included(nine(BucketId::lowest_at)), Bound::Unbounded),
+            ("$lt", Bound::Unbounded, Bound::Excluded(one_later(BucketId::lowest_at))),
+            ("$lte", Bound::Unbounded, Bound::Included(one_later(BucketId::highest_at))),
+            ("$eq", Bound::Included(nine(BucketId::lowest_at)), Bound::Included(one_later(BucketId::highest_at))),
+        ] {
+            let op = bson::raw::CString::try_from(op).unwrap();
+            let doc = rawdoc! { "time": { &op: date(half_past) } };
+            assert_eq!(split_of(doc.clone()).id_range, IdRange { low, high }, "{op:?}");
+            assert!(split_with(&doc, |layout| layout.extended_range = true).id_range.is_full());
+        }
+        assert!(split_of(rawdoc! { "time": { "$gte": date(HOUR_MS - 1) } }).id_range.is_full());
+        assert!(split_of(rawdoc! { "time": { "$gt": date(TEN + 2 * HOUR_MS), "$lt": date(TEN) } }).id_range.is_empty());
+    }
+
+    #[test]
+    fn constants_beyond_all_dates_of_the_standard_range_decide_at_once() {
+        let far = 4_294_967_295_001;
+        for (doc, decided) in [
+            (rawdoc! { "time": { "$lte": date(-1) } }, Filter::AlwaysFalse),
+            (rawdoc! { "time": { "$gt": date(-1) } }, Filter::AlwaysTrue),
+            (rawdoc! { "time": { "$gt": date(far) } }, Filter::AlwaysFalse),
+            (rawdoc! { "time": { "$lt": date(far) } }, Filter::AlwaysTrue),
+            (rawdoc! { "time": date(far) }, Filter::AlwaysFalse),
+            (rawdoc! { "time": { "$ne": date(far) } }, Filter::AlwaysTrue),
+        ] {
+            let split = split_of(doc.clone());
+            assert_eq!(split.residual, decided, "{doc:?}");
+            assert_eq!(says_of_times(&split, TEN, TEN), (decided.is_trivial(), decided.is_trivial()));
+            assert_eq!(split.id_range.is_empty(), !decided.is_trivial());
+            assert_ne!(split_with(&doc, |layout| layout.extended_range = true).residual, decided);
+        }
+    }
+
+    #[test]
+    fn a_border_between_fixed_buckets_is_decided_by_the_bucket() {
+        let fixed = |doc: RawDocumentBuf| split_with(&doc, |layout| layout.fixed_buckets = true).exact;
+        assert!(fixed(rawdoc! { "time": { "$gte": date(TEN) } }));
+        assert!(fixed(rawdoc! { "time": { "$gte": date(TEN), "$lt": date(TEN + HOUR_MS) }, "m": 3 }));
+        assert!(fixed(
+            rawdoc! { "$or": [{ "time": { "$lt": date(TEN) } }, { "time": { "$gte": date(TEN + HOUR_MS) } }] }
+        ));
+        for undecided in [
+            rawdoc! { "time": { "$gte": date(TEN + 1) } },
+            rawdoc! { "time": { "$gt": date(TEN) } },
+            rawdoc! { "time": { "$lte": date(TEN) } },
+            rawdoc! { "time": date(TEN) },
+            rawdoc! { "time": { "$gte": date(TEN) }, "x": 1 },
+        ] {
+            assert!(!fixed(undecided));
+        }
+        let open = rawdoc! { "time": { "$gte": date(TEN) } };
+        assert!(!split_of(open.clone()).exact);
+        assert!(!split_with(&open, |layout| (layout.fixed_buckets, layout.extended_range) = (true, true)).exact);
+    }
+
+    #[test]
+    fn bounds_of_time_are_those_of_the_conjunction() {
+        let bounds = |doc| split_of(doc).time_bounds();
+        assert_eq!(
+            bounds(rawdoc! { "time": { "$gt": date(TEN), "$lt": date(TEN + 9) }, "x": 1 }),
+            (Some(TEN + 1), Some(TEN + 8))
+        );
+        assert_eq!(bounds(rawdoc! { "time": { "$gte": date(TEN) } }), (Some(TEN), None));
+        assert_eq!(bounds(rawdoc! { "time": { "$in": [date(TEN), date(TEN + 7)] } }), (Some(TEN), Some(TEN + 7)));
+        assert_eq!(bounds(rawdoc! { "x": 1 }), (None, None));
+        let either = rawdoc! { "$or": [{ "time": date(TEN) }, { "time": date(TEN + 7) }] };
+        assert_eq!(bounds(either), (Some(TEN), Some(TEN + 7)));
+        assert_eq!(bounds(rawdoc! { "$or": [{ "time": date(TEN) }, { "x": 1 }] }), (None, None));
+        let (first, last) = bounds(rawdoc! { "time": { "$gt": date(TEN), "$lt": date(TEN) } });
+        assert!(first > last);
+    }
+
+    #[test]
+    fn equality_with_a_whole_metadata_is_a_point() {
+        let point = |doc| split_of(doc).meta_equality();
+        assert_eq!(point(rawdoc! { "m": 7, "x": 1 }), Some(OwnedValue::int32(7)));
+        assert_eq!(point(rawdoc! { "m": 7, "m.a": 1 }), Some(OwnedValue::int32(7)));
+        let object = DocBuf::parse(rawdoc! { "a": { "b": 1 } }.into_bytes()).unwrap();
+        assert_eq!(point(rawdoc! { "m": { "a": { "b": 1 } } }), Some(OwnedValue::doc(object.view())));
+        for none in [
+            rawdoc! { "m": null },
+            rawdoc! { "m": [7] },
+            rawdoc! { "m": { "a": [1] } },
+            rawdoc! { "m.a": 7 },
+            rawdoc! { "m": { "$gte": 7 } },
+            rawdoc! { "$or": [{ "m": 7 }, { "x": 1 }] },
+            rawdoc! { "x": 7 },
+        ] {
+            assert_eq!(point(none.clone()), None, "{none:?}");
+        }
+    }
 }

@@ -49,7 +49,7 @@ pub(super) fn fold(filter: Filter, layout: &Layout<'_>) -> Filter {
         };
         let passes = match ms {
             Some((op, ms)) if ms < 0 => matches!(op, CompareOp::Gt | CompareOp::Gte),
-            Some((op, ms)) if ms > 1_700_000_000_000 => matches!(op, CompareOp::Lt | CompareOp::Lte),
+            Some((op, ms)) if ms > ID_DATE_MS_MAX => matches!(op, CompareOp::Lt | CompareOp::Lte),
             _ => return Filter::Field(path, test),
         };
         if passes { Filter::AlwaysTrue } else { Filter::AlwaysFalse }
