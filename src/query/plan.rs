@@ -64,3 +64,49 @@ impl Plan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::find_options::CountOptions;
+    use super::*;
+    use crate::value::Doc;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    const FACTS: CollectionFacts<'_> = CollectionFacts { time_field: "t", meta_field: Some("m") };
+
+    fn find(command: RawDocumentBuf) -> Plan {
+        Plan::new(FindOptions::parse(Doc::parse(command.as_bytes()).unwrap()).unwrap(), &FACTS)
+    }
+
+    /// The names of the decoded columns, and whether the metadata is wanted.
+    fn reads(plan: &Plan) -> (Vec<&str>, bool) {
+        let names = match &plan.decode {
+            Needed::All => vec!["*"],
+            Needed::Roots(roots) => roots.iter().map(|root| &**root).collect(),
+        };
+        (names, plan.wants_meta)
+    }
+
+    #[test]
+    fn what_filter_projection_and_sort_read_is_decoded_but_for_the_metadata() {
+        assert_eq!(reads(&find(rawdoc! { "find": "c" })), (vec!["*"], true));
+        let plan =
+            find(rawdoc! { "find": "c", "filter": { "a.x": 2 }, "projection": { "b.y": 1 }, "sort": { "t": 1 } });
+        assert_eq!(reads(&plan), (vec!["_id", "a", "b", "t"], false));
+        let plan = find(rawdoc! { "find": "c", "projection": { "a": 1, "_id": 0 }, "sort": { "m.id": 1 } });
+        assert_eq!(reads(&plan), (vec!["a"], true));
+        let plan =
+            find(rawdoc! { "find": "c", "filter": { "$or": [{ "m": 1 }, { "a": 1 }] }, "projection": { "_id": 1 } });
+        assert_eq!(reads(&plan), (vec!["_id", "a"], true));
+    }
+
+    #[test]
+    fn a_count_decodes_what_its_filter_reads() {
+        let count = |command: RawDocumentBuf| {
+            let options = CountOptions::parse(Doc::parse(command.as_bytes()).unwrap()).unwrap();
+            Plan::new(options.into_find(), &FACTS)
+        };
+        assert_eq!(reads(&count(rawdoc! { "count": "c" })), (vec![], false));
+        assert_eq!(reads(&count(rawdoc! { "count": "c", "query": { "a.b": 1 } })), (vec!["a"], false));
+    }
+}

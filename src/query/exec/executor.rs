@@ -5,6 +5,7 @@ use super::queue::Queue;
 use super::sorter::Sorter;
 use crate::block::Block;
 use crate::error::Result;
+use crate::limits::BLOCK_ROWS_MAX;
 use crate::query::plan::Plan;
 use crate::query::projection::Projection;
 use crate::value::Value;
@@ -126,6 +127,7 @@ impl Exec {
 
     /// The next batch: at most `rows_max` rows, and about `bytes_max` bytes but at least one row where one is ready.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
+        let rows_max = rows_max.min(BLOCK_ROWS_MAX);
         let batch = match &mut self.output {
             Output::Queue { rows, .. } => rows.take(rows_max, bytes_max),
             Output::Sorter(sorter) => self.projection.apply(sorter.take(rows_max, bytes_max)),

@@ -8,9 +8,22 @@ use proptest::prelude::*;
 
 use super::{Count, Exec, Flow};
 use crate::block::{Block, pivot_docs};
+use crate::bucket::TimeseriesOptions;
 use crate::query::find_options::FindOptions;
-use crate::query::plan::{CollectionFacts, Plan};
+use crate::query::read_plan::ReadPlan;
 use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value, compare_sort_keys, sort_key};
+
+/// The plan of a find on a collection of time `t` and metadata `m`.
+fn plan_of(find: FindOptions) -> ReadPlan {
+    let options = TimeseriesOptions {
+        time_field: "t".into(),
+        meta_field: Some("m".into()),
+        granularity: None,
+        span_seconds: 3600,
+        rounding_seconds: None,
+    };
+    ReadPlan::new(find, &options, false)
+}
 
 /// A measurement without its metadata, and its metadata.
 type Row = (DocBuf, Option<OwnedValue>);
@@ -211,15 +224,20 @@ proptest! {
     ) {
         let (projection, project) = projections().swap_remove(which.index(projections().len()));
         let find = command(&filter, &sort, &projection, skip, limit);
-        let plan = Plan::new(find.clone(), &CollectionFacts { time_field: "t", meta_field: Some("m") });
+        let read = plan_of(find.clone());
+        let plan = &read.plan;
         let mut exec = Exec::new(plan.clone());
-        let mut count = Count::new(&plan);
+        let mut count = Count::new(plan);
         let mut got = Vec::new();
         let (mut exec_flow, mut count_flow) = (Flow::Continue, Flow::Continue);
         for bucket in buckets(&rows, &cuts) {
-            let mut block = pivot_docs(bucket.iter().map(|row| row.0.view())).unwrap();
-            block.retain_columns(|name| plan.decode.contains(name));
             let meta = bucket[0].1.as_ref().map(OwnedValue::view);
+            let times = || bucket.iter().filter_map(|row| row.0.view().get("t")?.as_date_ms());
+            if !read.may_match_rows(meta, times().min().unwrap(), times().max().unwrap()) {
+                continue;
+            }
+            let mut block = pivot_docs(bucket.iter().map(|row| row.0.view())).unwrap();
+            block.retain_columns(|name| read.columns.contains(name));
             let all_match = bucket.iter().all(|row| find.filter.matches_doc(with_meta(row).view()));
             if count_flow == Flow::Continue {
                 count_flow = match all_match && early {

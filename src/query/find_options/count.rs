@@ -4,6 +4,7 @@ use super::arguments::{Hint, check_collation, check_generic, count, filter, inte
 use super::find::{FindOptions, is_given};
 use crate::error::Result;
 use crate::query::filter::Filter;
+use crate::query::projection::Projection;
 use crate::value::Doc;
 
 /// What a `count` asks for.
@@ -44,10 +45,10 @@ impl CountOptions {
         Ok(options)
     }
 
-    /// The `find` whose results are counted.
+    /// The `find` whose results are counted. It returns no field, so that only those of the filter are decoded.
     pub fn into_find(self) -> FindOptions {
         let CountOptions { filter, skip, limit, hint } = self;
-        FindOptions { filter, skip, limit, hint, ..FindOptions::default() }
+        FindOptions { filter, projection: Projection::none(), skip, limit, hint, ..FindOptions::default() }
     }
 }
 
@@ -68,7 +69,8 @@ mod tests {
         let find = parse(&command).unwrap().into_find();
         assert_eq!((find.skip, find.limit, find.hint), (2, Some(3), Some(Hint::Name("t_1".into()))));
         assert!(!find.filter.is_trivial());
-        assert_eq!(parse(&rawdoc! { "count": "c" }).unwrap().into_find(), FindOptions::default());
+        let all = FindOptions { projection: Projection::none(), ..FindOptions::default() };
+        assert_eq!(parse(&rawdoc! { "count": "c" }).unwrap().into_find(), all);
     }
 
     #[test]

@@ -38,6 +38,11 @@ impl Projection {
         if self.inclusion { Needed::Roots(self.root.children.keys().cloned().collect()) } else { Needed::All }
     }
 
+    /// The projection that keeps nothing: rows are only counted.
+    pub fn none() -> Projection {
+        Projection { inclusion: true, root: Node::default() }
+    }
+
     /// Parses `{a: 1, "b.c": 1}`, `{a: 0}`, or the nested form `{b: {c: 1}}`; an empty document keeps everything.
     ///
     /// Errors: 31253 and 31254 where inclusions and exclusions are mixed (`_id` is exempt), 31249 and 31250 where paths

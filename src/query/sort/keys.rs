@@ -61,7 +61,7 @@ fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
     // A least int64 or date would tie with missing rows, which it must not.
     let missing = columns().any(|(_, column)| column.is_none_or(|c| c.presence().is_some()));
     let present = |(_, column): (usize, Option<&Column>)| column.map_or(0, Column::present_count);
-    if missing && keys.iter().filter(|key| **key != MISSING).count() != columns().map(present).sum() {
+    if missing && keys.iter().filter(|key| **key != MISSING).count() != columns().map(present).sum::<usize>() {
         return None;
     }
     if !part.ascending {
