@@ -1,0 +1,36 @@
+// Prints what a page downloads, and fails when it is over the budget in wasm-pack.toml.
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { readBuild } from "./builds.mjs";
+import { DIST, Stop, filesUnder, main } from "./steps.mjs";
+
+/** Sizes of files that are fetched, and hence compressed, one by one. */
+export function sizesOf(files) {
+  const total = { raw: 0, gzip: 0, brotli: 0 };
+  for (const file of files) {
+    const bytes = readFileSync(file);
+    total.raw += bytes.length;
+    total.gzip += gzipSync(bytes, { level: 9 }).length;
+    total.brotli += brotliCompressSync(bytes).length;
+  }
+  return total;
+}
+
+await main(() => {
+  const { budget } = readBuild();
+  const module = join(DIST, "timepail.wasm");
+  const scripts = filesUnder(DIST).filter((file) => file.endsWith(".js")).map((file) => join(DIST, file));
+  if (!existsSync(module) || scripts.length === 0) throw new Stop("there is no package in js/dist; run make build");
+
+  const number = (value) => value.toLocaleString("en-US").padStart(11);
+  console.log(`${"bytes".padEnd(6)}${["raw", "gzip", "brotli", "gzip budget"].map((name) => name.padStart(12)).join("")}`);
+  const over = [];
+  for (const [name, files, most] of [["wasm", [module], budget.wasm], ["js", scripts, budget.js]]) {
+    const { raw, gzip, brotli } = sizesOf(files);
+    console.log(`${name.padEnd(6)} ${[raw, gzip, brotli, most].map(number).join(" ")}`);
+    if (gzip > most) over.push(`${name} is ${gzip - most} bytes over its budget`);
+  }
+  if (over.length > 0) throw new Stop(over.join("; "));
+});
