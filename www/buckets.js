@@ -1,0 +1,53 @@
+// Shows what is stored: the first bucket documents of a collection.
+
+import { moment, number, showCode } from "./format.js";
+
+const SHOWN = 5;
+const COUNT_MAX = 1000;
+const list = document.getElementById("bucket-list");
+
+export async function showBuckets(db, name, { timeseries, fields }) {
+  const buckets = await db.collection(`system.buckets.${name}`).find().limit(SHOWN).toArray();
+  showCode(document.getElementById("buckets-code"), `db.collection("system.buckets.${name}").find().limit(${SHOWN})`);
+  list.replaceChildren(...buckets.map((bucket) => card(bucket, timeseries.timeField, fields)));
+}
+
+function card(bucket, timeField, fields) {
+  const { control, meta } = bucket;
+  const count = control.count ?? Object.keys(bucket.data[timeField]).length;
+  const item = element("li");
+  const gauge = element("div", { className: "gauge", title: `${count} of at most ${COUNT_MAX} measurements` });
+  gauge.style.setProperty("--level", count / COUNT_MAX);
+  const title = element("p", { className: "bucket-title" });
+  title.append(element("b", { textContent: meta }), element("span", { textContent: `${number(count)} measurements` }));
+  const span = element("p", { className: "quiet", textContent: `${moment(control.min[timeField])} – ${moment(control.max[timeField])}` });
+  const table = element("table");
+  table.append(row("th", ["", "min", "max"]));
+  for (const field of Object.keys(fields)) table.append(row("td", [field, number(control.min[field], 2), number(control.max[field], 2)]));
+  const details = element("details");
+  details.append(element("summary", { textContent: "Document" }), element("pre", { className: "code", tabIndex: 0, textContent: documentText(bucket) }));
+  item.append(gauge, title, span, table, details);
+  return item;
+}
+
+function row(cell, texts) {
+  const line = element("tr");
+  line.append(...texts.map((textContent, i) => element(i === 0 ? "th" : cell, { textContent })));
+  return line;
+}
+
+/** The document as JSON, each long column cut after two measurements. */
+function documentText(bucket) {
+  const data = Object.fromEntries(Object.entries(bucket.data).map(([field, column]) => [field, cut(column)]));
+  return JSON.stringify({ ...bucket, data }, null, 1).replace(/"(\w+)":/g, "$1:");
+}
+
+function cut(column) {
+  const entries = Object.entries(column);
+  if (column._bsontype || entries.length <= 2) return column;
+  return { ...Object.fromEntries(entries.slice(0, 2)), "…": `${entries.length - 2} more` };
+}
+
+function element(tag, properties = {}) {
+  return Object.assign(document.createElement(tag), properties);
+}

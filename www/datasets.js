@@ -1,0 +1,53 @@
+// The three collections: how each is created, what its measurements look like, and where they come from.
+
+const DAY_SECONDS = 86_400;
+
+export const datasets = {
+  weather: {
+    title: "Weather",
+    about: "Hourly weather normals of Seattle: one series, a measurement an hour for a year.",
+    timeseries: { timeField: "at", metaField: "station", granularity: "hours" },
+    series: ["Seattle"],
+    fields: { temperature: "°C", wind: "m/s", pressure: "hPa" },
+    async documents() {
+      const rows = await csv("/vendor/vega-datasets/seattle-weather-hourly-normals.csv");
+      return rows.map(({ date, temperature, wind, pressure }) => ({
+        at: new Date(`${date}Z`),
+        station: "Seattle",
+        temperature: Number(temperature),
+        wind: Number(wind),
+        pressure: Number(pressure),
+      }));
+    },
+  },
+  stocks: {
+    title: "Stocks",
+    about: "Monthly share prices of five companies, 2000 to 2010. Monthly data wants long buckets, so each may span a year.",
+    timeseries: { timeField: "at", metaField: "symbol", bucketMaxSpanSeconds: 365 * DAY_SECONDS, bucketRoundingSeconds: 365 * DAY_SECONDS },
+    series: ["AAPL", "AMZN", "GOOG", "IBM", "MSFT"],
+    fields: { price: "US$" },
+    async documents() {
+      const rows = await csv("/vendor/vega-datasets/stocks.csv");
+      return rows.map(({ date, symbol, price }) => ({ at: new Date(`${date} UTC`), symbol, price: Number(price) }));
+    },
+  },
+  sensors: {
+    title: "Sensors",
+    about: "Five generated sensors, a measurement every ten seconds each. Every click continues where the newest one ended.",
+    timeseries: { timeField: "at", metaField: "room", granularity: "minutes" },
+    series: ["attic", "cellar", "garage", "garden", "kitchen"],
+    fields: { temperature: "°C", humidity: "%", voltage: "V" },
+  },
+};
+
+/** Rows of a CSV file as objects of strings. Enough for files without quotes. */
+async function csv(url) {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${response.statusText}`);
+  const [header, ...lines] = (await response.text()).trim().split(/\r?\n/);
+  const names = header.split(",");
+  return lines.map((line) => {
+    const cells = line.split(",");
+    return Object.fromEntries(names.map((name, i) => [name, cells[i]]));
+  });
+}

@@ -1,0 +1,44 @@
+// Tells the visitor what happened: a toast for results and errors; and keeps work in order.
+
+const toast = document.getElementById("toast");
+const [message, dismiss] = toast.children;
+let timer;
+
+/** Shows a sentence for a few seconds. */
+export function say(text) {
+  show(text, false);
+  timer = setTimeout(() => (toast.hidden = true), 6000);
+}
+
+/** Shows an error until it is dismissed. Errors of the database carry the server's code and its name. */
+export function showError(error) {
+  const origin = error.codeName ? `${error.codeName} (code ${error.code})` : error.name;
+  show(`${origin}: ${error.message}`, true);
+  console.warn(error);
+}
+
+function show(text, isError) {
+  clearTimeout(timer);
+  message.textContent = text;
+  toast.classList.toggle("error", isError);
+  toast.hidden = false;
+}
+
+dismiss.addEventListener("click", () => (toast.hidden = true));
+
+let queue = Promise.resolve();
+let running = 0;
+
+/** Runs `work` after what was asked for before it, and shows what it throws. */
+export function inTurn(work) {
+  running++;
+  document.body.setAttribute("aria-busy", "true");
+  queue = queue.then(work).catch(showError).finally(() => {
+    if (--running === 0) document.body.removeAttribute("aria-busy");
+  });
+}
+
+/** The same, but does nothing while something runs: for buttons that nobody wants to press twice. */
+export function unlessBusy(work) {
+  if (running === 0) inTurn(work);
+}

@@ -1,0 +1,59 @@
+// Turns numbers, dates and filters into text.
+
+export const number = (value, digits = 0) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+export const short = (value) => value.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+export function bytes(count) {
+  if (count < 1000) return `${number(count)} B`;
+  if (count < 1e6) return `${number(count / 1e3, count < 1e4 ? 1 : 0)} kB`;
+  return `${number(count / 1e6, count < 1e7 ? 1 : 0)} MB`;
+}
+
+export function duration(ms) {
+  if (ms < 10) return `${number(ms, 1)} ms`;
+  return ms < 1000 ? `${number(ms)} ms` : `${number(ms / 1000, 2)} s`;
+}
+
+const formats = {
+  minute: { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" },
+  clock: { hour: "2-digit", minute: "2-digit" },
+  day: { day: "numeric", month: "short" },
+  month: { month: "short" },
+  year: { year: "numeric" },
+};
+const formatters = Object.fromEntries(
+  Object.entries(formats).map(([name, parts]) => [name, new Intl.DateTimeFormat("en-GB", { ...parts, timeZone: "UTC" })]),
+);
+
+/** A moment in UTC; `precision` is a key of `formats`. */
+export const moment = (time, precision = "minute") => formatters[precision].format(time);
+
+/** The UTC day of a date, as `<input type="date">` wants it. */
+export const isoDay = (date) => date.toISOString().slice(0, 10);
+
+/** A value as JavaScript source, for the code that the page shows. */
+export function toSource(value) {
+  if (value instanceof Date) return `new Date("${value.toISOString().replace("T00:00:00.000Z", "")}")`;
+  if (Array.isArray(value)) return `[${value.map(toSource).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const entries = Object.entries(value).map(([key, inner]) => `${/^[\w$]+$/.test(key) ? key : JSON.stringify(key)}: ${toSource(inner)}`);
+  return entries.length > 0 ? `{ ${entries.join(", ")} }` : "{}";
+}
+
+const TOKENS = /("[^"]*")|\b(import|from|const|await|new)\b|(\$\w+)|(\.\w+(?=\())/g;
+const KINDS = ["string", "keyword", "operator", "call"];
+
+/** Shows source text in an element, with a little colour. */
+export function showCode(element, source) {
+  element.replaceChildren();
+  let end = 0;
+  for (const match of source.matchAll(TOKENS)) {
+    const token = document.createElement("span");
+    token.className = KINDS[match.slice(1).findIndex(Boolean)];
+    token.textContent = match[0];
+    element.append(source.slice(end, match.index), token);
+    end = match.index + match[0].length;
+  }
+  element.append(source.slice(end));
+}

@@ -1,0 +1,28 @@
+// The tiles: what collStats says about a collection, and how long the last insert and query took.
+
+import { bytes, duration, number, short } from "./format.js";
+
+/** Shows the tiles. `last` is `{ insert?, query? }`, each `{ rows, ms }`. Resolves to the number of measurements. */
+export async function showStats(db, name, { fields }, last) {
+  const { storageSize, journalSize, timeseries } = await db.command({ collStats: name });
+  const { numMeasurements: measurements, bucketCount: buckets } = timeseries;
+  const values = Object.keys(fields).length;
+  tile("measurements", number(measurements), `of ${values === 1 ? "one value" : `${values} values`} each`);
+  tile("buckets", number(buckets), measurements > 0 && `${number(measurements / buckets)} measurements each`);
+  tile("bytes-a-point", measurements > 0 && number(storageSize / measurements, 1), measurements > 0 && `time and ${values === 1 ? "one value" : `${values} values`}`);
+  tile("stored", measurements > 0 && bytes(storageSize), journalSize > 0 && `${bytes(journalSize)} in the journal`);
+  showLast(last);
+  return measurements;
+}
+
+/** Shows the two tiles that need no command. */
+export function showLast({ insert, query }) {
+  tile("insert-rate", insert && `${short((insert.rows / insert.ms) * 1000)}/s`, insert && `${number(insert.rows)} points in ${duration(insert.ms)}`);
+  tile("query-time", query && duration(query.ms), query && `${number(query.rows)} rows`);
+}
+
+function tile(id, value, note) {
+  const figure = document.getElementById(id);
+  figure.textContent = value || "–";
+  figure.nextElementSibling.textContent = note || "";
+}
