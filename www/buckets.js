@@ -18,17 +18,19 @@ function card(bucket, timeField, fields) {
   const item = element("li");
   const gauge = element("div", { className: "gauge", title: `${count} of at most ${COUNT_MAX} measurements` });
   gauge.style.setProperty("--level", count / COUNT_MAX);
-  const title = element("p", { className: "bucket-title" });
-  title.append(element("b", { textContent: meta }), element("span", { textContent: `${number(count)} measurements` }));
-  const span = element("p", { className: "quiet", textContent: `${moment(control.min[timeField])} – ${moment(control.max[timeField])}` });
+  const title = element("b", { textContent: meta });
+  const span = element("p", { className: "quiet figures" });
+  span.append(`${number(count)} measurements`, element("br"), moment(control.min[timeField]), element("br"), `to ${moment(control.max[timeField])}`);
   const table = element("table");
   table.append(row("th", ["", "min", "max"]));
-  for (const field of Object.keys(fields)) table.append(row("td", [field, number(control.min[field], 2), number(control.max[field], 2)]));
+  for (const field of Object.keys(fields)) table.append(row("td", [field, bound(control.min[field]), bound(control.max[field])]));
   const details = element("details");
   details.append(element("summary", { textContent: "Document" }), element("pre", { className: "code", tabIndex: 0, textContent: documentText(bucket) }));
   item.append(gauge, title, span, table, details);
   return item;
 }
+
+const bound = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumFractionDigits: 2 }) : "–");
 
 function row(cell, texts) {
   const line = element("tr");

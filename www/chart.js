@@ -30,7 +30,8 @@ export function draw(columns, { timeField, metaField, series, fields }) {
     panel.setAttribute("role", "group");
     panel.setAttribute("aria-label", `Chart of ${name} in ${fields[name]}, ${series.join(", ")}`);
     const data = [times, ...series.map((_, line) => lines[line * names.length + i])];
-    return new uPlot(options(series, panel, caption, i === names.length - 1, names.length), data, panel);
+    const layout = { isLast: i === names.length - 1, panels: names.length, lineWidth: times.length > 2000 ? 1 : 1.5 };
+    return new uPlot(options(series, panel, caption, layout), data, panel);
   });
   return stride;
 }
@@ -45,17 +46,18 @@ export function clear() {
 /** For each series the numbers of its rows. */
 function rowsBySeries(owners, series) {
   const rows = new Map(series.map((name) => [name, []]));
-  for (let row = 0; row < owners.length; row++) rows.get(owners[row]).push(row);
+  for (let row = 0; row < owners.length; row++) rows.get(owners[row])?.push(row);
   return [...rows.values()];
 }
 
-function options(series, panel, caption, isLast, panels) {
+function options(series, panel, caption, { isLast, panels, lineWidth }) {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(`--${name}`).trim();
   const axis = { stroke: color("quiet"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false }, font: `12px ${style.getPropertyValue("--sans")}` };
   return {
     ...sizeOf(panel, isLast, panels),
     ms: 1,
+    padding: [6, 18, isLast ? 0 : 8, 0],
     tzDate: (ms) => uPlot.tzDate(new Date(ms), "UTC"),
     cursor: { sync: { key: "demo" }, points: { size: 7 } },
     legend: { mount: (_, legend) => caption.append(legend) },
@@ -68,7 +70,7 @@ function options(series, panel, caption, isLast, panels) {
       ...series.map((label, i) => ({
         label,
         stroke: color(`series-${i + 1}`),
-        width: 1.5,
+        width: lineWidth,
         spanGaps: true,
         points: { show: false },
         value: (_, value) => (value == null ? "–" : number(value, 2)),
@@ -79,7 +81,7 @@ function options(series, panel, caption, isLast, panels) {
 
 /** One panel gets the whole height, several share it; the last one also carries the time axis. */
 function sizeOf(panel, isLast, panels) {
-  return { width: panel.clientWidth, height: (panels === 1 ? 330 : 128) + (isLast ? 32 : 8) };
+  return { width: panel.clientWidth, height: (panels === 1 ? 330 : 128) + (isLast ? 32 : 14) };
 }
 
 /** Labels of the time axis: as coarse as the distance between them allows. */

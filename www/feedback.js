@@ -32,9 +32,9 @@ let running = 0;
 /** Runs `work` after what was asked for before it, and shows what it throws. */
 export function inTurn(work) {
   running++;
-  document.body.setAttribute("aria-busy", "true");
+  document.body.dataset.busy = "";
   queue = queue.then(work).catch(showError).finally(() => {
-    if (--running === 0) document.body.removeAttribute("aria-busy");
+    if (--running === 0) delete document.body.dataset.busy;
   });
 }
 

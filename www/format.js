@@ -2,7 +2,11 @@
 
 export const number = (value, digits = 0) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
-export const short = (value) => value.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
+/** Three digits and a unit: 1.23 M, 456 k, 78. */
+export function short(value) {
+  const [divisor, unit] = value >= 1e6 ? [1e6, " M"] : value >= 1e3 ? [1e3, " k"] : [1, ""];
+  return `${(value / divisor).toLocaleString("en", { maximumSignificantDigits: 3 })}${unit}`;
+}
 
 export function bytes(count) {
   if (count < 1000) return `${number(count)} B`;

@@ -49,9 +49,9 @@ async function show(name) {
   $("empty").hidden = !isEmpty;
   if (isEmpty) {
     clear();
-    $("result").textContent = "";
+    $("result").textContent = $("result-note").textContent = "";
     $("query-code").textContent = "";
-    $("empty").textContent = `“${name}” is empty. ${name === "sensors" ? "Add some points" : `Load the ${name}`} above.`;
+    $("empty").textContent = `The collection “${name}” is empty. ${name === "sensors" ? "Add some points" : `Load the ${name}`} above to see it here.`;
   } else await query();
   await showStats(db, name, dataset, last[name]);
   await showBuckets(db, name, dataset);
@@ -81,6 +81,7 @@ async function load(name) {
   const start = performance.now();
   const { insertedCount } = await collection.insertMany(documents, { ordered: false });
   last[name].insert = { rows: insertedCount, ms: performance.now() - start };
+  await db.flush(); // Stored they are already; this makes buckets of the journal now, so that the page can show them.
   say(`${number(insertedCount)} measurements inserted in ${duration(last[name].insert.ms)}.`);
   await show(name);
 }
@@ -105,9 +106,11 @@ async function addSensors(total) {
       onBatch: showProgress,
     });
     last.sensors.insert = result;
+    await db.flush();
     say(`${stop.signal.aborted ? "Cancelled: " : ""}${number(result.rows)} points inserted in ${duration(result.ms)}.`);
   } finally {
     $("cancel").removeEventListener("click", cancel);
+    if (document.activeElement === $("cancel")) document.querySelector("[data-add]").focus();
     $("progress").hidden = true;
   }
   await show("sensors");

@@ -27,8 +27,9 @@ export function chooseRange(extent, days) {
 
 /** Times of the oldest and of the newest measurement, or `null` when there is none. */
 export async function extentOf(collection, { timeField }) {
-  const first = await collection.findOne({}, { sort: { [timeField]: 1 } });
-  const last = await collection.findOne({}, { sort: { [timeField]: -1 } });
+  const projection = { [timeField]: 1 };
+  const first = await collection.findOne({}, { sort: { [timeField]: 1 }, projection });
+  const last = await collection.findOne({}, { sort: { [timeField]: -1 }, projection });
   return first && { first: first[timeField], last: last[timeField] };
 }
 
@@ -47,7 +48,8 @@ export async function runQuery(collection, dataset, extent) {
   // A field that no row has is missing, so without rows there are no columns at all.
   const rows = columns[timeField]?.length ?? 0;
   const code = [
-    `const columns = await db.collection("${collection.collectionName}")`,
+    "const columns = await db",
+    `  .collection("${collection.collectionName}")`,
     `  .find(${toSource(filter)})`,
     `  .sort(${toSource(sort)})`,
     "  .toColumns();",
@@ -55,13 +57,14 @@ export async function runQuery(collection, dataset, extent) {
   showCode($("query-code"), code.join("\n"));
   if (rows === 0) {
     clear();
-    $("result").textContent = `No measurements in this range (${duration(ms)}).`;
+    $("result").textContent = `No rows in ${duration(ms)}`;
+    $("result-note").textContent = "There are no measurements of these series in this range.";
     return { rows, ms };
   }
   const stride = draw(columns, { timeField, metaField, series: dataset.series.filter((name) => chosen.includes(name)), fields: dataset.fields });
   const [from, to] = [columns[timeField][0], columns[timeField][rows - 1]];
-  const thinned = stride > 1 ? ` Drawing one point in ${stride}; the query returned all of them.` : "";
-  $("result").textContent = `${number(rows)} rows in ${duration(ms)}, ${moment(from)} to ${moment(to)}.${thinned}`;
+  $("result").textContent = `${number(rows)} rows in ${duration(ms)}`;
+  $("result-note").textContent = `${moment(from)} to ${moment(to)}${stride > 1 ? `; one point in ${stride} is drawn` : ""}`;
   return { rows, ms };
 }
 

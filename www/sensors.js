@@ -5,11 +5,11 @@ const DAY_MS = 86_400_000;
 const BATCH_ROWS = 10_000;
 
 const CLIMATES = {
-  attic: { temperature: 21, swing: 7, humidity: 42 },
-  cellar: { temperature: 13, swing: 0.6, humidity: 71 },
-  garage: { temperature: 11, swing: 3, humidity: 58 },
-  garden: { temperature: 9, swing: 6, humidity: 76 },
-  kitchen: { temperature: 20, swing: 1.8, humidity: 49 },
+  attic: { temperature: 21, swing: 7, humidity: 42, voltage: 3.31 },
+  cellar: { temperature: 13, swing: 0.6, humidity: 71, voltage: 3.02 },
+  garage: { temperature: 11, swing: 3, humidity: 58, voltage: 3.15 },
+  garden: { temperature: 9, swing: 6, humidity: 76, voltage: 3.44 },
+  kitchen: { temperature: 20, swing: 1.8, humidity: 49, voltage: 3.22 },
 };
 
 export const FIRST_TIME = Date.UTC(2025, 0, 1);
@@ -46,7 +46,7 @@ export async function addSensorPoints(collection, { total, start, signal, onBatc
 
 /** A function from a time to a measurement; consecutive calls drift a little, as sensors do. */
 function walk(room, seed) {
-  const { temperature, swing, humidity } = CLIMATES[room];
+  const { temperature, swing, humidity, voltage } = CLIMATES[room];
   const random = seededRandom(`${room}${seed}`);
   let drift = 0;
   let damp = 0;
@@ -57,7 +57,7 @@ function walk(room, seed) {
     return {
       temperature: round(temperature + swing * sun + drift),
       humidity: round(humidity - swing * 1.6 * sun + damp),
-      voltage: round(3.3 + 0.12 * sun + 0.02 * random()),
+      voltage: round(voltage - 0.003 * ((time - FIRST_TIME) / DAY_MS) + 0.006 * swing * sun + 0.01 * random()),
     };
   };
 }

@@ -10,7 +10,7 @@ export async function showStats(db, name, { fields }, last) {
   tile("measurements", number(measurements), `of ${values === 1 ? "one value" : `${values} values`} each`);
   tile("buckets", number(buckets), measurements > 0 && `${number(measurements / buckets)} measurements each`);
   tile("bytes-a-point", measurements > 0 && number(storageSize / measurements, 1), measurements > 0 && `time and ${values === 1 ? "one value" : `${values} values`}`);
-  tile("stored", measurements > 0 && bytes(storageSize), journalSize > 0 && `${bytes(journalSize)} in the journal`);
+  tile("stored", measurements > 0 && bytes(storageSize), measurements > 0 && (journalSize > 0 ? `${bytes(journalSize)} of it journal` : "all of it buckets"));
   showLast(last);
   return measurements;
 }
