@@ -20,12 +20,14 @@ function card(bucket, timeField, fields) {
   gauge.style.setProperty("--level", count / COUNT_MAX);
   const title = element("b", { textContent: meta });
   const span = element("p", { className: "quiet figures" });
-  span.append(`${number(count)} measurements`, element("br"), moment(control.min[timeField]), element("br"), `to ${moment(control.max[timeField])}`);
+  const times = [moment(control.min[timeField]), element("br"), `to ${moment(control.max[timeField])}`];
+  span.append(`${number(count)} measurements`, element("br"), ...times);
   const table = element("table");
   table.append(row("th", ["", "min", "max"]));
   for (const field of Object.keys(fields)) table.append(row("td", [field, bound(control.min[field]), bound(control.max[field])]));
   const details = element("details");
-  details.append(element("summary", { textContent: "Document" }), element("pre", { className: "code", tabIndex: 0, textContent: documentText(bucket) }));
+  const text = element("pre", { className: "code", tabIndex: 0, textContent: documentText(bucket) });
+  details.append(element("summary", { textContent: "Document" }), text);
   item.append(gauge, title, span, table, details);
   return item;
 }
@@ -38,15 +40,16 @@ function row(cell, texts) {
   return line;
 }
 
-/** The document as JSON, each long column cut after two measurements. */
+/** The document as JSON, its columns cut short: plain ones after two measurements, compressed ones to their size. */
 function documentText(bucket) {
   const data = Object.fromEntries(Object.entries(bucket.data).map(([field, column]) => [field, cut(column)]));
   return JSON.stringify({ ...bucket, data }, null, 1).replace(/"(\w+)":/g, "$1:");
 }
 
 function cut(column) {
+  if (column._bsontype === "Binary") return `${number(column.length())} bytes, compressed`;
   const entries = Object.entries(column);
-  if (column._bsontype || entries.length <= 2) return column;
+  if (entries.length <= 2) return column;
   return { ...Object.fromEntries(entries.slice(0, 2)), "…": `${entries.length - 2} more` };
 }
 

@@ -14,15 +14,15 @@ let plots = [];
  * `columns` is sorted by time; `series` names the lines; `fields` maps each field to its unit.
  */
 export function draw(columns, { timeField, metaField, series, fields }) {
-  for (const plot of plots) plot.destroy();
-  holder.replaceChildren();
+  clear();
   const names = Object.keys(fields);
-  const rows = rowsBySeries(columns[metaField], series);
-  const longest = Math.max(...rows.map((each) => each.length));
+  const owned = rowsBySeries(columns[metaField], series);
+  const longest = Math.max(...owned.map((rows) => rows.length));
   const stride = Math.max(1, Math.ceil(longest / POINTS_MAX));
-  const drawn = rows.map((each) => each.filter((_, i) => i % stride === 0));
+  const drawn = owned.map((rows) => rows.filter((_, i) => i % stride === 0));
   // uPlot wants one time axis for all lines: join fills the gaps of those that have no measurement at a time.
-  const [times, ...lines] = uPlot.join(drawn.map((each) => [columns[timeField], ...names.map((name) => columns[name])].map((column) => each.map((row) => column[row]))));
+  const wanted = [timeField, ...names].map((name) => columns[name] ?? []);
+  const [times, ...lines] = uPlot.join(drawn.map((rows) => wanted.map((column) => rows.map((row) => column[row]))));
   plots = names.map((name, i) => {
     const panel = holder.appendChild(document.createElement("figure"));
     const caption = panel.appendChild(document.createElement("figcaption"));
@@ -53,7 +53,8 @@ function rowsBySeries(owners, series) {
 function options(series, panel, caption, { isLast, panels, lineWidth }) {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(`--${name}`).trim();
-  const axis = { stroke: color("quiet"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false }, font: `12px ${style.getPropertyValue("--sans")}` };
+  const font = `12px ${style.getPropertyValue("--sans")}`;
+  const axis = { stroke: color("quiet"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false }, font };
   return {
     ...sizeOf(panel, isLast, panels),
     ms: 1,

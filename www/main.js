@@ -49,9 +49,8 @@ async function show(name) {
   $("empty").hidden = !isEmpty;
   if (isEmpty) {
     clear();
-    $("result").textContent = $("result-note").textContent = "";
-    $("query-code").textContent = "";
-    $("empty").textContent = `The collection “${name}” is empty. ${name === "sensors" ? "Add some points" : `Load the ${name}`} above to see it here.`;
+    const cure = name === "sensors" ? "Add some points" : `Load the ${name}`;
+    $("empty").textContent = `The collection “${name}” is empty. ${cure} above to see it here.`;
   } else await query();
   await showStats(db, name, dataset, last[name]);
   await showBuckets(db, name, dataset);
@@ -170,11 +169,11 @@ $("retention").addEventListener("submit", (event) => {
 $("series").addEventListener("change", () => inTurn(query));
 $("before").addEventListener("input", showRetentionCode);
 $("drop").addEventListener("click", () => $("drop-dialog").showModal());
-$("drop-dialog").addEventListener("close", () => {
-  if ($("drop-dialog").returnValue === "drop") unlessBusy(dropEverything);
+$("drop-form").addEventListener("submit", ({ submitter }) => {
+  if (submitter.value === "drop") unlessBusy(dropEverything);
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => extent && inTurn(query));
 
-for (const code of all("[data-code]")) showCode(code, code.textContent);
+showCode($("sample"), $("sample").textContent);
 addTabs();
 inTurn(start);

@@ -6,11 +6,13 @@ import { bytes, duration, number, short } from "./format.js";
 export async function showStats(db, name, { fields }, last) {
   const { storageSize, journalSize, timeseries } = await db.command({ collStats: name });
   const { numMeasurements: measurements, bucketCount: buckets } = timeseries;
-  const values = Object.keys(fields).length;
-  tile("measurements", number(measurements), `of ${values === 1 ? "one value" : `${values} values`} each`);
+  const count = Object.keys(fields).length;
+  const values = count === 1 ? "one value" : `${count} values`;
+  const journal = journalSize > 0 ? `${bytes(journalSize)} of it journal` : "all of it buckets";
+  tile("measurements", number(measurements), `of ${values} each`);
   tile("buckets", number(buckets), measurements > 0 && `${number(measurements / buckets)} measurements each`);
-  tile("bytes-a-point", measurements > 0 && number(storageSize / measurements, 1), measurements > 0 && `time and ${values === 1 ? "one value" : `${values} values`}`);
-  tile("stored", measurements > 0 && bytes(storageSize), measurements > 0 && (journalSize > 0 ? `${bytes(journalSize)} of it journal` : "all of it buckets"));
+  tile("bytes-a-point", measurements > 0 && number(storageSize / measurements, 1), measurements > 0 && `time and ${values}`);
+  tile("stored", measurements > 0 && bytes(storageSize), measurements > 0 && journal);
   showLast(last);
   return measurements;
 }
