@@ -12,8 +12,7 @@ export function say(text) {
 
 /** Shows an error until it is dismissed. Errors of the database carry the server's code and its name. */
 export function showError(error) {
-  const origin = error.codeName ? `${error.codeName} (code ${error.code})` : error.name;
-  show(`${origin}: ${error.message}`, true);
+  show(error.codeName ? `${error.codeName} (code ${error.code}): ${error.message}` : error.message, true);
   console.warn(error);
 }
 

@@ -242,11 +242,15 @@ test("every control can be reached and used by keyboard", async () => {
   assert.deepEqual(unlabelled, []);
 });
 
-test("the page fits a phone", async () => {
-  await page.setViewportSize({ width: 375, height: 812 });
+test("the page fits a tablet and a phone", async () => {
+  const width = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth);
+  for (const wanted of [1000, 800, 375]) {
+    await page.setViewportSize({ width: wanted, height: 812 });
+    await page.waitForFunction((wanted) => document.documentElement.scrollWidth === wanted, wanted);
+  }
   for (const name of ["weather", "stocks", "sensors"]) {
     await click(`[name=collection][value=${name}]`);
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 375, name);
+    assert.equal(await width(), 375, name);
   }
   await page.setViewportSize({ width: 1280, height: 900 });
 });
