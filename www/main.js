@@ -93,7 +93,7 @@ async function addSensors(total) {
   $("cancel").addEventListener("click", cancel);
   const showProgress = ({ rows, ms }) => {
     $("progress-bar").value = rows / total;
-    $("progress-text").textContent = `${number(rows)} of ${number(total)}${ms > 0 ? `, ${short((rows / ms) * 1000)} points/s` : ""}`;
+    $("progress-text").textContent = `${number(rows)}${ms > 0 ? ` at ${short((rows / ms) * 1000)} points/s` : ""}`;
   };
   showProgress({ rows: 0, ms: 0 });
   $("progress").hidden = false;
