@@ -73,11 +73,27 @@ impl Handle {
     }
 }
 
+#[wasm_bindgen]
+extern "C" {
+    /// `Uint8Array`, whose constructor throws where the page has no memory left. What throws past us would leave the caller's
+    /// promise open for ever, so it is caught and rejects.
+    #[wasm_bindgen(js_name = Uint8Array, extends = Uint8Array)]
+    type Bytes;
+    #[wasm_bindgen(constructor, js_class = "Uint8Array", catch)]
+    fn new(length: u32) -> Result<Bytes, JsValue>;
+}
+
+fn to_bytes(bytes: &[u8]) -> Result<JsValue, JsValue> {
+    let array = Bytes::new(u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
+    array.copy_from(bytes);
+    Ok(array.into())
+}
+
 fn to_object(reply: &Reply) -> Result<JsValue, JsValue> {
     let object = Object::new();
-    Reflect::set(&object, &"reply".into(), &Uint8Array::from(reply.document.as_bytes()))?;
+    Reflect::set(&object, &"reply".into(), &to_bytes(reply.document.as_bytes())?)?;
     if let Some(batch) = &reply.batch {
-        Reflect::set(&object, &"payload".into(), &Uint8Array::from(block::encode(batch).as_slice()))?;
+        Reflect::set(&object, &"payload".into(), &to_bytes(&block::encode(batch))?)?;
     }
     Ok(object.into())
 }
