@@ -11,6 +11,7 @@ mod raw;
 #[cfg(test)]
 mod samples;
 mod size;
+mod sort;
 mod writer;
 
 pub use decimal::{Decimal, Magnitude};
@@ -22,4 +23,5 @@ pub use order::{canonical_class, compare, compare_options, equal};
 pub use path::{Component, Leaf, Path, compare_sort_keys, sort_key, walk_doc, walk_from_value};
 pub use raw::{Kind, OwnedValue, Value};
 pub use size::{digits, element_size};
+pub use sort::{sort_by, sort_rows};
 pub use writer::DocWriter;
