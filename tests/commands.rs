@@ -344,6 +344,19 @@ fn cursors_give_every_row_once_and_die_when_done_or_killed() {
     });
 }
 
+// A getMore used to finish the sort a second time, which began its result anew.
+#[test]
+fn a_sorted_query_goes_on_where_its_last_batch_ended() {
+    block_on(async {
+        let db = database();
+        weather(&db).await;
+        db.insert("weather", &(0..20).map(|i| reading(i * 60_000, "a", i as f64)).collect::<Vec<_>>()).await;
+        let found = db.find(rawdoc! { "find": "weather", "sort": { "temp": -1 }, "batchSize": 3 }).await;
+        let temps: Vec<f64> = found.iter().map(|d| d.get_f64("temp").unwrap()).collect();
+        assert_eq!(temps, (0..20).rev().map(f64::from).collect::<Vec<_>>());
+    });
+}
+
 #[test]
 fn a_context_that_missed_a_drop_cannot_write_into_the_next_life_of_the_collection() {
     block_on(async {

@@ -181,6 +181,27 @@ fn interleaved(seed: u64, fail_percent: u64) {
             })
             .unwrap();
     }
+    // A context that deletes what it has inserted, while the others fold its journal: nothing comes back.
+    let deleter = Db::open(Rc::clone(&storage), Rc::clone(&env));
+    let own = rawdoc! { "who": "deleter" };
+    let delete = rawdoc! { "delete": "c", "deletes": [{ "q": own.clone(), "limit": 0 }] };
+    let task = {
+        let (deleter, own, delete) = (deleter.clone(), own.clone(), delete.clone());
+        async move {
+            for step in 0..8 {
+                let at = DateTime::from_millis(step * 1000);
+                let docs: Vec<_> = (0..5)
+                    .map(|i| rawdoc! { "t": at, "m": "d", "who": "deleter", "n": 1_000_000 + step * 10 + i })
+                    .collect();
+                deleter.insert("c", &docs).await;
+                if !deleter.command(delete.clone()).await.contains_key("writeErrors") {
+                    let left = deleter.find(rawdoc! { "find": "c", "filter": own.clone() }).await;
+                    assert!(left.is_empty(), "seed {seed}: deleted rows are back: {left:?}");
+                }
+            }
+        }
+    };
+    spawner.spawn_local(task).unwrap();
     // A reader with small batches: every row that was there when it began is seen exactly once, no row twice.
     let reader = Db::open(Rc::clone(&storage), Rc::clone(&env));
     let seen = Rc::clone(&acknowledged);
@@ -207,6 +228,9 @@ fn interleaved(seed: u64, fail_percent: u64) {
         .unwrap();
     pool.run();
     unruly.fail_percent.set(0);
+    if fail_percent > 0 {
+        block_on(deleter.ok(delete));
+    }
     let model = acknowledged.borrow().clone();
     block_on(check(&first, &model, seed));
     block_on(first.ok(rawdoc! { "foldJournals": 1 }));

@@ -28,11 +28,12 @@ export async function main(work) {
 
 /**
  * Runs a program and resolves to `{ code, output }`, whatever the code. `output` is stdout and stderr as they came;
- * `show: "stderr"` passes stderr on to the terminal instead, for programs with progress of their own.
+ * `show: "stderr"` passes stderr on to the terminal instead, for programs with progress of their own. After `timeout`
+ * milliseconds the program is killed.
  */
-export function run(command, args, { cwd = ROOT, env = process.env, show = "nothing" } = {}) {
+export function run(command, args, { cwd = ROOT, env = process.env, show = "nothing", timeout } = {}) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", show === "stderr" ? "inherit" : "pipe"] });
+    const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", show === "stderr" ? "inherit" : "pipe"], timeout, killSignal: "SIGKILL" });
     const parts = [];
     child.stdout.on("data", (part) => parts.push(part));
     child.stderr?.on("data", (part) => parts.push(part));

@@ -42,14 +42,6 @@ pub async fn open_engine(name: String, options: JsValue) -> Result<Handle, JsVal
     Ok(Handle { engine: Rc::new(engine), idb })
 }
 
-/// Deletes everything that IndexedDB holds of the database `name`.
-///
-/// Rejects as `open_engine`.
-#[wasm_bindgen]
-pub async fn delete_database(name: String) -> Result<(), JsValue> {
-    IdbStorage::destroy(&name).await.map_err(to_js)
-}
-
 #[wasm_bindgen(js_class = Engine)]
 impl Handle {
     /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload? }` and does not reject.

@@ -25,7 +25,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
         None => pivot_documents(request)?,
     };
     let count = rows.rows();
-    if count == 0 && !columns || (count > WRITE_BATCH_COUNT_MAX && !columns) {
+    if !columns && !(1..=WRITE_BATCH_COUNT_MAX).contains(&count) {
         let message = format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {count}");
         return Err(Error::new(ErrorCode::InvalidLength, message));
     }

@@ -122,8 +122,14 @@ impl Engine {
 
     /// Scans until `rows` rows are ready, or everything was seen.
     async fn fill(&self, cursor: &mut FindCursor, rows: usize) -> Result<()> {
-        'scan: while !cursor.scanned && cursor.exec.ready() < rows {
-            let Some(units) = self.next_page(&mut cursor.scan).await? else { break };
+        if cursor.scanned {
+            return Ok(());
+        }
+        'scan: while cursor.exec.ready() < rows {
+            let Some(units) = self.next_page(&mut cursor.scan).await? else {
+                cursor.scanned = true;
+                break;
+            };
             for unit in units {
                 let flow = if cursor.raw { cursor.push_document(&unit)? } else { cursor.push_unit(&unit)? };
                 if flow == Flow::Enough {
@@ -131,12 +137,8 @@ impl Engine {
                     break 'scan;
                 }
             }
-            if cursor.exec.ready() >= rows {
-                return Ok(());
-            }
         }
-        if cursor.scanned || cursor.exec.ready() < rows {
-            cursor.scanned = true;
+        if cursor.scanned {
             cursor.exec.finish()?;
         }
         Ok(())

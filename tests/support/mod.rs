@@ -66,7 +66,9 @@ pub struct Unruly {
 
 impl Unruly {
     async fn pause(&self) {
-        for _ in 0..self.random.below(4) {
+        // Now and then so long that others get through several operations.
+        let turns = if self.random.chance(4) { 60 } else { self.random.below(4) };
+        for _ in 0..turns {
             timepail::engine::signal::yield_now().await;
         }
     }

@@ -1,0 +1,73 @@
+# Every target works from nothing: it brings its own tools. The work itself is in js/scripts.
+
+JS := js/scripts
+MODULES := js/node_modules/.package-lock.json
+
+.PHONY: demo build test test-native test-web test-js test-browser check bench size pack serve tools browser clean help
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^## //p' Makefile
+
+## make demo          build everything, serve the demo page on localhost
+demo: build
+	node $(JS)/serve.mjs
+
+## make build         the npm package in js/dist
+build: tools $(MODULES)
+	node $(JS)/build.mjs
+
+## make test          all tests; the last line is "N passed, N failed"
+test: tools browser $(MODULES)
+	node $(JS)/test.mjs
+
+## make test-native   Rust unit and integration tests on the host
+test-native: $(MODULES)
+	node $(JS)/test.mjs native
+
+## make test-web      Rust tests in headless Chromium
+test-web: tools browser $(MODULES)
+	node $(JS)/test.mjs web
+
+## make test-js       the built package under Node, and its types
+test-js: tools $(MODULES)
+	node $(JS)/test.mjs build js types
+
+## make test-browser  the built package in headless Chromium
+test-browser: tools browser $(MODULES)
+	node $(JS)/test.mjs build browser
+
+## make check         format, lints, floors, types, size budget
+check: tools $(MODULES)
+	node $(JS)/test.mjs build check types
+	cargo test --locked --quiet --test floors
+
+## make bench         benchmarks; ratios within one run
+bench: build browser
+	node bench/run.mjs
+
+## make size          what a page downloads, against the budget
+size: build
+	node $(JS)/size.mjs
+
+## make pack          dist/timepail.tgz, installable with npm
+pack: build
+	node $(JS)/pack.mjs
+
+## make serve         the demo page, without building
+serve: $(MODULES)
+	node $(JS)/serve.mjs
+
+tools:
+	@$(JS)/toolchain.sh wasm
+
+browser:
+	@$(JS)/toolchain.sh browser
+
+$(MODULES): js/package.json js/package-lock.json
+	npm ci --prefix js --no-progress
+	@touch $@
+
+## make clean         what was built; tools in ~/.cache/timepail stay
+clean:
+	rm -rf target dist js/dist js/src/wasm js/.test-build js/node_modules webdriver.json bench/results

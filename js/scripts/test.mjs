@@ -1,0 +1,193 @@
+// Runs the tests, one stage after the other whatever the one before said, and sums them up.
+//
+//   node js/scripts/test.mjs [stage ...]      all stages when none is named
+//
+// A stage's output is shown only when it failed. The last line is "N passed, N failed". A stage that found no test has failed: a suite
+// that vanished must not be green. So has a stage that ended badly without counting a failure.
+
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build as esbuild } from "esbuild";
+import { JS, ROOT, Stop, bin, filesUnder, main, run, seconds, toolEnv } from "./steps.mjs";
+
+const WASM_TARGET = ["--target", "wasm32-unknown-unknown"];
+const HEARTBEAT_MS = 30_000;
+const FILE_TIMEOUT_MS = 600_000;
+
+// A stage resolves to { passed, failed, skipped?, output }.
+const STAGES = {
+  build: () => checks([["build js/dist", process.execPath, ["js/scripts/build.mjs"]]]),
+  check,
+  native,
+  web,
+  js: () => nodeTests("js", (file) => !/^(browser|packaging)\//.test(file)),
+  types,
+  browser: async () => nodeTests("browser", (file) => file.startsWith("browser/"), await toolEnv("browser-env")),
+};
+
+/** Runs programs that count as one test each: [name, command, args, env]. */
+async function checks(list) {
+  const result = { passed: 0, failed: 0, output: "" };
+  for (const [name, command, args, env] of list) {
+    const { code, output } = await run(command, args, { env });
+    if (code === 0) result.passed++;
+    else {
+      result.failed++;
+      result.output += `--- ${name}\n${output}\n`;
+    }
+  }
+  return result;
+}
+
+/** Format, lints as they are for the host and for wasm, the size budget. Warnings are errors. */
+async function check() {
+  const wasm = await toolEnv("env");
+  const host = (await run("cargo", ["clippy", "--version"])).code === 0 ? process.env : wasm;
+  const lint = ["clippy", "--all-targets", "--locked"];
+  const strict = ["--", "-D", "warnings"];
+  return checks([
+    ["cargo fmt", "cargo", ["fmt", "--check"], wasm],
+    ["clippy on the host", "cargo", [...lint, ...strict], host],
+    ["clippy for wasm", "cargo", [...lint, ...WASM_TARGET, ...strict], wasm],
+    ["size budget", process.execPath, ["js/scripts/size.mjs"]],
+  ]);
+}
+
+/** Unit tests, integration tests and examples in docs, on the host. */
+async function native() {
+  return cargoCounts(await run("cargo", ["test", "--locked", "--no-fail-fast"]));
+}
+
+/** tests/web.rs in headless Chromium. */
+async function web() {
+  const browser = await toolEnv("browser-env");
+  const env = { WASM_BINDGEN_TEST_TIMEOUT: "300", ...(await toolEnv("env")), CHROMEDRIVER: browser.CHROMEDRIVER };
+  // The runner starts the browser that this file names; it is written anew because the place differs from machine to machine.
+  const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+  writeFileSync(join(ROOT, "webdriver.json"), JSON.stringify({ "goog:chromeOptions": { binary: browser.CHROME_PATH, args: quiet } }));
+  return cargoCounts(await run("cargo", ["test", "--locked", ...WASM_TARGET, "--test", "web"], { env }));
+}
+
+/** Adds up the "test result:" lines of all test programs. */
+function cargoCounts({ code, output }) {
+  const result = { passed: 0, failed: 0, skipped: 0, code, output };
+  for (const [, passed, failed, ignored] of output.matchAll(/^test result: .*?(\d+) passed; (\d+) failed; (\d+) ignored/gm)) {
+    result.passed += Number(passed);
+    result.failed += Number(failed);
+    result.skipped += Number(ignored);
+  }
+  return result;
+}
+
+/** The source as tsc sees it, then js/test/types.test-d.ts against the declarations that are shipped, as a strict user would. */
+async function types() {
+  return checks([
+    ["tsc on source and tests", bin("tsc"), ["-p", join(JS, "tsconfig.json")]],
+    ["tsc on the shipped declarations", bin("tsc"), ["-p", join(JS, "tsconfig.types.json")]],
+  ]);
+}
+
+/**
+ * Runs the test files that `wanted` picks, one process each. They are bundled into js/.test-build with what they import by path;
+ * packages stay imports, so that "timepail" is the built package, found as its users find it. They run in the folder js.
+ */
+async function nodeTests(kind, wanted, env = process.env) {
+  const result = { passed: 0, failed: 0, skipped: 0, output: "" };
+  const sources = filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted(file));
+  const out = join(JS, ".test-build");
+  rmSync(out, { recursive: true, force: true });
+  for (const source of sources) {
+    const start = performance.now();
+    const counts = await nodeTest(source, join(out, source.replace(/\.(ts|mjs)$/, ".mjs")), env);
+    if (counts.passed + counts.failed + counts.skipped === 0) counts.output += "no test ran\n";
+    if (counts.failed === 0 && (counts.code !== 0 || counts.passed + counts.skipped === 0)) counts.failed = 1;
+    if (counts.failed > 0) result.output += `--- js/test/${source}\n${counts.output}\n`;
+    for (const key of ["passed", "failed", "skipped"]) result[key] += counts[key];
+    console.log(`  ${source}: ${counts.passed} passed, ${counts.failed} failed, ${seconds(start)}`);
+  }
+  return result;
+}
+
+/** Bundles one test file and runs it. */
+async function nodeTest(source, built, env) {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  try {
+    await esbuild({
+      entryPoints: [join(JS, "test", source)],
+      outfile: built,
+      bundle: true,
+      packages: "external",
+      external: ["timepail"], // named, for tsconfig.json maps it to the source
+      plugins: [scriptsStayWhereTheyAre],
+      format: "esm",
+      platform: "node",
+      target: "node20",
+      sourcemap: "inline",
+      logLevel: "silent",
+    });
+  } catch (error) {
+    return { ...counts, code: 1, output: `${error.message}\n` };
+  }
+  const countsFile = `${built}.counts`;
+  const spec = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
+  const reporter = [`--test-reporter=${pathToFileURL(join(JS, "scripts/reporter.mjs"))}`, `--test-reporter-destination=${countsFile}`];
+  const limit = { cwd: JS, env, timeout: FILE_TIMEOUT_MS };
+  const ended = await run(process.execPath, ["--enable-source-maps", ...spec, ...reporter, built], limit);
+  if (existsSync(countsFile)) Object.assign(counts, JSON.parse(readFileSync(countsFile, "utf8") || "{}"));
+  return { ...counts, ...ended };
+}
+
+/** Scripts find the repository by where they lie, so a bundled copy would look in the wrong place. */
+const scriptsStayWhereTheyAre = {
+  name: "scripts",
+  setup: (build) =>
+    build.onResolve({ filter: /^\.\.\/.*\bscripts\/.*\.mjs$/ }, ({ path, resolveDir }) => ({
+      path: pathToFileURL(join(resolveDir, path)).href,
+      external: true,
+    })),
+};
+
+async function runStage(name) {
+  const start = performance.now();
+  console.log(`${name} ...`);
+  const alive = setInterval(() => console.log(`  ${name}: ${seconds(start)} so far`), HEARTBEAT_MS);
+  let result;
+  try {
+    result = await STAGES[name]();
+  } catch (error) {
+    result = { passed: 0, failed: 1, output: `${error instanceof Stop ? error.message : error.stack}\n` };
+  } finally {
+    clearInterval(alive);
+  }
+  const { passed, code = 0, output, skipped = 0 } = result;
+  let { failed } = result;
+  const notes = [];
+  if (failed === 0 && code !== 0) {
+    failed = 1;
+    notes.push(`ended with exit code ${code}`);
+  }
+  if (failed === 0 && passed === 0) {
+    failed = 1;
+    notes.push("found no tests");
+  }
+  if (skipped > 0) notes.push(`${skipped} skipped`);
+  if (failed > 0) console.log(output);
+  console.log([`${name}: ${passed} passed, ${failed} failed`, ...notes, seconds(start)].join(", "));
+  return { passed, failed };
+}
+
+await main(async () => {
+  const asked = process.argv.slice(2);
+  const unknown = asked.find((name) => !Object.hasOwn(STAGES, name));
+  if (unknown) throw new Stop(`there is no stage ${unknown}; the stages are ${Object.keys(STAGES).join(", ")}`);
+  const total = { passed: 0, failed: 0 };
+  for (const name of Object.keys(STAGES)) {
+    if (asked.length > 0 && !asked.includes(name)) continue;
+    const { passed, failed } = await runStage(name);
+    total.passed += passed;
+    total.failed += failed;
+  }
+  console.log(`${total.passed} passed, ${total.failed} failed`);
+  if (total.failed > 0) process.exitCode = 1;
+});

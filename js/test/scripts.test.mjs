@@ -1,0 +1,78 @@
+// The scripts that a wrong build would slip through, or that a test depends on.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { checkedBuild } from "../scripts/builds.mjs";
+import { serve } from "../scripts/serve.mjs";
+
+describe("the table of builds", () => {
+  const build = { target: "web", features: [], "wasm-opt": ["-Oz"], budget: { "wasm-gzip": 2, "js-gzip": 1 } };
+  const table = (changes = {}) => ({ tools: { "wasm-bindgen": "0.2.1" }, build: { default: { ...build, ...changes } } });
+  const lock = (...versions) => ({ package: versions.map((version) => ({ name: "wasm-bindgen", version })) });
+  const cargo = { package: { metadata: { "wasm-pack": { profile: { release: { "wasm-opt": ["-Oz", "--enable-sign-ext"] } } } } } };
+
+  it("is accepted when everything agrees", () => {
+    assert.deepEqual(checkedBuild(table(), lock("0.2.1"), cargo).budget, { wasm: 2, js: 1 });
+  });
+  it("must pin the version that Cargo.lock has, and that alone", () => {
+    assert.throws(() => checkedBuild(table(), lock("0.2.2"), cargo), /pins wasm-bindgen 0\.2\.1, Cargo\.lock has 0\.2\.2/);
+    assert.throws(() => checkedBuild(table(), lock("0.2.1", "0.2.2"), cargo), /must be equal/);
+  });
+  it("refuses flags that make modules which browsers refuse", () => {
+    assert.throws(() => checkedBuild(table({ "wasm-opt": ["-Oz", "-all"] }), lock("0.2.1"), cargo), /-all overrides/);
+    assert.throws(() => checkedBuild(table({ "wasm-opt": ["--enable-sign-ext"] }), lock("0.2.1"), cargo), /overrides/);
+  });
+  it("refuses flags that Cargo.toml does not repeat, words it does not know, and a missing budget", () => {
+    assert.throws(() => checkedBuild(table({ "wasm-opt": ["-O3"] }), lock("0.2.1"), cargo), /Cargo\.toml lacks it/);
+    assert.throws(() => checkedBuild(table({ feature: [] }), lock("0.2.1"), cargo), /build\.default\.feature means nothing/);
+    assert.throws(() => checkedBuild(table({ budget: {} }), lock("0.2.1"), cargo), /budget/);
+  });
+});
+
+describe("the server of the demo", () => {
+  let folder, server;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "timepail-serve-"));
+    mkdirSync(join(folder, "www"));
+    writeFileSync(join(folder, "secret.txt"), "secret");
+    writeFileSync(join(folder, "www/index.html"), "<p>page</p>");
+    symlinkSync(join(folder, "secret.txt"), join(folder, "www/link.txt"));
+    server = await serve({ port: 0, root: join(folder, "www") });
+  });
+  after(async () => {
+    await server.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  // Not fetch: it tidies the dots in a path away before sending it.
+  const get = (path) =>
+    new Promise((resolve, reject) => {
+      const { port } = new URL(server.url);
+      const sent = request({ host: "127.0.0.1", port, path, method: "GET" }, (response) => {
+        let text = "";
+        response.on("data", (part) => (text += part));
+        response.on("end", () => resolve({ status: response.statusCode, type: response.headers["content-type"], text }));
+      });
+      sent.on("error", reject).end();
+    });
+
+  it("answers a folder with its index page", async () => {
+    assert.deepEqual(await get("/?day=1"), { status: 200, type: "text/html; charset=utf-8", text: "<p>page</p>" });
+  });
+  it("says application/wasm, without which a browser does not compile while it downloads", async () => {
+    assert.equal((await get("/timepail/timepail.wasm")).type, "application/wasm");
+  });
+  it("shows the libraries of the page", async () => {
+    assert.equal((await get("/vendor/bson/bson.mjs")).type, "text/javascript; charset=utf-8");
+    assert.equal((await get("/vendor/vega-datasets/stocks.csv")).status, 200);
+  });
+  for (const path of ["/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt", "/link.txt", "/timepail/../package.json", "/%00", "/%zz", "//"])
+    it(`shows nothing outside its folders for ${path}`, async () => {
+      const { status, text } = await get(path);
+      assert.ok(status === 404 || text === "<p>page</p>", `${status} ${text}`);
+    });
+});
