@@ -1,17 +1,15 @@
 //! Documents to a block.
 
-use std::collections::HashMap;
-
 use super::builder::ColumnBuilder;
 use super::table::Block;
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::Doc;
+use crate::value::{Doc, Numbers};
 
 /// Collects documents row by row.
 #[derive(Default)]
 pub struct DocPivot {
     rows: usize,
-    names: HashMap<Box<str>, usize>,
+    names: Numbers,
     columns: Vec<(Box<str>, ColumnBuilder)>,
 }
 
@@ -38,14 +36,13 @@ impl DocPivot {
             // Documents of one shape have their fields in one order: look there before asking the map.
             let at = match self.columns.get(position) {
                 Some((n, _)) if &**n == name => position,
-                _ => match self.names.get(name) {
-                    Some(at) => *at,
-                    None => {
-                        self.names.insert(name.into(), self.columns.len());
+                _ => {
+                    let (at, new) = self.names.add(name.as_bytes());
+                    if new {
                         self.columns.push((name.into(), ColumnBuilder::new()));
-                        self.columns.len() - 1
                     }
-                },
+                    at
+                }
             };
             if let Some((_, builder)) = self.columns.get_mut(at) {
                 if builder.len() > row {

@@ -1,13 +1,11 @@
 //! The binary form of a block. `ARCHITECTURE.md`, "The block format", is its specification.
 
-use std::collections::HashSet;
-
 use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData, VarData};
 use super::table::Block;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_COLUMNS_MAX, BLOCK_ROWS_MAX, JS_DATE_MS_MAX};
-use crate::value::Value;
+use crate::value::{Numbers, Value};
 
 const MAGIC: &[u8; 4] = b"TPB1";
 const HEADER_LEN: usize = 16;
@@ -137,7 +135,7 @@ fn decode_at(bytes: &[u8], dictionary_allowed: bool) -> Result<Block> {
         return Err(malformed(format_args!("it says {len} bytes and has {}", bytes.len())));
     }
     let mut block = Block::new(rows);
-    let mut names = HashSet::with_capacity(count);
+    let mut names = Numbers::default();
     for at in 0..count {
         let mut entry = [0_usize; 8];
         for (i, slot) in entry.iter_mut().enumerate() {
@@ -148,7 +146,7 @@ fn decode_at(bytes: &[u8], dictionary_allowed: bool) -> Result<Block> {
             .and_then(|b| std::str::from_utf8(b).ok())
             .filter(|name| !name.contains('\0'))
             .ok_or_else(|| malformed(format_args!("column {at} has no readable name")))?;
-        if !names.insert(name) {
+        if !names.add(name.as_bytes()).1 {
             return Err(malformed(format_args!("column '{name}' stands in it twice")));
         }
         let column = decode_column(bytes, rows, &entry, dictionary_allowed)

@@ -1,16 +1,14 @@
 //! The cells of an uncompressed column to a typed column.
 
-use std::collections::HashMap;
-
 use super::row_key::{CellHead, ROWS_MAX, parse_key};
 use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
-use crate::value::{Doc, Kind, Value};
+use crate::value::{Doc, Kind, Numbers, Value};
 
 /// The time column, which also says which rows there are.
 pub(super) struct Times {
     pub(super) values: Vec<i64>,
     /// The row of every key; `None` where the keys are the row numbers.
-    places: Option<HashMap<usize, usize>>,
+    places: Option<Numbers>,
 }
 
 impl Times {
@@ -27,11 +25,11 @@ impl Times {
 
     fn read_by_key(cells: Doc<'_>) -> Result<Times, String> {
         let mut values = Vec::new();
-        let mut places = HashMap::new();
+        let mut places = Numbers::default();
         for (key, value) in cells {
             let place =
                 parse_key(key.as_bytes()).ok_or_else(|| format!("time '{key}' has a key that is no row number"))?;
-            if places.insert(place, values.len()).is_some() {
+            if !places.add(&place.to_le_bytes()).1 {
                 return Err(format!("time '{key}' stands in it twice"));
             }
             values.push(value.as_date_ms().ok_or_else(|| format!("time '{key}' is {value:?}, not a date"))?);
@@ -41,7 +39,7 @@ impl Times {
 
     fn row_of(&self, key: usize) -> Option<usize> {
         match &self.places {
-            Some(places) => places.get(&key).copied(),
+            Some(places) => places.get(&key.to_le_bytes()),
             None => Some(key),
         }
     }

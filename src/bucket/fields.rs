@@ -1,6 +1,6 @@
 //! Named siblings of a tracker's tree, in the order in which they were first seen.
 
-use std::collections::HashMap;
+use crate::value::Numbers;
 
 /// Above this many siblings a name is looked up by its hash.
 const SCANNED_MAX: usize = 12;
@@ -10,7 +10,7 @@ const SCANNED_MAX: usize = 12;
 pub(super) struct Fields<T> {
     entries: Vec<(Box<str>, T)>,
     /// Place of every name, once there are too many to scan.
-    places: Option<HashMap<Box<str>, usize>>,
+    places: Option<Numbers>,
     /// Where the next name is expected: documents of one shape name their fields in one order.
     cursor: usize,
 }
@@ -30,7 +30,7 @@ impl<T: Default> Fields<T> {
             return Some(self.cursor);
         }
         match &self.places {
-            Some(places) => places.get(name).copied(),
+            Some(places) => places.get(name.as_bytes()),
             None => self.entries.iter().position(|(n, _)| &**n == name),
         }
     }
@@ -40,11 +40,13 @@ impl<T: Default> Fields<T> {
         self.entries.push((name.into(), T::default()));
         match &mut self.places {
             Some(places) => {
-                places.insert(name.into(), at);
+                places.add(name.as_bytes());
             }
             None if self.entries.len() > SCANNED_MAX => {
-                let places = self.entries.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
-                self.places = Some(places);
+                let places = self.places.insert(Numbers::default());
+                self.entries.iter().for_each(|(name, _)| {
+                    places.add(name.as_bytes());
+                });
             }
             None => {}
         }

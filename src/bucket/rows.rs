@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::block::{Block, Column};
+use crate::value::sort_by;
 
 /// Rows of a block, in the order in which they are taken.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +71,7 @@ pub(super) fn first_seen<'b>(block: &'b Block, rows: Rows<'_>) -> impl Iterator<
         .filter_map(|(name, column)| Some((rows.iter().position(|row| column.is_present(row))?, &**name, column)))
         .collect();
     // Stable: columns that begin in one row stay in the order of the block.
-    found.sort_by_key(|(first, ..)| *first);
+    sort_by(&mut found, |(a, ..), (b, ..)| a.cmp(b));
     found.into_iter().map(|(_, name, column)| (name, column))
 }
 

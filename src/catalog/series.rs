@@ -1,9 +1,7 @@
 //! Splitting the rows of a block by series: by the normalised metadata, binary identity.
 
-use std::collections::HashMap;
-
 use crate::block::{Column, ColumnData};
-use crate::value::{OwnedValue, Value, normalize};
+use crate::value::{Numbers, OwnedValue, Value, normalize};
 
 /// The rows of one series, in input order.
 #[derive(Debug)]
@@ -46,19 +44,19 @@ pub fn split(meta: Option<&Column>, rows: usize) -> Vec<SeriesRows> {
 
 #[derive(Default)]
 struct Series {
-    slots: HashMap<Option<OwnedValue>, usize>,
+    /// By the bytes of the metadata; none stands for none.
+    slots: Numbers,
     list: Vec<SeriesRows>,
 }
 
 impl Series {
     fn slot(&mut self, meta: Option<Value<'_>>) -> usize {
         let meta = meta.map(normalize);
-        if let Some(slot) = self.slots.get(&meta) {
-            return *slot;
+        let (slot, new) = self.slots.add(meta.as_ref().map_or(&[], OwnedValue::tagged));
+        if new {
+            self.list.push(SeriesRows { meta, rows: Vec::new() });
         }
-        self.list.push(SeriesRows { meta: meta.clone(), rows: Vec::new() });
-        self.slots.insert(meta, self.list.len() - 1);
-        self.list.len() - 1
+        slot
     }
 
     fn add(&mut self, slot: usize, row: usize) {

@@ -8,7 +8,7 @@ use super::stats::Stats;
 use crate::block::{Block, Column, ColumnData};
 use crate::bucket::{BucketId, IdGenerator, TimeseriesOptions, bucket_start_ms, is_extended_range};
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::OwnedValue;
+use crate::value::{OwnedValue, sort_rows};
 
 /// Consecutive staged rows that belong to one bucket. Their times ascend.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +79,11 @@ impl Catalog {
         for mut series in series::split(meta.as_ref(), block.rows()) {
             let time = |row: &u32| times_ms.get(*row as usize).copied().unwrap_or_default();
             if !series.rows.is_sorted_by_key(time) {
-                series.rows.sort_by_key(time);
+                // Flipping the sign bit makes the order of unsigned keys out of that of times.
+                let key = |row: u32| (time(&row).cast_unsigned() ^ 1 << 63, row);
+                let mut keyed: Vec<(u64, u32)> = series.rows.iter().map(|row| key(*row)).collect();
+                sort_rows(&mut keyed);
+                series.rows = keyed.into_iter().map(|(_, row)| row).collect();
             }
             let mut rest: &[u32] = &series.rows;
             while let Some(first) = rest.first() {

@@ -10,7 +10,7 @@ use crate::block::{Bitmap, Block, Column, ColumnData, DocPivot};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::WRITE_BATCH_COUNT_MAX;
-use crate::value::{Kind, Value};
+use crate::value::{Kind, Value, sort_by};
 
 /// What is wrong with single measurements, by position, ascending.
 type RowErrors = Vec<(usize, Error)>;
@@ -40,7 +40,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
         convert_numeric_times(&mut rows, time_field)?;
     }
     errors.extend(time_errors(&rows, time_field));
-    errors.sort_by_key(|(row, _)| *row);
+    sort_by(&mut errors, |(a, _), (b, _)| a.cmp(b));
     errors.dedup_by_key(|(row, _)| *row);
     let stored = if errors.is_empty() {
         rows

@@ -20,6 +20,7 @@ pub use fold::parse_context;
 use crate::block::{self, Block};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
+use crate::storage::LocalFuture;
 use crate::value::Doc;
 use request::Request;
 
@@ -61,23 +62,25 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
     engine.ensure_open()?;
     let request = Request::new(Doc::parse(command)?)?;
     let payload = payload.map(block::decode).transpose()?;
-    match request.name() {
-        "collStats" => coll_stats::run(engine, &request).await,
-        "count" => count::run(engine, &request).await,
-        "create" => create::run(engine, &request).await,
-        "delete" => delete::run(engine, &request).await,
-        "drop" => drop::run(engine, &request).await,
-        "dropDatabase" => drop::run_database(engine).await,
-        "find" => find::run(engine, &request).await,
-        "flush" => fold::flush(engine).await,
-        "foldJournals" => fold::fold_journals(engine, &request).await,
-        "getMore" => find::get_more(engine, &request).await,
-        "insert" => insert::run(engine, &request, payload).await,
-        "killCursors" => find::kill_cursors(engine, &request),
-        "listCollections" => list_collections::run(engine, &request).await,
-        "ping" => Ok(Reply::ok(rawdoc! {})),
-        name => Err(Error::new(ErrorCode::CommandNotFound, format!("no such command: '{name}'"))),
-    }
+    // Boxed, so that the future of every command is as small as this one, and its code stays apart.
+    let running: LocalFuture<'_, Reply> = match request.name() {
+        "collStats" => Box::pin(coll_stats::run(engine, &request)),
+        "count" => Box::pin(count::run(engine, &request)),
+        "create" => Box::pin(create::run(engine, &request)),
+        "delete" => Box::pin(delete::run(engine, &request)),
+        "drop" => Box::pin(drop::run(engine, &request)),
+        "dropDatabase" => Box::pin(drop::run_database(engine)),
+        "find" => Box::pin(find::run(engine, &request)),
+        "flush" => Box::pin(fold::flush(engine)),
+        "foldJournals" => Box::pin(fold::fold_journals(engine, &request)),
+        "getMore" => Box::pin(find::get_more(engine, &request)),
+        "insert" => Box::pin(insert::run(engine, &request, payload)),
+        "killCursors" => return find::kill_cursors(engine, &request),
+        "listCollections" => Box::pin(list_collections::run(engine, &request)),
+        "ping" => return Ok(Reply::ok(rawdoc! {})),
+        name => return Err(Error::new(ErrorCode::CommandNotFound, format!("no such command: '{name}'"))),
+    };
+    running.await
 }
 
 /// One entry of `writeErrors`.

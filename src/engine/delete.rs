@@ -25,7 +25,7 @@ impl Engine {
         let mut deleted = 0;
         let mut conflicts = 0;
         loop {
-            self.fold(collection, |_| true).await?;
+            self.fold(collection, &|_| true).await?;
             match self.delete_pass(collection, filter, only_one, &mut deleted).await {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(deleted),
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => {

@@ -4,14 +4,13 @@
 //! rewrites, and inserts the next. Two folders collide, one fails whole, reads again and retries; acknowledged rows lie in
 //! the journal until a fold has committed. Anybody may fold any journal at any time.
 
-use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
 use super::journal::JournalEntry;
 use super::keyspace::{self, ContextId};
-use super::read::{SectionRef, decode_stored};
+use super::read::{ByBucket, SectionRef, decode_stored};
 use super::signal::Signal;
 use super::stored_bucket::{Coverage, StoredBucket};
 use crate::block::Block;
@@ -38,7 +37,7 @@ impl Engine {
         *collection.folding.borrow_mut() = Some(signal.clone());
         let guard = FoldGuard { collection, signal };
         let own = self.context;
-        let outcome = self.fold(collection, |context| *context == own).await.map(drop);
+        let outcome = self.fold(collection, &|context| *context == own).await.map(drop);
         guard.signal.resolve(outcome.clone());
         outcome
     }
@@ -46,7 +45,7 @@ impl Engine {
     /// Folds the journals of every context that `wanted` names. Answers how many records.
     ///
     /// Errors: those of storage, `WriteConflict` where others kept folding the same records, `DataCorruptionDetected`.
-    pub async fn fold(&self, collection: &Rc<Collection>, wanted: impl Fn(&ContextId) -> bool) -> Result<usize> {
+    pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId) -> bool) -> Result<usize> {
         let mut folded = 0;
         let mut conflicts = 0;
         loop {
@@ -55,10 +54,10 @@ impl Engine {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(folded),
                 other => other?,
             };
-            let present: std::collections::HashSet<u64> =
-                snapshot.iter().filter(|e| e.context == self.context).map(|e| e.seq).collect();
+            // In ascending order, as storage lists them.
+            let present: Vec<u64> = snapshot.iter().filter(|e| e.context == self.context).map(|e| e.seq).collect();
             // Records that somebody else has folded are no longer ours to count.
-            collection.own.borrow_mut().retain(|seq, _| *seq >= own_last || present.contains(seq));
+            collection.own.borrow_mut().retain(|seq, _| *seq >= own_last || present.binary_search(seq).is_ok());
             let mut step_bytes = 0;
             let step: Vec<JournalEntry> = snapshot
                 .into_iter()
@@ -100,7 +99,7 @@ impl Engine {
         let mut folded = 0;
         for (name, _) in self.list_collections().await? {
             if let Some(collection) = self.collection(&name).await? {
-                folded += self.fold(&collection, |c| *c != self.context && !alive.contains(c)).await?;
+                folded += self.fold(&collection, &|c| *c != self.context && !alive.contains(c)).await?;
             }
         }
         Ok(folded)
@@ -110,21 +109,17 @@ impl Engine {
     async fn fold_step(&self, collection: &Rc<Collection>, entries: &[JournalEntry]) -> Result<()> {
         let id = collection.id();
         let mut changes = Changeset::new();
-        let mut by_bucket: BTreeMap<BucketId, Vec<SectionRef>> = BTreeMap::new();
+        let mut by_bucket = ByBucket::default();
         for entry in entries {
             let key = keyspace::journal(&id, &entry.context, entry.seq);
             changes.require(key.clone());
             changes.delete(key);
-            for section in SectionRef::of_record(entry.context, entry.seq, &entry.record) {
-                if let Some(bucket) = section.section().map(|s| s.bucket) {
-                    by_bucket.entry(bucket).or_default().push(section);
-                }
-            }
+            SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| by_bucket.push(section));
         }
-        let mut stored = self.stored_buckets(collection, by_bucket.keys()).await?;
-        for (bucket, sections) in &by_bucket {
-            let (mut coverage, old) = match stored.remove(bucket) {
-                Some((stored, generation)) => (stored.coverage, Some((stored.document, generation))),
+        let mut stored = self.stored_buckets(collection, &by_bucket).await?.into_iter().peekable();
+        for (bucket, sections) in by_bucket.buckets() {
+            let (mut coverage, old) = match std::iter::from_fn(|| stored.next_if(|(id, ..)| id == bucket)).last() {
+                Some((_, stored, generation)) => (stored.coverage, Some((stored.document, generation))),
                 None => (Coverage::default(), None),
             };
             // A record may have been written a second time, by a commit whose first answer was lost.
@@ -142,19 +137,20 @@ impl Engine {
         self.storage.commit(changes).await
     }
 
-    /// The stored forms of `buckets`, as far as they exist.
-    pub(super) async fn stored_buckets(
+    /// The stored forms of `buckets` and their generations, as far as they exist, in the same order.
+    async fn stored_buckets(
         &self,
         collection: &Rc<Collection>,
-        buckets: impl Iterator<Item = &BucketId>,
-    ) -> Result<HashMap<BucketId, (StoredBucket, u32)>> {
+        buckets: &ByBucket,
+    ) -> Result<Vec<(BucketId, StoredBucket, u32)>> {
         let id = collection.id();
-        let ranges: Vec<_> = buckets.map(|bucket| keyspace::bucket_generations(&id, bucket)).collect();
+        let ranges: Vec<_> =
+            buckets.buckets().iter().map(|(bucket, _)| keyspace::bucket_generations(&id, bucket)).collect();
         let page = Page { entries_max: ranges.len().max(1), keys_only: false };
-        let mut found = HashMap::with_capacity(ranges.len());
+        let mut found = Vec::with_capacity(ranges.len());
         for entry in self.storage.scan(&ranges, page).await? {
             let (bucket, generation) = keyspace::bucket_parts(&entry.key)?;
-            found.insert(bucket, (decode_stored(&bucket, entry.value)?, generation));
+            found.push((bucket, decode_stored(&bucket, entry.value)?, generation));
         }
         Ok(found)
     }

@@ -52,8 +52,8 @@ impl Engine {
         let parts: Vec<(ContextId, u64)> = keys.iter().filter_map(|key| keyspace::journal_parts(key)).collect();
         let missing: Vec<(ContextId, u64)> = {
             let mut records = collection.records.borrow_mut();
-            let present: std::collections::HashSet<_> = parts.iter().copied().collect();
-            records.retain(|key, _| present.contains(key));
+            // Storage lists its keys in ascending order.
+            records.retain(|key, _| parts.binary_search(key).is_ok());
             parts.iter().filter(|key| !records.contains_key(key)).copied().collect()
         };
         if !missing.is_empty() {

@@ -3,7 +3,7 @@
 //! **Invariant**: the journals are read first. A bucket read afterwards either covers a journal record, and its rows are
 //! dropped here, or does not, and they are rows like any other. So a fold in the middle of a scan neither hides nor doubles a row.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::Engine;
@@ -17,6 +17,7 @@ use crate::catalog::Section;
 use crate::error::{Error, Result};
 use crate::limits::SCAN_PAGE_BUCKETS;
 use crate::storage::{KeyRange, Page};
+use crate::value::Numbers;
 
 /// One section of a journal record.
 #[derive(Clone)]
@@ -54,6 +55,39 @@ impl SectionRef {
     }
 }
 
+/// Sections by bucket, in commit order inside each; buckets in the order of their first commit.
+#[derive(Default)]
+pub struct ByBucket {
+    numbers: Numbers,
+    buckets: Vec<(BucketId, Vec<SectionRef>)>,
+}
+
+impl ByBucket {
+    /// Adds a section.
+    pub fn push(&mut self, section: SectionRef) {
+        let Some(bucket) = section.section().map(|s| s.bucket) else { return };
+        let (number, new) = self.numbers.add(bucket.as_bytes());
+        if new {
+            self.buckets.push((bucket, Vec::new()));
+        }
+        if let Some((_, sections)) = self.buckets.get_mut(number) {
+            sections.push(section);
+        }
+    }
+
+    /// Takes out the sections of a bucket.
+    pub fn take(&mut self, bucket: &BucketId) -> Vec<SectionRef> {
+        let number = self.numbers.get(bucket.as_bytes());
+        let found = number.and_then(|number| self.buckets.get_mut(number));
+        found.map(|(_, sections)| std::mem::take(sections)).unwrap_or_default()
+    }
+
+    /// Every bucket and what is left of its sections.
+    pub fn buckets(&self) -> &[(BucketId, Vec<SectionRef>)] {
+        &self.buckets
+    }
+}
+
 /// What a scan answers: a bucket, or rows of a bucket that is not stored yet (or was not reached).
 pub struct Unit {
     /// The bucket.
@@ -82,20 +116,14 @@ enum Rest {
 pub struct Scan {
     collection: Rc<Collection>,
     rest: Rest,
-    /// Journal sections by bucket, in commit order; a bucket is taken out when it is met.
-    journal: HashMap<BucketId, Vec<SectionRef>>,
-    /// The buckets of `journal`, in the order of their first commit.
-    journal_order: Vec<BucketId>,
+    /// Journal sections; a bucket is taken out when it is met.
+    journal: ByBucket,
 }
 
 impl Scan {
     /// The collection under scan.
     pub fn collection(&self) -> &Rc<Collection> {
         &self.collection
-    }
-
-    fn take_sections(&mut self, id: &BucketId) -> Vec<SectionRef> {
-        self.journal.remove(id).unwrap_or_default()
     }
 }
 
@@ -110,19 +138,11 @@ impl Engine {
     ///
     /// Errors: as `journal_snapshot`, and those of `access`.
     pub(super) async fn begin_scan(&self, collection: &Rc<Collection>) -> Result<Scan> {
-        let mut journal: HashMap<BucketId, Vec<SectionRef>> = HashMap::new();
-        let mut journal_order = Vec::new();
+        let mut journal = ByBucket::default();
         for entry in self.journal_snapshot(collection).await? {
-            for section in SectionRef::of_record(entry.context, entry.seq, &entry.record) {
-                let Some(id) = section.section().map(|s| s.bucket) else { continue };
-                let of_bucket = journal.entry(id).or_default();
-                if of_bucket.is_empty() {
-                    journal_order.push(id);
-                }
-                of_bucket.push(section);
-            }
+            SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
         }
-        Ok(Scan { collection: Rc::clone(collection), rest: Rest::Done, journal, journal_order })
+        Ok(Scan { collection: Rc::clone(collection), rest: Rest::Done, journal })
     }
 
     /// Says which buckets the scan fetches. Called once, after `begin_scan`.
@@ -146,12 +166,12 @@ impl Engine {
                 ids.drain(..count).map(|bucket| keyspace::bucket_generations(&id, &bucket)).collect()
             }
             Rest::Done => {
-                let order = std::mem::take(&mut scan.journal_order);
-                if order.is_empty() {
+                let left = std::mem::take(&mut scan.journal).buckets;
+                if left.is_empty() {
                     return Ok(None);
                 }
-                let left = order.into_iter().map(|id| Unit { id, stored: None, sections: scan.take_sections(&id) });
-                return Ok(Some(left.filter(|unit| !unit.sections.is_empty()).collect()));
+                let units = left.into_iter().filter(|(_, sections)| !sections.is_empty());
+                return Ok(Some(units.map(|(id, sections)| Unit { id, stored: None, sections }).collect()));
             }
         };
         let entries = self.storage.scan(&ranges, page).await?;
@@ -160,7 +180,7 @@ impl Engine {
         for entry in entries {
             let (bucket, generation) = keyspace::bucket_parts(&entry.key)?;
             let stored = decode_stored(&bucket, entry.value)?;
-            let sections = scan.take_sections(&bucket);
+            let sections = scan.journal.take(&bucket);
             let uncovered = sections.into_iter().filter(|s| !stored.coverage.covers(&s.context, s.seq)).collect();
             units.push(Unit { id: bucket, stored: Some((stored, generation)), sections: uncovered });
         }
@@ -182,7 +202,7 @@ impl Engine {
     /// Errors: those of storage; `DataCorruptionDetected`.
     pub(super) async fn scan_index(&self, mut range: KeyRange) -> Result<Vec<BucketId>> {
         let page = Page { entries_max: 4096, keys_only: true };
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = Numbers::default();
         let mut found = Vec::new();
         loop {
             let entries = self.storage.scan(std::slice::from_ref(&range), page).await?;
@@ -192,7 +212,7 @@ impl Engine {
             }
             for entry in entries {
                 let id = keyspace::index_entry_bucket(&entry.key)?;
-                if seen.insert(id) {
+                if seen.add(id.as_bytes()).1 {
                     found.push(id);
                 }
             }

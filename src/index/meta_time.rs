@@ -3,7 +3,7 @@
 //! An entry is the order-preserving key of the metadata, then of both times; the storage key ends with the bucket id. An array is
 //! found by each of its elements and as a whole, as the match language finds it.
 
-use crate::value::{OwnedValue, Value, append_key, append_missing_key};
+use crate::value::{OwnedValue, Value, append_key, append_missing_key, sort_by};
 
 /// Number of the default index in the key space.
 pub const META_TIME_INDEX: u16 = 1;
@@ -25,7 +25,7 @@ pub fn entries(meta: Option<Value<'_>>, min_time_ms: i64, max_time_ms: i64) -> V
     if let Some(array) = meta.and_then(Value::as_array) {
         array.iter().for_each(|(_, element)| add(Some(element)));
     }
-    keys.sort();
+    sort_by(&mut keys, Ord::cmp);
     keys.dedup();
     keys
 }

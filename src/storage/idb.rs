@@ -122,7 +122,7 @@ impl IdbStorage {
             return Ok(false);
         }
         let found = self.read(async |database| read::get_many(database, &keys).await).await?;
-        Ok(found.iter().map(Option::as_deref).eq(values))
+        Ok(found == values)
     }
 }
 

@@ -37,16 +37,7 @@ impl MemoryStorage {
             }
         }
         for change in changes.into_changes() {
-            match change {
-                Change::Put(key, value) | Change::Insert(key, value) => {
-                    map.insert(key, value);
-                }
-                Change::Delete(key) => {
-                    map.remove(&key);
-                }
-                Change::DeleteRange(range) => delete_range(&mut map, &range),
-                Change::Require(_) => {}
-            }
+            apply(&mut map, change);
         }
         Ok(())
     }
@@ -73,6 +64,20 @@ fn keys_within<'a>(
     let bounds =
         (!range.is_empty()).then_some((Bound::Included(range.start.as_slice()), Bound::Excluded(range.end.as_slice())));
     bounds.into_iter().flat_map(|bounds| map.range::<[u8], _>(bounds))
+}
+
+/// One write, its guard aside.
+pub(super) fn apply(map: &mut BTreeMap<Bytes, Bytes>, change: Change) {
+    match change {
+        Change::Put(key, value) | Change::Insert(key, value) => {
+            map.insert(key, value);
+        }
+        Change::Delete(key) => {
+            map.remove(&key);
+        }
+        Change::DeleteRange(range) => delete_range(map, &range),
+        Change::Require(_) => {}
+    }
 }
 
 fn delete_range(map: &mut BTreeMap<Bytes, Bytes>, range: &KeyRange) {

@@ -1,6 +1,7 @@
 //! Normalisation of metadata, so that binary identity is what tells series apart.
 
 use super::raw::{Kind, OwnedValue, Value};
+use super::sort::sort_by;
 
 /// `value` with the fields of every object in it sorted by the bytes of their names.
 ///
@@ -31,7 +32,7 @@ fn push_normalized(out: &mut Vec<u8>, value: Value<'_>) {
     };
     let mut fields: Vec<_> = container.iter().collect();
     if value.kind() == Kind::Object {
-        fields.sort_by_key(|(name, _)| *name);
+        sort_by(&mut fields, |(a, _), (b, _)| a.cmp(b));
     }
     // Sorting moves elements and keeps their bytes, so the length is the same.
     out.extend_from_slice(container.as_bytes().get(..4).unwrap_or_default());

@@ -5,12 +5,14 @@ mod doc;
 mod key;
 mod meta;
 mod number;
+mod numbers;
 mod order;
 mod path;
 mod raw;
 #[cfg(test)]
 mod samples;
 mod size;
+mod sort;
 mod writer;
 
 pub use decimal::{Decimal, Magnitude};
@@ -18,8 +20,10 @@ pub use doc::{Doc, DocBuf, Elements};
 pub use key::{append_key, append_key_descending, append_missing_key};
 pub use meta::{is_normalized, normalize};
 pub use number::Number;
+pub use numbers::Numbers;
 pub use order::{canonical_class, compare, compare_options, equal};
 pub use path::{Component, Leaf, Path, compare_sort_keys, sort_key, walk_doc, walk_from_value};
 pub use raw::{Kind, OwnedValue, Value};
 pub use size::{digits, element_size};
+pub use sort::{sort_by, sort_rows};
 pub use writer::DocWriter;

@@ -1,10 +1,9 @@
 //! One block out of pieces of many.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
-use crate::value::Value;
+use crate::value::{Numbers, Value};
 
 /// Consecutive rows of one of several blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +32,14 @@ pub(super) fn assemble(blocks: &[Block], runs: &[Run]) -> Block {
     }
     let rows = pieces.iter().map(|piece| piece.rows.len()).sum();
     let names = merged_names(&used);
-    let place: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
+    let mut places = Numbers::default();
+    names.iter().for_each(|name| {
+        places.add(name.as_bytes());
+    });
     let mut table: Vec<Vec<Option<&Column>>> = vec![vec![None; used.len()]; names.len()];
     for (slot, block) in used.iter().enumerate() {
         for (name, column) in block.columns() {
-            let cell = place.get(&**name).and_then(|at| table.get_mut(*at)?.get_mut(slot));
+            let cell = places.get(name.as_bytes()).and_then(|at| table.get_mut(at)?.get_mut(slot));
             if let Some(cell) = cell {
                 *cell = Some(column);
             }
@@ -184,7 +186,7 @@ impl Join<'_> {
             Some(_) => None,
         });
         let mut parts: Vec<_> = parts.collect::<Option<Vec<_>>>()?;
-        let mut known: HashMap<Box<[u8]>, u32> = HashMap::new();
+        let mut known = Numbers::default();
         let mut values = ColumnBuilder::new();
         let mut scratch = Vec::new();
         let mut joined: Vec<u32> = Vec::with_capacity(self.rows);
@@ -201,10 +203,11 @@ impl Join<'_> {
                 };
                 if *slot == UNSEEN {
                     let value = own.value(at, &mut scratch).unwrap_or(Value::NULL);
-                    *slot = *known.entry(value.to_owned().tagged().into()).or_insert_with(|| {
+                    let (number, new) = known.add(value.to_owned().tagged());
+                    if new {
                         values.push(value);
-                        u32::try_from(values.len() - 1).unwrap_or(UNSEEN)
-                    });
+                    }
+                    *slot = u32::try_from(number).unwrap_or(UNSEEN);
                 }
                 joined.push(*slot);
             }

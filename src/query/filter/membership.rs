@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::bounds::{self, Doubles};
 use super::compare::CompareOp;
 use crate::block::{Bitmap, Bytes12, Column, ColumnData, kernels};
-use crate::value::{Kind, Number, OwnedValue, Value, compare, equal};
+use crate::value::{Kind, Number, OwnedValue, Value, compare, equal, sort_by};
 
 /// A set of constants, of which a value must equal one. Null stands for missing too.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub struct In {
 impl In {
     /// The set of `values`.
     pub fn new(mut values: Vec<OwnedValue>) -> In {
-        values.sort_by(|a, b| compare(a.view(), b.view()));
+        sort_by(&mut values, |a, b| compare(a.view(), b.view()));
         values.dedup_by(|a, b| equal(a.view(), b.view()));
         In { values }
     }

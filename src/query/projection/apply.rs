@@ -26,7 +26,7 @@ impl Projection {
 
     /// True where something of the top-level field called `root` may be left.
     pub fn keeps_root(&self, root: &str) -> bool {
-        match self.root.children.get(root) {
+        match self.root.child(root) {
             None => !self.inclusion,
             Some(None) => self.inclusion,
             Some(Some(_)) => true,
@@ -113,7 +113,7 @@ impl Projection {
                 position += 1;
                 continue;
             }
-            match (node.children.get(name), inner) {
+            match (node.child(name), inner) {
                 (Some(Some(child)), Some(inner)) => self.write_inner(child, name, value.kind(), inner, writer),
                 // Kept: a named field of an inclusion; of an exclusion an unnamed one, or a scalar above the named path.
                 (Some(None), _) if self.inclusion => {

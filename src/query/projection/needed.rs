@@ -1,29 +1,27 @@
 //! Which top-level fields a plan reads.
 
-use std::collections::BTreeSet;
-
 /// Which top-level fields somebody reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needed {
     /// Every field.
     All,
-    /// The fields of these names.
-    Roots(BTreeSet<Box<str>>),
+    /// The fields of these names, which ascend.
+    Roots(Vec<Box<str>>),
 }
 
 impl Needed {
     /// No field at all.
     pub fn none() -> Needed {
-        Needed::Roots(BTreeSet::new())
+        Needed::Roots(Vec::new())
     }
 
     /// Adds the first component of `path`.
     pub fn add_path(&mut self, path: &str) {
-        if let Needed::Roots(roots) = self {
-            let root = path.split('.').next().unwrap_or_default();
-            if !roots.contains(root) {
-                roots.insert(root.into());
-            }
+        let root = path.split('.').next().unwrap_or_default();
+        if let Needed::Roots(roots) = self
+            && let Err(at) = place(roots, root)
+        {
+            roots.insert(at, root.into());
         }
     }
 
@@ -31,7 +29,11 @@ impl Needed {
     pub fn union(self, other: Needed) -> Needed {
         match (self, other) {
             (Needed::Roots(mut a), Needed::Roots(b)) => {
-                a.extend(b);
+                for root in b {
+                    if let Err(at) = place(&a, &root) {
+                        a.insert(at, root);
+                    }
+                }
                 Needed::Roots(a)
             }
             _ => Needed::All,
@@ -41,7 +43,7 @@ impl Needed {
     /// Takes a field out, unless every field is needed.
     pub fn remove(&mut self, root: &str) {
         if let Needed::Roots(roots) = self {
-            roots.remove(root);
+            roots.retain(|known| **known != *root);
         }
     }
 
@@ -49,9 +51,14 @@ impl Needed {
     pub fn contains(&self, root: &str) -> bool {
         match self {
             Needed::All => true,
-            Needed::Roots(roots) => roots.contains(root),
+            Needed::Roots(roots) => place(roots, root).is_ok(),
         }
     }
+}
+
+/// Where `root` stands among `roots`, or where it belongs.
+fn place(roots: &[Box<str>], root: &str) -> Result<usize, usize> {
+    roots.binary_search_by(|known| (**known).cmp(root))
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/query/projection_parser.cpp.
 
-use std::collections::BTreeMap;
-
 use super::needed::Needed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
@@ -19,7 +17,8 @@ pub struct Projection {
 /// Fields below one path; `None` is the end of a named path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Node {
-    pub(super) children: BTreeMap<Box<str>, Option<Node>>,
+    /// By name, ascending.
+    pub(super) children: Vec<(Box<str>, Option<Node>)>,
 }
 
 impl Projection {
@@ -35,7 +34,11 @@ impl Projection {
 
     /// The top-level fields that `apply` reads.
     pub fn needed_fields(&self) -> Needed {
-        if self.inclusion { Needed::Roots(self.root.children.keys().cloned().collect()) } else { Needed::All }
+        if self.inclusion {
+            Needed::Roots(self.root.children.iter().map(|(name, _)| name.clone()).collect())
+        } else {
+            Needed::All
+        }
     }
 
     /// The projection that keeps nothing: rows are only counted.
@@ -53,13 +56,13 @@ impl Projection {
         let Parser { inclusion, id, mut root } = parser;
         // A projection of `_id` alone says by it what it is.
         let inclusion = inclusion.or(id).unwrap_or(false);
-        if id.is_some() && root.children.contains_key("_id") {
+        if id.is_some() && root.child("_id").is_some() {
             return Err(Error::new(ErrorCode::Location31250, "Path collision at _id"));
         }
         // `_id` is kept by an inclusion that does not name it, and dropped by an exclusion only where it is named.
         let id_named = if inclusion { id.unwrap_or(true) } else { id == Some(false) };
         if id_named {
-            root.children.entry("_id".into()).or_default();
+            root.insert("_id", None);
         }
         Ok(Projection { inclusion, root })
     }
@@ -124,18 +127,37 @@ impl Parser {
 }
 
 impl Node {
+    /// What is known of the field `name`.
+    pub(super) fn child(&self, name: &str) -> Option<&Option<Node>> {
+        self.children.get(self.place(name).ok()?).map(|(_, child)| child)
+    }
+
+    /// The field `name`, as `child` where it is new.
+    fn insert(&mut self, name: &str, child: Option<Node>) -> &mut Option<Node> {
+        let at = self.place(name).unwrap_or_else(|at| {
+            self.children.insert(at, (name.into(), child));
+            at
+        });
+        // Both the place found and the place filled exist.
+        #[allow(clippy::indexing_slicing)]
+        &mut self.children[at].1
+    }
+
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        self.children.binary_search_by(|(known, _)| (**known).cmp(name))
+    }
+
     /// Adds the path whose components below this node are `rest`; `path` is the whole of it.
     fn add(&mut self, rest: &[&str], path: &[&str]) -> Result<()> {
         let Some((name, below)) = rest.split_first() else { return Ok(()) };
-        let known = self.children.contains_key(*name);
         if below.is_empty() {
-            if known {
+            if self.child(name).is_some() {
                 return Err(Error::new(ErrorCode::Location31250, format!("Path collision at {}", path.join("."))));
             }
-            self.children.insert((*name).into(), None);
+            self.insert(name, None);
             return Ok(());
         }
-        match self.children.entry((*name).into()).or_insert_with(|| Some(Node::default())) {
+        match self.insert(name, Some(Node::default())) {
             Some(node) => node.add(below, path),
             None => Err(Error::new(
                 ErrorCode::Location31249,

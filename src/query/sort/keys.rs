@@ -2,13 +2,11 @@
 //!
 //! A smaller key sorts first and equal keys tie, so that sorting never looks at a column again.
 
-use std::collections::HashMap;
-
 use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
 use crate::block::{Block, Column, ColumnData, VarData};
 use crate::error::Result;
-use crate::value::{Kind, Value, canonical_class, compare, sort_key};
+use crate::value::{Kind, Numbers, Value, canonical_class, compare, sort_by, sort_key, sort_rows};
 
 /// The keys of every row of `blocks`, one vector a part.
 ///
@@ -114,13 +112,13 @@ fn key_of_int(n: i64) -> u64 {
 struct Pool {
     values: VarData,
     /// The slot of every value, by its type byte and bytes. Most fields that are sorted by rank repeat their values.
-    known: HashMap<Box<[u8]>, u32>,
+    known: Numbers,
     slots: Vec<u32>,
 }
 
 impl Pool {
     fn new() -> Pool {
-        let mut pool = Pool { values: VarData::default(), known: HashMap::new(), slots: Vec::new() };
+        let mut pool = Pool { values: VarData::default(), known: Numbers::default(), slots: Vec::new() };
         pool.add(Some(Value::NULL));
         pool
     }
@@ -132,14 +130,13 @@ impl Pool {
         self.values.bytes.push(value.kind().byte());
         self.values.bytes.extend_from_slice(value.bytes());
         let tagged = self.values.bytes.get(start..).unwrap_or_default();
-        if let Some(slot) = self.known.get(tagged) {
+        let (slot, new) = self.known.add(tagged);
+        if new {
+            self.values.seal();
+        } else {
             self.values.bytes.truncate(start);
-            return *slot;
         }
-        let slot = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
-        self.known.insert(tagged.into(), slot);
-        self.values.seal();
-        slot
+        u32::try_from(slot).unwrap_or(u32::MAX)
     }
 
     fn push(&mut self, value: Option<Value<'_>>) {
@@ -174,7 +171,10 @@ impl Pool {
     fn into_ranks(self, ascending: bool) -> Vec<u64> {
         let slots = 0..u32::try_from(self.values.len()).unwrap_or(u32::MAX);
         let mut sorted: Vec<(u64, u32)> = slots.map(|slot| (prefix(self.value(slot)), slot)).collect();
-        sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| compare(self.value(a.1), self.value(b.1))));
+        sort_rows(&mut sorted);
+        for same in sorted.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+            sort_by(same, |a, b| compare(self.value(a.1), self.value(b.1)));
+        }
         let mut ranks = vec![0; sorted.len()];
         let mut rank = 0_u64;
         let mut last: Option<(u64, u32)> = None;

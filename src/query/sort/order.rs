@@ -4,6 +4,7 @@ use super::keys::keys_of_rows;
 use super::spec::SortSpec;
 use crate::block::Block;
 use crate::error::{Error, Result};
+use crate::value::sort_rows;
 
 /// The rows of `blocks`, counted over all of them, in the order of `spec`; ties stay as they stand.
 ///
@@ -24,14 +25,45 @@ pub fn sorted_rows(spec: &SortSpec, blocks: &[Block], keep: Option<usize>) -> Re
     if !rows.is_sorted() {
         if keep < rows.len() {
             // Ties of the last kept key may be ordered by further parts, so they all stay until those were looked at.
-            let last = rows.select_nth_unstable(keep - 1).1.0;
-            if rest.is_empty() { rows.truncate(keep) } else { rows.retain(|row| row.0 <= last) }
+            let last = nth_key(&rows, keep - 1);
+            rows.retain(|row| row.0 <= last);
         }
-        rows.sort_unstable();
+        sort_rows(&mut rows);
     }
     sort_ties(&mut rows, rest);
     rows.truncate(keep);
     Ok(rows.into_iter().map(|row| row.1).collect())
+}
+
+/// The key that would stand at `nth` after a sort: byte by byte from the first one in which the keys differ, counts say in
+/// which byte it goes on.
+fn nth_key(rows: &[(u64, u32)], mut nth: usize) -> u64 {
+    let first = rows.first().map_or(0, |row| row.0);
+    let differing = rows.iter().fold(0, |bits, row| bits | (row.0 ^ first));
+    let bytes = 8 - differing.leading_zeros() / 8;
+    // What is known of the key, without the bytes that are not.
+    let mut known = first.checked_shr(8 * bytes).unwrap_or(0);
+    for shift in (0..bytes).rev().map(|byte| 8 * byte) {
+        let mut counts = [0_usize; 256];
+        for row in rows {
+            let leading = row.0 >> shift;
+            if leading >> 8 == known
+                && let Some(count) = counts.get_mut((leading & 0xFF) as usize)
+            {
+                *count += 1;
+            }
+        }
+        let mut byte = 0;
+        for count in counts {
+            if nth < count {
+                break;
+            }
+            nth -= count;
+            byte += 1;
+        }
+        known = known << 8 | byte;
+    }
+    known
 }
 
 /// Sorts every group of equal keys by the next part, and its ties by the one after it.
@@ -41,7 +73,7 @@ fn sort_ties(rows: &mut [(u64, u32)], parts: &[Vec<u64>]) {
         for row in ties.iter_mut() {
             row.0 = keys.get(row.1 as usize).copied().unwrap_or_default();
         }
-        ties.sort_unstable();
+        sort_rows(ties);
         sort_ties(ties, rest);
     }
 }
@@ -61,6 +93,19 @@ mod tests {
 
     fn block(docs: &[RawDocumentBuf]) -> Block {
         pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn the_nth_key_is_that_of_a_sort(
+            mut keys in proptest::collection::vec(prop_oneof![any::<u64>(), 0..3_u64, 250..520_u64], 1..80),
+            nth in any::<proptest::sample::Index>(),
+        ) {
+            let nth = nth.index(keys.len());
+            let rows: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
+            keys.sort();
+            prop_assert_eq!(nth_key(&rows, nth), keys[nth]);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A changeset as one transaction: guards first, then the writes, all asked for in one turn.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
@@ -10,7 +10,7 @@ use super::Durability;
 use super::failure::Failure;
 use super::read::{js_bytes, js_range};
 use super::transaction::Running;
-use crate::storage::{Bytes, Change, Changeset, KeyRange, guard};
+use crate::storage::{Bytes, Change, Changeset, KeyRange, guard, memory};
 
 /// All of `changes` or none of them.
 pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durability: Durability) -> Result<(), Failure> {
@@ -28,29 +28,12 @@ pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durabili
 }
 
 /// The keys that `changes` insert, and the values that they have after it: evidence that it took place.
-pub(super) fn evidence(changes: &Changeset) -> (Vec<Bytes>, Vec<Option<&[u8]>>) {
-    let mut last: BTreeMap<&[u8], Option<&[u8]>> = BTreeMap::new();
-    for change in changes.changes() {
-        if let Change::Insert(key, _) = change {
-            last.insert(key, None);
-        }
-    }
-    for change in changes.changes() {
-        match change {
-            Change::Put(key, value) | Change::Insert(key, value) => {
-                last.entry(key).and_modify(|last| *last = Some(value));
-            }
-            Change::Delete(key) => {
-                last.entry(key).and_modify(|last| *last = None);
-            }
-            Change::DeleteRange(range) => {
-                last.iter_mut().filter(|(key, _)| contains(range, key)).for_each(|(_, last)| *last = None);
-            }
-            Change::Require(_) => {}
-        }
-    }
+pub(super) fn evidence(changes: &Changeset) -> (Vec<Bytes>, Vec<Option<Bytes>>) {
+    let mut after = BTreeMap::new();
+    changes.changes().iter().for_each(|change| memory::apply(&mut after, change.clone()));
+    let inserted = changes.changes().iter().filter_map(inserted_key);
     // A key that is absent afterwards tells nothing: it was absent before, too.
-    last.into_iter().filter(|(_, value)| value.is_some()).map(|(key, value)| (key.to_vec(), value)).unzip()
+    inserted.filter_map(|key| Some((key.to_vec(), Some(after.remove(key)?)))).unzip()
 }
 
 /// Hears the answers to the guards.
@@ -70,8 +53,8 @@ struct Guard<'a> {
 struct Plan<'a> {
     changes: &'a [Change],
     guards: Vec<Guard<'a>>,
-    /// Keys of the inserts that are looked up.
-    put_keys: BTreeSet<&'a [u8]>,
+    /// Keys of the inserts that are looked up, ascending.
+    put_keys: Vec<&'a [u8]>,
 }
 
 impl<'a> Plan<'a> {
@@ -113,7 +96,7 @@ impl<'a> Plan<'a> {
     fn ask_writes(&self, store: &IdbObjectStore) -> Result<(), JsValue> {
         for change in self.changes {
             match change {
-                Change::Insert(key, value) if !self.put_keys.contains(key.as_slice()) => {
+                Change::Insert(key, value) if self.put_keys.binary_search(&key.as_slice()).is_err() => {
                     store.add_with_key(&js_bytes(value), &js_bytes(key))?;
                 }
                 Change::Put(key, value) | Change::Insert(key, value) => {
@@ -132,28 +115,33 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Keys that are inserted, and written or deleted by another change as well.
-fn inserts_touched_elsewhere(changes: &[Change]) -> BTreeSet<&[u8]> {
-    let mut writes: BTreeMap<&[u8], usize> = BTreeMap::new();
+/// Keys that are inserted, and written or deleted by another change as well. Ascending, each once.
+fn inserts_touched_elsewhere(changes: &[Change]) -> Vec<&[u8]> {
+    let mut written: BinaryHeap<&[u8]> = BinaryHeap::new();
     let mut deleted: Vec<&KeyRange> = Vec::new();
     for change in changes {
         match change {
-            Change::Put(key, _) | Change::Insert(key, _) | Change::Delete(key) => {
-                *writes.entry(key).or_default() += 1;
-            }
+            Change::Put(key, _) | Change::Insert(key, _) | Change::Delete(key) => written.push(key),
             Change::DeleteRange(range) => deleted.push(range),
             Change::Require(_) => {}
         }
     }
-    let inserted = changes.iter().filter_map(|change| match change {
-        Change::Insert(key, _) => Some(key.as_slice()),
+    let written = written.into_sorted_vec();
+    let is_touched = |key: &&[u8]| {
+        let first = written.partition_point(|known| known < key);
+        written.get(first + 1) == Some(key) || deleted.iter().any(|range| contains(range, key))
+    };
+    let touched: BinaryHeap<&[u8]> = changes.iter().filter_map(inserted_key).filter(is_touched).collect();
+    let mut touched = touched.into_sorted_vec();
+    touched.dedup();
+    touched
+}
+
+fn inserted_key(change: &Change) -> Option<&[u8]> {
+    match change {
+        Change::Insert(key, _) => Some(key),
         _ => None,
-    });
-    inserted
-        .filter(|key| {
-            writes.get(key).is_some_and(|count| *count > 1) || deleted.iter().any(|range| contains(range, key))
-        })
-        .collect()
+    }
 }
 
 fn contains(range: &KeyRange, key: &[u8]) -> bool {
