@@ -35,8 +35,11 @@ pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
 
 /// Values stay under this where possible: an IndexedDB put costs twice as much at 64 KiB, and Deno KV refuses more.
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
-/// A context's journal is folded into buckets when it passes this many bytes.
-pub const JOURNAL_SIZE_BYTES_MAX: usize = 1 << 20;
+/// A context's journal is folded into buckets when it passes this many bytes. A fold rewrites the open bucket of every series it
+/// meets, so fewer and larger folds write less; what is not folded is decoded by whoever opens the database next.
+pub const JOURNAL_SIZE_BYTES_MAX: usize = 4 << 20;
+/// Bytes of journal that one changeset folds: inserts wait while it is written, and what lies in memory at once stays bounded.
+pub const FOLD_STEP_BYTES: usize = 2 << 20;
 /// An insert waits for the running fold when the journal is this many times over its bound.
 pub const JOURNAL_BACKPRESSURE_FACTOR: usize = 4;
 /// Attempts of anything that a write conflict can send back (`timeseriesMaxRetriesForWriteConflictsOnReopening`).

@@ -17,12 +17,9 @@ use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketId, merge};
 use crate::error::{Error, ErrorCode, Result};
 use crate::index;
-use crate::limits::{JOURNAL_SIZE_BYTES_MAX, WRITE_CONFLICT_RETRIES_MAX};
+use crate::limits::{FOLD_STEP_BYTES, WRITE_CONFLICT_RETRIES_MAX};
 use crate::storage::{Changeset, Page};
 use crate::value::Doc;
-
-/// Bytes of journal that one changeset folds at most: what lies in memory at once stays bounded.
-const FOLD_STEP_BYTES: usize = 2 * JOURNAL_SIZE_BYTES_MAX;
 
 impl Engine {
     /// Folds this context's journal of a collection; callers that come while a fold runs share it.
