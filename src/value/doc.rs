@@ -201,6 +201,23 @@ pub(crate) fn check_value(kind: Kind, bytes: &[u8], depth: usize) -> Result<()> 
     }
 }
 
+/// Length of a value of fixed width whose every bit pattern is valid.
+#[inline]
+fn plain_len(tag: u8) -> Option<usize> {
+    const DOUBLE: u8 = Kind::Double as u8;
+    const DATE: u8 = Kind::Date as u8;
+    const INT64: u8 = Kind::Int64 as u8;
+    const TIMESTAMP: u8 = Kind::Timestamp as u8;
+    const INT32: u8 = Kind::Int32 as u8;
+    const OBJECT_ID: u8 = Kind::ObjectId as u8;
+    match tag {
+        DOUBLE | DATE | INT64 | TIMESTAMP => Some(8),
+        INT32 => Some(4),
+        OBJECT_ID => Some(12),
+        _ => None,
+    }
+}
+
 fn check_doc(bytes: &[u8], depth: usize) -> Result<()> {
     if depth > DOCUMENT_DEPTH_MAX {
         return Err(invalid(format!("nested deeper than {DOCUMENT_DEPTH_MAX} levels")));
@@ -210,11 +227,18 @@ fn check_doc(bytes: &[u8], depth: usize) -> Result<()> {
     }
     let mut rest = bytes.get(4..bytes.len() - 1).unwrap_or_default();
     while let Some((tag, tail)) = rest.split_first() {
-        let kind = Kind::from_byte(*tag).ok_or_else(|| invalid(format!("unknown BSON type {tag:#04x}")))?;
         let name_len = tail.iter().position(|b| *b == 0).ok_or_else(|| invalid("field name without end"))?;
-        let name = tail.get(..name_len).unwrap_or_default();
-        std::str::from_utf8(name).map_err(|_| invalid("field name is not UTF-8"))?;
-        let tail = tail.get(name_len + 1..).unwrap_or_default();
+        let (name, tail) = tail.split_at(name_len);
+        // Nearly every name is ASCII; a stored bucket has thousands of them.
+        if !name.is_ascii() && std::str::from_utf8(name).is_err() {
+            return Err(invalid("field name is not UTF-8"));
+        }
+        let tail = tail.get(1..).unwrap_or_default();
+        if let Some(len) = plain_len(*tag) {
+            rest = tail.get(len..).ok_or_else(|| invalid("a value is cut off"))?;
+            continue;
+        }
+        let kind = Kind::from_byte(*tag).ok_or_else(|| invalid(format!("unknown BSON type {tag:#04x}")))?;
         let len = value_len(kind, tail)?;
         check_value(kind, tail.get(..len).unwrap_or_default(), depth)?;
         rest = tail.get(len..).unwrap_or_default();
