@@ -28,6 +28,7 @@ export async function timepail(name) {
     hour: (sensor, from) => points.find(range(sensor, from, from + HOUR)).toArray(),
     count: () => points.countDocuments(),
     deleteBefore: (time) => points.deleteMany({ at: { $lt: new Date(time) } }),
+    settle: () => db.flush(),
     stats: () => db.command({ collStats: "points" }),
     close: () => db.close(),
   };

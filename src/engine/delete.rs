@@ -43,10 +43,8 @@ impl Engine {
         only_one: bool,
         deleted: &mut u64,
     ) -> Result<()> {
-        let mut scan = self.begin_scan(collection).await?;
-        let plan = collection.read_plan(FindOptions { filter: filter.clone(), ..FindOptions::default() });
-        let access = self.access(collection, &plan).await?;
-        self.aim_scan(&mut scan, access);
+        let plan = || collection.read_plan(FindOptions { filter: filter.clone(), ..FindOptions::default() });
+        let (mut scan, plan) = self.aimed_scan(collection, &plan).await?;
         while let Some(units) = self.next_page(&mut scan).await? {
             let mut changes = Changeset::new();
             let mut gone = 0;

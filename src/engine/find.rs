@@ -6,7 +6,7 @@ use super::Engine;
 use super::collection::Collection;
 use super::fold::merge_sections;
 use super::keyspace;
-use super::read::{Access, Scan, SectionRef, Unit};
+use super::read::{Access, Scan, SectionRef, Unit, buckets_of};
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, unpack};
 use crate::error::{ErrorCode, Result};
@@ -90,29 +90,35 @@ impl Engine {
     /// A scan aimed at what a query reads; `None` where there is no such collection.
     async fn begin_find(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<(Scan, ReadPlan)>> {
         let Some(collection) = self.collection(name).await? else { return Ok(None) };
-        // The journals come first: they also say whether dates lie outside the standard range.
-        let mut scan = match self.begin_scan(&collection).await {
-            Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(None),
-            other => other?,
-        };
-        let plan = if raw { ReadPlan::over_buckets(options) } else { collection.read_plan(options) };
-        let access = self.access(&collection, &plan).await?;
-        self.aim_scan(&mut scan, access);
-        Ok(Some((scan, plan)))
+        let plan = |options| if raw { ReadPlan::over_buckets(options) } else { collection.read_plan(options) };
+        match self.aimed_scan(&collection, &|| plan(options.clone())).await {
+            Err(e) if e.code == ErrorCode::NamespaceNotFound => Ok(None),
+            other => other.map(Some),
+        }
     }
 
-    /// Which buckets a plan fetches.
-    pub(super) async fn access(&self, collection: &Rc<Collection>, plan: &ReadPlan) -> Result<Access> {
-        match &plan.access {
-            ReadAccess::Buckets { low, high } => Ok(Access::Range(*low, *high)),
-            ReadAccess::Series { meta, first_ms, last_ms } => {
-                let span_ms = collection.entry.options.timeseries.span_ms();
-                let (start, end) = index::range(meta.view(), span_ms, *first_ms, *last_ms);
-                let prefix = keyspace::index_prefix(&collection.id(), index::META_TIME_INDEX);
-                let range = KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() };
-                Ok(Access::Ids(self.scan_index(range).await?))
-            }
+    /// A scan aimed at what a plan reads. `plan` is asked again where the journals tell that there are dates outside the
+    /// standard range, which no one in this context knew.
+    pub(super) async fn aimed_scan(
+        &self,
+        collection: &Rc<Collection>,
+        plan: &dyn Fn() -> ReadPlan,
+    ) -> Result<(Scan, ReadPlan)> {
+        let mut first = plan();
+        let known = collection.extended_range.get();
+        let (mut scan, mut found) = self.begin_scan(collection, index_range(collection, &first)).await?;
+        if collection.extended_range.get() != known {
+            first = plan();
+            found = match index_range(collection, &first) {
+                Some(range) => buckets_of(&self.scan_keys(vec![range]).await?)?,
+                None => Vec::new(),
+            };
         }
+        scan.aim(match &first.access {
+            ReadAccess::Buckets { low, high } => Access::Range(*low, *high),
+            ReadAccess::Series { .. } => Access::Ids(found),
+        });
+        Ok((scan, first))
     }
 
     async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
@@ -143,6 +149,15 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Where the entries of the default index lie that a plan looks at.
+fn index_range(collection: &Collection, plan: &ReadPlan) -> Option<KeyRange> {
+    let ReadAccess::Series { meta, first_ms, last_ms } = &plan.access else { return None };
+    let span_ms = collection.entry.options.timeseries.span_ms();
+    let (start, end) = index::range(meta.view(), span_ms, *first_ms, *last_ms);
+    let prefix = keyspace::index_prefix(&collection.id(), index::META_TIME_INDEX);
+    Some(KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() })
 }
 
 impl Collection {

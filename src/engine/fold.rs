@@ -47,9 +47,9 @@ impl Engine {
         let mut conflicts = 0;
         loop {
             let own_last = collection.next_seq.get();
-            let snapshot = match self.journal_snapshot(collection).await {
+            let snapshot = match self.journal_snapshot(collection, None).await {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(folded),
-                other => other?,
+                other => other?.journal,
             };
             // In ascending order, as storage lists them.
             let present: Vec<u64> = snapshot.iter().filter(|e| e.context == self.context).map(|e| e.seq).collect();

@@ -7,7 +7,7 @@ use super::collection::Collection;
 use super::keyspace::{self, ContextId, Marker};
 use super::record::Record;
 use crate::error::Result;
-use crate::storage::Page;
+use crate::storage::{Bytes, KeyRange, Page};
 
 /// A journal record and where it stands.
 #[derive(Clone)]
@@ -20,28 +20,32 @@ pub struct JournalEntry {
     pub record: Rc<Record>,
 }
 
+/// The journals of a collection at one moment, and what else was asked for at that moment.
+pub struct Snapshot {
+    /// Records that are not folded, contexts apart and in order of seq inside each.
+    pub journal: Vec<JournalEntry>,
+    /// The keys of `also`.
+    pub also: Vec<Bytes>,
+}
+
 impl Engine {
-    /// The journal records that storage held at one moment, contexts apart and in order of seq inside each.
+    /// The journal records that storage holds, and the keys of `also` at the same moment: one storage call for both.
     ///
     /// A record that a fold removes before it could be fetched is left out: a bucket scanned later holds its rows.
     /// Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
-    pub(super) async fn journal_snapshot(&self, collection: &Rc<Collection>) -> Result<Vec<JournalEntry>> {
+    pub(super) async fn journal_snapshot(
+        &self,
+        collection: &Rc<Collection>,
+        also: Option<KeyRange>,
+    ) -> Result<Snapshot> {
         let id = collection.id();
-        let page = Page { entries_max: 16_384, keys_only: true };
         let mut ranges = vec![keyspace::markers(&id), keyspace::journals(&id)];
-        let mut keys = Vec::new();
-        loop {
-            let entries = self.storage.scan(&ranges, page).await?;
-            let done = entries.len() < page.entries_max;
-            keys.extend(entries.into_iter().map(|entry| entry.key));
-            if done {
-                break;
-            }
-            if let (Some(last), Some(mut rest)) = (keys.last(), ranges.pop()) {
-                rest.start = [&last[..], &[0]].concat();
-                ranges = vec![rest];
-            }
-        }
+        ranges.extend(also.clone());
+        let (also, keys): (Vec<Bytes>, Vec<Bytes>) = self
+            .scan_keys(ranges)
+            .await?
+            .into_iter()
+            .partition(|key| also.as_ref().is_some_and(|range| range.start <= *key && *key < range.end));
         if !keys.first().is_some_and(|key| keyspace::is_marker(key, &id, Marker::Exists)) {
             self.forget(collection);
             return Err(self.namespace_not_found(&collection.name));
@@ -67,12 +71,33 @@ impl Engine {
             }
         }
         let records = collection.records.borrow();
-        Ok(parts
+        let journal = parts
             .into_iter()
             .filter_map(|(context, seq)| {
                 let record = Rc::clone(records.get(&(context, seq))?);
                 Some(JournalEntry { context, seq, record })
             })
-            .collect())
+            .collect();
+        Ok(Snapshot { journal, also })
+    }
+
+    /// Every key of `ranges`, range after range.
+    ///
+    /// Errors: those of storage.
+    pub(super) async fn scan_keys(&self, mut ranges: Vec<KeyRange>) -> Result<Vec<Bytes>> {
+        let page = Page { entries_max: 16_384, keys_only: true };
+        let mut keys: Vec<Bytes> = Vec::new();
+        loop {
+            let entries = self.storage.scan(&ranges, page).await?;
+            let done = entries.len() < page.entries_max;
+            keys.extend(entries.into_iter().map(|entry| entry.key));
+            let Some(last) = keys.last().filter(|_| !done) else { return Ok(keys) };
+            // The range in which the page ended goes on behind its last key; those before it are done.
+            let at = ranges.iter().position(|range| range.start <= *last && *last < range.end).unwrap_or(ranges.len());
+            ranges.drain(..at);
+            if let Some(range) = ranges.first_mut() {
+                range.start = [&last[..], &[0]].concat();
+            }
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::bucket::BucketId;
 use crate::catalog::Section;
 use crate::error::{Error, Result};
 use crate::limits::SCAN_PAGE_BUCKETS;
-use crate::storage::{KeyRange, Page};
+use crate::storage::{Bytes, KeyRange, Page};
 use crate::value::Numbers;
 
 /// One section of a journal record.
@@ -125,6 +125,14 @@ impl Scan {
     pub fn collection(&self) -> &Rc<Collection> {
         &self.collection
     }
+
+    /// Says which buckets are fetched. Called once, before the first page.
+    pub(super) fn aim(&mut self, access: Access) {
+        self.rest = match access {
+            Access::Range(low, high) => Rest::Range(keyspace::buckets(&self.collection.id(), &low, &high)),
+            Access::Ids(ids) => Rest::Ids(ids.into()),
+        };
+    }
 }
 
 /// A stored bucket; an error names the bucket.
@@ -133,24 +141,22 @@ pub(super) fn decode_stored(bucket: &BucketId, value: Vec<u8>) -> Result<StoredB
 }
 
 impl Engine {
-    /// Begins a scan: reads the journals, then asks `access` which buckets to fetch (it may depend on what the journals
-    /// have told about the collection).
+    /// Begins a scan: reads the journals and, at the same moment, the buckets in the entries of an index range, in index
+    /// order, each once.
     ///
-    /// Errors: as `journal_snapshot`, and those of `access`.
-    pub(super) async fn begin_scan(&self, collection: &Rc<Collection>) -> Result<Scan> {
+    /// Errors: as `journal_snapshot`.
+    pub(super) async fn begin_scan(
+        &self,
+        collection: &Rc<Collection>,
+        index: Option<KeyRange>,
+    ) -> Result<(Scan, Vec<BucketId>)> {
+        let snapshot = self.journal_snapshot(collection, index).await?;
         let mut journal = ByBucket::default();
-        for entry in self.journal_snapshot(collection).await? {
+        for entry in snapshot.journal {
             SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
         }
-        Ok(Scan { collection: Rc::clone(collection), rest: Rest::Done, journal })
-    }
-
-    /// Says which buckets the scan fetches. Called once, after `begin_scan`.
-    pub(super) fn aim_scan(&self, scan: &mut Scan, access: Access) {
-        scan.rest = match access {
-            Access::Range(low, high) => Rest::Range(keyspace::buckets(&scan.collection.id(), &low, &high)),
-            Access::Ids(ids) => Rest::Ids(ids.into()),
-        };
+        let scan = Scan { collection: Rc::clone(collection), rest: Rest::Done, journal };
+        Ok((scan, buckets_of(&snapshot.also)?))
     }
 
     /// The next page; `None` after the last. The last page holds the journal rows of buckets that were not met.
@@ -196,29 +202,17 @@ impl Engine {
         }
         Ok(Some(units))
     }
+}
 
-    /// The buckets in the entries of an index range, in index order, each once.
-    ///
-    /// Errors: those of storage; `DataCorruptionDetected`.
-    pub(super) async fn scan_index(&self, mut range: KeyRange) -> Result<Vec<BucketId>> {
-        let page = Page { entries_max: 4096, keys_only: true };
-        let mut seen = Numbers::default();
-        let mut found = Vec::new();
-        loop {
-            let entries = self.storage.scan(std::slice::from_ref(&range), page).await?;
-            let done = entries.len() < page.entries_max;
-            if let Some(last) = entries.last() {
-                range.start = [&last.key[..], &[0]].concat();
-            }
-            for entry in entries {
-                let id = keyspace::index_entry_bucket(&entry.key)?;
-                if seen.add(id.as_bytes()).1 {
-                    found.push(id);
-                }
-            }
-            if done {
-                return Ok(found);
-            }
+/// The buckets at the end of index entries, each once.
+pub(super) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
+    let mut seen = Numbers::default();
+    let mut found = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let id = keyspace::index_entry_bucket(entry)?;
+        if seen.add(id.as_bytes()).1 {
+            found.push(id);
         }
     }
+    Ok(found)
 }

@@ -27,10 +27,10 @@ impl Engine {
     /// Errors: `NamespaceNotFound`, `DataCorruptionDetected`, those of storage.
     pub async fn sizes(&self, collection: &Rc<Collection>) -> Result<Sizes> {
         let mut sizes = Sizes::default();
-        let journal = self.journal_snapshot(collection).await?;
-        sizes.journal_bytes = journal.iter().map(|entry| entry.record.size_bytes as u64).sum();
-        let mut scan = self.begin_scan(collection).await?;
-        self.aim_scan(&mut scan, Access::Range(BucketId::MIN, BucketId::MAX));
+        let snapshot = self.journal_snapshot(collection, None).await?;
+        sizes.journal_bytes = snapshot.journal.iter().map(|entry| entry.record.size_bytes as u64).sum();
+        let (mut scan, _) = self.begin_scan(collection, None).await?;
+        scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
         while let Some(units) = self.next_page(&mut scan).await? {
             for unit in units {
                 sizes.buckets += 1;
