@@ -157,7 +157,7 @@ test("bad input in the page is a typed error and the database goes on", async ()
         return "no error";
       } catch (error) {
         const e = error as Error & { code?: number; codeName?: string };
-        return `${e.constructor.name} ${e.code ?? ""} ${e.codeName ?? ""}`.trim();
+        return `${e.name} ${e.code ?? ""} ${e.codeName ?? ""}`.trim();
       }
     };
     const out = {
