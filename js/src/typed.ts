@@ -24,7 +24,9 @@ interface Part {
  * A single block's arrays are handed over as they are, without copying.
  */
 export function blocksToColumns(blocks: readonly Block[], options: BSONReadOptions = {}): Columns {
-  const filled = blocks.filter((block) => block.rows > 0);
+  const rows = blocks.filter((block) => block.rows > 0);
+  // A result without rows still has its time column, an empty one.
+  const filled = rows.length > 0 ? rows : blocks.slice(0, 1);
   const names = new Set(filled.flatMap((block) => block.columns.map((column) => column.name)));
   const columns: Document = {};
   for (const name of names) {

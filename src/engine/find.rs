@@ -7,7 +7,7 @@ use super::collection::Collection;
 use super::fold::merge_sections;
 use super::keyspace;
 use super::read::{Access, Scan, SectionRef, Unit, buckets_of};
-use crate::block::{Block, DocPivot};
+use crate::block::{Block, Column, ColumnData, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, unpack};
 use crate::error::{ErrorCode, Result};
 use crate::index;
@@ -123,7 +123,13 @@ impl Engine {
 
     async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
         self.fill(cursor, batch_size).await?;
-        Ok(cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX))
+        let mut batch = cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX);
+        let time_field = cursor.scan.collection().time_field();
+        if batch.rows() == 0 && !cursor.raw && cursor.plan.plan.projection.keeps_root(time_field) {
+            // Whoever takes columns finds the time column in an empty result as well.
+            batch.set_column(time_field, Column::new(ColumnData::Date(Vec::new()), None));
+        }
+        Ok(batch)
     }
 
     /// Scans until `rows` rows are ready, or everything was seen.

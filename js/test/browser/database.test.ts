@@ -170,10 +170,13 @@ test("bad input in the page is a typed error and the database goes on", async ()
     };
     await c.insertOne({ at: new Date(), x: 1 });
     const count = await c.countDocuments();
+    const nothing = await c.find({ x: 99 } as never).toColumns();
+    const empty = nothing.at instanceof Float64Array && nothing.at.length === 0 && (await c.find({ x: 99 } as never).toArray()).length === 0;
     await db.close();
-    return { ...out, count, closed: await fail(() => c.countDocuments()) };
+    return { ...out, empty, count, closed: await fail(() => c.countDocuments()) };
   });
   assert.equal(seen.count, 1);
+  assert.equal(seen.empty, true, "an empty result has an empty time column");
   assert.match(seen.missingTime, /^BulkWriteError 2\b/);
   assert.match(seen.notADate, /^BulkWriteError 2\b/);
   assert.match(seen.operator, /^ServerError 2 BadValue$/);
