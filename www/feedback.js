@@ -37,7 +37,17 @@ export function inTurn(work) {
   });
 }
 
-/** The same, but does nothing while something runs: for buttons that nobody wants to press twice. */
+let pressed = false;
+
+/** The same, but does nothing while such work waits or runs: for buttons that nobody wants to press twice. */
 export function unlessBusy(work) {
-  if (running === 0) inTurn(work);
+  if (pressed) return;
+  pressed = true;
+  inTurn(async () => {
+    try {
+      await work();
+    } finally {
+      pressed = false;
+    }
+  });
 }
