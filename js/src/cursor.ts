@@ -34,6 +34,8 @@ export abstract class AbstractCursor<TSchema = Document> {
   #batch: Document[] = [];
   /** The batch as it came, while no document of it was asked for. */
   #block: Block | undefined;
+  /** The block of the last answer, rows or none. */
+  #last: Block | undefined;
   #position = 0;
   #fetching: Promise<void> | undefined;
   #transform: ((document: Document) => unknown) | undefined;
@@ -157,7 +159,8 @@ export abstract class AbstractCursor<TSchema = Document> {
       this.#batch = [];
     }
     await this.close();
-    return blocks;
+    // A result without rows still has columns, empty ones.
+    return blocks.length === 0 && this.#last?.rows === 0 ? [this.#last] : blocks;
   }
 
   /** How BSON is read. */
@@ -211,6 +214,7 @@ export abstract class AbstractCursor<TSchema = Document> {
     this.#position = 0;
     this.#batch = (cursor[isFirst ? "firstBatch" : "nextBatch"] as Document[] | undefined) ?? [];
     this.#block = answer.block && answer.block.rows > 0 ? answer.block : undefined;
+    this.#last = answer.block;
     if (this.#id === 0n) this.#state = "done";
   }
 }

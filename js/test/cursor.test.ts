@@ -251,3 +251,10 @@ test("cursor ids beyond 2^53 are kept exactly", async () => {
   await cursor.close();
   assert.deepEqual(engine.commands[1]!["cursors"], [id]);
 });
+
+test("toColumns of a cursor that was read to its end gives no row again", async () => {
+  const { find } = await database(3);
+  const cursor = find();
+  while (await cursor.next()) continue;
+  assert.deepEqual(await cursor.toColumns(), {});
+});

@@ -171,7 +171,7 @@ test("bad input in the page is a typed error and the database goes on", async ()
     await c.insertOne({ at: new Date(), x: 1 });
     const count = await c.countDocuments();
     const nothing = await c.find({ x: 99 } as never).toColumns();
-    const empty = nothing.at instanceof Float64Array && nothing.at.length === 0 && (await c.find({ x: 99 } as never).toArray()).length === 0;
+    const empty = nothing["at"] instanceof Float64Array && nothing["at"].length === 0 && (await c.find({ x: 99 } as never).toArray()).length === 0;
     await db.close();
     return { ...out, empty, count, closed: await fail(() => c.countDocuments()) };
   });
