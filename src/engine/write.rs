@@ -110,7 +110,8 @@ impl Engine {
             collection.next_seq.set(seq + 1);
             let bytes = Record::encode(&rows, &sections);
             written.push((seq, Rc::new(Record { rows, sections, size_bytes: bytes.len() })));
-            changes.insert(keyspace::journal(&id, &self.context, seq), bytes);
+            // A put, not an insert: the key is this context's own, and a commit that is sent twice writes the same twice.
+            changes.put(keyspace::journal(&id, &self.context, seq), bytes);
         }
         match self.storage.commit(changes).await {
             Ok(()) => {
@@ -129,7 +130,7 @@ impl Engine {
             Err(e) => {
                 collection.catalog.borrow_mut().abort(&sections);
                 if e.code == ErrorCode::WriteConflict {
-                    // Journal keys are this context's own: only the marker can have failed.
+                    // The marker is the only guard.
                     self.forget(collection);
                     return Err(self.namespace_not_found(&collection.name));
                 }
