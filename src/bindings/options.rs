@@ -24,6 +24,7 @@ struct Raw {
     storage: StorageKind,
     durability: Option<String>,
     context: String,
+    bucket_version: Option<f64>,
 }
 
 /// The options of `open_engine`, checked.
@@ -37,7 +38,8 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// Reads `{ storage: "memory" | "indexeddb", durability?: "relaxed" | "strict", context: sixteen hex digits }`.
+    /// Reads `{ storage: "memory" | "indexeddb", durability?: "relaxed" | "strict", bucketVersion?: 1, context:
+    /// sixteen hex digits }`.
     ///
     /// Errors: `InvalidOptions`.
     pub fn read(options: JsValue) -> Result<OpenOptions> {
@@ -50,6 +52,12 @@ impl OpenOptions {
                 return Err(Error::invalid_options(format!("durability must be 'relaxed' or 'strict', not '{other}'")));
             }
         };
+        // Taking the option and writing another version would be a silent lie.
+        if let Some(version) = raw.bucket_version.filter(|version| *version != 1.0) {
+            return Err(Error::invalid_options(format!(
+                "bucketVersion {version} is not supported yet; there is only 1"
+            )));
+        }
         let context =
             parse_context(&raw.context).ok_or_else(|| Error::invalid_options("context must be sixteen hex digits"))?;
         Ok(OpenOptions { storage: raw.storage, durability, context })

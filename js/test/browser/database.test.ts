@@ -166,6 +166,7 @@ test("bad input in the page is a typed error and the database goes on", async ()
       operator: await fail(() => c.find({ x: { $frob: 1 } } as never).toArray()),
       options: await fail(() => db.createCollection("d", { timeseries: { timeField: "a.b" } })),
       notADocument: await fail(() => c.insertMany([7] as never)),
+      version: await fail(() => timepail.open("other", { bucketVersion: 2 as never })),
       durability: await fail(() => timepail.open("other", { durability: "sometimes" as never })),
     };
     await c.insertOne({ at: new Date(), x: 1 });
@@ -183,6 +184,7 @@ test("bad input in the page is a typed error and the database goes on", async ()
   assert.match(seen.options, /^ServerError 72 InvalidOptions$/);
   assert.match(seen.notADocument, /^TypeError/);
   assert.notEqual(seen.durability, "no error");
+  assert.match(seen.version, /\b72 InvalidOptions$/);
   assert.match(seen.closed, /^ClosedError/);
   await page.close();
 });
