@@ -9,6 +9,7 @@ pub mod bindings;
 pub mod block;
 pub mod bucket;
 pub mod catalog;
+pub mod column;
 pub mod command;
 pub mod engine;
 pub mod env;

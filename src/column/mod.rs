@@ -1,0 +1,12 @@
+//! BSON columns (binary subtype 7): one column of a bucket to bytes and back.
+//!
+//! A column is a sequence of literals (BSON values) and of *controls*: a byte and up to sixteen 64-bit words that hold the
+//! differences of the values that follow, packed by Simple-8b. Objects become *sections*, one stream of differences for every
+//! scalar in them. `ARCHITECTURE.md`, "Compressed columns", has the format in short.
+
+mod error;
+mod integer;
+mod scale;
+mod selector;
+
+pub use error::ColumnError;

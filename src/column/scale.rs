@@ -1,0 +1,155 @@
+//! Doubles as integers: a decimal number with few digits times a power of ten is one.
+
+/// How a stream of doubles becomes integers: 0 to 4 are the powers of ten in `MULTIPLIERS`, `RAW` takes the bit pattern.
+pub type Scale = usize;
+
+/// The scale whose integer is the bit pattern; it takes every double.
+pub const RAW: Scale = 5;
+
+/// What a double is multiplied by, scale by scale. There is no thousand.
+const MULTIPLIERS: [f64; 5] = [1.0, 10.0, 100.0, 1e4, 1e8];
+
+/// Integers of doubles lie within so much of zero: beyond, doubles do not hold every integer.
+const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// What `scale` multiplies by; 1 for `RAW`, which does not.
+#[inline]
+pub fn multiplier(scale: Scale) -> f64 {
+    MULTIPLIERS.get(scale).copied().unwrap_or(1.0)
+}
+
+/// The high nibble of a control byte in that scale. `RAW` has the one of all types that are no doubles.
+#[inline]
+pub fn nibble_of(scale: Scale) -> u8 {
+    if scale >= RAW { 0x80 } else { 0x90 + 0x10 * scale as u8 }
+}
+
+/// The scale that the high nibble of a control byte names.
+#[inline]
+pub fn scale_of(control: u8) -> Option<Scale> {
+    match control & 0xF0 {
+        0x80 => Some(RAW),
+        nibble @ 0x90..=0xD0 => Some(usize::from(nibble >> 4) - 9),
+        _ => None,
+    }
+}
+
+/// The integer of `x` where `x` times `multiplier`, rounded half away from zero, gives the bits of `x` back when divided.
+#[inline]
+pub fn to_integer(x: f64, multiplier: f64) -> Option<i64> {
+    // The largest double below a half: adding a half itself would round some doubles below a half up.
+    const HALF: f64 = 0.499_999_999_999_999_94;
+    let product = x * multiplier;
+    // Also false for what is not a number.
+    if !(-INTEGER_MAX..=INTEGER_MAX).contains(&product) {
+        return None;
+    }
+    // Truncates.
+    #[allow(clippy::cast_possible_truncation)]
+    let integer = (product + HALF.copysign(product)) as i64;
+    // Exact: it lies within 2^53.
+    #[allow(clippy::cast_precision_loss)]
+    let back = integer as f64 / multiplier;
+    (back.to_bits() == x.to_bits()).then_some(integer)
+}
+
+/// The integer of `x` in `scale`; `None` where it has none.
+#[inline]
+pub fn encode(x: f64, scale: Scale) -> Option<i64> {
+    match MULTIPLIERS.get(scale) {
+        Some(multiplier) => to_integer(x, *multiplier),
+        None => Some(x.to_bits().cast_signed()),
+    }
+}
+
+/// The double of an integer in `scale`: a true division, so that it gives the bits back that were encoded.
+#[inline]
+pub fn decode(integer: i64, scale: Scale) -> f64 {
+    match MULTIPLIERS.get(scale) {
+        // Integers beyond 2^53 come from damaged columns only; any double will do for them.
+        #[allow(clippy::cast_precision_loss)]
+        Some(multiplier) => integer as f64 / multiplier,
+        None => f64::from_bits(integer.cast_unsigned()),
+    }
+}
+
+/// The least scale from `at_least` on that takes `x`, and the integer.
+#[inline]
+pub fn best(x: f64, at_least: Scale) -> (i64, Scale) {
+    let mut scale = at_least;
+    loop {
+        if let Some(integer) = encode(x, scale) {
+            return (integer, scale);
+        }
+        scale += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_double_takes_the_least_scale_that_gives_its_bits_back() {
+        let cases = [
+            (0.0, 0, 0),
+            (-3.0, -3, 0),
+            (0.5, 5, 1),
+            (254.03, 25_403, 2),
+            (1.234, 12_340, 3),
+            (0.000_05, 5_000, 4),
+            (-1.1, -11, 1),
+            (INTEGER_MAX, 1 << 53, 0),
+        ];
+        for (x, integer, scale) in cases {
+            assert_eq!(best(x, 0), (integer, scale), "{x}");
+            assert_eq!(decode(integer, scale).to_bits(), x.to_bits());
+        }
+        for x in [-0.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE, 0.1 + 0.2, 1e300, 1e16, 90_071_993.000_000_01] {
+            assert_eq!(best(x, 0), (x.to_bits().cast_signed(), RAW), "{x}");
+        }
+    }
+
+    #[test]
+    fn control_nibbles_name_scales_and_no_others() {
+        for scale in 0..=RAW {
+            assert_eq!(scale_of(nibble_of(scale) | 7), Some(scale));
+        }
+        for control in [0x00, 0x10, 0x70, 0xE0, 0xF0] {
+            assert_eq!(scale_of(control), None);
+        }
+    }
+
+    #[test]
+    fn halves_are_rounded_away_from_zero() {
+        // The product is what is rounded: 0.25 in tenths is 2.5, and 0.3 is not 0.25.
+        assert_eq!(to_integer(0.25, 10.0), None);
+        assert_eq!(to_integer(2.5, 1.0), None);
+        assert_eq!(to_integer(4_503_599_627_370_495.5, 1.0), None);
+        assert_eq!(to_integer(4_503_599_627_370_497.0, 1.0), Some(4_503_599_627_370_497));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_decodes_to_the_same_bits(bits in any::<u64>(), cents in -1_000_000_i64..1_000_000, scale in 0..=RAW) {
+            for x in [f64::from_bits(bits), cents as f64 / 100.0] {
+                if let Some(integer) = encode(x, scale) {
+                    prop_assert_eq!(decode(integer, scale).to_bits(), x.to_bits());
+                }
+                let (integer, best) = best(x, scale);
+                prop_assert!(best >= scale);
+                prop_assert_eq!(decode(integer, best).to_bits(), x.to_bits());
+                // Rounding as the format defines it, by the standard library.
+                if scale < RAW {
+                    let m = multiplier(scale);
+                    let plain = (x * m).round();
+                    let expected = (plain.abs() <= INTEGER_MAX && (plain / m).to_bits() == x.to_bits()).then_some(plain as i64);
+                    // -0.0 rounds to the integer 0, which does not give it back.
+                    let expected = expected.filter(|k| (*k as f64 / m).to_bits() == x.to_bits());
+                    prop_assert_eq!(encode(x, scale), expected);
+                }
+            }
+        }
+    }
+}
