@@ -109,37 +109,6 @@ fn fields_of_a_measurement_come_back_as_time_then_metadata_then_columns() {
 }
 
 #[test]
-fn a_bucket_document_has_the_servers_shape_and_is_the_same_before_and_after_a_fold() {
-    block_on(async {
-        let db = database();
-        weather(&db).await;
-        db.insert("weather", &[reading(61_000, "a", 1.5), reading(62_000, "a", -2.5)]).await;
-        let before = db.find(rawdoc! { "find": "system.buckets.weather" }).await;
-        db.ok(rawdoc! { "flush": 1 }).await;
-        let after = db.find(rawdoc! { "find": "system.buckets.weather" }).await;
-        assert_eq!(before, after);
-        let id = before[0].get_object_id("_id").unwrap();
-        assert_eq!(&id.bytes()[..4], &60_u32.to_be_bytes());
-        assert_eq!(
-            before[0],
-            doc! {
-                "_id": id,
-                "control": {
-                    "version": 1,
-                    "min": { "at": DateTime::from_millis(60_000), "temp": -2.5 },
-                    "max": { "at": DateTime::from_millis(62_000), "temp": 1.5 },
-                },
-                "meta": "a",
-                "data": {
-                    "at": { "0": DateTime::from_millis(61_000), "1": DateTime::from_millis(62_000) },
-                    "temp": { "0": 1.5, "1": -2.5 },
-                },
-            }
-        );
-    });
-}
-
-#[test]
 fn a_measurement_without_a_valid_time_is_a_write_error_with_its_index() {
     block_on(async {
         let db = database();

@@ -98,7 +98,7 @@ impl Engine {
         keep.invert();
         let mut coverage = stored.coverage.clone();
         coverage.expire(self.now_ms());
-        let rest = rebuild(&view, &rows, &keep, options)?;
+        let rest = rebuild(&view, &rows, &keep, self.bucket_format, options)?;
         write_bucket(changes, collection, &unit.id, old, rest.as_ref().map(|document| (&coverage, document.view())))?;
         Ok(matching.count() as u64)
     }

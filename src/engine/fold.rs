@@ -14,7 +14,7 @@ use super::read::{ByBucket, SectionRef, decode_stored};
 use super::signal::Signal;
 use super::stored_bucket::{Coverage, StoredBucket};
 use crate::block::Block;
-use crate::bucket::{BucketDoc, BucketId, merge};
+use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
 use crate::error::{Error, ErrorCode, Result};
 use crate::index;
 use crate::limits::{FOLD_STEP_BYTES, WRITE_CONFLICT_RETRIES_MAX};
@@ -61,7 +61,7 @@ impl Engine {
                 .filter(|entry| wanted(&entry.context))
                 .take_while(|entry| {
                     let first = step_bytes == 0;
-                    step_bytes += entry.record.size_bytes;
+                    step_bytes += entry.record.size_bytes();
                     first || step_bytes <= FOLD_STEP_BYTES
                 })
                 .collect();
@@ -127,7 +127,7 @@ impl Engine {
             }
             coverage.expire(self.now_ms());
             sections.iter().for_each(|s| coverage.cover(s.context, s.seq, self.now_ms()));
-            let document = merge_sections(collection, old.as_ref().map(|(d, _)| d.view()), &fresh)?;
+            let document = merge_sections(collection, old.as_ref().map(|(d, _)| d.view()), &fresh, self.bucket_format)?;
             let old = old.as_ref().map(|(document, generation)| (document.view(), *generation));
             write_bucket(&mut changes, collection, bucket, old, Some((&coverage, document.view())))?;
         }
@@ -171,6 +171,7 @@ pub(super) fn merge_sections(
     collection: &Collection,
     stored: Option<Doc<'_>>,
     sections: &[SectionRef],
+    format: BucketFormat,
 ) -> Result<crate::value::DocBuf> {
     let options = &collection.entry.options.timeseries;
     let stored = stored.map(|document| BucketDoc::parse(document, options)).transpose()?;
@@ -178,7 +179,7 @@ pub(super) fn merge_sections(
     let first = first.ok_or_else(|| Error::internal("A bucket was to be merged with no rows"))?;
     let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(SectionRef::rows).collect();
     let meta = first.meta.as_ref().map(|m| m.view());
-    merge(stored.as_ref(), &first.bucket, first.min_time_ms, meta, &additions, options)
+    merge(stored.as_ref(), &first.bucket, first.min_time_ms, meta, &additions, format, options)
 }
 
 /// Adds the replacement of a bucket (or its removal) to a changeset: the old generation is required and deleted, the next one

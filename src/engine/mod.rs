@@ -22,6 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::bucket::BucketFormat;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Storage;
@@ -36,23 +37,31 @@ pub struct Engine {
     storage: Rc<dyn Storage>,
     env: Rc<dyn Env>,
     context: ContextId,
+    bucket_format: BucketFormat,
     collections: RefCell<HashMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
     closed: Cell<bool>,
 }
 
 impl Engine {
-    /// An engine over `storage`. `context` must be drawn at random: journals of two contexts are told apart by it.
+    /// An engine over `storage` that writes compressed buckets. `context` must be drawn at random: journals of two contexts
+    /// are told apart by it.
     pub fn new(name: &str, storage: Rc<dyn Storage>, env: Rc<dyn Env>, context: ContextId) -> Engine {
         Engine {
             name: name.to_owned(),
             storage,
             env,
             context,
+            bucket_format: BucketFormat::default(),
             collections: RefCell::default(),
             cursors: RefCell::default(),
             closed: Cell::new(false),
         }
+    }
+
+    /// The same engine, writing buckets of another format. It reads every format.
+    pub fn with_bucket_format(self, bucket_format: BucketFormat) -> Engine {
+        Engine { bucket_format, ..self }
     }
 
     /// The database name.
