@@ -46,6 +46,7 @@ check: tools $(MODULES)
 bench: build browser
 	node bench/run.mjs
 	node bench/columns.mjs
+	node bench/sizes.mjs
 
 ## make size          what a page downloads, against the budget
 size: build
