@@ -24,7 +24,8 @@ pub const BLOCK_ROWS_MAX: usize = 1 << 24;
 /// Columns of a block.
 pub const BLOCK_COLUMNS_MAX: usize = 65_535;
 
-/// Most bytes that decoding one column may come to: eight bytes of it may stand for thousands of objects.
+/// Most bytes that reading a compressed column may bring forth for strings, mixed values and objects, 64 MiB. A few bytes of a
+/// column can stand for thousands of objects; a healthy bucket stays far below.
 pub const COLUMN_SIZE_BYTES_MAX: usize = 64 << 20;
 
 /// Statements in one write command.
