@@ -4,9 +4,19 @@
 //! differences of the values that follow, packed by Simple-8b. Objects become *sections*, one stream of differences for every
 //! scalar in them. `ARCHITECTURE.md`, "Compressed columns", has the format in short.
 
+mod control_writer;
+mod double_writer;
 mod error;
 mod integer;
+mod reference;
 mod scale;
+mod section_writer;
 mod selector;
+mod stream_writer;
+#[cfg(test)]
+mod vectors;
+mod word_writer;
+mod writer;
 
 pub use error::ColumnError;
+pub use writer::{ColumnWriter, encode};
