@@ -50,5 +50,7 @@ pub const JOURNAL_BACKPRESSURE_FACTOR: usize = 4;
 pub const WRITE_CONFLICT_RETRIES_MAX: usize = 16;
 /// Buckets fetched with one storage call.
 pub const SCAN_PAGE_BUCKETS: usize = 64;
+/// Stored buckets that stay in memory, in bytes: those that were written or read last. At three bytes a point that is a million.
+pub const BUCKET_CACHE_BYTES_MAX: usize = 4 << 20;
 /// Longest full collection name, database and `.system.buckets.` included.
 pub const NAMESPACE_LENGTH_BYTES_MAX: usize = 255;

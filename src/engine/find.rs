@@ -116,7 +116,7 @@ impl Engine {
         }
         scan.aim(match &first.access {
             ReadAccess::Buckets { low, high } => Access::Range(*low, *high),
-            ReadAccess::Series { .. } => Access::Ids(found),
+            ReadAccess::Series { .. } => Access::Refs(found),
         });
         Ok((scan, first))
     }

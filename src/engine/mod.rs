@@ -3,6 +3,7 @@
 //! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
 //! State between two awaits is consistent; nothing is borrowed across one.
 
+pub mod bucket_cache;
 pub mod collection;
 pub mod cursor;
 pub mod delete;
@@ -27,6 +28,7 @@ use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Storage;
 
+use bucket_cache::BucketCache;
 pub use collection::Collection;
 use cursor::Cursors;
 use keyspace::ContextId;
@@ -40,6 +42,7 @@ pub struct Engine {
     bucket_format: BucketFormat,
     collections: RefCell<HashMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
+    buckets: RefCell<BucketCache>,
     closed: Cell<bool>,
 }
 
@@ -55,6 +58,7 @@ impl Engine {
             bucket_format: BucketFormat::default(),
             collections: RefCell::default(),
             cursors: RefCell::default(),
+            buckets: RefCell::default(),
             closed: Cell::new(false),
         }
     }
@@ -122,5 +126,6 @@ impl Engine {
         self.closed.set(true);
         self.collections.borrow_mut().clear();
         *self.cursors.borrow_mut() = Cursors::default();
+        *self.buckets.borrow_mut() = BucketCache::default();
     }
 }
