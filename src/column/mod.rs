@@ -6,6 +6,8 @@
 
 mod entries;
 mod error;
+#[cfg(test)]
+mod forge;
 mod integer;
 mod items;
 mod presence;
