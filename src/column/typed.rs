@@ -329,8 +329,8 @@ mod tests {
         let mut expected = vec![0, 0];
         expected.extend((0..241).map(|i| 3 + 3 * i));
         assert_eq!(integers(&column), expected);
-        let column = column.read().map(|_| long(0).control(0x80, &[deltas(&[3])]).literal(&OwnedValue::int64(9)));
-        let column = column.unwrap().control(0x80, &[run(1)]).end();
+        let column = long(0).control(0x80, &[deltas(&[3])]).literal(&OwnedValue::int64(9));
+        let column = column.control(0x80, &[run(1)]).end();
         assert_eq!(integers(&column), [vec![0, 3], vec![9; 121]].concat());
     }
 
