@@ -142,7 +142,9 @@ impl Entries {
             Some(presence) if !presence.get(row) => &[],
             _ => self.values.get(*entry as usize),
         };
-        let plain_bytes: usize = self.index.iter().enumerate().map(|(row, entry)| value(row, entry).len()).sum();
+        // A dictionary of large values may stand for more bytes than can be counted.
+        let lengths = self.index.iter().enumerate().map(|(row, entry)| value(row, entry).len());
+        let plain_bytes = lengths.fold(0, usize::saturating_add);
         // Few large values that repeat must not be copied, however many small ones do not.
         if entries * 2 <= self.present || plain_bytes / 2 > self.values.bytes.len() {
             let values = Column::new(data(self.values), None);
