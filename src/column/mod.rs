@@ -9,6 +9,8 @@ mod double_writer;
 mod error;
 mod integer;
 mod reference;
+#[cfg(test)]
+mod samples;
 mod scale;
 mod section_writer;
 mod selector;
