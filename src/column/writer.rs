@@ -226,7 +226,7 @@ mod tests {
     fn missing_elements_may_come_first() {
         let mut writer = ColumnWriter::new();
         writer.skip(3);
-        [10, 11, 12].map(|n| writer.push(OwnedValue::int64(n).view()));
+        [10, 11, 12].into_iter().for_each(|n| writer.push(OwnedValue::int64(n).view()));
         let skips = [0x80, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF];
         let literal = [0x12, 0, 0x0A, 0, 0, 0, 0, 0, 0, 0];
         let ones = [0x80, 0x2D, 0, 0, 0, 0x08, 0, 0, 0, 0];
