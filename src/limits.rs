@@ -24,6 +24,10 @@ pub const BLOCK_ROWS_MAX: usize = 1 << 24;
 /// Columns of a block.
 pub const BLOCK_COLUMNS_MAX: usize = 65_535;
 
+/// Most bytes that reading a compressed column may bring forth for strings, mixed values and objects, 64 MiB. A few bytes of a
+/// column can stand for thousands of objects; a healthy bucket stays far below.
+pub const COLUMN_SIZE_BYTES_MAX: usize = 64 << 20;
+
 /// Statements in one write command.
 pub const WRITE_BATCH_COUNT_MAX: usize = 100_000;
 /// Documents in a first batch when `batchSize` is not given.

@@ -117,18 +117,29 @@ impl Bitmap {
         self.len += count;
         self.words.resize(self.len.div_ceil(64), 0);
         if value {
-            let mut row = old;
-            while row < self.len {
-                if row.is_multiple_of(64) && self.len - row >= 64 {
-                    if let Some(word) = self.words.get_mut(row / 64) {
-                        *word = u64::MAX;
-                    }
-                    row += 64;
-                } else {
-                    self.set(row, true);
-                    row += 1;
-                }
+            let mut ones = u64::MAX << (old % 64);
+            for word in self.words.iter_mut().skip(old / 64) {
+                *word |= ones;
+                ones = u64::MAX;
             }
+            self.clear_spare();
+        }
+    }
+
+    /// Appends the lowest `count` bits of `bits`, at most 64; those above must be zero.
+    pub fn push_bits(&mut self, bits: u64, count: usize) {
+        debug_assert!(count <= 64 && bits.checked_shr(count as u32).unwrap_or_default() == 0);
+        let offset = self.len % 64;
+        self.len += count;
+        if offset > 0 {
+            if let Some(last) = self.words.last_mut() {
+                *last |= bits << offset;
+            }
+            if offset + count > 64 {
+                self.words.push(bits >> (64 - offset));
+            }
+        } else if count > 0 {
+            self.words.push(bits);
         }
     }
 
@@ -225,6 +236,11 @@ mod tests {
             let mut model = a.clone();
             model.extend(vec![true; many]);
             model.extend(vec![false; many]);
+            pushed.push_bits(0b101, 3);
+            pushed.push_bits(u64::MAX, 64);
+            pushed.push_bits(0, 0);
+            model.extend([true, false, true]);
+            model.extend([true; 64]);
             prop_assert_eq!(read(&pushed), model);
         }
     }

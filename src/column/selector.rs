@@ -57,6 +57,7 @@ impl Layout {
     }
 
     /// The layout that `word` names; `None` for a run (`RLE_SELECTOR`) and for selectors that do not exist.
+    #[inline]
     pub fn of(word: u64) -> Option<Layout> {
         let selector = word & 15;
         let extension = (word >> 4 & 15) as usize;
@@ -64,7 +65,8 @@ impl Layout {
             (7, 1..) => SEVEN.get(extension - 1).copied(),
             (8, 1..=7) => EIGHT_SMALL.get(extension - 1).copied(),
             (8, 8..) => EIGHT_LARGE.get(extension - 8).copied(),
-            _ => BASE.iter().find(|layout| u64::from(layout.selector) == selector).copied(),
+            // `BASE` has the selectors 1 to 14 in their order.
+            _ => BASE.get((selector as usize).wrapping_sub(1)).copied(),
         }
     }
 }

@@ -17,12 +17,14 @@ mod writer;
 
 pub use decimal::{Decimal, Magnitude};
 pub use doc::{Doc, DocBuf, Elements};
+pub(crate) use doc::{check_value, value_len};
 pub use key::{append_key, append_key_descending, append_missing_key};
 pub use meta::{is_normalized, normalize};
 pub use number::Number;
 pub use numbers::Numbers;
 pub use order::{canonical_class, compare, compare_options, equal};
 pub use path::{Component, Leaf, Path, compare_sort_keys, sort_key, walk_doc, walk_from_value};
+pub(crate) use raw::fixed;
 pub use raw::{Kind, OwnedValue, Value};
 pub use size::{digits, element_size};
 pub use sort::{sort_by, sort_rows};

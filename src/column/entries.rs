@@ -1,0 +1,165 @@
+//! Rows of strings and of anything mixed: every value that repeats is stored once.
+
+use super::presence::Presence;
+use super::stream::text_of;
+use crate::block::{Column, ColumnBuilder, ColumnData, VarData};
+use crate::limits::COLUMN_SIZE_BYTES_MAX;
+use crate::value::Kind;
+
+/// More bytes than a column may stand for.
+pub const TOO_LARGE: &str = "the column stands for too many bytes";
+
+/// How many values are remembered in order to be found again; a power of two.
+const SEEN: usize = 256;
+
+/// The rows so far: the entry of each, and the entries.
+pub struct Entries {
+    /// Texts as long as all are strings; type bytes and value bytes since.
+    values: VarData,
+    texts: bool,
+    index: Vec<u32>,
+    presence: Presence,
+    present: usize,
+    /// The entry of the last present row.
+    last: u32,
+    /// The entries, by their bytes, and one more: most columns hold few values, though not always one behind the other.
+    seen: Vec<u32>,
+    /// How many more bytes may be brought forth.
+    room_bytes: usize,
+}
+
+impl Entries {
+    /// `absent` rows without a value.
+    pub fn new(absent: usize) -> Entries {
+        let mut entries = Entries {
+            values: VarData::default(),
+            texts: true,
+            index: Vec::new(),
+            presence: Presence::default(),
+            present: 0,
+            last: 0,
+            seen: vec![0; SEEN],
+            room_bytes: COLUMN_SIZE_BYTES_MAX,
+        };
+        entries.push_absent(absent);
+        entries
+    }
+
+    /// The rows of a column.
+    pub fn from_column(column: &Column) -> Entries {
+        let mut entries = Entries::new(0);
+        let mut scratch = Vec::new();
+        for row in 0..column.len() {
+            match column.value(row, &mut scratch) {
+                Some(value) => entries.push(value.kind(), value.bytes()),
+                None => entries.push_absent(1),
+            }
+        }
+        entries
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Takes bytes and work into account before they are spent.
+    ///
+    /// Errors: `TOO_LARGE`.
+    pub fn charge(&mut self, bytes: usize) -> Result<(), &'static str> {
+        self.room_bytes = self.room_bytes.checked_sub(bytes).ok_or(TOO_LARGE)?;
+        Ok(())
+    }
+
+    /// Appends a row with a checked value.
+    pub fn push(&mut self, kind: Kind, bytes: &[u8]) {
+        if self.texts && kind != Kind::String {
+            self.end_texts();
+        }
+        let tag = [kind.byte()];
+        let (tag, bytes): (&[u8], _) = if self.texts { (&[], text_of(bytes)) } else { (&tag, bytes) };
+        let is = |entry: u32, values: &VarData| values.get(entry as usize).strip_prefix(tag) == Some(bytes);
+        if self.present == 0 || !is(self.last, &self.values) {
+            let new = self.values.len() as u32;
+            // Zero is none.
+            let mut none = 0;
+            let seen = self.seen.get_mut(hash(bytes) % SEEN).unwrap_or(&mut none);
+            if *seen > 0 && is(*seen - 1, &self.values) {
+                self.last = *seen - 1;
+            } else {
+                *seen = new + 1;
+                self.last = new;
+                self.values.bytes.extend_from_slice(tag);
+                self.values.push(bytes);
+            }
+        }
+        self.push_same(1);
+    }
+
+    /// Appends rows with the value of the last present row; there must be one.
+    pub fn push_same(&mut self, count: usize) {
+        self.present += count;
+        self.index.resize(self.index.len() + count, self.last);
+    }
+
+    /// Appends absent rows.
+    pub fn push_absent(&mut self, count: usize) {
+        if count > 0 {
+            self.presence.push_absent(self.len(), count);
+            self.index.resize(self.index.len() + count, 0);
+        }
+    }
+
+    fn end_texts(&mut self) {
+        self.texts = false;
+        let texts = std::mem::take(&mut self.values);
+        for entry in 0..texts.len() {
+            let text = texts.get(entry);
+            self.values.bytes.push(Kind::String.byte());
+            self.values.bytes.extend_from_slice(&(text.len() as u32 + 1).to_le_bytes());
+            self.values.bytes.extend_from_slice(text);
+            self.values.push(&[0]);
+        }
+    }
+
+    /// The column: a dictionary where that pays.
+    pub fn finish(self) -> Column {
+        let rows = self.len();
+        if self.present == 0 {
+            let mut builder = ColumnBuilder::new();
+            builder.push_absent(rows);
+            return builder.finish();
+        }
+        let data = |values| if self.texts { ColumnData::String(values) } else { ColumnData::Bson(values) };
+        let presence = self.presence.finish(rows);
+        let entries = self.values.len();
+        if presence.is_none() && entries == rows {
+            return Column::new(data(self.values), None);
+        }
+        let value = |row: usize, entry: &u32| match &presence {
+            Some(presence) if !presence.get(row) => &[],
+            _ => self.values.get(*entry as usize),
+        };
+        let plain_bytes: usize = self.index.iter().enumerate().map(|(row, entry)| value(row, entry).len()).sum();
+        // Few large values that repeat must not be copied, however many small ones do not.
+        if entries * 2 <= self.present || plain_bytes / 2 > self.values.bytes.len() {
+            let values = Column::new(data(self.values), None);
+            return Column::new(ColumnData::Dictionary(self.index, Box::new(values)), presence);
+        }
+        let mut plain = VarData { offsets: Vec::with_capacity(rows + 1), bytes: Vec::with_capacity(plain_bytes) };
+        plain.offsets.push(0);
+        self.index.iter().enumerate().for_each(|(row, entry)| plain.push(value(row, entry)));
+        Column::new(data(plain), presence)
+    }
+}
+
+/// Anything that tells most values apart by their length, beginning and end.
+fn hash(bytes: &[u8]) -> usize {
+    let first = bytes
+        .iter()
+        .take(16)
+        .fold(bytes.len() as u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    let hash =
+        bytes.iter().rev().take(16).fold(first, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    (hash ^ hash >> 15) as usize
+}

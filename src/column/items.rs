@@ -1,0 +1,190 @@
+//! The items of a column: where each begins and ends, with every bound checked.
+
+use super::error::ColumnError;
+use crate::value::{Kind, check_value, value_len};
+
+/// One item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A value.
+    Literal(Kind, &'a [u8]),
+    /// Its byte, and its words: one to sixteen times eight bytes.
+    Control(u8, &'a [u8]),
+    /// Objects: what kind, and the document that shows their shape.
+    Section(Section, &'a [u8]),
+    /// The end of the open section, or of the column.
+    End,
+}
+
+/// The kinds of sections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// Objects, as old servers wrote them: an array in them is one value.
+    Legacy,
+    /// Objects.
+    Object,
+    /// Arrays.
+    Array,
+}
+
+/// A walk over the items of a column.
+pub struct Items<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Items<'a> {
+    /// The items of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Items<'a> {
+        Items { bytes, at: 0 }
+    }
+
+    /// The next item and its offset. `depth` is how deep a literal would be nested.
+    ///
+    /// Errors: unknown or cut off items, and literals that are no valid values.
+    #[inline]
+    pub fn next(&mut self, depth: usize) -> Result<(Item<'a>, usize), ColumnError> {
+        let offset = self.at;
+        let fail = |reason| ColumnError::new(reason, offset);
+        let first = *self.bytes.get(offset).ok_or(fail("the column has no end"))?;
+        let item = match first {
+            0x80..=0xDF => {
+                let words = self.take(offset + 1, (usize::from(first & 15) + 1) * 8);
+                // At least the end of the column follows.
+                Item::Control(first, words.filter(|_| self.at < self.bytes.len()).ok_or(fail("a control is cut off"))?)
+            }
+            0x01..=0x1F | 0x7F | 0xFF => {
+                let kind = Kind::from_byte(first).ok_or(fail("a literal has an unknown type"))?;
+                if self.bytes.get(offset + 1) != Some(&0) {
+                    return Err(fail("a literal has a name"));
+                }
+                let literal = match width_of(kind) {
+                    Some(width) => self.take(offset + 2, width).ok_or(fail("a literal is cut off"))?,
+                    None => self.checked(kind, offset + 2, depth).ok_or(fail("a literal is no valid value"))?,
+                };
+                Item::Literal(kind, literal)
+            }
+            0xF0..=0xF2 => {
+                let section = match first {
+                    0xF0 => Section::Legacy,
+                    0xF1 => Section::Object,
+                    _ => Section::Array,
+                };
+                let reference = self.checked(Kind::Object, offset + 1, depth);
+                Item::Section(section, reference.ok_or(fail("the reference of a section is no valid document"))?)
+            }
+            0 => {
+                self.at += 1;
+                Item::End
+            }
+            _ => return Err(fail("an item begins with a byte that means nothing")),
+        };
+        Ok((item, offset))
+    }
+
+    /// Makes sure that nothing follows.
+    ///
+    /// Errors: bytes left.
+    pub fn finish(&self) -> Result<(), ColumnError> {
+        if self.at == self.bytes.len() { Ok(()) } else { Err(ColumnError::new("bytes follow the end", self.at)) }
+    }
+
+    /// Goes on behind `len` bytes from `start`, and gives them.
+    #[inline]
+    fn take(&mut self, start: usize, len: usize) -> Option<&'a [u8]> {
+        let taken = self.bytes.get(start..)?.get(..len)?;
+        self.at = start + len;
+        Some(taken)
+    }
+
+    /// As `take`, of a value that has to be looked into.
+    fn checked(&mut self, kind: Kind, start: usize, depth: usize) -> Option<&'a [u8]> {
+        let rest = self.bytes.get(start..)?;
+        let value = rest.get(..value_len(kind, rest).ok()?)?;
+        check_value(kind, value, depth).ok()?;
+        self.at = start + value.len();
+        Some(value)
+    }
+}
+
+/// The width of the types of which any bytes are a value.
+#[inline]
+fn width_of(kind: Kind) -> Option<usize> {
+    match kind {
+        Kind::Double | Kind::Date | Kind::Int64 | Kind::Timestamp => Some(8),
+        Kind::Int32 => Some(4),
+        Kind::ObjectId => Some(12),
+        Kind::Decimal128 => Some(16),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(bytes: &[u8]) -> &'static str {
+        Items::new(bytes).next(0).unwrap_err().reason
+    }
+
+    #[test]
+    fn literals_controls_sections_and_the_end_are_told_apart() {
+        let mut bytes = vec![0x10, 0, 1, 0, 0, 0, 0x81];
+        bytes.extend([7; 16]);
+        bytes.extend([0xF2, 5, 0, 0, 0, 0, 0x7F, 0, 0xFF, 0, 0]);
+        let mut items = Items::new(&bytes);
+        assert_eq!(items.next(0), Ok((Item::Literal(Kind::Int32, &[1, 0, 0, 0]), 0)));
+        assert_eq!(items.next(0), Ok((Item::Control(0x81, &[7; 16]), 6)));
+        assert_eq!(items.next(0), Ok((Item::Section(Section::Array, &[5, 0, 0, 0, 0]), 23)));
+        assert_eq!(items.next(0), Ok((Item::Literal(Kind::MaxKey, &[]), 29)));
+        assert_eq!(items.next(0), Ok((Item::Literal(Kind::MinKey, &[]), 31)));
+        assert_eq!(items.next(0), Ok((Item::End, 33)));
+        assert!(items.finish().is_ok());
+    }
+
+    #[test]
+    fn bytes_that_begin_nothing_are_refused() {
+        for first in (0x20..0x7F).chain(0xE0..0xF0).chain(0xF3..0xFF) {
+            assert!(reason(&[first, 0, 0, 0, 0]).contains("means nothing"), "{first:#x}");
+        }
+        for first in 0x14..0x20 {
+            assert!(reason(&[first, 0, 0]).contains("unknown type"), "{first:#x}");
+        }
+    }
+
+    #[test]
+    fn a_control_needs_all_its_words_and_a_byte_behind_them() {
+        let control = [vec![0x81], vec![1; 16], vec![0]].concat();
+        assert!(Items::new(&control).next(0).is_ok());
+        for len in 1..control.len() {
+            assert_eq!(reason(&control[..len]), "a control is cut off");
+        }
+    }
+
+    #[test]
+    fn values_that_are_not_well_formed_are_refused() {
+        let cases: [(&[u8], &str); 12] = [
+            (&[], "has no end"),
+            (&[0x10, b'a', 0, 1, 0, 0, 0, 0], "has a name"),
+            (&[0x10], "has a name"),
+            (&[0x01, 0, 1, 2, 3], "cut off"),
+            (&[0x08, 0, 2, 0], "no valid value"),
+            (&[0x02, 0, 0, 0, 0, 0, 0], "no valid value"),
+            (&[0x02, 0, 2, 0, 0, 0, b'a', b'b', 0], "no valid value"),
+            (&[0x02, 0, 2, 0, 0, 0, 0xFF, 0, 0], "no valid value"),
+            (&[0x02, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0], "no valid value"),
+            (&[0x05, 0, 9, 0, 0, 0, 0, 1, 0], "no valid value"),
+            (&[0x0B, 0, b'a', 0, b'i'], "no valid value"),
+            (&[0xF1, 6, 0, 0, 0, 0, 0], "no valid document"),
+        ];
+        for (bytes, expected) in cases {
+            assert!(reason(bytes).contains(expected), "{bytes:x?}: {}", reason(bytes));
+        }
+    }
+
+    #[test]
+    fn a_column_within_a_column_is_an_ordinary_binary() {
+        let bytes = [0x05, 0, 2, 0, 0, 0, 7, 0x80, 0x80];
+        assert_eq!(Items::new(&bytes).next(0), Ok((Item::Literal(Kind::Binary, &[2, 0, 0, 0, 7, 0x80, 0x80]), 0)));
+    }
+}

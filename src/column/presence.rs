@@ -1,0 +1,51 @@
+//! Which rows of a column being read are present; nothing as long as all are.
+
+use crate::block::Bitmap;
+
+/// Presence so far. It is brought up to date only where rows are absent: those in between are present.
+#[derive(Debug, Default)]
+pub struct Presence {
+    bits: Option<Bitmap>,
+}
+
+impl Presence {
+    /// `count` absent rows behind `rows` rows.
+    pub fn push_absent(&mut self, rows: usize, count: usize) {
+        self.up_to(rows).push_many(false, count);
+    }
+
+    /// `count` rows behind `rows` rows, present where a bit is set.
+    pub fn push_bits(&mut self, rows: usize, bits: u64, count: usize) {
+        self.up_to(rows).push_bits(bits, count);
+    }
+
+    /// The presence of `rows` rows.
+    pub fn finish(mut self, rows: usize) -> Option<Bitmap> {
+        self.bits.take().map(|mut bits| {
+            bits.push_many(true, rows.saturating_sub(bits.len()));
+            bits
+        })
+    }
+
+    fn up_to(&mut self, rows: usize) -> &mut Bitmap {
+        let bits = self.bits.get_or_insert_with(|| Bitmap::filled(0, true));
+        bits.push_many(true, rows.saturating_sub(bits.len()));
+        bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_nobody_spoke_of_are_present() {
+        let mut presence = Presence::default();
+        presence.push_absent(2, 1);
+        presence.push_bits(4, 0b01, 2);
+        let bits = presence.finish(7).unwrap();
+        let rows: Vec<bool> = (0..7).map(|row| bits.get(row)).collect();
+        assert_eq!(rows, [true, true, false, true, true, false, true]);
+        assert_eq!(Presence::default().finish(7), None);
+    }
+}

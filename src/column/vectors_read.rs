@@ -1,0 +1,178 @@
+//! The vectors of `tests/fixtures/bson_column_vectors.json`: columns, and the elements that they must give.
+
+use serde_json::Value as Json;
+
+use super::{count, decode};
+use crate::block::Column;
+use crate::value::{DocWriter, Kind, OwnedValue};
+
+/// One vector.
+pub(super) struct Vector {
+    pub name: String,
+    /// `None` for a column that must be refused; an element of `None` is missing.
+    pub elements: Option<Vec<Option<OwnedValue>>>,
+    pub bytes: Vec<u8>,
+}
+
+/// All of them.
+pub(super) fn vectors() -> Vec<Vector> {
+    let text = include_str!("../../tests/fixtures/bson_column_vectors.json");
+    let all: Vec<Json> = serde_json::from_str(text).unwrap();
+    all.iter()
+        .map(|vector| Vector {
+            name: vector["name"].as_str().unwrap().to_owned(),
+            elements: vector["elements"].as_array().map(|all| all.iter().map(element).collect()),
+            bytes: base64(vector["base64"].as_str().unwrap()),
+        })
+        .collect()
+}
+
+/// The cells of a column, `None` where absent.
+pub(super) fn cells(column: &Column) -> Vec<Option<OwnedValue>> {
+    let mut scratch = Vec::new();
+    (0..column.len()).map(|row| column.value(row, &mut scratch).map(|value| value.to_owned())).collect()
+}
+
+fn element(json: &Json) -> Option<OwnedValue> {
+    (json.get("$missing").is_none()).then(|| value(json))
+}
+
+/// A value of extended JSON, canonical form.
+fn value(json: &Json) -> OwnedValue {
+    let text = |json: &Json| json.as_str().unwrap().to_owned();
+    let tagged =
+        |kind: Kind, parts: &[&[u8]]| OwnedValue::from_tagged_checked([&[kind.byte()][..], &parts.concat()].concat());
+    let string = |json: &Json| OwnedValue::string(json.as_str().unwrap()).view().bytes().to_vec();
+    let fields = match json {
+        Json::Null => return OwnedValue::null(),
+        Json::Bool(b) => return OwnedValue::bool(*b),
+        Json::String(text) => return OwnedValue::string(text),
+        Json::Array(all) => {
+            let names: Vec<String> = (0..all.len()).map(|i| i.to_string()).collect();
+            return document(Kind::Array, names.iter().map(String::as_str).zip(all));
+        }
+        Json::Object(fields) => fields,
+        Json::Number(n) => panic!("{n} is not canonical"),
+    };
+    let Some((name, inner)) = fields.iter().next() else { return document(Kind::Object, [].into_iter()) };
+    match name.as_str() {
+        "$numberInt" => OwnedValue::int32(text(inner).parse().unwrap()),
+        "$numberLong" => OwnedValue::int64(text(inner).parse().unwrap()),
+        "$numberDouble" => OwnedValue::double(text(inner).parse().unwrap()),
+        "$doubleBits" => OwnedValue::double(f64::from_bits(u64::from_str_radix(&text(inner), 16).unwrap())),
+        "$numberDecimal" => {
+            let decimal: bson::Decimal128 = text(inner).parse().unwrap();
+            tagged(Kind::Decimal128, &[&decimal.bytes()])
+        }
+        "$date" => OwnedValue::date(value(inner).view().as_i64().unwrap()),
+        "$oid" => OwnedValue::object_id(text(inner).parse::<bson::oid::ObjectId>().unwrap().bytes()),
+        "$timestamp" => {
+            let part = |name: &str| u32::try_from(inner[name].as_u64().unwrap()).unwrap().to_le_bytes();
+            tagged(Kind::Timestamp, &[&part("i"), &part("t")])
+        }
+        "$binary" => {
+            let bytes = base64(&text(&inner["base64"]));
+            let subtype = u8::from_str_radix(&text(&inner["subType"]), 16).unwrap();
+            tagged(Kind::Binary, &[&(bytes.len() as u32).to_le_bytes(), &[subtype], &bytes])
+        }
+        "$undefined" => tagged(Kind::Undefined, &[]),
+        "$minKey" => tagged(Kind::MinKey, &[]),
+        "$maxKey" => tagged(Kind::MaxKey, &[]),
+        "$symbol" => tagged(Kind::Symbol, &[&string(inner)]),
+        "$code" => tagged(Kind::Code, &[&string(inner)]),
+        "$dbPointer" => tagged(Kind::DbPointer, &[&string(&inner["$ref"]), value(&inner["$id"]).view().bytes()]),
+        "$bson" => {
+            let kind = Kind::from_byte(u8::try_from(inner["type"].as_u64().unwrap()).unwrap()).unwrap();
+            tagged(kind, &[&base64(&text(&inner["base64"]))])
+        }
+        name => {
+            assert!(!name.starts_with('$'), "{name} is not read");
+            document(Kind::Object, fields.iter().map(|(name, inner)| (name.as_str(), inner)))
+        }
+    }
+}
+
+fn document<'a>(kind: Kind, fields: impl Iterator<Item = (&'a str, &'a Json)>) -> OwnedValue {
+    let mut writer = DocWriter::new();
+    for (name, json) in fields {
+        writer.value(name, value(json).view());
+    }
+    let bytes = writer.finish().into_bytes();
+    OwnedValue::from_tagged_checked([&[kind.byte()][..], &bytes].concat())
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        bits = bits << 6 | DIGITS.iter().position(|digit| *digit == byte).unwrap() as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    out
+}
+
+#[test]
+fn every_column_gives_its_elements() {
+    for vector in vectors() {
+        let Some(elements) = vector.elements else { continue };
+        let column = decode(&vector.bytes, elements.len()).unwrap_or_else(|error| panic!("{}: {error}", vector.name));
+        assert_eq!(cells(&column), elements, "{}", vector.name);
+        assert_eq!(count(&vector.bytes, elements.len()), Ok(elements.len()), "{}", vector.name);
+    }
+}
+
+#[test]
+fn every_broken_column_is_refused() {
+    for vector in vectors().iter().filter(|vector| vector.elements.is_none()) {
+        assert!(decode(&vector.bytes, 10_000).is_err(), "{}", vector.name);
+    }
+}
+
+#[test]
+fn a_column_with_one_element_too_many_is_refused() {
+    for vector in vectors() {
+        let Some(rows) = vector.elements.map(|all| all.len()).filter(|rows| *rows > 0) else { continue };
+        assert!(decode(&vector.bytes, rows - 1).is_err(), "{}", vector.name);
+        assert!(count(&vector.bytes, rows - 1).is_err(), "{}", vector.name);
+        assert!(decode(&vector.bytes, rows + 1).is_ok(), "{}", vector.name);
+    }
+}
+
+/// What is accepted must walk to its end, and count must agree.
+fn read_all(bytes: &[u8], rows_max: usize) {
+    if let Ok(column) = decode(bytes, rows_max) {
+        assert!(column.len() <= rows_max);
+        assert_eq!(count(bytes, rows_max), Ok(column.len()));
+        for value in cells(&column).into_iter().flatten() {
+            assert!(crate::value::Value::parse_tagged(value.tagged()).is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_column_cut_at_any_byte_is_refused() {
+    for vector in vectors().iter().filter(|vector| vector.elements.is_some()) {
+        for len in 0..vector.bytes.len() {
+            assert!(decode(&vector.bytes[..len], 10_000).is_err(), "{} cut at {len}", vector.name);
+        }
+    }
+}
+
+#[test]
+fn a_column_with_any_bit_flipped_is_refused_or_reads_to_its_end() {
+    for vector in vectors() {
+        let mut bytes = vector.bytes;
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                bytes[at] ^= 1 << bit;
+                read_all(&bytes, 1_000);
+                bytes[at] ^= 1 << bit;
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Taking a Simple-8b word apart.
+
+use super::selector::{BASE, Layout, RLE_SELECTOR, RUN_UNIT};
+
+/// A word whose selector no layout has.
+pub const BAD_SELECTOR: &str = "a word has a selector that does not exist";
+
+/// The word that a run repeats when nothing came before it: a single zero.
+pub const ZERO_WORD: u64 = 14;
+
+/// The number in a slot, before its trailing zeros are put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raw {
+    value: u64,
+    zeros: u32,
+}
+
+impl Raw {
+    /// The raw value of a stream of 64 bits.
+    #[inline]
+    pub fn narrow(self) -> u64 {
+        // The format counts the zeros modulo 64 here.
+        self.value << (self.zeros % 64)
+    }
+
+    /// The raw value of a stream of 128 bits.
+    #[inline]
+    pub fn wide(self) -> u128 {
+        u128::from(self.value) << (self.zeros % 128)
+    }
+}
+
+/// The slots of a word, first to last; `None` is a missing element.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots {
+    rest: u64,
+    layout: Layout,
+}
+
+impl Slots {
+    /// The slots of `word`, whose layout is `layout`.
+    #[inline]
+    pub fn new(word: u64, layout: Layout) -> Slots {
+        Slots { rest: word >> layout.first_bit(), layout }
+    }
+
+    /// How many are left.
+    #[inline]
+    pub fn left(&self) -> usize {
+        usize::from(self.layout.slots)
+    }
+}
+
+impl Iterator for Slots {
+    type Item = Option<Raw>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Option<Raw>> {
+        self.layout.slots = self.layout.slots.checked_sub(1)?;
+        let ones = ones(self.layout.slot_bits());
+        let slot = self.rest & ones;
+        self.rest >>= self.layout.slot_bits();
+        if slot == ones {
+            return Some(None);
+        }
+        let count_bits = u32::from(self.layout.count_bits);
+        // At most thirty-one times four.
+        let zeros = (slot as u32 & ones_below(count_bits)) * self.layout.unit();
+        Some(Some(Raw { value: slot >> count_bits, zeros }))
+    }
+}
+
+/// A number whose lowest `bits` bits are ones; `bits` is 1 to 63.
+#[inline]
+pub fn ones(bits: u32) -> u64 {
+    (1 << bits) - 1
+}
+
+#[inline]
+fn ones_below(bits: u32) -> u32 {
+    (1 << bits) - 1
+}
+
+/// The lowest bit of every slot of a word of plain values, its first slot at bit 0; by selector, less one.
+const LOWEST_BITS: [u64; 14] = {
+    let mut all = [0; 14];
+    let mut i = 0;
+    // Indexing is checked when this is compiled.
+    #[allow(clippy::indexing_slicing)]
+    while i < all.len() {
+        let mut slot = 0;
+        while slot < BASE[i].slots as u32 {
+            all[i] |= 1 << (slot * BASE[i].slot_bits());
+            slot += 1;
+        }
+        i += 1;
+    }
+    all
+};
+
+/// True where no slot of `slots` is missing and none has zeros to be put back, so that each is its raw value.
+#[inline]
+pub fn is_plain(word: u64, layout: Layout) -> bool {
+    let lowest = LOWEST_BITS.get(usize::from(layout.selector) - 1).copied().unwrap_or_default();
+    // A slot of ones is one of zeros when turned over. Subtracting one from each slot borrows only from a zero, and then leaves
+    // its highest bit set where it was clear.
+    let turned = !word >> layout.first_bit();
+    let highest = lowest << (layout.value_bits - 1);
+    layout.count_bits == 0 && turned.wrapping_sub(lowest) & !turned & highest == 0
+}
+
+/// The length of a run; `None` for a word of slots.
+#[inline]
+pub fn run_len(word: u64) -> Option<usize> {
+    (word & 15 == RLE_SELECTOR).then(|| ((word >> 4 & 15) as usize + 1) * RUN_UNIT)
+}
+
+/// The last slot of `word`: what a run after it repeats.
+pub fn last_slot(word: u64) -> Option<Raw> {
+    Layout::of(word).and_then(|layout| Slots::new(word, layout).last()).flatten()
+}
+
+/// The words of a control.
+#[inline]
+pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word))
+}
+
+/// How many elements the words of a control stand for.
+///
+/// Errors: `BAD_SELECTOR`.
+pub fn elements(bytes: &[u8]) -> Result<usize, &'static str> {
+    words(bytes).try_fold(0, |sum, word| {
+        let slots = run_len(word).or_else(|| Layout::of(word).map(|layout| usize::from(layout.slots)));
+        slots.map(|slots| sum + slots).ok_or(BAD_SELECTOR)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::selector::{EIGHT_LARGE, EIGHT_SMALL, SEVEN};
+
+    /// A word of `layout` with these slots; `None` is one of all ones.
+    fn pack(layout: Layout, slots: &[Option<u64>]) -> u64 {
+        slots.iter().enumerate().fold(layout.head(), |word, (i, slot)| {
+            let slot = slot.unwrap_or(ones(layout.slot_bits()));
+            word | slot << (layout.first_bit() + i as u32 * layout.slot_bits())
+        })
+    }
+
+    #[test]
+    fn every_layout_gives_its_slots_back_and_knows_the_missing_ones() {
+        for layout in [&BASE[..], &SEVEN, &EIGHT_SMALL, &EIGHT_LARGE].concat() {
+            for missing in 0..=usize::from(layout.slots) {
+                let slots: Vec<Option<u64>> = (0..u64::from(layout.slots))
+                    .map(|i| {
+                        (i as usize != missing)
+                            .then(|| i.wrapping_mul(0x1234_5678_9ABC_DEF1) % ones(layout.slot_bits()))
+                    })
+                    .collect();
+                let word = pack(layout, &slots);
+                let read: Vec<_> = Slots::new(word, layout).map(|slot| slot.map(Raw::wide)).collect();
+                let expected: Vec<_> = slots
+                    .iter()
+                    .map(|slot| {
+                        slot.map(|s| {
+                            let count = s & ones_below(layout.count_bits.into()) as u64;
+                            u128::from(s >> layout.count_bits) << (count as u32 * layout.unit())
+                        })
+                    })
+                    .collect();
+                assert_eq!(read, expected, "{layout:?}");
+                assert_eq!(last_slot(word).map(Raw::wide), *expected.last().unwrap());
+                let whole = missing == slots.len();
+                assert_eq!(is_plain(word, layout), whole && layout.count_bits == 0, "{layout:?} without {missing}");
+                assert_eq!(elements(&word.to_le_bytes()), Ok(slots.len()));
+            }
+        }
+    }
+
+    #[test]
+    fn zeros_beyond_the_width_of_a_stream_start_anew() {
+        let slot = Raw { value: 5, zeros: 124 };
+        assert_eq!(slot.narrow(), 5 << 60);
+        assert_eq!(slot.wide(), 5 << 124);
+    }
+
+    #[test]
+    fn runs_stand_for_steps_of_a_hundred_and_twenty() {
+        assert_eq!(run_len(0x0F), Some(120));
+        assert_eq!(run_len(0xFF), Some(1920));
+        assert_eq!(run_len(0x0E), None);
+        let mut control = 0x1F_u64.to_le_bytes().to_vec();
+        control.extend(ZERO_WORD.to_le_bytes());
+        assert_eq!(elements(&control), Ok(241));
+    }
+
+    #[test]
+    fn selectors_that_do_not_exist_are_refused() {
+        for word in [0, 0xA7, 0xF7, 0xE8, 0xF8_u64] {
+            assert_eq!(elements(&word.to_le_bytes()), Err(BAD_SELECTOR), "{word:#x}");
+        }
+    }
+}
