@@ -86,12 +86,11 @@ pub fn of_text(text: &[u8]) -> Option<u128> {
     Some(text.iter().fold(0, |integer, byte| integer << 8 | u128::from(*byte)))
 }
 
-/// Appends the text of an integer.
+/// The text of an integer, whose bytes are given highest first.
 #[inline]
-pub fn append_text(out: &mut Vec<u8>, integer: u128) {
-    let bytes = integer.to_be_bytes();
-    let zeros = (integer.leading_zeros() / 8) as usize;
-    out.extend_from_slice(bytes.get(zeros..).unwrap_or_default());
+pub fn to_text(bytes: &[u8; 16]) -> &[u8] {
+    let zeros = (u128::from_be_bytes(*bytes).leading_zeros() / 8) as usize;
+    bytes.get(zeros..).unwrap_or_default()
 }
 
 /// The integer of a binary's bytes: the first lies lowest. `None` for more than sixteen.
@@ -136,9 +135,7 @@ mod tests {
             prop_assert_eq!(unzigzag128(zigzag128(b)), b);
             prop_assert_eq!(to_object_id(of_object_id(id), id), id);
             if let Some(integer) = of_text(text.as_bytes()) {
-                let mut out = Vec::new();
-                append_text(&mut out, integer);
-                prop_assert_eq!(out, text.as_bytes());
+                prop_assert_eq!(to_text(&integer.to_be_bytes()), text.as_bytes());
             }
         }
     }

@@ -1,6 +1,6 @@
 //! One stream, element by element: for the scalars of sections, and for types without a width.
 
-use super::integer::{Coding, append_text, of_bytes, of_object_id, of_text, to_object_id, unzigzag, unzigzag128};
+use super::integer::{Coding, of_bytes, of_object_id, of_text, to_object_id, to_text, unzigzag, unzigzag128};
 use super::scale::{self, Scale};
 use super::selector::Layout;
 use super::typed::{BAD_SCALE, NO_INTEGER};
@@ -173,12 +173,12 @@ impl<'a> Stream<'a> {
             Kind::ObjectId => put(&mut made, 0, &to_object_id(low, fixed(self.bytes()))),
             Kind::Decimal128 => put(&mut made, 0, &wide),
             Kind::String | Kind::Code => {
-                let mut text = Vec::with_capacity(16);
-                append_text(&mut text, self.integer.cast_unsigned());
-                std::str::from_utf8(&text).map_err(|_| "a text is not UTF-8")?;
+                let bytes = self.integer.to_be_bytes();
+                let text = to_text(&bytes);
+                std::str::from_utf8(text).map_err(|_| "a text is not UTF-8")?;
                 put(&mut made, 0, &(text.len() as u32 + 1).to_le_bytes());
                 // Its end is zero already.
-                put(&mut made, 4, &text) + 1
+                put(&mut made, 4, text) + 1
             }
             Kind::Binary => {
                 // Length and subtype stay.
