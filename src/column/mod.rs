@@ -4,21 +4,31 @@
 //! differences of the values that follow, packed by Simple-8b. Objects become *sections*, one stream of differences for every
 //! scalar in them. `ARCHITECTURE.md`, "Compressed columns", has the format in short.
 
+mod control_writer;
+mod double_writer;
 mod entries;
 mod error;
 mod integer;
 mod items;
 mod presence;
 mod reader;
+mod reference;
 mod scale;
 mod section;
+mod section_writer;
 mod selector;
 mod shape;
 mod stream;
+mod stream_writer;
 mod typed;
 #[cfg(test)]
+mod vectors;
+#[cfg(test)]
 mod vectors_read;
+mod word_writer;
 mod words;
+mod writer;
 
 pub use error::ColumnError;
 pub use reader::{count, decode};
+pub use writer::{ColumnWriter, encode};

@@ -1,0 +1,266 @@
+//! One stream as it is written: the element before, what waits for its word, and the bytes so far.
+
+use super::control_writer::ControlWriter;
+use super::double_writer::DoubleWriter;
+use super::integer::{Coding, of_bytes, of_object_id, of_text, process_of, zigzag, zigzag128};
+use super::word_writer::{Raw, WordWriter};
+use crate::block::Bytes12;
+use crate::value::{Kind, Value};
+
+/// The high nibble of controls of everything but doubles.
+const PLAIN: u8 = 0x80;
+
+/// Writes elements as differences to the one before, and as literals where there is none or it does not fit.
+#[derive(Clone, Debug)]
+pub struct StreamWriter {
+    controls: ControlWriter,
+    /// What waits, of codings of 64 bits and in front of the first literal.
+    words: WordWriter<u64>,
+    /// What follows the last literal: its type, and the state of its coding.
+    kind: Option<Kind>,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// Before the first literal: missing elements only.
+    Start,
+    Delta {
+        integer: i64,
+    },
+    /// Only the process of `id` counts, and of ObjectIds only.
+    DeltaOfDelta {
+        integer: i64,
+        delta: i64,
+        id: Bytes12,
+    },
+    Double(DoubleWriter),
+    /// Boxed: streams of it are rare and their words are large.
+    Delta128(Box<Wide>),
+    Repeat {
+        previous: Vec<u8>,
+    },
+}
+
+/// The state of types with 128 bits.
+#[derive(Clone, Debug)]
+struct Wide {
+    words: WordWriter<u128>,
+    previous: Vec<u8>,
+    /// `None` where `previous` has none.
+    integer: Option<u128>,
+}
+
+impl StreamWriter {
+    /// A stream without elements.
+    pub fn new() -> StreamWriter {
+        StreamWriter { controls: ControlWriter::new(), words: WordWriter::new(), kind: None, state: State::Start }
+    }
+
+    /// A stream that goes on behind a literal which stands elsewhere.
+    pub fn after(value: Value<'_>) -> StreamWriter {
+        let mut stream = StreamWriter::new();
+        stream.reset(value);
+        stream
+    }
+
+    /// Appends a value that is no object or array, or one without scalars.
+    pub fn push(&mut self, value: Value<'_>) {
+        if self.kind != Some(value.kind()) || !self.push_difference(value) {
+            self.flush();
+            self.controls.literal(value.kind().byte(), value.bytes());
+            self.reset(value);
+        }
+    }
+
+    /// Appends `count` missing elements.
+    pub fn skip(&mut self, count: usize) {
+        match &mut self.state {
+            State::Double(double) => {
+                // The first words may end in front of the run, and with them the scale may change.
+                for done in 0..count {
+                    if self.words.repeats(u64::MISSING) {
+                        self.words.repeat(u64::MISSING, count - done, &mut self.controls, double.nibble());
+                        return;
+                    }
+                    double.skip(&mut self.words, &mut self.controls);
+                }
+            }
+            State::Delta128(wide) => wide.words.repeat(u128::MISSING, count, &mut self.controls, PLAIN),
+            _ => self.words.repeat(u64::MISSING, count, &mut self.controls, PLAIN),
+        }
+    }
+
+    /// Appends a value, `count` times.
+    pub fn repeat(&mut self, value: Value<'_>, count: usize) {
+        // The second one brings a difference of differences to zero.
+        for _ in 0..count.min(2) {
+            self.push(value);
+        }
+        let rest = count.saturating_sub(2);
+        match &mut self.state {
+            State::Double(double) => self.words.repeat(0, rest, &mut self.controls, double.nibble()),
+            State::Delta128(wide) => wide.words.repeat(0, rest, &mut self.controls, PLAIN),
+            _ => self.words.repeat(0, rest, &mut self.controls, PLAIN),
+        }
+    }
+
+    /// Appends doubles.
+    pub fn push_doubles(&mut self, doubles: &[f64]) {
+        for x in doubles {
+            let fits = match &mut self.state {
+                State::Double(double) => double.push(*x, &mut self.words, &mut self.controls),
+                _ => false,
+            };
+            if !fits {
+                self.push_literal(Kind::Double, &x.to_le_bytes());
+            }
+        }
+    }
+
+    /// Appends values of a type that is an integer of at most 64 bits (no ObjectIds).
+    pub fn push_integers(&mut self, kind: Kind, integers: &[i64]) {
+        let len = match kind {
+            Kind::Bool => 1,
+            Kind::Int32 => 4,
+            _ => 8,
+        };
+        for integer in integers {
+            if self.kind != Some(kind) || !self.push_integer(*integer) {
+                self.push_literal(kind, integer.to_le_bytes().get(..len).unwrap_or_default());
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn push_literal(&mut self, kind: Kind, bytes: &[u8]) {
+        self.flush();
+        self.controls.literal(kind.byte(), bytes);
+        self.reset(Value::new_checked(kind, bytes));
+    }
+
+    /// Appends the difference to the element before, which has the same type. False where there is none or it does not fit.
+    fn push_difference(&mut self, value: Value<'_>) -> bool {
+        match &mut self.state {
+            State::Start => false,
+            State::Delta { .. } => self.push_integer(integer_of(value)),
+            State::DeltaOfDelta { id, .. } => {
+                if value.as_object_id().is_some_and(|new| process_of(&new) != process_of(id)) {
+                    return false;
+                }
+                self.push_integer(integer_of(value))
+            }
+            State::Double(double) => {
+                double.push(value.as_f64().unwrap_or_default(), &mut self.words, &mut self.controls)
+            }
+            State::Delta128(wide) => wide.push(value, &mut self.controls),
+            State::Repeat { previous } => previous == value.bytes() && self.words.append(0, &mut self.controls, PLAIN),
+        }
+    }
+
+    #[inline]
+    fn push_integer(&mut self, new: i64) -> bool {
+        match &mut self.state {
+            State::Delta { integer } => {
+                let appended = self.words.append(zigzag(new.wrapping_sub(*integer)), &mut self.controls, PLAIN);
+                *integer = new;
+                appended
+            }
+            State::DeltaOfDelta { integer, delta, .. } => {
+                let new_delta = new.wrapping_sub(*integer);
+                let change = new_delta.wrapping_sub(*delta);
+                (*integer, *delta) = (new, new_delta);
+                self.words.append(zigzag(change), &mut self.controls, PLAIN)
+            }
+            _ => false,
+        }
+    }
+
+    /// The state behind `value` as a literal. Nothing waits.
+    fn reset(&mut self, value: Value<'_>) {
+        let kind = value.kind();
+        self.kind = Some(kind);
+        self.state = match Coding::of(kind) {
+            Coding::Delta => State::Delta { integer: integer_of(value) },
+            Coding::DeltaOfDelta => State::DeltaOfDelta {
+                integer: integer_of(value),
+                delta: 0,
+                id: value.as_object_id().unwrap_or_default(),
+            },
+            Coding::Double => State::Double(DoubleWriter::after(value.as_f64().unwrap_or_default())),
+            Coding::Delta128 => State::Delta128(Box::new(Wide {
+                words: WordWriter::new(),
+                previous: value.bytes().to_vec(),
+                integer: wide_integer_of(value),
+            })),
+            Coding::Repeat => State::Repeat { previous: value.bytes().to_vec() },
+        };
+    }
+
+    /// Writes all that waits.
+    pub fn flush(&mut self) {
+        match &mut self.state {
+            State::Double(double) => self.words.flush(&mut self.controls, double.nibble()),
+            State::Delta128(wide) => wide.words.flush(&mut self.controls, PLAIN),
+            _ => self.words.flush(&mut self.controls, PLAIN),
+        }
+    }
+
+    /// Ends the stream and starts another behind it; what stands between them goes to the end of the bytes.
+    pub fn interrupt(&mut self) -> &mut Vec<u8> {
+        self.flush();
+        self.kind = None;
+        self.state = State::Start;
+        self.controls.bytes_mut()
+    }
+
+    /// All items.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.flush();
+        self.controls.into_bytes()
+    }
+}
+
+impl Wide {
+    fn push(&mut self, value: Value<'_>, controls: &mut ControlWriter) -> bool {
+        if value.bytes() == self.previous {
+            return self.words.append(0, controls, PLAIN);
+        }
+        // Length and subtype of a binary come from the element before.
+        if value.kind() == Kind::Binary && value.bytes().get(..5) != self.previous.get(..5) {
+            return false;
+        }
+        let Some(integer) = wide_integer_of(value) else { return false };
+        let raw = zigzag128(integer.wrapping_sub(self.integer.unwrap_or_default()).cast_signed());
+        // An empty text behind one without an integer differs by nothing, which would read as the same again.
+        if raw == 0 || !self.words.append(raw, controls, PLAIN) {
+            return false;
+        }
+        self.integer = Some(integer);
+        self.previous.clear();
+        self.previous.extend_from_slice(value.bytes());
+        true
+    }
+}
+
+/// The integer of a value whose differences have 64 bits.
+fn integer_of(value: Value<'_>) -> i64 {
+    match value.kind() {
+        Kind::Bool => value.as_bool().map(i64::from),
+        Kind::Int32 => value.as_i32().map(i64::from),
+        Kind::Int64 => value.as_i64(),
+        Kind::Date => value.as_date_ms(),
+        Kind::Timestamp => value.as_timestamp().map(u64::cast_signed),
+        _ => value.as_object_id().map(of_object_id),
+    }
+    .unwrap_or_default()
+}
+
+/// The integer of a value whose differences have 128 bits, where it has one.
+fn wide_integer_of(value: Value<'_>) -> Option<u128> {
+    match value.kind() {
+        Kind::Binary => value.as_binary().and_then(|(_, bytes)| of_bytes(bytes)),
+        Kind::Decimal128 => of_bytes(value.bytes()),
+        _ => value.as_text().and_then(|text| of_text(text.as_bytes())),
+    }
+}
