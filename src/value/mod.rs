@@ -16,7 +16,6 @@ mod sort;
 mod writer;
 
 pub use decimal::{Decimal, Magnitude};
-pub(crate) use doc::value_len;
 pub use doc::{Doc, DocBuf, Elements};
 pub(crate) use doc::{check_value, value_len};
 pub use key::{append_key, append_key_descending, append_missing_key};
