@@ -13,7 +13,7 @@ use stream::Stream;
 /// A type byte followed by value bytes; `None` is a missing element.
 pub type Element = Option<Vec<u8>>;
 
-/// Bytes that the objects of all sections together may take.
+/// Bytes that the objects of all sections together may take, those apart that repeat the one before.
 const SECTION_BYTES_MAX: usize = 64 << 20;
 
 /// The elements of a column, at most `rows_max`; what is wrong with it otherwise.
@@ -58,7 +58,10 @@ impl Rows {
     }
 
     fn push_object(&mut self, element: Element) -> Result<(), String> {
-        self.section_bytes += element.as_ref().map_or(0, Vec::len);
+        // The same object again takes none.
+        if self.list.last() != Some(&element) {
+            self.section_bytes += element.as_ref().map_or(0, Vec::len);
+        }
         if self.section_bytes > SECTION_BYTES_MAX {
             return Err("sections of too many bytes".into());
         }
