@@ -1,0 +1,16 @@
+#!/bin/sh
+# Runs every fuzz target that is named, or all of them, one after the other: RUNS executions each, from the corpus in this folder.
+# What is found on the way is kept in target/corpus; what fails lies in artifacts.
+set -eu
+cd "$(dirname "$0")/.."
+RUNS=${RUNS:-10000000}
+WORK=${CARGO_TARGET_DIR:-fuzz/target}/corpus
+
+cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
+[ $# -gt 0 ] || set -- column_decode column_round_trip column_reference
+for target in "$@"; do
+  mkdir -p "$WORK/$target"
+  # The crate has no unsafe code, so that a sanitizer of memory would only slow it down.
+  cargo +nightly fuzz run --sanitizer none "$target" "$WORK/$target" "fuzz/corpus/$target" -- \
+    -runs="$RUNS" -max_len=512 -rss_limit_mb=512 -timeout=10 -print_final_stats=1
+done
