@@ -142,7 +142,9 @@ impl Entries {
             Some(presence) if !presence.get(row) => &[],
             _ => self.values.get(*entry as usize),
         };
-        let plain_bytes: usize = self.index.iter().enumerate().map(|(row, entry)| value(row, entry).len()).sum();
+        // A dictionary of large values may stand for more bytes than can be counted.
+        let lengths = self.index.iter().enumerate().map(|(row, entry)| value(row, entry).len());
+        let plain_bytes = lengths.fold(0, usize::saturating_add);
         // Few large values that repeat must not be copied, however many small ones do not.
         if entries * 2 <= self.present || plain_bytes / 2 > self.values.bytes.len() {
             let values = Column::new(data(self.values), None);
@@ -162,4 +164,85 @@ fn hash(bytes: &[u8]) -> usize {
     let last = bytes.last_chunk().map_or(0, |last| u64::from_le_bytes(*last));
     let mixed = (first ^ last.rotate_left(23)).wrapping_add(bytes.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 40) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::forge::{int, string};
+    use crate::value::{OwnedValue, Value};
+
+    /// The column of these values; `None` is absent.
+    fn column(values: &[Option<OwnedValue>]) -> Column {
+        let mut entries = Entries::new(0);
+        for value in values {
+            match value.as_ref().map(OwnedValue::view) {
+                Some(value) => entries.push(value.kind(), value.bytes()),
+                None => entries.push_absent(1),
+            }
+        }
+        let column = entries.finish();
+        assert_eq!(crate::column::vectors_read::cells(&column), values);
+        column
+    }
+
+    #[test]
+    fn few_values_become_a_dictionary_also_if_they_take_turns() {
+        let values: Vec<_> = (0..1000).map(|i| (i % 7 != 0).then(|| string(["on", "off", "error"][i % 3]))).collect();
+        let column = column(&values);
+        let ColumnData::Dictionary(index, entries) = column.data() else { panic!("{column:?}") };
+        assert_eq!((index.len(), entries.len()), (1000, 3));
+        assert!(matches!(entries.data(), ColumnData::String(_)));
+        assert!(entries.presence().is_none());
+    }
+
+    #[test]
+    fn values_that_differ_become_a_plain_column() {
+        let values: Vec<_> = (0..10).map(|i| Some(string(&i.to_string()))).collect();
+        assert!(matches!(column(&values).data(), ColumnData::String(texts) if texts.len() == 10));
+        let values: Vec<_> = (0..10).map(|i| (i != 4).then(|| string(&i.to_string()))).collect();
+        let column = column(&values);
+        assert!(matches!(column.data(), ColumnData::String(texts) if texts.get(4).is_empty()));
+        assert!(!column.is_present(4));
+    }
+
+    #[test]
+    fn texts_become_bson_values_when_another_type_comes() {
+        let values = [Some(string("a")), None, Some(string("a")), Some(int(1)), Some(string("a")), Some(string(""))];
+        let column = column(&values);
+        assert!(matches!(column.data(), ColumnData::Bson(values) if values.get(1).is_empty()), "{column:?}");
+    }
+
+    #[test]
+    fn large_values_are_not_copied_for_every_row() {
+        let large = string(&"x".repeat(10_000));
+        let values: Vec<_> =
+            (0..100).map(|i| Some(if i % 3 == 0 { large.clone() } else { string(&i.to_string()) })).collect();
+        assert!(matches!(column(&values).data(), ColumnData::Dictionary(..)));
+    }
+
+    #[test]
+    fn only_absent_rows_are_what_a_builder_makes_of_them() {
+        let mut builder = ColumnBuilder::new();
+        builder.push_absent(5);
+        assert_eq!(Entries::new(5).finish(), builder.finish());
+        assert_eq!(Entries::new(0).finish(), ColumnBuilder::new().finish());
+    }
+
+    #[test]
+    fn what_is_brought_forth_has_a_bound() {
+        let mut entries = Entries::new(0);
+        assert_eq!(entries.charge(COLUMN_SIZE_BYTES_MAX), Ok(()));
+        assert_eq!(entries.charge(1), Err(TOO_LARGE));
+    }
+
+    #[test]
+    fn the_rows_of_a_column_stay_the_same() {
+        let mut builder = ColumnBuilder::new();
+        [1.5, 1.5, 2.5].iter().for_each(|x| builder.push(OwnedValue::double(*x).view()));
+        builder.push_absent(2);
+        builder.push(Value::NULL);
+        let column = builder.finish();
+        assert_eq!(Entries::from_column(&column).finish(), column);
+    }
 }

@@ -135,7 +135,8 @@ mod tests {
             prop_assert_eq!(unzigzag128(zigzag128(b)), b);
             prop_assert_eq!(to_object_id(of_object_id(id), id), id);
             if let Some(integer) = of_text(text.as_bytes()) {
-                prop_assert_eq!(to_text(&integer.to_be_bytes()), text.as_bytes());
+                let bytes = integer.to_be_bytes();
+                prop_assert_eq!(to_text(&bytes), text.as_bytes());
             }
         }
     }

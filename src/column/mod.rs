@@ -8,6 +8,8 @@ mod control_writer;
 mod double_writer;
 mod entries;
 mod error;
+#[cfg(test)]
+mod forge;
 mod integer;
 mod items;
 mod presence;

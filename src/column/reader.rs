@@ -153,3 +153,193 @@ fn read_stream(stream: &mut Stream<'_>, entries: &mut Entries, rows_max: usize) 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::ColumnData;
+    use crate::column::forge::{Forge, deltas, double, int, plain, run, string};
+    use crate::column::words::BAD_SELECTOR;
+    use crate::value::OwnedValue;
+    use proptest::prelude::*;
+
+    /// The elements, or that there is an error: item by item and element by element, as the format is told.
+    fn one_by_one(bytes: &[u8], rows_max: usize) -> Option<Vec<Option<OwnedValue>>> {
+        let mut items = Items::new(bytes);
+        let mut stream = Stream::new();
+        let mut cells = Vec::new();
+        loop {
+            match items.next(0).ok()?.0 {
+                Item::Literal(kind, bytes) => {
+                    stream = Stream::behind(kind, bytes);
+                    cells.push(Some(OwnedValue::from_tagged_checked([&[kind.byte()][..], bytes].concat())));
+                }
+                Item::Control(control, words) => {
+                    stream.open(control, words).ok()?;
+                    while !stream.is_exhausted() {
+                        let element = stream.next(1).ok()?.0;
+                        let (kind, bytes) = stream.value().unwrap_or((Kind::Null, &[]));
+                        let value = OwnedValue::from_tagged_checked([&[kind.byte()][..], bytes].concat());
+                        cells.push(Some(value).filter(|_| element != Element::Missing));
+                    }
+                }
+                Item::Section(..) => return None,
+                Item::End => return items.finish().ok().map(|()| cells).filter(|cells| cells.len() <= rows_max),
+            }
+            if cells.len() > rows_max {
+                return None;
+            }
+        }
+    }
+
+    fn any_literal() -> impl Strategy<Value = OwnedValue> {
+        prop_oneof![
+            3 => (-1000_i32..1000).prop_map(|n| double(f64::from(n) / 4.0)),
+            1 => any::<u64>().prop_map(|bits| double(f64::from_bits(bits))),
+            2 => any::<i32>().prop_map(int),
+            2 => any::<i64>().prop_map(OwnedValue::int64),
+            2 => any::<i64>().prop_map(OwnedValue::date),
+            2 => any::<bool>().prop_map(OwnedValue::bool),
+            2 => any::<[u8; 12]>().prop_map(OwnedValue::object_id),
+            2 => "[a-c]{0,20}".prop_map(|text| string(&text)),
+            1 => Just(OwnedValue::null()),
+        ]
+    }
+
+    fn any_word() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            3 => any::<u64>(),
+            2 => (1..15_u64, any::<u64>()).prop_map(|(selector, bits)| selector | bits << 8),
+            1 => (1..15_u64).prop_map(|selector| selector | u64::MAX << 8),
+            1 => Just(14),
+            1 => Just(2),
+            2 => (1..3_u64).prop_map(run),
+        ]
+    }
+
+    fn any_column() -> impl Strategy<Value = Vec<u8>> {
+        let nibble = prop_oneof![3 => Just(0x80_u8), 1 => (0x90_u8..=0xD0).prop_map(|byte| byte & 0xF0)];
+        let control = (nibble, proptest::collection::vec(any_word(), 1..4));
+        let run = (any_literal(), proptest::collection::vec(control, 0..4));
+        // Often the same type again.
+        (proptest::collection::vec(run, 1..5), 0..3_usize).prop_map(|(runs, same)| {
+            let mut forge = Forge::default();
+            for (i, (literal, _)) in runs.iter().enumerate() {
+                let literal = if same > 0 { &runs[0].0 } else { literal };
+                forge = forge.literal(literal);
+                for (nibble, words) in &runs[i].1 {
+                    forge = forge.control(*nibble, words);
+                }
+            }
+            forge.end().bytes
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn reading_in_bulk_equals_reading_one_by_one(bytes in any_column()) {
+            let expected = one_by_one(&bytes, 3000);
+            let column = decode(&bytes, 3000);
+            prop_assert_eq!(column.as_ref().ok().map(crate::column::vectors_read::cells), expected.clone());
+            if let (Ok(column), Some(cells)) = (column, expected) {
+                prop_assert_eq!(count(&bytes, 3000), Ok(cells.len()));
+                // The same types as cell by cell, and absent cells are zero or empty.
+                let mut builder = crate::block::ColumnBuilder::new();
+                for cell in &cells {
+                    match cell {
+                        Some(cell) => builder.push(cell.view()),
+                        None => builder.push_absent(1),
+                    }
+                }
+                let (column, built) = (column.into_plain(), builder.finish());
+                prop_assert_eq!(column.presence(), built.presence());
+                prop_assert_eq!(column.kind(), built.kind());
+                let same = match (column.data(), built.data()) {
+                    (ColumnData::F64(a), ColumnData::F64(b)) => a.iter().map(|x| x.to_bits()).eq(b.iter().map(|x| x.to_bits())),
+                    (a, b) => a == b,
+                };
+                prop_assert!(same);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(column) = decode(&bytes, 1000) {
+                prop_assert!(column.len() <= 1000);
+            }
+            let _ = count(&bytes, 1000);
+        }
+    }
+
+    #[test]
+    fn every_broken_rule_is_named_with_the_offset_of_its_item() {
+        let one = Forge::default().literal(&int(1));
+        let cases = [
+            (Forge::default(), "the column has no end", 0),
+            (one.clone(), "the column has no end", 6),
+            (one.clone().end().raw(&[0]), "bytes follow the end", 7),
+            (one.clone().control(0x80, &[14]), "a control is cut off", 6),
+            (one.clone().raw(&[0x81, 14, 0, 0, 0, 0, 0, 0, 0, 0]), "a control is cut off", 6),
+            (one.clone().control(0xE0, &[14]).end(), "an item begins with a byte that means nothing", 6),
+            (one.clone().control(0x70, &[14]).end(), "an item begins with a byte that means nothing", 6),
+            (one.clone().raw(&[0x1F, 0]).end(), "a literal has an unknown type", 6),
+            (one.clone().control(0xB0, &[14]).end(), BAD_SCALE, 6),
+            (Forge::default().control(0x90, &[14]).end(), BAD_SCALE, 0),
+            (one.clone().control(0x80, &[14, 0]).end(), BAD_SELECTOR, 6),
+            (one.clone().control(0x80, &[0xA7]).end(), BAD_SELECTOR, 6),
+            (Forge::default().control(0x80, &[0xE8]).end(), BAD_SELECTOR, 0),
+            (Forge::default().literal(&string("")).control(0x80, &[0xF8]).end(), BAD_SELECTOR, 7),
+        ];
+        for (column, reason, offset) in cases {
+            assert_eq!(column.refusal(), (reason, offset), "{:x?}", column.bytes);
+        }
+    }
+
+    #[test]
+    fn elements_before_any_value_are_absent_whatever_they_say() {
+        let column = Forge::default().control(0x80, &[deltas(&[1, 2]), run(1)]).end().read().unwrap();
+        assert_eq!((column.len(), column.present_count()), (122, 0));
+        let column = Forge::default().control(0x80, &[deltas(&[1])]).literal(&string("a")).end();
+        assert_eq!(column.cells(), [None, Some(string("a"))]);
+        assert!(decode(&Forge::default().control(0x80, &[run(9)]).end().bytes, 1000).is_err());
+    }
+
+    #[test]
+    fn rows_are_typed_until_a_value_of_another_type_comes() {
+        let typed =
+            Forge::default().control(0x80, &[plain(&[None])]).literal(&double(1.5)).control(0xA0, &[deltas(&[5])]);
+        assert!(matches!(typed.clone().end().read().unwrap().data(), ColumnData::F64(_)));
+        let mixed = typed.literal(&int(7)).control(0x80, &[plain(&[None, Some(2)])]).literal(&double(9.5)).end();
+        assert!(matches!(mixed.read().unwrap().data(), ColumnData::Bson(_)));
+        let expected =
+            [None, Some(double(1.5)), Some(double(2.0)), Some(int(7)), None, Some(int(8)), Some(double(9.5))];
+        assert_eq!(mixed.cells(), expected);
+    }
+
+    #[test]
+    fn a_constant_text_of_a_thousand_rows_is_one_entry() {
+        let words = [run(8), deltas(&[0; 30]), deltas(&[0; 8]), deltas(&[0])];
+        for text in ["idle", &"idle".repeat(100)] {
+            let column = Forge::default().literal(&string(text)).control(0x80, &words).end().read().unwrap();
+            assert_eq!(column.len(), 1000);
+            assert!(matches!(column.data(), ColumnData::Dictionary(_, values) if values.len() == 1));
+        }
+    }
+
+    #[test]
+    fn one_row_too_many_is_refused_whatever_brings_it() {
+        let columns = [
+            Forge::default().literal(&int(1)).literal(&int(2)),
+            Forge::default().literal(&string("a")).literal(&int(2)),
+            Forge::default().literal(&string("a")).control(0x80, &[deltas(&[0])]),
+            Forge::default().control(0x80, &[plain(&[None; 2])]),
+        ];
+        for column in columns.map(Forge::end) {
+            assert!(decode(&column.bytes, 2).is_ok());
+            assert_eq!(decode(&column.bytes, 1).unwrap_err().reason, TOO_MANY);
+            assert_eq!(count(&column.bytes, 1).unwrap_err().reason, TOO_MANY);
+        }
+    }
+}

@@ -145,3 +145,135 @@ pub fn count<'a>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::ColumnData;
+    use crate::column::forge::{Forge, array, deltas, double, int, object, plain, run, string};
+    use crate::limits::DOCUMENT_DEPTH_MAX;
+    use crate::value::OwnedValue;
+
+    fn pair(x: i32, y: i32) -> OwnedValue {
+        object(&[("x", int(x)), ("y", int(y))])
+    }
+
+    /// A section whose reference is `{ x: 1, y: 2 }`.
+    fn pairs() -> Forge {
+        Forge::default().section(0xF1, &pair(1, 2))
+    }
+
+    #[test]
+    fn every_scalar_has_a_stream_behind_its_value_in_the_reference() {
+        let column = pairs().control(0x80, &[deltas(&[0, 1])]).control(0x80, &[plain(&[Some(2), None])]).end().end();
+        assert_eq!(column.cells(), [Some(pair(1, 3)), Some(object(&[("x", int(2))]))]);
+        let (reference, expected) = (array(&pair(1, 2)), array(&pair(2, 1)));
+        let column = Forge::default().section(0xF2, &reference).control(0x80, &[deltas(&[1])]);
+        assert_eq!(column.control(0x80, &[deltas(&[-1])]).end().end().cells(), [Some(expected)]);
+    }
+
+    #[test]
+    fn items_come_in_the_order_in_which_objects_need_them() {
+        let column = pairs()
+            .control(0x80, &[deltas(&[0, 1])])
+            .control(0x80, &[deltas(&[0])])
+            .literal(&string("y"))
+            .literal(&double(0.5))
+            .control(0x80, &[deltas(&[0])])
+            .control(0xA0, &[deltas(&[1])])
+            .control(0x80, &[deltas(&[0])])
+            .end()
+            .end();
+        let expected = [
+            pair(1, 2),
+            object(&[("x", int(2)), ("y", string("y"))]),
+            object(&[("x", double(0.5)), ("y", string("y"))]),
+            object(&[("x", double(0.6)), ("y", string("y"))]),
+        ];
+        assert_eq!(column.cells(), expected.map(Some));
+    }
+
+    #[test]
+    fn objects_without_fields_are_missing_and_equal_ones_are_stored_once() {
+        let words = [plain(&[Some(0), None]), run(1), deltas(&[0]), deltas(&[0; 30])];
+        let column = pairs().control(0x80, &words).control(0x80, &words).end().end().read().unwrap();
+        assert_eq!((column.len(), column.present_count()), (153, 32));
+        assert!(matches!(column.data(), ColumnData::Dictionary(_, entries) if entries.len() == 1));
+    }
+
+    #[test]
+    fn a_control_behind_a_section_repeats_the_last_object_or_its_absence() {
+        let one = |slot: Option<u64>| {
+            let column = pairs().control(0x80, &[plain(&[slot])]).control(0x80, &[plain(&[slot])]);
+            column.end()
+        };
+        let column = one(Some(0)).control(0x80, &[plain(&[Some(0), None, Some(0)]), run(1)]).end();
+        let again = Some(pair(1, 2));
+        assert_eq!(column.cells(), [vec![again.clone(); 2], vec![None], vec![again; 121]].concat());
+        let column = one(None).control(0x80, &[plain(&[Some(0), None, Some(0)])]).end();
+        assert_eq!(column.cells(), vec![None; 4]);
+        // Where the section ended in nothing, any difference is to nothing.
+        assert_eq!(one(None).control(0x80, &[deltas(&[1])]).end().cells(), vec![None; 2]);
+        assert!(one(Some(0)).control(0x80, &[deltas(&[1])]).end().read().is_err());
+        assert!(one(Some(0)).control(0x90, &[deltas(&[0])]).end().read().is_err());
+        assert!(one(None).control(0x90, &[deltas(&[0])]).end().read().is_err());
+        // A literal begins anew.
+        let column = one(Some(0)).literal(&int(1)).control(0x80, &[deltas(&[1])]).end();
+        assert_eq!(column.cells(), [pair(1, 2), int(1), int(2)].map(Some));
+    }
+
+    #[test]
+    fn a_section_behind_values_turns_the_column_into_one_of_bson_values() {
+        let zero = deltas(&[0]);
+        let column = Forge::default().literal(&int(1)).control(0x80, &[deltas(&[1])]);
+        let column = column.section(0xF1, &pair(1, 2)).control(0x80, &[zero]).control(0x80, &[zero]).end().end();
+        assert_eq!(column.cells(), [int(1), int(2), pair(1, 2)].map(Some));
+    }
+
+    #[test]
+    fn uneven_empty_and_nested_sections_are_refused() {
+        let start = pairs().bytes.len();
+        let even = pairs().control(0x80, &[deltas(&[0])]).control(0x80, &[deltas(&[0])]);
+        assert!(even.clone().end().end().read().is_ok());
+        assert_eq!(pairs().end().end().refusal(), (EMPTY, start));
+        assert_eq!(pairs().refusal(), ("the column has no end", start));
+        // In the middle of an object.
+        assert_eq!(pairs().control(0x80, &[deltas(&[0])]).end().end().refusal(), (UNEVEN, start + 9));
+        // The second stream has a value left.
+        let long = pairs().control(0x80, &[deltas(&[0])]).control(0x80, &[deltas(&[0, 0])]).end().end();
+        assert_eq!(long.refusal(), (UNEVEN, start + 18));
+        assert_eq!(even.clone().section(0xF1, &pair(1, 2)).refusal(), (NESTED, start + 18));
+        assert_eq!(even.clone().end().refusal().0, "the column has no end");
+        for start in [0xF0, 0xF1, 0xF2] {
+            let none = Forge::default().section(start, &object(&[("o", object(&[]))])).control(0x80, &[deltas(&[0])]);
+            assert_eq!(none.end().end().refusal(), ("the reference of a section has no scalars", 0));
+        }
+        let count = |forge: Forge| crate::column::count(&forge.bytes, 100);
+        assert!(count(pairs().end().end()).is_err());
+        assert!(count(pairs().control(0x80, &[deltas(&[0])]).end().end()).is_err());
+        assert_eq!(count(even.end().end()), Ok(1));
+    }
+
+    #[test]
+    fn a_literal_may_not_nest_objects_deeper_than_documents_may_be() {
+        let nested = |levels: usize| (0..levels).fold(int(1), |inner, _| object(&[("o", inner)]));
+        let (reference, literal) = (nested(DOCUMENT_DEPTH_MAX - 3), nested(3));
+        let column = Forge::default().section(0xF1, &reference);
+        let whole = column.clone().literal(&literal).end().end().cells();
+        assert_eq!(whole, [Some(nested(DOCUMENT_DEPTH_MAX))]);
+        let deeper = column.literal(&object(&[("o", literal)])).end().end();
+        assert_eq!(deeper.refusal().0, "a literal is no valid value");
+    }
+
+    #[test]
+    fn sections_stay_within_the_rows_and_the_bytes_of_a_column() {
+        let runs = pairs().control(0x80, &[deltas(&[1]), run(2)]).control(0x80, &[run(2), deltas(&[0])]).end().end();
+        assert_eq!(crate::column::decode(&runs.bytes, 241).unwrap().len(), 241);
+        assert_eq!(crate::column::decode(&runs.bytes, 240).unwrap_err().reason, TOO_MANY);
+        assert!(crate::column::count(&runs.bytes, 240).is_err());
+        let large = object(&[("x", int(1)), ("text", string(&"x".repeat(1 << 20)))]);
+        let column = Forge::default().section(0xF1, &large).control(0x80, &[deltas(&[1]), run(1)]);
+        let column = column.control(0x80, &[deltas(&[0]), run(1)]).end().end();
+        assert_eq!(column.refusal().0, TOO_LARGE);
+    }
+}

@@ -118,3 +118,63 @@ fn close(out: &mut Vec<u8>, body: usize) {
         prefix.copy_from_slice(&len.to_le_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::forge::{array, int, object};
+    use crate::value::OwnedValue;
+
+    fn shape<'a>(section: Section, reference: &'a OwnedValue) -> Result<Shape<'a>, &'static str> {
+        Shape::new(section, reference.view().bytes(), 100)
+    }
+
+    /// What is left of an object when only the scalars that `has` are kept.
+    fn built(reference: &OwnedValue, has: &[bool]) -> Option<OwnedValue> {
+        let shape = shape(Section::Object, reference).unwrap();
+        assert_eq!(shape.scalars.len(), has.len());
+        let mut scalars = shape.scalars.iter().zip(has);
+        let mut out = Vec::new();
+        let any = shape
+            .build(&mut out, || scalars.next().and_then(|(scalar, has)| has.then_some((scalar.kind, scalar.bytes))));
+        any.then(|| OwnedValue::doc(Doc::parse(&out).unwrap()))
+    }
+
+    #[test]
+    fn objects_are_built_in_the_order_of_the_reference_without_what_is_absent() {
+        let inner = object(&[("x", int(1)), ("y", int(2))]);
+        let reference = object(&[("a", inner.clone()), ("b", array(&inner)), ("c", int(3))]);
+        assert_eq!(built(&reference, &[true; 5]), Some(reference.clone()));
+        let x = object(&[("x", int(1))]);
+        assert_eq!(built(&reference, &[true, false, false, false, true]), Some(object(&[("a", x), ("c", int(3))])));
+        assert_eq!(built(&reference, &[false; 5]), None);
+    }
+
+    #[test]
+    fn what_is_empty_in_the_reference_is_there_always() {
+        let empty = object(&[]);
+        let outer = object(&[("e", array(&empty)), ("x", int(1))]);
+        let reference = object(&[("o", outer), ("y", int(2))]);
+        let expected = object(&[("o", object(&[("e", array(&empty))]))]);
+        assert_eq!(built(&reference, &[false, false]), Some(expected));
+    }
+
+    #[test]
+    fn arrays_are_scalars_of_legacy_sections_only() {
+        let reference = object(&[("a", array(&object(&[("0", int(1)), ("1", int(2))])))]);
+        assert_eq!(shape(Section::Object, &reference).unwrap().scalars.len(), 2);
+        assert_eq!(shape(Section::Legacy, &reference).unwrap().scalars.len(), 1);
+        let empty = object(&[("a", array(&object(&[])))]);
+        assert!(shape(Section::Object, &empty).is_err());
+        assert_eq!(shape(Section::Legacy, &empty).unwrap().scalars[0].kind, Kind::Array);
+    }
+
+    #[test]
+    fn a_shape_without_scalars_or_with_too_many_parts_is_refused() {
+        assert!(shape(Section::Object, &object(&[("a", object(&[("b", object(&[]))]))])).is_err());
+        let names: Vec<String> = (0..101).map(|i| i.to_string()).collect();
+        let fields: Vec<_> = names.iter().map(|name| (name.as_str(), int(0))).collect();
+        assert!(shape(Section::Object, &object(&fields[..99])).is_ok());
+        assert!(shape(Section::Object, &object(&fields)).is_err());
+    }
+}

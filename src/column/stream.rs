@@ -215,3 +215,110 @@ fn put(made: &mut [u8; MADE_LEN_MAX], at: usize, bytes: &[u8]) -> usize {
 pub fn text_of(string: &[u8]) -> &[u8] {
     string.get(4..string.len().saturating_sub(1)).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::forge::{Forge, deltas, int, pack, plain, run, string};
+    use crate::column::integer::zigzag128;
+    use crate::column::selector::EIGHT_LARGE;
+    use crate::value::OwnedValue;
+
+    fn tagged(kind: Kind, bytes: &[u8]) -> OwnedValue {
+        OwnedValue::from_tagged_checked([&[kind.byte()][..], bytes].concat())
+    }
+
+    fn binary(subtype: u8, bytes: &[u8]) -> OwnedValue {
+        tagged(Kind::Binary, &[&(bytes.len() as u32).to_le_bytes()[..], &[subtype], bytes].concat())
+    }
+
+    fn cells(forge: Forge) -> Vec<OwnedValue> {
+        forge.end().cells().into_iter().flatten().collect()
+    }
+
+    #[test]
+    fn texts_may_change_their_length_and_become_empty() {
+        let a = i64::from(b'a');
+        let column = Forge::default().literal(&string("a")).control(0x80, &[deltas(&[a * 256, 0, -a * 257])]);
+        assert_eq!(cells(column), ["a", "aa", "aa", ""].map(string));
+    }
+
+    #[test]
+    fn a_long_text_is_repeated_by_zeros_and_followed_by_differences_to_nothing() {
+        let long = string(&"long ".repeat(10));
+        let column = Forge::default().literal(&long).control(0x80, &[deltas(&[0, 0, 0x41]), deltas(&[1, 1])]);
+        let cells = cells(column);
+        assert_eq!(cells[..3], [long.clone(), long.clone(), long]);
+        assert_eq!(cells[3..6], ["A", "B", "C"].map(string));
+        // The same of one that begins with a NUL.
+        let column = Forge::default().literal(&string("\0a")).control(0x80, &[deltas(&[0, 0x41])]);
+        assert_eq!(self::cells(column), ["\0a", "\0a", "A"].map(string));
+    }
+
+    #[test]
+    fn differences_of_a_hundred_and_twenty_eight_bits_reach_the_first_byte() {
+        let raw = zigzag128(i128::from(b'b' - b'a') << 120);
+        assert_eq!(raw, 2 << 120);
+        let word = pack(EIGHT_LARGE[5], &[Some(2 << 5 | 30)]);
+        let text = |first: char| string(&format!("{first}bcdefghijklmnop"));
+        let column = Forge::default().literal(&text('a')).control(0x80, &[word, word]);
+        assert_eq!(cells(column), ['a', 'b', 'c'].map(text));
+        let column = Forge::default().literal(&tagged(Kind::Decimal128, &[0; 16])).control(0x80, &[word]);
+        let mut expected = [0; 16];
+        expected[15] = 1;
+        assert_eq!(cells(column)[1], tagged(Kind::Decimal128, &expected));
+    }
+
+    #[test]
+    fn a_text_made_of_differences_that_is_not_utf8_is_refused() {
+        let column = Forge::default().literal(&string("a")).control(0x80, &[deltas(&[0x60])]).end();
+        assert_eq!(column.refusal(), ("a text is not UTF-8", 8));
+    }
+
+    #[test]
+    fn binaries_keep_their_length_and_subtype() {
+        let column = Forge::default().literal(&binary(7, &[1, 2])).control(0x80, &[deltas(&[0x0100, 0x0100_0001])]);
+        // What overflows the length is lost to the value, though not to the differences.
+        assert_eq!(cells(column), [[1, 2], [1, 3], [2, 3]].map(|bytes| binary(7, &bytes)));
+    }
+
+    #[test]
+    fn long_binaries_and_values_without_integers_can_only_repeat() {
+        let regex = tagged(Kind::Regex, b"a\0i\0");
+        let object = crate::column::forge::object(&[]);
+        for value in [binary(0, &[3; 17]), OwnedValue::null(), regex, object, tagged(Kind::MaxKey, &[])] {
+            let column = Forge::default().literal(&value).control(0x80, &[plain(&[Some(0), None, Some(0)])]).end();
+            assert_eq!(column.cells(), [Some(value.clone()), Some(value.clone()), None, Some(value.clone())]);
+            let column = Forge::default().literal(&value).control(0x80, &[deltas(&[0, 1])]).end();
+            assert!(column.refusal().0.starts_with("a difference"), "{value:?}");
+            let column = Forge::default().literal(&value).control(0x90, &[deltas(&[0])]).end();
+            assert_eq!(column.refusal().0, BAD_SCALE);
+        }
+    }
+
+    #[test]
+    fn timestamps_have_slopes() {
+        let at = |increment: u32| tagged(Kind::Timestamp, &[increment.to_le_bytes(), 5_u32.to_le_bytes()].concat());
+        let column = Forge::default().literal(&at(1)).control(0x80, &[plain(&[Some(2), None, Some(0)]), deltas(&[-1])]);
+        assert_eq!(cells(column), [1, 2, 3, 3].map(at));
+    }
+
+    #[test]
+    fn a_run_is_taken_at_once_where_its_elements_are_alike_and_never_beyond_what_is_asked() {
+        let null = Forge::default().control(0x80, &[run(1)]).bytes;
+        let mut stream = Stream::behind(Kind::Null, &[]);
+        stream.open(0x80, &null[1..]).unwrap();
+        assert_eq!(stream.next(100), Ok((Element::Same, 100)));
+        assert_eq!(stream.next(100), Ok((Element::Same, 20)));
+        assert!(stream.is_exhausted());
+        let counter = Forge::default().control(0x80, &[deltas(&[1]), run(1)]).bytes;
+        let first = int(1);
+        let mut stream = Stream::behind(Kind::Int32, first.view().bytes());
+        stream.open(0x80, &counter[1..]).unwrap();
+        for n in 2..=122 {
+            assert_eq!(stream.next(100), Ok((Element::New, 1)));
+            assert_eq!(stream.value(), Some((Kind::Int32, int(n).view().bytes())));
+        }
+        assert!(stream.is_exhausted());
+    }
+}

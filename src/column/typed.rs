@@ -262,3 +262,180 @@ impl TypedRows {
 fn bits(x: f64) -> i64 {
     x.to_bits().cast_signed()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::forge::{Forge, deltas, double, int, plain, run};
+    use crate::column::selector::{BASE, EIGHT_LARGE, EIGHT_SMALL, SEVEN};
+    use crate::value::OwnedValue;
+
+    fn doubles(forge: &Forge) -> Vec<f64> {
+        let column = forge.read().unwrap();
+        let ColumnData::F64(cells) = column.data() else { panic!("{column:?}") };
+        cells.clone()
+    }
+
+    fn integers(forge: &Forge) -> Vec<i64> {
+        let column = forge.read().unwrap();
+        match column.data() {
+            ColumnData::I64(cells) | ColumnData::Date(cells) => cells.clone(),
+            data => panic!("{data:?}"),
+        }
+    }
+
+    fn long(n: i64) -> Forge {
+        Forge::default().literal(&OwnedValue::int64(n))
+    }
+
+    fn date(ms: i64) -> Forge {
+        Forge::default().literal(&OwnedValue::date(ms))
+    }
+
+    #[test]
+    fn doubles_go_on_in_hundredths() {
+        // One word of four slots, as an actual bucket holds it.
+        let words = 0x00B6_021C_0018_04FB;
+        let column = Forge::default().literal(&double(254.03)).control(0xB0, &[words]).end();
+        assert_eq!(doubles(&column), [254.03, 253.63, 253.61, 252.93, 252.47]);
+    }
+
+    #[test]
+    fn dates_keep_their_slope_over_zeros_and_runs_until_it_bends() {
+        let column = date(1_639_842_900_000).control(0x80, &[0x1D4C0C, 0x0E]).end();
+        let expected: Vec<i64> = (0..5).map(|i| 1_639_842_900_000 + i * 60_000).collect();
+        assert_eq!(integers(&column), expected);
+        // A run repeats the bend, not the slope.
+        let column = date(0).control(0x80, &[deltas(&[5]), run(1)]).end();
+        let expected: Vec<i64> = (0..=121).map(|i| 5 * i * (i + 1) / 2).collect();
+        assert_eq!(integers(&column), expected);
+        // A literal forgets the slope.
+        let column =
+            date(0).control(0x80, &[deltas(&[7])]).literal(&OwnedValue::date(100)).control(0x80, &[0x0E]).end();
+        assert_eq!(integers(&column), [0, 7, 100, 100]);
+    }
+
+    #[test]
+    fn a_thousand_dates_a_second_apart_take_forty_four_bytes() {
+        let words = [deltas(&[1000, 0, 0, 0, 0]), run(8), deltas(&[0; 30]), plain(&[Some(0); 4])];
+        let column = date(0).control(0x80, &words).end();
+        assert_eq!(column.bytes.len(), 44);
+        assert_eq!(integers(&column), (0..1000).map(|i| i * 1000).collect::<Vec<i64>>());
+    }
+
+    #[test]
+    fn a_run_repeats_the_last_slot_across_controls_but_not_across_literals() {
+        let column = long(0).control(0x80, &[deltas(&[0, 3])]).control(0x80, &[run(1), run(1)]).end();
+        let mut expected = vec![0, 0];
+        expected.extend((0..241).map(|i| 3 + 3 * i));
+        assert_eq!(integers(&column), expected);
+        let column = long(0).control(0x80, &[deltas(&[3])]).literal(&OwnedValue::int64(9));
+        let column = column.control(0x80, &[run(1)]).end();
+        assert_eq!(integers(&column), [vec![0, 3], vec![9; 121]].concat());
+    }
+
+    #[test]
+    fn a_run_may_repeat_a_missing_element_and_the_next_difference_is_to_the_last_present_one() {
+        let column = long(5).control(0x80, &[plain(&[Some(2), None]), run(2), deltas(&[1])]).end().read().unwrap();
+        assert_eq!(column.len(), 1 + 2 + 240 + 1);
+        assert_eq!(column.present_count(), 3);
+        let ColumnData::I64(cells) = column.data() else { panic!("{column:?}") };
+        assert_eq!((cells[1], cells[2], cells[242], cells[243]), (6, 0, 0, 7));
+    }
+
+    #[test]
+    fn leading_skips_are_absent_rows_of_the_typed_column() {
+        let skips = plain(&[None; 3]);
+        let column = Forge::default().control(0x80, &[skips]).literal(&OwnedValue::int64(10));
+        let column = column.control(0x80, &[deltas(&[1, 1])]).end().read().unwrap();
+        assert_eq!(column.data(), &ColumnData::I64(vec![0, 0, 0, 10, 11, 12]));
+        assert_eq!(
+            (0..6).map(|row| column.is_present(row)).collect::<Vec<_>>(),
+            [false, false, false, true, true, true]
+        );
+    }
+
+    #[test]
+    fn a_double_is_taken_up_anew_in_the_scale_of_every_control() {
+        let column = Forge::default()
+            .literal(&double(1.0))
+            .control(0xA0, &[deltas(&[15])])
+            .control(0xC0, &[deltas(&[5, 0])])
+            .control(0x80, &[deltas(&[1])])
+            .end();
+        assert_eq!(doubles(&column), [1.0, 2.5, 2.5005, 2.5005, f64::from_bits(2.5005_f64.to_bits() + 1)]);
+        // A run after a change of scale repeats its raw value in the new one.
+        let column =
+            Forge::default().literal(&double(0.0)).control(0x90, &[deltas(&[1])]).control(0xA0, &[run(1)]).end();
+        assert_eq!(doubles(&column)[..4], [0.0, 1.0, 1.1, 1.2]);
+        // Constant runs are doubles too, whatever comes before and behind them.
+        let words = [deltas(&[5, 0]), run(1), deltas(&[1])];
+        let cells = doubles(&Forge::default().literal(&double(0.5)).control(0xA0, &words).end());
+        assert_eq!((cells.len(), cells[1], cells[122], cells[123]), (124, 1.0, 1.0, 1.1));
+    }
+
+    #[test]
+    fn a_double_without_an_integer_in_the_scale_is_refused() {
+        let column = Forge::default().literal(&double(1.1)).control(0x90, &[0x0E]).end();
+        assert_eq!(column.refusal(), (NO_INTEGER, 10));
+        let column = Forge::default().literal(&double(f64::NAN)).control(0xD0, &[0x0E]).end();
+        assert_eq!(column.refusal(), (NO_INTEGER, 10));
+    }
+
+    #[test]
+    fn only_doubles_have_scales() {
+        let column = Forge::default().literal(&int(1)).control(0x90, &[0x0E]).end();
+        assert_eq!(column.refusal(), (BAD_SCALE, 6));
+    }
+
+    #[test]
+    fn integers_wrap_and_booleans_are_what_is_not_zero() {
+        assert_eq!(integers(&long(i64::MAX).control(0x80, &[deltas(&[1])]).end()), [i64::MAX, i64::MIN]);
+        let column = Forge::default().literal(&int(i32::MAX)).control(0x80, &[deltas(&[1])]).end().read().unwrap();
+        assert_eq!(column.data(), &ColumnData::I32(vec![i32::MAX, i32::MIN]));
+        let words = [deltas(&[-1, 7, 0, -7])];
+        let column = Forge::default().literal(&OwnedValue::bool(true)).control(0x80, &words).end().read().unwrap();
+        assert_eq!(column.data(), &ColumnData::Bool(vec![1, 0, 1, 1, 0]));
+    }
+
+    #[test]
+    fn object_ids_keep_the_process_of_their_literal() {
+        let id = |last: u8, process: u8| [0, 0, 0, 1, process, 0, 0, 0, 0, 0, 0, last];
+        let column = Forge::default()
+            .literal(&OwnedValue::object_id(id(1, 7)))
+            .control(0x80, &[plain(&[Some(2), None, Some(0)])])
+            .literal(&OwnedValue::object_id(id(1, 8)))
+            .control(0x80, &[deltas(&[4])])
+            .end()
+            .read()
+            .unwrap();
+        let expected = vec![id(1, 7), id(2, 7), [0; 12], id(3, 7), id(1, 8), id(5, 8)];
+        assert_eq!(column.data(), &ColumnData::ObjectId(expected));
+        assert!(!column.is_present(2));
+    }
+
+    #[test]
+    fn words_of_every_layout_give_their_differences() {
+        for layout in [&BASE[..], &SEVEN, &EIGHT_SMALL, &EIGHT_LARGE].concat() {
+            // Ones everywhere but in the lowest bit of the value, and one zero more than none.
+            let count = u64::from(layout.count_bits > 0);
+            let slot = (((1 << layout.value_bits) - 2) << layout.count_bits) | count;
+            let raw = ((1_u64 << layout.value_bits) - 2) << (count as u32 * layout.unit());
+            let word = crate::column::forge::pack(layout, &vec![Some(slot); layout.slots.into()]);
+            let cells = integers(&long(0).control(0x80, &[word]).end());
+            let expected: Vec<i64> = (0..=i64::from(layout.slots)).map(|i| i.wrapping_mul(unzigzag(raw))).collect();
+            assert_eq!(cells, expected, "{layout:?}");
+        }
+    }
+
+    #[test]
+    fn rows_are_counted_before_a_run_is_written() {
+        let column = long(0).control(0x80, &[run(16); 16]).end();
+        let offset = 10;
+        let error = crate::column::decode(&column.bytes, 30_720).unwrap_err();
+        assert_eq!((error.reason, error.offset), (TOO_MANY, offset));
+        assert_eq!(crate::column::decode(&column.bytes, 30_721).unwrap().len(), 30_721);
+        let column = long(0).control(0x80, &[deltas(&[0; 30])]).end();
+        assert!(crate::column::decode(&column.bytes, 30).is_err());
+    }
+}

@@ -139,15 +139,8 @@ pub fn elements(bytes: &[u8]) -> Result<usize, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::column::forge::pack;
     use crate::column::selector::{EIGHT_LARGE, EIGHT_SMALL, SEVEN};
-
-    /// A word of `layout` with these slots; `None` is one of all ones.
-    fn pack(layout: Layout, slots: &[Option<u64>]) -> u64 {
-        slots.iter().enumerate().fold(layout.head(), |word, (i, slot)| {
-            let slot = slot.unwrap_or(ones(layout.slot_bits()));
-            word | slot << (layout.first_bit() + i as u32 * layout.slot_bits())
-        })
-    }
 
     #[test]
     fn every_layout_gives_its_slots_back_and_knows_the_missing_ones() {
