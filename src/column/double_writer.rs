@@ -124,6 +124,9 @@ impl DoubleWriter {
     fn lower(&mut self, newest: u64, words: &mut Words, controls: &mut ControlWriter) {
         let old_scale = self.scale;
         let mut integer = self.integer_before(words);
+        if newest != 0 && scale::is_least(integer, old_scale) {
+            return;
+        }
         let mut previous = scale::decode(integer, old_scale);
         let lowest = scale::best(previous, 0);
         if lowest.1 == old_scale && newest != 0 {

@@ -15,6 +15,8 @@ mod items;
 mod presence;
 mod reader;
 mod reference;
+#[cfg(test)]
+mod samples;
 mod scale;
 mod section;
 mod section_writer;

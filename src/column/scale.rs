@@ -85,6 +85,21 @@ pub fn best(x: f64, at_least: Scale) -> (i64, Scale) {
     }
 }
 
+/// True where it is plain that the double of `integer` has no integer in a lower scale. False says nothing.
+#[inline]
+pub fn is_least(integer: i64, scale: Scale) -> bool {
+    // Different decimals of fifteen digits are different doubles, so the integer itself tells.
+    const DIGITS_MAX: u64 = 1_000_000_000_000_000;
+    let step = match scale {
+        0 => return true,
+        1 | 2 => 10,
+        3 => 100,
+        4 => 10_000,
+        _ => return false,
+    };
+    integer.unsigned_abs() < DIGITS_MAX && integer % step != 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +146,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_scale_that_is_plainly_the_least_is_the_least(magnitude in 0..51_u32, any in any::<i64>(), scale in 0..=RAW) {
+            for integer in [any >> (63 - magnitude), (any >> (63 - magnitude)) / 10_000 * 10_000, 999_999_999_999_999] {
+                if is_least(integer, scale) {
+                    prop_assert_eq!(best(decode(integer, scale), 0), (integer, scale));
+                }
+            }
+        }
+
         #[test]
         fn what_is_encoded_decodes_to_the_same_bits(bits in any::<u64>(), cents in -1_000_000_i64..1_000_000, scale in 0..=RAW) {
             for x in [f64::from_bits(bits), cents as f64 / 100.0] {

@@ -176,24 +176,16 @@ impl<R: Raw> WordWriter<R> {
             }
             self.end_run(controls, nibble);
         }
-        if self.class == 0 {
-            let slot_bits = self.slot_bits.max(raw.bits());
-            if slot_bits as usize * (self.pending.len() + 1) <= 60 {
-                self.slot_bits = slot_bits;
-                self.pending.push(raw);
-                return true;
-            }
-        }
-        self.add_to_next(raw, controls, nibble)
+        self.push_base(raw) || self.add_to_next(raw, controls, nibble)
     }
 
     /// Appends what does not fit a base word beside the pending values, if need be to the next word.
     #[inline(never)]
     fn add_to_next(&mut self, raw: R, controls: &mut ControlWriter, nibble: u8) -> bool {
-        if self.try_push(raw) {
+        if self.push_counted(raw) {
             return true;
         }
-        if CLASSES.iter().all(|class| class.slot_bits(raw) > class.data_bits) {
+        if raw.bits() > 60 && CLASSES.iter().all(|class| class.slot_bits(raw) > class.data_bits) {
             return false;
         }
         let before = self.pending.last().copied();
@@ -210,13 +202,35 @@ impl<R: Raw> WordWriter<R> {
         }
     }
 
-    /// Adds to the pending values where they fit one word together.
+    /// Adds to the pending values where they fit a base word together.
+    #[inline]
+    fn push_base(&mut self, raw: R) -> bool {
+        let slot_bits = self.slot_bits.max(raw.bits());
+        let fits = self.class == 0 && slot_bits as usize * (self.pending.len() + 1) <= 60;
+        if fits {
+            self.slot_bits = slot_bits;
+            self.pending.push(raw);
+        }
+        fits
+    }
+
+    /// Adds to the pending values where they fit any word together.
     fn try_push(&mut self, raw: R) -> bool {
+        self.push_base(raw) || self.push_counted(raw)
+    }
+
+    /// Adds to the pending values where they fit a word together that counts trailing zeros.
+    fn push_counted(&mut self, raw: R) -> bool {
         let count = u32::try_from(self.pending.len() + 1).unwrap_or(u32::MAX);
-        let mut slot_bits = self.slot_bits;
-        for (index, class) in CLASSES.iter().enumerate().skip(self.class) {
-            slot_bits = class.slot_bits(raw).max(if index == self.class { slot_bits } else { 0 });
-            if index != self.class && slot_bits * count <= class.data_bits {
+        for (index, class) in CLASSES.iter().enumerate().skip(self.class.max(1)) {
+            // Most values need no look: so many do not fit a word of this class, whatever they are.
+            if class.slot_bits_min * count > class.data_bits {
+                continue;
+            }
+            let mut slot_bits = class.slot_bits(raw);
+            if index == self.class {
+                slot_bits = slot_bits.max(self.slot_bits);
+            } else if slot_bits * count <= class.data_bits {
                 slot_bits = self.pending.iter().fold(slot_bits, |widest, raw| widest.max(class.slot_bits(*raw)));
             }
             if slot_bits * count <= class.data_bits {

@@ -181,3 +181,114 @@ impl ColumnWriter {
         bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{any_cells, column_of, cuts};
+    use super::*;
+    use crate::value::OwnedValue;
+    use proptest::prelude::*;
+
+    fn pushed(cells: &[Option<OwnedValue>]) -> ColumnWriter {
+        let mut writer = ColumnWriter::new();
+        for cell in cells {
+            match cell {
+                Some(value) => writer.push(value.view()),
+                None => writer.skip(1),
+            }
+        }
+        writer
+    }
+
+    fn encoded(values: &[OwnedValue]) -> Vec<u8> {
+        encode(&column_of(&values.iter().cloned().map(Some).collect::<Vec<_>>()))
+    }
+
+    #[test]
+    fn doubles_are_differences_in_their_scale() {
+        let bytes = encoded(&[254.03, 253.63, 253.61, 252.93, 252.47].map(OwnedValue::double));
+        let literal = [0x01, 0, 0x29, 0x5C, 0x8F, 0xC2, 0xF5, 0xC0, 0x6F, 0x40];
+        assert_eq!(bytes, [&literal[..], &[0xB0, 0xFB, 0x04, 0x18, 0x00, 0x1C, 0x02, 0xB6, 0x00, 0]].concat());
+        // Half a unit raises the scale of all behind the literal, not of the literal.
+        let bytes = encoded(&[1.0, 2.0, 2.5].map(OwnedValue::double));
+        assert_eq!(bytes[2..11], [0, 0, 0, 0, 0, 0, 0xF0, 0x3F, 0xA0]);
+    }
+
+    #[test]
+    fn dates_at_one_interval_are_zeros_behind_the_first_two() {
+        let bytes = encoded(&[0, 60_000, 120_000, 180_000, 240_000].map(|ms| OwnedValue::date(1_639_842_900_000 + ms)));
+        let literal = [0x09, 0, 0x20, 0xE8, 0x40, 0xCE, 0x7D, 0x01, 0, 0, 0x81];
+        let words = [0x0C, 0x4C, 0x1D, 0, 0, 0, 0, 0, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(bytes, [&literal[..], &words].concat());
+    }
+
+    #[test]
+    fn missing_elements_may_come_first() {
+        let mut writer = ColumnWriter::new();
+        writer.skip(3);
+        [10, 11, 12].into_iter().for_each(|n| writer.push(OwnedValue::int64(n).view()));
+        let skips = [0x80, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF];
+        let literal = [0x12, 0, 0x0A, 0, 0, 0, 0, 0, 0, 0];
+        let ones = [0x80, 0x2D, 0, 0, 0, 0x08, 0, 0, 0, 0];
+        assert_eq!((writer.len(), writer.finish()), (6, [&skips[..], &literal, &ones].concat()));
+    }
+
+    #[test]
+    fn objects_without_scalars_are_literals_and_end_a_section() {
+        let empty = OwnedValue::doc(Doc::EMPTY);
+        let raw = bson::rawdoc! { "a": 1 };
+        let one = OwnedValue::doc(Doc::parse(raw.as_bytes()).unwrap());
+        let section = [&[0xF1][..], raw.as_bytes(), &[0x80, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let literal = [&[0x03, 0][..], Doc::EMPTY.as_bytes()].concat();
+        let expected = [&section[..], &literal, &section, &[0]].concat();
+        assert_eq!(encoded(&[one.clone(), empty, one]), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_elements_give_the_same_bytes_however_they_come_in(
+            cells in any_cells(), picks in proptest::collection::vec(any::<prop::sample::Index>(), 0..5),
+        ) {
+            let expected = pushed(&cells).finish();
+            let column = column_of(&cells);
+            prop_assert_eq!(&encode(&column), &expected);
+            let cuts = cuts(&picks, cells.len());
+            let mut writer = ColumnWriter::new();
+            for (start, end) in cuts.iter().zip(&cuts[1..]) {
+                writer.extend(&column, *start..*end);
+                // What the bytes are so far is another column, and changes nothing.
+                prop_assert_eq!(writer.len(), *end);
+                prop_assert_eq!(writer.to_bytes(), pushed(&cells[..*end]).finish());
+            }
+            prop_assert_eq!(writer.finish(), expected);
+        }
+
+        #[test]
+        fn a_dictionary_is_written_like_the_cells_it_stands_for(
+            cells in any_cells(), index in proptest::collection::vec((any::<prop::sample::Index>(), 1..200_usize), 1..8),
+        ) {
+            let values: Vec<_> = cells.into_iter().flatten().map(Some).collect();
+            prop_assume!(!values.is_empty());
+            let repeated = |(pick, count): &(prop::sample::Index, usize)| vec![pick.index(values.len()) as u32; *count];
+            let index: Vec<u32> = index.iter().flat_map(repeated).collect();
+            let dictionary = Column::new(ColumnData::Dictionary(index, Box::new(column_of(&values))), None);
+            prop_assert_eq!(encode(&dictionary), encode(&dictionary.clone().into_plain()));
+        }
+    }
+
+    #[test]
+    fn skipping_at_once_equals_skipping_one_by_one() {
+        for value in [OwnedValue::double(0.25), OwnedValue::int32(1), OwnedValue::string("a")] {
+            for count in [0, 1, 60, 61, 121, 1921, 4000] {
+                let (mut once, mut single) = (ColumnWriter::new(), ColumnWriter::new());
+                for _ in 0..2 {
+                    once.skip(count);
+                    (0..count).for_each(|_| single.skip(1));
+                    once.push(value.view());
+                    single.push(value.view());
+                }
+                assert_eq!(once.finish(), single.finish());
+            }
+        }
+    }
+}
