@@ -46,6 +46,8 @@ check: tools $(MODULES)
 ## make bench         benchmarks; ratios within one run
 bench: build browser
 	node bench/run.mjs
+	node bench/columns.mjs
+	node bench/sizes.mjs
 
 ## make size          what a page downloads, against the budget
 size: build

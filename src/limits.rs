@@ -39,10 +39,10 @@ pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
 
 /// Values stay under this where possible: an IndexedDB put costs twice as much at 64 KiB, and Deno KV refuses more.
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
-/// A context's journal is folded into buckets when it passes this many bytes. A fold rewrites the open bucket of every series it
+/// A context's journal is folded into buckets when its rows pass this many bytes in memory. A fold rewrites the open bucket of every series it
 /// meets, so fewer and larger folds write less; what is not folded is decoded by whoever opens the database next.
 pub const JOURNAL_SIZE_BYTES_MAX: usize = 4 << 20;
-/// Bytes of journal that one changeset folds: inserts wait while it is written, and what lies in memory at once stays bounded.
+/// Bytes of journal rows, as they lie in memory, that one changeset folds: inserts wait while it is written, and what lies in memory at once stays bounded.
 pub const FOLD_STEP_BYTES: usize = 2 << 20;
 /// An insert waits for the running fold when the journal is this many times over its bound.
 pub const JOURNAL_BACKPRESSURE_FACTOR: usize = 4;
@@ -50,5 +50,7 @@ pub const JOURNAL_BACKPRESSURE_FACTOR: usize = 4;
 pub const WRITE_CONFLICT_RETRIES_MAX: usize = 16;
 /// Buckets fetched with one storage call.
 pub const SCAN_PAGE_BUCKETS: usize = 64;
+/// Stored buckets that stay in memory, in bytes: those that were written or read last. At three bytes a point that is a million.
+pub const BUCKET_CACHE_BYTES_MAX: usize = 4 << 20;
 /// Longest full collection name, database and `.system.buckets.` included.
 pub const NAMESPACE_LENGTH_BYTES_MAX: usize = 255;

@@ -7,59 +7,19 @@ mod support;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use bson::{DateTime, Document, doc, rawdoc};
+use bson::{DateTime, Document, rawdoc};
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
+use support::rows::{a_filter, matching, measurement, times_of};
 use support::{Db, Random, TestEnv, Unruly, multiset, raw, take_rows};
-use timepail::query::Filter;
+use timepail::bucket::BucketFormat;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
-use timepail::value::Doc;
 
-const HOUR_MS: i64 = 3_600_000;
-
-fn measurement(random: &Random, n: i64) -> Document {
-    let mut d = doc! {
-        "t": DateTime::from_millis((random.below(400) as i64) * HOUR_MS / 100 + random.below(1000) as i64),
-        "n": n,
-    };
-    match random.below(6) {
-        0 => {}
-        1 => drop(d.insert("m", doc! { "id": random.below(2) as i32, "site": "a" })),
-        _ => drop(d.insert("m", format!("s{}", random.below(3)))),
-    }
-    match random.below(8) {
-        0 => {}
-        1 => drop(d.insert("x", "text")),
-        2 => drop(d.insert("x", vec![1, 2])),
-        _ => drop(d.insert("x", random.below(100) as f64)),
-    }
-    if random.chance(20) {
-        d.insert("o", doc! { "a": random.below(5) as i32 });
-    }
-    d
-}
-
-fn a_filter(random: &Random) -> Document {
-    let time = |r: &Random| DateTime::from_millis(r.below(400) as i64 * HOUR_MS / 100);
-    match random.below(8) {
-        0 => doc! {},
-        1 => doc! { "t": { "$gte": time(random), "$lt": time(random) } },
-        2 => doc! { "m": format!("s{}", random.below(4)) },
-        3 => doc! { "m.id": 1, "t": { "$lt": time(random) } },
-        4 => doc! { "x": { "$gt": random.below(100) as f64 } },
-        5 => {
-            doc! { "$or": [{ "m": "s0", "x": { "$lte": 50.0 } }, { "t": { "$gte": time(random) }, "o.a": { "$in": [1, 2] } }] }
-        }
-        6 => doc! { "x": { "$exists": false } },
-        _ => doc! { "m": "s1", "t": { "$gte": time(random) }, "x": { "$ne": 7.0 } },
-    }
-}
-
-fn matching<'a>(model: &'a [Document], filter: &Document) -> Vec<&'a Document> {
-    let filter_bytes = raw(filter);
-    let filter = Filter::parse(Doc::parse(filter_bytes.as_bytes()).unwrap()).unwrap();
-    model.iter().filter(|d| filter.matches_doc(Doc::parse(raw(d).as_bytes()).unwrap())).collect()
+/// A context that writes buckets of some format: one database may hold them all.
+fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random) -> Db {
+    let format = if random.chance(25) { BucketFormat::Uncompressed } else { BucketFormat::Compressed };
+    Db::open_as(format, Rc::clone(storage), Rc::clone(env))
 }
 
 async fn create(db: &Db, random: &Random) {
@@ -77,14 +37,14 @@ async fn check(db: &Db, model: &[Document], seed: u64) {
     let mut in_buckets = 0;
     for bucket in db.find(rawdoc! { "find": "system.buckets.c" }).await {
         let control = bucket.get_document("control").unwrap();
-        let times = bucket.get_document("data").unwrap().get_document("t").unwrap();
+        let times = times_of(&bucket, "t");
         let bound = |side: &str| control.get_document(side).unwrap().get_datetime("t").unwrap().timestamp_millis();
         assert!(times.len() <= 1000, "seed {seed}: a bucket of {} rows", times.len());
         in_buckets += times.len();
-        for (_, time) in times {
-            let time = time.as_datetime().unwrap().timestamp_millis();
-            assert!(bound("min") <= time && time <= bound("max"), "seed {seed}: control bounds");
-        }
+        assert!(times.iter().all(|t| bound("min") <= *t && *t <= bound("max")), "seed {seed}: control bounds");
+        let version = control.get_i32("version").unwrap();
+        assert!(version != 2 || times.is_sorted(), "seed {seed}: rows of version 2 out of order");
+        assert!(version == 1 || control.get_i32("count").unwrap() as usize == times.len(), "seed {seed}: count");
     }
     assert_eq!(in_buckets, model.len(), "seed {seed}: rows in buckets");
 }
@@ -93,7 +53,7 @@ async fn history(seed: u64) {
     let random = Random::new(seed);
     let env = TestEnv::new(seed);
     let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
-    let mut dbs: Vec<Db> = (0..1 + random.below(3)).map(|_| Db::open(Rc::clone(&storage), Rc::clone(&env))).collect();
+    let mut dbs: Vec<Db> = (0..1 + random.below(3)).map(|_| open(&storage, &env, &random)).collect();
     create(&dbs[0], &random).await;
     let mut model: Vec<Document> = Vec::new();
     let mut next = 0;
@@ -114,7 +74,7 @@ async fn history(seed: u64) {
             }
             5 => drop(db.ok(rawdoc! { "flush": 1 }).await),
             6 => drop(db.ok(rawdoc! { "foldJournals": 1 }).await),
-            7 => dbs[at] = Db::open(Rc::clone(&storage), Rc::clone(&env)),
+            7 => dbs[at] = open(&storage, &env, &random),
             8 => {
                 let filter = a_filter(&random);
                 let gone = multiset(matching(&model, &filter));
@@ -156,7 +116,7 @@ fn interleaved(seed: u64, fail_percent: u64) {
     let mut pool = LocalPool::new();
     let spawner = pool.spawner();
     for task in 0..3_i64 {
-        let db = Db::open(Rc::clone(&storage), Rc::clone(&env));
+        let db = open(&storage, &env, &random);
         let (acknowledged, random) = (Rc::clone(&acknowledged), Random::new(seed * 31 + task as u64));
         spawner
             .spawn_local(async move {
@@ -182,7 +142,7 @@ fn interleaved(seed: u64, fail_percent: u64) {
             .unwrap();
     }
     // A context that deletes what it has inserted, while the others fold its journal: nothing comes back.
-    let deleter = Db::open(Rc::clone(&storage), Rc::clone(&env));
+    let deleter = open(&storage, &env, &random);
     let own = rawdoc! { "who": "deleter" };
     let delete = rawdoc! { "delete": "c", "deletes": [{ "q": own.clone(), "limit": 0 }] };
     let task = {

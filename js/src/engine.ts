@@ -20,7 +20,7 @@ export interface EngineOptions {
   durability: "relaxed" | "strict";
   /** 16 hexadecimal digits that name this opening; the keys of its journal carry them. */
   context: string;
-  bucketVersion?: 1;
+  bucketVersion?: 1 | 2;
 }
 
 /** Opens an engine. The entry points give the one that loads WebAssembly, tests give their own. */

@@ -215,8 +215,8 @@ export interface OpenOptions {
    * the machine loses power. `"strict"`: it resolves when it is on the disk.
    */
   durability?: "relaxed" | "strict";
-  /** Version of stored buckets: 1, plain documents, so far the only one that is written and read; any other is refused. */
-  bucketVersion?: 1;
+  /** Version of the buckets that are written: 2, compressed columns, or 1, plain documents. Every version is read. Default 2. */
+  bucketVersion?: 1 | 2;
   /** Default of {@link CollectionOptions.generateIds}. Default false: measurements need no `_id`. */
   generateIds?: boolean;
   /** Where to load the WebAssembly module from, when it does not lie beside the package's JavaScript. The first `open` of a page decides. */

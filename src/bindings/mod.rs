@@ -39,6 +39,7 @@ pub async fn open_engine(name: String, options: JsValue) -> Result<Handle, JsVal
         }
     };
     let engine = Engine::new(&name, storage, Rc::new(env::HostEnv), options.context);
+    let engine = engine.with_bucket_format(options.bucket_format);
     Ok(Handle { engine: Rc::new(engine), idb })
 }
 

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use wasm_bindgen::JsValue;
 
+use crate::bucket::BucketFormat;
 use crate::command::parse_context;
 use crate::engine::keyspace::ContextId;
 use crate::error::{Error, Result};
@@ -33,12 +34,15 @@ pub struct OpenOptions {
     pub storage: StorageKind,
     /// What a commit waits for.
     pub durability: Durability,
+    /// What buckets are written as.
+    pub bucket_format: BucketFormat,
     /// This context's identity, drawn at random.
     pub context: ContextId,
 }
 
 impl OpenOptions {
-    /// Reads `{ storage: "memory" | "indexeddb", durability?: "relaxed" | "strict", bucketVersion?: 1, context:
+    /// Reads `{ storage: "memory" | "indexeddb", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
+    /// context:
     /// sixteen hex digits }`.
     ///
     /// Errors: `InvalidOptions`.
@@ -52,14 +56,13 @@ impl OpenOptions {
                 return Err(Error::invalid_options(format!("durability must be 'relaxed' or 'strict', not '{other}'")));
             }
         };
-        // Taking the option and writing another version would be a silent lie.
-        if let Some(version) = raw.bucket_version.filter(|version| *version != 1.0) {
-            return Err(Error::invalid_options(format!(
-                "bucketVersion {version} is not supported yet; there is only 1"
-            )));
-        }
+        let bucket_format = match raw.bucket_version {
+            None | Some(2.0) => BucketFormat::Compressed,
+            Some(1.0) => BucketFormat::Uncompressed,
+            Some(other) => return Err(Error::invalid_options(format!("bucketVersion must be 1 or 2, not {other}"))),
+        };
         let context =
             parse_context(&raw.context).ok_or_else(|| Error::invalid_options("context must be sixteen hex digits"))?;
-        Ok(OpenOptions { storage: raw.storage, durability, context })
+        Ok(OpenOptions { storage: raw.storage, durability, bucket_format, context })
     }
 }

@@ -1,13 +1,16 @@
-//! Rows to an uncompressed bucket document.
+//! Rows to a bucket document.
 
+use super::document::BucketVersion;
 use super::id::BucketId;
 use super::min_max::MinMax;
 use super::row_key::{CellHead, ROWS_MAX};
 use super::rows::{Rows, first_seen};
+use super::unpack::COLUMN_SUBTYPE;
 use crate::block::{Bitmap, Block, Column, ColumnData};
+use crate::column;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
-use crate::value::{DocBuf, DocWriter, Kind, Value};
+use crate::limits::{COLUMN_SIZE_BYTES_MAX, DOCUMENT_SIZE_BYTES_MAX};
+use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
 
 /// What a bucket document says besides its rows and summaries.
 #[derive(Clone, Copy, Debug)]
@@ -18,36 +21,72 @@ pub struct Header<'a> {
     pub meta: Option<Value<'a>>,
     /// Whether it takes no more rows.
     pub closed: bool,
+    /// How the columns are stored. `Sorted` promises rows in order of time.
+    pub version: BucketVersion,
 }
 
-/// The document of a bucket, version 1: every column an object from row number to value.
+/// The document of a bucket: every column an object from row number to value (version 1) or a compressed column (2 and 3).
 ///
 /// `rows` holds the time column, called `time_field`, and the other fields without the metadata; `summary` has seen exactly
-/// these rows. In `data` the time column stands first, then the others in the order in which the rows show them.
+/// these rows. In `data` the time column stands first, then the others in the order in which the rows show them. A column
+/// that decoding would refuse for its size is not compressed: the bucket then has version 1.
 /// Errors: `BSONObjectTooLarge` beyond 16 MiB.
 pub fn build(header: &Header<'_>, rows: &Block, summary: &MinMax, time_field: &str) -> Result<DocBuf> {
+    let columns: Vec<_> = first_seen(rows, Rows::from(0..rows.rows())).collect();
+    let (min, max) = (summary.min_doc(), summary.max_doc());
+    write(header, rows, &columns, (min.view(), max.view()), time_field)
+}
+
+/// As `build`, with `control.min`, `control.max` and the order of the columns as they are.
+pub(super) fn rewrite(
+    header: &Header<'_>,
+    rows: &Block,
+    limits: (Doc<'_>, Doc<'_>),
+    time_field: &str,
+) -> Result<DocBuf> {
+    let columns: Vec<_> = rows.columns().iter().map(|(name, column)| (&**name, column)).collect();
+    write(header, rows, &columns, limits, time_field)
+}
+
+fn write(
+    header: &Header<'_>,
+    rows: &Block,
+    columns: &[(&str, &Column)],
+    (min, max): (Doc<'_>, Doc<'_>),
+    time_field: &str,
+) -> Result<DocBuf> {
     if rows.rows() > ROWS_MAX {
         return Err(too_large(&header.id));
     }
-    let (min, max) = (summary.min_doc(), summary.max_doc());
-    let cells = rows.columns().len() * rows.rows();
-    let mut writer = DocWriter::with_capacity(min.view().as_bytes().len() * 2 + rows.size_bytes() + 8 * cells + 256);
+    let compressible = rows.size_bytes() <= COLUMN_SIZE_BYTES_MAX;
+    let version = if compressible { header.version } else { BucketVersion::Uncompressed };
+    let compressed = version != BucketVersion::Uncompressed;
+    let cells_bytes = if compressed { 0 } else { rows.size_bytes() + 8 * rows.columns().len() * rows.rows() };
+    let mut writer = DocWriter::with_capacity(min.as_bytes().len() * 2 + cells_bytes + 256);
     writer.object_id("_id", header.id.as_bytes());
-    writer.begin_doc("control").int32("version", 1).doc("min", min.view()).doc("max", max.view());
+    writer.begin_doc("control").int32("version", version.number()).doc("min", min).doc("max", max);
     if header.closed {
         writer.bool("closed", true);
+    }
+    if compressed {
+        // Within `ROWS_MAX`.
+        writer.int32("count", i32::try_from(rows.rows()).unwrap_or(i32::MAX));
     }
     writer.end();
     if let Some(meta) = header.meta {
         writer.value("meta", meta);
     }
     writer.begin_doc("data");
-    let (times, others): (Vec<_>, Vec<_>) =
-        first_seen(rows, Rows::from(0..rows.rows())).partition(|(name, _)| *name == time_field);
-    for (name, column) in times.into_iter().chain(others) {
-        writer.begin_doc(name);
-        write_column(writer.buffer(), column);
-        writer.end();
+    let times = columns.iter().filter(|(name, _)| *name == time_field);
+    let others = columns.iter().filter(|(name, _)| *name != time_field);
+    for (name, column) in times.chain(others) {
+        if compressed {
+            writer.binary(name, COLUMN_SUBTYPE, &column::encode(column));
+        } else {
+            writer.begin_doc(name);
+            write_column(writer.buffer(), column);
+            writer.end();
+        }
     }
     writer.end();
     let document = writer.finish();
@@ -116,6 +155,8 @@ mod tests {
 
     const ID: BucketId = BucketId::from_bytes([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
 
+    const PLAIN: Header<'static> = Header { id: ID, meta: None, closed: false, version: BucketVersion::Uncompressed };
+
     fn summary(rows: &Block, min_time_ms: i64) -> MinMax {
         let mut summary = MinMax::seed_time("t", min_time_ms);
         summary.update_rows(rows, Rows::from(0..rows.rows()), None);
@@ -131,7 +172,7 @@ mod tests {
             rawdoc! { "t": date(60_008), "a": { "y": 1 }, "b": 1 },
         ]);
         let meta = crate::value::OwnedValue::string("m");
-        let header = Header { id: ID, meta: Some(meta.view()), closed: false };
+        let header = Header { id: ID, meta: Some(meta.view()), closed: false, version: BucketVersion::Uncompressed };
         let built = build(&header, &rows, &summary(&rows, 60_000), "t").unwrap();
         let expected = rawdoc! {
             "_id": bson::oid::ObjectId::from_bytes(*ID.as_bytes()),
@@ -153,7 +194,7 @@ mod tests {
     #[test]
     fn a_series_without_metadata_has_no_meta_and_a_closed_bucket_says_so() {
         let rows = samples::block(&[rawdoc! { "t": bson::DateTime::from_millis(1) }]);
-        let header = Header { id: ID, meta: None, closed: true };
+        let header = Header { id: ID, meta: None, closed: true, version: BucketVersion::Uncompressed };
         let built = build(&header, &rows, &summary(&rows, 0), "t").unwrap();
         let names: Vec<_> = built.view().iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["_id", "control", "data"]);
@@ -168,7 +209,7 @@ mod tests {
             rawdoc! { "t": bson::DateTime::from_millis(2) },
         ]);
         let rest = rows.slice(1..2);
-        let built = build(&Header { id: ID, meta: None, closed: false }, &rest, &summary(&rest, 0), "t").unwrap();
+        let built = build(&PLAIN, &rest, &summary(&rest, 0), "t").unwrap();
         let data = built.view().get("data").and_then(|d| d.as_doc()).unwrap();
         assert_eq!(data.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["t"]);
     }
@@ -177,7 +218,7 @@ mod tests {
     fn a_document_beyond_sixteen_mebibytes_is_refused() {
         let text = "x".repeat(6 << 20);
         let rows = samples::block(&[rawdoc! { "t": bson::DateTime::from_millis(1), "a": text }]);
-        let error = build(&Header { id: ID, meta: None, closed: false }, &rows, &summary(&rows, 0), "t").unwrap_err();
+        let error = build(&PLAIN, &rows, &summary(&rows, 0), "t").unwrap_err();
         assert_eq!(error.code, ErrorCode::BSONObjectTooLarge);
     }
 }

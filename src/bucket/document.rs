@@ -2,8 +2,9 @@
 
 use super::id::BucketId;
 use super::options::TimeseriesOptions;
+use super::row_key::ROWS_MAX;
 use super::unpack::row_count;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{Error, Result};
 use crate::value::{Doc, Kind, Value};
 
 /// How a bucket's columns are stored (`control.version`).
@@ -37,6 +38,16 @@ impl BucketVersion {
     }
 }
 
+/// What buckets are written as. What is read is told by each bucket's version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BucketFormat {
+    /// Version 1.
+    Uncompressed,
+    /// Version 2, or 3 where rows came out of order.
+    #[default]
+    Compressed,
+}
+
 /// A bucket document. Its columns have not been looked at; `unpack` does.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketDoc<'a> {
@@ -55,6 +66,7 @@ struct Control<'a> {
     min: Doc<'a>,
     max: Doc<'a>,
     closed: bool,
+    count: Option<usize>,
 }
 
 impl<'a> BucketDoc<'a> {
@@ -155,7 +167,12 @@ impl<'a> BucketDoc<'a> {
         self.times
     }
 
-    /// How many measurements it holds.
+    /// `control.count`; absent in version 1.
+    pub(super) fn control_count(&self) -> Option<usize> {
+        self.control.count
+    }
+
+    /// How many measurements it holds, without decoding a column where the bucket says so itself.
     ///
     /// Errors: as `unpack` where the time column is damaged.
     pub fn count(&self) -> Result<usize> {
@@ -188,10 +205,16 @@ impl<'a> Control<'a> {
             None => false,
             Some(closed) => closed.as_bool().ok_or("'control.closed' is not a boolean")?,
         };
-        if count.is_some_and(|count| count.as_integer().is_none_or(|count| count < 1)) {
-            return Err("'control.count' is not a number above 0".to_owned());
-        }
-        Ok(Control { version, min, max, closed })
+        let count = match count {
+            None => None,
+            Some(count) => {
+                let count = count.as_integer().and_then(|count| usize::try_from(count).ok());
+                let count = count.filter(|count| (1..=ROWS_MAX).contains(count));
+                Some(count.ok_or_else(|| format!("'control.count' is not a number from 1 to {ROWS_MAX}"))?)
+            }
+        };
+        let count = count.filter(|_| version != BucketVersion::Uncompressed);
+        Ok(Control { version, min, max, closed, count })
     }
 }
 
@@ -200,16 +223,11 @@ pub(super) fn damaged(id: &BucketId, what: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("Bucket {id} is damaged: {what}"))
 }
 
-/// A bucket whose columns this engine cannot decode.
-pub(super) fn unreadable(bucket: &BucketDoc<'_>) -> Error {
-    let (id, version) = (bucket.id(), bucket.version().number());
-    Error::new(ErrorCode::OperationFailed, format!("Bucket {id} has version {version}, whose columns cannot be read"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::samples::{options, view};
     use super::*;
+    use crate::error::ErrorCode;
     use bson::{RawBson, RawDocumentBuf, rawdoc};
 
     fn date(ms: i64) -> bson::DateTime {

@@ -6,8 +6,9 @@ use super::document::BucketDoc;
 use super::options::TimeseriesOptions;
 use super::rows::Rows;
 use super::schema::Schema;
-use crate::block::{Block, ColumnData};
-use crate::error::{Error, Result};
+use super::time_order::dates;
+use crate::block::Block;
+use crate::error::Result;
 use crate::value::Value;
 
 /// Why a row does not come to a bucket.
@@ -85,11 +86,7 @@ fn leading_in_time(
     rows: Range<usize>,
     options: &TimeseriesOptions,
 ) -> Result<(usize, Option<Misfit>)> {
-    let times = match block.column(&options.time_field).map(|column| column.data()) {
-        Some(ColumnData::Date(times)) => times.get(rows),
-        _ => None,
-    };
-    let times = times.ok_or_else(|| Error::internal("Rows for a bucket came without a column of dates"))?;
+    let times = dates(block, rows, &options.time_field)?;
     for (at, time) in times.iter().enumerate() {
         // Saturating: a time before the start is checked next.
         if time.saturating_sub(bucket.min_time_ms()) >= options.span_ms() {
@@ -105,6 +102,7 @@ fn leading_in_time(
 #[cfg(test)]
 mod tests {
     use super::super::build::{Header, build};
+    use super::super::document::{BucketFormat, BucketVersion};
     use super::super::id::BucketId;
     use super::super::merge::merge;
     use super::super::min_max::MinMax;
@@ -124,7 +122,8 @@ mod tests {
         let options = options(Some("m"));
         let first = block(&[rawdoc! { "t": at(61), "a": 1 }]);
         let meta = OwnedValue::string("m");
-        let document = merge(None, &ID, 60_000, Some(meta.view()), &[(&first, 0..1)], &options).unwrap();
+        let document =
+            merge(None, &ID, 60_000, Some(meta.view()), &[(&first, 0..1)], BucketFormat::Compressed, &options).unwrap();
         let bucket = BucketDoc::parse(document.view(), &options).unwrap();
         let rows = block(docs);
         let half = rows.rows() / 2;
@@ -156,7 +155,7 @@ mod tests {
         let answer = |count: usize, closed: bool, meta: Option<Value<'_>>| {
             let mut summary = MinMax::seed_time("t", 0);
             summary.update_rows(&rows, Rows::from(0..count), None);
-            let header = Header { id: ID, meta: Some(Value::NULL), closed };
+            let header = Header { id: ID, meta: Some(Value::NULL), closed, version: BucketVersion::Uncompressed };
             let document = build(&header, &rows.slice(0..count), &summary, "t").unwrap();
             let bucket = BucketDoc::parse(document.view(), &options).unwrap();
             fit(&bucket, meta, &[(&rows, 0..1)], 1000, &options).unwrap()
@@ -172,7 +171,7 @@ mod tests {
     fn rows_without_a_column_of_dates_are_our_own_mistake() {
         let options = options(None);
         let rows = block(&[rawdoc! { "t": at(1) }]);
-        let document = merge(None, &ID, 0, None, &[(&rows, 0..1)], &options).unwrap();
+        let document = merge(None, &ID, 0, None, &[(&rows, 0..1)], BucketFormat::Compressed, &options).unwrap();
         let bucket = BucketDoc::parse(document.view(), &options).unwrap();
         let timeless = block(&[rawdoc! { "t": 1 }]);
         assert!(fit(&bucket, None, &[(&timeless, 0..1)], 1000, &options).is_err());

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use super::build::{Header, build};
-use super::document::BucketDoc;
+use super::document::{BucketDoc, BucketFormat, BucketVersion};
 use super::id::BucketId;
 use super::min_max::MinMax;
 use super::options::TimeseriesOptions;
 use super::rows::Rows;
+use super::time_order::{dates, in_time_order};
 use super::unpack::{ColumnSet, unpack};
 use crate::block::{Bitmap, Block};
 use crate::error::{Error, Result};
@@ -18,6 +19,8 @@ use crate::value::{DocBuf, Value};
 /// Additions hold the time column and the other fields without the metadata. A stored bucket keeps its start; else it is
 /// `min_time_ms`. Every row is taken: whether rows belong into a bucket is asked of `fit` before, and rows that were
 /// acknowledged are not lost because a limit was passed since.
+/// Each addition to a compressed bucket is put in order of time. One that begins before the bucket's last row makes the
+/// bucket version 3 for ever: its rows then stand in order of arrival.
 /// Errors: `DataCorruptionDetected` where the stored columns do not read, `BSONObjectTooLarge`, `InternalError` where the
 /// metadata is another or there are no rows at all.
 pub fn merge(
@@ -26,8 +29,10 @@ pub fn merge(
     min_time_ms: i64,
     meta: Option<Value<'_>>,
     additions: &[(&Block, Range<usize>)],
+    format: BucketFormat,
     options: &TimeseriesOptions,
 ) -> Result<DocBuf> {
+    let time_field = &options.time_field;
     if let Some(bucket) = stored.filter(|bucket| bucket.meta() != meta || bucket.id() != *id) {
         return Err(Error::internal(format!("Rows of bucket {id} were to be merged into bucket {}", bucket.id())));
     }
@@ -36,16 +41,45 @@ pub fn merge(
         None => MinMax::seed_time(&options.time_field, min_time_ms),
     };
     additions.iter().for_each(|(block, rows)| summary.update_rows(block, Rows::from(rows.clone()), None));
-    let before = stored.map(|bucket| unpack(bucket, &ColumnSet::All, options)).transpose()?;
+    let mut before = stored.map(|bucket| unpack(bucket, &ColumnSet::All, options)).transpose()?;
+    let mut version = version_of(stored.map(BucketDoc::version), format);
+    let mut ordered: Vec<Option<Block>> = Vec::new();
+    if version != BucketVersion::Uncompressed {
+        if let Some(rows) = before.as_mut().filter(|_| version == BucketVersion::Sorted) {
+            // A compressed bucket has this order; an uncompressed one gets it now.
+            if let Some(sorted) = in_time_order(rows, 0..rows.rows(), time_field)? {
+                *rows = sorted;
+            }
+        }
+        for (block, range) in additions {
+            ordered.push(in_time_order(block, range.clone(), time_field)?);
+        }
+    }
+    let mut ordered = ordered.iter();
     let mut parts: Vec<(&Block, Range<usize>)> = Vec::with_capacity(additions.len() + 1);
     parts.extend(before.as_ref().map(|block| (block, 0..block.rows())));
-    parts.extend(additions.iter().cloned());
+    parts.extend(additions.iter().map(|(block, range)| match ordered.next() {
+        Some(Some(sorted)) => (sorted, 0..sorted.rows()),
+        _ => (*block, range.clone()),
+    }));
     let rows = Block::concat_slices(&parts);
     if rows.rows() == 0 {
         return Err(Error::internal(format!("Bucket {id} was to be written without rows")));
     }
+    if version == BucketVersion::Sorted && !dates(&rows, 0..rows.rows(), time_field)?.is_sorted() {
+        version = BucketVersion::Unsorted;
+    }
     let closed = stored.is_some_and(BucketDoc::closed);
-    build(&Header { id: *id, meta, closed }, &rows, &summary, &options.time_field)
+    build(&Header { id: *id, meta, closed, version }, &rows, &summary, time_field)
+}
+
+/// The version of a bucket that is written again, or of a new one. Version 3 stays: rows keep the order of their arrival.
+fn version_of(stored: Option<BucketVersion>, format: BucketFormat) -> BucketVersion {
+    match (format, stored) {
+        (BucketFormat::Uncompressed, _) => BucketVersion::Uncompressed,
+        (BucketFormat::Compressed, Some(BucketVersion::Unsorted)) => BucketVersion::Unsorted,
+        (BucketFormat::Compressed, _) => BucketVersion::Sorted,
+    }
 }
 
 /// The document of a bucket with those of its rows that `keep` selects; `None` where none is left.
@@ -56,21 +90,28 @@ pub fn rebuild(
     bucket: &BucketDoc<'_>,
     rows: &Block,
     keep: &Bitmap,
+    format: BucketFormat,
     options: &TimeseriesOptions,
 ) -> Result<Option<DocBuf>> {
     if keep.none() {
         return Ok(None);
     }
-    let rest = rows.gather(&keep.to_rows());
+    let version = version_of(Some(bucket.version()), format);
+    let mut rest = rows.gather(&keep.to_rows());
+    if version == BucketVersion::Sorted
+        && let Some(sorted) = in_time_order(&rest, 0..rest.rows(), &options.time_field)?
+    {
+        rest = sorted;
+    }
     let mut summary = MinMax::seed_time(&options.time_field, bucket.min_time_ms());
     summary.update_rows(&rest, Rows::from(0..rest.rows()), None);
-    let header = Header { id: bucket.id(), meta: bucket.meta(), closed: bucket.closed() };
+    let header = Header { id: bucket.id(), meta: bucket.meta(), closed: bucket.closed(), version };
     build(&header, &rest, &summary, &options.time_field).map(Some)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{any_docs, block, documents, options, pivot};
+    use super::super::samples::{any_docs, block, by_name, documents, options, pivot};
     use super::*;
     use crate::value::OwnedValue;
     use bson::rawdoc;
@@ -82,10 +123,28 @@ mod tests {
         OwnedValue::string("m")
     }
 
-    fn merged(stored: Option<&DocBuf>, additions: &[(&Block, Range<usize>)]) -> DocBuf {
+    fn merged_as(format: BucketFormat, stored: Option<&DocBuf>, additions: &[(&Block, Range<usize>)]) -> DocBuf {
         let options = options(Some("m"));
         let stored = stored.map(|document| BucketDoc::parse(document.view(), &options).unwrap());
-        merge(stored.as_ref(), &ID, 0, Some(meta().view()), additions, &options).unwrap()
+        merge(stored.as_ref(), &ID, 0, Some(meta().view()), additions, format, &options).unwrap()
+    }
+
+    fn merged(stored: Option<&DocBuf>, additions: &[(&Block, Range<usize>)]) -> DocBuf {
+        merged_as(BucketFormat::Uncompressed, stored, additions)
+    }
+
+    type Row = Vec<(String, OwnedValue)>;
+
+    /// The version of a bucket and its measurements, in order.
+    fn read(document: &DocBuf) -> (BucketVersion, Vec<Row>) {
+        let options = options(Some("m"));
+        let bucket = BucketDoc::parse(document.view(), &options).unwrap();
+        (bucket.version(), by_name(&unpack(&bucket, &ColumnSet::All, &options).unwrap()))
+    }
+
+    fn time_of(row: &Row) -> i64 {
+        let time = row.iter().find(|(name, _)| name == "t").and_then(|(_, time)| time.view().as_date_ms());
+        time.unwrap()
     }
 
     fn at(seconds: i64) -> bson::DateTime {
@@ -109,13 +168,35 @@ mod tests {
         }
 
         #[test]
+        fn every_batch_of_a_compressed_bucket_is_sorted_and_one_that_comes_too_early_makes_it_unsorted_for_ever(
+            docs in any_docs(1..40, true), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..4),
+        ) {
+            let whole = pivot(&docs);
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(docs.len())).collect();
+            cuts.extend([0, docs.len()]);
+            cuts.sort_unstable();
+            let (mut stored, mut expected, mut version) = (None, Vec::new(), BucketVersion::Sorted);
+            for (start, end) in cuts.iter().copied().zip(cuts.iter().copied().skip(1)).filter(|(a, b)| a < b) {
+                let part = pivot(&docs[start..end]);
+                stored = Some(merged_as(BucketFormat::Compressed, stored.as_ref(), &[(&whole, start..end)]));
+                let mut batch = by_name(&part);
+                batch.sort_by_key(time_of);
+                if expected.last().is_some_and(|last| time_of(&batch[0]) < time_of(last)) {
+                    version = BucketVersion::Unsorted;
+                }
+                expected.append(&mut batch);
+                prop_assert_eq!(read(stored.as_ref().unwrap()), (version, expected.clone()));
+            }
+        }
+
+        #[test]
         fn a_bucket_without_some_rows_is_the_bucket_of_the_others(docs in any_docs(1..30, true), bits in any::<u64>()) {
             let options = options(Some("m"));
             let stored = merged(None, &[(&pivot(&docs), 0..docs.len())]);
             let bucket = BucketDoc::parse(stored.view(), &options).unwrap();
             let rows = unpack(&bucket, &ColumnSet::All, &options).unwrap();
             let keep = Bitmap::from_fn(docs.len(), |row| bits >> row & 1 == 1);
-            let rest = rebuild(&bucket, &rows, &keep, &options).unwrap();
+            let rest = rebuild(&bucket, &rows, &keep, BucketFormat::Uncompressed, &options).unwrap();
             let kept: Vec<_> = documents(&rows).into_iter().zip(0..).filter(|(_, row)| keep.get(*row)).map(|(d, _)| d).collect();
             let expected = (!kept.is_empty()).then(|| merged(None, &[(&pivot(&kept), 0..kept.len())]));
             prop_assert_eq!(rest, expected);
@@ -126,14 +207,15 @@ mod tests {
     fn a_stored_bucket_keeps_its_start_and_its_mark_of_being_closed() {
         let options = options(None);
         let rows = block(&[rawdoc! { "t": at(70) }]);
-        let header = Header { id: ID, meta: None, closed: true };
+        let header = Header { id: ID, meta: None, closed: true, version: BucketVersion::Uncompressed };
         let document = build(&header, &rows, &MinMax::seed_time("t", 60_000), "t").unwrap();
         let bucket = BucketDoc::parse(document.view(), &options).unwrap();
-        let more = merge(Some(&bucket), &ID, 0, None, &[(&rows, 0..1)], &options).unwrap();
+        let format = BucketFormat::Compressed;
+        let more = merge(Some(&bucket), &ID, 0, None, &[(&rows, 0..1)], format, &options).unwrap();
         let more = BucketDoc::parse(more.view(), &options).unwrap();
         assert_eq!((more.min_time_ms(), more.max_time_ms(), more.closed()), (60_000, 70_000, true));
         let keep = Bitmap::filled(1, true);
-        let same = rebuild(&bucket, &rows, &keep, &options).unwrap().unwrap();
+        let same = rebuild(&bucket, &rows, &keep, format, &options).unwrap().unwrap();
         let same = BucketDoc::parse(same.view(), &options).unwrap();
         assert_eq!((same.min_time_ms(), same.closed()), (60_000, true));
     }
@@ -146,8 +228,33 @@ mod tests {
         let bucket = BucketDoc::parse(document.view(), &options).unwrap();
         let other = BucketId::from_bytes([8; 12]);
         let meta = meta();
-        assert!(merge(Some(&bucket), &ID, 0, None, &[(&rows, 0..1)], &options).is_err());
-        assert!(merge(Some(&bucket), &other, 0, Some(meta.view()), &[(&rows, 0..1)], &options).is_err());
-        assert!(merge(None, &ID, 0, None, &[], &options).is_err());
+        let format = BucketFormat::Compressed;
+        assert!(merge(Some(&bucket), &ID, 0, None, &[(&rows, 0..1)], format, &options).is_err());
+        assert!(merge(Some(&bucket), &other, 0, Some(meta.view()), &[(&rows, 0..1)], format, &options).is_err());
+        assert!(merge(None, &ID, 0, None, &[], format, &options).is_err());
+    }
+
+    #[test]
+    fn a_bucket_is_written_in_the_format_asked_for_whatever_it_had_before() {
+        let rows = block(&[rawdoc! { "t": at(3) }, rawdoc! { "t": at(1) }]);
+        let later = block(&[rawdoc! { "t": at(4) }]);
+        let old = merged(None, &[(&rows, 0..2)]);
+        let new = merged_as(BucketFormat::Compressed, Some(&old), &[(&later, 0..1)]);
+        let times = |document: &DocBuf| read(document).1.iter().map(time_of).collect::<Vec<_>>();
+        assert_eq!((read(&new).0, times(&new)), (BucketVersion::Sorted, vec![1000, 3000, 4000]));
+        let back = merged(Some(&new), &[(&rows, 0..2)]);
+        assert_eq!((read(&back).0, times(&back)), (BucketVersion::Uncompressed, vec![1000, 3000, 4000, 3000, 1000]));
+    }
+
+    #[test]
+    fn deleting_from_an_unsorted_bucket_leaves_it_unsorted() {
+        let options = options(Some("m"));
+        let rows = block(&[rawdoc! { "t": at(3) }, rawdoc! { "t": at(1) }]);
+        let document = merged_as(BucketFormat::Compressed, None, &[(&rows, 0..1), (&rows, 1..2)]);
+        assert_eq!(read(&document).0, BucketVersion::Unsorted);
+        let bucket = BucketDoc::parse(document.view(), &options).unwrap();
+        let keep = Bitmap::from_fn(2, |row| row == 0);
+        let rest = rebuild(&bucket, &rows, &keep, BucketFormat::Compressed, &options).unwrap().unwrap();
+        assert_eq!(read(&rest).0, BucketVersion::Unsorted);
     }
 }

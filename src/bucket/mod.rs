@@ -3,6 +3,7 @@
 mod build;
 mod cells;
 mod collection;
+mod convert;
 mod document;
 mod extremes;
 mod fields;
@@ -17,11 +18,13 @@ mod rows;
 mod samples;
 mod schema;
 mod time;
+mod time_order;
 mod unpack;
 
 pub use build::{Header, build};
 pub use collection::{BUCKETS_PREFIX, CollectionOptions, validate_collection_name};
-pub use document::{BucketDoc, BucketVersion};
+pub use convert::{compress, decompress};
+pub use document::{BucketDoc, BucketFormat, BucketVersion};
 pub use fit::{Fit, Misfit, fit};
 pub use id::{BucketId, IdGenerator};
 pub use merge::{merge, rebuild};

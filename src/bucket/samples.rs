@@ -25,6 +25,17 @@ pub fn view(doc: &bson::RawDocumentBuf) -> Doc<'_> {
     Doc::parse(doc.as_bytes()).unwrap()
 }
 
+/// The rows of a block, the fields of each in order of name: columns stand in the order in which rows show them, and sorting
+/// the rows may change that.
+pub fn by_name(block: &Block) -> Vec<Vec<(String, OwnedValue)>> {
+    let fields = |doc: DocBuf| {
+        let mut fields: Vec<_> = doc.view().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+        fields
+    };
+    documents(block).into_iter().map(fields).collect()
+}
+
 pub fn block(docs: &[bson::RawDocumentBuf]) -> Block {
     pivot_docs(docs.iter().map(view)).unwrap()
 }

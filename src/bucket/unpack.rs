@@ -1,11 +1,16 @@
 //! Bucket to rows: only the columns that somebody asks for.
 
 use super::cells::{Times, read_column};
-use super::document::{BucketDoc, BucketVersion, damaged, unreadable};
+use super::document::{BucketDoc, BucketVersion, damaged};
 use super::options::TimeseriesOptions;
+use super::row_key::ROWS_MAX;
 use crate::block::{Block, Column, ColumnData};
+use crate::column;
 use crate::error::Result;
-use crate::value::Numbers;
+use crate::value::{Numbers, Value};
+
+/// The subtype of a binary that is a compressed column.
+pub(super) const COLUMN_SUBTYPE: u8 = 7;
 
 /// Which columns are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,26 +33,76 @@ impl ColumnSet {
 
 /// The measurements of a bucket: the time column first, the others as they stand in the bucket, without the metadata.
 ///
-/// A column without a cell is left out. Where the time is not asked for it still tells how many rows there are.
-/// Errors: `DataCorruptionDetected` naming the bucket and the column; `OperationFailed` for a version that is not read.
+/// A column without a cell is left out. Nothing is decoded that is not asked for, the time included where the bucket says how
+/// many rows it has.
+/// Errors: `DataCorruptionDetected` naming the bucket and the column.
 pub fn unpack(bucket: &BucketDoc<'_>, wanted: &ColumnSet, options: &TimeseriesOptions) -> Result<Block> {
-    match bucket.version() {
-        BucketVersion::Uncompressed => {
-            unpack_uncompressed(bucket, wanted, &options.time_field).map_err(|what| damaged(&bucket.id(), what))
-        }
-        BucketVersion::Sorted | BucketVersion::Unsorted => Err(unreadable(bucket)),
-    }
+    let unpacked = match bucket.version() {
+        BucketVersion::Uncompressed => unpack_uncompressed(bucket, wanted, &options.time_field),
+        BucketVersion::Sorted | BucketVersion::Unsorted => unpack_compressed(bucket, wanted, &options.time_field),
+    };
+    unpacked.map_err(|what| damaged(&bucket.id(), what))
 }
 
 /// How many rows the time column has.
 pub(super) fn row_count(bucket: &BucketDoc<'_>) -> Result<usize> {
-    match bucket.version() {
-        BucketVersion::Uncompressed => {
-            let times = Times::read(bucket.times()).map_err(|what| damaged(&bucket.id(), what))?;
-            Ok(times.values.len())
+    let count = match bucket.version() {
+        BucketVersion::Uncompressed => Times::read(bucket.times()).map(|times| times.values.len()),
+        BucketVersion::Sorted | BucketVersion::Unsorted => compressed_count(bucket),
+    };
+    count.map_err(|what| damaged(&bucket.id(), what))
+}
+
+fn compressed_count(bucket: &BucketDoc<'_>) -> Result<usize, String> {
+    match bucket.control_count() {
+        Some(count) => Ok(count),
+        None => {
+            let times = compressed(bucket.times()).map_err(|what| format!("the time column: {what}"))?;
+            column::count(times, ROWS_MAX).map_err(|what| format!("the time column: {what}"))
         }
-        BucketVersion::Sorted | BucketVersion::Unsorted => Err(unreadable(bucket)),
     }
+}
+
+/// The bytes of a compressed column.
+fn compressed(value: Value<'_>) -> Result<&[u8], String> {
+    match value.as_binary() {
+        Some((COLUMN_SUBTYPE, bytes)) => Ok(bytes),
+        _ => Err(format!("it is {}, not a compressed column", value.kind().alias())),
+    }
+}
+
+fn unpack_compressed(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str) -> Result<Block, String> {
+    let rows = compressed_count(bucket)?;
+    let decoded = |value: Value<'_>| -> Result<Column, String> {
+        let column = column::decode(compressed(value)?, rows).map_err(|what| what.to_string())?;
+        // Nothing tells which rows a column that is too short lacks.
+        if column.len() < rows {
+            return Err(format!("it has {} elements, not {rows}", column.len()));
+        }
+        Ok(column)
+    };
+    let mut block = Block::new(rows);
+    if wanted.contains(time_field) {
+        let times = decoded(bucket.times()).and_then(|times| match times.data() {
+            ColumnData::Date(_) if times.presence().is_none() => Ok(times),
+            _ => Err("a row has no date".to_owned()),
+        });
+        block.push_new_column(time_field, times.map_err(|what| format!("the time column '{time_field}': {what}"))?);
+    }
+    let mut seen = Numbers::default();
+    for (name, value) in bucket.data() {
+        if !seen.add(name.as_bytes()).1 {
+            return Err(format!("column '{name}' stands in it twice"));
+        }
+        if name == time_field || !wanted.contains(name) {
+            continue;
+        }
+        let column = decoded(value).map_err(|what| format!("column '{name}': {what}"))?;
+        if column.present_count() > 0 {
+            block.push_new_column(name, column);
+        }
+    }
+    Ok(block)
 }
 
 fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str) -> Result<Block, String> {
@@ -199,29 +254,91 @@ mod tests {
         assert!(unpacked(data, &ColumnSet::All).is_err());
     }
 
+    fn binary(bytes: &[u8]) -> bson::Binary {
+        bson::Binary { subtype: bson::spec::BinarySubtype::Column, bytes: bytes.to_vec() }
+    }
+
+    /// A column of `values` as dates.
+    fn dates(values: &[i64]) -> bson::Binary {
+        binary(&column::encode(&Column::new(ColumnData::Date(values.to_vec()), None)))
+    }
+
+    fn doubles(values: &[f64]) -> bson::Binary {
+        binary(&column::encode(&Column::new(ColumnData::F64(values.to_vec()), None)))
+    }
+
     #[test]
-    fn compressed_versions_are_named_and_not_read() {
+    fn the_time_column_of_a_compressed_bucket_may_stand_anywhere_and_versions_2_and_3_read_alike() {
+        let options = options(None);
         for version in [2, 3] {
-            let document = bucket(version, rawdoc! { "t": { "0": date(1) } });
-            let options = options(None);
+            let document = bucket(version, rawdoc! { "a": doubles(&[1.5, 2.5]), "t": dates(&[5, 3]) });
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-            let error = unpack(&bucket, &ColumnSet::All, &options).unwrap_err();
+            assert_eq!(bucket.count(), Ok(2));
+            let block = unpack(&bucket, &ColumnSet::All, &options).unwrap();
+            assert_eq!(names(&block), ["t", "a"]);
             assert_eq!(
-                (error.code, bucket.count().unwrap_err().code),
-                (ErrorCode::OperationFailed, ErrorCode::OperationFailed)
+                rows(&block),
+                expected(&[rawdoc! { "t": date(5), "a": 1.5 }, rawdoc! { "t": date(3), "a": 2.5 }])
             );
-            assert!(error.message.contains(&format!("version {version}")), "{error}");
         }
     }
 
-    fn round_trip(block: &Block) -> Block {
+    #[test]
+    fn a_column_that_is_not_asked_for_is_not_decoded() {
+        let options = options(None);
+        let limits = rawdoc! { "t": date(0) };
+        let control = rawdoc! { "version": 2, "min": limits.clone(), "max": limits, "count": 2 };
+        let data = rawdoc! { "t": binary(b"damaged"), "a": doubles(&[1.5, 2.5]), "b": binary(b"damaged") };
+        let document = rawdoc! { "_id": bson::oid::ObjectId::from_bytes([0xCD; 12]), "control": control, "data": data };
+        let bucket = BucketDoc::parse(view(&document), &options).unwrap();
+        assert_eq!(bucket.count(), Ok(2));
+        let block = unpack(&bucket, &only(&["a"]), &options).unwrap();
+        assert_eq!(rows(&block), expected(&[rawdoc! { "a": 1.5 }, rawdoc! { "a": 2.5 }]));
+        assert!(unpack(&bucket, &only(&["t"]), &options).is_err());
+        assert!(unpack(&bucket, &only(&["b"]), &options).is_err());
+    }
+
+    #[test]
+    fn malformed_compressed_columns_are_errors_that_name_bucket_and_column() {
+        let options = options(None);
+        for (count, data, message) in [
+            (2, rawdoc! { "t": dates(&[1, 2]), "a": 5 }, "column 'a': it is int, not a compressed column"),
+            (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0]) }, "column 'a': it has 1 elements, not 2"),
+            (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0; 3]) }, "column 'a': "),
+            (2, rawdoc! { "t": dates(&[1, 2]), "a": binary(&[]) }, "column 'a': "),
+            (2, rawdoc! { "t": dates(&[1, 2]), "a": binary(&[0x20, 0]) }, "at byte 0"),
+            (2, rawdoc! { "t": { "0": date(1) } }, "the time column 't': it is object, not a compressed column"),
+            (2, rawdoc! { "t": dates(&[1]) }, "the time column 't': it has 1 elements, not 2"),
+            (2, rawdoc! { "t": doubles(&[1.0, 2.0]) }, "the time column 't': a row has no date"),
+        ] {
+            let limits = rawdoc! { "t": date(0) };
+            let control = rawdoc! { "version": 2, "min": limits.clone(), "max": limits, "count": count };
+            let id = bson::oid::ObjectId::from_bytes([0xCD; 12]);
+            let document = rawdoc! { "_id": id, "control": control, "data": data };
+            let bucket = BucketDoc::parse(view(&document), &options).unwrap();
+            let error = unpack(&bucket, &ColumnSet::All, &options).unwrap_err();
+            assert_eq!(error.code, ErrorCode::DataCorruptionDetected);
+            assert!(error.message.contains(message), "{error}");
+            assert!(error.message.contains(&"cd".repeat(12)), "{error}");
+        }
+    }
+
+    fn build_as(version: BucketVersion, block: &Block) -> DocBuf {
         let mut summary = MinMax::seed_time("t", 0);
         summary.update_rows(block, Rows::from(0..block.rows()), None);
-        let header = Header { id: BucketId::new(0, 1), meta: None, closed: false };
-        let document = build(&header, block, &summary, "t").unwrap();
+        build(&Header { id: BucketId::new(0, 1), meta: None, closed: false, version }, block, &summary, "t").unwrap()
+    }
+
+    fn round_trip_as(version: BucketVersion, block: &Block) -> Block {
+        let document = build_as(version, block);
         let options = options(None);
         let parsed = BucketDoc::parse(document.view(), &options).unwrap();
+        assert_eq!((parsed.version(), parsed.count()), (version, Ok(block.rows())));
         unpack(&parsed, &ColumnSet::All, &options).unwrap()
+    }
+
+    fn round_trip(block: &Block) -> Block {
+        round_trip_as(BucketVersion::Uncompressed, block)
     }
 
     #[test]
@@ -235,6 +352,7 @@ mod tests {
             .collect();
         let block = super::super::samples::block(&docs);
         assert_eq!(rows(&round_trip(&block)), rows(&block));
+        assert_eq!(rows(&round_trip_as(BucketVersion::Sorted, &block)), rows(&block));
     }
 
     proptest! {
@@ -248,16 +366,20 @@ mod tests {
             };
             prop_assert_eq!(rows(&back), rows(&block));
             prop_assert_eq!(typed(&back), typed(&block));
-            prop_assert_eq!(rows(&round_trip(&as_dictionaries(block))), rows(&back));
+            for version in [BucketVersion::Sorted, BucketVersion::Unsorted] {
+                let back = round_trip_as(version, &block);
+                prop_assert_eq!(rows(&back), rows(&block));
+                prop_assert_eq!(typed(&back), typed(&block));
+            }
+            let shared = as_dictionaries(block);
+            prop_assert_eq!(rows(&round_trip(&shared)), rows(&back));
+            prop_assert_eq!(rows(&round_trip_as(BucketVersion::Unsorted, &shared)), rows(&back));
         }
 
         #[test]
-        fn a_damaged_bucket_is_an_error_or_unpacks_to_something(docs in any_docs(1..12, true), at in any::<prop::sample::Index>(), bit in 0..8_u8) {
-            let block = pivot(&docs);
-            let mut summary = MinMax::seed_time("t", 0);
-            summary.update_rows(&block, Rows::from(0..block.rows()), None);
-            let header = Header { id: BucketId::new(0, 1), meta: None, closed: false };
-            let mut bytes = build(&header, &block, &summary, "t").unwrap().into_bytes();
+        fn a_damaged_bucket_is_an_error_or_unpacks_to_something(docs in any_docs(1..12, true), at in any::<prop::sample::Index>(), bit in 0..8_u8, compressed in any::<bool>()) {
+            let version = if compressed { BucketVersion::Unsorted } else { BucketVersion::Uncompressed };
+            let mut bytes = build_as(version, &pivot(&docs)).into_bytes();
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
             if let Ok(document) = Doc::parse(&bytes) {

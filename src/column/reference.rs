@@ -1,5 +1,7 @@
 //! References of sections: whether an object follows one, and one that two objects follow.
 
+use std::collections::BinaryHeap;
+
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
 
 /// Objects and arrays, whose scalars are streams of their own.
@@ -125,8 +127,9 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     /// `None` where a name stands twice.
     fn of(object: Doc<'a>) -> Option<Names<'a>> {
-        let mut sorted: Vec<_> = object.iter().enumerate().map(|(position, field)| (field.0, position)).collect();
-        sorted.sort_unstable();
+        // Sorted by a heap: a general sort of its own would double the size of this file's code.
+        let heap: BinaryHeap<_> = object.iter().enumerate().map(|(position, field)| (field.0, position)).collect();
+        let sorted = heap.into_sorted_vec();
         let twice = sorted.iter().zip(sorted.iter().skip(1)).any(|(a, b)| a.0 == b.0);
         (!twice).then_some(Names { sorted })
     }

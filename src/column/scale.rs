@@ -74,7 +74,7 @@ pub fn decode(integer: i64, scale: Scale) -> f64 {
 }
 
 /// The least scale from `at_least` on that takes `x`, and the integer.
-#[inline]
+#[inline(never)]
 pub fn best(x: f64, at_least: Scale) -> (i64, Scale) {
     let mut scale = at_least;
     loop {

@@ -12,7 +12,7 @@ use crate::bucket::CollectionOptions;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
-use crate::value::{Doc, DocBuf, DocWriter, Kind};
+use crate::value::{Doc, DocBuf, DocWriter};
 
 /// What storage holds about a collection: identity and options.
 #[derive(Clone, Debug)]
@@ -31,12 +31,9 @@ impl CollectionEntry {
 
     /// The stored form.
     pub fn encode(&self) -> DocBuf {
-        let mut uuid = 16_u32.to_le_bytes().to_vec();
-        uuid.push(4);
-        uuid.extend_from_slice(&self.uuid);
         let options = self.options.to_doc();
         let mut writer = DocWriter::new();
-        writer.raw("uuid", Kind::Binary, &uuid).doc("options", options.view());
+        writer.binary("uuid", 4, &self.uuid).doc("options", options.view());
         writer.finish()
     }
 
@@ -67,7 +64,7 @@ pub struct Collection {
     pub(super) extended_range: Cell<bool>,
     /// Decoded journal records, of any context. A cache: storage says which of them exist.
     pub(super) records: RefCell<HashMap<(ContextId, u64), Rc<Record>>>,
-    /// This context's unfolded records: seq and stored size.
+    /// This context's unfolded records: seq and size in memory.
     pub(super) own: RefCell<BTreeMap<u64, usize>>,
     pub(super) next_seq: Cell<u64>,
     pub(super) queue: RefCell<Queue>,

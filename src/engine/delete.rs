@@ -5,7 +5,9 @@ use std::rc::Rc;
 use super::Engine;
 use super::collection::Collection;
 use super::fold::write_bucket;
+use super::keyspace::BucketRef;
 use super::read::Unit;
+use super::stored_bucket::StoredBucket;
 use crate::block::Bitmap;
 use crate::bucket::{BucketDoc, ColumnSet, rebuild, unpack};
 use crate::error::{ErrorCode, Result};
@@ -47,15 +49,17 @@ impl Engine {
         let (mut scan, plan) = self.aimed_scan(collection, &plan).await?;
         while let Some(units) = self.next_page(&mut scan).await? {
             let mut changes = Changeset::new();
+            let mut written = Vec::new();
             let mut gone = 0;
             for unit in &units {
-                gone += self.delete_from(collection, &plan, unit, only_one, &mut changes)?;
+                gone += self.delete_from(collection, &plan, unit, only_one, &mut changes, &mut written)?;
                 if only_one && gone > 0 {
                     break;
                 }
             }
             if !changes.is_empty() {
                 self.storage.commit(changes).await?;
+                self.keep(&collection.id(), written);
                 *deleted += gone;
             }
             if only_one && *deleted > 0 {
@@ -73,6 +77,7 @@ impl Engine {
         unit: &Unit,
         only_one: bool,
         changes: &mut Changeset,
+        written: &mut Vec<(BucketRef, StoredBucket)>,
     ) -> Result<u64> {
         let Some((stored, generation)) = &unit.stored else { return Ok(0) };
         let options = &collection.entry.options.timeseries;
@@ -80,7 +85,7 @@ impl Engine {
         if !plan.may_match(&view) {
             return Ok(0);
         }
-        let old = Some((stored.document.view(), *generation));
+        let old = Some((&**stored, *generation));
         if !only_one && plan.all_match(&view) {
             write_bucket(changes, collection, &unit.id, old, None)?;
             return Ok(view.count()? as u64);
@@ -98,8 +103,8 @@ impl Engine {
         keep.invert();
         let mut coverage = stored.coverage.clone();
         coverage.expire(self.now_ms());
-        let rest = rebuild(&view, &rows, &keep, options)?;
-        write_bucket(changes, collection, &unit.id, old, rest.as_ref().map(|document| (&coverage, document.view())))?;
+        let rest = rebuild(&view, &rows, &keep, self.bucket_format, options)?;
+        written.extend(write_bucket(changes, collection, &unit.id, old, rest.map(|document| (coverage, document)))?);
         Ok(matching.count() as u64)
     }
 }

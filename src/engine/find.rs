@@ -8,7 +8,7 @@ use super::fold::merge_sections;
 use super::keyspace;
 use super::read::{Access, Scan, SectionRef, Unit, buckets_of};
 use crate::block::{Block, Column, ColumnData, DocPivot};
-use crate::bucket::{BUCKETS_PREFIX, BucketDoc, unpack};
+use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack};
 use crate::error::{ErrorCode, Result};
 use crate::index;
 use crate::limits::BATCH_SIZE_BYTES_MAX;
@@ -74,7 +74,7 @@ impl Engine {
         while let Some(units) = self.next_page(&mut scan).await? {
             for unit in units {
                 let flow = if raw {
-                    let rows = document_row(scan.collection(), &unit)?;
+                    let rows = document_row(scan.collection(), &unit, self.bucket_format)?;
                     count.push(rows, None, false)
                 } else {
                     count_unit(scan.collection(), &plan, &mut count, &unit)?
@@ -116,7 +116,7 @@ impl Engine {
         }
         scan.aim(match &first.access {
             ReadAccess::Buckets { low, high } => Access::Range(*low, *high),
-            ReadAccess::Series { .. } => Access::Ids(found),
+            ReadAccess::Series { .. } => Access::Refs(found),
         });
         Ok((scan, first))
     }
@@ -143,7 +143,11 @@ impl Engine {
                 break;
             };
             for unit in units {
-                let flow = if cursor.raw { cursor.push_document(&unit)? } else { cursor.push_unit(&unit)? };
+                let flow = if cursor.raw {
+                    cursor.push_document(&unit, self.bucket_format)?
+                } else {
+                    cursor.push_unit(&unit)?
+                };
                 if flow == Flow::Enough {
                     cursor.scanned = true;
                     break 'scan;
@@ -201,8 +205,8 @@ impl FindCursor {
     }
 
     /// The bucket document as a row.
-    fn push_document(&mut self, unit: &Unit) -> Result<Flow> {
-        let rows = document_row(self.scan.collection(), unit)?;
+    fn push_document(&mut self, unit: &Unit, format: BucketFormat) -> Result<Flow> {
+        let rows = document_row(self.scan.collection(), unit, format)?;
         self.exec.push(rows, None, false)
     }
 }
@@ -245,12 +249,12 @@ fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Option<(Block
 }
 
 /// The bucket document, journal rows merged in, as a block of one row.
-fn document_row(collection: &Collection, unit: &Unit) -> Result<Block> {
+fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
     let stored = unit.stored.as_ref().map(|(stored, _)| stored.document.view());
     let mut pivot = DocPivot::new();
     match stored {
         Some(document) if unit.sections.is_empty() => pivot.push(document)?,
-        stored => pivot.push(merge_sections(collection, stored, &unit.sections)?.view())?,
+        stored => pivot.push(merge_sections(collection, stored, &unit.sections, format)?.view())?,
     }
     Ok(pivot.finish())
 }

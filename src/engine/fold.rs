@@ -9,17 +9,17 @@ use std::rc::Rc;
 use super::Engine;
 use super::collection::Collection;
 use super::journal::JournalEntry;
-use super::keyspace::{self, ContextId};
+use super::keyspace::{self, BucketRef, CollectionId, ContextId};
 use super::read::{ByBucket, SectionRef, decode_stored};
 use super::signal::Signal;
-use super::stored_bucket::{Coverage, StoredBucket};
+use super::stored_bucket::{Coverage, StoredBucket, fingerprint};
 use crate::block::Block;
-use crate::bucket::{BucketDoc, BucketId, merge};
+use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
 use crate::error::{Error, ErrorCode, Result};
 use crate::index;
 use crate::limits::{FOLD_STEP_BYTES, WRITE_CONFLICT_RETRIES_MAX};
 use crate::storage::{Changeset, Page};
-use crate::value::Doc;
+use crate::value::{Doc, DocBuf};
 
 impl Engine {
     /// Folds this context's journal of a collection; callers that come while a fold runs share it.
@@ -61,7 +61,7 @@ impl Engine {
                 .filter(|entry| wanted(&entry.context))
                 .take_while(|entry| {
                     let first = step_bytes == 0;
-                    step_bytes += entry.record.size_bytes;
+                    step_bytes += entry.record.size_bytes();
                     first || step_bytes <= FOLD_STEP_BYTES
                 })
                 .collect();
@@ -113,12 +113,12 @@ impl Engine {
             changes.delete(key);
             SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| by_bucket.push(section));
         }
+        let mut written = Vec::new();
         let mut stored = self.stored_buckets(collection, &by_bucket).await?.into_iter().peekable();
         for (bucket, sections) in by_bucket.buckets() {
-            let (mut coverage, old) = match std::iter::from_fn(|| stored.next_if(|(id, ..)| id == bucket)).last() {
-                Some((_, stored, generation)) => (stored.coverage, Some((stored.document, generation))),
-                None => (Coverage::default(), None),
-            };
+            let old = std::iter::from_fn(|| stored.next_if(|(id, ..)| id == bucket)).last();
+            let old = old.map(|(_, stored, generation)| (stored, generation));
+            let mut coverage = old.as_ref().map(|(stored, _)| stored.coverage.clone()).unwrap_or_default();
             // A record may have been written a second time, by a commit whose first answer was lost.
             let fresh: Vec<SectionRef> =
                 sections.iter().filter(|s| !coverage.covers(&s.context, s.seq)).cloned().collect();
@@ -127,11 +127,20 @@ impl Engine {
             }
             coverage.expire(self.now_ms());
             sections.iter().for_each(|s| coverage.cover(s.context, s.seq, self.now_ms()));
-            let document = merge_sections(collection, old.as_ref().map(|(d, _)| d.view()), &fresh)?;
-            let old = old.as_ref().map(|(document, generation)| (document.view(), *generation));
-            write_bucket(&mut changes, collection, bucket, old, Some((&coverage, document.view())))?;
+            let document = old.as_ref().map(|(stored, _)| stored.document.view());
+            let document = merge_sections(collection, document, &fresh, self.bucket_format)?;
+            let old = old.as_ref().map(|(stored, generation)| (stored, *generation));
+            written.extend(write_bucket(&mut changes, collection, bucket, old, Some((coverage, document)))?);
         }
-        self.storage.commit(changes).await
+        self.storage.commit(changes).await?;
+        self.keep(&id, written);
+        Ok(())
+    }
+
+    /// Keeps the new forms of buckets whose commit has succeeded.
+    pub(super) fn keep(&self, collection: &CollectionId, written: Vec<(BucketRef, StoredBucket)>) {
+        let mut cache = self.buckets.borrow_mut();
+        written.into_iter().for_each(|(bucket, stored)| cache.put(collection, bucket, Rc::new(stored)));
     }
 
     /// The stored forms of `buckets` and their generations, as far as they exist, in the same order.
@@ -171,49 +180,52 @@ pub(super) fn merge_sections(
     collection: &Collection,
     stored: Option<Doc<'_>>,
     sections: &[SectionRef],
-) -> Result<crate::value::DocBuf> {
+    format: BucketFormat,
+) -> Result<DocBuf> {
     let options = &collection.entry.options.timeseries;
     let stored = stored.map(|document| BucketDoc::parse(document, options)).transpose()?;
     let first = sections.first().and_then(SectionRef::section);
     let first = first.ok_or_else(|| Error::internal("A bucket was to be merged with no rows"))?;
     let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(SectionRef::rows).collect();
     let meta = first.meta.as_ref().map(|m| m.view());
-    merge(stored.as_ref(), &first.bucket, first.min_time_ms, meta, &additions, options)
+    merge(stored.as_ref(), &first.bucket, first.min_time_ms, meta, &additions, format, options)
 }
 
 /// Adds the replacement of a bucket (or its removal) to a changeset: the old generation is required and deleted, the next one
-/// inserted, index entries follow.
+/// inserted, index entries follow. Answers the new form.
 pub(super) fn write_bucket(
     changes: &mut Changeset,
     collection: &Collection,
     bucket: &BucketId,
-    old: Option<(Doc<'_>, u32)>,
-    new: Option<(&Coverage, Doc<'_>)>,
-) -> Result<()> {
+    old: Option<(&StoredBucket, u32)>,
+    new: Option<(Coverage, DocBuf)>,
+) -> Result<Option<(BucketRef, StoredBucket)>> {
     let id = collection.id();
-    let index_keys = |document: Doc<'_>| -> Result<Vec<Vec<u8>>> {
+    let index_keys = |document: Doc<'_>, generation: u32, fingerprint: u32| -> Result<Vec<Vec<u8>>> {
         if collection.meta_field().is_none() {
             return Ok(Vec::new());
         }
         let view = BucketDoc::parse(document, &collection.entry.options.timeseries)?;
         let entries = index::entries(view.meta(), view.min_time_ms(), view.max_time_ms());
-        Ok(entries.iter().map(|e| keyspace::index_entry(&id, index::META_TIME_INDEX, e, bucket)).collect())
+        let bucket = BucketRef { id: *bucket, generation, fingerprint };
+        Ok(entries.iter().map(|e| keyspace::index_entry(&id, index::META_TIME_INDEX, e, &bucket)).collect())
     };
     let mut generation = 0;
-    let mut stale = Vec::new();
-    if let Some((document, old_generation)) = old {
+    if let Some((stored, old_generation)) = old {
         let key = keyspace::bucket(&id, bucket, old_generation);
         changes.require(key.clone());
         changes.delete(key);
         generation = old_generation.wrapping_add(1);
-        stale = index_keys(document)?;
+        let stale = index_keys(stored.document.view(), old_generation, stored.fingerprint)?;
+        stale.into_iter().for_each(|key| changes.delete(key));
     }
-    let mut fresh = Vec::new();
-    if let Some((coverage, document)) = new {
-        changes.insert(keyspace::bucket(&id, bucket, generation), StoredBucket::encode(coverage, document));
-        fresh = index_keys(document)?;
+    let Some((coverage, document)) = new else { return Ok(None) };
+    let bytes = StoredBucket::encode(&coverage, document.view());
+    let fingerprint = fingerprint(&bytes);
+    changes.insert(keyspace::bucket(&id, bucket, generation), bytes);
+    for key in index_keys(document.view(), generation, fingerprint)? {
+        changes.put(key, Vec::new());
     }
-    stale.iter().filter(|key| !fresh.contains(key)).for_each(|key| changes.delete(key.clone()));
-    fresh.into_iter().filter(|key| !stale.contains(key)).for_each(|key| changes.put(key, Vec::new()));
-    Ok(())
+    let written = BucketRef { id: *bucket, generation, fingerprint };
+    Ok(Some((written, StoredBucket { coverage, document, fingerprint })))
 }

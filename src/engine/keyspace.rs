@@ -6,7 +6,7 @@
 //! | `M` collection flag | marker: the collection exists (0), holds extended-range dates (1) |
 //! | `J` collection context seq | journal record |
 //! | `B` collection bucket-id generation | stored bucket |
-//! | `I` collection index key bucket-id | empty |
+//! | `I` collection index key bucket-id generation fingerprint | empty |
 //!
 //! Numbers are big-endian, so that keys sort as they count.
 
@@ -126,19 +126,33 @@ pub fn index_prefix(collection: &CollectionId, index: u16) -> Bytes {
     key(INDEX, &[collection, &index.to_be_bytes()])
 }
 
+/// A bucket in one form: what an index entry leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BucketRef {
+    /// The bucket.
+    pub id: BucketId,
+    /// Its generation, so that it is fetched by its key and not searched for.
+    pub generation: u32,
+    /// A hash of its stored form: a bucket that was deleted and made again may have that generation once more.
+    pub fingerprint: u32,
+}
+
 /// One index entry: the order-preserving key, then the bucket.
-pub fn index_entry(collection: &CollectionId, index: u16, entry: &[u8], id: &BucketId) -> Bytes {
-    key(INDEX, &[collection, &index.to_be_bytes(), entry, id.as_bytes()])
+pub fn index_entry(collection: &CollectionId, index: u16, entry: &[u8], bucket: &BucketRef) -> Bytes {
+    let (generation, fingerprint) = (bucket.generation.to_be_bytes(), bucket.fingerprint.to_be_bytes());
+    key(INDEX, &[collection, &index.to_be_bytes(), entry, bucket.id.as_bytes(), &generation, &fingerprint])
 }
 
 /// The bucket at the end of an index entry.
-pub fn index_entry_bucket(key: &[u8]) -> Result<BucketId> {
-    key.len()
-        .checked_sub(12)
-        .and_then(|at| key.get(at..))
-        .and_then(|id| id.try_into().ok())
-        .map(BucketId::from_bytes)
-        .ok_or_else(|| Error::corrupt("An index entry does not end with a bucket id"))
+pub fn index_entry_bucket(key: &[u8]) -> Result<BucketRef> {
+    let parts = || -> Option<BucketRef> {
+        let (key, fingerprint) = key.split_last_chunk()?;
+        let (key, generation) = key.split_last_chunk()?;
+        let (_, id) = key.split_last_chunk()?;
+        let (generation, fingerprint) = (u32::from_be_bytes(*generation), u32::from_be_bytes(*fingerprint));
+        Some(BucketRef { id: BucketId::from_bytes(*id), generation, fingerprint })
+    };
+    parts().ok_or_else(|| Error::corrupt("An index entry does not end with a bucket"))
 }
 
 /// Everything that belongs to a collection, its catalog entry aside.
@@ -156,7 +170,8 @@ mod tests {
         let id = BucketId::from_bytes([5; 12]);
         assert_eq!(journal_parts(&journal(&coll, &ctx, 258)), Some((ctx, 258)));
         assert_eq!(bucket_parts(&bucket(&coll, &id, 3)).unwrap(), (id, 3));
-        assert_eq!(index_entry_bucket(&index_entry(&coll, 1, b"entry", &id)).unwrap(), id);
+        let stored = BucketRef { id, generation: 3, fingerprint: u32::MAX };
+        assert_eq!(index_entry_bucket(&index_entry(&coll, 1, b"entry", &stored)).unwrap(), stored);
         assert_eq!(catalog_name(&catalog("weather")).unwrap(), "weather");
     }
 

@@ -3,6 +3,7 @@
 //! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
 //! State between two awaits is consistent; nothing is borrowed across one.
 
+pub mod bucket_cache;
 pub mod collection;
 pub mod cursor;
 pub mod delete;
@@ -22,10 +23,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::bucket::BucketFormat;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Storage;
 
+use bucket_cache::BucketCache;
 pub use collection::Collection;
 use cursor::Cursors;
 use keyspace::ContextId;
@@ -36,23 +39,33 @@ pub struct Engine {
     storage: Rc<dyn Storage>,
     env: Rc<dyn Env>,
     context: ContextId,
+    bucket_format: BucketFormat,
     collections: RefCell<HashMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
+    buckets: RefCell<BucketCache>,
     closed: Cell<bool>,
 }
 
 impl Engine {
-    /// An engine over `storage`. `context` must be drawn at random: journals of two contexts are told apart by it.
+    /// An engine over `storage` that writes compressed buckets. `context` must be drawn at random: journals of two contexts
+    /// are told apart by it.
     pub fn new(name: &str, storage: Rc<dyn Storage>, env: Rc<dyn Env>, context: ContextId) -> Engine {
         Engine {
             name: name.to_owned(),
             storage,
             env,
             context,
+            bucket_format: BucketFormat::default(),
             collections: RefCell::default(),
             cursors: RefCell::default(),
+            buckets: RefCell::default(),
             closed: Cell::new(false),
         }
+    }
+
+    /// The same engine, writing buckets of another format. It reads every format.
+    pub fn with_bucket_format(self, bucket_format: BucketFormat) -> Engine {
+        Engine { bucket_format, ..self }
     }
 
     /// The database name.
@@ -113,5 +126,6 @@ impl Engine {
         self.closed.set(true);
         self.collections.borrow_mut().clear();
         *self.cursors.borrow_mut() = Cursors::default();
+        *self.buckets.borrow_mut() = BucketCache::default();
     }
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::keyspace::{self, ContextId};
+use super::keyspace::{self, BucketRef, CollectionId, ContextId};
 use super::record::Record;
 use super::stored_bucket::StoredBucket;
 use crate::block::Block;
@@ -93,7 +93,7 @@ pub struct Unit {
     /// The bucket.
     pub id: BucketId,
     /// Its stored form and generation.
-    pub stored: Option<(StoredBucket, u32)>,
+    pub stored: Option<(Rc<StoredBucket>, u32)>,
     /// Journal rows that the stored form does not hold, in commit order.
     pub sections: Vec<SectionRef>,
 }
@@ -103,12 +103,12 @@ pub enum Access {
     /// All whose ids lie in `[low, high]`.
     Range(BucketId, BucketId),
     /// These, in this order.
-    Ids(Vec<BucketId>),
+    Refs(Vec<BucketRef>),
 }
 
 enum Rest {
     Range(KeyRange),
-    Ids(VecDeque<BucketId>),
+    Refs(VecDeque<BucketRef>),
     Done,
 }
 
@@ -130,7 +130,7 @@ impl Scan {
     pub(super) fn aim(&mut self, access: Access) {
         self.rest = match access {
             Access::Range(low, high) => Rest::Range(keyspace::buckets(&self.collection.id(), &low, &high)),
-            Access::Ids(ids) => Rest::Ids(ids.into()),
+            Access::Refs(buckets) => Rest::Refs(buckets.into()),
         };
     }
 }
@@ -149,7 +149,7 @@ impl Engine {
         &self,
         collection: &Rc<Collection>,
         index: Option<KeyRange>,
-    ) -> Result<(Scan, Vec<BucketId>)> {
+    ) -> Result<(Scan, Vec<BucketRef>)> {
         let snapshot = self.journal_snapshot(collection, index).await?;
         let mut journal = ByBucket::default();
         for entry in snapshot.journal {
@@ -165,11 +165,17 @@ impl Engine {
     pub(super) async fn next_page(&self, scan: &mut Scan) -> Result<Option<Vec<Unit>>> {
         let id = scan.collection.id();
         let page = Page { entries_max: SCAN_PAGE_BUCKETS, keys_only: false };
-        let ranges = match &mut scan.rest {
-            Rest::Range(range) => vec![range.clone()],
-            Rest::Ids(ids) => {
-                let count = ids.len().min(SCAN_PAGE_BUCKETS);
-                ids.drain(..count).map(|bucket| keyspace::bucket_generations(&id, &bucket)).collect()
+        let range = match &mut scan.rest {
+            Rest::Range(range) => std::slice::from_ref(range),
+            Rest::Refs(buckets) => {
+                let count = buckets.len().min(SCAN_PAGE_BUCKETS);
+                let page: Vec<BucketRef> = buckets.drain(..count).collect();
+                if buckets.is_empty() {
+                    scan.rest = Rest::Done;
+                }
+                let found = self.fetch(&id, &page).await?;
+                let units = found.into_iter().map(|(id, stored, generation)| scan.unit(id, stored, generation));
+                return Ok(Some(units.collect()));
             }
             Rest::Done => {
                 let left = std::mem::take(&mut scan.journal).buckets;
@@ -180,38 +186,94 @@ impl Engine {
                 return Ok(Some(units.map(|(id, sections)| Unit { id, stored: None, sections }).collect()));
             }
         };
-        let entries = self.storage.scan(&ranges, page).await?;
+        let entries = self.storage.scan(range, page).await?;
         let full = entries.len() >= page.entries_max;
         let mut units: Vec<Unit> = Vec::with_capacity(entries.len());
         for entry in entries {
             let (bucket, generation) = keyspace::bucket_parts(&entry.key)?;
-            let stored = decode_stored(&bucket, entry.value)?;
-            let sections = scan.journal.take(&bucket);
-            let uncovered = sections.into_iter().filter(|s| !stored.coverage.covers(&s.context, s.seq)).collect();
-            units.push(Unit { id: bucket, stored: Some((stored, generation)), sections: uncovered });
+            let stored = Rc::new(decode_stored(&bucket, entry.value)?);
+            units.push(scan.unit(bucket, stored, generation));
         }
-        match &mut scan.rest {
+        match (&mut scan.rest, units.last()) {
             // Behind every generation of the last bucket: a fold between two pages must not show it a second time.
-            Rest::Range(range) if full => {
-                if let Some(last) = units.last() {
-                    range.start = keyspace::bucket_generations(&id, &last.id).end;
-                }
+            (Rest::Range(range), Some(last)) if full => {
+                range.start = keyspace::bucket_generations(&id, &last.id).end;
             }
-            Rest::Ids(ids) if !ids.is_empty() => {}
-            rest => *rest = Rest::Done,
+            (rest, _) => *rest = Rest::Done,
         }
         Ok(Some(units))
+    }
+
+    /// The stored forms of buckets, as far as they exist, in the same order: from memory, by their keys, or, where somebody has
+    /// written a bucket since its index entry was read, by a search for its next generation.
+    async fn fetch(
+        &self,
+        collection: &CollectionId,
+        buckets: &[BucketRef],
+    ) -> Result<Vec<(BucketId, Rc<StoredBucket>, u32)>> {
+        let mut found: Vec<Option<(Rc<StoredBucket>, u32)>> = {
+            let cache = self.buckets.borrow();
+            buckets.iter().map(|bucket| Some((cache.get(collection, bucket)?, bucket.generation))).collect()
+        };
+        let missing = |found: &[Option<_>]| -> Vec<(usize, BucketRef)> {
+            let all = found.iter().zip(buckets).enumerate();
+            all.filter(|(_, (found, _))| found.is_none()).map(|(at, (_, bucket))| (at, *bucket)).collect()
+        };
+        let put = |found: &mut Vec<_>, at: usize, mut bucket: BucketRef, value: Bytes| -> Result<()> {
+            let stored = Rc::new(decode_stored(&bucket.id, value)?);
+            bucket.fingerprint = stored.fingerprint;
+            self.buckets.borrow_mut().put(collection, bucket, Rc::clone(&stored));
+            if let Some(slot) = found.get_mut(at) {
+                *slot = Some((stored, bucket.generation));
+            }
+            Ok(())
+        };
+        let unknown = missing(&found);
+        if !unknown.is_empty() {
+            let keys: Vec<Bytes> =
+                unknown.iter().map(|(_, b)| keyspace::bucket(collection, &b.id, b.generation)).collect();
+            for ((at, bucket), value) in unknown.into_iter().zip(self.storage.get_many(&keys).await?) {
+                if let Some(value) = value {
+                    put(&mut found, at, bucket, value)?;
+                }
+            }
+        }
+        let moved = missing(&found);
+        if !moved.is_empty() {
+            let ranges: Vec<KeyRange> =
+                moved.iter().map(|(_, b)| keyspace::bucket_generations(collection, &b.id)).collect();
+            let page = Page { entries_max: ranges.len(), keys_only: false };
+            for entry in self.storage.scan(&ranges, page).await? {
+                let (id, generation) = keyspace::bucket_parts(&entry.key)?;
+                if let Some((at, bucket)) = moved.iter().find(|(_, bucket)| bucket.id == id) {
+                    put(&mut found, *at, BucketRef { generation, ..*bucket }, entry.value)?;
+                }
+            }
+        }
+        let all = found.into_iter().zip(buckets);
+        Ok(all
+            .filter_map(|(found, bucket)| found.map(|(stored, generation)| (bucket.id, stored, generation)))
+            .collect())
+    }
+}
+
+impl Scan {
+    /// A bucket that was met, with the journal rows that it does not hold.
+    fn unit(&mut self, id: BucketId, stored: Rc<StoredBucket>, generation: u32) -> Unit {
+        let sections = self.journal.take(&id);
+        let uncovered = sections.into_iter().filter(|s| !stored.coverage.covers(&s.context, s.seq)).collect();
+        Unit { id, stored: Some((stored, generation)), sections: uncovered }
     }
 }
 
 /// The buckets at the end of index entries, each once.
-pub(super) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
+pub(super) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketRef>> {
     let mut seen = Numbers::default();
     let mut found = Vec::with_capacity(entries.len());
     for entry in entries {
-        let id = keyspace::index_entry_bucket(entry)?;
-        if seen.add(id.as_bytes()).1 {
-            found.push(id);
+        let bucket = keyspace::index_entry_bucket(entry)?;
+        if seen.add(bucket.id.as_bytes()).1 {
+            found.push(bucket);
         }
     }
     Ok(found)

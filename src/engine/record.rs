@@ -1,17 +1,18 @@
 //! The journal record: what one commit of one context added.
 //!
-//! `version u8 = 1 · 3 zero bytes · section count u32 · sections · padding to a multiple of 8 · block`. A section is
-//! `bucket id 12 · rows u32 · min time i64 · first i64 · last i64 · meta length u32 · meta (type byte and value, empty without any)`.
-//! All integers are little-endian. Sections tile the rows of the block in order.
+//! `version u8 = 2 · 3 zero bytes · section count u32 · sections · row count u32 · column count u32 · columns`. A section is
+//! `bucket id 12 · rows u32 · min time i64 · first i64 · last i64 · meta length u32 · meta (type byte and value, empty without any)`, a
+//! column `name length u32 · name · length u32 · compressed column`. All integers are little-endian. Sections tile the rows in order.
 
-use crate::block::{self, Block};
+use crate::block::Block;
 use crate::bucket::BucketId;
 use crate::catalog::Section;
+use crate::column;
 use crate::error::{Error, Result};
-use crate::limits::VALUE_SIZE_BYTES_SOFT_MAX;
-use crate::value::{OwnedValue, Value};
+use crate::limits::{BLOCK_ROWS_MAX, COLUMN_SIZE_BYTES_MAX, VALUE_SIZE_BYTES_SOFT_MAX};
+use crate::value::{Numbers, OwnedValue, Value};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// One commit: rows without their metadata column, and which of them go to which bucket.
 #[derive(Debug, PartialEq)]
@@ -21,26 +22,34 @@ pub struct Record {
     /// Which rows go where.
     pub sections: Vec<Section>,
     /// Length of the stored form.
-    pub size_bytes: usize,
+    pub stored_bytes: usize,
 }
 
 impl Record {
+    /// About how many bytes it takes in memory: what keeping and folding it costs, however well it was compressed.
+    pub fn size_bytes(&self) -> usize {
+        self.rows.size_bytes() + self.sections.iter().map(|section| 64 + meta_len(section)).sum::<usize>()
+    }
+
     /// The stored form.
     pub fn encode(rows: &Block, sections: &[Section]) -> Vec<u8> {
         let mut out = vec![VERSION, 0, 0, 0];
-        out.extend_from_slice(&u32_of(sections.len()).to_le_bytes());
+        push_u32(&mut out, sections.len());
         for section in sections {
             let meta = section.meta.as_ref().map_or(&[][..], OwnedValue::tagged);
             out.extend_from_slice(section.bucket.as_bytes());
-            out.extend_from_slice(&u32_of(section.rows).to_le_bytes());
+            push_u32(&mut out, section.rows);
             for time in [section.min_time_ms, section.first_ms, section.last_ms] {
                 out.extend_from_slice(&time.to_le_bytes());
             }
-            out.extend_from_slice(&u32_of(meta.len()).to_le_bytes());
-            out.extend_from_slice(meta);
+            push_bytes(&mut out, meta);
         }
-        out.resize(out.len().next_multiple_of(8), 0);
-        out.extend_from_slice(&block::encode(rows));
+        push_u32(&mut out, rows.rows());
+        push_u32(&mut out, rows.columns().len());
+        for (name, column) in rows.columns() {
+            push_bytes(&mut out, name.as_bytes());
+            push_bytes(&mut out, &column::encode(column));
+        }
         out
     }
 
@@ -61,26 +70,48 @@ impl Record {
             rows_total = rows_total.saturating_add(section.rows);
             sections.push(section);
         }
-        let rest = bytes.get(reader.at.next_multiple_of(8)..).ok_or_else(|| corrupt("no block"))?;
-        let rows = block::decode(rest).map_err(|e| corrupt(&e.message))?;
-        if rows.rows() != rows_total {
+        let (rows, columns) = reader.u32().zip(reader.u32()).ok_or_else(|| corrupt("cut off behind its sections"))?;
+        if rows != rows_total || rows > BLOCK_ROWS_MAX {
             return Err(corrupt("its sections do not tile its rows"));
         }
-        Ok(Record { rows, sections, size_bytes: bytes.len() })
+        let mut block = Block::new(rows);
+        let mut seen = Numbers::default();
+        for _ in 0..columns {
+            let (name, column) = reader.column().ok_or_else(|| corrupt("a column is cut off or has no name"))?;
+            if !seen.add(name.as_bytes()).1 {
+                return Err(corrupt(&format!("column '{name}' stands in it twice")));
+            }
+            let column = column::decode(column, rows).map_err(|e| corrupt(&format!("column '{name}': {e}")))?;
+            if column.len() != rows {
+                return Err(corrupt(&format!("column '{name}' has {} elements, not {rows}", column.len())));
+            }
+            block.push_new_column(name, column);
+        }
+        if reader.at != bytes.len() {
+            return Err(corrupt("bytes behind its columns"));
+        }
+        Ok(Record { rows: block, sections, stored_bytes: bytes.len() })
     }
 
-    /// Cuts staged rows into records whose stored form stays near `VALUE_SIZE_BYTES_SOFT_MAX`.
-    ///
-    /// Answers each part's rows and sections; one part without a copy where all fits.
-    pub fn parts(rows: Block, sections: Vec<Section>) -> Vec<(Block, Vec<Section>)> {
+    /// Staged rows as records whose stored form stays near `VALUE_SIZE_BYTES_SOFT_MAX`, each with its stored form.
+    pub fn parts(rows: Block, sections: Vec<Section>) -> Vec<(Record, Vec<u8>)> {
         let total = rows.rows();
-        let budget = VALUE_SIZE_BYTES_SOFT_MAX - 4 * 1024;
-        let size = rows.size_bytes() + sections.iter().map(|s| 44 + meta_len(s)).sum::<usize>();
-        if size <= budget || total <= 1 {
-            return vec![(rows, sections)];
+        // Decoding a record must stay within bounds, however well its rows compress.
+        let pieces = rows.size_bytes().div_ceil(COLUMN_SIZE_BYTES_MAX / 2);
+        if pieces <= 1 || total <= 1 {
+            let bytes = Record::encode(&rows, &sections);
+            if bytes.len() <= VALUE_SIZE_BYTES_SOFT_MAX || total <= 1 {
+                let stored_bytes = bytes.len();
+                return vec![(Record { rows, sections, stored_bytes }, bytes)];
+            }
+            return Record::cut(&rows, sections, bytes.len().div_ceil(VALUE_SIZE_BYTES_SOFT_MAX - 4 * 1024));
         }
-        // Rows of about one size: a cut by number serves.
-        let rows_max = (total * budget / size).max(1);
+        Record::cut(&rows, sections, pieces)
+    }
+
+    /// Parts of about equal numbers of rows, each cut again where it is still too large.
+    fn cut(rows: &Block, sections: Vec<Section>, pieces: usize) -> Vec<(Record, Vec<u8>)> {
+        let rows_max = rows.rows().div_ceil(pieces.max(2));
         let mut parts = Vec::new();
         let (mut start, mut at, mut part) = (0, 0, Vec::new());
         for section in sections {
@@ -92,13 +123,13 @@ impl Record {
                 at += take;
                 left -= take;
                 if at == start + rows_max {
-                    parts.push((rows.slice(start..at), std::mem::take(&mut part)));
+                    parts.extend(Record::parts(rows.slice(start..at), std::mem::take(&mut part)));
                     start = at;
                 }
             }
         }
         if at > start {
-            parts.push((rows.slice(start..at), part));
+            parts.extend(Record::parts(rows.slice(start..at), part));
         }
         parts
     }
@@ -108,8 +139,13 @@ fn meta_len(section: &Section) -> usize {
     section.meta.as_ref().map_or(0, |m| m.tagged().len())
 }
 
-fn u32_of(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
+fn push_u32(out: &mut Vec<u8>, n: usize) {
+    out.extend_from_slice(&u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    push_u32(out, bytes.len());
+    out.extend_from_slice(bytes);
 }
 
 struct Reader<'a> {
@@ -130,16 +166,23 @@ impl<'a> Reader<'a> {
     fn i64(&mut self) -> Option<i64> {
         self.take(8)?.try_into().ok().map(i64::from_le_bytes)
     }
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = self.u32()?;
+        self.take(len)
+    }
     fn section(&mut self) -> Option<Section> {
         let bucket = BucketId::from_bytes(self.take(12)?.try_into().ok()?);
         let rows = self.u32()?;
         let (min_time_ms, first_ms, last_ms) = (self.i64()?, self.i64()?, self.i64()?);
-        let meta_len = self.u32()?;
-        let meta = match self.take(meta_len)? {
+        let meta = match self.bytes()? {
             [] => None,
             tagged => Some(Value::parse_tagged(tagged).ok()?.to_owned()),
         };
         Some(Section { bucket, min_time_ms, meta, rows, first_ms, last_ms })
+    }
+    fn column(&mut self) -> Option<(&'a str, &'a [u8])> {
+        let name = std::str::from_utf8(self.bytes()?).ok()?;
+        Some((name, self.bytes()?))
     }
 }
 
@@ -168,24 +211,46 @@ mod tests {
     fn a_record_survives_the_round_trip() {
         let (rows, sections) = record(30);
         let bytes = Record::encode(&rows, &sections);
-        assert_eq!(Record::decode(&bytes).unwrap(), Record { rows, sections, size_bytes: bytes.len() });
+        assert_eq!(Record::decode(&bytes).unwrap(), Record { rows, sections, stored_bytes: bytes.len() });
     }
 
     #[test]
     fn a_large_commit_is_cut_into_values_below_the_soft_limit_and_loses_no_row() {
-        let (rows, sections) = record(20_000);
+        let (mut rows, sections) = record(20_000);
+        // Noise, so that compression does not make it small.
+        let noise = (0..20_000_u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 12) as f64 * 1e-16);
+        rows.set_column("x", Column::new(ColumnData::F64(noise.collect()), None));
         let parts = Record::parts(rows.clone(), sections.clone());
-        assert!(parts.len() > 4);
-        for (rows, sections) in &parts {
-            let bytes = Record::encode(rows, sections);
+        assert!(parts.len() > 2, "{}", parts.len());
+        for (record, bytes) in &parts {
             assert!(bytes.len() <= VALUE_SIZE_BYTES_SOFT_MAX);
-            assert!(Record::decode(&bytes).is_ok());
+            assert_eq!(Record::decode(bytes).unwrap(), *record);
         }
-        assert_eq!(Block::concat(parts.iter().map(|p| p.0.clone()).collect()), rows);
+        assert_eq!(Block::concat(parts.iter().map(|(record, _)| record.rows.clone()).collect()), rows);
         for section in &sections {
-            let of = parts.iter().flat_map(|p| &p.1).filter(|s| s.bucket == section.bucket);
+            let of = parts.iter().flat_map(|(record, _)| &record.sections).filter(|s| s.bucket == section.bucket);
             assert_eq!(of.map(|s| s.rows).sum::<usize>(), section.rows);
         }
+    }
+
+    #[test]
+    fn a_large_commit_that_compresses_well_is_one_value() {
+        let (rows, sections) = record(20_000);
+        let parts = Record::parts(rows, sections);
+        assert_eq!(parts.len(), 1);
+        assert!(parts[0].1.len() < 1000);
+    }
+
+    #[test]
+    fn a_row_that_is_larger_than_a_value_is_a_record_of_its_own() {
+        let mut rows = Block::new(3);
+        let mut builder = crate::block::ColumnBuilder::new();
+        for letter in ["a", "b", "c"] {
+            builder.push(OwnedValue::string(&letter.repeat(VALUE_SIZE_BYTES_SOFT_MAX)).view());
+        }
+        rows.set_column("s", builder.finish());
+        let section = Section { rows: 3, ..record(3).1.remove(1) };
+        assert_eq!(Record::parts(rows, vec![section]).len(), 3);
     }
 
     #[test]

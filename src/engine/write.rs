@@ -105,11 +105,10 @@ impl Engine {
         let extended_range = staged.extended_range;
         let sections = staged.sections.clone();
         let mut written = Vec::new();
-        for (rows, sections) in Record::parts(staged.rows, staged.sections) {
+        for (record, bytes) in Record::parts(staged.rows, staged.sections) {
             let seq = collection.next_seq.get();
             collection.next_seq.set(seq + 1);
-            let bytes = Record::encode(&rows, &sections);
-            written.push((seq, Rc::new(Record { rows, sections, size_bytes: bytes.len() })));
+            written.push((seq, Rc::new(record)));
             // A put, not an insert: the key is this context's own, and a commit that is sent twice writes the same twice.
             changes.put(keyspace::journal(&id, &self.context, seq), bytes);
         }
@@ -122,7 +121,7 @@ impl Engine {
                 let mut own = collection.own.borrow_mut();
                 let mut records = collection.records.borrow_mut();
                 for (seq, record) in written {
-                    own.insert(seq, record.size_bytes);
+                    own.insert(seq, record.size_bytes());
                     records.insert((self.context, seq), record);
                 }
                 Ok(())

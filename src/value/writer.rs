@@ -54,6 +54,15 @@ impl DocWriter {
         self.raw(name, Kind::Double, &x.to_le_bytes())
     }
 
+    /// A field with a binary.
+    pub fn binary(&mut self, name: &str, subtype: u8, bytes: &[u8]) -> &mut Self {
+        self.header(Kind::Binary, name);
+        self.bytes.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
+        self.bytes.push(subtype);
+        self.bytes.extend_from_slice(bytes);
+        self
+    }
+
     /// A field with an int32.
     pub fn int32(&mut self, name: &str, n: i32) -> &mut Self {
         self.raw(name, Kind::Int32, &n.to_le_bytes())

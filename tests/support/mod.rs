@@ -1,11 +1,14 @@
 //! A database for native tests: memory storage, a clock that stands still, seeded randomness, commands in and documents out.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::expect_used)]
 
+pub mod rows;
+
 use std::cell::Cell;
 use std::rc::Rc;
 
 use bson::{Bson, Document, RawDocumentBuf};
 use timepail::block::Block;
+use timepail::bucket::BucketFormat;
 use timepail::command;
 use timepail::engine::Engine;
 use timepail::env::Env;
@@ -115,8 +118,13 @@ pub struct Db {
 
 impl Db {
     pub fn open(storage: Rc<dyn Storage>, env: Rc<TestEnv>) -> Db {
+        Db::open_as(BucketFormat::default(), storage, env)
+    }
+
+    /// A context that writes buckets of that format.
+    pub fn open_as(format: BucketFormat, storage: Rc<dyn Storage>, env: Rc<TestEnv>) -> Db {
         let context = env.random_u64().to_be_bytes();
-        Db { engine: Rc::new(Engine::new("test", storage, env, context)) }
+        Db { engine: Rc::new(Engine::new("test", storage, env, context).with_bucket_format(format)) }
     }
 
     /// Runs a command; the batch of a cursor stands in the reply as documents.

@@ -166,7 +166,7 @@ test("bad input in the page is a typed error and the database goes on", async ()
       operator: await fail(() => c.find({ x: { $frob: 1 } } as never).toArray()),
       options: await fail(() => db.createCollection("d", { timeseries: { timeField: "a.b" } })),
       notADocument: await fail(() => c.insertMany([7] as never)),
-      version: await fail(() => timepail.open("other", { bucketVersion: 2 as never })),
+      version: await fail(() => timepail.open("other", { bucketVersion: 3 as never })),
       durability: await fail(() => timepail.open("other", { durability: "sometimes" as never })),
     };
     await c.insertOne({ at: new Date(), x: 1 });

@@ -1,0 +1,70 @@
+//! Random measurements and filters, and what a plain list answers.
+
+use bson::{Bson, DateTime, Document, doc};
+use timepail::block::ColumnData;
+use timepail::column;
+use timepail::query::Filter;
+use timepail::value::Doc;
+
+use super::{Random, raw};
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// A measurement of a few series within sixteen hours, with the number `n`; some fields are missing, or of another type.
+pub fn measurement(random: &Random, n: i64) -> Document {
+    let mut d = doc! {
+        "t": DateTime::from_millis((random.below(400) as i64) * HOUR_MS / 100 + random.below(1000) as i64),
+        "n": n,
+    };
+    match random.below(6) {
+        0 => {}
+        1 => drop(d.insert("m", doc! { "id": random.below(2) as i32, "site": "a" })),
+        _ => drop(d.insert("m", format!("s{}", random.below(3)))),
+    }
+    match random.below(8) {
+        0 => {}
+        1 => drop(d.insert("x", "text")),
+        2 => drop(d.insert("x", vec![1, 2])),
+        _ => drop(d.insert("x", random.below(100) as f64)),
+    }
+    if random.chance(20) {
+        d.insert("o", doc! { "a": random.below(5) as i32 });
+    }
+    d
+}
+
+/// A filter over such measurements.
+pub fn a_filter(random: &Random) -> Document {
+    let time = |r: &Random| DateTime::from_millis(r.below(400) as i64 * HOUR_MS / 100);
+    match random.below(8) {
+        0 => doc! {},
+        1 => doc! { "t": { "$gte": time(random), "$lt": time(random) } },
+        2 => doc! { "m": format!("s{}", random.below(4)) },
+        3 => doc! { "m.id": 1, "t": { "$lt": time(random) } },
+        4 => doc! { "x": { "$gt": random.below(100) as f64 } },
+        5 => {
+            doc! { "$or": [{ "m": "s0", "x": { "$lte": 50.0 } }, { "t": { "$gte": time(random) }, "o.a": { "$in": [1, 2] } }] }
+        }
+        6 => doc! { "x": { "$exists": false } },
+        _ => doc! { "m": "s1", "t": { "$gte": time(random) }, "x": { "$ne": 7.0 } },
+    }
+}
+
+/// Those of a list that match.
+pub fn matching<'a>(model: &'a [Document], filter: &Document) -> Vec<&'a Document> {
+    let filter_bytes = raw(filter);
+    let filter = Filter::parse(Doc::parse(filter_bytes.as_bytes()).unwrap()).unwrap();
+    model.iter().filter(|d| filter.matches_doc(Doc::parse(raw(d).as_bytes()).unwrap())).collect()
+}
+
+/// The times of a bucket's rows, in their order, whatever its version.
+pub fn times_of(bucket: &Document, time_field: &str) -> Vec<i64> {
+    match bucket.get_document("data").unwrap().get(time_field).unwrap() {
+        Bson::Document(cells) => cells.iter().map(|(_, t)| t.as_datetime().unwrap().timestamp_millis()).collect(),
+        Bson::Binary(binary) => match column::decode(&binary.bytes, 1_000_000).unwrap().data() {
+            ColumnData::Date(times) => times.clone(),
+            other => panic!("times that are no dates: {other:?}"),
+        },
+        other => panic!("a time column that is {other}"),
+    }
+}
