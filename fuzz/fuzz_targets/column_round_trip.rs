@@ -7,15 +7,20 @@ mod column_cases;
 #[allow(dead_code)]
 mod column_reference;
 
-use column_cases::{column_of, elements, elements_of, push_all};
+use column_cases::{elements, elements_of, push_all};
 use libfuzzer_sys::fuzz_target;
 use timepail::column::{ColumnWriter, count, decode, encode};
 
-const ROWS_MAX: usize = 500;
-
 fuzz_target!(|bytes: &[u8]| {
     let Some((cut, steps)) = bytes.split_first() else { return };
-    let rows = elements(steps, ROWS_MAX);
+    // Most columns are short, so that there can be many of them.
+    let rows_max = match cut % 32 {
+        0 => 400,
+        1..5 => 70,
+        _ => 24,
+    };
+    let mut rows = elements(steps, rows_max);
+    rows.truncate(rows_max);
     let cut = usize::from(*cut) * rows.len() / 255;
 
     let mut writer = ColumnWriter::new();
@@ -28,7 +33,6 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(elements_of(&column), rows);
     assert_eq!(count(&whole, rows.len()), Ok(rows.len()));
     assert_eq!(encode(&column), whole);
-    assert_eq!(encode(&column_of(&rows)), whole);
 
     let stored = decode(&part, cut).expect("a part decodes");
     let mut reopened = ColumnWriter::new();
