@@ -140,7 +140,11 @@ proptest! {
         same(&elements_of(&column), &rows)?;
         same(&reference(&bytes, rows.len()).unwrap(), &rows)?;
         prop_assert_eq!(column::count(&bytes, rows.len()), Ok(rows.len()));
-        prop_assert_eq!(column::encode(&column), bytes);
+        prop_assert_eq!(&column::encode(&column), &bytes);
+        if let Some(fewer) = rows.len().checked_sub(1) {
+            prop_assert!(column::decode(&bytes, fewer).is_err());
+            prop_assert!(column::count(&bytes, fewer).is_err());
+        }
     }
 
     #[test]
