@@ -4,35 +4,15 @@
 //! differences of the values that follow, packed by Simple-8b. Objects become *sections*, one stream of differences for every
 //! scalar in them. `ARCHITECTURE.md`, "Compressed columns", has the format in short.
 
-mod control_writer;
-mod double_writer;
-mod entries;
 mod error;
-#[cfg(test)]
-mod forge;
 mod integer;
-mod items;
-mod presence;
-mod reader;
-mod reference;
-#[cfg(test)]
-mod samples;
+mod read;
 mod scale;
-mod section;
-mod section_writer;
 mod selector;
-mod shape;
-mod stream;
-mod stream_writer;
-mod typed;
 #[cfg(test)]
 mod vectors;
-#[cfg(test)]
-mod vectors_read;
-mod word_writer;
-mod words;
-mod writer;
+mod write;
 
 pub use error::ColumnError;
-pub use reader::{count, decode};
-pub use writer::{ColumnWriter, encode};
+pub use read::{count, decode};
+pub use write::{ColumnWriter, encode};

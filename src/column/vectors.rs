@@ -1,130 +1,112 @@
-//! Columns whose bytes are known: the fixture, and sizes of plain data.
-
-use std::str::FromStr;
+//! The vectors of `tests/fixtures/bson_column_vectors.json`: columns, and the elements that they must give.
 
 use serde_json::Value as Json;
 
-use super::{ColumnWriter, encode};
-use crate::block::{Column, ColumnBuilder};
-use crate::value::{DocWriter, Kind, OwnedValue, Value};
+use crate::value::{DocWriter, Kind, OwnedValue};
 
-const FIXTURE: &str = include_str!("../../tests/fixtures/bson_column_vectors.json");
-
-#[test]
-fn every_column_of_the_fixture_is_written_byte_for_byte() {
-    let vectors: Vec<Json> = serde_json::from_str(FIXTURE).unwrap();
-    let mut seen = 0;
-    for vector in vectors.iter().filter(|v| v["elements"].is_array() && v["decode_only"] != true) {
-        let elements: Vec<Option<OwnedValue>> = vector["elements"].as_array().unwrap().iter().map(element).collect();
-        let expected = base64(&vector["base64"]);
-        let (mut writer, mut builder) = (ColumnWriter::new(), ColumnBuilder::new());
-        for element in &elements {
-            match element {
-                Some(value) => (writer.push(value.view()), builder.push(value.view())),
-                None => (writer.skip(1), builder.push_absent(1)),
-            };
-        }
-        assert_eq!(writer.len(), elements.len());
-        assert_eq!(hex(&writer.finish()), hex(&expected), "{}", vector["name"]);
-        assert_eq!(hex(&encode(&builder.finish())), hex(&expected), "{} as a column", vector["name"]);
-        seen += 1;
-    }
-    assert!(seen >= 90, "{seen}");
+/// One vector.
+pub struct Vector {
+    pub name: String,
+    /// `None` for a column that must be refused; an element of `None` is missing.
+    pub elements: Option<Vec<Option<OwnedValue>>>,
+    pub bytes: Vec<u8>,
+    /// What no writer writes today.
+    pub decode_only: bool,
 }
 
-#[test]
-fn a_thousand_elements_of_plain_data_have_the_size_that_is_known() {
-    let size = |value: &dyn Fn(i64) -> OwnedValue| {
-        let mut builder = ColumnBuilder::new();
-        (0..1000).for_each(|i| builder.push(value(i).view()));
-        encode(&builder.finish()).len()
-    };
-    assert_eq!(size(&|_| OwnedValue::double(21.5)), 44);
-    assert_eq!(size(&|_| OwnedValue::bool(true)), 37);
-    assert_eq!(size(&|i| OwnedValue::date(1_700_000_000_000 + 1000 * i)), 44);
-    assert_eq!(size(&|i| OwnedValue::int32(i32::try_from(i).unwrap())), 40);
-    assert_eq!(size(&OwnedValue::int64), 44);
-    assert_eq!(encode(&Column::constant(OwnedValue::double(21.5).view(), 1000)).len(), 44);
-    let mut missing = ColumnWriter::new();
-    missing.skip(1000);
-    assert_eq!(missing.finish().len(), 42);
-    assert_eq!(ColumnWriter::new().finish(), [0]);
+/// All of them.
+pub fn vectors() -> Vec<Vector> {
+    let text = include_str!("../../tests/fixtures/bson_column_vectors.json");
+    let all: Vec<Json> = serde_json::from_str(text).unwrap();
+    all.iter()
+        .map(|vector| Vector {
+            name: vector["name"].as_str().unwrap().to_owned(),
+            elements: vector["elements"].as_array().map(|all| all.iter().map(element).collect()),
+            bytes: base64(vector["base64"].as_str().unwrap()),
+            decode_only: vector["decode_only"] == true,
+        })
+        .collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x} ")).collect()
-}
-
-fn base64(text: &Json) -> Vec<u8> {
-    bson::Binary::from_base64(text.as_str().unwrap(), None).unwrap().bytes
-}
-
-/// An element; `None` where it is missing.
 fn element(json: &Json) -> Option<OwnedValue> {
-    if json.get("$missing").is_some() {
-        return None;
-    }
-    let (kind, bytes) = tagged(json);
-    Some(Value::parse(kind, &bytes).unwrap().to_owned())
+    (json.get("$missing").is_none()).then(|| value(json))
 }
 
-/// Type and value bytes of canonical extended JSON.
-fn tagged(json: &Json) -> (Kind, Vec<u8>) {
-    let number = |json: &Json| json.as_i64().or_else(|| json.as_str()?.parse().ok()).unwrap();
-    let text = |json: &Json| OwnedValue::string(json.as_str().unwrap()).view().bytes().to_vec();
-    let oid = |json: &Json| bson::oid::ObjectId::parse_str(json.as_str().unwrap()).unwrap().bytes().to_vec();
+/// A value of extended JSON, canonical form.
+fn value(json: &Json) -> OwnedValue {
+    let text = |json: &Json| json.as_str().unwrap().to_owned();
+    let tagged =
+        |kind: Kind, parts: &[&[u8]]| OwnedValue::from_tagged_checked([&[kind.byte()][..], &parts.concat()].concat());
+    let string = |json: &Json| OwnedValue::string(json.as_str().unwrap()).view().bytes().to_vec();
     let fields = match json {
-        Json::Null => return (Kind::Null, vec![]),
-        Json::Bool(b) => return (Kind::Bool, vec![u8::from(*b)]),
-        Json::String(_) => return (Kind::String, text(json)),
-        Json::Array(items) => {
-            return (Kind::Array, document(items.iter().enumerate().map(|(i, v)| (i.to_string(), v))));
+        Json::Null => return OwnedValue::null(),
+        Json::Bool(b) => return OwnedValue::bool(*b),
+        Json::String(text) => return OwnedValue::string(text),
+        Json::Array(all) => {
+            let names: Vec<String> = (0..all.len()).map(|i| i.to_string()).collect();
+            return document(Kind::Array, names.iter().map(String::as_str).zip(all));
         }
         Json::Object(fields) => fields,
-        Json::Number(_) => panic!("a plain number says no type"),
+        Json::Number(n) => panic!("{n} is not canonical"),
     };
-    let Some((key, inner)) = fields.iter().next().filter(|(key, _)| key.starts_with('$')) else {
-        return (Kind::Object, document(fields.iter().map(|(name, value)| (name.clone(), value))));
-    };
-    match key.as_str() {
-        "$numberInt" => (Kind::Int32, i32::try_from(number(inner)).unwrap().to_le_bytes().to_vec()),
-        "$numberLong" => (Kind::Int64, number(inner).to_le_bytes().to_vec()),
-        "$numberDouble" => (Kind::Double, f64::from_str(inner.as_str().unwrap()).unwrap().to_le_bytes().to_vec()),
-        "$doubleBits" => {
-            let bits = u64::from_str_radix(inner.as_str().unwrap(), 16).unwrap();
-            (Kind::Double, bits.to_le_bytes().to_vec())
-        }
+    let Some((name, inner)) = fields.iter().next() else { return document(Kind::Object, [].into_iter()) };
+    match name.as_str() {
+        "$numberInt" => OwnedValue::int32(text(inner).parse().unwrap()),
+        "$numberLong" => OwnedValue::int64(text(inner).parse().unwrap()),
+        "$numberDouble" => OwnedValue::double(text(inner).parse().unwrap()),
+        "$doubleBits" => OwnedValue::double(f64::from_bits(u64::from_str_radix(&text(inner), 16).unwrap())),
         "$numberDecimal" => {
-            (Kind::Decimal128, bson::Decimal128::from_str(inner.as_str().unwrap()).unwrap().bytes().to_vec())
+            let decimal: bson::Decimal128 = text(inner).parse().unwrap();
+            tagged(Kind::Decimal128, &[&decimal.bytes()])
         }
-        "$date" => (Kind::Date, number(&inner["$numberLong"]).to_le_bytes().to_vec()),
-        "$timestamp" => (Kind::Timestamp, (number(&inner["t"]) << 32 | number(&inner["i"])).to_le_bytes().to_vec()),
-        "$oid" => (Kind::ObjectId, oid(inner)),
+        "$date" => OwnedValue::date(value(inner).view().as_i64().unwrap()),
+        "$oid" => OwnedValue::object_id(text(inner).parse::<bson::oid::ObjectId>().unwrap().bytes()),
+        "$timestamp" => {
+            let part = |name: &str| u32::try_from(inner[name].as_u64().unwrap()).unwrap().to_le_bytes();
+            tagged(Kind::Timestamp, &[&part("i"), &part("t")])
+        }
         "$binary" => {
-            let bytes = base64(&inner["base64"]);
-            let subtype = u8::from_str_radix(inner["subType"].as_str().unwrap(), 16).unwrap();
-            let len = u32::try_from(bytes.len()).unwrap();
-            (Kind::Binary, [&len.to_le_bytes()[..], &[subtype], &bytes].concat())
+            let bytes = base64(&text(&inner["base64"]));
+            let subtype = u8::from_str_radix(&text(&inner["subType"]), 16).unwrap();
+            tagged(Kind::Binary, &[&(bytes.len() as u32).to_le_bytes(), &[subtype], &bytes])
         }
-        "$symbol" => (Kind::Symbol, text(inner)),
-        "$code" => (Kind::Code, text(inner)),
-        "$dbPointer" => (Kind::DbPointer, [text(&inner["$ref"]), oid(&inner["$id"]["$oid"])].concat()),
-        "$undefined" => (Kind::Undefined, vec![]),
-        "$minKey" => (Kind::MinKey, vec![]),
-        "$maxKey" => (Kind::MaxKey, vec![]),
+        "$undefined" => tagged(Kind::Undefined, &[]),
+        "$minKey" => tagged(Kind::MinKey, &[]),
+        "$maxKey" => tagged(Kind::MaxKey, &[]),
+        "$symbol" => tagged(Kind::Symbol, &[&string(inner)]),
+        "$code" => tagged(Kind::Code, &[&string(inner)]),
+        "$dbPointer" => tagged(Kind::DbPointer, &[&string(&inner["$ref"]), value(&inner["$id"]).view().bytes()]),
         "$bson" => {
-            let kind = u8::try_from(inner["type"].as_u64().unwrap()).unwrap();
-            (Kind::from_byte(kind).unwrap(), base64(&inner["base64"]))
+            let kind = Kind::from_byte(u8::try_from(inner["type"].as_u64().unwrap()).unwrap()).unwrap();
+            tagged(kind, &[&base64(&text(&inner["base64"]))])
         }
-        _ => panic!("{key} is no form of extended JSON"),
+        name => {
+            assert!(!name.starts_with('$'), "{name} is not read");
+            document(Kind::Object, fields.iter().map(|(name, inner)| (name.as_str(), inner)))
+        }
     }
 }
 
-fn document<'a>(fields: impl Iterator<Item = (String, &'a Json)>) -> Vec<u8> {
-    let mut out = DocWriter::new();
-    for (name, value) in fields {
-        let (kind, bytes) = tagged(value);
-        out.value(&name, Value::parse(kind, &bytes).unwrap());
+fn document<'a>(kind: Kind, fields: impl Iterator<Item = (&'a str, &'a Json)>) -> OwnedValue {
+    let mut writer = DocWriter::new();
+    for (name, json) in fields {
+        writer.value(name, value(json).view());
     }
-    out.finish().into_bytes()
+    let bytes = writer.finish().into_bytes();
+    OwnedValue::from_tagged_checked([&[kind.byte()][..], &bytes].concat())
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        bits = bits << 6 | DIGITS.iter().position(|digit| *digit == byte).unwrap() as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    out
 }

@@ -1,7 +1,7 @@
 //! Reading a column: item by item, into the kind of rows that its values allow.
 
+use super::super::error::ColumnError;
 use super::entries::Entries;
-use super::error::ColumnError;
 use super::items::{Item, Items};
 use super::section;
 use super::stream::{Element, Stream};
@@ -158,8 +158,8 @@ fn read_stream(stream: &mut Stream<'_>, entries: &mut Entries, rows_max: usize) 
 mod tests {
     use super::*;
     use crate::block::ColumnData;
-    use crate::column::forge::{Forge, deltas, double, int, plain, run, string};
-    use crate::column::words::BAD_SELECTOR;
+    use crate::column::read::forge::{Forge, deltas, double, int, plain, run, string};
+    use crate::column::read::words::BAD_SELECTOR;
     use crate::value::OwnedValue;
     use proptest::prelude::*;
 
@@ -242,7 +242,7 @@ mod tests {
         fn reading_in_bulk_equals_reading_one_by_one(bytes in any_column()) {
             let expected = one_by_one(&bytes, 3000);
             let column = decode(&bytes, 3000);
-            prop_assert_eq!(column.as_ref().ok().map(crate::column::vectors_read::cells), expected.clone());
+            prop_assert_eq!(column.as_ref().ok().map(crate::column::read::vectors::cells), expected.clone());
             if let (Ok(column), Some(cells)) = (column, expected) {
                 prop_assert_eq!(count(&bytes, 3000), Ok(cells.len()));
                 // The same types as cell by cell, and absent cells are zero or empty.

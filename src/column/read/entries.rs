@@ -169,7 +169,7 @@ fn hash(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::column::forge::{int, string};
+    use crate::column::read::forge::{int, string};
     use crate::value::{OwnedValue, Value};
 
     /// The column of these values; `None` is absent.
@@ -182,7 +182,7 @@ mod tests {
             }
         }
         let column = entries.finish();
-        assert_eq!(crate::column::vectors_read::cells(&column), values);
+        assert_eq!(crate::column::read::vectors::cells(&column), values);
         column
     }
 

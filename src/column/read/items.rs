@@ -1,6 +1,6 @@
 //! The items of a column: where each begins and ends, with every bound checked.
 
-use super::error::ColumnError;
+use super::super::error::ColumnError;
 use crate::value::{Kind, check_value, value_len};
 
 /// One item.

@@ -122,7 +122,7 @@ fn close(out: &mut Vec<u8>, body: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::column::forge::{array, int, object};
+    use crate::column::read::forge::{array, int, object};
     use crate::value::OwnedValue;
 
     fn shape<'a>(section: Section, reference: &'a OwnedValue) -> Result<Shape<'a>, &'static str> {

@@ -1,9 +1,9 @@
 //! One stream as it is written: the element before, what waits for its word, and the bytes so far.
 
-use super::control_writer::ControlWriter;
-use super::double_writer::DoubleWriter;
-use super::integer::{Coding, of_bytes, of_object_id, of_text, process_of, zigzag, zigzag128};
-use super::word_writer::{Raw, WordWriter};
+use super::super::integer::{Coding, of_bytes, of_object_id, of_text, process_of, zigzag, zigzag128};
+use super::control::ControlWriter;
+use super::double::DoubleWriter;
+use super::word::{Raw, WordWriter};
 use crate::block::Bytes12;
 use crate::value::{Kind, Value};
 

@@ -1,8 +1,8 @@
 //! One stream, element by element: for the scalars of sections, and for types without a width.
 
-use super::integer::{Coding, of_bytes, of_object_id, of_text, to_object_id, to_text, unzigzag, unzigzag128};
-use super::scale::{self, Scale};
-use super::selector::Layout;
+use super::super::integer::{Coding, of_bytes, of_object_id, of_text, to_object_id, to_text, unzigzag, unzigzag128};
+use super::super::scale::{self, Scale};
+use super::super::selector::Layout;
 use super::typed::{BAD_SCALE, NO_INTEGER};
 use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, last_slot, run_len};
 use crate::value::{Kind, fixed};
@@ -219,8 +219,8 @@ pub fn text_of(string: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::column::forge::{Forge, deltas, int, pack, plain, run, string};
     use crate::column::integer::zigzag128;
+    use crate::column::read::forge::{Forge, deltas, int, pack, plain, run, string};
     use crate::column::selector::EIGHT_LARGE;
     use crate::value::OwnedValue;
 
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn long_binaries_and_values_without_integers_can_only_repeat() {
         let regex = tagged(Kind::Regex, b"a\0i\0");
-        let object = crate::column::forge::object(&[]);
+        let object = crate::column::read::forge::object(&[]);
         for value in [binary(0, &[3; 17]), OwnedValue::null(), regex, object, tagged(Kind::MaxKey, &[])] {
             let column = Forge::default().literal(&value).control(0x80, &[plain(&[Some(0), None, Some(0)])]).end();
             assert_eq!(column.cells(), [Some(value.clone()), Some(value.clone()), None, Some(value.clone())]);

@@ -1,7 +1,7 @@
 //! Packing raw values into Simple-8b words: as many a word as fit, runs of equal ones as counts.
 
-use super::control_writer::ControlWriter;
-use super::selector::{BASE, EIGHT_LARGE, EIGHT_SMALL, Layout, RLE_SELECTOR, RUN_STEPS_MAX, RUN_UNIT, SEVEN};
+use super::super::selector::{BASE, EIGHT_LARGE, EIGHT_SMALL, Layout, RLE_SELECTOR, RUN_STEPS_MAX, RUN_UNIT, SEVEN};
+use super::control::ControlWriter;
 
 /// A raw value: 64 bits, or 128 for types whose integers are as wide. All ones is no value, it stands for a missing element.
 pub trait Raw: Copy + PartialEq {

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::reference;
-use super::section_writer::SectionWriter;
-use super::stream_writer::StreamWriter;
+use super::section::SectionWriter;
+use super::stream::StreamWriter;
 use crate::block::{Column, ColumnData};
 use crate::value::{Doc, Kind, Value};
 

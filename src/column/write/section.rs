@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::super::selector::{Layout, RLE_SELECTOR, RUN_UNIT};
 use super::reference;
-use super::selector::{Layout, RLE_SELECTOR, RUN_UNIT};
-use super::stream_writer::StreamWriter;
+use super::stream::StreamWriter;
 use crate::value::{Doc, DocBuf, Kind, value_len};
 
 /// First byte of a section of objects.

@@ -1,8 +1,8 @@
 //! Columns made by hand, for tests.
 
+use super::super::error::ColumnError;
+use super::super::selector::{BASE, Layout};
 use super::decode;
-use super::error::ColumnError;
-use super::selector::{BASE, Layout};
 use crate::block::Column;
 use crate::value::{DocWriter, OwnedValue};
 
@@ -23,7 +23,7 @@ pub fn plain(raws: &[Option<u64>]) -> u64 {
 
 /// A word of such differences.
 pub fn deltas(deltas: &[i64]) -> u64 {
-    plain(&deltas.iter().map(|delta| Some(super::integer::zigzag(*delta))).collect::<Vec<_>>())
+    plain(&deltas.iter().map(|delta| Some(super::super::integer::zigzag(*delta))).collect::<Vec<_>>())
 }
 
 /// A run of `steps` times a hundred and twenty elements.
@@ -79,7 +79,7 @@ impl Forge {
 
     /// Its cells, `None` where absent.
     pub fn cells(&self) -> Vec<Option<OwnedValue>> {
-        super::vectors_read::cells(&self.read().unwrap())
+        super::vectors::cells(&self.read().unwrap())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sections: objects, as one stream for every scalar of a reference document.
 
+use super::super::error::ColumnError;
 use super::entries::{Entries, TOO_LARGE};
-use super::error::ColumnError;
 use super::items::{Item, Items, Section};
 use super::shape::{Part, Scalar, Shape};
 use super::stream::{Element, Stream};
@@ -150,7 +150,7 @@ pub fn count<'a>(
 mod tests {
     use super::*;
     use crate::block::ColumnData;
-    use crate::column::forge::{Forge, array, deltas, double, int, object, plain, run, string};
+    use crate::column::read::forge::{Forge, array, deltas, double, int, object, plain, run, string};
     use crate::limits::DOCUMENT_DEPTH_MAX;
     use crate::value::OwnedValue;
 

@@ -1,9 +1,9 @@
 //! Doubles as they are written: scaled to integers, with the least scale that takes all of a word.
 
-use super::control_writer::ControlWriter;
-use super::integer::{unzigzag, zigzag};
-use super::scale::{self, Scale};
-use super::word_writer::{Raw, WordWriter};
+use super::super::integer::{unzigzag, zigzag};
+use super::super::scale::{self, Scale};
+use super::control::ControlWriter;
+use super::word::{Raw, WordWriter};
 
 /// The last double of a stream and its integer. What waits for its word is in the scale of that integer.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Rows of one type that has a width: decoded control by control into a vector of integers.
 
-use super::integer::{Coding, of_object_id, to_object_id, unzigzag};
+use super::super::integer::{Coding, of_object_id, to_object_id, unzigzag};
+use super::super::scale::{self, Scale};
+use super::super::selector::Layout;
 use super::presence::Presence;
-use super::scale::{self, Scale};
-use super::selector::Layout;
 use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, is_plain, last_slot, ones, run_len, words};
 use crate::block::{Bytes12, Column, ColumnData};
 use crate::value::{Kind, fixed};
@@ -266,7 +266,7 @@ fn bits(x: f64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::column::forge::{Forge, deltas, double, int, plain, run};
+    use crate::column::read::forge::{Forge, deltas, double, int, plain, run};
     use crate::column::selector::{BASE, EIGHT_LARGE, EIGHT_SMALL, SEVEN};
     use crate::value::OwnedValue;
 
@@ -421,7 +421,7 @@ mod tests {
             let count = u64::from(layout.count_bits > 0);
             let slot = (((1 << layout.value_bits) - 2) << layout.count_bits) | count;
             let raw = ((1_u64 << layout.value_bits) - 2) << (count as u32 * layout.unit());
-            let word = crate::column::forge::pack(layout, &vec![Some(slot); layout.slots.into()]);
+            let word = crate::column::read::forge::pack(layout, &vec![Some(slot); layout.slots.into()]);
             let cells = integers(&long(0).control(0x80, &[word]).end());
             let expected: Vec<i64> = (0..=i64::from(layout.slots)).map(|i| i.wrapping_mul(unzigzag(raw))).collect();
             assert_eq!(cells, expected, "{layout:?}");

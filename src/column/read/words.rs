@@ -1,6 +1,6 @@
 //! Taking a Simple-8b word apart.
 
-use super::selector::{BASE, Layout, RLE_SELECTOR, RUN_UNIT};
+use super::super::selector::{BASE, Layout, RLE_SELECTOR, RUN_UNIT};
 
 /// A word whose selector no layout has.
 pub const BAD_SELECTOR: &str = "a word has a selector that does not exist";
@@ -139,7 +139,7 @@ pub fn elements(bytes: &[u8]) -> Result<usize, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::column::forge::pack;
+    use crate::column::read::forge::pack;
     use crate::column::selector::{EIGHT_LARGE, EIGHT_SMALL, SEVEN};
 
     #[test]

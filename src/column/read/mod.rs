@@ -1,0 +1,17 @@
+//! Bytes to columns.
+
+mod entries;
+#[cfg(test)]
+mod forge;
+mod items;
+mod presence;
+mod reader;
+mod section;
+mod shape;
+mod stream;
+mod typed;
+#[cfg(test)]
+mod vectors;
+mod words;
+
+pub use reader::{count, decode};

@@ -1,0 +1,15 @@
+//! Columns to bytes: what the server's encoder writes, byte for byte.
+
+mod control;
+mod double;
+mod reference;
+#[cfg(test)]
+mod samples;
+mod section;
+mod stream;
+#[cfg(test)]
+mod vectors;
+mod word;
+mod writer;
+
+pub use writer::{ColumnWriter, encode};
