@@ -2,8 +2,9 @@
 
 JS := js/scripts
 MODULES := js/node_modules/.package-lock.json
+RUNS ?= 10000000
 
-.PHONY: demo build test test-native test-web test-js test-browser check bench size pack serve tools browser clean help
+.PHONY: demo build test test-native test-web test-js test-browser check bench size pack serve fuzz tools browser clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -59,6 +60,10 @@ pack: build
 ## make serve         the demo page, without building
 serve: $(MODULES)
 	node $(JS)/serve.mjs
+
+## make fuzz          random columns into the decoders; RUNS=10000000 each
+fuzz:
+	@RUNS=$(RUNS) fuzz/run.sh
 
 tools:
 	@$(JS)/toolchain.sh wasm

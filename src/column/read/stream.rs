@@ -130,8 +130,8 @@ impl<'a> Stream<'a> {
             _ => Element::Missing,
         };
         let mut count = 1;
-        if element != Element::New {
-            // The rest of a run does the same.
+        // The rest of a run does the same, unless it was a change of slope that made the slope zero.
+        if element == Element::Missing || element == Element::Same && raw.is_some_and(|raw| raw.narrow() == 0) {
             let more = self.run.min(count_max - 1);
             self.run -= more;
             count += more;

@@ -1,0 +1,19 @@
+//! Any bytes into the decoder: it must not panic, must keep to its bound, and must count as it decodes.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use timepail::column::{count, decode};
+
+const ROWS_MAX: usize = 5_000;
+
+fuzz_target!(|bytes: &[u8]| {
+    let counted = count(bytes, ROWS_MAX);
+    let Ok(column) = decode(bytes, ROWS_MAX) else { return };
+    let rows = column.len();
+    assert_eq!(counted, Ok(rows));
+    assert!(rows <= ROWS_MAX);
+    if rows > 0 {
+        assert!(count(bytes, rows - 1).is_err());
+        assert!(decode(bytes, rows - 1).is_err());
+    }
+});
