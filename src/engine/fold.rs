@@ -47,7 +47,7 @@ impl Engine {
         let mut conflicts = 0;
         loop {
             let own_last = collection.next_seq.get();
-            let snapshot = match self.journal_snapshot(collection, None).await {
+            let snapshot = match self.journal_snapshot(collection, &[]).await {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(folded),
                 other => other?.journal,
             };

@@ -36,16 +36,16 @@ impl Engine {
     pub(super) async fn journal_snapshot(
         &self,
         collection: &Rc<Collection>,
-        also: Option<KeyRange>,
+        also: &[KeyRange],
     ) -> Result<Snapshot> {
         let id = collection.id();
-        let mut ranges = vec![keyspace::markers(&id), keyspace::journals(&id)];
-        ranges.extend(also.clone());
-        let (also, keys): (Vec<Bytes>, Vec<Bytes>) = self
+        let own = [keyspace::markers(&id), keyspace::journals(&id)];
+        let ranges = [&own, also].concat();
+        let (keys, also): (Vec<Bytes>, Vec<Bytes>) = self
             .scan_keys(ranges)
             .await?
             .into_iter()
-            .partition(|key| also.as_ref().is_some_and(|range| range.start <= *key && *key < range.end));
+            .partition(|key| own.iter().any(|range| range.start <= *key && *key < range.end));
         if !keys.first().is_some_and(|key| keyspace::is_marker(key, &id, Marker::Exists)) {
             self.forget(collection);
             return Err(self.namespace_not_found(&collection.name));

@@ -150,7 +150,7 @@ impl Engine {
         collection: &Rc<Collection>,
         index: Option<KeyRange>,
     ) -> Result<(Scan, Vec<BucketRef>)> {
-        let snapshot = self.journal_snapshot(collection, index).await?;
+        let snapshot = self.journal_snapshot(collection, index.as_slice()).await?;
         let mut journal = ByBucket::default();
         for entry in snapshot.journal {
             SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));

@@ -27,7 +27,7 @@ impl Engine {
     /// Errors: `NamespaceNotFound`, `DataCorruptionDetected`, those of storage.
     pub async fn sizes(&self, collection: &Rc<Collection>) -> Result<Sizes> {
         let mut sizes = Sizes::default();
-        let snapshot = self.journal_snapshot(collection, None).await?;
+        let snapshot = self.journal_snapshot(collection, &[]).await?;
         sizes.journal_bytes = snapshot.journal.iter().map(|entry| entry.record.stored_bytes as u64).sum();
         let (mut scan, _) = self.begin_scan(collection, None).await?;
         scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));

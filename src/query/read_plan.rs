@@ -51,8 +51,9 @@ impl ReadPlan {
         let layout = Layout {
             options: collection,
             extended_range,
-            // Buckets of ours hold one type at each path; the catalog sees to it.
-            mixed_schema: false,
+            // The catalog keeps one type at each path of a bucket; but two contexts may fill one bucket at the same time, and
+            // buckets may come from elsewhere.
+            mixed_schema: true,
             fixed_buckets: collection.is_fixed(),
         };
         let split = split(&options.filter, &layout);
