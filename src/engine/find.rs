@@ -165,7 +165,7 @@ impl Engine {
 fn index_range(collection: &Collection, plan: &ReadPlan) -> Option<KeyRange> {
     let ReadAccess::Series { meta, first_ms, last_ms } = &plan.access else { return None };
     let span_ms = collection.entry.options.timeseries.span_ms();
-    let (start, end) = index::range(meta.view(), span_ms, *first_ms, *last_ms);
+    let (start, end) = index::range(Some(meta.view()), span_ms, *first_ms, *last_ms);
     let prefix = keyspace::index_prefix(&collection.id(), index::META_TIME_INDEX);
     Some(KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() })
 }

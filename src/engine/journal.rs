@@ -33,11 +33,7 @@ impl Engine {
     ///
     /// A record that a fold removes before it could be fetched is left out: a bucket scanned later holds its rows.
     /// Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
-    pub(super) async fn journal_snapshot(
-        &self,
-        collection: &Rc<Collection>,
-        also: &[KeyRange],
-    ) -> Result<Snapshot> {
+    pub(super) async fn journal_snapshot(&self, collection: &Rc<Collection>, also: &[KeyRange]) -> Result<Snapshot> {
         let id = collection.id();
         let own = [keyspace::markers(&id), keyspace::journals(&id)];
         let ranges = [&own, also].concat();

@@ -155,6 +155,15 @@ pub fn index_entry_bucket(key: &[u8]) -> Result<BucketRef> {
     parts().ok_or_else(|| Error::corrupt("An index entry does not end with a bucket"))
 }
 
+/// The bucket that a key leads to, be it that of an index entry or that of a bucket, whose fingerprint is not known.
+pub fn bucket_ref(key: &[u8]) -> Result<BucketRef> {
+    if key.first() == Some(&INDEX) {
+        return index_entry_bucket(key);
+    }
+    let (id, generation) = bucket_parts(key)?;
+    Ok(BucketRef { id, generation, fingerprint: 0 })
+}
+
 /// Everything that belongs to a collection, its catalog entry aside.
 pub fn collection_ranges(collection: &CollectionId) -> Vec<KeyRange> {
     [MARKER, JOURNAL, BUCKET, INDEX].iter().map(|prefix| KeyRange::prefix(&key(*prefix, &[collection]))).collect()
@@ -172,6 +181,8 @@ mod tests {
         assert_eq!(bucket_parts(&bucket(&coll, &id, 3)).unwrap(), (id, 3));
         let stored = BucketRef { id, generation: 3, fingerprint: u32::MAX };
         assert_eq!(index_entry_bucket(&index_entry(&coll, 1, b"entry", &stored)).unwrap(), stored);
+        assert_eq!(bucket_ref(&index_entry(&coll, 1, b"entry", &stored)).unwrap(), stored);
+        assert_eq!(bucket_ref(&bucket(&coll, &id, 3)).unwrap(), BucketRef { fingerprint: 0, ..stored });
         assert_eq!(catalog_name(&catalog("weather")).unwrap(), "weather");
     }
 

@@ -75,6 +75,12 @@ impl ByBucket {
         }
     }
 
+    /// The sections of a bucket.
+    pub fn sections_of(&self, bucket: &BucketId) -> &[SectionRef] {
+        let number = self.numbers.get(bucket.as_bytes());
+        number.and_then(|number| self.buckets.get(number)).map_or(&[], |(_, sections)| sections)
+    }
+
     /// Takes out the sections of a bucket.
     pub fn take(&mut self, bucket: &BucketId) -> Vec<SectionRef> {
         let number = self.numbers.get(bucket.as_bytes());

@@ -30,12 +30,15 @@ pub fn entries(meta: Option<Value<'_>>, min_time_ms: i64, max_time_ms: i64) -> V
     keys
 }
 
-/// Where the entries of the buckets lie whose metadata equals `meta` and which may hold a time in `[first_ms, last_ms]`
+/// Where the entries of the buckets lie whose metadata equals `meta` (`None`: that have none) and which may hold a time in `[first_ms, last_ms]`
 /// (inclusive; `None` is open): first key and first key behind.
-pub fn range(meta: Value<'_>, span_ms: i64, first_ms: Option<i64>, last_ms: Option<i64>) -> (Vec<u8>, Vec<u8>) {
+pub fn range(meta: Option<Value<'_>>, span_ms: i64, first_ms: Option<i64>, last_ms: Option<i64>) -> (Vec<u8>, Vec<u8>) {
     let key_at = |time: Option<i64>| {
         let mut key = Vec::with_capacity(32);
-        append_key(&mut key, meta);
+        match meta {
+            Some(meta) => append_key(&mut key, meta),
+            None => append_missing_key(&mut key),
+        }
         if let Some(time) = time {
             append_key(&mut key, OwnedValue::date(time).view());
         }
@@ -60,10 +63,10 @@ mod tests {
     fn a_bucket_is_found_by_equal_metadata_of_any_numeric_type_and_by_no_other() {
         let entry = entries(Some(OwnedValue::int32(7).view()), 0, 10).remove(0);
         for equal in [OwnedValue::int32(7), OwnedValue::int64(7), OwnedValue::double(7.0)] {
-            assert!(within(&entry, &range(equal.view(), 100, None, None)));
+            assert!(within(&entry, &range(Some(equal.view()), 100, None, None)));
         }
         for other in [OwnedValue::double(7.5), OwnedValue::string("7"), OwnedValue::null()] {
-            assert!(!within(&entry, &range(other.view(), 100, None, None)));
+            assert!(!within(&entry, &range(Some(other.view()), 100, None, None)));
         }
     }
 
@@ -71,7 +74,7 @@ mod tests {
     fn time_bounds_keep_every_bucket_that_may_hold_the_time() {
         let meta = OwnedValue::string("a");
         let entry = |min| entries(Some(meta.view()), min, min.saturating_add(50)).remove(0);
-        let found = range(meta.view(), 100, Some(1000), Some(2000));
+        let found = range(Some(meta.view()), 100, Some(1000), Some(2000));
         for min in [900, 901, 1000, 2000] {
             assert!(within(&entry(min), &found), "bucket at {min}");
         }
@@ -92,8 +95,10 @@ mod tests {
         let array = Doc::get(doc.view(), "m").unwrap();
         let found = entries(Some(array), 0, 1);
         for value in [OwnedValue::string("a").view(), OwnedValue::string("b").view(), array] {
-            assert!(found.iter().any(|entry| within(entry, &range(value, 100, None, None))));
+            assert!(found.iter().any(|entry| within(entry, &range(Some(value), 100, None, None))));
         }
-        assert!(found.iter().all(|entry| !within(entry, &range(OwnedValue::string("c").view(), 100, None, None))));
+        assert!(
+            found.iter().all(|entry| !within(entry, &range(Some(OwnedValue::string("c").view()), 100, None, None)))
+        );
     }
 }
