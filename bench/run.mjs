@@ -2,39 +2,21 @@
 //
 //   node bench/run.mjs [--points 100000] [--rounds 5] [--json file]
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { serve } from "../js/scripts/serve.mjs";
-import { launchChromium } from "../js/scripts/chromium.mjs";
+import { withPage } from "./chromium.mjs";
 
 const { values: args } = parseArgs({
   options: { points: { type: "string", default: "100000" }, rounds: { type: "string", default: "5" }, json: { type: "string" } },
 });
-const here = dirname(fileURLToPath(import.meta.url));
-const profile = mkdtempSync(join(tmpdir(), "timepail-bench-"));
-const server = await serve({ port: 0, root: join(here, "page") });
-let browser;
-try {
-  browser = await launchChromium(profile);
-  const page = await browser.newPage();
-  page.on("pageerror", (error) => console.error(`page: ${error.message}`));
-  await page.goto(`${server.url}/index.html`);
-  await page.waitForFunction(() => globalThis.bench);
-  await page.exposeFunction("progress", (line) => process.stderr.write(`${line}\n`));
-  const result = await page.evaluate(
-    ({ points, rounds }) => globalThis.bench({ points, rounds, log: globalThis.progress }),
-    { points: Number(args.points), rounds: Number(args.rounds) },
-  );
-  print(result);
-  if (args.json) writeFileSync(args.json, `${JSON.stringify(result, null, 2)}\n`);
-} finally {
-  await browser?.close();
-  await server.close();
-  rmSync(profile, { recursive: true, force: true });
-}
+const result = await withPage((page) =>
+  page.evaluate(({ points, rounds }) => globalThis.bench({ points, rounds, log: globalThis.progress }), {
+    points: Number(args.points),
+    rounds: Number(args.rounds),
+  }),
+);
+print(result);
+if (args.json) writeFileSync(args.json, `${JSON.stringify(result, null, 2)}\n`);
 
 function print({ points, rounds, medians, sizes }) {
   const names = ["timepail", "bare", "dexie", "buckets"];

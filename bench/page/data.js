@@ -2,7 +2,7 @@
 
 export const SERIES = 10;
 
-function random(seed) {
+export function random(seed) {
   let state = seed >>> 0 || 1;
   return () => {
     state ^= state << 13;

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use super::keyspace::{BucketRef, CollectionId};
 use super::stored_bucket::StoredBucket;
+use crate::bucket::BucketId;
 use crate::limits::BUCKET_CACHE_BYTES_MAX;
 
 type Key = (CollectionId, BucketRef);
@@ -27,6 +28,14 @@ impl BucketCache {
     pub fn get(&self, collection: &CollectionId, bucket: &BucketRef) -> Option<Rc<StoredBucket>> {
         let at = self.place(&(*collection, *bucket)).ok()?;
         self.kept.get(at).map(|(_, stored)| Rc::clone(stored))
+    }
+
+    /// The highest generation of a bucket that is kept, perhaps not the one that exists.
+    pub fn latest_generation(&self, collection: &CollectionId, bucket: &BucketId) -> Option<u32> {
+        let last = BucketRef { id: *bucket, generation: u32::MAX, fingerprint: u32::MAX };
+        let behind = self.kept.partition_point(|(kept, _)| *kept <= (*collection, last));
+        let ((of, found), _) = self.kept.get(behind.checked_sub(1)?)?;
+        (of == collection && found.id == *bucket).then_some(found.generation)
     }
 
     /// Keeps a bucket. Its older forms go when their turn comes.
@@ -58,7 +67,6 @@ fn size_bytes(stored: &StoredBucket) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bucket::BucketId;
     use crate::value::DocWriter;
 
     fn bucket(number: u8, generation: u32) -> BucketRef {
@@ -85,6 +93,19 @@ mod tests {
         for (collection, other) in others {
             assert!(cache.get(&[collection; 8], &other).is_none());
         }
+    }
+
+    #[test]
+    fn the_latest_generation_is_the_highest_one_of_that_bucket_in_that_collection() {
+        let mut cache = BucketCache::default();
+        for (collection, number, generation) in [(1, 1, 5), (1, 1, 7), (1, 1, 6), (1, 2, 9), (2, 1, 8)] {
+            cache.put(&[collection; 8], bucket(number, generation), stored(1));
+        }
+        let latest = |(collection, number): (u8, u8)| {
+            cache.latest_generation(&[collection; 8], &BucketId::from_bytes([number; 12]))
+        };
+        assert_eq!([(1, 1), (1, 2), (2, 1)].map(latest), [Some(7), Some(9), Some(8)]);
+        assert_eq!([(0, 1), (1, 0), (1, 3), (2, 2), (3, 1)].map(latest), [None; 5]);
     }
 
     #[test]

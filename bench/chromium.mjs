@@ -1,0 +1,28 @@
+// A page of headless Chromium with the benchmark's modules, over a fresh profile.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { launchChromium } from "../js/scripts/chromium.mjs";
+import { serve } from "../js/scripts/serve.mjs";
+
+/** Calls `work` with the page once `globalThis.bench` is there; `globalThis.progress(line)` prints to standard error. */
+export async function withPage(work) {
+  const profile = mkdtempSync(join(tmpdir(), "timepail-bench-"));
+  const server = await serve({ port: 0, root: join(dirname(fileURLToPath(import.meta.url)), "page") });
+  let browser;
+  try {
+    browser = await launchChromium(profile);
+    const page = await browser.newPage();
+    page.on("pageerror", (error) => console.error(`page: ${error.message}`));
+    await page.goto(`${server.url}/index.html`);
+    await page.waitForFunction(() => globalThis.bench);
+    await page.exposeFunction("progress", (line) => process.stderr.write(`${line}\n`));
+    return await work(page);
+  } finally {
+    await browser?.close();
+    await server.close();
+    rmSync(profile, { recursive: true, force: true });
+  }
+}

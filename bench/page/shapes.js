@@ -1,0 +1,91 @@
+// Commits of many series, out of order, into a large collection; and a first query with a full journal.
+
+import { open } from "timepail";
+import { random } from "./data.js";
+
+const ROWS = 1000;
+const START = Date.UTC(2024, 0, 1);
+const timeseries = { timeField: "at", metaField: "sensor" };
+
+const cents = (x) => Math.round(x * 100) / 100;
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+/** Commits of 1000 rows, a second apart in each of `series` series; `late` of them come up to an hour too late. */
+function* commits(count, { series, late = 0, start = START }) {
+  const next = random(7);
+  const steps = ROWS / series;
+  for (let commit = 0; commit < count; commit++) {
+    const rows = [];
+    for (let step = 0; step < steps; step++) {
+      const second = commit * steps + step;
+      for (let s = 0; s < series; s++) {
+        const lag = next() < late ? Math.floor(next() * 3600) : 0;
+        rows.push({ at: new Date(start + (second - lag) * 1000), sensor: `s${s}`, a: cents(next() * 50), b: cents(20 + next()), c: 4, d: second });
+      }
+    }
+    yield rows;
+  }
+}
+
+async function fresh(name) {
+  const db = await open(name, { storage: "indexeddb" });
+  const points = await db.createCollection("points", { timeseries });
+  return { db, points };
+}
+
+/** Milliseconds to insert everything and to fold it. */
+async function ingest(points, input, db) {
+  const batches = [...input];
+  const begin = performance.now();
+  for (const rows of batches) await points.insertMany(rows, { ordered: false });
+  await db.flush();
+  return performance.now() - begin;
+}
+
+async function drop({ db }, name) {
+  await db.close();
+  indexedDB.deleteDatabase(`timepail:${name}`);
+}
+
+export async function shapes({ commits: count, growth, log }) {
+  const results = [];
+  const rate = (ms, rows) => rows / ms;
+  const measure = async (name, shape) => {
+    const times = [];
+    for (let round = 0; round < 3; round++) {
+      const store = await fresh(`${name}-${round}`);
+      times.push(await ingest(store.points, commits(count, shape), store.db));
+      await drop(store, `${name}-${round}`);
+    }
+    log(name);
+    return rate(median(times), count * ROWS);
+  };
+  const ten = await measure("ten", { series: 10 });
+  results.push({ task: "10 series, in order, folds counted in", value: ten, unit: "k points/s" });
+  const many = await measure("many", { series: 1000 });
+  results.push({ task: "one row of each of 1000 series a commit", value: many, unit: "k points/s", ratio: many / ten, of: "10 series" });
+  const late = await measure("late", { series: 10, late: 0.3 });
+  results.push({ task: "30 % up to an hour late", value: late, unit: "k points/s", ratio: ten / late, of: "the time in order" });
+
+  const store = await fresh("growth");
+  const part = 200;
+  const rates = [];
+  for (let done = 0; done < growth; done += part * ROWS)
+    rates.push(rate(await ingest(store.points, commits(part, { series: 10, start: START + (done / 10) * 1000 }), store.db), part * ROWS));
+  log("growth");
+  const [first, last] = [rates[0], rates.at(-1)];
+  results.push({ task: `ingest of points up to ${(growth / 1e6).toFixed(1)} million`, value: last, unit: "k points/s", ratio: last / first, of: "the first 0.2 million" });
+  await drop(store, "growth");
+
+  const full = await fresh("full");
+  // Short of what a context folds by itself.
+  for (const rows of commits(60, { series: 10 })) await full.points.insertMany(rows, { ordered: false });
+  // A second opening has none of it in memory; the journals of the first are still there.
+  const begin = performance.now();
+  const db = await open("full", { storage: "indexeddb" });
+  const newest = await db.collection("points").find({ sensor: "s3" }).toArray();
+  results.push({ task: `open and answer ${newest.length} rows out of a full journal`, value: performance.now() - begin, unit: "ms" });
+  await db.close();
+  await drop(full, "full");
+  return results;
+}

@@ -1,0 +1,18 @@
+// timepail against itself: how its speed depends on the shape and the amount of what is written, in headless Chromium.
+//
+//   node bench/shapes.mjs [--commits 100] [--growth 2000000]
+
+import { parseArgs } from "node:util";
+import { withPage } from "./chromium.mjs";
+
+const { values: args } = parseArgs({
+  options: { commits: { type: "string", default: "100" }, growth: { type: "string", default: "2000000" } },
+});
+const results = await withPage((page) =>
+  page.evaluate(async (options) => (await import("./shapes.js")).shapes({ ...options, log: globalThis.progress }), {
+    commits: Number(args.commits),
+    growth: Number(args.growth),
+  }),
+);
+for (const { task, value, unit, ratio, of } of results)
+  console.log(`${task.padEnd(52)}${value.toFixed(1).padStart(10)} ${unit.padEnd(12)}${ratio === undefined ? "" : `${ratio.toFixed(2)} × ${of}`}`);
