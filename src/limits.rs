@@ -8,6 +8,18 @@ pub const BUCKET_SIZE_BYTES_MAX: usize = 128_000;
 pub const BUCKET_COUNT_MIN: usize = 10;
 /// Absolute cap of a bucket with large measurements: 16 MiB - 4 MiB.
 pub const LARGE_BUCKET_SIZE_BYTES_MAX: usize = 12_582_912;
+/// Least size of a bucket that the share of the cache is divided down to (`timeseriesBucketMinSize`).
+pub const BUCKET_SIZE_BYTES_MIN: usize = 5120;
+/// Cells above this count towards the size of a bucket as they are (`timeseriesLargeMeasurementThreshold`).
+pub const LARGE_MEASUREMENT_BYTES: usize = 32;
+/// Above this much memory of the catalogs idle buckets are put aside (`timeseriesIdleBucketExpiryMemoryUsageThreshold`), 16 MiB.
+pub const CATALOG_MEMORY_BYTES_MAX: usize = 16 << 20;
+/// Buckets put aside at a time, less one (`timeseriesIdleBucketExpiryMaxCountPerAttempt`).
+pub const IDLE_EXPIRY_COUNT_MAX: usize = 3;
+/// Ids drawn for a new bucket before giving up (`timeseriesInsertMaxRetriesOnDuplicates`).
+pub const DUPLICATE_RETRIES_MAX: usize = 10;
+/// Bytes that active buckets share: with many of them each may grow less (`cacheBytes`), 256 MiB.
+pub const CACHE_BYTES: usize = 256 << 20;
 /// Largest document of a user.
 pub const DOCUMENT_SIZE_BYTES_MAX: usize = 16_777_216;
 /// Deepest nesting of documents and arrays.

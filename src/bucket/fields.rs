@@ -25,7 +25,8 @@ impl<T: Default> Fields<T> {
         &mut self.entries[at].1
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
+    /// Where the sibling called `name` stands.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
         if self.entries.get(self.cursor).is_some_and(|(n, _)| &**n == name) {
             return Some(self.cursor);
         }

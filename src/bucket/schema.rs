@@ -55,6 +55,16 @@ impl Schema {
         Ok(schema)
     }
 
+    /// True where a field called `name` was met.
+    pub fn knows(&self, name: &str) -> bool {
+        self.fields.place(name).is_some()
+    }
+
+    /// Makes a field known without a type: a bucket holds its column.
+    pub fn know(&mut self, name: &str) {
+        self.fields.slot(name);
+    }
+
     /// Absorbs one field of a measurement. False where it does not fit.
     #[must_use]
     pub fn update(&mut self, name: &str, value: Value<'_>) -> bool {

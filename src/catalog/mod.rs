@@ -1,12 +1,32 @@
 //! The bucket catalog: which bucket takes which measurement. A pure state machine.
 //!
-//! `stage` splits a block by series, picks or opens buckets and answers the rows in bucket order with the sections that
-//! say which rows went where; the engine commits them and then calls `finish` or `abort`.
+//! `batch` splits the rows of a commit by series; `stage` picks or opens buckets for them, or asks for stored buckets that
+//! may have to be reopened first, and answers the rows in bucket order with the sections that say which rows went where.
+//! The engine commits them and then calls `finish` or `abort`. There is one batch at a time: whatever another one left
+//! behind is given up when the next begins.
 
+mod archive;
+mod batch;
+mod choosing;
+mod commit;
+mod expiry;
+mod measurements;
+#[cfg(test)]
+mod model;
 mod open_bucket;
+mod options;
+mod reopening;
+mod rollover;
+#[cfg(test)]
+mod samples;
 mod series;
+mod size_limit;
 mod stage;
+mod state;
 mod stats;
 
-pub use stage::{Catalog, Section, Staged};
+pub use batch::{Batch, Section, Stage, Staged};
+pub use options::{CatalogOptions, Totals};
+pub use reopening::{Offer, ReopenFailure, ReopenRequest, Reopened};
+pub use state::Catalog;
 pub use stats::Stats;

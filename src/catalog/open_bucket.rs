@@ -1,134 +1,168 @@
 //! A bucket that takes measurements, and the question whether it takes the next ones.
 
-use crate::block::Block;
+use super::measurements::{Addition, Measurements};
+use super::options::CatalogOptions;
+use super::rollover::RolloverReason;
+use super::size_limit::SizeLimit;
 use crate::bucket::{BucketId, Rows, Schema};
-use crate::limits::{BUCKET_COUNT_MAX, BUCKET_COUNT_MIN, BUCKET_SIZE_BYTES_MAX, LARGE_BUCKET_SIZE_BYTES_MAX};
 
-/// Why an open bucket makes room for a new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RolloverReason {
-    /// The measurement lies beyond the bucket's span.
-    TimeForward,
-    /// The measurement lies before the bucket's start.
-    TimeBackward,
-    /// The bucket holds `BUCKET_COUNT_MAX` measurements.
-    Count,
-    /// The bucket reached its size.
-    Size,
-    /// A field has another type than in the bucket.
-    SchemaChange,
-}
+/// Estimated memory of an open bucket without fields.
+const OPEN_BUCKET_BYTES: usize = 872;
 
-/// The open bucket of a series.
+/// A bucket in memory.
 #[derive(Debug)]
 pub struct OpenBucket {
     pub id: BucketId,
     pub min_time_ms: i64,
     /// Measurements staged and committed.
     pub count: usize,
-    /// Estimated size of the stored document.
-    size_bytes: usize,
+    /// Those of them that the running batch has staged.
+    pub staged: usize,
+    /// Estimated size of the stored document; 0 as long as it never took a measurement.
+    pub size_bytes: usize,
+    /// What large cells of the running batch add to `size_bytes` until the commit says what they took.
+    pub estimate_bytes: usize,
+    /// Why the bucket makes room as soon as nothing of it is uncommitted.
+    pub reason: Option<RolloverReason>,
+    /// When it became idle; 0 where it is not.
+    pub idle_since: u64,
+    pub memory_bytes: usize,
+    kept_open: bool,
+    /// The shape of a block all of whose columns the bucket knows.
+    known_shape: u64,
     schema: Schema,
+}
+
+/// What rows are held to, apart from the bucket's own state.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    pub options: &'a CatalogOptions,
+    pub span_ms: i64,
+    pub limit: SizeLimit,
+    /// What the metadata adds to a bucket that is new.
+    pub meta_bytes: usize,
+}
+
+/// What became of a run of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// How many of its leading rows the bucket took.
+    pub rows: usize,
+    /// Why not more.
+    pub reason: Option<RolloverReason>,
+    /// True the first time that the bucket grew past its size for the sake of large measurements.
+    pub kept_open: bool,
+    /// Growth in memory.
+    pub memory_bytes: usize,
 }
 
 impl OpenBucket {
     /// A bucket without measurements that begins at `min_time_ms`.
-    pub fn new(id: BucketId, min_time_ms: i64) -> OpenBucket {
-        OpenBucket { id, min_time_ms, count: 0, size_bytes: 0, schema: Schema::new() }
+    pub fn new(id: BucketId, min_time_ms: i64, meta_bytes: usize) -> OpenBucket {
+        OpenBucket {
+            id,
+            min_time_ms,
+            count: 0,
+            staged: 0,
+            size_bytes: 0,
+            estimate_bytes: 0,
+            reason: None,
+            idle_since: 0,
+            memory_bytes: OPEN_BUCKET_BYTES + meta_bytes,
+            kept_open: false,
+            known_shape: 0,
+            schema: Schema::new(),
+        }
     }
 
-    /// Takes as many of `rows` (their times ascending, row numbers into `block`) as fit, in the order of the server's
-    /// rollover checks: time forward, time backward, count, size, schema.
-    ///
-    /// Answers how many it took, and why not more. A bucket without measurements takes at least one row.
-    pub fn take(
-        &mut self,
-        block: &Block,
-        times_ms: &[i64],
-        rows: &[u32],
-        span_ms: i64,
-        row_sizes: &RowSizes,
-    ) -> (usize, Option<RolloverReason>) {
-        let time = |row: &u32| times_ms.get(*row as usize).copied().unwrap_or_default();
-        let Some(first) = rows.first() else { return (0, None) };
-        if self.count > 0 && time(first) < self.min_time_ms {
-            return (0, Some(RolloverReason::TimeBackward));
+    /// The same bucket with what is stored of it.
+    pub fn with_stored(
+        mut self,
+        count: usize,
+        size_bytes: usize,
+        mut schema: Schema,
+        names: &[Box<str>],
+    ) -> OpenBucket {
+        for name in names {
+            schema.know(name);
+            self.memory_bytes += super::measurements::SCHEMA_ELEMENT_BYTES + name.len();
         }
-        let within = rows.partition_point(|row| time(row).saturating_sub(self.min_time_ms) < span_ms);
-        let mut reason = (within < rows.len()).then_some(RolloverReason::TimeForward);
-        let mut taken = within;
-        if self.count + taken > BUCKET_COUNT_MAX {
-            taken = BUCKET_COUNT_MAX.saturating_sub(self.count);
-            reason = Some(RolloverReason::Count);
-        }
-        let fitting = self.fitting_by_size(rows.get(..taken).unwrap_or_default(), row_sizes);
-        if fitting < taken {
-            taken = fitting;
-            reason = Some(RolloverReason::Size);
-        }
-        let fitting = self.schema.fits_run(block, Rows::List(rows.get(..taken).unwrap_or_default()), None);
-        if fitting < taken {
-            taken = fitting;
-            reason = Some(RolloverReason::SchemaChange);
-        }
-        let run = rows.get(..taken).unwrap_or_default();
-        self.size_bytes += run.iter().map(|row| row_sizes.of(*row)).sum::<usize>();
-        self.count += taken;
-        (taken, reason)
+        OpenBucket { count, size_bytes: size_bytes.max(1), schema, ..self }
     }
 
-    /// How many of `rows` fit by size. Fewer than `BUCKET_COUNT_MIN` large measurements may pass the normal size.
-    fn fitting_by_size(&self, rows: &[u32], row_sizes: &RowSizes) -> usize {
+    /// True where a measurement of this time lies between start and end.
+    pub fn spans(&self, time_ms: i64, span_ms: i64) -> bool {
+        self.min_time_ms <= time_ms && time_ms.saturating_sub(self.min_time_ms) < span_ms
+    }
+
+    /// Takes as many of `rows` (their times ascending) as fit, as if one after another were checked in the server's order:
+    /// time forward, time backward, count, size, schema. The first measurement of a new bucket is not checked.
+    pub fn take(&mut self, measurements: &Measurements<'_>, rows: &[u32], terms: &Terms<'_>) -> Taken {
+        let is_new = self.size_bytes == 0;
+        let time = |row: &u32| measurements.time_ms(*row);
+        let mut taken = rows.partition_point(|row| time(row).saturating_sub(self.min_time_ms) < terms.span_ms);
+        let mut reason = (taken < rows.len()).then_some(RolloverReason::TimeForward);
+        if rows.first().is_some_and(|row| time(row) < self.min_time_ms) {
+            return Taken { reason: Some(RolloverReason::TimeBackward), ..Taken::default() };
+        }
+        let room = terms.options.bucket_count_max.saturating_sub(self.count);
+        if room < taken {
+            (taken, reason) = (room, Some(RolloverReason::Count));
+        }
+        let run = rows.get(..taken).unwrap_or(rows);
+        let knows = |name: &str| self.schema.knows(name);
+        let mut additions = measurements.additions(run, self.count, self.known_shape, &knows, terms.options);
+        if let Some(first) = additions.first_mut().filter(|_| is_new) {
+            first.verified += terms.meta_bytes;
+        }
+        let mut first_kept = None;
         let mut size = self.size_bytes;
-        for (taken, row) in rows.iter().enumerate() {
-            let count = self.count + taken;
-            size += row_sizes.of(*row);
-            let limit = if count < BUCKET_COUNT_MIN { LARGE_BUCKET_SIZE_BYTES_MAX } else { BUCKET_SIZE_BYTES_MAX };
-            if size > limit && count > 0 {
-                return taken;
+        // Where no row adds anything, all of them fit or it is the size that the bucket has that keeps them out.
+        if !additions.is_empty() || size > terms.limit.effective_bytes {
+            for at in 0..taken {
+                let added = additions.get(at).copied().unwrap_or_default();
+                size += added.verified + added.estimate;
+                if is_new && at == 0 {
+                    continue;
+                }
+                match terms.limit.check(terms.options, self.count + at, size) {
+                    Ok(kept) => first_kept = first_kept.or(kept.then_some(at)),
+                    Err(too_large) => {
+                        (taken, reason) = (at, Some(too_large));
+                        break;
+                    }
+                }
             }
         }
-        rows.len()
-    }
-}
-
-/// Estimated bytes that each row of a block adds to a stored bucket.
-pub enum RowSizes {
-    /// Every row the same: all columns have a fixed width.
-    Fixed(usize),
-    /// A size a row.
-    Varying(Vec<usize>),
-}
-
-impl RowSizes {
-    /// Sizes of the rows of `block`: type byte, row number and its end (up to five bytes), and the value.
-    pub fn of_block(block: &Block) -> RowSizes {
-        use crate::block::ColumnData as D;
-        const CELL_OVERHEAD: usize = 5;
-        let mut fixed = 0;
-        let mut varying = vec![];
-        for (_, column) in block.columns() {
-            fixed += CELL_OVERHEAD;
-            match column.data() {
-                D::F64(_) | D::I64(_) | D::Date(_) => fixed += 8,
-                D::I32(_) => fixed += 4,
-                D::Bool(_) => fixed += 1,
-                D::ObjectId(_) => fixed += 12,
-                D::String(v) | D::Bson(v) => varying.push(v),
-                D::Dictionary(..) => {}
-            }
+        let run = rows.get(..taken).unwrap_or(rows);
+        let fitting = self.schema.fits_run(measurements.block, Rows::List(run), None);
+        if fitting < taken {
+            (taken, reason) = (fitting, Some(RolloverReason::SchemaChange));
         }
-        if varying.is_empty() {
-            return RowSizes::Fixed(fixed);
+        let mut sum = Addition::default();
+        for added in additions.iter().take(taken) {
+            sum.verified += added.verified;
+            sum.estimate += added.estimate;
+            sum.memory += added.memory;
         }
-        let of_row = |row| fixed + varying.iter().map(|v| 5 + v.get(row).len()).sum::<usize>();
-        RowSizes::Varying((0..block.rows()).map(of_row).collect())
+        if !additions.is_empty() {
+            self.known_shape = measurements.shape_if_known(&|name| self.schema.knows(name));
+        }
+        self.count += taken;
+        self.staged += taken;
+        self.size_bytes += sum.verified + sum.estimate;
+        self.estimate_bytes += sum.estimate;
+        self.memory_bytes += sum.memory;
+        // The row that the schema refused had passed the check of its size.
+        let kept_open = !self.kept_open && first_kept.is_some_and(|at| at <= taken);
+        self.kept_open |= kept_open;
+        Taken { rows: taken, reason, kept_open, memory_bytes: sum.memory }
     }
 
-    fn of(&self, row: u32) -> usize {
-        match self {
-            RowSizes::Fixed(size) => *size,
-            RowSizes::Varying(sizes) => sizes.get(row as usize).copied().unwrap_or_default(),
-        }
+    /// The staged rows are stored, in `stored_bytes`.
+    pub fn commit(&mut self, stored_bytes: usize) {
+        self.size_bytes = (self.size_bytes + stored_bytes).saturating_sub(self.estimate_bytes).max(1);
+        self.estimate_bytes = 0;
+        self.staged = 0;
     }
 }

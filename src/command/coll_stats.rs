@@ -2,9 +2,11 @@
 
 use std::rc::Rc;
 
+use bson::raw::CStr;
 use bson::{RawDocumentBuf, cstr, rawdoc};
 
 use super::{Reply, Request};
+use crate::catalog::Stats;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -26,17 +28,14 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     if let Some(average) = sizes.bucket_bytes.checked_div(sizes.buckets) {
         timeseries.append(cstr!("avgBucketSize"), long(average));
     }
-    let counters: [(_, u64); 8] = [
-        (cstr!("numBucketInserts"), stats.buckets_opened),
-        (cstr!("numBucketsClosedDueToCount"), stats.closed_due_to_count),
-        (cstr!("numBucketsClosedDueToSchemaChange"), stats.closed_due_to_schema_change),
-        (cstr!("numBucketsClosedDueToSize"), stats.closed_due_to_size),
-        (cstr!("numBucketsClosedDueToTimeForward"), stats.closed_due_to_time_forward),
-        (cstr!("numCommits"), stats.commits),
-        (cstr!("numMeasurementsCommitted"), stats.measurements_committed),
-        (cstr!("numBucketsArchivedDueToTimeBackward"), stats.archived_due_to_time_backward),
-    ];
-    counters.into_iter().for_each(|(name, n)| timeseries.append(name, long(n)));
+    // A collection that was not used in this process has counted nothing.
+    if stats != Stats::default() {
+        for (name, n) in stats.counters() {
+            if let Ok(name) = <&CStr>::try_from(name) {
+                timeseries.append(name, long(n));
+            }
+        }
+    }
     let mut reply: RawDocumentBuf = rawdoc! {
         "ns": format!("{}.{name}", engine.name()),
         "size": size(sizes.bucket_bytes),

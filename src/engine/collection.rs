@@ -9,7 +9,7 @@ use super::record::Record;
 use super::signal::Signal;
 use super::write::Queue;
 use crate::bucket::CollectionOptions;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogOptions, Totals};
 use crate::error::{Error, Result};
 use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
 use crate::value::{Doc, DocBuf, DocWriter};
@@ -74,10 +74,11 @@ pub struct Collection {
 
 impl Collection {
     /// A collection without open buckets. `seed` must be random.
-    pub(super) fn new(name: &str, entry: CollectionEntry, seed: u64) -> Collection {
+    pub(super) fn new(name: &str, entry: CollectionEntry, totals: &Rc<Totals>, seed: u64) -> Collection {
+        let (options, catalog_options) = (entry.options.timeseries.clone(), CatalogOptions::default());
         Collection {
             name: name.to_owned(),
-            catalog: RefCell::new(Catalog::new(entry.options.timeseries.clone(), seed)),
+            catalog: RefCell::new(Catalog::new(options, catalog_options, Rc::clone(totals), seed)),
             entry,
             extended_range: Cell::new(false),
             records: RefCell::default(),

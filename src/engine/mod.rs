@@ -14,6 +14,7 @@ pub mod keyspace;
 pub mod namespace;
 pub mod read;
 pub mod record;
+pub mod reopen;
 pub mod signal;
 pub mod sizes;
 pub mod stored_bucket;
@@ -24,6 +25,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::bucket::BucketFormat;
+use crate::catalog::Totals;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Storage;
@@ -43,6 +45,8 @@ pub struct Engine {
     collections: RefCell<HashMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
     buckets: RefCell<BucketCache>,
+    /// What the catalogs of all collections use together.
+    totals: Rc<Totals>,
     closed: Cell<bool>,
 }
 
@@ -59,6 +63,7 @@ impl Engine {
             collections: RefCell::default(),
             cursors: RefCell::default(),
             buckets: RefCell::default(),
+            totals: Rc::default(),
             closed: Cell::new(false),
         }
     }

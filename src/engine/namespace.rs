@@ -40,7 +40,7 @@ impl Engine {
         if let Some(there) = known.get(name).filter(|c| c.entry.uuid == entry.uuid) {
             return Rc::clone(there);
         }
-        let collection = Rc::new(Collection::new(name, entry, self.env.random_u64()));
+        let collection = Rc::new(Collection::new(name, entry, &self.totals, self.env.random_u64()));
         known.insert(name.to_owned(), Rc::clone(&collection));
         collection
     }

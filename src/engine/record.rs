@@ -31,6 +31,12 @@ impl Record {
         self.rows.size_bytes() + self.sections.iter().map(|section| 64 + meta_len(section)).sum::<usize>()
     }
 
+    /// How many bytes of the stored form are columns.
+    pub fn columns_bytes(&self) -> usize {
+        let sections: usize = self.sections.iter().map(|section| 44 + meta_len(section)).sum();
+        self.stored_bytes.saturating_sub(16 + sections)
+    }
+
     /// The stored form.
     pub fn encode(rows: &Block, sections: &[Section]) -> Vec<u8> {
         let mut out = vec![VERSION, 0, 0, 0];

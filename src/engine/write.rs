@@ -9,6 +9,7 @@ use super::keyspace::{self, Marker};
 use super::record::Record;
 use super::signal::{Signal, yield_now};
 use crate::block::Block;
+use crate::catalog::Stage;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Changeset;
 
@@ -66,6 +67,7 @@ impl Engine {
             queue.next.clone()
         };
         if let Some(commit) = joined {
+            collection.catalog.borrow_mut().count_wait();
             return commit.wait().await;
         }
         let claim = Claim::new(collection);
@@ -93,9 +95,14 @@ impl Engine {
     }
 
     async fn commit_rows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
-        let count = rows.rows();
-        let staged = collection.catalog.borrow_mut().stage(rows);
-        let staged = staged.inspect_err(|_| collection.catalog.borrow_mut().clear())?;
+        let mut batch = collection.catalog.borrow().batch(rows);
+        let staged = loop {
+            let stage = collection.catalog.borrow_mut().stage(&mut batch)?;
+            match stage {
+                Stage::Staged(staged) => break staged,
+                Stage::Reopen(requests) => self.reopen(collection, &requests).await?,
+            }
+        };
         let id = collection.id();
         let mut changes = Changeset::new();
         changes.require(keyspace::marker(&id, Marker::Exists));
@@ -103,7 +110,6 @@ impl Engine {
             changes.put(keyspace::marker(&id, Marker::ExtendedRange), Vec::new());
         }
         let extended_range = staged.extended_range;
-        let sections = staged.sections.clone();
         let mut written = Vec::new();
         for (record, bytes) in Record::parts(staged.rows, staged.sections) {
             let seq = collection.next_seq.get();
@@ -117,7 +123,8 @@ impl Engine {
                 if extended_range {
                     collection.extended_range.set(true);
                 }
-                collection.catalog.borrow_mut().finish(count);
+                let stored_bytes = written.iter().map(|(_, record)| record.columns_bytes()).sum();
+                collection.catalog.borrow_mut().finish(stored_bytes);
                 let mut own = collection.own.borrow_mut();
                 let mut records = collection.records.borrow_mut();
                 for (seq, record) in written {
@@ -127,7 +134,7 @@ impl Engine {
                 Ok(())
             }
             Err(e) => {
-                collection.catalog.borrow_mut().abort(&sections);
+                collection.catalog.borrow_mut().abort();
                 if e.code == ErrorCode::WriteConflict {
                     // The marker is the only guard.
                     self.forget(collection);

@@ -27,6 +27,12 @@ impl Numbers {
         self.known.insert(key.into(), number);
         (number, true)
     }
+
+    /// Forgets the keys for whose number `renumber` has none, and gives the others what it answers: 0, 1, 2 and so on, each once.
+    #[inline(never)]
+    pub fn renumber(&mut self, renumber: &dyn Fn(usize) -> Option<usize>) {
+        self.known.retain(|_, number| renumber(*number).map(|new| *number = new).is_some());
+    }
 }
 
 #[cfg(test)]
@@ -40,5 +46,14 @@ mod tests {
         assert_eq!(numbers.add(b""), (1, true));
         assert_eq!(numbers.add(b"a"), (0, false));
         assert_eq!((numbers.get(b""), numbers.get(b"b")), (Some(1), None));
+    }
+
+    #[test]
+    fn keys_without_a_new_number_are_forgotten() {
+        let mut numbers = Numbers::default();
+        assert_eq!([b"a", b"b", b"c"].map(|key| numbers.add(key).0), [0, 1, 2]);
+        numbers.renumber(&|number| number.checked_sub(1));
+        assert_eq!((numbers.get(b"a"), numbers.get(b"b"), numbers.get(b"c")), (None, Some(0), Some(1)));
+        assert_eq!(numbers.add(b"a"), (2, true));
     }
 }

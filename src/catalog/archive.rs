@@ -1,0 +1,109 @@
+//! Archived buckets: nothing in memory but where they begin and what they are called.
+
+use crate::bucket::BucketId;
+
+/// Estimated memory of an archived bucket.
+pub const ARCHIVED_BUCKET_BYTES: usize = 52;
+
+/// Archived buckets of a collection. Series are told apart by a hash: whoever reopens a bucket compares the metadata.
+#[derive(Debug, Default)]
+pub struct Archive {
+    /// Ascending by the first two, which are unique.
+    entries: Vec<(u64, i64, BucketId)>,
+}
+
+impl Archive {
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn place(&self, series: u64, min_time_ms: i64) -> usize {
+        self.entries.partition_point(|(s, min, _)| (*s, *min) < (series, min_time_ms))
+    }
+
+    /// Puts a bucket aside; false where another of the series begins at the same time.
+    pub fn insert(&mut self, series: u64, min_time_ms: i64, id: BucketId) -> bool {
+        let at = self.place(series, min_time_ms);
+        let free = !self.entries.get(at).is_some_and(|(s, min, _)| (*s, *min) == (series, min_time_ms));
+        if free {
+            self.entries.insert(at, (series, min_time_ms, id));
+        }
+        free
+    }
+
+    /// The bucket of a series that begins last at or before `time_ms`, if its span reaches there.
+    pub fn candidate(&self, series: u64, time_ms: i64, span_ms: i64) -> Option<BucketId> {
+        let at = self.entries.partition_point(|(s, min, _)| (*s, *min) <= (series, time_ms)).checked_sub(1)?;
+        let (s, min, id) = self.entries.get(at)?;
+        (*s == series && time_ms.saturating_sub(*min) < span_ms).then_some(*id)
+    }
+
+    /// Removes the bucket `id`, which begins at `min_time_ms`; false where it is not here.
+    pub fn remove(&mut self, series: u64, min_time_ms: i64, id: BucketId) -> bool {
+        let at = self.place(series, min_time_ms);
+        let there = self.entries.get(at) == Some(&(series, min_time_ms, id));
+        if there {
+            self.entries.remove(at);
+        }
+        there
+    }
+
+    /// Drops the greatest entry; false where there is none.
+    pub fn pop(&mut self) -> bool {
+        self.entries.pop().is_some()
+    }
+
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+/// FNV-1a, from the state `start` on. Equal on every platform.
+pub fn hash(start: u64, bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+    bytes.iter().fold(start ^ 0xCBF2_9CE4_8422_2325, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u8) -> BucketId {
+        BucketId::from_bytes([n; 12])
+    }
+
+    #[test]
+    fn the_candidate_begins_last_before_the_time_and_reaches_it() {
+        let mut archive = Archive::default();
+        assert!(archive.insert(1, 100, id(1)) && archive.insert(1, 150, id(2)) && archive.insert(2, 0, id(3)));
+        for (series, time, expected) in [
+            (1, 99, None),
+            (1, 100, Some(id(1))),
+            (1, 149, Some(id(1))),
+            (1, 150, Some(id(2))),
+            (1, 249, Some(id(2))),
+            (1, 250, None),
+            (2, 99, Some(id(3))),
+            (0, 99, None),
+            (3, 99, None),
+        ] {
+            assert_eq!(archive.candidate(series, time, 100), expected, "{series} {time}");
+        }
+    }
+
+    #[test]
+    fn of_two_buckets_that_begin_together_the_older_entry_stays() {
+        let mut archive = Archive::default();
+        assert!(archive.insert(1, 100, id(1)) && !archive.insert(1, 100, id(2)));
+        assert!(!archive.remove(1, 100, id(2)) && archive.remove(1, 100, id(1)));
+        assert_eq!(archive.len(), 0);
+    }
+
+    #[test]
+    fn the_greatest_entry_goes_first() {
+        let mut archive = Archive::default();
+        assert!(archive.insert(2, 0, id(1)) && archive.insert(1, 900, id(2)) && archive.insert(2, 5, id(3)));
+        assert!(archive.pop());
+        assert_eq!((archive.candidate(2, 9, 10), archive.candidate(1, 900, 10)), (Some(id(1)), Some(id(2))));
+    }
+}

@@ -1,0 +1,292 @@
+//! Which of the buckets of a series takes the next rows.
+
+use super::batch::BatchSeries;
+use super::measurements::Measurements;
+use super::open_bucket::{OpenBucket, Taken, Terms};
+use super::reopening::Answer;
+use super::rollover::RolloverReason;
+use super::size_limit::SizeLimit;
+use super::state::{Catalog, meta_bytes};
+use crate::bucket::bucket_start_ms;
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::sort_by;
+
+/// The search for the bucket of one row: it begins anew with every row that its bucket did not take.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    /// True once an open bucket was met that is no reason to look for stored ones.
+    pub query_forbidden: bool,
+    /// True once any open bucket of the series was met, or a stored one.
+    pub saw_bucket: bool,
+    /// What came of asking for a stored bucket.
+    pub answer: Option<Answer>,
+    /// How often it was asked for.
+    pub attempts: usize,
+}
+
+impl Catalog {
+    /// The open bucket that took rows of a series, and how many. Buckets that have served make room on the way.
+    pub(super) fn find_open(
+        &mut self,
+        series: &mut BatchSeries,
+        measurements: &Measurements<'_>,
+    ) -> Option<(usize, Taken)> {
+        let slot = series.slot;
+        let open = self.series.get(slot)?.buckets.len();
+        series.search.saw_bucket |= open > 0;
+        if open == 1 && self.bucket(slot, 0).is_some_and(|bucket| bucket.reason.is_none()) {
+            let taken = self.offer_rows(series, 0, measurements)?;
+            return Some((0, taken));
+        }
+        let time_ms = measurements.time_ms(*series.rows.get(series.taken)?);
+        let span_ms = self.timeseries.span_ms();
+        // Class, measurements, place.
+        let mut candidates: Vec<(u8, usize, usize)> = Vec::new();
+        let mut index = 0;
+        while let Some(bucket) = self.bucket(slot, index) {
+            let class = match bucket.reason {
+                None => Some(3),
+                Some(reason) if reason.is_soft() && bucket.spans(time_ms, span_ms) => {
+                    Some(if reason == RolloverReason::TimeForward { 1 } else { 2 })
+                }
+                Some(_) => None,
+            };
+            series.search.query_forbidden |= bucket.reason.is_some_and(|r| r != RolloverReason::TimeBackward);
+            match class {
+                Some(class) => candidates.push((class, bucket.count, index)),
+                None if self.roll_over(slot, index) => continue,
+                None => {}
+            }
+            index += 1;
+        }
+        sort_by(&mut candidates, |a, b| a.cmp(b));
+        candidates.into_iter().find_map(|(_, _, index)| Some((index, self.offer_rows(series, index, measurements)?)))
+    }
+
+    /// The rows that one open bucket takes; where it takes none it is marked with the reason.
+    pub(super) fn offer_rows(
+        &mut self,
+        series: &mut BatchSeries,
+        index: usize,
+        measurements: &Measurements<'_>,
+    ) -> Option<Taken> {
+        self.make_busy(series.slot, index);
+        let terms = Terms {
+            options: &self.options,
+            span_ms: self.timeseries.span_ms(),
+            limit: SizeLimit::new(&self.options, self.totals.active.get()),
+            meta_bytes: meta_bytes(series.meta.as_ref()),
+        };
+        let bucket = self.series.get_mut(series.slot)?.buckets.get_mut(index)?;
+        let taken = bucket.take(measurements, series.rows.get(series.taken..)?, &terms);
+        if taken.reason.is_some() {
+            bucket.reason = taken.reason;
+        }
+        self.stats.kept_open_due_to_large_measurements += u64::from(taken.kept_open);
+        self.count_memory(taken.memory_bytes.cast_signed());
+        if taken.rows == 0 {
+            series.search.query_forbidden |= taken.reason != Some(RolloverReason::TimeBackward);
+            return None;
+        }
+        Some(taken)
+    }
+
+    /// Makes room: closes or archives a bucket that was marked, unless rows of it are uncommitted. True where it is gone.
+    pub(super) fn roll_over(&mut self, slot: usize, index: usize) -> bool {
+        let Some(bucket) = self.bucket(slot, index) else { return false };
+        let Some(reason) = bucket.reason.filter(|_| bucket.staged == 0) else { return false };
+        let stats = &mut self.stats;
+        let counter = match reason {
+            RolloverReason::TimeForward => &mut stats.closed_due_to_time_forward,
+            RolloverReason::TimeBackward => &mut stats.archived_due_to_time_backward,
+            RolloverReason::Count => &mut stats.closed_due_to_count,
+            RolloverReason::Size => &mut stats.closed_due_to_size,
+            RolloverReason::CachePressure => &mut stats.closed_due_to_cache_pressure,
+            RolloverReason::SchemaChange => &mut stats.closed_due_to_schema_change,
+        };
+        *counter += 1;
+        match reason {
+            RolloverReason::TimeBackward => self.put_aside(slot, index),
+            _ => self.close(slot, index),
+        }
+        true
+    }
+
+    /// Opens a bucket for the next row of a series and those behind it that fit. Answers its place.
+    ///
+    /// Errors: `Location6130900` where every id that was drawn is taken.
+    pub(super) fn allocate(
+        &mut self,
+        series: &mut BatchSeries,
+        measurements: &Measurements<'_>,
+    ) -> Result<(usize, Taken)> {
+        self.expire();
+        let first = series.rows.get(series.taken).copied().unwrap_or_default();
+        let min_time_ms = bucket_start_ms(measurements.time_ms(first), self.timeseries.effective_rounding_seconds());
+        let mut id = self.ids.next(min_time_ms);
+        let mut left = self.options.duplicate_retries_max;
+        while self.is_frozen(id) || self.index_of(series.slot, id).is_some() {
+            if left == 0 {
+                return Err(Error::new(ErrorCode::Location6130900, "No id for a new bucket was found"));
+            }
+            left -= 1;
+            // As good as random bits: far away, and not where any other context's collision leads.
+            let [_, _, _, _, counter @ ..] = *id.as_bytes();
+            let counter = u64::from_be_bytes(counter);
+            self.ids.reseed((counter ^ counter >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            id = self.ids.next(min_time_ms);
+        }
+        let bucket_meta = meta_bytes(series.meta.as_ref());
+        let index = self.open(series.slot, OpenBucket::new(id, min_time_ms, bucket_meta));
+        let taken = self.offer_rows(series, index, measurements);
+        let taken = taken.ok_or_else(|| Error::internal("A new bucket did not take its first measurement"))?;
+        Ok((index, taken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CatalogOptions;
+    use super::super::samples::*;
+    use super::*;
+
+    #[test]
+    fn a_measurement_before_the_bucket_opens_another_and_archives_it() {
+        let mut catalog = catalog();
+        insert(&mut catalog, &[at(2 * HOUR)]);
+        assert_eq!(shape(&insert(&mut catalog, &[at(119 * MINUTE)])), [(119 * MINUTE, 1)]);
+        let stats = catalog.stats();
+        assert_eq!((stats.archived_due_to_time_backward, stats.active, stats.open_series), (1, 2, 1));
+        assert_eq!(stats.archived(), 1);
+    }
+
+    #[test]
+    fn each_reason_counts_one_rollover_when_it_is_performed() {
+        let counts = |catalog: &Catalog| {
+            let s = catalog.stats();
+            let closed = [s.closed_due_to_time_forward, s.closed_due_to_count, s.closed_due_to_size];
+            let rest = [s.closed_due_to_schema_change, s.closed_due_to_cache_pressure, s.archived_due_to_time_backward];
+            [closed, rest].concat()
+        };
+        let reasons = [
+            RolloverReason::TimeForward,
+            RolloverReason::Count,
+            RolloverReason::Size,
+            RolloverReason::SchemaChange,
+            RolloverReason::CachePressure,
+            RolloverReason::TimeBackward,
+        ];
+        for (place, reason) in reasons.into_iter().enumerate() {
+            let mut catalog = catalog();
+            insert(&mut catalog, &[at(0)]);
+            catalog.bucket(0, 0).unwrap().reason = Some(reason);
+            assert!(catalog.roll_over(0, 0));
+            let mut expected = [0; 6];
+            expected[place] = 1;
+            assert_eq!(counts(&catalog), expected, "{reason:?}");
+            let archived = reason == RolloverReason::TimeBackward;
+            assert_eq!((catalog.archive.len(), catalog.stats().active), (usize::from(archived), usize::from(archived)));
+        }
+    }
+
+    /// Puts buckets of the series of `at` into a catalog, all from time 0: reason and number of staged rows.
+    fn with_buckets(marked: &[(Option<RolloverReason>, usize)]) -> (Catalog, Vec<crate::bucket::BucketId>) {
+        let mut catalog = catalog();
+        catalog.begin_with_slot();
+        let mut ids = Vec::new();
+        for (reason, count) in marked {
+            let mut bucket = OpenBucket::new(catalog.ids.next(0), 0, 0);
+            (bucket.reason, bucket.count, bucket.staged, bucket.size_bytes) = (*reason, *count, *count, 100);
+            ids.push(bucket.id);
+            catalog.open(0, bucket);
+        }
+        (catalog, ids)
+    }
+
+    impl Catalog {
+        fn begin_with_slot(&mut self) {
+            self.slot(Some(&crate::value::OwnedValue::string("a")));
+        }
+    }
+
+    #[test]
+    fn buckets_are_tried_soft_closed_first_then_archived_then_the_current_one_and_emptier_ones_first() {
+        use RolloverReason::{TimeBackward, TimeForward};
+        let mut marked = vec![
+            (None, 0),
+            (Some(TimeBackward), 3),
+            (Some(TimeForward), 9),
+            (Some(TimeBackward), 2),
+            (Some(TimeForward), 5),
+        ];
+        for expected in [5, 9, 2, 3, 0] {
+            let (mut catalog, ids) = with_buckets(&marked);
+            let place = marked.iter().position(|(_, count)| *count == expected).unwrap();
+            assert_eq!(stage(&mut catalog, &[at(5)])[0].bucket, ids[place], "{marked:?}");
+            marked.remove(place);
+        }
+    }
+
+    #[test]
+    fn a_marked_bucket_with_uncommitted_rows_takes_what_lies_in_its_span_and_hard_ones_nothing() {
+        for (reason, taken) in [(RolloverReason::TimeForward, true), (RolloverReason::Count, false)] {
+            let (mut catalog, ids) = with_buckets(&[(Some(reason), 1)]);
+            assert_eq!(stage(&mut catalog, &[at(5)])[0].bucket == ids[0], taken);
+            let (mut catalog, ids) = with_buckets(&[(Some(reason), 1)]);
+            assert_ne!(stage(&mut catalog, &[at(HOUR)])[0].bucket, ids[0]);
+        }
+    }
+
+    #[test]
+    fn a_frozen_id_is_skipped_and_leaves_no_trace() {
+        let mut catalog = catalog();
+        let next = catalog.ids.clone().next(0);
+        catalog.freeze(next);
+        let sections = insert(&mut catalog, &[at(0)]);
+        assert_ne!(sections[0].bucket, next);
+        assert_eq!((catalog.stats().active, catalog.stats().frozen), (1, 1));
+        catalog.freeze(sections[0].bucket);
+        assert_eq!((catalog.stats().active, catalog.stats().frozen), (0, 2));
+        assert_ne!(insert(&mut catalog, &[at(0)])[0].bucket, sections[0].bucket);
+    }
+
+    #[test]
+    fn ids_that_are_all_taken_are_an_error() {
+        let mut catalog =
+            catalog_with(CatalogOptions { duplicate_retries_max: 0, reopening: false, ..CatalogOptions::default() });
+        let next = catalog.ids.clone().next(0);
+        catalog.freeze(next);
+        let mut batch = catalog.batch(block(&[at(0)]));
+        assert_eq!(catalog.stage(&mut batch).unwrap_err().code, ErrorCode::Location6130900);
+        assert_eq!(catalog.stats().active, 0);
+    }
+
+    #[test]
+    fn the_share_of_the_cache_closes_buckets_early() {
+        let options = CatalogOptions { cache_bytes: 0, reopening: false, ..CatalogOptions::default() };
+        let mut catalog = catalog_with(options);
+        let docs: Vec<_> = (0..11).map(at).collect();
+        insert_as(&mut catalog, &docs, 6000);
+        assert_eq!(shape(&insert(&mut catalog, &[at(12)])), [(0, 1)]);
+        assert_eq!(catalog.stats().closed_due_to_cache_pressure, 1);
+    }
+
+    #[test]
+    fn large_measurements_close_a_bucket_by_size_but_keep_it_open_below_the_least_count() {
+        let mut catalog = catalog();
+        let docs: Vec<_> = (0..25).map(|ms| text_at(ms, &"y".repeat(40_000))).collect();
+        assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 10), (0, 10), (0, 5)]);
+        let stats = catalog.stats();
+        assert_eq!((stats.closed_due_to_size, stats.kept_open_due_to_large_measurements), (2, 3));
+    }
+
+    #[test]
+    fn a_bucket_kept_open_for_large_measurements_is_still_held_to_its_types() {
+        let mut catalog = catalog();
+        let mut docs: Vec<_> = (0..4).map(|ms| text_at(ms, &"y".repeat(40_000))).collect();
+        docs.push(at(5));
+        assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 4), (0, 1)]);
+        assert_eq!(catalog.stats().closed_due_to_schema_change, 1);
+        assert_eq!(catalog.stats().kept_open_due_to_large_measurements, 1);
+    }
+}

@@ -1,0 +1,118 @@
+//! The end of a batch: its rows are stored, or they never will be.
+
+use super::state::Catalog;
+
+impl Catalog {
+    /// The rows of the batch are durable; they take `stored_bytes`, compressed.
+    ///
+    /// Every bucket grows by its share of those bytes. The server measures how much longer the columns of each bucket
+    /// become; here they are encoded later, by a fold, and what the same rows take in the journal stands for it.
+    pub fn finish(&mut self, stored_bytes: usize) {
+        let staged = std::mem::take(&mut self.staged);
+        let rows: usize = staged.iter().map(|bucket| bucket.rows).sum();
+        let share = |n: usize| (stored_bytes as u64 * n as u64).checked_div(rows as u64).unwrap_or_default();
+        for part in staged {
+            let stats = &mut self.stats;
+            stats.commits += 1;
+            stats.measurements_committed += part.rows as u64;
+            *(if part.is_insert { &mut stats.bucket_inserts } else { &mut stats.bucket_updates }) += 1;
+            stats.opened_due_to_metadata += u64::from(part.opened_due_to_metadata);
+            // It may have been forgotten meanwhile; its rows are stored all the same.
+            let Some(index) = self.index_of(part.slot, part.id) else { continue };
+            let Some(bucket) = self.bucket(part.slot, index) else { continue };
+            bucket.commit(usize::try_from(share(part.rows)).unwrap_or(usize::MAX));
+            if !self.roll_over(part.slot, index) {
+                self.make_idle(part.slot, index);
+            }
+        }
+        self.era += 1;
+    }
+
+    /// The rows of the batch were not stored: the buckets that took them are forgotten, because their counts, sizes and
+    /// schemas hold facts that never came true.
+    pub fn abort(&mut self) {
+        for part in std::mem::take(&mut self.staged) {
+            if let Some(index) = self.index_of(part.slot, part.id) {
+                self.close(part.slot, index);
+            }
+        }
+        self.answers.clear();
+        self.era += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Stage;
+    use super::super::samples::*;
+
+    #[test]
+    fn an_aborted_commit_leaves_no_trace_in_the_bucket_that_it_would_have_filled() {
+        let mut catalog = catalog();
+        let docs: Vec<_> = (0..600).map(at).collect();
+        stage(&mut catalog, &docs);
+        catalog.abort();
+        assert_eq!((catalog.stats().active, catalog.stats().memory_bytes), (0, 0));
+        assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 600)]);
+    }
+
+    #[test]
+    fn a_bucket_forgotten_while_its_rows_are_committed_does_not_spoil_the_commit() {
+        let mut catalog = catalog();
+        let first = stage(&mut catalog, &[at(0)]);
+        catalog.clear();
+        catalog.finish(9);
+        let stats = catalog.stats();
+        assert_eq!((stats.commits, stats.bucket_inserts, stats.active, stats.memory_bytes), (1, 1, 0, 0));
+        let second = insert(&mut catalog, &[at(1)]);
+        assert_ne!(first[0].bucket, second[0].bucket);
+    }
+
+    #[test]
+    fn one_bucket_forgotten_while_its_rows_are_committed_is_not_gone_on_with_and_others_are() {
+        let mut catalog = catalog();
+        let first = stage(&mut catalog, &[of(0, "a"), of(0, "b")]);
+        catalog.clear_bucket(first[0].bucket);
+        catalog.finish(9);
+        let second = insert(&mut catalog, &[of(1, "a"), of(1, "b")]);
+        assert_ne!(first[0].bucket, second[0].bucket);
+        assert_eq!(first[1].bucket, second[1].bucket);
+    }
+
+    #[test]
+    fn a_batch_that_meets_a_cleared_catalog_begins_again() {
+        let mut catalog = reopening_catalog();
+        insert(&mut catalog, &[of(0, "b")]);
+        let mut batch = catalog.batch(block(&[of(1, "b"), of(0, "a")]));
+        let Stage::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
+        catalog.clear();
+        catalog.offer(&requests[0], super::super::Offer::Found(stored(crate::bucket::BucketId::MIN, 0)));
+        assert_eq!((catalog.stats().reopenings_failed[0], catalog.stats().reopened), (1, 0));
+        let Stage::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
+        assert_eq!(requests.len(), 2);
+        requests.iter().for_each(|request| catalog.offer(request, super::super::Offer::NotFound));
+        let Stage::Staged(staged) = catalog.stage(&mut batch).unwrap() else { panic!("it was asked again") };
+        assert_eq!(shape(&staged.sections), [(0, 1), (0, 1)]);
+    }
+
+    #[test]
+    fn a_bucket_that_was_marked_rolls_over_when_its_rows_are_stored() {
+        let mut catalog = catalog();
+        stage(&mut catalog, &[at(0), at(HOUR)]);
+        assert_eq!((catalog.stats().closed_due_to_time_forward, catalog.stats().active), (0, 2));
+        catalog.finish(0);
+        assert_eq!((catalog.stats().closed_due_to_time_forward, catalog.stats().active), (1, 1));
+    }
+
+    #[test]
+    fn stored_bytes_take_the_place_of_the_estimate_of_large_cells() {
+        let mut catalog = catalog();
+        let sections = stage(&mut catalog, &[text_at(0, &"y".repeat(1000)), of(0, "b")]);
+        let size = |catalog: &super::Catalog, slot: usize| catalog.series[slot].buckets[0].size_bytes;
+        let cell = 1 + 1005 + 1;
+        let summary = 35 + (12 + 1 + 2 * (2 + 1 + 1005)) + 11;
+        assert_eq!((sections.len(), size(&catalog, 0), size(&catalog, 1)), (2, summary + cell, 81));
+        catalog.finish(500);
+        assert_eq!((size(&catalog, 0), size(&catalog, 1)), (summary + 250, 81 + 250));
+    }
+}

@@ -1,0 +1,169 @@
+//! Memory: buckets that wait for measurements, and which of them go when there are too many.
+
+use super::archive::ARCHIVED_BUCKET_BYTES;
+use super::state::Catalog;
+
+impl Catalog {
+    /// Nothing of the bucket is uncommitted any more and it may go.
+    pub(super) fn make_idle(&mut self, slot: usize, index: usize) {
+        self.moment += 1;
+        let moment = self.moment;
+        let Some(bucket) = self.bucket(slot, index) else { return };
+        if std::mem::replace(&mut bucket.idle_since, moment) == 0 {
+            self.stats.idle += 1;
+        }
+        if self.idle.len() > 2 * self.stats.idle + 64 {
+            let series = &self.series;
+            self.idle.retain(|(slot, moment)| {
+                series.get(*slot).is_some_and(|series| series.buckets.iter().any(|b| b.idle_since == *moment))
+            });
+            self.idle_met = 0;
+        }
+        self.idle.push((slot, moment));
+    }
+
+    /// The bucket is being looked at, or goes.
+    pub(super) fn make_busy(&mut self, slot: usize, index: usize) {
+        if self.bucket(slot, index).is_some_and(|bucket| std::mem::take(&mut bucket.idle_since) != 0) {
+            self.stats.idle -= 1;
+        }
+    }
+
+    /// The bucket that has been idle longest.
+    fn pop_idle(&mut self) -> Option<(usize, usize)> {
+        while let Some((slot, moment)) = self.idle.get(self.idle_met).copied() {
+            self.idle_met += 1;
+            let series = self.series.get(slot);
+            let index = series.and_then(|series| series.buckets.iter().position(|b| b.idle_since == moment));
+            if let Some(index) = index {
+                return Some((slot, index));
+            }
+        }
+        None
+    }
+
+    /// Puts aside what has been idle longest, and then drops what was put aside, while the catalogs use too much memory:
+    /// a few buckets at a time.
+    pub(super) fn expire(&mut self) {
+        let mut expired = 0;
+        let more = |catalog: &Catalog, expired: usize| {
+            catalog.totals.memory_bytes.get() > catalog.options.memory_bytes_max
+                && expired <= catalog.options.expiry_count_max
+        };
+        while more(self, expired)
+            && let Some((slot, index)) = self.pop_idle()
+        {
+            self.stats.archived_due_to_memory_threshold += 1;
+            self.put_aside(slot, index);
+            expired += 1;
+        }
+        while more(self, expired) && self.archive.pop() {
+            self.count_memory(-ARCHIVED_BUCKET_BYTES.cast_signed());
+            self.count_active(-1);
+            self.stats.closed_due_to_memory_threshold += 1;
+            expired += 1;
+        }
+    }
+
+    /// Archives an open bucket, or closes it where it is full or its place in the archive is taken.
+    pub(super) fn put_aside(&mut self, slot: usize, index: usize) {
+        let options = self.options;
+        let Some(hash) = self.series.get(slot).map(|series| series.hash) else { return };
+        let Some(bucket) = self.remove(slot, index) else { return };
+        let full = bucket.count >= options.bucket_count_max;
+        if full {
+            self.stats.closed_due_to_count += 1;
+        } else if bucket.size_bytes >= options.bucket_size_bytes_max && bucket.count >= options.bucket_count_min {
+            self.stats.closed_due_to_size += 1;
+        } else if self.archive.insert(hash, bucket.min_time_ms, bucket.id) {
+            self.count_memory(ARCHIVED_BUCKET_BYTES.cast_signed());
+            return;
+        }
+        self.count_active(-1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CatalogOptions;
+    use super::super::samples::*;
+    use super::*;
+
+    fn narrow(bytes: usize) -> Catalog {
+        catalog_with(CatalogOptions { memory_bytes_max: bytes, reopening: false, ..CatalogOptions::default() })
+    }
+
+    #[test]
+    fn one_byte_too_many_archives_one_bucket_and_later_closes_it() {
+        let mut catalog = narrow(usize::MAX);
+        insert(&mut catalog, &[of(0, "a"), of(0, "b")]);
+        catalog.options.memory_bytes_max = catalog.stats().memory_bytes - 1;
+        catalog.expire();
+        let counted = |catalog: &Catalog| {
+            let stats = catalog.stats();
+            (stats.archived_due_to_memory_threshold, stats.closed_due_to_memory_threshold, stats.active, stats.idle)
+        };
+        assert_eq!(counted(&catalog), (1, 0, 2, 1));
+        assert_eq!((catalog.stats().archived(), catalog.archive.len()), (1, 1));
+        // No idle one is left while the other bucket has uncommitted rows.
+        stage(&mut catalog, &[of(1, "b")]);
+        catalog.options.memory_bytes_max = catalog.stats().memory_bytes - 1;
+        catalog.expire();
+        assert_eq!(counted(&catalog), (1, 1, 1, 0));
+        assert_eq!(catalog.archive.len(), 0);
+    }
+
+    #[test]
+    fn at_most_four_buckets_go_at_a_time_and_those_idle_longest_first() {
+        let mut catalog = narrow(usize::MAX);
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            insert(&mut catalog, &[of(0, name)]);
+        }
+        // It is used again, and idle last.
+        insert(&mut catalog, &[of(1, "a")]);
+        catalog.options.memory_bytes_max = 0;
+        catalog.expire();
+        assert_eq!(catalog.stats().archived_due_to_memory_threshold, 4);
+        assert_eq!(catalog.series.iter().map(|s| s.buckets.len()).collect::<Vec<_>>(), [1, 0, 0, 0, 0, 1]);
+        catalog.expire();
+        // Two were idle; the other two of the four are archived ones.
+        let stats = catalog.stats();
+        assert_eq!((stats.archived_due_to_memory_threshold, stats.closed_due_to_memory_threshold), (6, 2));
+        assert_eq!((stats.active, stats.memory_bytes), (4, 4 * ARCHIVED_BUCKET_BYTES));
+    }
+
+    #[test]
+    fn memory_of_every_catalog_counts_and_goes_with_it() {
+        let totals = std::rc::Rc::<super::super::Totals>::default();
+        let timeseries = catalog().timeseries.clone();
+        let options = CatalogOptions { reopening: false, ..CatalogOptions::default() };
+        let mut both = [1, 2].map(|seed| Catalog::new(timeseries.clone(), options, totals.clone(), seed));
+        both.iter_mut().for_each(|catalog| drop(insert(catalog, &[at(0)])));
+        assert_eq!((totals.active.get(), totals.memory_bytes.get()), (2, 2 * both[0].stats().memory_bytes));
+        drop(both);
+        assert_eq!((totals.active.get(), totals.memory_bytes.get()), (0, 0));
+    }
+
+    #[test]
+    fn a_full_bucket_is_closed_where_it_would_be_archived() {
+        let mut catalog = narrow(usize::MAX);
+        insert(&mut catalog, &(0..1000).map(at).collect::<Vec<_>>());
+        catalog.options.memory_bytes_max = 0;
+        catalog.expire();
+        let stats = catalog.stats();
+        assert_eq!((stats.archived_due_to_memory_threshold, stats.closed_due_to_count), (1, 1));
+        assert_eq!((stats.active, catalog.archive.len()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_no_longer_idle_does_not_pile_up() {
+        let mut catalog = narrow(usize::MAX);
+        for n in 0..900 {
+            insert(&mut catalog, &[of(n, "a"), of(n, "b")]);
+        }
+        assert!(catalog.idle.len() < 80 && catalog.stats().idle == 2, "{}", catalog.idle.len());
+        catalog.options.memory_bytes_max = 0;
+        catalog.expire();
+        assert_eq!(catalog.stats().archived_due_to_memory_threshold, 2);
+    }
+}

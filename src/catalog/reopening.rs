@@ -1,0 +1,373 @@
+//! Stored buckets that measurements could go to: asking for them, and taking them in.
+
+use super::archive::ARCHIVED_BUCKET_BYTES;
+use super::batch::BatchSeries;
+use super::open_bucket::OpenBucket;
+use super::rollover::RolloverReason;
+use super::state::Catalog;
+use crate::bucket::{BucketId, Schema};
+use crate::value::OwnedValue;
+
+/// A bucket that measurements of a series could go to, if there is one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReopenRequest {
+    /// The series: normalised metadata, `None` without any.
+    pub meta: Option<OwnedValue>,
+    /// Time of the measurement: the bucket begins at it or before, by less than a span.
+    pub time_ms: i64,
+    /// Exactly this bucket; `None` for any of the series that begins in time.
+    pub archived: Option<BucketId>,
+    /// The state of the catalog for which the answer is right.
+    pub(super) era: u64,
+    /// The number of the series in its batch.
+    pub(super) series: usize,
+}
+
+/// A stored bucket that was found and may take measurements as far as its document tells.
+#[derive(Clone, Debug)]
+pub struct Reopened {
+    /// Its id.
+    pub id: BucketId,
+    /// Where it begins.
+    pub min_time_ms: i64,
+    /// How many measurements it holds.
+    pub count: usize,
+    /// Length of its document.
+    pub size_bytes: usize,
+    /// The types of its fields.
+    pub schema: Schema,
+    /// The names of its columns.
+    pub field_names: Vec<Box<str>>,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub enum Offer {
+    /// There is such a bucket, and it is healthy.
+    Found(Reopened),
+    /// There is none.
+    NotFound,
+    /// There is one that cannot be used.
+    Failed(ReopenFailure),
+}
+
+/// Why a stored bucket cannot be used, in the order of the server's statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReopenFailure {
+    /// Buckets were changed while it was fetched. It is asked for again.
+    EraMismatch,
+    /// Its `_id` is no ObjectId.
+    MalformedIdField,
+    /// It is of another series.
+    HashCollision,
+    /// It was frozen.
+    MarkedFrozen,
+    /// Its document is not built as one of a bucket.
+    Validator,
+    /// It is closed.
+    MarkedClosed,
+    /// Its summaries cannot be read.
+    MinMaxCalculation,
+    /// Its summaries tell of several types in one field.
+    SchemaGeneration,
+    /// Its time column is not compressed.
+    UncompressedTimeColumn,
+    /// Its columns cannot be read.
+    CompressionFailure,
+    /// Somebody else was writing it. It is asked for again.
+    WriteConflict,
+}
+
+impl ReopenFailure {
+    /// All of them and the ends of their counters' names, in order.
+    pub const NAMES: [&str; 11] = [
+        "numBucketReopeningsFailedDueToEraMismatch",
+        "numBucketReopeningsFailedDueToMalformedIdField",
+        "numBucketReopeningsFailedDueToHashCollision",
+        "numBucketReopeningsFailedDueToMarkedFrozen",
+        "numBucketReopeningsFailedDueToValidator",
+        "numBucketReopeningsFailedDueToMarkedClosed",
+        "numBucketReopeningsFailedDueToMinMaxCalculation",
+        "numBucketReopeningsFailedDueToSchemaGeneration",
+        "numBucketReopeningsFailedDueToUncompressedTimeColumn",
+        "numBucketReopeningsFailedDueToCompressionFailure",
+        "numBucketReopeningsFailedDueToWriteConflict",
+    ];
+
+    /// True where the same request may meet with a better answer.
+    fn is_conflict(self) -> bool {
+        matches!(self, ReopenFailure::EraMismatch | ReopenFailure::WriteConflict)
+    }
+}
+
+/// What a batch learns from an offer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The bucket, if it is open now.
+    pub installed: Option<BucketId>,
+    /// True where a stored bucket was seen, good or bad.
+    pub fetched: bool,
+}
+
+impl Catalog {
+    /// The stored bucket to look for before one is opened for a row at `time_ms`: `Some(None)` for any.
+    pub(super) fn stored_candidate(&self, series: &BatchSeries, time_ms: i64) -> Option<Option<BucketId>> {
+        if !self.options.reopening {
+            return None;
+        }
+        let hash = self.series.get(series.slot)?.hash;
+        match self.archive.candidate(hash, time_ms, self.timeseries.span_ms()) {
+            Some(archived) => Some(Some(archived)),
+            None => (!series.search.query_forbidden).then_some(None),
+        }
+    }
+
+    /// Takes what came of a request. The batch is to be staged again when all of its requests are answered; it does not
+    /// ask a second time for the same row, except after a conflict.
+    pub fn offer(&mut self, request: &ReopenRequest, offer: Offer) {
+        let failure = match &offer {
+            _ if request.era != self.era => Some(ReopenFailure::EraMismatch),
+            Offer::Found(found) if self.is_frozen(found.id) => Some(ReopenFailure::MarkedFrozen),
+            Offer::Failed(failure) => Some(*failure),
+            _ => None,
+        };
+        let stats = &mut self.stats;
+        let fetched = !matches!(offer, Offer::NotFound);
+        *(match (request.archived.is_some(), fetched) {
+            (true, true) => &mut stats.fetched,
+            (true, false) => &mut stats.fetches_failed,
+            (false, true) => &mut stats.queried,
+            (false, false) => &mut stats.queries_failed,
+        }) += 1;
+        if let Some(failure) = failure {
+            if fetched && let Some(counter) = stats.reopenings_failed.get_mut(failure as usize) {
+                *counter += 1;
+            }
+            if failure.is_conflict() {
+                return;
+            }
+        }
+        let installed = match offer {
+            Offer::Found(found) if failure.is_none() => self.install(request, found),
+            _ => None,
+        };
+        self.answers.push((request.series, Answer { installed, fetched }));
+    }
+
+    /// Opens a stored bucket, in place of the one that takes the rows of its series at present.
+    fn install(&mut self, request: &ReopenRequest, found: Reopened) -> Option<BucketId> {
+        let slot = self.slot(request.meta.as_ref());
+        if self.index_of(slot, found.id).is_some() {
+            self.stats.duplicate_reopened += 1;
+            return None;
+        }
+        self.expire();
+        let hash = self.series.get(slot)?.hash;
+        if self.archive.remove(hash, found.min_time_ms, found.id) {
+            self.count_memory(-ARCHIVED_BUCKET_BYTES.cast_signed());
+            self.count_active(-1);
+        }
+        let displaced = self.series.get(slot)?.buckets.iter().position(|bucket| bucket.reason.is_none());
+        if let Some(index) = displaced
+            && let Some(bucket) = self.bucket(slot, index)
+        {
+            if bucket.staged > 0 {
+                bucket.reason = Some(RolloverReason::TimeForward);
+            } else {
+                self.stats.closed_due_to_reopening += 1;
+                self.close(slot, index);
+            }
+        }
+        let bucket = OpenBucket::new(found.id, found.min_time_ms, super::state::meta_bytes(request.meta.as_ref()));
+        self.open(slot, bucket.with_stored(found.count, found.size_bytes, found.schema, &found.field_names));
+        self.stats.reopened += 1;
+        Some(found.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::*;
+    use super::*;
+
+    fn id(n: u8) -> BucketId {
+        BucketId::from_bytes([n; 12])
+    }
+
+    #[test]
+    fn a_new_series_asks_once_and_then_opens_a_bucket() {
+        let mut catalog = reopening_catalog();
+        let mut asked = Vec::new();
+        let answer = &mut |request: &ReopenRequest| {
+            asked.push((request.time_ms, request.archived));
+            Offer::NotFound
+        };
+        stage_answering(&mut catalog, &[at(7), at(8), at(3 * HOUR)], answer);
+        catalog.finish(0);
+        assert_eq!(asked, [(7, None)]);
+        let stats = catalog.stats();
+        assert_eq!((stats.queries_failed, stats.queried, stats.opened_due_to_metadata), (1, 0, 1));
+    }
+
+    #[test]
+    fn a_stored_bucket_is_reopened_once_and_goes_on_taking_measurements() {
+        let mut catalog = reopening_catalog();
+        let sections = stage_answering(&mut catalog, &[at(7)], &mut |_| Offer::Found(stored(id(1), 0))).sections;
+        catalog.finish(0);
+        assert_eq!(sections[0].bucket, id(1));
+        let more = stage_answering(&mut catalog, &[at(8)], &mut |_| unreachable!()).sections;
+        catalog.finish(0);
+        assert_eq!(more[0].bucket, id(1));
+        let stats = catalog.stats();
+        assert_eq!((stats.reopened, stats.queried, stats.opened_due_to_metadata), (1, 1, 0));
+        assert_eq!((stats.bucket_inserts, stats.bucket_updates, stats.active), (0, 2, 1));
+    }
+
+    #[test]
+    fn a_measurement_in_the_span_of_an_archived_bucket_reopens_that_one() {
+        let mut catalog = reopening_catalog();
+        let first = insert(&mut catalog, &[at(1000 * HOUR)]);
+        let second = insert(&mut catalog, &[at(0)]);
+        assert_eq!((catalog.stats().archived_due_to_time_backward, catalog.archive.len()), (1, 1));
+        let mut asked = Vec::new();
+        let answer = &mut |request: &ReopenRequest| {
+            asked.push(request.archived);
+            Offer::Found(stored(first[0].bucket, 1000 * HOUR))
+        };
+        let third = stage_answering(&mut catalog, &[at(1000 * HOUR + MINUTE)], answer).sections;
+        catalog.finish(0);
+        assert_eq!(asked, [Some(first[0].bucket)]);
+        assert_eq!(third[0].bucket, first[0].bucket);
+        assert_ne!(second[0].bucket, first[0].bucket);
+        let stats = catalog.stats();
+        assert_eq!((stats.fetched, stats.reopened, catalog.archive.len()), (1, 1, 0));
+        // The bucket at 0 was marked, not displaced; it is closed when it is met the next time.
+        assert_eq!((stats.closed_due_to_reopening, stats.closed_due_to_time_forward, stats.active), (0, 0, 2));
+    }
+
+    #[test]
+    fn a_measurement_that_goes_back_after_two_months_reopens_the_first_bucket() {
+        let mut catalog = reopening_catalog();
+        let first = insert(&mut catalog, &[at(0)]);
+        let second = insert(&mut catalog, &[at(1440 * HOUR)]);
+        assert_eq!((catalog.stats().closed_due_to_time_forward, catalog.stats().active), (1, 1));
+        let mut asked = Vec::new();
+        let answer = &mut |request: &ReopenRequest| {
+            asked.push(request.archived);
+            Offer::Found(stored(first[0].bucket, 0))
+        };
+        let third = stage_answering(&mut catalog, &[at(MINUTE)], answer).sections;
+        assert_eq!((asked, third[0].bucket), (vec![None], first[0].bucket));
+        assert_ne!(second[0].bucket, first[0].bucket);
+    }
+
+    #[test]
+    fn a_bucket_that_a_reopened_one_displaces_is_closed_or_marked_while_it_has_uncommitted_rows() {
+        let mut catalog = reopening_catalog();
+        insert(&mut catalog, &[at(5 * HOUR)]);
+        let sections = stage_answering(&mut catalog, &[at(7), at(5 * HOUR)], &mut |r| match r.time_ms {
+            7 => Offer::Found(stored(id(1), 0)),
+            _ => Offer::NotFound,
+        });
+        assert_eq!(sections.sections[0].bucket, id(1));
+        assert_eq!(catalog.stats().closed_due_to_reopening, 0);
+        assert_eq!(catalog.stats().archived_due_to_time_backward, 0);
+        let slot = catalog.slot(sections.sections[0].meta.as_ref());
+        let reasons: Vec<_> = catalog.series[slot].buckets.iter().map(|b| b.reason).collect();
+        assert!(reasons.iter().filter(|r| r.is_none()).count() <= 1, "{reasons:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_counted_and_a_new_bucket_opened() {
+        use ReopenFailure::*;
+        let failures = [
+            MalformedIdField,
+            HashCollision,
+            MarkedFrozen,
+            Validator,
+            MarkedClosed,
+            MinMaxCalculation,
+            SchemaGeneration,
+            UncompressedTimeColumn,
+            CompressionFailure,
+        ];
+        for failure in failures {
+            let mut catalog = reopening_catalog();
+            let mut asked = 0;
+            let answer = &mut |_: &ReopenRequest| {
+                asked += 1;
+                Offer::Failed(failure)
+            };
+            stage_answering(&mut catalog, &[at(0)], answer);
+            catalog.finish(0);
+            let stats = catalog.stats();
+            assert_eq!((asked, stats.reopenings_failed[failure as usize], stats.bucket_inserts), (1, 1, 1));
+            assert_eq!((stats.queried, stats.opened_due_to_metadata), (1, 0));
+        }
+    }
+
+    #[test]
+    fn a_conflict_is_asked_again_but_not_for_ever() {
+        let mut catalog = reopening_catalog();
+        let mut asked = 0;
+        let answer = &mut |_: &ReopenRequest| {
+            asked += 1;
+            Offer::Failed(ReopenFailure::WriteConflict)
+        };
+        assert_eq!(stage_answering(&mut catalog, &[at(0)], answer).sections.len(), 1);
+        assert_eq!(asked, 16);
+    }
+
+    #[test]
+    fn a_bucket_that_is_open_already_is_not_installed_twice() {
+        let mut catalog = reopening_catalog();
+        let open = insert(&mut catalog, &[at(HOUR)])[0].bucket;
+        let sections = stage_answering(&mut catalog, &[at(0)], &mut |_| Offer::Found(stored(open, 0))).sections;
+        assert_ne!(sections[0].bucket, open);
+        assert_eq!((catalog.stats().duplicate_reopened, catalog.stats().reopened), (1, 0));
+    }
+
+    #[test]
+    fn a_frozen_bucket_is_not_reopened() {
+        let mut catalog = reopening_catalog();
+        catalog.freeze(id(1));
+        let sections = stage_answering(&mut catalog, &[at(0)], &mut |_| Offer::Found(stored(id(1), 0))).sections;
+        assert_ne!(sections[0].bucket, id(1));
+        assert_eq!(catalog.stats().reopenings_failed[ReopenFailure::MarkedFrozen as usize], 1);
+    }
+
+    #[test]
+    fn a_stored_bucket_that_does_not_fit_keeps_the_reason_and_a_new_one_is_opened() {
+        let mut catalog = reopening_catalog();
+        let answer = &mut |_: &ReopenRequest| Offer::Found(stored(id(1), 0));
+        let sections = stage_answering(&mut catalog, &[text_at(0, "x")], answer).sections;
+        assert_ne!(sections[0].bucket, id(1));
+        let stats = catalog.stats();
+        assert_eq!((stats.reopened, stats.closed_due_to_schema_change, stats.active), (1, 1, 1));
+    }
+
+    #[test]
+    fn only_a_measurement_before_the_open_bucket_asks_for_stored_ones() {
+        let full: Vec<_> = (0..1000).map(at).collect();
+        for (before, then, asks) in [
+            (vec![at(0)], at(HOUR), false),
+            (vec![at(0)], text_at(0, "x"), false),
+            (full, at(0), false),
+            (vec![at(HOUR)], at(0), true),
+            (vec![at(0)], at(1), false),
+        ] {
+            let mut catalog = reopening_catalog();
+            insert(&mut catalog, &before);
+            let queries = catalog.stats().queries_failed;
+            insert(&mut catalog, &[then.clone()]);
+            assert_eq!(catalog.stats().queries_failed - queries, u64::from(asks), "{then:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_asked_where_reopening_is_off() {
+        let mut catalog = catalog();
+        insert(&mut catalog, &[at(HOUR)]);
+        stage_answering(&mut catalog, &[at(0), at(HOUR)], &mut |_| unreachable!());
+    }
+}

@@ -1,0 +1,224 @@
+//! The state of a catalog: the open buckets of every series, the idle ones among them, and the archived ones.
+
+use std::rc::Rc;
+
+use super::archive::{Archive, hash};
+use super::open_bucket::OpenBucket;
+use super::options::{CatalogOptions, Totals};
+use super::reopening::Answer;
+use super::stats::Stats;
+use crate::bucket::{BucketId, IdGenerator, TimeseriesOptions};
+use crate::value::{Numbers, OwnedValue};
+
+/// Places of series without a bucket that are put up with before all of them are given up.
+const EMPTY_SERIES_MAX: usize = 1000;
+
+/// The buckets of one collection in this context.
+pub struct Catalog {
+    pub(super) timeseries: TimeseriesOptions,
+    pub(super) options: CatalogOptions,
+    pub(super) totals: Rc<Totals>,
+    pub(super) stats: Stats,
+    pub(super) ids: IdGenerator,
+    /// By the bytes of the metadata, none standing for none: a place in `series`.
+    slots: Numbers,
+    pub(super) series: Vec<Series>,
+    pub(super) archive: Archive,
+    /// Places and moments of buckets that became idle, oldest first. What is no longer true stays until it is met.
+    pub(super) idle: Vec<(usize, u64)>,
+    /// How many of them were met.
+    pub(super) idle_met: usize,
+    pub(super) moment: u64,
+    /// Buckets that are never written again, ascending.
+    pub(super) frozen: Vec<BucketId>,
+    /// Answers that the running batch has not looked at.
+    pub(super) answers: Vec<(usize, Answer)>,
+    /// What the running batch has staged, a bucket each.
+    pub(super) staged: Vec<StagedBucket>,
+    /// Counted up when what a batch knows of this state is no longer right.
+    pub(super) era: u64,
+}
+
+/// The open buckets of a series. At most one of them has no reason to roll over.
+pub(super) struct Series {
+    pub hash: u64,
+    pub buckets: Vec<OpenBucket>,
+}
+
+/// What a batch brings to one bucket.
+pub(super) struct StagedBucket {
+    pub slot: usize,
+    pub id: BucketId,
+    pub rows: usize,
+    /// True where nothing of the bucket is stored yet.
+    pub is_insert: bool,
+    /// True where it was opened because its series had no bucket at all.
+    pub opened_due_to_metadata: bool,
+}
+
+impl Catalog {
+    /// A catalog without buckets; `seed` starts the bucket ids and must be random.
+    pub fn new(timeseries: TimeseriesOptions, options: CatalogOptions, totals: Rc<Totals>, seed: u64) -> Catalog {
+        Catalog {
+            timeseries,
+            options,
+            totals,
+            stats: Stats::default(),
+            ids: IdGenerator::new(seed),
+            slots: Numbers::default(),
+            series: Vec::new(),
+            archive: Archive::default(),
+            idle: Vec::new(),
+            idle_met: 0,
+            moment: 0,
+            frozen: Vec::new(),
+            answers: Vec::new(),
+            staged: Vec::new(),
+            era: 1,
+        }
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Counts an insert that waits for the commit of another.
+    pub fn count_wait(&mut self) {
+        self.stats.waits += 1;
+    }
+
+    /// The place of a series.
+    pub(super) fn slot(&mut self, meta: Option<&OwnedValue>) -> usize {
+        let key = meta.map_or(&[][..], OwnedValue::tagged);
+        let (slot, is_new) = self.slots.add(key);
+        if is_new {
+            self.series.push(Series { hash: hash(0, key), buckets: Vec::new() });
+        }
+        slot
+    }
+
+    /// Gives up the places of series without buckets, once they are more than those with one. No batch may hold places.
+    pub(super) fn compact(&mut self) {
+        if self.series.len() <= 2 * self.stats.open_series + EMPTY_SERIES_MAX {
+            return;
+        }
+        let mut numbers = Vec::with_capacity(self.series.len());
+        let mut next = 0;
+        for series in &self.series {
+            let used = !series.buckets.is_empty();
+            numbers.push(used.then_some(next));
+            next += usize::from(used);
+        }
+        let renumber = |slot: usize| numbers.get(slot).copied().flatten();
+        self.slots.renumber(&renumber);
+        self.series.retain(|series| !series.buckets.is_empty());
+        self.idle.retain_mut(|(slot, _)| renumber(*slot).map(|new| *slot = new).is_some());
+        // Some of those that were met may be gone; meeting others again does no harm.
+        self.idle_met = 0;
+    }
+
+    pub(super) fn bucket(&mut self, slot: usize, index: usize) -> Option<&mut OpenBucket> {
+        self.series.get_mut(slot)?.buckets.get_mut(index)
+    }
+
+    /// The place of an open bucket among those of its series.
+    pub(super) fn index_of(&self, slot: usize, id: BucketId) -> Option<usize> {
+        self.series.get(slot)?.buckets.iter().position(|bucket| bucket.id == id)
+    }
+
+    /// Puts a bucket among the open ones. It counts as active, too.
+    pub(super) fn open(&mut self, slot: usize, bucket: OpenBucket) -> usize {
+        self.count_memory(bucket.memory_bytes.cast_signed());
+        self.count_active(1);
+        let Some(series) = self.series.get_mut(slot) else { return 0 };
+        if series.buckets.is_empty() {
+            self.stats.open_series += 1;
+        }
+        series.buckets.push(bucket);
+        series.buckets.len() - 1
+    }
+
+    /// Takes a bucket from the open ones; whether it stays active is the caller's to say.
+    pub(super) fn remove(&mut self, slot: usize, index: usize) -> Option<OpenBucket> {
+        self.make_busy(slot, index);
+        let series = self.series.get_mut(slot).filter(|series| index < series.buckets.len())?;
+        let bucket = series.buckets.remove(index);
+        if series.buckets.is_empty() {
+            self.stats.open_series -= 1;
+        }
+        self.count_memory(-bucket.memory_bytes.cast_signed());
+        Some(bucket)
+    }
+
+    /// Forgets an open bucket.
+    pub(super) fn close(&mut self, slot: usize, index: usize) {
+        if self.remove(slot, index).is_some() {
+            self.count_active(-1);
+        }
+    }
+
+    pub(super) fn count_active(&mut self, by: isize) {
+        self.stats.active = self.stats.active.saturating_add_signed(by);
+        self.totals.active.set(self.totals.active.get().saturating_add_signed(by));
+    }
+
+    pub(super) fn count_memory(&mut self, by: isize) {
+        self.stats.memory_bytes = self.stats.memory_bytes.saturating_add_signed(by);
+        self.totals.memory_bytes.set(self.totals.memory_bytes.get().saturating_add_signed(by));
+    }
+
+    /// Forgets every bucket: stored buckets were changed behind the catalog's back.
+    ///
+    /// Rows that are being committed are not called back.
+    pub fn clear(&mut self) {
+        self.series.clear();
+        self.slots = Numbers::default();
+        self.archive.clear();
+        self.idle.clear();
+        self.idle_met = 0;
+        self.forget_totals();
+        self.stats = Stats { active: 0, open_series: 0, idle: 0, memory_bytes: 0, ..self.stats };
+        self.era += 1;
+    }
+
+    /// Forgets one open bucket, which was changed behind the catalog's back.
+    pub fn clear_bucket(&mut self, id: BucketId) {
+        let place = (0..self.series.len()).find_map(|slot| Some((slot, self.index_of(slot, id)?)));
+        if let Some((slot, index)) = place {
+            self.close(slot, index);
+        }
+        self.era += 1;
+    }
+
+    /// Never opens or reopens a bucket of this id again: its stored form is damaged.
+    pub fn freeze(&mut self, id: BucketId) {
+        if let Err(at) = self.frozen.binary_search(&id) {
+            self.frozen.insert(at, id);
+            self.stats.frozen += 1;
+            self.clear_bucket(id);
+        }
+    }
+
+    /// True for a bucket that was frozen.
+    pub fn is_frozen(&self, id: BucketId) -> bool {
+        self.frozen.binary_search(&id).is_ok()
+    }
+
+    fn forget_totals(&self) {
+        let less = |cell: &std::cell::Cell<usize>, own: usize| cell.set(cell.get().saturating_sub(own));
+        less(&self.totals.active, self.stats.active);
+        less(&self.totals.memory_bytes, self.stats.memory_bytes);
+    }
+}
+
+impl Drop for Catalog {
+    fn drop(&mut self) {
+        self.forget_totals();
+    }
+}
+
+/// What metadata adds to a bucket.
+pub(super) fn meta_bytes(meta: Option<&OwnedValue>) -> usize {
+    meta.map_or(0, |meta| "meta".len() + meta.tagged().len())
+}
