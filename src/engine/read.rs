@@ -212,7 +212,7 @@ impl Engine {
 
     /// The stored forms of buckets, as far as they exist, in the same order: from memory, by their keys, or, where somebody has
     /// written a bucket since its index entry was read, by a search for its next generation.
-    async fn fetch(
+    pub(super) async fn fetch(
         &self,
         collection: &CollectionId,
         buckets: &[BucketRef],

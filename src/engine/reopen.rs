@@ -1,19 +1,222 @@
-//! Looking for stored buckets that new measurements could go to.
+//! Buckets that are stored, or lie in journals only, and could take the measurements of an insert.
+//!
+//! What was fetched may be stale when it is used: somebody writes meanwhile, and its rows and ours end in one bucket, which the
+//! next fold merges. Nothing depends on more than the start and the series of a bucket, which never change; a count or a schema
+//! that is out of date makes a bucket a little larger, or closes it a little earlier.
 
 use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use crate::catalog::{Offer, ReopenRequest};
+use super::keyspace::{self, BucketRef};
+use super::read::{ByBucket, SectionRef};
+use super::stored_bucket::StoredBucket;
+use crate::bucket::{BucketDoc, BucketId, ColumnSet, Rows, Schema, unpack};
+use crate::catalog::{Offer, ReopenFailure, ReopenRequest, Reopened};
 use crate::error::Result;
+use crate::index;
+use crate::limits::{BUCKET_COUNT_MAX, REOPEN_CANDIDATES_MAX};
+use crate::storage::{Bytes, KeyRange, Page};
+use crate::value::{Numbers, OwnedValue};
+
+/// So many requests are asked of storage without a look whether there is anything to find.
+const REQUESTS_WITHOUT_A_LOOK: usize = 8;
+
+/// What is known of a bucket: its stored form, the journal rows that this does not hold, or both.
+struct Candidate {
+    id: BucketId,
+    stored: Option<Rc<StoredBucket>>,
+    sections: Vec<SectionRef>,
+}
 
 impl Engine {
     /// Answers every request of a batch to the catalog of `collection`.
     ///
-    /// Errors: those of storage; the batch is then not to be staged again.
+    /// Errors: those of storage, `NamespaceNotFound` where the collection was dropped, `DataCorruptionDetected` where a journal
+    /// or a key is damaged; the batch is then not to be staged again. A damaged bucket is an answer.
     pub(super) async fn reopen(&self, collection: &Rc<Collection>, requests: &[ReopenRequest]) -> Result<()> {
-        let mut catalog = collection.catalog.borrow_mut();
-        requests.iter().for_each(|request| catalog.offer(request, Offer::NotFound));
+        let mut ranges: Vec<KeyRange> = requests.iter().map(|request| range_of(collection, request)).collect();
+        if requests.len() > REQUESTS_WITHOUT_A_LOOK && !self.has_buckets(collection).await? {
+            ranges.clear();
+        }
+        let snapshot = self.journal_snapshot(collection, &ranges).await?;
+        let refs = refs_of(&snapshot.also, &ranges)?;
+        let wanted: Vec<BucketRef> = refs.iter().flatten().copied().collect();
+        let stored = self.fetch(&collection.id(), &wanted).await?;
+        let mut journal = ByBucket::default();
+        for entry in snapshot.journal {
+            SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
+        }
+        let in_journal = Series::of(&journal);
+        for (number, request) in requests.iter().enumerate() {
+            let mut ids: Vec<BucketId> = refs.get(number).into_iter().flatten().map(|bucket| bucket.id).collect();
+            match request.archived {
+                Some(id) => ids = vec![id],
+                None => ids.extend(in_journal.buckets_of(request)),
+            }
+            ids.dedup();
+            let candidates = ids.into_iter().map(|id| Candidate {
+                id,
+                stored: stored.iter().find(|(found, ..)| *found == id).map(|(_, stored, _)| Rc::clone(stored)),
+                sections: journal.sections_of(&id).to_vec(),
+            });
+            let offer = choose(collection, request, candidates);
+            collection.catalog.borrow_mut().offer(request, offer);
+        }
         Ok(())
     }
+
+    /// False where nothing was ever folded: no request can be met by a stored bucket.
+    async fn has_buckets(&self, collection: &Collection) -> Result<bool> {
+        let all = keyspace::buckets(&collection.id(), &BucketId::MIN, &BucketId::MAX);
+        Ok(!self.storage.scan(&[all], Page { entries_max: 1, keys_only: true }).await?.is_empty())
+    }
+}
+
+/// Where the keys lie that lead to the buckets of a request.
+fn range_of(collection: &Collection, request: &ReopenRequest) -> KeyRange {
+    let id = collection.id();
+    let span_ms = collection.entry.options.timeseries.span_ms();
+    let first_ms = request.time_ms.saturating_sub(span_ms);
+    if let Some(bucket) = request.archived {
+        return keyspace::bucket_generations(&id, &bucket);
+    }
+    if collection.meta_field().is_none() {
+        // Ids begin with the time; of dates outside the standard range this finds some buckets, not all.
+        return keyspace::buckets(&id, &BucketId::lowest_at(first_ms), &BucketId::highest_at(request.time_ms));
+    }
+    // The range begins so that a bucket may hold the time; no bucket begins behind it.
+    let meta = request.meta.as_ref().map(OwnedValue::view);
+    let (start, end) = index::range(meta, span_ms, Some(request.time_ms), Some(request.time_ms));
+    let prefix = keyspace::index_prefix(&id, index::META_TIME_INDEX);
+    KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() }
+}
+
+/// The buckets that `keys` lead to, range by range; at most `REOPEN_CANDIDATES_MAX` of each.
+fn refs_of(keys: &[Bytes], ranges: &[KeyRange]) -> Result<Vec<Vec<BucketRef>>> {
+    let mut keys = keys.iter().peekable();
+    let mut refs = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let mut found = Vec::new();
+        while let Some(key) = keys.next_if(|key| range.start <= **key && **key < range.end) {
+            if found.len() < REOPEN_CANDIDATES_MAX {
+                found.push(keyspace::bucket_ref(key)?);
+            }
+        }
+        refs.push(found);
+    }
+    Ok(refs)
+}
+
+/// The buckets of the journals, by series.
+struct Series {
+    numbers: Numbers,
+    buckets: Vec<Vec<(BucketId, i64)>>,
+}
+
+impl Series {
+    fn of(journal: &ByBucket) -> Series {
+        let mut series = Series { numbers: Numbers::default(), buckets: Vec::new() };
+        for (id, sections) in journal.buckets() {
+            let Some(section) = sections.first().and_then(SectionRef::section) else { continue };
+            let (number, new) = series.numbers.add(tagged(section.meta.as_ref()));
+            if new {
+                series.buckets.push(Vec::new());
+            }
+            if let Some(buckets) = series.buckets.get_mut(number) {
+                buckets.push((*id, section.min_time_ms));
+            }
+        }
+        series
+    }
+
+    /// Those of the series that begin at the time of the request or earlier.
+    fn buckets_of(&self, request: &ReopenRequest) -> impl Iterator<Item = BucketId> {
+        let number = self.numbers.get(tagged(request.meta.as_ref()));
+        let buckets = number.and_then(|number| self.buckets.get(number)).into_iter().flatten();
+        let time_ms = request.time_ms;
+        buckets.filter(move |(_, min_time_ms)| *min_time_ms <= time_ms).map(|(id, _)| *id)
+    }
+}
+
+/// The bytes that tell one series from every other; none for the one without metadata.
+fn tagged(meta: Option<&OwnedValue>) -> &[u8] {
+    meta.map_or(&[], OwnedValue::tagged)
+}
+
+/// The first candidate that takes measurements of the request. Where none does, why the last one of its series and time does not.
+fn choose(collection: &Collection, request: &ReopenRequest, candidates: impl Iterator<Item = Candidate>) -> Offer {
+    let mut failed = Offer::NotFound;
+    for candidate in candidates {
+        match judge(collection, request, &candidate) {
+            Ok(Some(reopened)) => return Offer::Found(reopened),
+            Ok(None) => {}
+            Err(failure) => failed = Offer::Failed(failure),
+        }
+    }
+    failed
+}
+
+/// What the catalog has to know of a candidate; `None` for a bucket that is of another series or time, or full.
+fn judge(
+    collection: &Collection,
+    request: &ReopenRequest,
+    candidate: &Candidate,
+) -> Result<Option<Reopened>, ReopenFailure> {
+    let options = &collection.entry.options.timeseries;
+    let mut reopened = match &candidate.stored {
+        Some(stored) => {
+            let bucket = BucketDoc::parse(stored.document.view(), options).map_err(|_| ReopenFailure::Validator)?;
+            // The index finds what is equal in the order of BSON: a double finds an int32 of its value.
+            if bucket.meta() != request.meta.as_ref().map(OwnedValue::view) {
+                return Err(ReopenFailure::HashCollision);
+            }
+            if bucket.closed() {
+                return Err(ReopenFailure::MarkedClosed);
+            }
+            let schema = Schema::from_control(bucket.control_min(), bucket.control_max());
+            // Rows must not come to a bucket that can no longer be folded.
+            let rows = unpack(&bucket, &ColumnSet::All, options).map_err(|_| ReopenFailure::CompressionFailure)?;
+            Reopened {
+                id: candidate.id,
+                min_time_ms: bucket.min_time_ms(),
+                count: rows.rows(),
+                size_bytes: stored.document.view().as_bytes().len(),
+                schema: schema.map_err(|_| ReopenFailure::SchemaGeneration)?,
+                field_names: bucket.data().iter().map(|(name, _)| name.into()).collect(),
+            }
+        }
+        None => {
+            let Some(section) = candidate.sections.first().and_then(SectionRef::section) else { return Ok(None) };
+            if section.meta != request.meta {
+                return Ok(None);
+            }
+            Reopened {
+                id: candidate.id,
+                min_time_ms: section.min_time_ms,
+                count: 0,
+                size_bytes: 0,
+                schema: Schema::new(),
+                field_names: Vec::new(),
+            }
+        }
+    };
+    let covered = |section: &&SectionRef| {
+        candidate.stored.as_ref().is_some_and(|stored| stored.coverage.covers(&section.context, section.seq))
+    };
+    for section in candidate.sections.iter().filter(|section| !covered(section)) {
+        let (block, rows) = section.rows();
+        if reopened.schema.fits_run(block, Rows::from(rows.clone()), None) < rows.len() {
+            return Err(ReopenFailure::SchemaGeneration);
+        }
+        reopened.count += rows.len();
+        for (name, _) in block.columns() {
+            if !reopened.field_names.contains(name) {
+                reopened.field_names.push(name.clone());
+            }
+        }
+    }
+    let offset_ms = request.time_ms.saturating_sub(reopened.min_time_ms);
+    let in_time = (0..options.span_ms()).contains(&offset_ms);
+    Ok((in_time && reopened.count < BUCKET_COUNT_MAX).then_some(reopened))
 }
