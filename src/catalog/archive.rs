@@ -13,6 +13,7 @@ pub struct Archive {
 }
 
 impl Archive {
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
