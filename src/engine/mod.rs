@@ -12,6 +12,7 @@ pub mod fold;
 pub mod journal;
 pub mod keyspace;
 pub mod namespace;
+mod page_changes;
 pub mod read;
 pub mod record;
 pub mod signal;
