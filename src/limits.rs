@@ -52,5 +52,7 @@ pub const WRITE_CONFLICT_RETRIES_MAX: usize = 16;
 pub const SCAN_PAGE_BUCKETS: usize = 64;
 /// Stored buckets that stay in memory, in bytes: those that were written or read last. At three bytes a point that is a million.
 pub const BUCKET_CACHE_BYTES_MAX: usize = 4 << 20;
+/// A context looks for expired buckets at most this often.
+pub const EXPIRE_INTERVAL_MS: i64 = 60_000;
 /// Longest full collection name, database and `.system.buckets.` included.
 pub const NAMESPACE_LENGTH_BYTES_MAX: usize = 255;

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::keyspace::ContextId;
 use super::page_changes::PageChanges;
-use super::read::{Scan, Unit};
+use super::read::Unit;
 use crate::block::Bitmap;
 use crate::bucket::{BucketDoc, ColumnSet, rebuild, unpack};
+use crate::catalog::Section;
 use crate::error::{ErrorCode, Result};
 use crate::limits::WRITE_CONFLICT_RETRIES_MAX;
 use crate::query::{Filter, FindOptions, ReadPlan};
@@ -43,7 +43,12 @@ impl Engine {
     ) -> Result<()> {
         let plan = || collection.read_plan(FindOptions { filter: filter.clone(), ..FindOptions::default() });
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
-        if self.fold_reached(&scan, &aimed).await? {
+        let span_ms = collection.entry.options.timeseries.span_ms();
+        let reached = |section: &Section| {
+            let end_ms = section.min_time_ms.saturating_add(span_ms);
+            aimed.may_match_rows(section.meta.as_ref().map(OwnedValue::view), section.min_time_ms, end_ms)
+        };
+        if self.fold_sections(&scan, &reached).await? {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
         }
         while let Some(units) = self.next_page(&mut scan).await? {
@@ -62,28 +67,6 @@ impl Engine {
             }
         }
         Ok(())
-    }
-
-    /// Folds the journal records with rows of buckets that may hold a match, and those before them. False where there are none.
-    async fn fold_reached(&self, scan: &Scan, plan: &ReadPlan) -> Result<bool> {
-        let collection = scan.collection();
-        let span_ms = collection.entry.options.timeseries.span_ms();
-        let mut up_to: Vec<(ContextId, u64)> = Vec::new();
-        for reference in scan.sections() {
-            let Some(section) = reference.section() else { continue };
-            let end_ms = section.min_time_ms.saturating_add(span_ms);
-            if plan.may_match_rows(section.meta.as_ref().map(OwnedValue::view), section.min_time_ms, end_ms) {
-                match up_to.iter_mut().find(|(context, _)| *context == reference.context) {
-                    Some((_, last)) => *last = reference.seq.max(*last),
-                    None => up_to.push((reference.context, reference.seq)),
-                }
-            }
-        }
-        if up_to.is_empty() {
-            return Ok(false);
-        }
-        let wanted = |context: &ContextId, seq| up_to.iter().any(|(c, last)| c == context && seq <= *last);
-        self.fold(collection, &wanted).await.map(|_| true)
     }
 
     /// Adds what deleting from one bucket takes to `page`; answers how many measurements go.

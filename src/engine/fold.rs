@@ -10,11 +10,12 @@ use super::Engine;
 use super::collection::Collection;
 use super::journal::JournalEntry;
 use super::keyspace::{self, BucketRef, CollectionId, ContextId};
-use super::read::{ByBucket, SectionRef, decode_stored};
+use super::read::{ByBucket, Scan, SectionRef, decode_stored};
 use super::signal::Signal;
 use super::stored_bucket::{Coverage, StoredBucket, fingerprint};
 use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
+use crate::catalog::Section;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index;
 use crate::limits::{FOLD_STEP_BYTES, WRITE_CONFLICT_RETRIES_MAX};
@@ -88,6 +89,24 @@ impl Engine {
                 Err(e) => return Err(e),
             }
         }
+    }
+
+    /// Folds the journal records of a scan with a section that `wanted` names, and those before them. False where there are none.
+    ///
+    /// Errors: as `fold`.
+    pub(super) async fn fold_sections(&self, scan: &Scan, wanted: &dyn Fn(&Section) -> bool) -> Result<bool> {
+        let mut up_to: Vec<(ContextId, u64)> = Vec::new();
+        for reference in scan.sections().filter(|reference| reference.section().is_some_and(wanted)) {
+            match up_to.iter_mut().find(|(context, _)| *context == reference.context) {
+                Some((_, last)) => *last = reference.seq.max(*last),
+                None => up_to.push((reference.context, reference.seq)),
+            }
+        }
+        if up_to.is_empty() {
+            return Ok(false);
+        }
+        let wanted = |context: &ContextId, seq| up_to.iter().any(|(c, last)| c == context && seq <= *last);
+        self.fold(scan.collection(), &wanted).await.map(|_| true)
     }
 
     /// Folds, in every collection, the journals of contexts that are neither this one nor in `alive`: those of closed tabs.
