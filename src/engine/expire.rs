@@ -62,9 +62,15 @@ impl Engine {
             }
             let Some(collection) = self.collection(&name).await? else { continue };
             let mut expired = Expired::default();
-            match self.expire_collection(&collection, &mut expired).await {
-                Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
-                outcome => outcome?,
+            let mut conflicts = 0;
+            loop {
+                match self.expire_collection(&collection, &mut expired).await {
+                    Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => {
+                        conflicts += 1
+                    }
+                    Err(e) if e.code == ErrorCode::NamespaceNotFound => break,
+                    outcome => break outcome?,
+                }
             }
             if expired.buckets > 0 {
                 all.push((name, expired));
@@ -166,25 +172,6 @@ impl Engine {
 
     /// Deletes the buckets from `low` to `high` that go by `rule`, with the journal rows that were theirs when it began.
     async fn sweep(
-        &self,
-        collection: &Rc<Collection>,
-        low: BucketId,
-        high: BucketId,
-        rule: Rule<'_>,
-        expired: &mut Expired,
-    ) -> Result<()> {
-        let mut conflicts = 0;
-        loop {
-            match self.sweep_pass(collection, low, high, rule, expired).await {
-                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => {
-                    conflicts += 1
-                }
-                other => return other,
-            }
-        }
-    }
-
-    async fn sweep_pass(
         &self,
         collection: &Rc<Collection>,
         low: BucketId,

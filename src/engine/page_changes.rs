@@ -13,7 +13,7 @@ use crate::bucket::{BucketDoc, BucketId};
 use crate::catalog::Section;
 use crate::error::Result;
 use crate::storage::{Bytes, Change, Changeset, KeyRange};
-use crate::value::{DocBuf, Value, sort_by};
+use crate::value::{DocBuf, sort_by};
 
 /// Fewer buckets than this are deleted one by one: a guard over a range meets more conflicts.
 const RANGE_BUCKETS_MIN: usize = 4;
@@ -25,14 +25,13 @@ pub(super) struct PageChanges<'a> {
     changes: Changeset,
     gone: Vec<BucketId>,
     written: Vec<(BucketRef, StoredBucket)>,
-    touched: Vec<Section>,
 }
 
 impl<'a> PageChanges<'a> {
     /// Leaves every bucket of the page as it is.
     pub(super) fn new(collection: &'a Collection, units: &'a [Unit]) -> PageChanges<'a> {
-        let (changes, gone, written, touched) = Default::default();
-        PageChanges { collection, units, changes, gone, written, touched }
+        let (changes, gone, written) = Default::default();
+        PageChanges { collection, units, changes, gone, written }
     }
 
     /// True where nothing would happen.
@@ -51,30 +50,24 @@ impl<'a> PageChanges<'a> {
     ) -> Result<()> {
         self.written.extend(write_bucket(&mut self.changes, self.collection, &view.id(), Some(old), new)?);
         self.gone.push(view.id());
-        self.touched.push(Section {
-            bucket: view.id(),
-            min_time_ms: view.min_time_ms(),
-            meta: view.meta().map(Value::to_owned),
-            rows: 0,
-            first_ms: view.min_time_ms(),
-            last_ms: view.max_time_ms(),
-        });
         Ok(())
     }
 
     /// Commits. `covered` says where the buckets of the page are all that there are.
     ///
     /// Errors: `WriteConflict` where somebody has changed one of the buckets, or added one between them; those of storage.
-    pub(super) async fn commit(self, engine: &Engine, covered: Option<&KeyRange>) -> Result<()> {
+    pub(super) async fn commit(mut self, engine: &Engine, covered: Option<&KeyRange>) -> Result<()> {
         if self.is_empty() {
             return Ok(());
         }
         // Open buckets must not build on counts and schemas of rows that go.
-        self.collection.catalog.borrow_mut().abort(&self.touched);
-        let changes = match covered.and_then(|covered| self.guard(covered)) {
-            Some(guard) => self.by_ranges(guard)?,
-            None => self.changes,
-        };
+        let section =
+            |id: &BucketId| Section { bucket: *id, min_time_ms: 0, meta: None, rows: 0, first_ms: 0, last_ms: 0 };
+        self.collection.catalog.borrow_mut().abort(&self.gone.iter().map(section).collect::<Vec<_>>());
+        let mut changes = std::mem::take(&mut self.changes);
+        if let Some(guard) = covered.and_then(|covered| self.guard(covered)) {
+            changes = self.by_ranges(changes, guard)?;
+        }
         engine.storage.commit(changes).await?;
         engine.keep(&self.collection.id(), self.written);
         Ok(())
@@ -92,8 +85,8 @@ impl<'a> PageChanges<'a> {
         Some(KeyRange { start: start.max(covered.start.clone()), end: end.min(covered.end.clone()) })
     }
 
-    /// The same changes: one guard for all buckets, and one delete for neighbours that nothing separates.
-    fn by_ranges(&self, guard: KeyRange) -> Result<Changeset> {
+    /// The same changes in fewer requests: one guard for all buckets, and one delete for neighbours that nothing separates.
+    fn by_ranges(&self, single: Changeset, guard: KeyRange) -> Result<Changeset> {
         let id = self.collection.id();
         let mut keys: Vec<(Bytes, bool)> = Vec::new();
         let mut known: Vec<Bytes> = Vec::new();
@@ -124,8 +117,11 @@ impl<'a> PageChanges<'a> {
                 None => changes.delete(first.clone()),
             }
         }
-        let writes = self.changes.changes().iter().filter(|c| matches!(c, Change::Put(..) | Change::Insert(..)));
-        writes.for_each(|change| changes.push(change.clone()));
+        for change in single.into_changes() {
+            if matches!(change, Change::Put(..) | Change::Insert(..)) {
+                changes.push(change);
+            }
+        }
         Ok(changes)
     }
 }
