@@ -66,5 +66,7 @@ pub const SCAN_PAGE_BUCKETS: usize = 64;
 pub const BUCKET_CACHE_BYTES_MAX: usize = 4 << 20;
 /// Stored buckets that are looked at for one series that asks for a bucket to reopen.
 pub const REOPEN_CANDIDATES_MAX: usize = 4;
+/// A context looks for expired buckets at most this often.
+pub const EXPIRE_INTERVAL_MS: i64 = 60_000;
 /// Longest full collection name, database and `.system.buckets.` included.
 pub const NAMESPACE_LENGTH_BYTES_MAX: usize = 255;

@@ -10,11 +10,14 @@ use std::rc::Rc;
 use bson::{DateTime, Document, rawdoc};
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
-use support::rows::{a_filter, matching, measurement, times_of};
+use support::rows::{a_filter, matching, measurement, numbers_of, times_of};
 use support::{Db, Random, TestEnv, Unruly, multiset, raw, take_rows};
 use timepail::bucket::BucketFormat;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
+
+/// Where the clock of every history begins.
+const FIRST_NOW_MS: i64 = 1_800_000_000_000;
 
 /// A context that writes buckets of some format: one database may hold them all.
 fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random) -> Db {
@@ -22,10 +25,26 @@ fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random) -> Db {
     Db::open_as(format, Rc::clone(storage), Rc::clone(env))
 }
 
-async fn create(db: &Db, random: &Random) {
-    let granularity = ["seconds", "minutes"][random.below(2) as usize];
-    db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m", "granularity": granularity } })
-        .await;
+/// Measurements expire when they are as old as the clock's first time: those of the epoch at once, but for the span of a bucket.
+async fn create(db: &Db, random: &Random) -> i64 {
+    let (granularity, span_ms) = [("seconds", 3_600_000), ("minutes", 86_400_000)][random.below(2) as usize];
+    db.ok(rawdoc! {
+        "create": "c", "expireAfterSeconds": FIRST_NOW_MS / 1000,
+        "timeseries": { "timeField": "t", "metaField": "m", "granularity": granularity },
+    })
+    .await;
+    span_ms
+}
+
+/// The numbers of all measurements whose bucket began so long ago that it expires, by that rule and no other.
+async fn expired_numbers(db: &Db, span_ms: i64, now_ms: i64) -> Vec<i64> {
+    let buckets = db.find(rawdoc! { "find": "system.buckets.c" }).await;
+    let start = |bucket: &Document| {
+        let min = bucket.get_document("control").unwrap().get_document("min").unwrap();
+        min.get_datetime("t").unwrap().timestamp_millis()
+    };
+    let expired = buckets.iter().filter(|bucket| start(bucket) + span_ms + FIRST_NOW_MS <= now_ms);
+    expired.flat_map(numbers_of).collect()
 }
 
 /// Every stored bucket bounds its measurements, and together they are the model.
@@ -49,18 +68,19 @@ async fn check(db: &Db, model: &[Document], seed: u64) {
     assert_eq!(in_buckets, model.len(), "seed {seed}: rows in buckets");
 }
 
-async fn history(seed: u64) {
+/// Answers how many measurements have expired.
+async fn history(seed: u64) -> usize {
     let random = Random::new(seed);
     let env = TestEnv::new(seed);
     let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
     let mut dbs: Vec<Db> = (0..1 + random.below(3)).map(|_| open(&storage, &env, &random)).collect();
-    create(&dbs[0], &random).await;
+    let span_ms = create(&dbs[0], &random).await;
     let mut model: Vec<Document> = Vec::new();
-    let mut next = 0;
+    let (mut next, mut expired) = (0, 0);
     for _ in 0..60 {
         let at = random.below(dbs.len() as u64) as usize;
         let db = dbs[at].clone();
-        match random.below(12) {
+        match random.below(13) {
             0..=4 => {
                 let docs: Vec<Document> = (0..1 + random.below(40))
                     .map(|_| {
@@ -83,6 +103,15 @@ async fn history(seed: u64) {
                 assert_eq!(n as usize, gone.len(), "seed {seed}: delete {filter}");
                 model.retain(|d| gone.binary_search(&support::canonical(d)).is_err());
             }
+            9 => {
+                env.now_ms.set(env.now_ms.get() + random.below(4 * 3_600_000) as i64);
+                let gone = expired_numbers(&db, span_ms, env.now_ms.get()).await;
+                let reply = db.ok(rawdoc! { "expire": 1 }).await;
+                assert_eq!(reply.get_i64("nMeasurements").unwrap() as usize, gone.len(), "seed {seed}: {reply}");
+                expired += gone.len();
+                model.retain(|d| !gone.contains(&d.get_i64("n").unwrap()));
+                check(&db, &model, seed).await;
+            }
             _ => {
                 let filter = a_filter(&random);
                 let found = db.find(rawdoc! { "find": "c", "filter": raw(&filter), "batchSize": 3 }).await;
@@ -93,13 +122,13 @@ async fn history(seed: u64) {
     for db in &dbs {
         check(db, &model, seed).await;
     }
+    expired
 }
 
 #[test]
 fn random_histories_of_several_contexts_agree_with_a_plain_list() {
-    for seed in 0..150 {
-        block_on(history(seed));
-    }
+    let expired: usize = (0..150).map(|seed| block_on(history(seed))).sum();
+    assert!(expired > 1000, "only {expired} measurements have expired");
 }
 
 /// Several contexts write, fold and read at the same time, with other tasks let in at every storage operation.
@@ -162,6 +191,24 @@ fn interleaved(seed: u64, fail_percent: u64) {
         }
     };
     spawner.spawn_local(task).unwrap();
+    // A context whose measurements have expired before they are written: from before 1970, so that ids do not sort by time.
+    let expire = rawdoc! { "expire": 1 };
+    if seed.is_multiple_of(3) {
+        let (expirer, expire) = (open(&storage, &env, &random), expire.clone());
+        let task = async move {
+            for step in 0..6 {
+                let at = |i: i64| DateTime::from_millis(-1 - step * 7_000_000 - i * 60_000);
+                let docs: Vec<_> =
+                    (0..5).map(|i| rawdoc! { "t": at(i), "m": "e", "who": "expirer", "n": 2_000_000 + step }).collect();
+                expirer.insert("c", &docs).await;
+                if expirer.command(expire.clone()).await.get_f64("ok").ok() == Some(1.0) {
+                    let left = expirer.find(rawdoc! { "find": "c", "filter": { "who": "expirer" } }).await;
+                    assert!(left.is_empty(), "seed {seed}: expired rows are back: {left:?}");
+                }
+            }
+        };
+        spawner.spawn_local(task).unwrap();
+    }
     // A reader with small batches: every row that was there when it began is seen exactly once, no row twice.
     let reader = Db::open(Rc::clone(&storage), Rc::clone(&env));
     let seen = Rc::clone(&acknowledged);
@@ -190,6 +237,7 @@ fn interleaved(seed: u64, fail_percent: u64) {
     unruly.fail_percent.set(0);
     if fail_percent > 0 {
         block_on(deleter.ok(delete));
+        block_on(deleter.ok(expire));
     }
     let model = acknowledged.borrow().clone();
     block_on(check(&first, &model, seed));

@@ -97,7 +97,7 @@ export class Database {
     const collection = this.collection<TSchema>(name, options);
     await this.#door.run({
       create: name,
-      ...pick(options, "timeseries", "expireAfterSeconds", "collation", "storageEngine", "indexOptionDefaults", "comment"),
+      ...pick(options, "timeseries", "expireAfterSeconds", "maxBytes", "collation", "storageEngine", "indexOptionDefaults", "comment"),
     });
     return collection;
   }

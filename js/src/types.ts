@@ -182,6 +182,8 @@ export interface CreateCollectionOptions extends CollectionOptions, CommandOptio
   timeseries?: TimeSeriesCollectionOptions;
   /** Measurements older than this are removed, whole buckets at a time. */
   expireAfterSeconds?: number;
+  /** When the stored buckets have more bytes than this, the oldest are removed. An extension of timepail. */
+  maxBytes?: number;
   collation?: CollationOptions;
   storageEngine?: Document;
   indexOptionDefaults?: Document;

@@ -51,7 +51,7 @@ impl Handle {
         future_to_promise(async move {
             let reply = command::run(&engine, &command, payload.as_deref()).await;
             if engine.maintenance_due() {
-                // Folding is nobody's wait. A fold that fails leaves the journal as it was; the next one tries again.
+                // Folding and expiry are nobody's wait. What fails leaves everything as it was; the next one tries again.
                 spawn_local(async move {
                     let _ = engine.maintain().await;
                 });

@@ -48,6 +48,8 @@ pub struct CollectionOptions {
     pub timeseries: TimeseriesOptions,
     /// Age at which whole buckets are deleted.
     pub expire_after_seconds: Option<i64>,
+    /// Bytes of buckets past which the oldest are deleted. Ours, not the server's.
+    pub max_bytes: Option<i64>,
     /// Default collation of queries, as given; absent where it is the simple one.
     pub collation: Option<DocBuf>,
 }
@@ -57,6 +59,7 @@ pub struct CollectionOptions {
 struct Arguments<'a> {
     timeseries: Option<Given>,
     expire_after_seconds: Option<(i64, Value<'a>)>,
+    max_bytes: Option<i64>,
     collation: Option<DocBuf>,
     foreign: Option<&'a str>,
 }
@@ -76,6 +79,11 @@ impl<'a> Arguments<'a> {
                 "expireAfterSeconds" => {
                     let n = safe_integer(value).ok_or_else(|| wrong_type(name, value, "number"))?;
                     arguments.expire_after_seconds = Some((n, value));
+                }
+                "maxBytes" => {
+                    let refuse =
+                        || Error::invalid_options(format!("'maxBytes' must be a number above 0, not {value:?}"));
+                    arguments.max_bytes = Some(safe_integer(value).filter(|n| *n > 0).ok_or_else(refuse)?);
                 }
                 // Nothing here to configure: accepted, so that commands written for a server run, and not kept.
                 "storageEngine" | "indexOptionDefaults" => {
@@ -105,12 +113,14 @@ impl<'a> Arguments<'a> {
             check_expire_after(seconds, value, now_ms)?;
         }
         let expire_after_seconds = self.expire_after_seconds.map(|(seconds, _)| seconds);
-        Ok(CollectionOptions { timeseries, expire_after_seconds, collation: self.collation })
+        let (max_bytes, collation) = (self.max_bytes, self.collation);
+        Ok(CollectionOptions { timeseries, expire_after_seconds, max_bytes, collation })
     }
 }
 
 fn is_known(name: &str) -> bool {
-    ["timeseries", "collation", "expireAfterSeconds", "storageEngine", "indexOptionDefaults", "temp"].contains(&name)
+    ["timeseries", "collation", "expireAfterSeconds", "maxBytes", "storageEngine", "indexOptionDefaults", "temp"]
+        .contains(&name)
 }
 
 /// A whole number of seconds that, counted back from now, does not pass the epoch.
@@ -161,6 +171,9 @@ impl CollectionOptions {
         if let Some(seconds) = self.expire_after_seconds {
             writer.int64("expireAfterSeconds", seconds);
         }
+        if let Some(bytes) = self.max_bytes {
+            writer.int64("maxBytes", bytes);
+        }
         if let Some(collation) = &self.collation {
             writer.doc("collation", collation.view());
         }
@@ -180,6 +193,7 @@ impl CollectionOptions {
     pub fn same_as(&self, other: &CollectionOptions) -> bool {
         self.timeseries.same_as(&other.timeseries)
             && self.expire_after_seconds == other.expire_after_seconds
+            && self.max_bytes == other.max_bytes
             && self.collation == other.collation
     }
 }
@@ -332,6 +346,22 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_on_bytes_is_a_number_above_zero_and_kept() {
+        let bound = |bytes: bson::RawBson| {
+            let stored = create(&rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "maxBytes": bytes })
+                .map_err(|error| error.code)?
+                .to_doc();
+            Ok(CollectionOptions::from_doc(stored.view()).unwrap().max_bytes)
+        };
+        assert_eq!(bound(1.into()), Ok(Some(1)));
+        assert_eq!(bound(1e9.into()), Ok(Some(1_000_000_000)));
+        assert_eq!(bound(bson::RawBson::Null), Ok(None));
+        for refused in [0.into(), (-1).into(), 0.5.into(), f64::NAN.into(), "1".into(), true.into()] {
+            assert_eq!(bound(refused), Err(ErrorCode::InvalidOptions));
+        }
+    }
+
+    #[test]
     fn types_are_checked_before_siblings_and_siblings_before_field_names() {
         assert_eq!(
             code(rawdoc! { "create": "c", "capped": true, "timeseries": { "timeField": 1 } }),
@@ -357,6 +387,7 @@ mod tests {
             rawdoc! { "create": "c", "timeseries": { "timeField": "t" } },
             rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "expireAfterSeconds": 6 },
             rawdoc! { "create": "c", "timeseries": { "timeField": "u" }, "expireAfterSeconds": 5 },
+            rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "expireAfterSeconds": 5, "maxBytes": 9 },
             rawdoc! {
                 "create": "c", "timeseries": { "timeField": "t" }, "expireAfterSeconds": 5, "collation": { "locale": "de" }
             },

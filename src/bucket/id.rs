@@ -41,6 +41,12 @@ impl BucketId {
         BucketId(bytes)
     }
 
+    /// The least and the greatest id with the time of this one.
+    pub fn second(&self) -> (BucketId, BucketId) {
+        let time = self.time_seconds().to_be_bytes();
+        (BucketId::from_parts(time, 0), BucketId::from_parts(time, u64::MAX))
+    }
+
     /// An id from its stored bytes.
     pub const fn from_bytes(bytes: [u8; 12]) -> BucketId {
         BucketId(bytes)
@@ -148,6 +154,7 @@ mod tests {
                 let id = BucketId::new(ms, counter);
                 assert!(BucketId::lowest_at(ms) <= id && id <= BucketId::highest_at(ms));
                 assert!(BucketId::highest_at(ms - 1000) < id || ms < 1000);
+                assert_eq!(id.second(), (BucketId::lowest_at(ms), BucketId::highest_at(ms)));
             }
         }
         assert_eq!(BucketId::lowest_at(-1), BucketId::lowest_at(0));

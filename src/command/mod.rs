@@ -5,6 +5,7 @@ mod count;
 mod create;
 mod delete;
 mod drop;
+mod expire;
 mod find;
 mod fold;
 mod insert;
@@ -70,6 +71,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "delete" => Box::pin(delete::run(engine, &request)),
         "drop" => Box::pin(drop::run(engine, &request)),
         "dropDatabase" => Box::pin(drop::run_database(engine)),
+        "expire" => Box::pin(expire::run(engine, &request)),
         "find" => Box::pin(find::run(engine, &request)),
         "flush" => Box::pin(fold::flush(engine)),
         "foldJournals" => Box::pin(fold::fold_journals(engine, &request)),

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+use super::expire::Measured;
 use super::keyspace::{CollectionId, ContextId};
 use super::record::Record;
 use super::signal::Signal;
@@ -68,6 +69,8 @@ pub struct Collection {
     pub(super) own: RefCell<BTreeMap<u64, usize>>,
     pub(super) next_seq: Cell<u64>,
     pub(super) queue: RefCell<Queue>,
+    /// Buckets whose size was looked at, ascending. A cache, of what has a `maxBytes`.
+    pub(super) measured: RefCell<Vec<Measured>>,
     /// The fold that runs.
     pub(super) folding: RefCell<Option<Signal>>,
 }
@@ -85,6 +88,7 @@ impl Collection {
             own: RefCell::default(),
             next_seq: Cell::new(0),
             queue: RefCell::default(),
+            measured: RefCell::default(),
             folding: RefCell::new(None),
         }
     }

@@ -4,30 +4,26 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::fold::write_bucket;
-use super::keyspace::BucketRef;
+use super::page_changes::PageChanges;
 use super::read::Unit;
-use super::stored_bucket::StoredBucket;
 use crate::block::Bitmap;
 use crate::bucket::{BucketDoc, ColumnSet, rebuild, unpack};
+use crate::catalog::Section;
 use crate::error::{ErrorCode, Result};
 use crate::limits::WRITE_CONFLICT_RETRIES_MAX;
 use crate::query::{Filter, FindOptions, ReadPlan};
-use crate::storage::Changeset;
+use crate::value::OwnedValue;
 
 impl Engine {
     /// Deletes the measurements that match; at most one where `only_one`. Answers how many.
     ///
-    /// Journals are folded first, so that what was acknowledged before the call is a bucket; measurements that others
-    /// insert meanwhile stay.
+    /// Journal rows of buckets that may hold a match are folded first, so that what was acknowledged before the call is in a
+    /// bucket; measurements that others insert meanwhile stay.
     /// Errors: `NamespaceNotFound` does not arise: a missing collection has nothing to delete; those of storage.
     pub async fn delete(&self, collection: &Rc<Collection>, filter: &Filter, only_one: bool) -> Result<u64> {
-        // What is rewritten below must not be appended to by open buckets whose schemas and counts were learned before.
-        collection.catalog.borrow_mut().clear();
         let mut deleted = 0;
         let mut conflicts = 0;
         loop {
-            self.fold(collection, &|_| true).await?;
             match self.delete_pass(collection, filter, only_one, &mut deleted).await {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(deleted),
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => {
@@ -46,22 +42,26 @@ impl Engine {
         deleted: &mut u64,
     ) -> Result<()> {
         let plan = || collection.read_plan(FindOptions { filter: filter.clone(), ..FindOptions::default() });
-        let (mut scan, plan) = self.aimed_scan(collection, &plan).await?;
+        let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
+        let span_ms = collection.entry.options.timeseries.span_ms();
+        let reached = |section: &Section| {
+            let end_ms = section.min_time_ms.saturating_add(span_ms);
+            aimed.may_match_rows(section.meta.as_ref().map(OwnedValue::view), section.min_time_ms, end_ms)
+        };
+        if self.fold_sections(&scan, &reached).await? {
+            (scan, aimed) = self.aimed_scan(collection, &plan).await?;
+        }
         while let Some(units) = self.next_page(&mut scan).await? {
-            let mut changes = Changeset::new();
-            let mut written = Vec::new();
+            let mut page = PageChanges::new(collection, &units);
             let mut gone = 0;
             for unit in &units {
-                gone += self.delete_from(collection, &plan, unit, only_one, &mut changes, &mut written)?;
+                gone += self.delete_from(collection, &aimed, unit, only_one, &mut page)?;
                 if only_one && gone > 0 {
                     break;
                 }
             }
-            if !changes.is_empty() {
-                self.storage.commit(changes).await?;
-                self.keep(&collection.id(), written);
-                *deleted += gone;
-            }
+            page.commit(self, scan.covered()).await?;
+            *deleted += gone;
             if only_one && *deleted > 0 {
                 break;
             }
@@ -69,15 +69,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds what deleting from one bucket takes to `changes`; answers how many measurements go.
+    /// Adds what deleting from one bucket takes to `page`; answers how many measurements go.
     fn delete_from(
         &self,
         collection: &Rc<Collection>,
         plan: &ReadPlan,
         unit: &Unit,
         only_one: bool,
-        changes: &mut Changeset,
-        written: &mut Vec<(BucketRef, StoredBucket)>,
+        page: &mut PageChanges<'_>,
     ) -> Result<u64> {
         let Some((stored, generation)) = &unit.stored else { return Ok(0) };
         let options = &collection.entry.options.timeseries;
@@ -85,9 +84,9 @@ impl Engine {
         if !plan.may_match(&view) {
             return Ok(0);
         }
-        let old = Some((&**stored, *generation));
+        let old = (&**stored, *generation);
         if !only_one && plan.all_match(&view) {
-            write_bucket(changes, collection, &unit.id, old, None)?;
+            page.replace(&view, old, None)?;
             return Ok(view.count()? as u64);
         }
         let rows = unpack(&view, &ColumnSet::All, options)?;
@@ -104,7 +103,7 @@ impl Engine {
         let mut coverage = stored.coverage.clone();
         coverage.expire(self.now_ms());
         let rest = rebuild(&view, &rows, &keep, self.bucket_format, options)?;
-        written.extend(write_bucket(changes, collection, &unit.id, old, rest.map(|document| (coverage, document)))?);
+        page.replace(&view, old, rest.map(|document| (coverage, document)))?;
         Ok(matching.count() as u64)
     }
 }

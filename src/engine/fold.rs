@@ -10,11 +10,12 @@ use super::Engine;
 use super::collection::Collection;
 use super::journal::JournalEntry;
 use super::keyspace::{self, BucketRef, CollectionId, ContextId};
-use super::read::{ByBucket, SectionRef, decode_stored};
+use super::read::{ByBucket, Scan, SectionRef, decode_stored};
 use super::signal::Signal;
 use super::stored_bucket::{Coverage, StoredBucket, fingerprint};
 use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
+use crate::catalog::Section;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index;
 use crate::limits::{FOLD_STEP_BYTES, WRITE_CONFLICT_RETRIES_MAX};
@@ -34,15 +35,16 @@ impl Engine {
         *collection.folding.borrow_mut() = Some(signal.clone());
         let guard = FoldGuard { collection, signal };
         let own = self.context;
-        let outcome = self.fold(collection, &|context| *context == own).await.map(drop);
+        let outcome = self.fold(collection, &|context, _| *context == own).await.map(drop);
         guard.signal.resolve(outcome.clone());
         outcome
     }
 
-    /// Folds the journals of every context that `wanted` names. Answers how many records.
+    /// Folds the journal records that `wanted` names by context and seq: with a record, all before it in its context's journal,
+    /// because a bucket says only up to which one it holds rows. Answers how many records.
     ///
     /// Errors: those of storage, `WriteConflict` where others kept folding the same records, `DataCorruptionDetected`.
-    pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId) -> bool) -> Result<usize> {
+    pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
         let mut folded = 0;
         let mut conflicts = 0;
         loop {
@@ -58,7 +60,7 @@ impl Engine {
             let mut step_bytes = 0;
             let step: Vec<JournalEntry> = snapshot
                 .into_iter()
-                .filter(|entry| wanted(&entry.context))
+                .filter(|entry| wanted(&entry.context, entry.seq))
                 .take_while(|entry| {
                     let first = step_bytes == 0;
                     step_bytes += entry.record.size_bytes();
@@ -89,6 +91,24 @@ impl Engine {
         }
     }
 
+    /// Folds the journal records of a scan with a section that `wanted` names, and those before them. False where there are none.
+    ///
+    /// Errors: as `fold`.
+    pub(super) async fn fold_sections(&self, scan: &Scan, wanted: &dyn Fn(&Section) -> bool) -> Result<bool> {
+        let mut up_to: Vec<(ContextId, u64)> = Vec::new();
+        for reference in scan.sections().filter(|reference| reference.section().is_some_and(wanted)) {
+            match up_to.iter_mut().find(|(context, _)| *context == reference.context) {
+                Some((_, last)) => *last = reference.seq.max(*last),
+                None => up_to.push((reference.context, reference.seq)),
+            }
+        }
+        if up_to.is_empty() {
+            return Ok(false);
+        }
+        let wanted = |context: &ContextId, seq| up_to.iter().any(|(c, last)| c == context && seq <= *last);
+        self.fold(scan.collection(), &wanted).await.map(|_| true)
+    }
+
     /// Folds, in every collection, the journals of contexts that are neither this one nor in `alive`: those of closed tabs.
     ///
     /// Answers how many records. Errors: as `fold`.
@@ -96,7 +116,7 @@ impl Engine {
         let mut folded = 0;
         for (name, _) in self.list_collections().await? {
             if let Some(collection) = self.collection(&name).await? {
-                folded += self.fold(&collection, &|c| *c != self.context && !alive.contains(c)).await?;
+                folded += self.fold(&collection, &|c, _| *c != self.context && !alive.contains(c)).await?;
             }
         }
         Ok(folded)
@@ -219,31 +239,34 @@ pub(super) fn write_bucket(
     new: Option<(Coverage, DocBuf)>,
 ) -> Result<Option<(BucketRef, StoredBucket)>> {
     let id = collection.id();
-    let index_keys = |document: Doc<'_>, generation: u32, fingerprint: u32| -> Result<Vec<Vec<u8>>> {
-        if collection.meta_field().is_none() {
-            return Ok(Vec::new());
-        }
-        let view = BucketDoc::parse(document, &collection.entry.options.timeseries)?;
-        let entries = index::entries(view.meta(), view.min_time_ms(), view.max_time_ms());
-        let bucket = BucketRef { id: *bucket, generation, fingerprint };
-        Ok(entries.iter().map(|e| keyspace::index_entry(&id, index::META_TIME_INDEX, e, &bucket)).collect())
-    };
     let mut generation = 0;
     if let Some((stored, old_generation)) = old {
         let key = keyspace::bucket(&id, bucket, old_generation);
         changes.require(key.clone());
         changes.delete(key);
         generation = old_generation.wrapping_add(1);
-        let stale = index_keys(stored.document.view(), old_generation, stored.fingerprint)?;
+        let stale = BucketRef { id: *bucket, generation: old_generation, fingerprint: stored.fingerprint };
+        let stale = index_keys(collection, &stale, stored.document.view())?;
         stale.into_iter().for_each(|key| changes.delete(key));
     }
     let Some((coverage, document)) = new else { return Ok(None) };
     let bytes = StoredBucket::encode(&coverage, document.view());
     let fingerprint = fingerprint(&bytes);
     changes.insert(keyspace::bucket(&id, bucket, generation), bytes);
-    for key in index_keys(document.view(), generation, fingerprint)? {
+    let written = BucketRef { id: *bucket, generation, fingerprint };
+    for key in index_keys(collection, &written, document.view())? {
         changes.put(key, Vec::new());
     }
-    let written = BucketRef { id: *bucket, generation, fingerprint };
     Ok(Some((written, StoredBucket { coverage, document, fingerprint })))
+}
+
+/// The keys of a bucket's index entries.
+pub(super) fn index_keys(collection: &Collection, bucket: &BucketRef, document: Doc<'_>) -> Result<Vec<Vec<u8>>> {
+    if collection.meta_field().is_none() {
+        return Ok(Vec::new());
+    }
+    let view = BucketDoc::parse(document, &collection.entry.options.timeseries)?;
+    let entries = index::entries(view.meta(), view.min_time_ms(), view.max_time_ms());
+    let key = |entry: &Vec<u8>| keyspace::index_entry(&collection.id(), index::META_TIME_INDEX, entry, bucket);
+    Ok(entries.iter().map(key).collect())
 }

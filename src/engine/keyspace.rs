@@ -164,6 +164,30 @@ pub fn bucket_ref(key: &[u8]) -> Result<BucketRef> {
     Ok(BucketRef { id, generation, fingerprint: 0 })
 }
 
+/// All buckets that begin in the seconds from that of `low` to that of `high`, as ids tell them.
+pub fn buckets_of_seconds(collection: &CollectionId, low: &BucketId, high: &BucketId) -> KeyRange {
+    buckets(collection, &low.second().0, &high.second().1)
+}
+
+/// True where every key between two keys, both of buckets or both of index entries, is that of a bucket in `known`.
+///
+/// Entries of equal metadata sort by the start of their buckets, and so do ids in the standard range: a bucket whose entry lies
+/// between two others begins in their seconds or between them.
+pub fn encloses_known_only(collection: &CollectionId, low: &[u8], high: &[u8], known: &KeyRange) -> bool {
+    if low.first() == Some(&BUCKET) && high.first() == Some(&BUCKET) {
+        return known.start.as_slice() <= low && high < known.end.as_slice();
+    }
+    // Two dates of nine bytes, then the reference.
+    let meta = |key: &[u8]| key.split_last_chunk::<38>().map(|(meta, _)| meta.len());
+    let (Some(len), Some(_)) = (meta(low), meta(high)) else { return false };
+    if low.get(..len) != high.get(..len) || meta(high) != Some(len) {
+        return false;
+    }
+    let (Ok(low), Ok(high)) = (index_entry_bucket(low), index_entry_bucket(high)) else { return false };
+    let seconds = buckets_of_seconds(collection, &low.id, &high.id);
+    !low.id.is_extended() && !high.id.is_extended() && known.start <= seconds.start && seconds.end <= known.end
+}
+
 /// Everything that belongs to a collection, its catalog entry aside.
 pub fn collection_ranges(collection: &CollectionId) -> Vec<KeyRange> {
     [MARKER, JOURNAL, BUCKET, INDEX].iter().map(|prefix| KeyRange::prefix(&key(*prefix, &[collection]))).collect()
@@ -192,6 +216,25 @@ mod tests {
         assert!(bucket_parts(b"B").is_err());
         assert!(index_entry_bucket(b"I").is_err());
         assert!(catalog_name(b"C\xFF").is_err());
+    }
+
+    #[test]
+    fn between_two_entries_of_equal_metadata_lie_buckets_of_their_seconds_and_of_no_others() {
+        let coll = [1; 8];
+        let entry = |meta: &str, seconds: i64, counter: u64| {
+            let bucket = BucketRef { id: BucketId::new(seconds * 1000, counter), generation: 0, fingerprint: 0 };
+            let meta = crate::value::OwnedValue::string(meta);
+            let entry = crate::index::entries(Some(meta.view()), seconds * 1000, seconds * 1000 + 5).remove(0);
+            index_entry(&coll, crate::index::META_TIME_INDEX, &entry, &bucket)
+        };
+        let known = buckets_of_seconds(&coll, &BucketId::new(100_000, 7), &BucketId::new(200_000, 7));
+        let holds = |low: Bytes, high: Bytes| encloses_known_only(&coll, &low, &high, &known);
+        assert!(holds(entry("a", 100, 9), entry("a", 200, 1)));
+        assert!(!holds(entry("a", 99, 9), entry("a", 200, 1)) && !holds(entry("a", 100, 9), entry("a", 201, 1)));
+        assert!(!holds(entry("a", 100, 9), entry("b", 200, 1)) && !holds(entry("a", 100, 9), entry("ab", 200, 1)));
+        let bucket_key = |seconds: i64| bucket(&coll, &BucketId::new(seconds * 1000, 3), 1);
+        assert!(holds(bucket_key(100), bucket_key(200)) && !holds(bucket_key(100), bucket_key(201)));
+        assert!(!holds(bucket_key(100), entry("a", 200, 1)));
     }
 
     #[test]

@@ -7,11 +7,13 @@ pub mod bucket_cache;
 pub mod collection;
 pub mod cursor;
 pub mod delete;
+pub mod expire;
 pub mod find;
 pub mod fold;
 pub mod journal;
 pub mod keyspace;
 pub mod namespace;
+mod page_changes;
 pub mod read;
 pub mod record;
 pub mod reopen;
@@ -48,6 +50,8 @@ pub struct Engine {
     /// What the catalogs of all collections use together.
     totals: Rc<Totals>,
     closed: Cell<bool>,
+    /// When this context began its last pass of retention.
+    last_expiry_ms: Cell<Option<i64>>,
 }
 
 impl Engine {
@@ -65,6 +69,7 @@ impl Engine {
             buckets: RefCell::default(),
             totals: Rc::default(),
             closed: Cell::new(false),
+            last_expiry_ms: Cell::new(None),
         }
     }
 
@@ -93,20 +98,22 @@ impl Engine {
         Ok(())
     }
 
-    /// True where a journal has passed its bound and `maintain` has work to do.
+    /// True where `maintain` has work to do: a journal has passed its bound, or a minute has passed since the last pass of retention.
     pub fn maintenance_due(&self) -> bool {
-        !self.closed.get() && self.collections.borrow().values().any(|c| c.fold_due())
+        !self.closed.get() && (self.expiry_due() || self.collections.borrow().values().any(|c| c.fold_due()))
     }
 
-    /// Folds the journals that have passed their bound. Apart from any insert: the caller runs it in the background.
+    /// Folds the journals that have passed their bound, and deletes what has expired. Apart from any insert: the caller runs it in
+    /// the background.
     ///
     /// Errors: those of storage; the journals are then left as they were.
     pub async fn maintain(&self) -> Result<()> {
+        let expired = if self.expiry_due() { self.expire().await.map(drop) } else { Ok(()) };
         let due: Vec<_> = self.collections.borrow().values().filter(|c| c.fold_due()).cloned().collect();
         for collection in due {
             self.fold_shared(&collection).await?;
         }
-        Ok(())
+        expired
     }
 
     /// Folds what this context has journalled, in every collection that it has used.

@@ -124,12 +124,24 @@ pub struct Scan {
     rest: Rest,
     /// Journal sections; a bucket is taken out when it is met.
     journal: ByBucket,
+    /// What the last page covered: its units are all buckets that were stored there.
+    covered: Option<KeyRange>,
 }
 
 impl Scan {
     /// The collection under scan.
     pub fn collection(&self) -> &Rc<Collection> {
         &self.collection
+    }
+
+    /// Journal rows of buckets that were not met so far.
+    pub(super) fn sections(&self) -> impl Iterator<Item = &SectionRef> {
+        self.journal.buckets.iter().flat_map(|(_, sections)| sections)
+    }
+
+    /// Where the buckets of the last page are all that were stored; `None` where it was picked from an index.
+    pub(super) fn covered(&self) -> Option<&KeyRange> {
+        self.covered.as_ref()
     }
 
     /// Says which buckets are fetched. Called once, before the first page.
@@ -161,7 +173,7 @@ impl Engine {
         for entry in snapshot.journal {
             SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
         }
-        let scan = Scan { collection: Rc::clone(collection), rest: Rest::Done, journal };
+        let scan = Scan { collection: Rc::clone(collection), rest: Rest::Done, journal, covered: None };
         Ok((scan, buckets_of(&snapshot.also)?))
     }
 
@@ -170,6 +182,7 @@ impl Engine {
     /// Errors: those of storage; `DataCorruptionDetected`.
     pub(super) async fn next_page(&self, scan: &mut Scan) -> Result<Option<Vec<Unit>>> {
         let id = scan.collection.id();
+        scan.covered = None;
         let page = Page { entries_max: SCAN_PAGE_BUCKETS, keys_only: false };
         let range = match &mut scan.rest {
             Rest::Range(range) => std::slice::from_ref(range),
@@ -200,12 +213,17 @@ impl Engine {
             let stored = Rc::new(decode_stored(&bucket, entry.value)?);
             units.push(scan.unit(bucket, stored, generation));
         }
-        match (&mut scan.rest, units.last()) {
-            // Behind every generation of the last bucket: a fold between two pages must not show it a second time.
-            (Rest::Range(range), Some(last)) if full => {
-                range.start = keyspace::bucket_generations(&id, &last.id).end;
+        if let Rest::Range(range) = &mut scan.rest {
+            let mut covered = range.clone();
+            match units.last() {
+                // Behind every generation of the last bucket: a fold between two pages must not show it a second time.
+                Some(last) if full => {
+                    range.start = keyspace::bucket_generations(&id, &last.id).end;
+                    covered.end.clone_from(&range.start);
+                }
+                _ => scan.rest = Rest::Done,
             }
-            (rest, _) => *rest = Rest::Done,
+            scan.covered = Some(covered);
         }
         Ok(Some(units))
     }

@@ -68,3 +68,15 @@ pub fn times_of(bucket: &Document, time_field: &str) -> Vec<i64> {
         other => panic!("a time column that is {other}"),
     }
 }
+
+/// The numbers `n` of a bucket's rows.
+pub fn numbers_of(bucket: &Document) -> Vec<i64> {
+    match bucket.get_document("data").unwrap().get("n").unwrap() {
+        Bson::Document(cells) => cells.iter().map(|(_, n)| n.as_i64().unwrap()).collect(),
+        Bson::Binary(binary) => match column::decode(&binary.bytes, 1_000_000).unwrap().data() {
+            ColumnData::I64(numbers) => numbers.clone(),
+            other => panic!("numbers that are {other:?}"),
+        },
+        other => panic!("a column of numbers that is {other}"),
+    }
+}

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BinaryHeap};
 
+use js_sys::Array;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest};
 
 use super::Durability;
 use super::failure::Failure;
-use super::read::{js_bytes, js_range};
+use super::read::{bytes, js_bytes, js_range, limit};
 use super::transaction::Running;
+use crate::error::Error;
 use crate::storage::{Bytes, Change, Changeset, KeyRange, guard, memory};
 
 /// All of `changes` or none of them.
@@ -40,9 +42,39 @@ pub(super) fn evidence(changes: &Changeset) -> (Vec<Bytes>, Vec<Option<Bytes>>) 
 type Judge = Closure<dyn FnMut(Event)>;
 
 /// A guard that no write can judge, so that it is looked up.
-struct Guard<'a> {
-    key: &'a [u8],
-    must_exist: bool,
+#[derive(Clone)]
+enum Guard {
+    Present(Bytes),
+    Absent(Bytes),
+    Keys(KeyRange, Vec<Bytes>),
+}
+
+impl Guard {
+    fn ask(&self, store: &IdbObjectStore) -> Result<IdbRequest, JsValue> {
+        match self {
+            Guard::Present(key) | Guard::Absent(key) => store.get_key(&js_bytes(key)),
+            Guard::Keys(range, keys) => {
+                let query = js_range(&range.start, &range.end)?.into();
+                // One more than there may be.
+                store.get_all_keys_with_key_and_limit(&query, limit(keys.len() + 1))
+            }
+        }
+    }
+
+    /// Why the changeset fails, where it does. An answer that is missing counts as undefined.
+    fn verdict(&self, answer: &JsValue) -> Option<Error> {
+        match self {
+            Guard::Present(key) => answer.is_undefined().then(|| guard::is_gone(key)),
+            Guard::Absent(key) => (!answer.is_undefined()).then(|| guard::exists_already(key)),
+            Guard::Keys(range, keys) => {
+                let found = answer.dyn_ref::<Array>().is_some_and(|found| {
+                    let found = found.iter().map(|key| bytes(&key).ok());
+                    found.eq(keys.iter().cloned().map(Some))
+                });
+                (!found).then(|| guard::has_changed(&range.start))
+            }
+        }
+    }
 }
 
 /// A changeset with its guards sorted out.
@@ -52,7 +84,7 @@ struct Guard<'a> {
 /// deletes its key elsewhere: then it is looked up, and written with `put`.
 struct Plan<'a> {
     changes: &'a [Change],
-    guards: Vec<Guard<'a>>,
+    guards: Vec<Guard>,
     /// Keys of the inserts that are looked up, ascending.
     put_keys: Vec<&'a [u8]>,
 }
@@ -61,10 +93,11 @@ impl<'a> Plan<'a> {
     fn new(changes: &'a [Change]) -> Plan<'a> {
         let put_keys = inserts_touched_elsewhere(changes);
         let required = changes.iter().filter_map(|change| match change {
-            Change::Require(key) => Some(Guard { key, must_exist: true }),
+            Change::Require(key) => Some(Guard::Present(key.clone())),
+            Change::RequireKeys(range, keys) => Some(Guard::Keys(range.clone(), keys.clone())),
             _ => None,
         });
-        let absent = put_keys.iter().map(|key| Guard { key, must_exist: false });
+        let absent = put_keys.iter().map(|key| Guard::Absent(key.to_vec()));
         let guards = required.chain(absent).collect();
         Plan { changes, guards, put_keys }
     }
@@ -76,19 +109,14 @@ impl<'a> Plan<'a> {
         }
         let veto = running.veto();
         // Answers come in the order of the requests.
-        let mut awaited =
-            self.guards.iter().map(|guard| (guard.key.to_vec(), guard.must_exist)).collect::<Vec<_>>().into_iter();
+        let mut awaited = self.guards.clone().into_iter();
         let judge = Closure::new(move |event: Event| {
-            let Some((key, must_exist)) = awaited.next() else { return };
-            match (is_found(&event), must_exist) {
-                (false, true) => veto.abort(guard::is_gone(&key)),
-                (true, false) => veto.abort(guard::exists_already(&key)),
-                _ => {}
+            if let Some(error) = awaited.next().and_then(|guard| guard.verdict(&answer(&event))) {
+                veto.abort(error);
             }
         });
         for guard in &self.guards {
-            let request = running.store.get_key(&js_bytes(guard.key))?;
-            request.set_onsuccess(Some(judge.as_ref().unchecked_ref()));
+            guard.ask(&running.store)?.set_onsuccess(Some(judge.as_ref().unchecked_ref()));
         }
         Ok(Some(judge))
     }
@@ -108,7 +136,7 @@ impl<'a> Plan<'a> {
                 Change::DeleteRange(range) if !range.is_empty() => {
                     store.delete(&js_range(&range.start, &range.end)?.into())?;
                 }
-                Change::DeleteRange(_) | Change::Require(_) => {}
+                Change::DeleteRange(_) | Change::Require(_) | Change::RequireKeys(..) => {}
             }
         }
         Ok(())
@@ -123,7 +151,7 @@ fn inserts_touched_elsewhere(changes: &[Change]) -> Vec<&[u8]> {
         match change {
             Change::Put(key, _) | Change::Insert(key, _) | Change::Delete(key) => written.push(key),
             Change::DeleteRange(range) => deleted.push(range),
-            Change::Require(_) => {}
+            Change::Require(_) | Change::RequireKeys(..) => {}
         }
     }
     let written = written.into_sorted_vec();
@@ -148,7 +176,8 @@ fn contains(range: &KeyRange, key: &[u8]) -> bool {
     range.start.as_slice() <= key && key < range.end.as_slice()
 }
 
-fn is_found(event: &Event) -> bool {
+/// What the request of an event has answered.
+fn answer(event: &Event) -> JsValue {
     let request = event.target().and_then(|target| target.dyn_into::<IdbRequest>().ok());
-    request.and_then(|request| request.result().ok()).is_some_and(|key| !key.is_undefined())
+    request.and_then(|request| request.result().ok()).unwrap_or_default()
 }

@@ -183,7 +183,7 @@ fn result_of(request: &IdbRequest) -> Result<JsValue, Failure> {
 }
 
 /// Counts are 32 bits wide, and zero would mean no limit.
-fn limit(count: usize) -> u32 {
+pub(super) fn limit(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX).max(1)
 }
 
@@ -199,7 +199,7 @@ pub(super) fn js_range(start: &[u8], end: &[u8]) -> Result<IdbKeyRange, JsValue>
 }
 
 /// The bytes of a key or a value, copied once.
-fn bytes(value: &JsValue) -> Result<Bytes, Failure> {
+pub(super) fn bytes(value: &JsValue) -> Result<Bytes, Failure> {
     if value.is_instance_of::<ArrayBuffer>() {
         return Ok(Uint8Array::new(value).to_vec());
     }

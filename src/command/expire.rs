@@ -1,0 +1,29 @@
+//! A command of our own: `expire`.
+
+use std::rc::Rc;
+
+use bson::{DateTime, RawArrayBuf, RawBson, cstr, rawdoc};
+
+use super::{Reply, Request};
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// `{expire: 1}`: one pass of retention over all collections, now. The reply says what went, in all and by collection.
+pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&[])?;
+    let long = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let mut totals = [0; 3];
+    let mut collections = RawArrayBuf::new();
+    for (name, expired) in engine.expire().await? {
+        let counts = [expired.buckets, expired.measurements, expired.bytes].map(long);
+        totals.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
+        let [buckets, measurements, bytes] = counts;
+        let oldest = expired.oldest_ms.map_or(RawBson::Null, |ms| DateTime::from_millis(ms).into());
+        let gone = rawdoc! { "name": name, "nBuckets": buckets, "nMeasurements": measurements, "nBytes": bytes, "oldest": oldest };
+        collections.push(gone);
+    }
+    let [buckets, measurements, bytes] = totals;
+    let mut reply = rawdoc! { "nBuckets": buckets, "nMeasurements": measurements, "nBytes": bytes };
+    reply.append(cstr!("collections"), collections);
+    Ok(Reply::ok(reply))
+}
