@@ -6,6 +6,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync,
 import { dirname, join, relative } from "node:path";
 import { build as esbuild } from "esbuild";
 import { readBuild } from "./builds.mjs";
+import { trapPanics } from "./panics.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
 
 const ENTRIES = { index: join(JS, "src/index.ts"), node: join(JS, "src/entry/node.ts") };
@@ -23,9 +24,15 @@ async function compile(env, features) {
   return module;
 }
 
-/** Writes glue, declarations and the module, not yet optimised, into `folder`. */
-async function bindgen(env, module, folder) {
+/** Writes glue, declarations and the module, not yet optimised, into `folder`. A module to look into keeps its panics. */
+async function bindgen(env, built, folder, dev) {
   rmSync(folder, { recursive: true, force: true });
+  const module = dev ? built : join(dirname(folder), "trapped.wasm");
+  if (!dev) {
+    const { module: bytes, trapped } = trapPanics(readFileSync(built));
+    if (trapped === 0) throw new Stop("no function panics: rustc names them in another way now");
+    writeFileSync(module, bytes);
+  }
   const stripped = ["--remove-name-section", "--remove-producers-section"];
   // No default path: the driver says where the module is, and bundlers would follow the glue's guess to a file that is not shipped.
   const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped];
@@ -122,11 +129,11 @@ await main(async () => {
 
   const { bindgen: version, features, opt } = readBuild();
   const env = await toolEnv("env");
-  const self = [import.meta.filename ?? join(JS, "scripts/build.mjs"), join(JS, "scripts/steps.mjs")];
+  const self = [import.meta.filename ?? join(JS, "scripts/build.mjs"), join(JS, "scripts/steps.mjs"), join(JS, "scripts/panics.mjs")];
 
   const module = await step("cargo", () => compile(env, features));
   const glue = join(ROOT, "target/wasm-bindgen");
-  await once("wasm-bindgen", hashOf([module, ...self], version), () => bindgen(env, module, glue));
+  await once("wasm-bindgen", hashOf([module, ...self], `${version} ${dev}`), () => bindgen(env, module, glue, dev));
   const raw = filesUnder(glue).map((file) => join(glue, file));
   const flags = dev ? undefined : opt;
   await once("wasm-opt", hashOf([...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : flags.join(" ")), () => optimise(glue, flags));
