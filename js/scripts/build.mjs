@@ -12,11 +12,11 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const ENTRIES = { index: join(JS, "src/index.ts"), node: join(JS, "src/entry/node.ts") };
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
-async function compile(env, features) {
+async function compile(env, features, rustc) {
   // Only a cdylib: asked for an rlib in the same breath, cargo leaves out the link-time optimisation that saves a tenth.
   const args = ["rustc", "--release", "--lib", "--crate-type", "cdylib", "--target", "wasm32-unknown-unknown", "--locked"];
   if (features.length > 0) args.push("--features", features.join(","));
-  const messages = await must("cargo", [...args, "--message-format", "json-render-diagnostics"], { env, show: "stderr" });
+  const messages = await must("cargo", [...args, "--message-format", "json-render-diagnostics", "--", ...rustc], { env, show: "stderr" });
   const artifacts = messages.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   const files = artifacts.flatMap((message) => (message.target?.name === "timepail" ? (message.filenames ?? []) : []));
   const module = files.find((file) => file.endsWith(".wasm"));
@@ -127,11 +127,11 @@ await main(async () => {
   if (unknown) throw new Stop(`unknown argument ${unknown}; there is only --dev`);
   for (const entry of Object.values(ENTRIES)) if (!existsSync(entry)) throw new Stop(`${relative(ROOT, entry)} is missing`);
 
-  const { bindgen: version, features, opt } = readBuild();
+  const { bindgen: version, features, rustc, opt } = readBuild();
   const env = await toolEnv("env");
   const self = [import.meta.filename ?? join(JS, "scripts/build.mjs"), join(JS, "scripts/steps.mjs"), join(JS, "scripts/panics.mjs")];
 
-  const module = await step("cargo", () => compile(env, features));
+  const module = await step("cargo", () => compile(env, features, rustc));
   const glue = join(ROOT, "target/wasm-bindgen");
   await once("wasm-bindgen", hashOf([module, ...self], `${version} ${dev}`), () => bindgen(env, module, glue, dev));
   const raw = filesUnder(glue).map((file) => join(glue, file));
