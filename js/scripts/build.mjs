@@ -51,7 +51,7 @@ async function optimise(folder, flags) {
   else {
     const renamed = await must(bin("wasm-opt"), [...flags, "--minify-imports-and-exports-and-modules", module, "-o", `${inSource}.new`]);
     const glue = join(WASM, "timepail.js");
-    writeFileSync(glue, shortened(readFileSync(glue, "utf8"), JSON.parse(renamed)));
+    writeFileSync(glue, withoutLoader(shortened(readFileSync(glue, "utf8"), JSON.parse(renamed))));
     renameSync(`${inSource}.new`, inSource);
   }
   copyFileSync(inSource, join(DIST, "timepail.wasm"));
@@ -75,6 +75,24 @@ function shortened(glue, { imports, exports }) {
   // All imports come from one module, which wasm-opt calls "a".
   replace(new RegExp(`"${literal(imports[0][0])}"(?=: import)`), '"a"');
   return glue;
+}
+
+/**
+ * The glue without its ways of fetching and compiling a module, and what they say in a console: load.ts does both, and hands over a
+ * `WebAssembly.Module` in any case.
+ */
+function withoutLoader(glue) {
+  const start = glue.indexOf("async function __wbg_load(");
+  const end = glue.indexOf("export { initSync, __wbg_init as default };");
+  if (start < 0 || end < start || !glue.includes("function __wbg_finalize_init(instance, module)")) {
+    throw new Stop("the glue loads the module in another way now");
+  }
+  const load = `async function __wbg_init({ module_or_path: module }) {
+    return wasm ??= __wbg_finalize_init(await WebAssembly.instantiate(module, __wbg_get_imports()), module);
+}
+export { __wbg_init as default };
+`;
+  return glue.slice(0, start) + load;
 }
 
 /** One bundle for browsers and one for Node, flat in js/dist, sharing what they share. */
