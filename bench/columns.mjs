@@ -31,13 +31,14 @@ async function build() {
   const env = await toolEnv("env");
   const crate = join(dirname(fileURLToPath(import.meta.url)), "columns");
   const target = join(ROOT, "target/bench-columns");
-  const args = ["build", "--release", "--target", "wasm32-unknown-unknown", "--manifest-path", join(crate, "Cargo.toml"), "--target-dir", target];
+  const { opt, rustc } = readBuild();
+  const args = ["rustc", "--release", "--target", "wasm32-unknown-unknown", "--manifest-path", join(crate, "Cargo.toml"), "--target-dir", target, "--", ...rustc];
   await must("cargo", args, { env, show: "stderr" });
   const module = join(target, "wasm32-unknown-unknown/release/timepail_bench_columns.wasm");
   const out = join(target, "glue");
   await must("wasm-bindgen", [module, "--out-dir", out, "--out-name", "columns", "--target", "web"], { env });
   const optimised = join(out, "columns.wasm");
-  await must(bin("wasm-opt"), [...readBuild().opt, join(out, "columns_bg.wasm"), "-o", optimised]);
+  await must(bin("wasm-opt"), [...opt, join(out, "columns_bg.wasm"), "-o", optimised]);
   const glue = await import(pathToFileURL(join(out, "columns.js")));
   glue.initSync({ module: readFileSync(optimised) });
   return glue.Case;

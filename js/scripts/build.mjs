@@ -6,16 +6,17 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync,
 import { dirname, join, relative } from "node:path";
 import { build as esbuild } from "esbuild";
 import { readBuild } from "./builds.mjs";
+import { trapPanics } from "./panics.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
 
 const ENTRIES = { index: join(JS, "src/index.ts"), node: join(JS, "src/entry/node.ts") };
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
-async function compile(env, features) {
+async function compile(env, features, rustc) {
   // Only a cdylib: asked for an rlib in the same breath, cargo leaves out the link-time optimisation that saves a tenth.
   const args = ["rustc", "--release", "--lib", "--crate-type", "cdylib", "--target", "wasm32-unknown-unknown", "--locked"];
   if (features.length > 0) args.push("--features", features.join(","));
-  const messages = await must("cargo", [...args, "--message-format", "json-render-diagnostics"], { env, show: "stderr" });
+  const messages = await must("cargo", [...args, "--message-format", "json-render-diagnostics", "--", ...rustc], { env, show: "stderr" });
   const artifacts = messages.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   const files = artifacts.flatMap((message) => (message.target?.name === "timepail" ? (message.filenames ?? []) : []));
   const module = files.find((file) => file.endsWith(".wasm"));
@@ -23,9 +24,15 @@ async function compile(env, features) {
   return module;
 }
 
-/** Writes glue, declarations and the module, not yet optimised, into `folder`. */
-async function bindgen(env, module, folder) {
+/** Writes glue, declarations and the module, not yet optimised, into `folder`. A module to look into keeps its panics. */
+async function bindgen(env, built, folder, dev) {
   rmSync(folder, { recursive: true, force: true });
+  const module = dev ? built : join(dirname(folder), "trapped.wasm");
+  if (!dev) {
+    const { module: bytes, trapped } = trapPanics(readFileSync(built));
+    if (trapped === 0) throw new Stop("no function panics: rustc names them in another way now");
+    writeFileSync(module, bytes);
+  }
   const stripped = ["--remove-name-section", "--remove-producers-section"];
   // No default path: the driver says where the module is, and bundlers would follow the glue's guess to a file that is not shipped.
   const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped];
@@ -44,7 +51,7 @@ async function optimise(folder, flags) {
   else {
     const renamed = await must(bin("wasm-opt"), [...flags, "--minify-imports-and-exports-and-modules", module, "-o", `${inSource}.new`]);
     const glue = join(WASM, "timepail.js");
-    writeFileSync(glue, shortened(readFileSync(glue, "utf8"), JSON.parse(renamed)));
+    writeFileSync(glue, withoutLoader(shortened(readFileSync(glue, "utf8"), JSON.parse(renamed))));
     renameSync(`${inSource}.new`, inSource);
   }
   copyFileSync(inSource, join(DIST, "timepail.wasm"));
@@ -68,6 +75,24 @@ function shortened(glue, { imports, exports }) {
   // All imports come from one module, which wasm-opt calls "a".
   replace(new RegExp(`"${literal(imports[0][0])}"(?=: import)`), '"a"');
   return glue;
+}
+
+/**
+ * The glue without its ways of fetching and compiling a module, and what they say in a console: load.ts does both, and hands over a
+ * `WebAssembly.Module` in any case.
+ */
+function withoutLoader(glue) {
+  const start = glue.indexOf("async function __wbg_load(");
+  const end = glue.indexOf("export { initSync, __wbg_init as default };");
+  if (start < 0 || end < start || !glue.includes("function __wbg_finalize_init(instance, module)")) {
+    throw new Stop("the glue loads the module in another way now");
+  }
+  const load = `async function __wbg_init({ module_or_path: module }) {
+    return wasm ??= __wbg_finalize_init(await WebAssembly.instantiate(module, __wbg_get_imports()), module);
+}
+export { __wbg_init as default };
+`;
+  return glue.slice(0, start) + load;
 }
 
 /** One bundle for browsers and one for Node, flat in js/dist, sharing what they share. */
@@ -120,13 +145,13 @@ await main(async () => {
   if (unknown) throw new Stop(`unknown argument ${unknown}; there is only --dev`);
   for (const entry of Object.values(ENTRIES)) if (!existsSync(entry)) throw new Stop(`${relative(ROOT, entry)} is missing`);
 
-  const { bindgen: version, features, opt } = readBuild();
+  const { bindgen: version, features, rustc, opt } = readBuild();
   const env = await toolEnv("env");
-  const self = [import.meta.filename ?? join(JS, "scripts/build.mjs"), join(JS, "scripts/steps.mjs")];
+  const self = [import.meta.filename ?? join(JS, "scripts/build.mjs"), join(JS, "scripts/steps.mjs"), join(JS, "scripts/panics.mjs")];
 
-  const module = await step("cargo", () => compile(env, features));
+  const module = await step("cargo", () => compile(env, features, rustc));
   const glue = join(ROOT, "target/wasm-bindgen");
-  await once("wasm-bindgen", hashOf([module, ...self], version), () => bindgen(env, module, glue));
+  await once("wasm-bindgen", hashOf([module, ...self], `${version} ${dev}`), () => bindgen(env, module, glue, dev));
   const raw = filesUnder(glue).map((file) => join(glue, file));
   const flags = dev ? undefined : opt;
   await once("wasm-opt", hashOf([...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : flags.join(" ")), () => optimise(glue, flags));

@@ -7,14 +7,14 @@ use std::rc::Rc;
 
 use js_sys::{Object, Promise, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::{future_to_promise, spawn_local};
+use wasm_bindgen_futures::spawn_local;
 
 use crate::block;
 use crate::command::{self, Reply};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::storage::Storage;
-use crate::storage::idb::IdbStorage;
+use crate::storage::idb::{IdbStorage, promise};
 use crate::storage::memory::MemoryStorage;
 use options::{OpenOptions, StorageKind};
 
@@ -28,17 +28,21 @@ pub struct Handle {
 /// Opens the database `name`; `options` as `OpenOptions`.
 ///
 /// Rejects with an `Error` that carries `code` and `codeName`.
-#[wasm_bindgen]
-pub async fn open_engine(name: String, options: JsValue) -> Result<Handle, JsValue> {
-    let options = OpenOptions::read(options).map_err(to_js)?;
+#[wasm_bindgen(unchecked_return_type = "Promise<Engine>")]
+pub fn open_engine(name: String, options: JsValue) -> Promise {
+    promise(Box::pin(async move { open(&name, options).await.map(JsValue::from).map_err(to_js) }))
+}
+
+async fn open(name: &str, options: JsValue) -> Result<Handle> {
+    let options = OpenOptions::read(&options)?;
     let (storage, idb): (Rc<dyn Storage>, _) = match options.storage {
         StorageKind::Memory => (Rc::new(MemoryStorage::new()), None),
         StorageKind::Indexeddb => {
-            let idb = IdbStorage::open(&name, options.durability).await.map_err(to_js)?;
+            let idb = IdbStorage::open(name, options.durability).await?;
             (Rc::clone(&idb) as Rc<dyn Storage>, Some(idb))
         }
     };
-    let engine = Engine::new(&name, storage, Rc::new(env::HostEnv), options.context);
+    let engine = Engine::new(name, storage, Rc::new(env::HostEnv), options.context);
     let engine = engine.with_bucket_format(options.bucket_format);
     Ok(Handle { engine: Rc::new(engine), idb })
 }
@@ -48,7 +52,7 @@ impl Handle {
     /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload? }` and does not reject.
     pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>) -> Promise {
         let engine = Rc::clone(&self.engine);
-        future_to_promise(async move {
+        promise(Box::pin(async move {
             let reply = command::run(&engine, &command, payload.as_deref()).await;
             if engine.maintenance_due() {
                 // Folding and expiry are nobody's wait. What fails leaves everything as it was; the next one tries again.
@@ -57,20 +61,20 @@ impl Handle {
                 });
             }
             to_object(&reply)
-        })
+        }))
     }
 
     /// Folds this context's journals, then refuses every further command.
     pub fn close(&self) -> Promise {
         let engine = Rc::clone(&self.engine);
         let idb = self.idb.clone();
-        future_to_promise(async move {
+        promise(Box::pin(async move {
             engine.close().await;
             if let Some(idb) = idb {
                 idb.close();
             }
             Ok(JsValue::UNDEFINED)
-        })
+        }))
     }
 }
 

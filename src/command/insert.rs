@@ -10,7 +10,7 @@ use crate::block::{Bitmap, Block, Column, ColumnData, DocPivot};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::WRITE_BATCH_COUNT_MAX;
-use crate::value::{Kind, Value, sort_by};
+use crate::value::{Kind, Shown, Value, sort_by};
 
 /// What is wrong with single measurements, by position, ascending.
 type RowErrors = Vec<(usize, Error)>;
@@ -97,7 +97,8 @@ fn convert_numeric_times(rows: &mut Block, time_field: &str) -> Result<()> {
             if let Some(row) = v.iter().position(|x| x.is_nan() || x.abs() > LIMIT) {
                 let x = v.get(row).copied().unwrap_or_default();
                 return Err(Error::bad_value(format!(
-                    "'{time_field}' at row {row} is not a valid time in milliseconds: {x}"
+                    "'{time_field}' at row {row} is not a valid time in milliseconds: {}",
+                    Shown(x)
                 )));
             }
             // Within the range of a Date; a fraction is cut off as `new Date` does.

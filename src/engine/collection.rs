@@ -1,13 +1,13 @@
 //! A collection as this context knows it: its options, its open buckets, its unfolded commits.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::expire::Measured;
 use super::keyspace::{CollectionId, ContextId};
 use super::record::Record;
 use super::signal::Signal;
+use super::sorted_map::SortedMap;
 use super::write::Queue;
 use crate::bucket::CollectionOptions;
 use crate::catalog::{Catalog, CatalogOptions, Totals};
@@ -64,9 +64,9 @@ pub struct Collection {
     /// True once dates outside the standard range are known to be stored.
     pub(super) extended_range: Cell<bool>,
     /// Decoded journal records, of any context. A cache: storage says which of them exist.
-    pub(super) records: RefCell<HashMap<(ContextId, u64), Rc<Record>>>,
+    pub(super) records: RefCell<SortedMap<(ContextId, u64), Rc<Record>>>,
     /// This context's unfolded records: seq and size in memory.
-    pub(super) own: RefCell<BTreeMap<u64, usize>>,
+    pub(super) own: RefCell<SortedMap<u64, usize>>,
     pub(super) next_seq: Cell<u64>,
     pub(super) queue: RefCell<Queue>,
     /// Buckets whose size was looked at, ascending. A cache, of what has a `maxBytes`.

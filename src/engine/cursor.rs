@@ -1,16 +1,15 @@
 //! Open cursors between two commands.
 
-use std::collections::HashMap;
-
 use super::Engine;
 use super::find::FindCursor;
+use super::sorted_map::SortedMap;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::CURSOR_IDLE_MS_MAX;
 
 /// The open cursors of a database, by id.
 #[derive(Default)]
 pub struct Cursors {
-    open: HashMap<i64, Slot>,
+    open: SortedMap<i64, Slot>,
 }
 
 struct Slot {

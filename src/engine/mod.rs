@@ -19,11 +19,11 @@ pub mod record;
 pub mod reopen;
 pub mod signal;
 pub mod sizes;
+mod sorted_map;
 pub mod stored_bucket;
 pub mod write;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::bucket::BucketFormat;
@@ -36,6 +36,7 @@ use bucket_cache::BucketCache;
 pub use collection::Collection;
 use cursor::Cursors;
 use keyspace::ContextId;
+use sorted_map::SortedMap;
 
 /// One database in one context: a tab, a worker, a process.
 pub struct Engine {
@@ -44,7 +45,7 @@ pub struct Engine {
     env: Rc<dyn Env>,
     context: ContextId,
     bucket_format: BucketFormat,
-    collections: RefCell<HashMap<String, Rc<Collection>>>,
+    collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
     buckets: RefCell<BucketCache>,
     /// What the catalogs of all collections use together.

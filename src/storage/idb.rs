@@ -11,6 +11,7 @@
 mod commit;
 mod connection;
 mod failure;
+mod promise;
 mod read;
 mod transaction;
 
@@ -20,6 +21,7 @@ use web_sys::IdbDatabase;
 
 use self::connection::Connection;
 use self::failure::Failure;
+pub use self::promise::promise;
 use super::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 use crate::error::{Error, ErrorCode, Result};
 

@@ -11,6 +11,7 @@ mod path;
 mod raw;
 #[cfg(test)]
 mod samples;
+mod shown;
 mod size;
 mod sort;
 mod writer;
@@ -26,6 +27,7 @@ pub use order::{canonical_class, compare, compare_options, equal};
 pub use path::{Component, Leaf, Path, compare_sort_keys, sort_key, walk_doc, walk_from_value};
 pub(crate) use raw::fixed;
 pub use raw::{Kind, OwnedValue, Value};
+pub use shown::Shown;
 pub use size::{digits, element_size};
 pub use sort::{sort_by, sort_rows};
 pub use writer::DocWriter;

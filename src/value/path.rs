@@ -48,7 +48,7 @@ impl Path {
     /// Errors: `BadValue` for a NUL byte, which no name can hold.
     pub fn parse(text: &str) -> Result<Path> {
         if text.as_bytes().contains(&0) {
-            return Err(Error::bad_value(format!("Field path {text:?} must not hold a NUL byte")));
+            return Err(Error::bad_value(format!("Field path \"{text}\" must not hold a NUL byte")));
         }
         Ok(Path { text: text.into(), components: text.split('.').map(Component::parse).collect() })
     }
@@ -91,7 +91,7 @@ impl Path {
 
 impl fmt::Debug for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.text, f)
+        write!(f, "\"{}\"", self.text)
     }
 }
 

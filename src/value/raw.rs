@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::doc::{Doc, check_value};
+use super::shown::Shown;
 use crate::error::{Error, Result};
 
 /// The BSON types, by their type byte.
@@ -287,12 +288,17 @@ impl fmt::Debug for Value<'_> {
     /// Close to the shell's notation; used by error messages too.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            Kind::Double => write!(f, "{:?}", self.as_f64().unwrap_or_default()),
+            Kind::Double => fmt::Display::fmt(&Shown(self.as_f64().unwrap_or_default()), f),
             Kind::Int32 | Kind::Int64 => write!(f, "{}", self.as_integer().unwrap_or_default()),
-            Kind::String | Kind::Symbol | Kind::Code => write!(f, "{:?}", self.text()),
+            Kind::String | Kind::Symbol | Kind::Code => write!(f, "\"{}\"", self.text()),
             Kind::Object => self.as_container().map_or(Ok(()), |doc| write!(f, "{doc:?}")),
             Kind::Array => {
-                f.debug_list().entries(self.as_array().into_iter().flat_map(|a| a.iter().map(|e| e.1))).finish()
+                f.write_str("[")?;
+                for (i, (_, element)) in self.as_array().into_iter().flat_map(|array| array.iter()).enumerate() {
+                    f.write_str(if i > 0 { ", " } else { "" })?;
+                    element.fmt(f)?;
+                }
+                f.write_str("]")
             }
             Kind::Bool => write!(f, "{}", self.as_bool().unwrap_or_default()),
             Kind::Date => write!(f, "Date({})", self.as_date_ms().unwrap_or_default()),

@@ -6,11 +6,12 @@ use std::rc::{Rc, Weak};
 use ::idb::{DatabaseEvent, Factory, ObjectStoreParams};
 use js_sys::Promise;
 use wasm_bindgen::JsValue;
-use wasm_bindgen_futures::{JsFuture, future_to_promise};
+use wasm_bindgen_futures::JsFuture;
 use web_sys::IdbDatabase;
 
 use super::STORE_NAME;
 use super::failure::connection_error;
+use super::promise::promise;
 use crate::error::{Error, ErrorCode, Result};
 
 /// The version of every database: never raised, for an upgrade would have to wait for all other tabs.
@@ -100,7 +101,7 @@ impl Connection {
     fn begin_opening(self: &Rc<Self>) -> Opening {
         let failure = Rc::new(RefCell::new(None));
         let (this, failed) = (Rc::clone(self), Rc::clone(&failure));
-        let done = future_to_promise(async move {
+        let done = promise(Box::pin(async move {
             let result = open(&this.name).await.and_then(|database| this.adopt(database));
             if let Err(error) = result {
                 failed.replace(Some(error));
@@ -110,7 +111,7 @@ impl Connection {
                 }
             }
             Ok(JsValue::UNDEFINED)
-        });
+        }));
         Opening { done, failure }
     }
 
