@@ -102,7 +102,7 @@ test("four tabs that write one series at once lose and double nothing, one of th
     const c = db.collection("c");
     const rows = (await c.find({ m: "same" }).toArray()).map((d) => d["n"] as number);
     const buckets = await db.collection("system.buckets.c").find().toArray();
-    const inBuckets = buckets.map((b) => Object.keys((b["data"] as { at: object }).at).length);
+    const inBuckets = buckets.map((b) => (b["control"] as { count: number }).count);
     await db.close();
     return { rows, inBuckets };
   });
