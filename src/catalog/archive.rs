@@ -25,7 +25,7 @@ impl Archive {
     /// Puts a bucket aside; false where another of the series begins at the same time.
     pub fn insert(&mut self, series: u64, min_time_ms: i64, id: BucketId) -> bool {
         let at = self.place(series, min_time_ms);
-        let free = !self.entries.get(at).is_some_and(|(s, min, _)| (*s, *min) == (series, min_time_ms));
+        let free = self.entries.get(at).is_none_or(|(s, min, _)| (*s, *min) != (series, min_time_ms));
         if free {
             self.entries.insert(at, (series, min_time_ms, id));
         }

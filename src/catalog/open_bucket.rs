@@ -119,7 +119,7 @@ impl OpenBucket {
         let mut size = self.size_bytes;
         // Where no row adds anything, all of them fit or it is the size that the bucket has that keeps them out.
         if !additions.is_empty() || size > terms.limit.effective_bytes {
-            for at in 0..taken {
+            for at in 0..run.len() {
                 let added = additions.get(at).copied().unwrap_or_default();
                 size += added.verified + added.estimate;
                 if is_new && at == 0 {

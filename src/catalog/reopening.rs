@@ -263,18 +263,29 @@ mod tests {
 
     #[test]
     fn a_bucket_that_a_reopened_one_displaces_is_closed_or_marked_while_it_has_uncommitted_rows() {
-        let mut catalog = reopening_catalog();
-        insert(&mut catalog, &[at(5 * HOUR)]);
-        let sections = stage_answering(&mut catalog, &[at(7), at(5 * HOUR)], &mut |r| match r.time_ms {
-            7 => Offer::Found(stored(id(1), 0)),
-            _ => Offer::NotFound,
-        });
-        assert_eq!(sections.sections[0].bucket, id(1));
-        assert_eq!(catalog.stats().closed_due_to_reopening, 0);
-        assert_eq!(catalog.stats().archived_due_to_time_backward, 0);
-        let slot = catalog.slot(sections.sections[0].meta.as_ref());
-        let reasons: Vec<_> = catalog.series[slot].buckets.iter().map(|b| b.reason).collect();
-        assert!(reasons.iter().filter(|r| r.is_none()).count() <= 1, "{reasons:?}");
+        for staged in [0, 1] {
+            let mut catalog = reopening_catalog();
+            insert(&mut catalog, &[at(5 * HOUR)]);
+            let sections = stage_answering(&mut catalog, &[at(7)], &mut |_| Offer::Found(stored(id(1), 0))).sections;
+            assert_eq!(sections[0].bucket, id(1));
+            catalog.finish(0);
+            catalog.bucket(0, 0).unwrap().staged = staged;
+            let request = ReopenRequest {
+                meta: sections[0].meta.clone(),
+                time_ms: 7,
+                archived: None,
+                era: catalog.era,
+                series: 0,
+            };
+            // The bucket at five hours was marked as one to archive; id 1 takes the rows.
+            catalog.bucket(0, 0).unwrap().reason = None;
+            catalog.bucket(0, 1).unwrap().reason = Some(RolloverReason::TimeForward);
+            catalog.offer(&request, Offer::Found(stored(id(2), 0)));
+            let buckets: Vec<_> = catalog.series[0].buckets.iter().map(|b| (b.id, b.reason)).collect();
+            assert_eq!(buckets.last(), Some(&(id(2), None)));
+            assert_eq!(buckets.iter().filter(|(_, reason)| reason.is_none()).count(), 1);
+            assert_eq!((buckets.len(), catalog.stats().closed_due_to_reopening), (2 + staged, 1 - staged as u64));
+        }
     }
 
     #[test]
@@ -359,7 +370,7 @@ mod tests {
             let mut catalog = reopening_catalog();
             insert(&mut catalog, &before);
             let queries = catalog.stats().queries_failed;
-            insert(&mut catalog, &[then.clone()]);
+            insert(&mut catalog, std::slice::from_ref(&then));
             assert_eq!(catalog.stats().queries_failed - queries, u64::from(asks), "{then:?}");
         }
     }
