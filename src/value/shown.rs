@@ -27,15 +27,15 @@ impl fmt::Display for Shown {
             return f.write_str("inf");
         }
         let (digits, exponent) = digits(x);
-        if !(-5..16).contains(&exponent) {
+        if !(-4..16).contains(&exponent) {
             let (first, rest) = digits.split_at_checked(1).unwrap_or_default();
             let dot = if rest.is_empty() { "" } else { "." };
             return write!(f, "{first}{dot}{rest}e{exponent}");
         }
-        let Ok(whole) = usize::try_from(exponent + 1) else {
-            let zeros = "0000".get(..usize::try_from(-1 - exponent).unwrap_or_default()).unwrap_or_default();
-            return write!(f, "0.{zeros}{digits}");
-        };
+        if let Ok(zeros) = usize::try_from(-1 - exponent) {
+            return write!(f, "0.{}{digits}", "000".get(..zeros).unwrap_or_default());
+        }
+        let whole = usize::try_from(exponent + 1).unwrap_or_default();
         match digits.split_at_checked(whole) {
             Some((whole, rest)) => write!(f, "{whole}.{}", if rest.is_empty() { "0" } else { rest }),
             None => {
