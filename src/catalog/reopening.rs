@@ -80,7 +80,7 @@ pub enum ReopenFailure {
 
 impl ReopenFailure {
     /// All of them and the ends of their counters' names, in order.
-    pub const NAMES: [&str; 11] = [
+    pub const NAMES: [&'static str; 11] = [
         "numBucketReopeningsFailedDueToEraMismatch",
         "numBucketReopeningsFailedDueToMalformedIdField",
         "numBucketReopeningsFailedDueToHashCollision",

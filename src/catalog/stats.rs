@@ -70,39 +70,76 @@ impl Stats {
     }
 
     /// What `collStats` shows, under the server's names and in its order.
+    #[inline(never)]
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let average = self.measurements_committed.checked_div(self.commits);
-        let front = [
-            ("numActiveBuckets", Some(self.active as u64)),
-            ("numBucketInserts", Some(self.bucket_inserts)),
-            ("numBucketUpdates", Some(self.bucket_updates)),
-            ("numBucketsOpenedDueToMetadata", Some(self.opened_due_to_metadata)),
-            ("numBucketsClosedDueToCount", Some(self.closed_due_to_count)),
-            ("numBucketsClosedDueToSchemaChange", Some(self.closed_due_to_schema_change)),
-            ("numBucketsClosedDueToSize", Some(self.closed_due_to_size)),
-            ("numBucketsClosedDueToTimeForward", Some(self.closed_due_to_time_forward)),
-            ("numBucketsClosedDueToMemoryThreshold", Some(self.closed_due_to_memory_threshold)),
-            ("numCommits", Some(self.commits)),
-            ("numWaits", Some(self.waits)),
-            ("numMeasurementsCommitted", Some(self.measurements_committed)),
-            ("avgNumMeasurementsPerCommit", average),
-            ("numBucketsClosedDueToReopening", Some(self.closed_due_to_reopening)),
-            ("numBucketsArchivedDueToMemoryThreshold", Some(self.archived_due_to_memory_threshold)),
-            ("numBucketsArchivedDueToTimeBackward", Some(self.archived_due_to_time_backward)),
-            ("numBucketsReopened", Some(self.reopened)),
-            ("numBucketsKeptOpenDueToLargeMeasurements", Some(self.kept_open_due_to_large_measurements)),
-            ("numBucketsClosedDueToCachePressure", Some(self.closed_due_to_cache_pressure)),
-            ("numBucketsFrozen", Some(self.frozen)),
-            ("numBucketsFetched", Some(self.fetched)),
-            ("numBucketsQueried", Some(self.queried)),
-            ("numBucketFetchesFailed", Some(self.fetches_failed)),
-            ("numBucketQueriesFailed", Some(self.queries_failed)),
+        let values = [
+            self.active as u64,
+            self.bucket_inserts,
+            self.bucket_updates,
+            self.opened_due_to_metadata,
+            self.closed_due_to_count,
+            self.closed_due_to_schema_change,
+            self.closed_due_to_size,
+            self.closed_due_to_time_forward,
+            self.closed_due_to_memory_threshold,
+            self.commits,
+            self.waits,
+            self.measurements_committed,
+            average.unwrap_or_default(),
+            self.closed_due_to_reopening,
+            self.archived_due_to_memory_threshold,
+            self.archived_due_to_time_backward,
+            self.reopened,
+            self.kept_open_due_to_large_measurements,
+            self.closed_due_to_cache_pressure,
+            self.frozen,
+            self.fetched,
+            self.queried,
+            self.fetches_failed,
+            self.queries_failed,
         ];
-        let failures = ReopenFailure::NAMES.into_iter().zip(self.reopenings_failed);
-        let front = front.into_iter().filter_map(|(name, n)| Some((name, n?)));
-        front.chain(failures).chain([("numDuplicateBucketsReopened", self.duplicate_reopened)])
+        let last = [self.duplicate_reopened];
+        let names = NAMES.iter().chain(&ReopenFailure::NAMES).chain(&["numDuplicateBucketsReopened"]);
+        let mut counters = Vec::with_capacity(40);
+        counters.extend(names.copied().zip([&values[..], &self.reopenings_failed, &last].concat()));
+        if average.is_none() {
+            counters.retain(|(name, _)| *name != AVERAGE);
+        }
+        counters.into_iter()
     }
 }
+
+/// Shown only where anything was committed.
+const AVERAGE: &str = "avgNumMeasurementsPerCommit";
+
+/// Up to the failures to reopen.
+static NAMES: [&str; 24] = [
+    "numActiveBuckets",
+    "numBucketInserts",
+    "numBucketUpdates",
+    "numBucketsOpenedDueToMetadata",
+    "numBucketsClosedDueToCount",
+    "numBucketsClosedDueToSchemaChange",
+    "numBucketsClosedDueToSize",
+    "numBucketsClosedDueToTimeForward",
+    "numBucketsClosedDueToMemoryThreshold",
+    "numCommits",
+    "numWaits",
+    "numMeasurementsCommitted",
+    AVERAGE,
+    "numBucketsClosedDueToReopening",
+    "numBucketsArchivedDueToMemoryThreshold",
+    "numBucketsArchivedDueToTimeBackward",
+    "numBucketsReopened",
+    "numBucketsKeptOpenDueToLargeMeasurements",
+    "numBucketsClosedDueToCachePressure",
+    "numBucketsFrozen",
+    "numBucketsFetched",
+    "numBucketsQueried",
+    "numBucketFetchesFailed",
+    "numBucketQueriesFailed",
+];
 
 #[cfg(test)]
 mod tests {
