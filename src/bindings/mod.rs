@@ -34,7 +34,7 @@ pub fn open_engine(name: String, options: JsValue) -> Promise {
 }
 
 async fn open(name: &str, options: JsValue) -> Result<Handle> {
-    let options = OpenOptions::read(&options)?;
+    let options = OpenOptions::read(options)?;
     let (storage, idb): (Rc<dyn Storage>, _) = match options.storage {
         StorageKind::Memory => (Rc::new(MemoryStorage::new()), None),
         StorageKind::Indexeddb => {

@@ -1,6 +1,6 @@
 //! What `open` may ask for.
 
-use js_sys::Reflect;
+use serde::Deserialize;
 use wasm_bindgen::JsValue;
 
 use crate::bucket::BucketFormat;
@@ -8,15 +8,24 @@ use crate::command::parse_context;
 use crate::engine::keyspace::ContextId;
 use crate::error::{Error, Result};
 use crate::storage::idb::Durability;
-use crate::value::Shown;
 
 /// Where the database lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub enum StorageKind {
     /// Gone with the process.
     Memory,
     /// The browser's IndexedDB.
     Indexeddb,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Raw {
+    storage: StorageKind,
+    durability: Option<String>,
+    context: String,
+    bucket_version: Option<f64>,
 }
 
 /// The options of `open_engine`, checked.
@@ -33,46 +42,27 @@ pub struct OpenOptions {
 
 impl OpenOptions {
     /// Reads `{ storage: "memory" | "indexeddb", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
-    /// context: sixteen hex digits }`.
+    /// context:
+    /// sixteen hex digits }`.
     ///
-    /// By hand: four fields are not worth the formatters of a deserialiser, a twentieth of the module.
     /// Errors: `InvalidOptions`.
-    pub fn read(options: &JsValue) -> Result<OpenOptions> {
-        let storage = match text(options, "storage")?.as_deref() {
-            Some("memory") => StorageKind::Memory,
-            Some("indexeddb") => StorageKind::Indexeddb,
-            _ => return Err(refused("storage must be 'memory' or 'indexeddb'")),
-        };
-        let durability = match text(options, "durability")?.as_deref() {
+    pub fn read(options: JsValue) -> Result<OpenOptions> {
+        let raw: Raw = serde_wasm_bindgen::from_value(options)
+            .map_err(|e| Error::invalid_options(format!("The options of open are not understood: {e}")))?;
+        let durability = match raw.durability.as_deref() {
             None | Some("relaxed") => Durability::Relaxed,
             Some("strict") => Durability::Strict,
-            Some(other) => return Err(refused(format!("durability must be 'relaxed' or 'strict', not '{other}'"))),
+            Some(other) => {
+                return Err(Error::invalid_options(format!("durability must be 'relaxed' or 'strict', not '{other}'")));
+            }
         };
-        let bucket_format = match field(options, "bucketVersion")?.map(|version| version.as_f64()) {
-            None | Some(Some(2.0)) => BucketFormat::Compressed,
-            Some(Some(1.0)) => BucketFormat::Uncompressed,
-            Some(Some(other)) => return Err(refused(format!("bucketVersion must be 1 or 2, not {}", Shown(other)))),
-            Some(None) => return Err(refused("bucketVersion must be 1 or 2")),
+        let bucket_format = match raw.bucket_version {
+            None | Some(2.0) => BucketFormat::Compressed,
+            Some(1.0) => BucketFormat::Uncompressed,
+            Some(other) => return Err(Error::invalid_options(format!("bucketVersion must be 1 or 2, not {other}"))),
         };
-        let context = text(options, "context")?;
-        let context = context.as_deref().and_then(parse_context);
-        let context = context.ok_or_else(|| refused("context must be sixteen hex digits"))?;
-        Ok(OpenOptions { storage, durability, bucket_format, context })
+        let context =
+            parse_context(&raw.context).ok_or_else(|| Error::invalid_options("context must be sixteen hex digits"))?;
+        Ok(OpenOptions { storage: raw.storage, durability, bucket_format, context })
     }
-}
-
-/// A field of `options`; `None` where it is missing, undefined or null.
-fn field(options: &JsValue, name: &str) -> Result<Option<JsValue>> {
-    // Throws where `options` is no object, or by a getter of the caller.
-    let value = Reflect::get(options, &name.into()).map_err(|_| refused("The options of open must be an object"))?;
-    Ok((!value.is_undefined() && !value.is_null()).then_some(value))
-}
-
-fn text(options: &JsValue, name: &str) -> Result<Option<String>> {
-    let value = field(options, name)?;
-    value.map(|value| value.as_string().ok_or_else(|| refused(format!("{name} must be a string")))).transpose()
-}
-
-fn refused(message: impl Into<String>) -> Error {
-    Error::invalid_options(message)
 }
