@@ -8,6 +8,7 @@ use crate::command::parse_context;
 use crate::engine::keyspace::ContextId;
 use crate::error::{Error, Result};
 use crate::storage::idb::Durability;
+use crate::value::Shown;
 
 /// Where the database lies.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -42,8 +43,7 @@ pub struct OpenOptions {
 
 impl OpenOptions {
     /// Reads `{ storage: "memory" | "indexeddb", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
-    /// context:
-    /// sixteen hex digits }`.
+    /// context: sixteen hex digits }`.
     ///
     /// Errors: `InvalidOptions`.
     pub fn read(options: JsValue) -> Result<OpenOptions> {
@@ -59,7 +59,9 @@ impl OpenOptions {
         let bucket_format = match raw.bucket_version {
             None | Some(2.0) => BucketFormat::Compressed,
             Some(1.0) => BucketFormat::Uncompressed,
-            Some(other) => return Err(Error::invalid_options(format!("bucketVersion must be 1 or 2, not {other}"))),
+            Some(other) => {
+                return Err(Error::invalid_options(format!("bucketVersion must be 1 or 2, not {}", Shown(other))));
+            }
         };
         let context =
             parse_context(&raw.context).ok_or_else(|| Error::invalid_options("context must be sixteen hex digits"))?;
