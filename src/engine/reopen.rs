@@ -55,7 +55,12 @@ impl Engine {
                 None => ids.extend(in_journal.buckets_of(request)),
             }
             ids.dedup();
-            let candidates = ids.into_iter().map(|id| Candidate {
+            // A bucket with unfolded rows of others may be open elsewhere: two that fill it at once would fill it twice. The
+            // journals of contexts that are gone are folded by whoever comes next.
+            let is_ours = |id: &BucketId| {
+                request.archived.is_some() || journal.sections_of(id).iter().all(|s| s.context == self.context)
+            };
+            let candidates = ids.into_iter().filter(is_ours).map(|id| Candidate {
                 id,
                 stored: stored.iter().find(|(found, ..)| *found == id).map(|(_, stored, _)| Rc::clone(stored)),
                 sections: journal.sections_of(&id).to_vec(),

@@ -111,7 +111,8 @@ test("four tabs that write one series at once lose and double nothing, one of th
     assert.equal(found.rows.filter((n) => Math.floor(n / 1e6) === who).length, 1000, `rows of tab ${who}`);
   }
   assert.ok(found.rows.filter((n) => Math.floor(n / 1e6) === 9).length >= acknowledged, "acknowledged rows of the killed tab");
-  assert.ok(found.inBuckets.every((n) => n >= 1 && n <= 1000));
+  // A bucket that several reopen at the same moment may take a thousand rows of each.
+  assert.ok(found.inBuckets.every((n) => n >= 1 && n <= 5 * 1000));
   assert.equal(found.inBuckets.reduce((a, b) => a + b, 0), found.rows.length);
   await Promise.all([...tabs, first].map((page) => page.close()));
 });
