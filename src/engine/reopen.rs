@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::index;
 use crate::limits::{BUCKET_COUNT_MAX, REOPEN_CANDIDATES_MAX};
 use crate::storage::{Bytes, KeyRange, Page};
-use crate::value::{Numbers, OwnedValue};
+use crate::value::{Numbers, OwnedValue, sort_by};
 
 /// So many requests are asked of storage without a look whether there is anything to find.
 const REQUESTS_WITHOUT_A_LOOK: usize = 8;
@@ -40,7 +40,7 @@ impl Engine {
             ranges.clear();
         }
         let snapshot = self.journal_snapshot(collection, &ranges).await?;
-        let refs = refs_of(&snapshot.also, &ranges)?;
+        let refs = refs_of(snapshot.also, &ranges)?;
         let wanted: Vec<BucketRef> = refs.iter().flatten().copied().collect();
         let stored = self.fetch(&collection.id(), &wanted).await?;
         let mut journal = ByBucket::default();
@@ -97,20 +97,17 @@ fn range_of(collection: &Collection, request: &ReopenRequest) -> KeyRange {
     KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() }
 }
 
-/// The buckets that `keys` lead to, range by range; at most `REOPEN_CANDIDATES_MAX` of each.
-fn refs_of(keys: &[Bytes], ranges: &[KeyRange]) -> Result<Vec<Vec<BucketRef>>> {
-    let mut keys = keys.iter().peekable();
-    let mut refs = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        let mut found = Vec::new();
-        while let Some(key) = keys.next_if(|key| range.start <= **key && **key < range.end) {
-            if found.len() < REOPEN_CANDIDATES_MAX {
-                found.push(keyspace::bucket_ref(key)?);
-            }
-        }
-        refs.push(found);
-    }
-    Ok(refs)
+/// The buckets that `keys` lead to, for each range; at most `REOPEN_CANDIDATES_MAX` of each. Ranges may overlap: equal numbers of
+/// two types are two series with one range.
+fn refs_of(mut keys: Vec<Bytes>, ranges: &[KeyRange]) -> Result<Vec<Vec<BucketRef>>> {
+    sort_by(&mut keys, Ord::cmp);
+    keys.dedup();
+    let within = |range: &KeyRange| {
+        let first = keys.partition_point(|key| *key < range.start);
+        let found = keys.iter().skip(first).take_while(|key| **key < range.end);
+        found.take(REOPEN_CANDIDATES_MAX).map(|key| keyspace::bucket_ref(key)).collect()
+    };
+    ranges.iter().map(within).collect()
 }
 
 /// The buckets of the journals, by series.
