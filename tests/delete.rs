@@ -17,7 +17,7 @@ use timepail::value::DocBuf;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// Keeps the last changeset, and runs something before a commit.
+/// Keeps the last changeset, and runs something before the next fetch or commit.
 struct Watched {
     inner: MemoryStorage,
     last: RefCell<Vec<Change>>,
@@ -32,7 +32,13 @@ impl Watched {
 
 impl Storage for Watched {
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
-        self.inner.get_many(keys)
+        let meanwhile = if keys.is_empty() { None } else { self.meanwhile.take() };
+        Box::pin(async move {
+            if let Some(meanwhile) = meanwhile {
+                self.inner.commit(meanwhile).await?;
+            }
+            self.inner.get_many(keys).await
+        })
     }
     fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
         self.inner.scan(ranges, page)
@@ -184,6 +190,33 @@ fn a_bucket_that_somebody_adds_among_those_that_go_is_looked_at_first() {
         let left = db.find(rawdoc! { "find": "c", "filter": { "t": { "$lt": DateTime::from_millis(2 * HOUR_MS) } } });
         assert_eq!(left.await.len(), 1);
         assert_eq!(keys(&memory, b"I").await.len(), 5);
+    });
+}
+
+#[test]
+fn a_bucket_that_was_made_again_under_its_generation_is_not_rewritten_from_memory() {
+    block_on(async {
+        let memory = MemoryStorage::new();
+        let storage = Watched::new(memory.clone());
+        let env = TestEnv::new(1);
+        filled(&Db::open(Rc::new(memory.clone()), Rc::clone(&env)), &["a"], 1).await;
+        let other = MemoryStorage::new();
+        let mut copy = Changeset::new();
+        keys(&memory, b"").await.into_iter().for_each(|entry| copy.put(entry.key, entry.value));
+        other.commit(copy).await.unwrap();
+        let second = Db::open(Rc::new(other.clone()), Rc::clone(&env));
+        second.insert("c", &[reading(HOUR_MS - 1000, "a")]).await;
+        second.ok(rawdoc! { "flush": 1 }).await;
+        let mut again = Changeset::new();
+        again.put(keys(&memory, b"B").await.remove(0).key, keys(&other, b"B").await.remove(0).value);
+        // In memory it has sixty measurements.
+        let db = Db::open(storage.clone(), env);
+        assert_eq!(db.find(rawdoc! { "find": "c", "filter": { "m": "a" } }).await.len(), 60);
+        *storage.meanwhile.borrow_mut() = Some(again);
+        let filter = rawdoc! { "m": "a", "t": { "$lt": DateTime::from_millis(300_000) } };
+        let reply = db.ok(rawdoc! { "delete": "c", "deletes": [{ "q": filter, "limit": 0 }] }).await;
+        assert_eq!(reply.get_i32("n").ok(), Some(5));
+        assert_eq!(db.find(rawdoc! { "find": "c" }).await.len(), 61 - 5);
     });
 }
 

@@ -51,6 +51,7 @@ impl Engine {
         if self.fold_sections(&scan, &reached).await? {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
         }
+        scan.read_anew();
         while let Some(units) = self.next_page(&mut scan).await? {
             let mut page = PageChanges::new(collection, &units);
             let mut gone = 0;

@@ -126,9 +126,17 @@ pub struct Scan {
     journal: ByBucket,
     /// What the last page covered: its units are all buckets that were stored there.
     covered: Option<KeyRange>,
+    /// Whether buckets may come from memory.
+    from_memory: bool,
 }
 
 impl Scan {
+    /// Has every bucket read from storage, for whoever writes it again: a bucket that others have deleted and made again since the
+    /// index was read may have the generation of the one in memory, and what is in it would be lost.
+    pub(super) fn read_anew(&mut self) {
+        self.from_memory = false;
+    }
+
     /// The collection under scan.
     pub fn collection(&self) -> &Rc<Collection> {
         &self.collection
@@ -173,7 +181,8 @@ impl Engine {
         for entry in snapshot.journal {
             SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
         }
-        let scan = Scan { collection: Rc::clone(collection), rest: Rest::Done, journal, covered: None };
+        let scan =
+            Scan { collection: Rc::clone(collection), rest: Rest::Done, journal, covered: None, from_memory: true };
         Ok((scan, buckets_of(&snapshot.also)?))
     }
 
@@ -192,7 +201,7 @@ impl Engine {
                 if buckets.is_empty() {
                     scan.rest = Rest::Done;
                 }
-                let found = self.fetch(&id, &page).await?;
+                let found = self.fetch(&id, &page, scan.from_memory).await?;
                 let units = found.into_iter().map(|(id, stored, generation)| scan.unit(id, stored, generation));
                 return Ok(Some(units.collect()));
             }
@@ -234,10 +243,12 @@ impl Engine {
         &self,
         collection: &CollectionId,
         buckets: &[BucketRef],
+        from_memory: bool,
     ) -> Result<Vec<(BucketId, Rc<StoredBucket>, u32)>> {
         let mut found: Vec<Option<(Rc<StoredBucket>, u32)>> = {
             let cache = self.buckets.borrow();
-            buckets.iter().map(|bucket| Some((cache.get(collection, bucket)?, bucket.generation))).collect()
+            let get = |bucket| cache.get(collection, bucket).filter(|_| from_memory);
+            buckets.iter().map(|bucket| Some((get(bucket)?, bucket.generation))).collect()
         };
         let missing = |found: &[Option<_>]| -> Vec<(usize, BucketRef)> {
             let all = found.iter().zip(buckets).enumerate();

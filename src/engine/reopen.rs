@@ -42,7 +42,7 @@ impl Engine {
         let snapshot = self.journal_snapshot(collection, &ranges).await?;
         let refs = refs_of(snapshot.also, &ranges)?;
         let wanted: Vec<BucketRef> = refs.iter().flatten().copied().collect();
-        let stored = self.fetch(&collection.id(), &wanted).await?;
+        let stored = self.fetch(&collection.id(), &wanted, true).await?;
         let mut journal = ByBucket::default();
         for entry in snapshot.journal {
             SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
