@@ -54,12 +54,16 @@ pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
 /// A context's journal is folded into buckets when its rows pass this many bytes in memory. A fold rewrites the open bucket of every series it
 /// meets, so fewer and larger folds write less; what is not folded is decoded by whoever opens the database next.
 pub const JOURNAL_SIZE_BYTES_MAX: usize = 4 << 20;
-/// Bytes of journal rows, as they lie in memory, that one changeset folds: inserts wait while it is written, and what lies in memory at once stays bounded.
-pub const FOLD_STEP_BYTES: usize = 2 << 20;
+/// Buckets that one changeset of a fold writes: inserts wait while it is written.
+pub const FOLD_STEP_BUCKETS: usize = 64;
+/// Journal rows that one changeset of a fold writes.
+pub const FOLD_STEP_ROWS: usize = 16_384;
 /// An insert waits for the running fold when the journal is this many times over its bound.
 pub const JOURNAL_BACKPRESSURE_FACTOR: usize = 4;
 /// Attempts of anything that a write conflict can send back (`timeseriesMaxRetriesForWriteConflictsOnReopening`).
 pub const WRITE_CONFLICT_RETRIES_MAX: usize = 16;
+/// Attempts of a fold or a delete: each conflict is a change that somebody else has made meanwhile, so that all together go on.
+pub const CHANGE_CONFLICTS_MAX: usize = 1000;
 /// Buckets fetched with one storage call.
 pub const SCAN_PAGE_BUCKETS: usize = 64;
 /// Stored buckets that stay in memory, in bytes: those that were written or read last. At three bytes a point that is a million.

@@ -106,8 +106,6 @@ fn any_change() -> impl Strategy<Value = Change> {
         1 => any_range().prop_map(Change::DeleteRange),
         2 => (any_key(), value()).prop_map(|(key, value)| Change::Insert(key, value)),
         1 => any_key().prop_map(Change::Require),
-        1 => (any_range(), prop::collection::btree_set(any_key(), 0..2))
-            .prop_map(|(range, keys)| Change::RequireKeys(range, keys.into_iter().collect())),
     ]
 }
 
@@ -120,7 +118,6 @@ fn changeset(changes: &[Change]) -> Changeset {
             Change::DeleteRange(range) => changeset.delete_range(range),
             Change::Insert(key, value) => changeset.insert(key, value),
             Change::Require(key) => changeset.require(key),
-            Change::RequireKeys(range, keys) => changeset.require_keys(range, keys),
         }
     }
     changeset
@@ -131,7 +128,6 @@ fn model_commit(map: &mut BTreeMap<Bytes, Bytes>, changes: &[Change]) -> bool {
     let holds = |change: &Change| match change {
         Change::Insert(key, _) => map.get(key).is_none(),
         Change::Require(key) => map.get(key).is_some(),
-        Change::RequireKeys(range, keys) => map.keys().filter(|key| **key >= range.start && **key < range.end).eq(keys),
         _ => true,
     };
     if !changes.iter().all(holds) {
@@ -142,7 +138,7 @@ fn model_commit(map: &mut BTreeMap<Bytes, Bytes>, changes: &[Change]) -> bool {
             Change::Put(key, value) | Change::Insert(key, value) => drop(map.insert(key.clone(), value.clone())),
             Change::Delete(key) => drop(map.remove(key)),
             Change::DeleteRange(range) => map.retain(|key, _| *key < range.start || *key >= range.end),
-            Change::Require(_) | Change::RequireKeys(..) => {}
+            Change::Require(_) => {}
         }
     }
     true

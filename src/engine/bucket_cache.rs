@@ -1,61 +1,84 @@
 //! Stored buckets that were written or read lately.
 //!
-//! **Invariant**: what is kept under a generation and a fingerprint never changes. Whether it is still the bucket's form, an index
-//! entry says that was read from storage by the query at hand.
+//! **Invariant**: what is kept of a collection is at least as new as the epoch that its `Collection` knows. Whoever learns that the epoch
+//! has moved on, and has not moved it itself, has the buckets of the collection forgotten; what was asked of storage before that
+//! is not kept any more when it comes.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::keyspace::{BucketRef, CollectionId};
+use super::keyspace::CollectionId;
 use super::stored_bucket::StoredBucket;
 use crate::bucket::BucketId;
 use crate::limits::BUCKET_CACHE_BYTES_MAX;
 
-type Key = (CollectionId, BucketRef);
+type Key = (CollectionId, BucketId);
 
 /// Up to `BUCKET_CACHE_BYTES_MAX` of stored buckets. The one that was put first goes first.
 #[derive(Default)]
 pub struct BucketCache {
-    /// In order of their keys.
-    kept: Vec<(Key, Rc<StoredBucket>)>,
-    /// The keys in the order in which they were put.
-    order: VecDeque<Key>,
+    /// In order of their keys. A number tells which entry of `order` is the present one.
+    kept: Vec<(Key, u64, Rc<StoredBucket>)>,
+    /// Keys and numbers in the order in which they were put.
+    order: VecDeque<(Key, u64)>,
+    next: u64,
     size_bytes: usize,
 }
 
 impl BucketCache {
-    /// A bucket in exactly that form.
-    pub fn get(&self, collection: &CollectionId, bucket: &BucketRef) -> Option<Rc<StoredBucket>> {
+    /// A bucket.
+    pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Rc<StoredBucket>> {
         let at = self.place(&(*collection, *bucket)).ok()?;
-        self.kept.get(at).map(|(_, stored)| Rc::clone(stored))
+        self.kept.get(at).map(|(_, _, stored)| Rc::clone(stored))
     }
 
-    /// The highest generation of a bucket that is kept, perhaps not the one that exists.
-    pub fn latest_generation(&self, collection: &CollectionId, bucket: &BucketId) -> Option<u32> {
-        let last = BucketRef { id: *bucket, generation: u32::MAX, fingerprint: u32::MAX };
-        let behind = self.kept.partition_point(|(kept, _)| *kept <= (*collection, last));
-        let ((of, found), _) = self.kept.get(behind.checked_sub(1)?)?;
-        (of == collection && found.id == *bucket).then_some(found.generation)
-    }
-
-    /// Keeps a bucket. Its older forms go when their turn comes.
-    pub fn put(&mut self, collection: &CollectionId, bucket: BucketRef, stored: Rc<StoredBucket>) {
-        let key = (*collection, bucket);
+    /// Keeps a bucket, in place of its older form.
+    pub fn put(&mut self, collection: &CollectionId, bucket: &BucketId, stored: Rc<StoredBucket>) {
+        self.remove(collection, bucket);
+        let key = (*collection, *bucket);
         let Err(at) = self.place(&key) else { return };
         self.size_bytes += size_bytes(&stored);
-        self.kept.insert(at, (key, stored));
-        self.order.push_back(key);
+        self.next += 1;
+        self.kept.insert(at, (key, self.next, stored));
+        self.order.push_back((key, self.next));
         while self.size_bytes > BUCKET_CACHE_BYTES_MAX
-            && let Some(oldest) = self.order.pop_front()
+            && let Some((oldest, number)) = self.order.pop_front()
         {
-            if let Ok(at) = self.place(&oldest) {
-                self.size_bytes -= size_bytes(&self.kept.remove(at).1);
-            }
+            self.take(&oldest, Some(number));
+        }
+    }
+
+    /// Forgets a bucket.
+    pub fn remove(&mut self, collection: &CollectionId, bucket: &BucketId) {
+        self.take(&(*collection, *bucket), None);
+        // Many replacements of few buckets leave more behind in `order` than there is.
+        if self.order.len() > 2 * self.kept.len() + 16 {
+            let kept = &self.kept;
+            let present = |key: &Key, number: u64| {
+                kept.binary_search_by(|(kept, ..)| kept.cmp(key))
+                    .is_ok_and(|at| kept.get(at).is_some_and(|k| k.1 == number))
+            };
+            self.order.retain(|(key, number)| present(key, *number));
+        }
+    }
+
+    /// Forgets every bucket of a collection.
+    pub fn forget(&mut self, collection: &CollectionId) {
+        self.kept.retain(|((of, _), ..)| of != collection);
+        self.order.retain(|((of, _), _)| of != collection);
+        self.size_bytes = self.kept.iter().map(|(_, _, stored)| size_bytes(stored)).sum();
+    }
+
+    fn take(&mut self, key: &Key, number: Option<u64>) {
+        if let Ok(at) = self.place(key)
+            && self.kept.get(at).is_some_and(|kept| number.is_none_or(|number| number == kept.1))
+        {
+            self.size_bytes -= size_bytes(&self.kept.remove(at).2);
         }
     }
 
     fn place(&self, key: &Key) -> Result<usize, usize> {
-        self.kept.binary_search_by(|(kept, _)| kept.cmp(key))
+        self.kept.binary_search_by(|(kept, ..)| kept.cmp(key))
     }
 }
 
@@ -69,56 +92,60 @@ mod tests {
     use super::*;
     use crate::value::DocWriter;
 
-    fn bucket(number: u8, generation: u32) -> BucketRef {
-        BucketRef { id: BucketId::from_bytes([number; 12]), generation, fingerprint: 7 }
+    fn id(number: u8) -> BucketId {
+        BucketId::from_bytes([number; 12])
     }
 
     fn stored(size_bytes: usize) -> Rc<StoredBucket> {
         let mut writer = DocWriter::new();
         writer.string("x", &"x".repeat(size_bytes));
-        Rc::new(StoredBucket { coverage: Default::default(), document: writer.finish(), fingerprint: 7 })
+        Rc::new(StoredBucket { coverage: Default::default(), document: writer.finish() })
     }
 
     #[test]
-    fn a_bucket_is_found_in_the_form_it_was_kept_in_and_in_no_other() {
+    fn a_bucket_is_found_under_its_collection_and_id_in_its_last_form() {
         let mut cache = BucketCache::default();
-        cache.put(&[1; 8], bucket(1, 5), stored(10));
-        assert!(cache.get(&[1; 8], &bucket(1, 5)).is_some());
-        let others = [
-            (2, bucket(1, 5)),
-            (1, bucket(2, 5)),
-            (1, bucket(1, 6)),
-            (1, BucketRef { fingerprint: 8, ..bucket(1, 5) }),
-        ];
-        for (collection, other) in others {
-            assert!(cache.get(&[collection; 8], &other).is_none());
-        }
+        cache.put(&[1; 8], &id(1), stored(10));
+        let last = stored(20);
+        cache.put(&[1; 8], &id(1), Rc::clone(&last));
+        assert!(Rc::ptr_eq(&cache.get(&[1; 8], &id(1)).unwrap(), &last));
+        assert!(cache.get(&[2; 8], &id(1)).is_none() && cache.get(&[1; 8], &id(2)).is_none());
+        assert_eq!(cache.size_bytes, size_bytes(&last));
     }
 
     #[test]
-    fn the_latest_generation_is_the_highest_one_of_that_bucket_in_that_collection() {
+    fn buckets_are_forgotten_one_by_one_and_by_collection() {
         let mut cache = BucketCache::default();
-        for (collection, number, generation) in [(1, 1, 5), (1, 1, 7), (1, 1, 6), (1, 2, 9), (2, 1, 8)] {
-            cache.put(&[collection; 8], bucket(number, generation), stored(1));
+        for (collection, number) in [(1, 1), (1, 2), (2, 1)] {
+            cache.put(&[collection; 8], &id(number), stored(1));
         }
-        let latest = |(collection, number): (u8, u8)| {
-            cache.latest_generation(&[collection; 8], &BucketId::from_bytes([number; 12]))
-        };
-        assert_eq!([(1, 1), (1, 2), (2, 1)].map(latest), [Some(7), Some(9), Some(8)]);
-        assert_eq!([(0, 1), (1, 0), (1, 3), (2, 2), (3, 1)].map(latest), [None; 5]);
+        cache.remove(&[1; 8], &id(1));
+        assert!(cache.get(&[1; 8], &id(1)).is_none() && cache.get(&[1; 8], &id(2)).is_some());
+        cache.forget(&[1; 8]);
+        assert!(cache.get(&[1; 8], &id(2)).is_none() && cache.get(&[2; 8], &id(1)).is_some());
+        assert_eq!(cache.size_bytes, size_bytes(&stored(1)));
     }
 
     #[test]
     fn what_was_put_first_makes_room_for_what_comes_later() {
         let mut cache = BucketCache::default();
         for number in 0..5 {
-            cache.put(&[1; 8], bucket(number, 0), stored(BUCKET_CACHE_BYTES_MAX / 4));
-            cache.put(&[1; 8], bucket(number, 0), stored(1));
+            cache.put(&[1; 8], &id(number), stored(BUCKET_CACHE_BYTES_MAX / 4));
         }
-        let kept = |number| cache.get(&[1; 8], &bucket(number, 0)).is_some();
-        assert_eq!([0, 1, 2, 3, 4].map(kept), [false, false, true, true, true]);
-        assert!(cache.size_bytes <= BUCKET_CACHE_BYTES_MAX);
-        cache.put(&[1; 8], bucket(9, 0), stored(BUCKET_CACHE_BYTES_MAX));
+        let kept = |cache: &BucketCache| [0, 1, 2, 3, 4].map(|number| cache.get(&[1; 8], &id(number)).is_some());
+        assert_eq!(kept(&cache), [false, false, true, true, true]);
+        // Put again, it is the youngest.
+        cache.put(&[1; 8], &id(2), stored(BUCKET_CACHE_BYTES_MAX / 4));
+        cache.put(&[1; 8], &id(0), stored(BUCKET_CACHE_BYTES_MAX / 4));
+        assert_eq!(kept(&cache), [true, false, true, false, true]);
+        cache.put(&[1; 8], &id(9), stored(BUCKET_CACHE_BYTES_MAX));
         assert!(cache.kept.is_empty() && cache.order.is_empty() && cache.size_bytes == 0);
+    }
+
+    #[test]
+    fn replacing_a_bucket_often_takes_no_more_room() {
+        let mut cache = BucketCache::default();
+        (0..1000).for_each(|_| cache.put(&[1; 8], &id(1), stored(1)));
+        assert!(cache.order.len() < 20 && cache.kept.len() == 1);
     }
 }

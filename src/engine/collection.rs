@@ -69,8 +69,10 @@ pub struct Collection {
     pub(super) own: RefCell<SortedMap<u64, usize>>,
     pub(super) next_seq: Cell<u64>,
     pub(super) queue: RefCell<Queue>,
-    /// Buckets whose size was looked at, ascending. A cache, of what has a `maxBytes`.
-    pub(super) measured: RefCell<Vec<Measured>>,
+    /// What memory holds of its buckets is at least as new as this. See `bucket_cache`.
+    pub(super) epoch: Cell<u64>,
+    /// The sizes of all stored buckets, in order of their ids, where they are known at `epoch`. Of use with a `maxBytes`.
+    pub(super) measured: RefCell<Option<Vec<Measured>>>,
     /// The fold that runs.
     pub(super) folding: RefCell<Option<Signal>>,
 }
@@ -88,6 +90,7 @@ impl Collection {
             own: RefCell::default(),
             next_seq: Cell::new(0),
             queue: RefCell::default(),
+            epoch: Cell::new(0),
             measured: RefCell::default(),
             folding: RefCell::new(None),
         }

@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use super::Engine;
+use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
-use super::page_changes::PageChanges;
 use super::read::Unit;
 use crate::block::Bitmap;
 use crate::bucket::{BucketDoc, ColumnSet, rebuild, unpack};
 use crate::catalog::Section;
 use crate::error::{ErrorCode, Result};
-use crate::limits::WRITE_CONFLICT_RETRIES_MAX;
+use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::query::{Filter, FindOptions, ReadPlan};
 use crate::value::OwnedValue;
 
@@ -26,9 +26,7 @@ impl Engine {
         loop {
             match self.delete_pass(collection, filter, only_one, &mut deleted).await {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(deleted),
-                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => {
-                    conflicts += 1
-                }
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                 other => return other.map(|()| deleted),
             }
         }
@@ -51,17 +49,18 @@ impl Engine {
         if self.fold_sections(&scan, &reached).await? {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
         }
-        scan.read_anew();
         while let Some(units) = self.next_page(&mut scan).await? {
-            let mut page = PageChanges::new(collection, &units);
+            let mut changes = BucketChanges::new(collection);
             let mut gone = 0;
             for unit in &units {
-                gone += self.delete_from(collection, &aimed, unit, only_one, &mut page)?;
+                gone += self.delete_from(collection, &aimed, unit, only_one, &mut changes)?;
                 if only_one && gone > 0 {
                     break;
                 }
             }
-            page.commit(self, scan.covered()).await?;
+            let page = Page::of(&units, scan.covered());
+            let epoch = changes.commit(self, scan.epoch(), Vec::new(), page).await?;
+            scan.set_epoch(epoch);
             *deleted += gone;
             if only_one && *deleted > 0 {
                 break;
@@ -70,24 +69,23 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds what deleting from one bucket takes to `page`; answers how many measurements go.
+    /// Adds what deleting from one bucket takes to `changes`; answers how many measurements go.
     fn delete_from(
         &self,
         collection: &Rc<Collection>,
         plan: &ReadPlan,
         unit: &Unit,
         only_one: bool,
-        page: &mut PageChanges<'_>,
+        changes: &mut BucketChanges<'_>,
     ) -> Result<u64> {
-        let Some((stored, generation)) = &unit.stored else { return Ok(0) };
+        let Some(stored) = &unit.stored else { return Ok(0) };
         let options = &collection.entry.options.timeseries;
         let view = BucketDoc::parse(stored.document.view(), options)?;
         if !plan.may_match(&view) {
             return Ok(0);
         }
-        let old = (&**stored, *generation);
         if !only_one && plan.all_match(&view) {
-            page.replace(&view, old, None)?;
+            changes.remove(unit)?;
             return Ok(view.count()? as u64);
         }
         let rows = unpack(&view, &ColumnSet::All, options)?;
@@ -101,10 +99,10 @@ impl Engine {
         }
         let mut keep = matching.clone();
         keep.invert();
-        let mut coverage = stored.coverage.clone();
-        coverage.expire(self.now_ms());
-        let rest = rebuild(&view, &rows, &keep, self.bucket_format, options)?;
-        page.replace(&view, old, rest.map(|document| (coverage, document)))?;
+        match rebuild(&view, &rows, &keep, self.bucket_format, options)? {
+            Some(rest) => changes.write(&unit.id, Some(stored), stored.coverage.clone(), rest)?,
+            None => changes.remove(unit)?,
+        }
         Ok(matching.count() as u64)
     }
 }

@@ -6,14 +6,15 @@
 use std::rc::Rc;
 
 use super::Engine;
+use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
 use super::keyspace;
-use super::page_changes::PageChanges;
-use super::read::{Access, decode_stored};
+use super::read::Access;
+use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::{ErrorCode, Result};
-use crate::limits::{EXPIRE_INTERVAL_MS, SCAN_PAGE_BUCKETS, WRITE_CONFLICT_RETRIES_MAX};
-use crate::storage::{Bytes, Page};
+use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS};
+use crate::storage;
 use crate::value::sort_by;
 
 /// What a pass has deleted of a collection.
@@ -34,7 +35,6 @@ pub struct Expired {
 #[derive(Clone, Copy)]
 pub(super) struct Measured {
     id: BucketId,
-    generation: u32,
     bytes: u64,
     min_time_ms: i64,
 }
@@ -65,9 +65,7 @@ impl Engine {
             let mut conflicts = 0;
             loop {
                 match self.expire_collection(&collection, &mut expired).await {
-                    Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => {
-                        conflicts += 1
-                    }
+                    Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                     Err(e) if e.code == ErrorCode::NamespaceNotFound => break,
                     outcome => break outcome?,
                 }
@@ -91,9 +89,9 @@ impl Engine {
         }
         if expired.buckets > 0 && !collection.extended_range.get() {
             let range = [keyspace::buckets(&collection.id(), &BucketId::MIN, &BucketId::MAX)];
-            let first = self.storage.scan(&range, Page { entries_max: 1, keys_only: true }).await?;
-            let stored = first.first().map(|entry| keyspace::bucket_parts(&entry.key)).transpose()?;
-            let stored = stored.map(|(id, _)| i64::from(id.time_seconds()) * 1000);
+            let first = self.storage.scan(&range, storage::Page { entries_max: 1, keys_only: true }).await?;
+            let stored = first.first().map(|entry| keyspace::bucket_id(&entry.key)).transpose()?;
+            let stored = stored.map(|id| i64::from(id.time_seconds()) * 1000);
             let journal = self.journal_snapshot(collection, &[]).await?.journal;
             let sections = journal.iter().flat_map(|entry| &entry.record.sections).map(|section| section.min_time_ms);
             expired.oldest_ms = sections.chain(stored).min();
@@ -140,33 +138,21 @@ impl Engine {
         self.sweep(collection, *first, *last, &|id, _| oldest.binary_search(id).is_ok(), expired).await
     }
 
-    /// The sizes of all stored buckets, in order of their ids. Only those are read that were not known in this form.
+    /// The sizes of all stored buckets, in order of their ids. They are read where others have changed buckets since the last time.
     async fn measure(&self, collection: &Rc<Collection>) -> Result<Vec<Measured>> {
-        let id = collection.id();
-        let keys = self.scan_keys(vec![keyspace::buckets(&id, &BucketId::MIN, &BucketId::MAX)]).await?;
-        let mut all = Vec::with_capacity(keys.len());
-        let mut unknown = Vec::new();
-        for key in keys {
-            let parts = keyspace::bucket_parts(&key)?;
-            let known = collection.measured.borrow();
-            match known.binary_search_by(|bucket| (bucket.id, bucket.generation).cmp(&parts)) {
-                Ok(at) => all.extend(known.get(at)),
-                Err(_) => unknown.push(key),
-            }
+        let epoch = collection.epoch.get();
+        if let Some(measured) = &*collection.measured.borrow() {
+            return Ok(measured.clone());
         }
-        for keys in unknown.chunks(SCAN_PAGE_BUCKETS) {
-            let values: Vec<Option<Bytes>> = self.storage.get_many(keys).await?;
-            for (key, value) in keys.iter().zip(values) {
-                let Some(value) = value else { continue };
-                let (id, generation) = keyspace::bucket_parts(key)?;
-                let stored = decode_stored(&id, value)?;
-                let document = stored.document.view();
-                let min_time_ms = BucketDoc::parse(document, &collection.entry.options.timeseries)?.min_time_ms();
-                all.push(Measured { id, generation, bytes: document.as_bytes().len() as u64, min_time_ms });
-            }
+        let mut all = Vec::new();
+        let (mut scan, _) = self.begin_scan(collection, None).await?;
+        scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
+        while let Some(units) = self.next_page(&mut scan).await? {
+            all.extend(units.iter().filter_map(|unit| collection.measured(&unit.id, unit.stored.as_deref()?)));
         }
-        sort_by(&mut all, |a, b| (a.id, a.generation).cmp(&(b.id, b.generation)));
-        collection.measured.borrow_mut().clone_from(&all);
+        if collection.epoch.get() == epoch {
+            *collection.measured.borrow_mut() = Some(all.clone());
+        }
         Ok(all)
     }
 
@@ -186,23 +172,46 @@ impl Engine {
         }
         scan.aim(Access::Range(low, high));
         while let Some(units) = self.next_page(&mut scan).await? {
-            let mut page = PageChanges::new(collection, &units);
+            let mut changes = BucketChanges::new(collection);
             let mut gone = *expired;
             for unit in &units {
-                let Some((stored, generation)) = &unit.stored else { continue };
+                let Some(stored) = &unit.stored else { continue };
                 let view = BucketDoc::parse(stored.document.view(), &collection.entry.options.timeseries)?;
                 // Rows that came since may be later than what is stored.
                 let sections = unit.sections.iter().filter_map(|reference| reference.section());
                 if goes(&unit.id, sections.map(|section| section.last_ms).fold(view.max_time_ms(), i64::max)) {
-                    page.replace(&view, (stored, *generation), None)?;
+                    changes.remove(unit)?;
                     gone.buckets += 1;
                     gone.measurements += view.count()? as u64;
                     gone.bytes += stored.document.view().as_bytes().len() as u64;
                 }
             }
-            page.commit(self, scan.covered()).await?;
+            let page = Page::of(&units, scan.covered());
+            let epoch = changes.commit(self, scan.epoch(), Vec::new(), page).await?;
+            scan.set_epoch(epoch);
             *expired = gone;
         }
         Ok(())
+    }
+}
+
+impl Collection {
+    fn measured(&self, id: &BucketId, stored: &StoredBucket) -> Option<Measured> {
+        let document = stored.document.view();
+        let view = BucketDoc::parse(document, &self.entry.options.timeseries).ok()?;
+        Some(Measured { id: *id, bytes: document.as_bytes().len() as u64, min_time_ms: view.min_time_ms() })
+    }
+
+    /// Notes the size of a bucket that was written, or that it is gone.
+    pub(super) fn note_size(&self, id: &BucketId, stored: Option<&StoredBucket>) {
+        let mut measured = self.measured.borrow_mut();
+        let Some(measured) = &mut *measured else { return };
+        let new = stored.and_then(|stored| self.measured(id, stored));
+        match (measured.binary_search_by(|bucket| bucket.id.cmp(id)), new) {
+            (Ok(at), Some(new)) => measured.iter_mut().skip(at).take(1).for_each(|old| *old = new),
+            (Ok(at), None) => drop(measured.remove(at)),
+            (Err(at), Some(new)) => measured.insert(at, new),
+            (Err(_), None) => {}
+        }
     }
 }

@@ -116,7 +116,7 @@ impl Engine {
         }
         scan.aim(match &first.access {
             ReadAccess::Buckets { low, high } => Access::Range(*low, *high),
-            ReadAccess::Series { .. } => Access::Refs(found),
+            ReadAccess::Series { .. } => Access::Ids(found),
         });
         Ok((scan, first))
     }
@@ -184,7 +184,7 @@ impl FindCursor {
 
     /// The matching measurements of one bucket and of its journal rows.
     fn push_unit(&mut self, unit: &Unit) -> Result<Flow> {
-        if let Some((stored, _)) = &unit.stored {
+        if let Some(stored) = &unit.stored {
             let options = &self.scan.collection().entry.options.timeseries;
             let view = BucketDoc::parse(stored.document.view(), options)?;
             if self.plan.may_match(&view) {
@@ -214,7 +214,7 @@ impl FindCursor {
 /// Counts the matches in one bucket and in its journal rows.
 fn count_unit(collection: &Collection, plan: &ReadPlan, count: &mut Count, unit: &Unit) -> Result<Flow> {
     let options = &collection.entry.options.timeseries;
-    if let Some((stored, _)) = &unit.stored {
+    if let Some(stored) = &unit.stored {
         let view = BucketDoc::parse(stored.document.view(), options)?;
         if plan.may_match(&view) {
             let flow = if plan.all_match(&view) {
@@ -250,7 +250,7 @@ fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Option<(Block
 
 /// The bucket document, journal rows merged in, as a block of one row.
 fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
-    let stored = unit.stored.as_ref().map(|(stored, _)| stored.document.view());
+    let stored = unit.stored.as_ref().map(|stored| stored.document.view());
     let mut pivot = DocPivot::new();
     match stored {
         Some(document) if unit.sections.is_empty() => pivot.push(document)?,

@@ -1,25 +1,24 @@
 //! Journal records become bucket documents.
 //!
-//! **Invariant**: a fold is one changeset. It requires every record it deletes and the old generation of every bucket it
-//! rewrites, and inserts the next. Two folders collide, one fails whole, reads again and retries; acknowledged rows lie in
-//! the journal until a fold has committed. Anybody may fold any journal at any time.
+//! **Invariant**: a fold writes its buckets in steps, each of them a changeset under the epoch (`bucket_changes`), and removes the records with
+//! the last. What a bucket covers says which records it holds, so that a fold that was broken off hides and doubles nothing, and
+//! whoever folds next goes on with it. Two folders collide: one step fails whole, reads again and goes on; acknowledged rows
+//! lie in the journal until they are in buckets. Anybody may fold any journal at any time.
 
 use std::rc::Rc;
 
 use super::Engine;
+use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
 use super::journal::JournalEntry;
-use super::keyspace::{self, BucketRef, CollectionId, ContextId};
-use super::read::{ByBucket, Scan, SectionRef, decode_stored};
+use super::keyspace::{self, ContextId};
+use super::read::{ByBucket, Scan, SectionRef};
 use super::signal::Signal;
-use super::stored_bucket::{Coverage, StoredBucket, fingerprint};
 use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
 use crate::catalog::Section;
 use crate::error::{Error, ErrorCode, Result};
-use crate::index;
-use crate::limits::{FOLD_STEP_BYTES, WRITE_CONFLICT_RETRIES_MAX};
-use crate::storage::{Changeset, Page};
+use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS};
 use crate::value::{Doc, DocBuf};
 
 impl Engine {
@@ -49,43 +48,33 @@ impl Engine {
         let mut conflicts = 0;
         loop {
             let own_last = collection.next_seq.get();
-            let snapshot = match self.journal_snapshot(collection, &[]).await {
+            let (epoch, snapshot) = match self.journal_snapshot(collection, &[]).await {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(folded),
-                other => other?.journal,
+                other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
             };
             // In ascending order, as storage lists them.
             let present: Vec<u64> = snapshot.iter().filter(|e| e.context == self.context).map(|e| e.seq).collect();
             // Records that somebody else has folded are no longer ours to count.
             collection.own.borrow_mut().retain(|seq, _| *seq >= own_last || present.binary_search(seq).is_ok());
-            let mut step_bytes = 0;
-            let step: Vec<JournalEntry> = snapshot
-                .into_iter()
-                .filter(|entry| wanted(&entry.context, entry.seq))
-                .take_while(|entry| {
-                    let first = step_bytes == 0;
-                    step_bytes += entry.record.size_bytes();
-                    first || step_bytes <= FOLD_STEP_BYTES
-                })
-                .collect();
-            if step.is_empty() {
+            let folding: Vec<bool> = snapshot.iter().map(|entry| wanted(&entry.context, entry.seq)).collect();
+            let entries: Vec<&JournalEntry> =
+                snapshot.iter().zip(&folding).filter(|(_, f)| **f).map(|(e, _)| e).collect();
+            if entries.is_empty() {
                 return Ok(folded);
             }
-            match self.fold_step(collection, &step).await {
+            match self.fold_entries(collection, &snapshot, &entries, epoch).await {
                 Ok(()) => {
-                    folded += step.len();
-                    conflicts = 0;
+                    folded += entries.len();
                     let mut own = collection.own.borrow_mut();
                     let mut records = collection.records.borrow_mut();
-                    for entry in &step {
+                    for entry in entries {
                         if entry.context == self.context {
                             own.remove(&entry.seq);
                         }
                         records.remove(&(entry.context, entry.seq));
                     }
                 }
-                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < WRITE_CONFLICT_RETRIES_MAX => {
-                    conflicts += 1
-                }
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                 Err(e) => return Err(e),
             }
         }
@@ -122,82 +111,64 @@ impl Engine {
         Ok(folded)
     }
 
-    /// Folds `entries`, a prefix of each context's journal, in one changeset.
-    async fn fold_step(&self, collection: &Rc<Collection>, entries: &[JournalEntry]) -> Result<()> {
-        let id = collection.id();
-        let mut changes = Changeset::new();
-        let mut by_bucket = ByBucket::default();
-        for entry in entries {
-            let key = keyspace::journal(&id, &entry.context, entry.seq);
-            changes.require(key.clone());
-            changes.delete(key);
-            SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| by_bucket.push(section));
-        }
-        let mut written = Vec::new();
-        let mut stored = self.stored_buckets(collection, &by_bucket).await?.into_iter();
-        for (bucket, sections) in by_bucket.buckets() {
-            let old = stored.next().flatten();
-            let mut coverage = old.as_ref().map(|(stored, _)| stored.coverage.clone()).unwrap_or_default();
-            // A record may have been written a second time, by a commit whose first answer was lost.
-            let fresh: Vec<SectionRef> =
-                sections.iter().filter(|s| !coverage.covers(&s.context, s.seq)).cloned().collect();
-            if fresh.is_empty() {
-                continue;
-            }
-            coverage.expire(self.now_ms());
-            sections.iter().for_each(|s| coverage.cover(s.context, s.seq, self.now_ms()));
-            let document = old.as_ref().map(|(stored, _)| stored.document.view());
-            let document = merge_sections(collection, document, &fresh, self.bucket_format)?;
-            let old = old.as_ref().map(|(stored, generation)| (stored, *generation));
-            written.extend(write_bucket(&mut changes, collection, bucket, old, Some((coverage, document)))?);
-        }
-        self.storage.commit(changes).await?;
-        self.keep(&id, written);
-        Ok(())
-    }
-
-    /// Keeps the new forms of buckets whose commit has succeeded.
-    pub(super) fn keep(&self, collection: &CollectionId, written: Vec<(BucketRef, StoredBucket)>) {
-        let mut cache = self.buckets.borrow_mut();
-        written.into_iter().for_each(|(bucket, stored)| cache.put(collection, bucket, Rc::new(stored)));
-    }
-
-    /// The stored form and the generation of each of `buckets`, in the same order; `None` for one that was never stored.
-    ///
-    /// Memory only says which generation to ask for first, which takes half the requests of a search. It does not say what is in
-    /// it: a bucket that was deleted and made again may have that generation once more.
-    async fn stored_buckets(
+    /// Folds `entries`, a prefix of each context's journal in `journal`, as it stood at `epoch`.
+    async fn fold_entries(
         &self,
         collection: &Rc<Collection>,
-        buckets: &ByBucket,
-    ) -> Result<Vec<Option<(StoredBucket, u32)>>> {
+        journal: &[JournalEntry],
+        entries: &[&JournalEntry],
+        mut epoch: u64,
+    ) -> Result<()> {
         let id = collection.id();
-        let ids = || buckets.buckets().iter().map(|(bucket, _)| bucket);
-        let guesses: Vec<Option<u32>> = {
-            let cache = self.buckets.borrow();
-            ids().map(|bucket| cache.latest_generation(&id, bucket)).collect()
-        };
-        let known = ids().zip(&guesses).filter_map(|(bucket, guess)| Some(keyspace::bucket(&id, bucket, (*guess)?)));
-        let mut values = self.storage.get_many(&known.collect::<Vec<_>>()).await?.into_iter();
-        let mut found = Vec::with_capacity(guesses.len());
-        for (bucket, guess) in ids().zip(&guesses) {
-            let value = guess.and_then(|generation| Some((values.next().flatten()?, generation)));
-            found.push(value.map(|(value, generation)| Ok((decode_stored(bucket, value)?, generation))).transpose()?);
-        }
-        let missing = ids().zip(&found).filter(|(_, found)| found.is_none()).map(|(bucket, _)| bucket);
-        let ranges: Vec<_> = missing.map(|bucket| keyspace::bucket_generations(&id, bucket)).collect();
-        let page = Page { entries_max: ranges.len().max(1), keys_only: false };
-        // In the order of the ranges, as far as there is something to find.
-        let mut entries = self.storage.scan(&ranges, page).await?.into_iter().peekable();
-        for (bucket, slot) in ids().zip(&mut found).filter(|(_, slot)| slot.is_none()) {
-            let range = keyspace::bucket_generations(&id, bucket);
-            if let Some(entry) = entries.next_if(|entry| range.start <= entry.key && entry.key < range.end) {
-                let (bucket, generation) = keyspace::bucket_parts(&entry.key)?;
-                *slot = Some((decode_stored(&bucket, entry.value)?, generation));
+        let mut by_bucket = ByBucket::default();
+        let mut records: Vec<(ContextId, u64)> = Vec::new();
+        for entry in entries {
+            SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| by_bucket.push(section));
+            match records.last_mut().filter(|(context, _)| *context == entry.context) {
+                Some((_, last)) => *last = entry.seq,
+                None => records.push((entry.context, entry.seq)),
             }
         }
-        Ok(found)
+        let journalled = |context: &ContextId, up_to| journal.iter().any(|e| e.context == *context && e.seq <= up_to);
+        let mut rest = by_bucket.buckets();
+        loop {
+            let (step, later) = rest.split_at(step_len(rest));
+            rest = later;
+            let ids: Vec<BucketId> = step.iter().map(|(bucket, _)| *bucket).collect();
+            let stored = self.fetch(collection, &ids).await?;
+            let mut changes = BucketChanges::new(collection);
+            for ((bucket, sections), old) in step.iter().zip(&stored) {
+                let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
+                // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
+                let fresh: Vec<SectionRef> =
+                    sections.iter().filter(|s| !coverage.covers(&s.context, s.seq)).cloned().collect();
+                if fresh.is_empty() {
+                    continue;
+                }
+                coverage.expire(self.now_ms(), &journalled);
+                fresh.iter().for_each(|s| coverage.cover(s.context, s.seq, self.now_ms()));
+                let document = old.as_ref().map(|stored| stored.document.view());
+                let document = merge_sections(collection, document, &fresh, self.bucket_format)?;
+                changes.write(bucket, old.as_deref(), coverage, document)?;
+            }
+            let folded = if rest.is_empty() { std::mem::take(&mut records) } else { Vec::new() };
+            let folded = folded.iter().map(|(context, last)| keyspace::journal_up_to(&id, context, *last)).collect();
+            epoch = changes.commit(self, epoch, folded, Page::default()).await?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+        }
     }
+}
+
+/// How many of `buckets` one step of a fold takes.
+fn step_len(buckets: &[(BucketId, Vec<SectionRef>)]) -> usize {
+    let mut rows = 0;
+    let fits = |(_, sections): &&(BucketId, Vec<SectionRef>)| {
+        rows += sections.iter().map(|section| section.rows().1.len()).sum::<usize>();
+        rows <= FOLD_STEP_ROWS
+    };
+    buckets.iter().take(FOLD_STEP_BUCKETS).take_while(fits).count().max(1).min(buckets.len())
 }
 
 /// Clears the running fold however it ends.
@@ -227,46 +198,4 @@ pub(super) fn merge_sections(
     let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(SectionRef::rows).collect();
     let meta = first.meta.as_ref().map(|m| m.view());
     merge(stored.as_ref(), &first.bucket, first.min_time_ms, meta, &additions, format, options)
-}
-
-/// Adds the replacement of a bucket (or its removal) to a changeset: the old generation is required and deleted, the next one
-/// inserted, index entries follow. Answers the new form.
-pub(super) fn write_bucket(
-    changes: &mut Changeset,
-    collection: &Collection,
-    bucket: &BucketId,
-    old: Option<(&StoredBucket, u32)>,
-    new: Option<(Coverage, DocBuf)>,
-) -> Result<Option<(BucketRef, StoredBucket)>> {
-    let id = collection.id();
-    let mut generation = 0;
-    if let Some((stored, old_generation)) = old {
-        let key = keyspace::bucket(&id, bucket, old_generation);
-        changes.require(key.clone());
-        changes.delete(key);
-        generation = old_generation.wrapping_add(1);
-        let stale = BucketRef { id: *bucket, generation: old_generation, fingerprint: stored.fingerprint };
-        let stale = index_keys(collection, &stale, stored.document.view())?;
-        stale.into_iter().for_each(|key| changes.delete(key));
-    }
-    let Some((coverage, document)) = new else { return Ok(None) };
-    let bytes = StoredBucket::encode(&coverage, document.view());
-    let fingerprint = fingerprint(&bytes);
-    changes.insert(keyspace::bucket(&id, bucket, generation), bytes);
-    let written = BucketRef { id: *bucket, generation, fingerprint };
-    for key in index_keys(collection, &written, document.view())? {
-        changes.put(key, Vec::new());
-    }
-    Ok(Some((written, StoredBucket { coverage, document, fingerprint })))
-}
-
-/// The keys of a bucket's index entries.
-pub(super) fn index_keys(collection: &Collection, bucket: &BucketRef, document: Doc<'_>) -> Result<Vec<Vec<u8>>> {
-    if collection.meta_field().is_none() {
-        return Ok(Vec::new());
-    }
-    let view = BucketDoc::parse(document, &collection.entry.options.timeseries)?;
-    let entries = index::entries(view.meta(), view.min_time_ms(), view.max_time_ms());
-    let key = |entry: &Vec<u8>| keyspace::index_entry(&collection.id(), index::META_TIME_INDEX, entry, bucket);
-    Ok(entries.iter().map(key).collect())
 }

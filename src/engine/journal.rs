@@ -6,7 +6,7 @@ use super::Engine;
 use super::collection::Collection;
 use super::keyspace::{self, ContextId, Marker};
 use super::record::Record;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::storage::{Bytes, KeyRange, Page};
 
 /// A journal record and where it stands.
@@ -22,6 +22,8 @@ pub struct JournalEntry {
 
 /// The journals of a collection at one moment, and what else was asked for at that moment.
 pub struct Snapshot {
+    /// The epoch of the collection.
+    pub epoch: u64,
     /// Records that are not folded, contexts apart and in order of seq inside each.
     pub journal: Vec<JournalEntry>,
     /// The keys of `also`.
@@ -31,9 +33,17 @@ pub struct Snapshot {
 impl Engine {
     /// The journal records that storage holds, and the keys of `also` at the same moment: one storage call for both.
     ///
-    /// A record that a fold removes before it could be fetched is left out: a bucket scanned later holds its rows.
-    /// Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
+    /// Where a fold removes a record before it could be fetched, all is asked once more: its rows may be missing in a bucket that is
+    /// in memory. Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
     pub(super) async fn journal_snapshot(&self, collection: &Rc<Collection>, also: &[KeyRange]) -> Result<Snapshot> {
+        loop {
+            if let Some(snapshot) = self.try_journal_snapshot(collection, also).await? {
+                return Ok(snapshot);
+            }
+        }
+    }
+
+    async fn try_journal_snapshot(&self, collection: &Rc<Collection>, also: &[KeyRange]) -> Result<Option<Snapshot>> {
         let id = collection.id();
         let own = [keyspace::markers(&id), keyspace::journals(&id)];
         let ranges = [&own, also].concat();
@@ -49,6 +59,14 @@ impl Engine {
         if keys.get(1).is_some_and(|key| keyspace::is_marker(key, &id, Marker::ExtendedRange)) {
             collection.extended_range.set(true);
         }
+        let epoch = keys.iter().take(3).find_map(|key| keyspace::epoch_of(key));
+        let epoch = epoch.ok_or_else(|| Error::corrupt("A collection does not say how often it was changed"))?;
+        if epoch > collection.epoch.get() {
+            // Others have changed buckets.
+            collection.epoch.set(epoch);
+            *collection.measured.borrow_mut() = None;
+            self.buckets.borrow_mut().forget(&id);
+        }
         let parts: Vec<(ContextId, u64)> = keys.iter().filter_map(|key| keyspace::journal_parts(key)).collect();
         let missing: Vec<(ContextId, u64)> = {
             let mut records = collection.records.borrow_mut();
@@ -61,20 +79,17 @@ impl Engine {
             let values = self.storage.get_many(&keys).await?;
             let mut records = collection.records.borrow_mut();
             for (key, value) in missing.into_iter().zip(values) {
-                if let Some(bytes) = value {
-                    records.insert(key, Rc::new(Record::decode(&bytes)?));
-                }
+                let Some(bytes) = value else { return Ok(None) };
+                records.insert(key, Rc::new(Record::decode(&bytes)?));
             }
         }
         let records = collection.records.borrow();
-        let journal = parts
-            .into_iter()
-            .filter_map(|(context, seq)| {
-                let record = Rc::clone(records.get(&(context, seq))?);
-                Some(JournalEntry { context, seq, record })
-            })
-            .collect();
-        Ok(Snapshot { journal, also })
+        let entries = parts.into_iter().map(|(context, seq)| {
+            let record = Rc::clone(records.get(&(context, seq))?);
+            Some(JournalEntry { context, seq, record })
+        });
+        // Another call may have taken a record out of memory during the await.
+        Ok(entries.collect::<Option<Vec<_>>>().map(|journal| Snapshot { epoch, journal, also }))
     }
 
     /// Every key of `ranges`, range after range.

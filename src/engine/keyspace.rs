@@ -4,9 +4,10 @@
 //! |---|---|
 //! | `C` name | collection: id, options |
 //! | `M` collection flag | marker: the collection exists (0), holds extended-range dates (1) |
+//! | `M` collection 2 epoch | marker: how often its buckets were changed |
 //! | `J` collection context seq | journal record |
-//! | `B` collection bucket-id generation | stored bucket |
-//! | `I` collection index key bucket-id generation fingerprint | empty |
+//! | `B` collection bucket-id | stored bucket |
+//! | `I` collection index key bucket-id | empty |
 //!
 //! Numbers are big-endian, so that keys sort as they count.
 
@@ -19,6 +20,8 @@ const MARKER: u8 = b'M';
 const JOURNAL: u8 = b'J';
 const BUCKET: u8 = b'B';
 const INDEX: u8 = b'I';
+/// Stands where the flag of other markers is.
+const EPOCH: u8 = 2;
 
 /// Identity of one life of a collection: drawn at random by `create`, so that a re-created collection shares no key.
 pub type CollectionId = [u8; 8];
@@ -69,6 +72,18 @@ pub fn markers(collection: &CollectionId) -> KeyRange {
     KeyRange::prefix(&key(MARKER, &[collection]))
 }
 
+/// The marker that says how often buckets of a collection were written or removed; exactly one exists.
+pub fn epoch(collection: &CollectionId, epoch: u64) -> Bytes {
+    key(MARKER, &[collection, &[EPOCH], &epoch.to_be_bytes()])
+}
+
+/// The epoch in a marker; `None` for a key of another kind.
+pub fn epoch_of(key: &[u8]) -> Option<u64> {
+    let (start, epoch) = key.split_last_chunk::<8>()?;
+    (start.first() == Some(&MARKER) && start.len() == 10 && start.last() == Some(&EPOCH))
+        .then_some(u64::from_be_bytes(*epoch))
+}
+
 /// True for the key of that marker.
 pub fn is_marker(key: &[u8], collection: &CollectionId, which: Marker) -> bool {
     key == marker(collection, which).as_slice()
@@ -94,31 +109,19 @@ pub fn journal_parts(key: &[u8]) -> Option<(ContextId, u64)> {
     Some((context, seq))
 }
 
-/// One generation of a bucket.
-pub fn bucket(collection: &CollectionId, id: &BucketId, generation: u32) -> Bytes {
-    key(BUCKET, &[collection, id.as_bytes(), &generation.to_be_bytes()])
+/// The records of a context up to `last`.
+pub fn journal_up_to(collection: &CollectionId, context: &ContextId, last: u64) -> KeyRange {
+    KeyRange { start: journal(collection, context, 0), end: [&journal(collection, context, last)[..], &[0]].concat() }
 }
 
-/// All generations of a bucket: exactly one exists.
-pub fn bucket_generations(collection: &CollectionId, id: &BucketId) -> KeyRange {
-    KeyRange::prefix(&key(BUCKET, &[collection, id.as_bytes()]))
+/// A bucket.
+pub fn bucket(collection: &CollectionId, id: &BucketId) -> Bytes {
+    key(BUCKET, &[collection, id.as_bytes()])
 }
 
 /// All buckets of a collection whose ids lie in `[low, high]`, both inclusive.
 pub fn buckets(collection: &CollectionId, low: &BucketId, high: &BucketId) -> KeyRange {
-    let start = bucket_generations(collection, low).start;
-    KeyRange { start, end: bucket_generations(collection, high).end }
-}
-
-/// Bucket id and generation of a bucket key.
-pub fn bucket_parts(key: &[u8]) -> Result<(BucketId, u32)> {
-    let parts = || -> Option<(BucketId, u32)> {
-        let id: [u8; 12] = key.get(9..21)?.try_into().ok()?;
-        let generation = u32::from_be_bytes(key.get(21..25)?.try_into().ok()?);
-        Some((BucketId::from_bytes(id), generation))
-    };
-    parts()
-        .ok_or_else(|| Error::corrupt(format!("A bucket key of {} bytes does not hold id and generation", key.len())))
+    KeyRange { start: bucket(collection, low), end: [&bucket(collection, high)[..], &[0]].concat() }
 }
 
 /// Where the entries of an index begin.
@@ -126,42 +129,17 @@ pub fn index_prefix(collection: &CollectionId, index: u16) -> Bytes {
     key(INDEX, &[collection, &index.to_be_bytes()])
 }
 
-/// A bucket in one form: what an index entry leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BucketRef {
-    /// The bucket.
-    pub id: BucketId,
-    /// Its generation, so that it is fetched by its key and not searched for.
-    pub generation: u32,
-    /// A hash of its stored form: a bucket that was deleted and made again may have that generation once more.
-    pub fingerprint: u32,
-}
-
 /// One index entry: the order-preserving key, then the bucket.
-pub fn index_entry(collection: &CollectionId, index: u16, entry: &[u8], bucket: &BucketRef) -> Bytes {
-    let (generation, fingerprint) = (bucket.generation.to_be_bytes(), bucket.fingerprint.to_be_bytes());
-    key(INDEX, &[collection, &index.to_be_bytes(), entry, bucket.id.as_bytes(), &generation, &fingerprint])
+pub fn index_entry(collection: &CollectionId, index: u16, entry: &[u8], bucket: &BucketId) -> Bytes {
+    key(INDEX, &[collection, &index.to_be_bytes(), entry, bucket.as_bytes()])
 }
 
-/// The bucket at the end of an index entry.
-pub fn index_entry_bucket(key: &[u8]) -> Result<BucketRef> {
-    let parts = || -> Option<BucketRef> {
-        let (key, fingerprint) = key.split_last_chunk()?;
-        let (key, generation) = key.split_last_chunk()?;
-        let (_, id) = key.split_last_chunk()?;
-        let (generation, fingerprint) = (u32::from_be_bytes(*generation), u32::from_be_bytes(*fingerprint));
-        Some(BucketRef { id: BucketId::from_bytes(*id), generation, fingerprint })
-    };
-    parts().ok_or_else(|| Error::corrupt("An index entry does not end with a bucket"))
-}
-
-/// The bucket that a key leads to, be it that of an index entry or that of a bucket, whose fingerprint is not known.
-pub fn bucket_ref(key: &[u8]) -> Result<BucketRef> {
-    if key.first() == Some(&INDEX) {
-        return index_entry_bucket(key);
+/// The bucket that a key ends with, be it that of an index entry or that of a bucket.
+pub fn bucket_id(key: &[u8]) -> Result<BucketId> {
+    match key.split_last_chunk() {
+        Some((prefix, id)) if prefix.len() >= 9 => Ok(BucketId::from_bytes(*id)),
+        _ => Err(Error::corrupt(format!("A key of {} bytes does not end with a bucket", key.len()))),
     }
-    let (id, generation) = bucket_parts(key)?;
-    Ok(BucketRef { id, generation, fingerprint: 0 })
 }
 
 /// All buckets that begin in the seconds from that of `low` to that of `high`, as ids tell them.
@@ -177,15 +155,15 @@ pub fn encloses_known_only(collection: &CollectionId, low: &[u8], high: &[u8], k
     if low.first() == Some(&BUCKET) && high.first() == Some(&BUCKET) {
         return known.start.as_slice() <= low && high < known.end.as_slice();
     }
-    // Two dates of nine bytes, then the reference.
-    let meta = |key: &[u8]| key.split_last_chunk::<38>().map(|(meta, _)| meta.len());
+    // A date of nine bytes, then the bucket.
+    let meta = |key: &[u8]| key.split_last_chunk::<21>().map(|(meta, _)| meta.len());
     let (Some(len), Some(_)) = (meta(low), meta(high)) else { return false };
     if low.get(..len) != high.get(..len) || meta(high) != Some(len) {
         return false;
     }
-    let (Ok(low), Ok(high)) = (index_entry_bucket(low), index_entry_bucket(high)) else { return false };
-    let seconds = buckets_of_seconds(collection, &low.id, &high.id);
-    !low.id.is_extended() && !high.id.is_extended() && known.start <= seconds.start && seconds.end <= known.end
+    let (Ok(low), Ok(high)) = (bucket_id(low), bucket_id(high)) else { return false };
+    let seconds = buckets_of_seconds(collection, &low, &high);
+    !low.is_extended() && !high.is_extended() && known.start <= seconds.start && seconds.end <= known.end
 }
 
 /// Everything that belongs to a collection, its catalog entry aside.
@@ -202,49 +180,71 @@ mod tests {
         let (coll, ctx) = ([9; 8], [7; 8]);
         let id = BucketId::from_bytes([5; 12]);
         assert_eq!(journal_parts(&journal(&coll, &ctx, 258)), Some((ctx, 258)));
-        assert_eq!(bucket_parts(&bucket(&coll, &id, 3)).unwrap(), (id, 3));
-        let stored = BucketRef { id, generation: 3, fingerprint: u32::MAX };
-        assert_eq!(index_entry_bucket(&index_entry(&coll, 1, b"entry", &stored)).unwrap(), stored);
-        assert_eq!(bucket_ref(&index_entry(&coll, 1, b"entry", &stored)).unwrap(), stored);
-        assert_eq!(bucket_ref(&bucket(&coll, &id, 3)).unwrap(), BucketRef { fingerprint: 0, ..stored });
+        assert_eq!(bucket_id(&bucket(&coll, &id)).unwrap(), id);
+        assert_eq!(bucket_id(&index_entry(&coll, 1, b"entry", &id)).unwrap(), id);
         assert_eq!(catalog_name(&catalog("weather")).unwrap(), "weather");
+        assert_eq!(epoch_of(&epoch(&coll, 1 << 40)), Some(1 << 40));
     }
 
     #[test]
     fn damaged_keys_are_errors_and_not_traps() {
         assert!(journal_parts(b"J123").is_none());
-        assert!(bucket_parts(b"B").is_err());
-        assert!(index_entry_bucket(b"I").is_err());
+        assert!(bucket_id(b"B").is_err() && bucket_id(b"B12345678901234567").is_err());
         assert!(catalog_name(b"C\xFF").is_err());
+        assert!(epoch_of(b"M").is_none() && epoch_of(&journal(&[9; 8], &[7; 8], 3)).is_none());
+    }
+
+    #[test]
+    fn markers_of_a_collection_and_their_kinds_are_told_apart() {
+        let coll = [2; 8];
+        let all = [marker(&coll, Marker::Exists), marker(&coll, Marker::ExtendedRange), epoch(&coll, 2)];
+        let range = markers(&coll);
+        for key in &all {
+            assert!(range.start <= *key && *key < range.end);
+            assert_eq!(epoch_of(key).is_some(), *key == all[2]);
+            assert_eq!(is_marker(key, &coll, Marker::Exists), *key == all[0]);
+        }
+        assert!(all.is_sorted());
     }
 
     #[test]
     fn between_two_entries_of_equal_metadata_lie_buckets_of_their_seconds_and_of_no_others() {
         let coll = [1; 8];
         let entry = |meta: &str, seconds: i64, counter: u64| {
-            let bucket = BucketRef { id: BucketId::new(seconds * 1000, counter), generation: 0, fingerprint: 0 };
             let meta = crate::value::OwnedValue::string(meta);
-            let entry = crate::index::entries(Some(meta.view()), seconds * 1000, seconds * 1000 + 5).remove(0);
-            index_entry(&coll, crate::index::META_TIME_INDEX, &entry, &bucket)
+            let entry = crate::index::entries(Some(meta.view()), seconds * 1000).remove(0);
+            index_entry(&coll, crate::index::META_TIME_INDEX, &entry, &BucketId::new(seconds * 1000, counter))
         };
         let known = buckets_of_seconds(&coll, &BucketId::new(100_000, 7), &BucketId::new(200_000, 7));
         let holds = |low: Bytes, high: Bytes| encloses_known_only(&coll, &low, &high, &known);
         assert!(holds(entry("a", 100, 9), entry("a", 200, 1)));
         assert!(!holds(entry("a", 99, 9), entry("a", 200, 1)) && !holds(entry("a", 100, 9), entry("a", 201, 1)));
         assert!(!holds(entry("a", 100, 9), entry("b", 200, 1)) && !holds(entry("a", 100, 9), entry("ab", 200, 1)));
-        let bucket_key = |seconds: i64| bucket(&coll, &BucketId::new(seconds * 1000, 3), 1);
+        let bucket_key = |seconds: i64| bucket(&coll, &BucketId::new(seconds * 1000, 3));
         assert!(holds(bucket_key(100), bucket_key(200)) && !holds(bucket_key(100), bucket_key(201)));
         assert!(!holds(bucket_key(100), entry("a", 200, 1)));
     }
 
     #[test]
-    fn a_range_of_bucket_ids_includes_both_ends_in_every_generation() {
+    fn a_range_of_bucket_ids_includes_both_ends() {
         let coll = [0xFF; 8];
         let (low, high) = (BucketId::from_bytes([0; 12]), BucketId::from_bytes([0xFF; 12]));
         let range = buckets(&coll, &low, &high);
-        for (id, generation) in [(low, 0), (low, u32::MAX), (high, 0), (high, u32::MAX)] {
-            let key = bucket(&coll, &id, generation);
+        for id in [low, high] {
+            let key = bucket(&coll, &id);
             assert!(range.start <= key && key < range.end);
         }
+    }
+
+    #[test]
+    fn the_records_of_a_context_up_to_one_are_those_and_no_others() {
+        let (coll, ctx) = ([1; 8], [2; 8]);
+        let range = journal_up_to(&coll, &ctx, 5);
+        let holds = |context: [u8; 8], seq| {
+            let key = journal(&coll, &context, seq);
+            range.start <= key && key < range.end
+        };
+        assert!(holds(ctx, 0) && holds(ctx, 5));
+        assert!(!holds(ctx, 6) && !holds([1; 8], 3) && !holds([3; 8], 0));
     }
 }

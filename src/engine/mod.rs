@@ -4,6 +4,7 @@
 //! State between two awaits is consistent; nothing is borrowed across one.
 
 pub mod bucket_cache;
+mod bucket_changes;
 pub mod collection;
 pub mod cursor;
 pub mod delete;
@@ -13,7 +14,6 @@ pub mod fold;
 pub mod journal;
 pub mod keyspace;
 pub mod namespace;
-mod page_changes;
 pub mod read;
 pub mod record;
 pub mod reopen;

@@ -67,6 +67,7 @@ impl Engine {
         let mut changes = Changeset::new();
         changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
         changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
+        changes.put(keyspace::epoch(&entry.id(), 0), Vec::new());
         match self.storage.commit(changes).await {
             Ok(()) => {
                 self.remember(name, entry);

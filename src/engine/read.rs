@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::keyspace::{self, BucketRef, CollectionId, ContextId};
+use super::keyspace::{self, ContextId};
 use super::record::Record;
 use super::stored_bucket::StoredBucket;
 use crate::block::Block;
@@ -98,10 +98,12 @@ impl ByBucket {
 pub struct Unit {
     /// The bucket.
     pub id: BucketId,
-    /// Its stored form and generation.
-    pub stored: Option<(Rc<StoredBucket>, u32)>,
+    /// Its stored form.
+    pub stored: Option<Rc<StoredBucket>>,
     /// Journal rows that the stored form does not hold, in commit order.
     pub sections: Vec<SectionRef>,
+    /// True where the stored form holds rows of records that are still there: a fold of them runs, or was broken off.
+    pub half_folded: bool,
 }
 
 /// Which buckets to fetch.
@@ -109,12 +111,12 @@ pub enum Access {
     /// All whose ids lie in `[low, high]`.
     Range(BucketId, BucketId),
     /// These, in this order.
-    Refs(Vec<BucketRef>),
+    Ids(Vec<BucketId>),
 }
 
 enum Rest {
     Range(KeyRange),
-    Refs(VecDeque<BucketRef>),
+    Ids(VecDeque<BucketId>),
     Done,
 }
 
@@ -126,17 +128,11 @@ pub struct Scan {
     journal: ByBucket,
     /// What the last page covered: its units are all buckets that were stored there.
     covered: Option<KeyRange>,
-    /// Whether buckets may come from memory.
-    from_memory: bool,
+    /// The epoch at which the journals were read.
+    epoch: u64,
 }
 
 impl Scan {
-    /// Has every bucket read from storage, for whoever writes it again: a bucket that others have deleted and made again since the
-    /// index was read may have the generation of the one in memory, and what is in it would be lost.
-    pub(super) fn read_anew(&mut self) {
-        self.from_memory = false;
-    }
-
     /// The collection under scan.
     pub fn collection(&self) -> &Rc<Collection> {
         &self.collection
@@ -152,11 +148,21 @@ impl Scan {
         self.covered.as_ref()
     }
 
+    /// The epoch at which the journals were read. What is read later is of that epoch, or a commit that requires it fails.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Notes that whoever scans has moved the epoch on himself.
+    pub(super) fn set_epoch(&mut self, epoch: u64) {
+        self.epoch = epoch;
+    }
+
     /// Says which buckets are fetched. Called once, before the first page.
     pub(super) fn aim(&mut self, access: Access) {
         self.rest = match access {
             Access::Range(low, high) => Rest::Range(keyspace::buckets(&self.collection.id(), &low, &high)),
-            Access::Refs(buckets) => Rest::Refs(buckets.into()),
+            Access::Ids(buckets) => Rest::Ids(buckets.into()),
         };
     }
 }
@@ -175,14 +181,14 @@ impl Engine {
         &self,
         collection: &Rc<Collection>,
         index: Option<KeyRange>,
-    ) -> Result<(Scan, Vec<BucketRef>)> {
+    ) -> Result<(Scan, Vec<BucketId>)> {
         let snapshot = self.journal_snapshot(collection, index.as_slice()).await?;
         let mut journal = ByBucket::default();
         for entry in snapshot.journal {
             SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
         }
-        let scan =
-            Scan { collection: Rc::clone(collection), rest: Rest::Done, journal, covered: None, from_memory: true };
+        let epoch = snapshot.epoch;
+        let scan = Scan { collection: Rc::clone(collection), rest: Rest::Done, journal, covered: None, epoch };
         Ok((scan, buckets_of(&snapshot.also)?))
     }
 
@@ -195,15 +201,15 @@ impl Engine {
         let page = Page { entries_max: SCAN_PAGE_BUCKETS, keys_only: false };
         let range = match &mut scan.rest {
             Rest::Range(range) => std::slice::from_ref(range),
-            Rest::Refs(buckets) => {
+            Rest::Ids(buckets) => {
                 let count = buckets.len().min(SCAN_PAGE_BUCKETS);
-                let page: Vec<BucketRef> = buckets.drain(..count).collect();
+                let page: Vec<BucketId> = buckets.drain(..count).collect();
                 if buckets.is_empty() {
                     scan.rest = Rest::Done;
                 }
-                let found = self.fetch(&id, &page, scan.from_memory).await?;
-                let units = found.into_iter().map(|(id, stored, generation)| scan.unit(id, stored, generation));
-                return Ok(Some(units.collect()));
+                let found = self.fetch(&scan.collection, &page).await?;
+                let units = page.into_iter().zip(found);
+                return Ok(Some(units.filter_map(|(id, stored)| stored.map(|stored| scan.unit(id, stored))).collect()));
             }
             Rest::Done => {
                 let left = std::mem::take(&mut scan.journal).buckets;
@@ -211,23 +217,23 @@ impl Engine {
                     return Ok(None);
                 }
                 let units = left.into_iter().filter(|(_, sections)| !sections.is_empty());
-                return Ok(Some(units.map(|(id, sections)| Unit { id, stored: None, sections }).collect()));
+                let unit = |(id, sections)| Unit { id, stored: None, sections, half_folded: false };
+                return Ok(Some(units.map(unit).collect()));
             }
         };
         let entries = self.storage.scan(range, page).await?;
         let full = entries.len() >= page.entries_max;
         let mut units: Vec<Unit> = Vec::with_capacity(entries.len());
         for entry in entries {
-            let (bucket, generation) = keyspace::bucket_parts(&entry.key)?;
+            let bucket = keyspace::bucket_id(&entry.key)?;
             let stored = Rc::new(decode_stored(&bucket, entry.value)?);
-            units.push(scan.unit(bucket, stored, generation));
+            units.push(scan.unit(bucket, stored));
         }
         if let Rest::Range(range) = &mut scan.rest {
             let mut covered = range.clone();
             match units.last() {
-                // Behind every generation of the last bucket: a fold between two pages must not show it a second time.
                 Some(last) if full => {
-                    range.start = keyspace::bucket_generations(&id, &last.id).end;
+                    range.start = keyspace::buckets(&id, &last.id, &last.id).end;
                     covered.end.clone_from(&range.start);
                 }
                 _ => scan.rest = Rest::Done,
@@ -237,77 +243,61 @@ impl Engine {
         Ok(Some(units))
     }
 
-    /// The stored forms of buckets, as far as they exist, in the same order: from memory, by their keys, or, where somebody has
-    /// written a bucket since its index entry was read, by a search for its next generation.
+    /// The stored forms of buckets in the same order, from memory or storage; `None` for one that is not stored.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`.
     pub(super) async fn fetch(
         &self,
-        collection: &CollectionId,
-        buckets: &[BucketRef],
-        from_memory: bool,
-    ) -> Result<Vec<(BucketId, Rc<StoredBucket>, u32)>> {
-        let mut found: Vec<Option<(Rc<StoredBucket>, u32)>> = {
+        collection: &Collection,
+        buckets: &[BucketId],
+    ) -> Result<Vec<Option<Rc<StoredBucket>>>> {
+        let id = collection.id();
+        let epoch = collection.epoch.get();
+        let mut found: Vec<Option<Rc<StoredBucket>>> = {
             let cache = self.buckets.borrow();
-            let get = |bucket| cache.get(collection, bucket).filter(|_| from_memory);
-            buckets.iter().map(|bucket| Some((get(bucket)?, bucket.generation))).collect()
+            buckets.iter().map(|bucket| cache.get(&id, bucket)).collect()
         };
-        let missing = |found: &[Option<_>]| -> Vec<(usize, BucketRef)> {
-            let all = found.iter().zip(buckets).enumerate();
-            all.filter(|(_, (found, _))| found.is_none()).map(|(at, (_, bucket))| (at, *bucket)).collect()
-        };
-        let put = |found: &mut Vec<_>, at: usize, mut bucket: BucketRef, value: Bytes| -> Result<()> {
-            let stored = Rc::new(decode_stored(&bucket.id, value)?);
-            bucket.fingerprint = stored.fingerprint;
-            self.buckets.borrow_mut().put(collection, bucket, Rc::clone(&stored));
-            if let Some(slot) = found.get_mut(at) {
-                *slot = Some((stored, bucket.generation));
-            }
-            Ok(())
-        };
-        let unknown = missing(&found);
-        if !unknown.is_empty() {
-            let keys: Vec<Bytes> =
-                unknown.iter().map(|(_, b)| keyspace::bucket(collection, &b.id, b.generation)).collect();
-            for ((at, bucket), value) in unknown.into_iter().zip(self.storage.get_many(&keys).await?) {
-                if let Some(value) = value {
-                    put(&mut found, at, bucket, value)?;
-                }
-            }
+        let missing: Vec<Bytes> = buckets
+            .iter()
+            .zip(&found)
+            .filter(|(_, found)| found.is_none())
+            .map(|(bucket, _)| keyspace::bucket(&id, bucket))
+            .collect();
+        if missing.is_empty() {
+            return Ok(found);
         }
-        let moved = missing(&found);
-        if !moved.is_empty() {
-            let ranges: Vec<KeyRange> =
-                moved.iter().map(|(_, b)| keyspace::bucket_generations(collection, &b.id)).collect();
-            let page = Page { entries_max: ranges.len(), keys_only: false };
-            for entry in self.storage.scan(&ranges, page).await? {
-                let (id, generation) = keyspace::bucket_parts(&entry.key)?;
-                if let Some((at, bucket)) = moved.iter().find(|(_, bucket)| bucket.id == id) {
-                    put(&mut found, *at, BucketRef { generation, ..*bucket }, entry.value)?;
-                }
+        let values = self.storage.get_many(&missing).await?;
+        let slots = found.iter_mut().zip(buckets).filter(|(slot, _)| slot.is_none());
+        for ((slot, bucket), value) in slots.zip(values) {
+            let Some(value) = value else { continue };
+            let stored = Rc::new(decode_stored(bucket, value)?);
+            // Where the epoch has moved on meanwhile, this may be older than what memory may hold.
+            if collection.epoch.get() == epoch {
+                self.buckets.borrow_mut().put(&id, bucket, Rc::clone(&stored));
             }
+            *slot = Some(stored);
         }
-        let all = found.into_iter().zip(buckets);
-        Ok(all
-            .filter_map(|(found, bucket)| found.map(|(stored, generation)| (bucket.id, stored, generation)))
-            .collect())
+        Ok(found)
     }
 }
 
 impl Scan {
     /// A bucket that was met, with the journal rows that it does not hold.
-    fn unit(&mut self, id: BucketId, stored: Rc<StoredBucket>, generation: u32) -> Unit {
-        let sections = self.journal.take(&id);
-        let uncovered = sections.into_iter().filter(|s| !stored.coverage.covers(&s.context, s.seq)).collect();
-        Unit { id, stored: Some((stored, generation)), sections: uncovered }
+    fn unit(&mut self, id: BucketId, stored: Rc<StoredBucket>) -> Unit {
+        let mut sections = self.journal.take(&id);
+        let all = sections.len();
+        sections.retain(|s| !stored.coverage.covers(&s.context, s.seq));
+        Unit { id, half_folded: sections.len() < all, stored: Some(stored), sections }
     }
 }
 
 /// The buckets at the end of index entries, each once.
-pub(super) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketRef>> {
+pub(super) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
     let mut seen = Numbers::default();
     let mut found = Vec::with_capacity(entries.len());
     for entry in entries {
-        let bucket = keyspace::index_entry_bucket(entry)?;
-        if seen.add(bucket.id.as_bytes()).1 {
+        let bucket = keyspace::bucket_id(entry)?;
+        if seen.add(bucket.as_bytes()).1 {
             found.push(bucket);
         }
     }

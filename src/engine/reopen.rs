@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::keyspace::{self, BucketRef};
+use super::keyspace;
 use super::read::{ByBucket, SectionRef};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, Rows, Schema, unpack};
@@ -41,15 +41,19 @@ impl Engine {
         }
         let snapshot = self.journal_snapshot(collection, &ranges).await?;
         let refs = refs_of(snapshot.also, &ranges)?;
-        let wanted: Vec<BucketRef> = refs.iter().flatten().copied().collect();
-        let stored = self.fetch(&collection.id(), &wanted, true).await?;
+        let wanted: Vec<BucketId> = refs.iter().flatten().copied().collect();
+        let stored = self.fetch(collection, &wanted).await?;
+        let stored_of = |id: &BucketId| {
+            let at = wanted.iter().position(|wanted| wanted == id)?;
+            stored.get(at).cloned().flatten()
+        };
         let mut journal = ByBucket::default();
         for entry in snapshot.journal {
             SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
         }
         let in_journal = Series::of(&journal);
         for (number, request) in requests.iter().enumerate() {
-            let mut ids: Vec<BucketId> = refs.get(number).into_iter().flatten().map(|bucket| bucket.id).collect();
+            let mut ids: Vec<BucketId> = refs.get(number).into_iter().flatten().copied().collect();
             match request.archived {
                 Some(id) => ids = vec![id],
                 None => ids.extend(in_journal.buckets_of(request)),
@@ -62,7 +66,7 @@ impl Engine {
             };
             let candidates = ids.into_iter().filter(is_ours).map(|id| Candidate {
                 id,
-                stored: stored.iter().find(|(found, ..)| *found == id).map(|(_, stored, _)| Rc::clone(stored)),
+                stored: stored_of(&id),
                 sections: journal.sections_of(&id).to_vec(),
             });
             let offer = choose(collection, request, candidates);
@@ -84,7 +88,7 @@ fn range_of(collection: &Collection, request: &ReopenRequest) -> KeyRange {
     let span_ms = collection.entry.options.timeseries.span_ms();
     let first_ms = request.time_ms.saturating_sub(span_ms);
     if let Some(bucket) = request.archived {
-        return keyspace::bucket_generations(&id, &bucket);
+        return keyspace::buckets(&id, &bucket, &bucket);
     }
     if collection.meta_field().is_none() {
         // Ids begin with the time; of dates outside the standard range this finds some buckets, not all.
@@ -99,13 +103,13 @@ fn range_of(collection: &Collection, request: &ReopenRequest) -> KeyRange {
 
 /// The buckets that `keys` lead to, for each range; at most `REOPEN_CANDIDATES_MAX` of each. Ranges may overlap: equal numbers of
 /// two types are two series with one range.
-fn refs_of(mut keys: Vec<Bytes>, ranges: &[KeyRange]) -> Result<Vec<Vec<BucketRef>>> {
+fn refs_of(mut keys: Vec<Bytes>, ranges: &[KeyRange]) -> Result<Vec<Vec<BucketId>>> {
     sort_by(&mut keys, Ord::cmp);
     keys.dedup();
     let within = |range: &KeyRange| {
         let first = keys.partition_point(|key| *key < range.start);
         let found = keys.iter().skip(first).take_while(|key| **key < range.end);
-        found.take(REOPEN_CANDIDATES_MAX).map(|key| keyspace::bucket_ref(key)).collect()
+        found.take(REOPEN_CANDIDATES_MAX).map(|key| keyspace::bucket_id(key)).collect()
     };
     ranges.iter().map(within).collect()
 }

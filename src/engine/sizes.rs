@@ -34,7 +34,7 @@ impl Engine {
         while let Some(units) = self.next_page(&mut scan).await? {
             for unit in units {
                 sizes.buckets += 1;
-                if let Some((stored, _)) = &unit.stored {
+                if let Some(stored) = &unit.stored {
                     let document = stored.document.view();
                     sizes.bucket_bytes += document.as_bytes().len() as u64;
                     sizes.measurements +=

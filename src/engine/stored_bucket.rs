@@ -31,11 +31,13 @@ impl Coverage {
         }
     }
 
-    /// Forgets entries that no cursor can still need: cursors opened before such a fold have timed out.
+    /// Forgets entries that nobody can still need: cursors opened before such a fold have timed out, and `journalled` finds no record
+    /// of the context up to that seq. A fold that was broken off leaves records that some of the buckets hold.
     ///
     /// Twice the idle limit, because the clocks of two contexts may differ a little.
-    pub fn expire(&mut self, now_ms: i64) {
-        self.entries.retain(|(_, _, at)| now_ms.saturating_sub(*at) <= 2 * CURSOR_IDLE_MS_MAX);
+    pub fn expire(&mut self, now_ms: i64, journalled: &dyn Fn(&ContextId, u64) -> bool) {
+        let recent = |at: i64| now_ms.saturating_sub(at) <= 2 * CURSOR_IDLE_MS_MAX;
+        self.entries.retain(|(context, up_to, at)| recent(*at) || journalled(context, *up_to));
     }
 }
 
@@ -46,8 +48,6 @@ pub struct StoredBucket {
     pub coverage: Coverage,
     /// The bucket document.
     pub document: DocBuf,
-    /// A hash of the stored form.
-    pub fingerprint: u32,
 }
 
 impl StoredBucket {
@@ -75,7 +75,6 @@ impl StoredBucket {
         }
         let count = bytes.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
         let count = count.ok_or_else(|| corrupt("cut off"))? as usize;
-        let fingerprint = fingerprint(&bytes);
         let end = count.saturating_mul(ENTRY_LEN).saturating_add(8);
         let entries = bytes.get(8..end).ok_or_else(|| corrupt("cut off in its wrapper"))?;
         let entries = entries
@@ -89,23 +88,8 @@ impl StoredBucket {
             .collect();
         bytes.drain(..end);
         let document = DocBuf::parse(bytes).map_err(|e| corrupt(&e.message))?;
-        Ok(StoredBucket { coverage: Coverage { entries }, document, fingerprint })
+        Ok(StoredBucket { coverage: Coverage { entries }, document })
     }
-}
-
-/// A hash of a stored form: what tells two forms of a bucket apart.
-pub fn fingerprint(bytes: &[u8]) -> u32 {
-    const PRIME: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mix = |hash: u64, word: u64| {
-        let product = (hash ^ word).wrapping_mul(PRIME);
-        // The upper bits, which every bit of the word has reached, must count below as well.
-        product ^ product >> 32
-    };
-    let (words, rest) = bytes.as_chunks::<8>();
-    let hash = words.iter().fold(bytes.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    let hash = rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)));
-    // The upper half, which every bit has reached.
-    u32::try_from(hash.wrapping_mul(PRIME) >> 32).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -126,24 +110,7 @@ mod tests {
         for len in 0..bytes.len() {
             assert!(StoredBucket::decode(bytes[..len].to_vec()).is_err());
         }
-        let fingerprint = fingerprint(&bytes);
-        assert_eq!(StoredBucket::decode(bytes).unwrap(), StoredBucket { coverage, document, fingerprint });
-    }
-
-    #[test]
-    fn forms_that_differ_in_a_bit_have_other_fingerprints() {
-        let (coverage, document) = sample();
-        let bytes = StoredBucket::encode(&coverage, document.view());
-        let mut seen = vec![fingerprint(&bytes), fingerprint(&bytes[1..])];
-        for bit in 0..bytes.len() * 8 {
-            let mut changed = bytes.clone();
-            changed[bit / 8] ^= 1 << (bit % 8);
-            seen.push(fingerprint(&changed));
-        }
-        let all = seen.len();
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen.len(), all);
+        assert_eq!(StoredBucket::decode(bytes).unwrap(), StoredBucket { coverage, document });
     }
 
     #[test]
@@ -158,9 +125,16 @@ mod tests {
     #[test]
     fn coverage_outlives_every_cursor_that_was_open_at_the_fold() {
         let (mut coverage, _) = sample();
-        coverage.expire(100 + CURSOR_IDLE_MS_MAX);
+        coverage.expire(100 + CURSOR_IDLE_MS_MAX, &|_, _| false);
         assert!(coverage.covers(&[1; 8], 5));
-        coverage.expire(200 + 2 * CURSOR_IDLE_MS_MAX);
+        coverage.expire(200 + 2 * CURSOR_IDLE_MS_MAX, &|_, _| false);
         assert!(!coverage.covers(&[1; 8], 5) && coverage.covers(&[2; 8], 9));
+    }
+
+    #[test]
+    fn coverage_of_records_that_still_exist_is_kept_however_old_it_is() {
+        let (mut coverage, _) = sample();
+        coverage.expire(i64::MAX, &|context, up_to| *context == [1; 8] && up_to >= 5);
+        assert!(coverage.covers(&[1; 8], 5) && !coverage.covers(&[2; 8], 9));
     }
 }

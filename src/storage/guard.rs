@@ -17,11 +17,6 @@ pub(crate) fn is_gone(key: &[u8]) -> Error {
     Error::write_conflict(format!("Key {} does not exist", hex(key)))
 }
 
-/// A range does not hold the keys that it must.
-pub(crate) fn has_changed(start: &[u8]) -> Error {
-    Error::write_conflict(format!("The keys from {} on have changed", hex(start)))
-}
-
 fn hex(key: &[u8]) -> String {
     let mut out = String::with_capacity(2 * key.len().min(SHOWN_BYTES_MAX) + 3);
     for byte in key.iter().take(SHOWN_BYTES_MAX) {

@@ -33,9 +33,6 @@ impl MemoryStorage {
             match change {
                 Change::Insert(key, _) if map.contains_key(key) => return Err(guard::exists_already(key)),
                 Change::Require(key) if !map.contains_key(key) => return Err(guard::is_gone(key)),
-                Change::RequireKeys(range, keys) if !keys_within(&map, range).map(|(key, _)| key).eq(keys) => {
-                    return Err(guard::has_changed(&range.start));
-                }
                 _ => {}
             }
         }
@@ -79,7 +76,7 @@ pub(super) fn apply(map: &mut BTreeMap<Bytes, Bytes>, change: Change) {
             map.remove(&key);
         }
         Change::DeleteRange(range) => delete_range(map, &range),
-        Change::Require(_) | Change::RequireKeys(..) => {}
+        Change::Require(_) => {}
     }
 }
 

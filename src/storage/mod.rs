@@ -81,8 +81,6 @@ pub enum Change {
     Insert(Bytes, Bytes),
     /// The key must exist when the commit begins.
     Require(Bytes),
-    /// The range, which is not empty, must hold exactly these keys, ascending, when the commit begins.
-    RequireKeys(KeyRange, Vec<Bytes>),
 }
 
 /// One atomic write: all of it or nothing. Guards are judged against the state before the changeset.
@@ -115,10 +113,6 @@ impl Changeset {
     /// The commit fails with `WriteConflict` where `key` does not exist.
     pub fn require(&mut self, key: Bytes) {
         self.changes.push(Change::Require(key));
-    }
-    /// The commit fails with `WriteConflict` where `range` does not hold exactly `keys`, which ascend.
-    pub fn require_keys(&mut self, range: KeyRange, keys: Vec<Bytes>) {
-        self.changes.push(Change::RequireKeys(range, keys));
     }
     /// Adds a change.
     pub fn push(&mut self, change: Change) {

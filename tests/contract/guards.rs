@@ -57,23 +57,6 @@ pub async fn require_of_an_absent_key_changes_nothing(storage: &dyn Storage, _: 
     assert_eq!(contents(storage).await, listed(&[("a", "1"), ("b", "1"), ("d1", "1")]));
 }
 
-pub async fn required_keys_must_be_all_that_their_range_holds(storage: &dyn Storage, _: &dyn Storage) {
-    put_all(storage, [("a", "1"), ("b1", "1"), ("b2", "1"), ("c", "1")]).await;
-    for keys in [vec![], vec!["b1"], vec!["b2"], vec!["b1", "b3"], vec!["b1", "b2", "b3"], vec!["b0", "b1", "b2"]] {
-        let mut changes = Changeset::new();
-        changes.put(b("d"), b("2"));
-        changes.require_keys(KeyRange::prefix(b"b"), keys.into_iter().map(b).collect());
-        assert_conflict(storage.commit(changes).await);
-    }
-    let mut changes = Changeset::new();
-    changes.delete_range(KeyRange::prefix(b"b"));
-    changes.insert(b("b3"), b("2"));
-    changes.require_keys(KeyRange::prefix(b"b"), vec![b("b1"), b("b2")]);
-    changes.require_keys(KeyRange::prefix(b"x"), Vec::new());
-    storage.commit(changes).await.unwrap();
-    assert_eq!(contents(storage).await, listed(&[("a", "1"), ("b3", "2"), ("c", "1")]));
-}
-
 pub async fn require_alone_is_a_test(storage: &dyn Storage, _: &dyn Storage) {
     let mut changes = Changeset::new();
     changes.require(b("a"));

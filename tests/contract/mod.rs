@@ -76,7 +76,6 @@ cases! {
         require_lets_a_present_key_pass
         require_of_an_absent_key_changes_nothing
         require_alone_is_a_test
-        required_keys_must_be_all_that_their_range_holds
         guards_see_the_state_before_the_changeset
         an_insert_behind_a_delete_of_its_key_is_refused
         an_insert_behind_a_delete_range_over_its_key_is_refused

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BinaryHeap};
 
-use js_sys::Array;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest};
 
 use super::Durability;
 use super::failure::Failure;
-use super::read::{bytes, js_bytes, js_range, limit};
+use super::read::{js_bytes, js_range};
 use super::transaction::Running;
 use crate::error::Error;
 use crate::storage::{Bytes, Change, Changeset, KeyRange, guard, memory};
@@ -46,18 +45,12 @@ type Judge = Closure<dyn FnMut(Event)>;
 enum Guard {
     Present(Bytes),
     Absent(Bytes),
-    Keys(KeyRange, Vec<Bytes>),
 }
 
 impl Guard {
     fn ask(&self, store: &IdbObjectStore) -> Result<IdbRequest, JsValue> {
         match self {
             Guard::Present(key) | Guard::Absent(key) => store.get_key(&js_bytes(key)),
-            Guard::Keys(range, keys) => {
-                let query = js_range(&range.start, &range.end)?.into();
-                // One more than there may be.
-                store.get_all_keys_with_key_and_limit(&query, limit(keys.len() + 1))
-            }
         }
     }
 
@@ -66,13 +59,6 @@ impl Guard {
         match self {
             Guard::Present(key) => answer.is_undefined().then(|| guard::is_gone(key)),
             Guard::Absent(key) => (!answer.is_undefined()).then(|| guard::exists_already(key)),
-            Guard::Keys(range, keys) => {
-                let found = answer.dyn_ref::<Array>().is_some_and(|found| {
-                    let found = found.iter().map(|key| bytes(&key).ok());
-                    found.eq(keys.iter().cloned().map(Some))
-                });
-                (!found).then(|| guard::has_changed(&range.start))
-            }
         }
     }
 }
@@ -94,7 +80,6 @@ impl<'a> Plan<'a> {
         let put_keys = inserts_touched_elsewhere(changes);
         let required = changes.iter().filter_map(|change| match change {
             Change::Require(key) => Some(Guard::Present(key.clone())),
-            Change::RequireKeys(range, keys) => Some(Guard::Keys(range.clone(), keys.clone())),
             _ => None,
         });
         let absent = put_keys.iter().map(|key| Guard::Absent(key.to_vec()));
@@ -136,7 +121,7 @@ impl<'a> Plan<'a> {
                 Change::DeleteRange(range) if !range.is_empty() => {
                     store.delete(&js_range(&range.start, &range.end)?.into())?;
                 }
-                Change::DeleteRange(_) | Change::Require(_) | Change::RequireKeys(..) => {}
+                Change::DeleteRange(_) | Change::Require(_) => {}
             }
         }
         Ok(())
@@ -151,7 +136,7 @@ fn inserts_touched_elsewhere(changes: &[Change]) -> Vec<&[u8]> {
         match change {
             Change::Put(key, _) | Change::Insert(key, _) | Change::Delete(key) => written.push(key),
             Change::DeleteRange(range) => deleted.push(range),
-            Change::Require(_) | Change::RequireKeys(..) => {}
+            Change::Require(_) => {}
         }
     }
     let written = written.into_sorted_vec();

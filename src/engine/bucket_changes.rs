@@ -1,0 +1,183 @@
+//! What becomes of buckets: replacements and removals as one changeset of as few requests as can be.
+//!
+//! **Invariant**: whoever writes or removes a bucket moves the epoch of its collection on, in the same changeset, from the epoch of what
+//! it has read. So of two that have read the same state one fails whole, and what was read stands until the commit: a
+//! range may be deleted once all that is in it was looked at.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::collection::Collection;
+use super::keyspace;
+use super::read::Unit;
+use super::stored_bucket::{Coverage, StoredBucket};
+use crate::bucket::{BucketDoc, BucketId};
+use crate::error::{Error, Result};
+use crate::index;
+use crate::storage::{Bytes, Changeset, KeyRange};
+use crate::value::{Doc, DocBuf, sort_by};
+
+/// Replacements and removals of buckets that were read at one epoch.
+pub(super) struct BucketChanges<'a> {
+    collection: &'a Collection,
+    /// Puts of buckets, and of index entries.
+    changes: Changeset,
+    /// Index entries that go while their bucket stays.
+    stale: Vec<Bytes>,
+    /// New forms; `None` for those that go.
+    changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>,
+}
+
+impl<'a> BucketChanges<'a> {
+    /// Leaves every bucket as it is.
+    pub(super) fn new(collection: &'a Collection) -> BucketChanges<'a> {
+        BucketChanges { collection, changes: Changeset::new(), stale: Vec::new(), changed: Vec::new() }
+    }
+
+    /// True where no bucket changes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.changed.is_empty()
+    }
+
+    /// Sets a bucket; `old` is its form before, if it was stored.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    pub(super) fn write(
+        &mut self,
+        bucket: &BucketId,
+        old: Option<&StoredBucket>,
+        coverage: Coverage,
+        document: DocBuf,
+    ) -> Result<()> {
+        let id = self.collection.id();
+        let before = old.map(|old| index_keys(self.collection, bucket, old.document.view())).transpose()?;
+        let (before, after) = (before.unwrap_or_default(), index_keys(self.collection, bucket, document.view())?);
+        self.stale.extend(before.iter().filter(|key| !after.contains(key)).cloned());
+        for key in after.into_iter().filter(|key| !before.contains(key)) {
+            self.changes.put(key, Vec::new());
+        }
+        self.changes.put(keyspace::bucket(&id, bucket), StoredBucket::encode(&coverage, document.view()));
+        self.changed.push((*bucket, Some(Rc::new(StoredBucket { coverage, document }))));
+        Ok(())
+    }
+
+    /// Removes a bucket.
+    ///
+    /// Errors: `WriteConflict` where records are left whose rows it holds: with it would go what says so, and they would come back.
+    pub(super) fn remove(&mut self, unit: &Unit) -> Result<()> {
+        if unit.half_folded {
+            return Err(Error::write_conflict(format!("Bucket {:?} is being folded", unit.id)));
+        }
+        self.changed.push((unit.id, None));
+        Ok(())
+    }
+
+    /// Commits, with the removal of `folded` journal records. What is removed lies on `page`. Answers the epoch from then on.
+    ///
+    /// Errors: `WriteConflict` where somebody has changed a bucket of the collection since `epoch`; those of storage.
+    pub(super) async fn commit(
+        mut self,
+        engine: &Engine,
+        epoch: u64,
+        folded: Vec<KeyRange>,
+        page: Page<'_>,
+    ) -> Result<u64> {
+        if self.is_empty() && folded.is_empty() {
+            return Ok(epoch);
+        }
+        if !page.units.is_empty() {
+            // Open buckets must not build on counts and schemas of rows that go.
+            let mut catalog = self.collection.catalog.borrow_mut();
+            self.changed.iter().for_each(|(bucket, _)| catalog.clear_bucket(*bucket));
+        }
+        let id = self.collection.id();
+        let next = epoch.wrapping_add(1);
+        let mut changes = Changeset::new();
+        changes.require(keyspace::epoch(&id, epoch));
+        changes.delete(keyspace::epoch(&id, epoch));
+        changes.insert(keyspace::epoch(&id, next), Vec::new());
+        folded.into_iter().for_each(|range| changes.delete_range(range));
+        self.stale.drain(..).for_each(|key| changes.delete(key));
+        self.removals(&page, &mut changes)?;
+        self.changes.into_changes().into_iter().for_each(|change| changes.push(change));
+        engine.storage.commit(changes).await?;
+        engine.keep(self.collection, epoch, self.changed);
+        Ok(next)
+    }
+
+    /// Deletes the buckets that go and their index entries: one request for neighbours that nothing separates.
+    fn removals(&self, page: &Page<'_>, changes: &mut Changeset) -> Result<()> {
+        if self.changed.iter().all(|(_, new)| new.is_some()) {
+            return Ok(());
+        }
+        let id = self.collection.id();
+        let mut keys: Vec<(Bytes, bool)> = Vec::new();
+        let mut changed = self.changed.iter().peekable();
+        for unit in page.units {
+            let Some(stored) = &unit.stored else { continue };
+            let goes = changed.next_if(|(changed, _)| *changed == unit.id).is_some_and(|(_, new)| new.is_none());
+            keys.push((keyspace::bucket(&id, &unit.id), goes));
+            let entries = index_keys(self.collection, &unit.id, stored.document.view())?;
+            keys.extend(entries.into_iter().map(|key| (key, goes)));
+        }
+        sort_by(&mut keys, Ord::cmp);
+        let runs = keys.chunk_by(|(low, low_goes), (high, high_goes)| {
+            let known = page.covered.is_some_and(|known| keyspace::encloses_known_only(&id, low, high, known));
+            *low_goes && *high_goes && known
+        });
+        for run in runs {
+            match run {
+                [(key, true)] => changes.delete(key.clone()),
+                [(first, true), .., (last, _)] => {
+                    changes.delete_range(KeyRange { start: first.clone(), end: [&last[..], &[0]].concat() });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The page of a scan that changes were made of.
+#[derive(Default)]
+pub(super) struct Page<'a> {
+    units: &'a [Unit],
+    covered: Option<&'a KeyRange>,
+}
+
+impl<'a> Page<'a> {
+    /// A page, and where its buckets are all that there are.
+    pub(super) fn of(units: &'a [Unit], covered: Option<&'a KeyRange>) -> Page<'a> {
+        Page { units, covered }
+    }
+}
+
+/// The keys of a bucket's index entries.
+fn index_keys(collection: &Collection, bucket: &BucketId, document: Doc<'_>) -> Result<Vec<Bytes>> {
+    if collection.meta_field().is_none() {
+        return Ok(Vec::new());
+    }
+    let view = BucketDoc::parse(document, &collection.entry.options.timeseries)?;
+    let entries = index::entries(view.meta(), view.min_time_ms());
+    let key = |entry: &Vec<u8>| keyspace::index_entry(&collection.id(), index::META_TIME_INDEX, entry, bucket);
+    Ok(entries.iter().map(key).collect())
+}
+
+impl Engine {
+    /// Keeps the new forms of buckets whose commit has succeeded.
+    fn keep(&self, collection: &Collection, epoch: u64, changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>) {
+        if collection.epoch.get() != epoch {
+            // Somebody has moved it on since, and what was kept is forgotten.
+            return;
+        }
+        collection.epoch.set(epoch.wrapping_add(1));
+        let mut cache = self.buckets.borrow_mut();
+        for (bucket, stored) in changed {
+            collection.note_size(&bucket, stored.as_deref());
+            match stored {
+                Some(stored) => cache.put(&collection.id(), &bucket, stored),
+                None => cache.remove(&collection.id(), &bucket),
+            }
+        }
+    }
+}
