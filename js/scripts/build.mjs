@@ -24,7 +24,7 @@ async function compile(env, features, rustc) {
   return module;
 }
 
-/** Writes glue, declarations and the module, not yet optimised, into `folder`. A module to look into keeps its panics. */
+/** Writes glue, declarations and the module, not yet optimised, into `folder`. A module to look into keeps its panics and the names of its functions. */
 async function bindgen(env, built, folder, dev) {
   rmSync(folder, { recursive: true, force: true });
   const module = dev ? built : join(dirname(folder), "trapped.wasm");
@@ -33,7 +33,7 @@ async function bindgen(env, built, folder, dev) {
     if (trapped === 0) throw new Stop("no function panics: rustc names them in another way now");
     writeFileSync(module, bytes);
   }
-  const stripped = ["--remove-name-section", "--remove-producers-section"];
+  const stripped = dev ? [] : ["--remove-name-section", "--remove-producers-section"];
   // No default path: the driver says where the module is, and bundlers would follow the glue's guess to a file that is not shipped.
   const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped];
   await must("wasm-bindgen", args, { env });

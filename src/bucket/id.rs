@@ -47,6 +47,11 @@ impl BucketId {
         (BucketId::from_parts(time, 0), BucketId::from_parts(time, u64::MAX))
     }
 
+    /// The id of those parts.
+    pub fn from_seconds(seconds: u32, counter: u64) -> BucketId {
+        BucketId::from_parts(seconds.to_be_bytes(), counter)
+    }
+
     /// An id from its stored bytes.
     pub const fn from_bytes(bytes: [u8; 12]) -> BucketId {
         BucketId(bytes)
@@ -61,6 +66,11 @@ impl BucketId {
     pub fn time_seconds(&self) -> u32 {
         let [a, b, c, d, ..] = self.0;
         u32::from_be_bytes([a, b, c, d])
+    }
+
+    /// What tells buckets of one second apart.
+    pub fn counter(&self) -> u64 {
+        self.0.last_chunk().copied().map(u64::from_be_bytes).unwrap_or_default()
     }
 
     /// True where the start lies outside the standard range.

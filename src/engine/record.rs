@@ -1,10 +1,12 @@
 //! The journal record: what one commit of one context added.
 //!
-//! `version u8 = 2 · 3 zero bytes · section count u32 · sections · row count u32 · column count u32 · columns`. A section is
-//! `bucket id 12 · rows u32 · min time i64 · first i64 · last i64 · meta length u32 · meta (type byte and value, empty without any)`, a
-//! column `name length u32 · name · length u32 · compressed column`. All integers are little-endian. Sections tile the rows in order.
+//! `version u8 = 3 · 3 zero bytes · section count u32 · numbers · metadata · row count u32 · column count u32 · columns`. Sections tile
+//! the rows in order; their numbers are one compressed column of int64: of all sections the seconds of the bucket's id, then of
+//! all the rest of the id, the number of rows, the start of the bucket, the earliest and the latest time; their metadata is
+//! another. So of a thousand series with a row each, a section takes some two bytes. Both are `length u32 · compressed column`, a column of
+//! rows is `name length u32 · name · length u32 · compressed column`. All integers are little-endian.
 
-use crate::block::Block;
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::bucket::BucketId;
 use crate::catalog::Section;
 use crate::column;
@@ -12,7 +14,9 @@ use crate::error::{Error, Result};
 use crate::limits::{BLOCK_ROWS_MAX, COLUMN_SIZE_BYTES_MAX, VALUE_SIZE_BYTES_SOFT_MAX};
 use crate::value::{Numbers, OwnedValue, Value};
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// Numbers of a section.
+const NUMBERS: usize = 6;
 
 /// One commit: rows without their metadata column, and which of them go to which bucket.
 #[derive(Debug, PartialEq)]
@@ -23,40 +27,32 @@ pub struct Record {
     pub sections: Vec<Section>,
     /// Length of the stored form.
     pub stored_bytes: usize,
+    /// How many bytes of it are columns of rows.
+    pub columns_bytes: usize,
 }
 
 impl Record {
     /// About how many bytes it takes in memory: what keeping and folding it costs, however well it was compressed.
     pub fn size_bytes(&self) -> usize {
-        self.rows.size_bytes() + self.sections.iter().map(|section| 64 + meta_len(section)).sum::<usize>()
+        // Metadata is shared with the catalog, or with other records.
+        self.rows.size_bytes() + self.sections.len() * size_of::<Section>()
     }
 
-    /// How many bytes of the stored form are columns.
-    pub fn columns_bytes(&self) -> usize {
-        let sections: usize = self.sections.iter().map(|section| 44 + meta_len(section)).sum();
-        self.stored_bytes.saturating_sub(16 + sections)
-    }
-
-    /// The stored form.
-    pub fn encode(rows: &Block, sections: &[Section]) -> Vec<u8> {
+    /// A record and its stored form.
+    pub fn encode(rows: Block, sections: Vec<Section>) -> (Record, Vec<u8>) {
         let mut out = vec![VERSION, 0, 0, 0];
         push_u32(&mut out, sections.len());
-        for section in sections {
-            let meta = section.meta.as_ref().map_or(&[][..], OwnedValue::tagged);
-            out.extend_from_slice(section.bucket.as_bytes());
-            push_u32(&mut out, section.rows);
-            for time in [section.min_time_ms, section.first_ms, section.last_ms] {
-                out.extend_from_slice(&time.to_le_bytes());
-            }
-            push_bytes(&mut out, meta);
-        }
+        let (numbers, metadata) = columns_of(&sections);
+        push_bytes(&mut out, &column::encode(&numbers));
+        push_bytes(&mut out, &column::encode(&metadata));
         push_u32(&mut out, rows.rows());
         push_u32(&mut out, rows.columns().len());
+        let before = out.len();
         for (name, column) in rows.columns() {
             push_bytes(&mut out, name.as_bytes());
             push_bytes(&mut out, &column::encode(column));
         }
-        out
+        (Record { rows, sections, stored_bytes: out.len(), columns_bytes: out.len() - before }, out)
     }
 
     /// Reads a stored record, trusting nothing.
@@ -68,18 +64,20 @@ impl Record {
         if reader.take(4) != Some(&[VERSION, 0, 0, 0]) {
             return Err(corrupt("unknown version"));
         }
-        let count = reader.u32().ok_or_else(|| corrupt("cut off"))?;
-        let mut sections = Vec::new();
-        let mut rows_total = 0_usize;
-        for _ in 0..count {
-            let section = reader.section().ok_or_else(|| corrupt("a section is cut off or holds no value"))?;
-            rows_total = rows_total.saturating_add(section.rows);
-            sections.push(section);
-        }
+        let count = reader.u32().filter(|count| *count <= BLOCK_ROWS_MAX).ok_or_else(|| corrupt("cut off"))?;
+        let mut column = |len: usize| -> Result<Column> {
+            let bytes = reader.bytes().ok_or_else(|| corrupt("cut off in its sections"))?;
+            let column = column::decode(bytes, len).map_err(|e| corrupt(&format!("its sections: {e}")))?;
+            if column.len() == len { Ok(column) } else { Err(corrupt("a section is not complete")) }
+        };
+        let (numbers, metadata) = (column(NUMBERS * count)?, column(count)?);
+        let sections = sections_of(&numbers, &metadata).ok_or_else(|| corrupt("a section holds no numbers"))?;
+        let rows_total = sections.iter().fold(0_usize, |sum, section| sum.saturating_add(section.rows));
         let (rows, columns) = reader.u32().zip(reader.u32()).ok_or_else(|| corrupt("cut off behind its sections"))?;
         if rows != rows_total || rows > BLOCK_ROWS_MAX {
             return Err(corrupt("its sections do not tile its rows"));
         }
+        let before = reader.at;
         let mut block = Block::new(rows);
         let mut seen = Numbers::default();
         for _ in 0..columns {
@@ -96,21 +94,23 @@ impl Record {
         if reader.at != bytes.len() {
             return Err(corrupt("bytes behind its columns"));
         }
-        Ok(Record { rows: block, sections, stored_bytes: bytes.len() })
+        Ok(Record { rows: block, sections, stored_bytes: bytes.len(), columns_bytes: bytes.len() - before })
     }
 
     /// Staged rows as records whose stored form stays near `VALUE_SIZE_BYTES_SOFT_MAX`, each with its stored form.
     pub fn parts(rows: Block, sections: Vec<Section>) -> Vec<(Record, Vec<u8>)> {
         let total = rows.rows();
         // Decoding a record must stay within bounds, however well its rows compress.
-        let pieces = rows.size_bytes().div_ceil(COLUMN_SIZE_BYTES_MAX / 2);
+        let metadata: usize =
+            sections.iter().map(|section| section.meta.as_ref().map_or(0, |m| m.tagged().len())).sum();
+        let pieces = rows.size_bytes().max(metadata).div_ceil(COLUMN_SIZE_BYTES_MAX / 2);
         if pieces <= 1 || total <= 1 {
-            let bytes = Record::encode(&rows, &sections);
+            let (record, bytes) = Record::encode(rows, sections);
             if bytes.len() <= VALUE_SIZE_BYTES_SOFT_MAX || total <= 1 {
-                let stored_bytes = bytes.len();
-                return vec![(Record { rows, sections, stored_bytes }, bytes)];
+                return vec![(record, bytes)];
             }
-            return Record::cut(&rows, sections, bytes.len().div_ceil(VALUE_SIZE_BYTES_SOFT_MAX - 4 * 1024));
+            let pieces = bytes.len().div_ceil(VALUE_SIZE_BYTES_SOFT_MAX - 4 * 1024);
+            return Record::cut(&record.rows, record.sections, pieces);
         }
         Record::cut(&rows, sections, pieces)
     }
@@ -141,8 +141,47 @@ impl Record {
     }
 }
 
-fn meta_len(section: &Section) -> usize {
-    section.meta.as_ref().map_or(0, |m| m.tagged().len())
+/// The numbers and the metadata of sections.
+fn columns_of(sections: &[Section]) -> (Column, Column) {
+    let mut numbers = Vec::with_capacity(NUMBERS * sections.len());
+    let mut add = |number: &dyn Fn(&Section) -> i64| numbers.extend(sections.iter().map(number));
+    add(&|section| i64::from(section.bucket.time_seconds()));
+    add(&|section| section.bucket.counter().cast_signed());
+    add(&|section| i64::try_from(section.rows).unwrap_or(i64::MAX));
+    add(&|section| section.min_time_ms);
+    add(&|section| section.first_ms);
+    add(&|section| section.last_ms);
+    let mut metadata = ColumnBuilder::with_capacity(sections.len());
+    for section in sections {
+        match &section.meta {
+            Some(meta) => metadata.push(meta.view()),
+            None => metadata.push_absent(1),
+        }
+    }
+    (Column::new(ColumnData::I64(numbers), None), metadata.finish())
+}
+
+/// The sections whose numbers and metadata these are.
+fn sections_of(numbers: &Column, metadata: &Column) -> Option<Vec<Section>> {
+    let count = metadata.len();
+    if count == 0 {
+        return Some(Vec::new());
+    }
+    let (ColumnData::I64(numbers), None) = (numbers.data(), numbers.presence()) else { return None };
+    let mut scratch = Vec::new();
+    let section = |row: usize| {
+        let number = |which: usize| numbers.get(which * count + row).copied();
+        let seconds = u32::try_from(number(0)?).ok()?;
+        Some(Section {
+            bucket: BucketId::from_seconds(seconds, number(1)?.cast_unsigned()),
+            rows: usize::try_from(number(2)?).ok()?,
+            min_time_ms: number(3)?,
+            first_ms: number(4)?,
+            last_ms: number(5)?,
+            meta: metadata.value(row, &mut scratch).map(Value::to_owned),
+        })
+    };
+    (0..count).map(section).collect()
 }
 
 fn push_u32(out: &mut Vec<u8>, n: usize) {
@@ -169,22 +208,9 @@ impl<'a> Reader<'a> {
     fn u32(&mut self) -> Option<usize> {
         self.take(4)?.try_into().ok().map(|b| u32::from_le_bytes(b) as usize)
     }
-    fn i64(&mut self) -> Option<i64> {
-        self.take(8)?.try_into().ok().map(i64::from_le_bytes)
-    }
     fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = self.u32()?;
         self.take(len)
-    }
-    fn section(&mut self) -> Option<Section> {
-        let bucket = BucketId::from_bytes(self.take(12)?.try_into().ok()?);
-        let rows = self.u32()?;
-        let (min_time_ms, first_ms, last_ms) = (self.i64()?, self.i64()?, self.i64()?);
-        let meta = match self.bytes()? {
-            [] => None,
-            tagged => Some(Value::parse_tagged(tagged).ok()?.to_owned()),
-        };
-        Some(Section { bucket, min_time_ms, meta, rows, first_ms, last_ms })
     }
     fn column(&mut self) -> Option<(&'a str, &'a [u8])> {
         let name = std::str::from_utf8(self.bytes()?).ok()?;
@@ -195,7 +221,6 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Column, ColumnData};
     use proptest::prelude::*;
 
     fn record(rows: usize) -> (Block, Vec<Section>) {
@@ -216,8 +241,28 @@ mod tests {
     #[test]
     fn a_record_survives_the_round_trip() {
         let (rows, sections) = record(30);
-        let bytes = Record::encode(&rows, &sections);
-        assert_eq!(Record::decode(&bytes).unwrap(), Record { rows, sections, stored_bytes: bytes.len() });
+        let (record, bytes) = Record::encode(rows.clone(), sections.clone());
+        assert_eq!((&record.rows, &record.sections, record.stored_bytes), (&rows, &sections, bytes.len()));
+        assert_eq!(Record::decode(&bytes).unwrap(), record);
+        let (nothing, bytes) = Record::encode(Block::new(0), Vec::new());
+        assert_eq!(Record::decode(&bytes).unwrap(), nothing);
+    }
+
+    #[test]
+    fn a_thousand_series_with_a_row_each_take_few_bytes_a_section() {
+        let (mut rows, one) = record(1000);
+        rows.set_column("x", Column::constant(OwnedValue::double(0.5).view(), 1000));
+        let sections = (0..1000_u64).map(|n| Section {
+            bucket: BucketId::new(1_700_000_000_000, (u64::MAX - 500).wrapping_add(n)),
+            min_time_ms: 1_700_000_000_000,
+            meta: Some(OwnedValue::string(&format!("s{n}"))),
+            rows: 1,
+            first_ms: 1_700_000_001_000,
+            ..one[0].clone()
+        });
+        let (record, bytes) = Record::encode(rows, sections.collect());
+        assert!(bytes.len() < 4000, "{} bytes", bytes.len());
+        assert_eq!(Record::decode(&bytes).unwrap(), record);
     }
 
     #[test]
@@ -262,7 +307,7 @@ mod tests {
     #[test]
     fn a_record_cut_anywhere_is_refused() {
         let (rows, sections) = record(9);
-        let bytes = Record::encode(&rows, &sections);
+        let bytes = Record::encode(rows, sections).1;
         for len in 0..bytes.len() {
             assert!(Record::decode(&bytes[..len]).is_err());
         }
@@ -272,7 +317,7 @@ mod tests {
         #[test]
         fn damaged_records_are_refused_or_tile_their_rows(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let (rows, sections) = record(9);
-            let mut bytes = Record::encode(&rows, &sections);
+            let mut bytes = Record::encode(rows, sections).1;
             let at = at.index(bytes.len());
             bytes[at] = byte;
             if let Ok(record) = Record::decode(&bytes) {

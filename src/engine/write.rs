@@ -123,7 +123,7 @@ impl Engine {
                 if extended_range {
                     collection.extended_range.set(true);
                 }
-                let stored_bytes = written.iter().map(|(_, record)| record.columns_bytes()).sum();
+                let stored_bytes = written.iter().map(|(_, record)| record.columns_bytes).sum();
                 collection.catalog.borrow_mut().finish(stored_bytes);
                 let mut own = collection.own.borrow_mut();
                 let mut records = collection.records.borrow_mut();

@@ -1,5 +1,7 @@
 //! One BSON value: a type byte and the value's bytes.
 
+use std::rc::Rc;
+
 use std::fmt;
 
 use super::doc::{Doc, check_value};
@@ -169,7 +171,7 @@ impl<'a> Value<'a> {
         let mut tagged = Vec::with_capacity(self.bytes.len() + 1);
         tagged.push(self.kind.byte());
         tagged.extend_from_slice(self.bytes);
-        OwnedValue { tagged: tagged.into_boxed_slice() }
+        OwnedValue { tagged: tagged.into() }
     }
 
     /// The double, where it is one.
@@ -314,10 +316,10 @@ impl fmt::Debug for Value<'_> {
     }
 }
 
-/// An owned value: its type byte followed by its value bytes.
+/// An owned value: its type byte followed by its value bytes. Clones share them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct OwnedValue {
-    tagged: Box<[u8]>,
+    tagged: Rc<[u8]>,
 }
 
 impl OwnedValue {
@@ -327,7 +329,7 @@ impl OwnedValue {
     /// Takes over a type byte and value bytes that this crate has built.
     pub(crate) fn from_tagged_checked(tagged: Vec<u8>) -> OwnedValue {
         debug_assert!(Value::parse_tagged(&tagged).is_ok());
-        OwnedValue { tagged: tagged.into_boxed_slice() }
+        OwnedValue { tagged: tagged.into() }
     }
     /// BSON null.
     pub fn null() -> OwnedValue {
