@@ -40,7 +40,6 @@ pub fn merge(
         Some(bucket) => MinMax::from_control(bucket.control_min(), bucket.control_max())?,
         None => MinMax::seed_time(&options.time_field, min_time_ms),
     };
-    additions.iter().for_each(|(block, rows)| summary.update_rows(block, Rows::from(rows.clone()), None));
     let mut before = stored.map(|bucket| unpack(bucket, &ColumnSet::All, options)).transpose()?;
     let mut version = version_of(stored.map(BucketDoc::version), format);
     let mut ordered: Vec<Option<Block>> = Vec::new();
@@ -66,6 +65,9 @@ pub fn merge(
     if rows.rows() == 0 {
         return Err(Error::internal(format!("Bucket {id} was to be written without rows")));
     }
+    // All additions at once: a column of one type takes a loop, however few rows each addition has.
+    let added = before.as_ref().map_or(0, Block::rows)..rows.rows();
+    summary.update_rows(&rows, Rows::from(added), None);
     if version == BucketVersion::Sorted && !dates(&rows, 0..rows.rows(), time_field)?.is_sorted() {
         version = BucketVersion::Unsorted;
     }

@@ -1,17 +1,23 @@
 //! The end of a batch: its rows are stored, or they never will be.
 
 use super::state::Catalog;
+use crate::bucket::BucketId;
 
 impl Catalog {
     /// The rows of the batch are durable; they take `stored_bytes`, compressed.
     ///
     /// Every bucket grows by its share of those bytes. The server measures how much longer the columns of each bucket
-    /// become; here they are encoded later, by a fold, and what the same rows take in the journal stands for it.
-    pub fn finish(&mut self, stored_bytes: usize) {
+    /// become; here they are encoded later, by a fold, and what the same rows take in the journal stands for it. Answers the
+    /// buckets that these rows are the first of.
+    pub fn finish(&mut self, stored_bytes: usize) -> Vec<BucketId> {
         let staged = std::mem::take(&mut self.staged);
         let rows: usize = staged.iter().map(|bucket| bucket.rows).sum();
         let share = |n: usize| (stored_bytes as u64 * n as u64).checked_div(rows as u64).unwrap_or_default();
+        let mut begun = Vec::new();
         for part in staged {
+            if part.is_insert {
+                begun.push(part.id);
+            }
             let stats = &mut self.stats;
             stats.commits += 1;
             stats.measurements_committed += part.rows as u64;
@@ -26,6 +32,7 @@ impl Catalog {
             }
         }
         self.era += 1;
+        begun
     }
 
     /// The rows of the batch were not stored: the buckets that took them are forgotten, because their counts, sizes and
@@ -54,6 +61,15 @@ mod tests {
         catalog.abort();
         assert_eq!((catalog.stats().active, catalog.stats().memory_bytes), (0, 0));
         assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 600)]);
+    }
+
+    #[test]
+    fn a_commit_tells_which_buckets_it_began() {
+        let mut catalog = catalog();
+        let first = stage(&mut catalog, &[of(0, "a"), of(0, "b")]);
+        assert_eq!(catalog.finish(9), [first[0].bucket, first[1].bucket]);
+        let second = stage(&mut catalog, &[of(1, "a"), of(1, "c")]);
+        assert_eq!(catalog.finish(9), [second[1].bucket]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Stored buckets that were written or read lately.
+//! Stored buckets that were written or read lately, and ids that are known not to be stored yet.
 //!
 //! **Invariant**: what is kept of a collection is at least as new as the epoch that its `Collection` knows. Whoever learns that the epoch
 //! has moved on, and has not moved it itself, has the buckets of the collection forgotten; what was asked of storage before that
@@ -18,7 +18,7 @@ type Key = (CollectionId, BucketId);
 #[derive(Default)]
 pub struct BucketCache {
     /// In order of their keys. A number tells which entry of `order` is the present one.
-    kept: Vec<(Key, u64, Rc<StoredBucket>)>,
+    kept: Vec<(Key, u64, Option<Rc<StoredBucket>>)>,
     /// Keys and numbers in the order in which they were put.
     order: VecDeque<(Key, u64)>,
     next: u64,
@@ -26,18 +26,18 @@ pub struct BucketCache {
 }
 
 impl BucketCache {
-    /// A bucket.
-    pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Rc<StoredBucket>> {
+    /// What is known of a bucket: its form, or that it is not stored. `None` where nothing is.
+    pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Option<Rc<StoredBucket>>> {
         let at = self.place(&(*collection, *bucket)).ok()?;
-        self.kept.get(at).map(|(_, _, stored)| Rc::clone(stored))
+        self.kept.get(at).map(|(_, _, stored)| stored.clone())
     }
 
-    /// Keeps a bucket, in place of its older form.
-    pub fn put(&mut self, collection: &CollectionId, bucket: &BucketId, stored: Rc<StoredBucket>) {
+    /// Keeps what is known of a bucket, in place of what was known before.
+    pub fn put(&mut self, collection: &CollectionId, bucket: &BucketId, stored: Option<Rc<StoredBucket>>) {
         self.remove(collection, bucket);
         let key = (*collection, *bucket);
         let Err(at) = self.place(&key) else { return };
-        self.size_bytes += size_bytes(&stored);
+        self.size_bytes += size_bytes(stored.as_deref());
         self.next += 1;
         self.kept.insert(at, (key, self.next, stored));
         self.order.push_back((key, self.next));
@@ -66,14 +66,14 @@ impl BucketCache {
     pub fn forget(&mut self, collection: &CollectionId) {
         self.kept.retain(|((of, _), ..)| of != collection);
         self.order.retain(|((of, _), _)| of != collection);
-        self.size_bytes = self.kept.iter().map(|(_, _, stored)| size_bytes(stored)).sum();
+        self.size_bytes = self.kept.iter().map(|(_, _, stored)| size_bytes(stored.as_deref())).sum();
     }
 
     fn take(&mut self, key: &Key, number: Option<u64>) {
         if let Ok(at) = self.place(key)
             && self.kept.get(at).is_some_and(|kept| number.is_none_or(|number| number == kept.1))
         {
-            self.size_bytes -= size_bytes(&self.kept.remove(at).2);
+            self.size_bytes -= size_bytes(self.kept.remove(at).2.as_deref());
         }
     }
 
@@ -83,8 +83,8 @@ impl BucketCache {
 }
 
 /// The document, and about what keeping it takes beside.
-fn size_bytes(stored: &StoredBucket) -> usize {
-    stored.document.view().as_bytes().len() + 200
+fn size_bytes(stored: Option<&StoredBucket>) -> usize {
+    stored.map_or(0, |stored| stored.document.view().as_bytes().len()) + 200
 }
 
 #[cfg(test)]
@@ -96,10 +96,10 @@ mod tests {
         BucketId::from_bytes([number; 12])
     }
 
-    fn stored(size_bytes: usize) -> Rc<StoredBucket> {
+    fn stored(size_bytes: usize) -> Option<Rc<StoredBucket>> {
         let mut writer = DocWriter::new();
         writer.string("x", &"x".repeat(size_bytes));
-        Rc::new(StoredBucket { coverage: Default::default(), document: writer.finish() })
+        Some(Rc::new(StoredBucket { coverage: Default::default(), document: writer.finish() }))
     }
 
     #[test]
@@ -107,10 +107,19 @@ mod tests {
         let mut cache = BucketCache::default();
         cache.put(&[1; 8], &id(1), stored(10));
         let last = stored(20);
-        cache.put(&[1; 8], &id(1), Rc::clone(&last));
-        assert!(Rc::ptr_eq(&cache.get(&[1; 8], &id(1)).unwrap(), &last));
+        cache.put(&[1; 8], &id(1), last.clone());
+        assert_eq!(cache.get(&[1; 8], &id(1)), Some(last.clone()));
         assert!(cache.get(&[2; 8], &id(1)).is_none() && cache.get(&[1; 8], &id(2)).is_none());
-        assert_eq!(cache.size_bytes, size_bytes(&last));
+        assert_eq!(cache.size_bytes, size_bytes(last.as_deref()));
+    }
+
+    #[test]
+    fn a_bucket_that_is_not_stored_is_told_from_one_of_which_nothing_is_known() {
+        let mut cache = BucketCache::default();
+        cache.put(&[1; 8], &id(1), None);
+        assert_eq!((cache.get(&[1; 8], &id(1)), cache.get(&[1; 8], &id(2))), (Some(None), None));
+        cache.put(&[1; 8], &id(1), stored(1));
+        assert_eq!(cache.get(&[1; 8], &id(1)), Some(stored(1)));
     }
 
     #[test]
@@ -123,7 +132,7 @@ mod tests {
         assert!(cache.get(&[1; 8], &id(1)).is_none() && cache.get(&[1; 8], &id(2)).is_some());
         cache.forget(&[1; 8]);
         assert!(cache.get(&[1; 8], &id(2)).is_none() && cache.get(&[2; 8], &id(1)).is_some());
-        assert_eq!(cache.size_bytes, size_bytes(&stored(1)));
+        assert_eq!(cache.size_bytes, size_bytes(stored(1).as_deref()));
     }
 
     #[test]

@@ -164,6 +164,14 @@ fn index_keys(collection: &Collection, bucket: &BucketId, document: Doc<'_>) -> 
 }
 
 impl Engine {
+    /// Keeps in mind that buckets are not stored yet: they were begun while the epoch was `epoch`.
+    pub(super) fn note_begun(&self, collection: &Collection, epoch: u64, begun: Vec<BucketId>) {
+        if collection.epoch.get() == epoch {
+            let mut cache = self.buckets.borrow_mut();
+            begun.iter().for_each(|bucket| cache.put(&collection.id(), bucket, None));
+        }
+    }
+
     /// Keeps the new forms of buckets whose commit has succeeded.
     fn keep(&self, collection: &Collection, epoch: u64, changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>) {
         if collection.epoch.get() != epoch {
@@ -175,7 +183,7 @@ impl Engine {
         for (bucket, stored) in changed {
             collection.note_size(&bucket, stored.as_deref());
             match stored {
-                Some(stored) => cache.put(&collection.id(), &bucket, stored),
+                Some(_) => cache.put(&collection.id(), &bucket, stored),
                 None => cache.remove(&collection.id(), &bucket),
             }
         }

@@ -22,19 +22,24 @@ use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS};
 use crate::value::{Doc, DocBuf};
 
 impl Engine {
-    /// Folds this context's journal of a collection; callers that come while a fold runs share it.
+    /// Folds what this context has journalled of a collection so far; callers that come while a fold runs share it.
     ///
     /// Errors: those of storage. A dropped collection has nothing to fold.
     pub(super) async fn fold_shared(&self, collection: &Rc<Collection>) -> Result<()> {
-        let running = collection.folding.borrow().clone();
-        if let Some(running) = running {
-            return running.wait().await;
+        let end = collection.next_seq.get();
+        loop {
+            let running = collection.folding.borrow().clone();
+            let Some(running) = running else { break };
+            running.wait().await?;
+            if collection.own.borrow().keys().all(|seq| *seq >= end) {
+                return Ok(());
+            }
         }
         let signal = Signal::new();
         *collection.folding.borrow_mut() = Some(signal.clone());
         let guard = FoldGuard { collection, signal };
         let own = self.context;
-        let outcome = self.fold(collection, &|context, _| *context == own).await.map(drop);
+        let outcome = self.fold(collection, &|context, seq| *context == own && seq < end).await.map(drop);
         guard.signal.resolve(outcome.clone());
         outcome
     }
@@ -44,12 +49,11 @@ impl Engine {
     ///
     /// Errors: those of storage, `WriteConflict` where others kept folding the same records, `DataCorruptionDetected`.
     pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
-        let mut folded = 0;
         let mut conflicts = 0;
         loop {
             let own_last = collection.next_seq.get();
             let (epoch, snapshot) = match self.journal_snapshot(collection, &[]).await {
-                Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(folded),
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(0),
                 other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
             };
             // In ascending order, as storage lists them.
@@ -60,19 +64,19 @@ impl Engine {
             let entries: Vec<&JournalEntry> =
                 snapshot.iter().zip(&folding).filter(|(_, f)| **f).map(|(e, _)| e).collect();
             if entries.is_empty() {
-                return Ok(folded);
+                return Ok(0);
             }
             match self.fold_entries(collection, &snapshot, &entries, epoch).await {
                 Ok(()) => {
-                    folded += entries.len();
                     let mut own = collection.own.borrow_mut();
                     let mut records = collection.records.borrow_mut();
-                    for entry in entries {
+                    for entry in &entries {
                         if entry.context == self.context {
                             own.remove(&entry.seq);
                         }
                         records.remove(&(entry.context, entry.seq));
                     }
+                    return Ok(entries.len());
                 }
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                 Err(e) => return Err(e),

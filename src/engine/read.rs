@@ -253,7 +253,7 @@ impl Engine {
     ) -> Result<Vec<Option<Rc<StoredBucket>>>> {
         let id = collection.id();
         let epoch = collection.epoch.get();
-        let mut found: Vec<Option<Rc<StoredBucket>>> = {
+        let mut found: Vec<Option<Option<Rc<StoredBucket>>>> = {
             let cache = self.buckets.borrow();
             buckets.iter().map(|bucket| cache.get(&id, bucket)).collect()
         };
@@ -263,21 +263,20 @@ impl Engine {
             .filter(|(_, found)| found.is_none())
             .map(|(bucket, _)| keyspace::bucket(&id, bucket))
             .collect();
-        if missing.is_empty() {
-            return Ok(found);
-        }
-        let values = self.storage.get_many(&missing).await?;
-        let slots = found.iter_mut().zip(buckets).filter(|(slot, _)| slot.is_none());
-        for ((slot, bucket), value) in slots.zip(values) {
-            let Some(value) = value else { continue };
-            let stored = Rc::new(decode_stored(bucket, value)?);
-            // Where the epoch has moved on meanwhile, this may be older than what memory may hold.
-            if collection.epoch.get() == epoch {
-                self.buckets.borrow_mut().put(&id, bucket, Rc::clone(&stored));
+        if !missing.is_empty() {
+            let values = self.storage.get_many(&missing).await?;
+            let slots = found.iter_mut().zip(buckets).filter(|(slot, _)| slot.is_none());
+            for ((slot, bucket), value) in slots.zip(values) {
+                let Some(value) = value else { continue };
+                let stored = Some(Rc::new(decode_stored(bucket, value)?));
+                // Where the epoch has moved on meanwhile, this may be older than what memory may hold.
+                if collection.epoch.get() == epoch {
+                    self.buckets.borrow_mut().put(&id, bucket, stored.clone());
+                }
+                *slot = Some(stored);
             }
-            *slot = Some(stored);
         }
-        Ok(found)
+        Ok(found.into_iter().map(Option::flatten).collect())
     }
 }
 

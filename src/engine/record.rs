@@ -12,7 +12,7 @@ use crate::catalog::Section;
 use crate::column;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_ROWS_MAX, COLUMN_SIZE_BYTES_MAX, VALUE_SIZE_BYTES_SOFT_MAX};
-use crate::value::{Numbers, OwnedValue, Value};
+use crate::value::{Numbers, Value};
 
 const VERSION: u8 = 3;
 /// Numbers of a section.
@@ -221,6 +221,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::OwnedValue;
     use proptest::prelude::*;
 
     fn record(rows: usize) -> (Block, Vec<Section>) {
@@ -251,7 +252,6 @@ mod tests {
     #[test]
     fn a_thousand_series_with_a_row_each_take_few_bytes_a_section() {
         let (mut rows, one) = record(1000);
-        rows.set_column("x", Column::constant(OwnedValue::double(0.5).view(), 1000));
         let sections = (0..1000_u64).map(|n| Section {
             bucket: BucketId::new(1_700_000_000_000, (u64::MAX - 500).wrapping_add(n)),
             min_time_ms: 1_700_000_000_000,

@@ -79,6 +79,11 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.entries.clear();
     }
 
+    /// The keys, ascending.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.entries.iter().map(|(key, _)| key)
+    }
+
     /// The values, in order of their keys.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.entries.iter().map(|(_, value)| value)

@@ -118,13 +118,15 @@ impl Engine {
             // A put, not an insert: the key is this context's own, and a commit that is sent twice writes the same twice.
             changes.put(keyspace::journal(&id, &self.context, seq), bytes);
         }
+        let epoch = collection.epoch.get();
         match self.storage.commit(changes).await {
             Ok(()) => {
                 if extended_range {
                     collection.extended_range.set(true);
                 }
                 let stored_bytes = written.iter().map(|(_, record)| record.columns_bytes).sum();
-                collection.catalog.borrow_mut().finish(stored_bytes);
+                let begun = collection.catalog.borrow_mut().finish(stored_bytes);
+                self.note_begun(collection, epoch, begun);
                 let mut own = collection.own.borrow_mut();
                 let mut records = collection.records.borrow_mut();
                 for (seq, record) in written {
