@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::expire::Measured;
 use super::keyspace::{CollectionId, ContextId};
 use super::record::Record;
+use super::sections::View;
 use super::signal::Signal;
 use super::sorted_map::SortedMap;
 use super::write::Queue;
@@ -65,7 +66,9 @@ pub struct Collection {
     pub(super) extended_range: Cell<bool>,
     /// Decoded journal records, of any context. A cache: storage says which of them exist.
     pub(super) records: RefCell<SortedMap<(ContextId, u64), Rc<Record>>>,
-    /// This context's unfolded records: seq and size in memory.
+    /// The journals by bucket, as they were looked at last.
+    pub(super) view: RefCell<View>,
+    /// This context's unfolded records: seq and size in memory. They are all that storage has as long as `epoch` is the present one.
     pub(super) own: RefCell<SortedMap<u64, usize>>,
     pub(super) next_seq: Cell<u64>,
     pub(super) queue: RefCell<Queue>,
@@ -87,6 +90,7 @@ impl Collection {
             entry,
             extended_range: Cell::new(false),
             records: RefCell::default(),
+            view: RefCell::default(),
             own: RefCell::default(),
             next_seq: Cell::new(0),
             queue: RefCell::default(),

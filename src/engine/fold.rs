@@ -12,7 +12,8 @@ use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
 use super::journal::JournalEntry;
 use super::keyspace::{self, ContextId};
-use super::read::{ByBucket, Scan, SectionRef};
+use super::read::Scan;
+use super::sections::{ByBucket, SectionRef};
 use super::signal::Signal;
 use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
@@ -51,15 +52,10 @@ impl Engine {
     pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
         let mut conflicts = 0;
         loop {
-            let own_last = collection.next_seq.get();
             let (epoch, snapshot) = match self.journal_snapshot(collection, &[]).await {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(0),
                 other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
             };
-            // In ascending order, as storage lists them.
-            let present: Vec<u64> = snapshot.iter().filter(|e| e.context == self.context).map(|e| e.seq).collect();
-            // Records that somebody else has folded are no longer ours to count.
-            collection.own.borrow_mut().retain(|seq, _| *seq >= own_last || present.binary_search(seq).is_ok());
             let folding: Vec<bool> = snapshot.iter().map(|entry| wanted(&entry.context, entry.seq)).collect();
             let entries: Vec<&JournalEntry> =
                 snapshot.iter().zip(&folding).filter(|(_, f)| **f).map(|(e, _)| e).collect();
@@ -124,16 +120,20 @@ impl Engine {
         mut epoch: u64,
     ) -> Result<()> {
         let id = collection.id();
-        let mut by_bucket = ByBucket::default();
+        let by_bucket = if entries.len() == journal.len() {
+            collection.by_bucket(journal)
+        } else {
+            Rc::new(ByBucket::of(entries.iter().copied()))
+        };
         let mut records: Vec<(ContextId, u64)> = Vec::new();
         for entry in entries {
-            SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| by_bucket.push(section));
             match records.last_mut().filter(|(context, _)| *context == entry.context) {
                 Some((_, last)) => *last = entry.seq,
                 None => records.push((entry.context, entry.seq)),
             }
         }
         let journalled = |context: &ContextId, up_to| journal.iter().any(|e| e.context == *context && e.seq <= up_to);
+        let now_ms = self.now_ms();
         let mut rest = by_bucket.buckets();
         loop {
             let (step, later) = rest.split_at(step_len(rest));
@@ -149,8 +149,8 @@ impl Engine {
                 if fresh.is_empty() {
                     continue;
                 }
-                coverage.expire(self.now_ms(), &journalled);
-                fresh.iter().for_each(|s| coverage.cover(s.context, s.seq, self.now_ms()));
+                coverage.expire(now_ms, &journalled);
+                fresh.iter().for_each(|s| coverage.cover(s.context, s.seq, now_ms));
                 let document = old.as_ref().map(|stored| stored.document.view());
                 let document = merge_sections(collection, document, &fresh, self.bucket_format)?;
                 changes.write(bucket, old.as_deref(), coverage, document)?;

@@ -36,19 +36,35 @@ impl Engine {
     /// Where a fold removes a record before it could be fetched, all is asked once more: its rows may be missing in a bucket that is
     /// in memory. Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
     pub(super) async fn journal_snapshot(&self, collection: &Rc<Collection>, also: &[KeyRange]) -> Result<Snapshot> {
+        // As long as nobody else has changed buckets, nobody has folded what is ours, and its keys need not be listed.
+        let mut all = false;
         loop {
-            if let Some(snapshot) = self.try_journal_snapshot(collection, also).await? {
+            if let Some(snapshot) = self.try_journal_snapshot(collection, also, &mut all).await? {
                 return Ok(snapshot);
             }
         }
     }
 
-    async fn try_journal_snapshot(&self, collection: &Rc<Collection>, also: &[KeyRange]) -> Result<Option<Snapshot>> {
+    async fn try_journal_snapshot(
+        &self,
+        collection: &Rc<Collection>,
+        also: &[KeyRange],
+        all: &mut bool,
+    ) -> Result<Option<Snapshot>> {
         let id = collection.id();
-        let own = [keyspace::markers(&id), keyspace::journals(&id)];
-        let ranges = [&own, also].concat();
+        let end = collection.next_seq.get();
+        let journals = keyspace::journals(&id);
+        let ours = keyspace::journal_up_to(&id, &self.context, u64::MAX);
+        let own = match *all {
+            true => vec![keyspace::markers(&id), journals],
+            false => vec![
+                keyspace::markers(&id),
+                KeyRange { start: journals.start, end: ours.start },
+                KeyRange { start: ours.end, end: journals.end },
+            ],
+        };
         let (keys, also): (Vec<Bytes>, Vec<Bytes>) = self
-            .scan_keys(ranges)
+            .scan_keys([&own, also].concat())
             .await?
             .into_iter()
             .partition(|key| own.iter().any(|range| range.start <= *key && *key < range.end));
@@ -66,8 +82,24 @@ impl Engine {
             collection.epoch.set(epoch);
             *collection.measured.borrow_mut() = None;
             self.buckets.borrow_mut().forget(&id);
+            if !*all {
+                *all = true;
+                return Ok(None);
+            }
         }
-        let parts: Vec<(ContextId, u64)> = keys.iter().filter_map(|key| keyspace::journal_parts(key)).collect();
+        if !*all && epoch < collection.epoch.get() {
+            // A fold has gone on since the keys were read: some of its records may be gone, and the keys do not tell its buckets.
+            return Ok(None);
+        }
+        let mut parts: Vec<(ContextId, u64)> = keys.iter().filter_map(|key| keyspace::journal_parts(key)).collect();
+        if *all {
+            // Records that somebody else has folded are no longer ours. Those of commits that ended meanwhile are not among the keys.
+            let present = |seq: &u64| parts.binary_search(&(self.context, *seq)).is_ok();
+            collection.own.borrow_mut().retain(|seq, _| *seq >= end || present(seq));
+        } else {
+            let at = parts.partition_point(|(context, _)| *context < self.context);
+            parts.splice(at..at, collection.own.borrow().keys().map(|seq| (self.context, *seq)));
+        }
         let missing: Vec<(ContextId, u64)> = {
             let mut records = collection.records.borrow_mut();
             // Storage lists its keys in ascending order.

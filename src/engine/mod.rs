@@ -17,6 +17,7 @@ pub mod namespace;
 pub mod read;
 pub mod record;
 pub mod reopen;
+pub mod sections;
 pub mod signal;
 pub mod sizes;
 mod sorted_map;

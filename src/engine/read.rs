@@ -8,91 +8,14 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::keyspace::{self, ContextId};
-use super::record::Record;
+use super::keyspace;
+use super::sections::{ByBucket, SectionRef};
 use super::stored_bucket::StoredBucket;
-use crate::block::Block;
 use crate::bucket::BucketId;
-use crate::catalog::Section;
 use crate::error::{Error, Result};
 use crate::limits::SCAN_PAGE_BUCKETS;
 use crate::storage::{Bytes, KeyRange, Page};
 use crate::value::Numbers;
-
-/// One section of a journal record.
-#[derive(Clone)]
-pub struct SectionRef {
-    /// Whose commit it was.
-    pub context: ContextId,
-    /// Its place in that context's journal.
-    pub seq: u64,
-    record: Rc<Record>,
-    at: usize,
-    first_row: usize,
-}
-
-impl SectionRef {
-    /// Bucket, metadata, bounds.
-    pub fn section(&self) -> Option<&Section> {
-        self.record.sections.get(self.at)
-    }
-
-    /// The block that holds the rows, and which of them.
-    pub fn rows(&self) -> (&Block, std::ops::Range<usize>) {
-        let count = self.section().map_or(0, |s| s.rows);
-        (&self.record.rows, self.first_row..self.first_row + count)
-    }
-
-    /// Every section of a record.
-    pub fn of_record(context: ContextId, seq: u64, record: &Rc<Record>) -> impl Iterator<Item = SectionRef> {
-        let mut first_row = 0;
-        let record = Rc::clone(record);
-        (0..record.sections.len()).map(move |at| {
-            let section = SectionRef { context, seq, record: Rc::clone(&record), at, first_row };
-            first_row += section.section().map_or(0, |s| s.rows);
-            section
-        })
-    }
-}
-
-/// Sections by bucket, in commit order inside each; buckets in the order of their first commit.
-#[derive(Default)]
-pub struct ByBucket {
-    numbers: Numbers,
-    buckets: Vec<(BucketId, Vec<SectionRef>)>,
-}
-
-impl ByBucket {
-    /// Adds a section.
-    pub fn push(&mut self, section: SectionRef) {
-        let Some(bucket) = section.section().map(|s| s.bucket) else { return };
-        let (number, new) = self.numbers.add(bucket.as_bytes());
-        if new {
-            self.buckets.push((bucket, Vec::new()));
-        }
-        if let Some((_, sections)) = self.buckets.get_mut(number) {
-            sections.push(section);
-        }
-    }
-
-    /// The sections of a bucket.
-    pub fn sections_of(&self, bucket: &BucketId) -> &[SectionRef] {
-        let number = self.numbers.get(bucket.as_bytes());
-        number.and_then(|number| self.buckets.get(number)).map_or(&[], |(_, sections)| sections)
-    }
-
-    /// Takes out the sections of a bucket.
-    pub fn take(&mut self, bucket: &BucketId) -> Vec<SectionRef> {
-        let number = self.numbers.get(bucket.as_bytes());
-        let found = number.and_then(|number| self.buckets.get_mut(number));
-        found.map(|(_, sections)| std::mem::take(sections)).unwrap_or_default()
-    }
-
-    /// Every bucket and what is left of its sections.
-    pub fn buckets(&self) -> &[(BucketId, Vec<SectionRef>)] {
-        &self.buckets
-    }
-}
 
 /// What a scan answers: a bucket, or rows of a bucket that is not stored yet (or was not reached).
 pub struct Unit {
@@ -124,8 +47,10 @@ enum Rest {
 pub struct Scan {
     collection: Rc<Collection>,
     rest: Rest,
-    /// Journal sections; a bucket is taken out when it is met.
-    journal: ByBucket,
+    /// What the journals held when the scan began.
+    journal: Rc<ByBucket>,
+    /// Which buckets of the journals were met, by their number.
+    met: Vec<bool>,
     /// What the last page covered: its units are all buckets that were stored there.
     covered: Option<KeyRange>,
     /// The epoch at which the journals were read.
@@ -138,9 +63,9 @@ impl Scan {
         &self.collection
     }
 
-    /// Journal rows of buckets that were not met so far.
+    /// What the journals held when the scan began.
     pub(super) fn sections(&self) -> impl Iterator<Item = &SectionRef> {
-        self.journal.buckets.iter().flat_map(|(_, sections)| sections)
+        self.journal.buckets().iter().flat_map(|(_, sections)| sections)
     }
 
     /// Where the buckets of the last page are all that were stored; `None` where it was picked from an index.
@@ -183,12 +108,9 @@ impl Engine {
         index: Option<KeyRange>,
     ) -> Result<(Scan, Vec<BucketId>)> {
         let snapshot = self.journal_snapshot(collection, index.as_slice()).await?;
-        let mut journal = ByBucket::default();
-        for entry in snapshot.journal {
-            SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
-        }
-        let epoch = snapshot.epoch;
-        let scan = Scan { collection: Rc::clone(collection), rest: Rest::Done, journal, covered: None, epoch };
+        let journal = collection.by_bucket(&snapshot.journal);
+        let (epoch, met) = (snapshot.epoch, vec![false; journal.buckets().len()]);
+        let scan = Scan { collection: Rc::clone(collection), rest: Rest::Done, journal, met, covered: None, epoch };
         Ok((scan, buckets_of(&snapshot.also)?))
     }
 
@@ -212,13 +134,18 @@ impl Engine {
                 return Ok(Some(units.filter_map(|(id, stored)| stored.map(|stored| scan.unit(id, stored))).collect()));
             }
             Rest::Done => {
-                let left = std::mem::take(&mut scan.journal).buckets;
-                if left.is_empty() {
+                let journal = std::mem::take(&mut scan.journal);
+                if journal.buckets().is_empty() {
                     return Ok(None);
                 }
-                let units = left.into_iter().filter(|(_, sections)| !sections.is_empty());
-                let unit = |(id, sections)| Unit { id, stored: None, sections, half_folded: false };
-                return Ok(Some(units.map(unit).collect()));
+                let left = journal.buckets().iter().zip(&scan.met).filter(|(_, met)| !**met);
+                let unit = |(id, sections): &(BucketId, Vec<SectionRef>)| Unit {
+                    id: *id,
+                    stored: None,
+                    sections: sections.clone(),
+                    half_folded: false,
+                };
+                return Ok(Some(left.map(|(bucket, _)| unit(bucket)).collect()));
             }
         };
         let entries = self.storage.scan(range, page).await?;
@@ -283,10 +210,12 @@ impl Engine {
 impl Scan {
     /// A bucket that was met, with the journal rows that it does not hold.
     fn unit(&mut self, id: BucketId, stored: Rc<StoredBucket>) -> Unit {
-        let mut sections = self.journal.take(&id);
-        let all = sections.len();
-        sections.retain(|s| !stored.coverage.covers(&s.context, s.seq));
-        Unit { id, half_folded: sections.len() < all, stored: Some(stored), sections }
+        let number = self.journal.number_of(&id);
+        self.met.iter_mut().skip(number.unwrap_or(usize::MAX)).take(1).for_each(|met| *met = true);
+        let all = self.journal.sections_of(&id);
+        let uncovered = all.iter().filter(|s| !stored.coverage.covers(&s.context, s.seq));
+        let sections: Vec<SectionRef> = uncovered.cloned().collect();
+        Unit { id, half_folded: sections.len() < all.len(), stored: Some(stored), sections }
     }
 }
 

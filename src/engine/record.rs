@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_thousand_series_with_a_row_each_take_few_bytes_a_section() {
-        let (mut rows, one) = record(1000);
+        let (rows, one) = record(1000);
         let sections = (0..1000_u64).map(|n| Section {
             bucket: BucketId::new(1_700_000_000_000, (u64::MAX - 500).wrapping_add(n)),
             min_time_ms: 1_700_000_000_000,

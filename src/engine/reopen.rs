@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::Engine;
 use super::collection::Collection;
 use super::keyspace;
-use super::read::{ByBucket, SectionRef};
+use super::sections::SectionRef;
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, Rows, Schema, unpack};
 use crate::catalog::{Offer, ReopenFailure, ReopenRequest, Reopened};
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::index;
 use crate::limits::{BUCKET_COUNT_MAX, REOPEN_CANDIDATES_MAX};
 use crate::storage::{Bytes, KeyRange, Page};
-use crate::value::{Numbers, OwnedValue, sort_by};
+use crate::value::{OwnedValue, sort_by};
 
 /// So many requests are asked of storage without a look whether there is anything to find.
 const REQUESTS_WITHOUT_A_LOOK: usize = 8;
@@ -47,16 +47,12 @@ impl Engine {
             let at = wanted.iter().position(|wanted| wanted == id)?;
             stored.get(at).cloned().flatten()
         };
-        let mut journal = ByBucket::default();
-        for entry in snapshot.journal {
-            SectionRef::of_record(entry.context, entry.seq, &entry.record).for_each(|section| journal.push(section));
-        }
-        let in_journal = Series::of(&journal);
+        let journal = collection.by_bucket(&snapshot.journal);
         for (number, request) in requests.iter().enumerate() {
             let mut ids: Vec<BucketId> = refs.get(number).into_iter().flatten().copied().collect();
             match request.archived {
                 Some(id) => ids = vec![id],
-                None => ids.extend(in_journal.buckets_of(request)),
+                None => ids.extend(journal.buckets_of(request.meta.as_ref(), request.time_ms)),
             }
             ids.dedup();
             // A bucket with unfolded rows of others may be open elsewhere: two that fill it at once would fill it twice. The
@@ -112,42 +108,6 @@ fn refs_of(mut keys: Vec<Bytes>, ranges: &[KeyRange]) -> Result<Vec<Vec<BucketId
         found.take(REOPEN_CANDIDATES_MAX).map(|key| keyspace::bucket_id(key)).collect()
     };
     ranges.iter().map(within).collect()
-}
-
-/// The buckets of the journals, by series.
-struct Series {
-    numbers: Numbers,
-    buckets: Vec<Vec<(BucketId, i64)>>,
-}
-
-impl Series {
-    fn of(journal: &ByBucket) -> Series {
-        let mut series = Series { numbers: Numbers::default(), buckets: Vec::new() };
-        for (id, sections) in journal.buckets() {
-            let Some(section) = sections.first().and_then(SectionRef::section) else { continue };
-            let (number, new) = series.numbers.add(tagged(section.meta.as_ref()));
-            if new {
-                series.buckets.push(Vec::new());
-            }
-            if let Some(buckets) = series.buckets.get_mut(number) {
-                buckets.push((*id, section.min_time_ms));
-            }
-        }
-        series
-    }
-
-    /// Those of the series that begin at the time of the request or earlier.
-    fn buckets_of(&self, request: &ReopenRequest) -> impl Iterator<Item = BucketId> {
-        let number = self.numbers.get(tagged(request.meta.as_ref()));
-        let buckets = number.and_then(|number| self.buckets.get(number)).into_iter().flatten();
-        let time_ms = request.time_ms;
-        buckets.filter(move |(_, min_time_ms)| *min_time_ms <= time_ms).map(|(id, _)| *id)
-    }
-}
-
-/// The bytes that tell one series from every other; none for the one without metadata.
-fn tagged(meta: Option<&OwnedValue>) -> &[u8] {
-    meta.map_or(&[], OwnedValue::tagged)
 }
 
 /// The first candidate that takes measurements of the request. Where none does, why the last one of its series and time does not.

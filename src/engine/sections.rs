@@ -1,0 +1,145 @@
+//! What the journals of a collection hold, by bucket and by series.
+
+use std::rc::Rc;
+
+use super::collection::Collection;
+use super::journal::JournalEntry;
+use super::keyspace::ContextId;
+use super::record::Record;
+use crate::block::Block;
+use crate::bucket::BucketId;
+use crate::catalog::Section;
+use crate::value::{Numbers, OwnedValue};
+
+/// One section of a journal record.
+#[derive(Clone)]
+pub struct SectionRef {
+    /// Whose commit it was.
+    pub context: ContextId,
+    /// Its place in that context's journal.
+    pub seq: u64,
+    record: Rc<Record>,
+    at: usize,
+    first_row: usize,
+}
+
+impl SectionRef {
+    /// Bucket, metadata, bounds.
+    pub fn section(&self) -> Option<&Section> {
+        self.record.sections.get(self.at)
+    }
+
+    /// The block that holds the rows, and which of them.
+    pub fn rows(&self) -> (&Block, std::ops::Range<usize>) {
+        let count = self.section().map_or(0, |s| s.rows);
+        (&self.record.rows, self.first_row..self.first_row + count)
+    }
+
+    /// Every section of a record.
+    fn of_record(entry: &JournalEntry) -> impl Iterator<Item = SectionRef> {
+        let (context, seq, record) = (entry.context, entry.seq, &entry.record);
+        let mut first_row = 0;
+        (0..record.sections.len()).map(move |at| {
+            let section = SectionRef { context, seq, record: Rc::clone(record), at, first_row };
+            first_row += section.section().map_or(0, |s| s.rows);
+            section
+        })
+    }
+}
+
+/// Sections by bucket, in commit order of each context inside it; buckets in the order of their first commit.
+#[derive(Clone, Default)]
+pub struct ByBucket {
+    numbers: Numbers,
+    buckets: Vec<(BucketId, Vec<SectionRef>)>,
+    series: Numbers,
+    /// The buckets of each series, and where they begin.
+    buckets_of_series: Vec<Vec<(BucketId, i64)>>,
+}
+
+impl ByBucket {
+    /// The sections of some records.
+    pub fn of<'a>(entries: impl Iterator<Item = &'a JournalEntry>) -> ByBucket {
+        let mut by_bucket = ByBucket::default();
+        entries.for_each(|entry| by_bucket.push(entry));
+        by_bucket
+    }
+
+    /// Adds the sections of a record.
+    fn push(&mut self, entry: &JournalEntry) {
+        for section in SectionRef::of_record(entry) {
+            let Some(of) = section.section() else { continue };
+            let bucket = of.bucket;
+            let (number, new) = self.numbers.add(bucket.as_bytes());
+            if new {
+                self.buckets.push((bucket, Vec::new()));
+                let (series, new) = self.series.add(tagged(of.meta.as_ref()));
+                if new {
+                    self.buckets_of_series.push(Vec::new());
+                }
+                if let Some(buckets) = self.buckets_of_series.get_mut(series) {
+                    buckets.push((bucket, of.min_time_ms));
+                }
+            }
+            if let Some((_, sections)) = self.buckets.get_mut(number) {
+                sections.push(section);
+            }
+        }
+    }
+
+    /// The place of a bucket in `buckets`.
+    pub fn number_of(&self, bucket: &BucketId) -> Option<usize> {
+        self.numbers.get(bucket.as_bytes())
+    }
+
+    /// The sections of a bucket.
+    pub fn sections_of(&self, bucket: &BucketId) -> &[SectionRef] {
+        let found = self.number_of(bucket).and_then(|number| self.buckets.get(number));
+        found.map_or(&[], |(_, sections)| sections)
+    }
+
+    /// Every bucket and its sections.
+    pub fn buckets(&self) -> &[(BucketId, Vec<SectionRef>)] {
+        &self.buckets
+    }
+
+    /// The buckets of a series that begin at `time_ms` or earlier.
+    pub fn buckets_of(&self, meta: Option<&OwnedValue>, time_ms: i64) -> impl Iterator<Item = BucketId> {
+        let series = self.series.get(tagged(meta)).and_then(|number| self.buckets_of_series.get(number));
+        let buckets = series.into_iter().flatten();
+        buckets.filter(move |(_, min_time_ms)| *min_time_ms <= time_ms).map(|(id, _)| *id)
+    }
+}
+
+/// The bytes that tell one series from every other; none for the one without metadata.
+fn tagged(meta: Option<&OwnedValue>) -> &[u8] {
+    meta.map_or(&[], OwnedValue::tagged)
+}
+
+/// What was sorted by bucket last: the next look at the journals adds what is new.
+#[derive(Default)]
+pub struct View {
+    /// Which records, ascending.
+    records: Vec<(ContextId, u64)>,
+    by_bucket: Rc<ByBucket>,
+}
+
+impl Collection {
+    /// The sections of `journal`, which ascends, by bucket.
+    pub(super) fn by_bucket(&self, journal: &[JournalEntry]) -> Rc<ByBucket> {
+        let mut view = self.view.borrow_mut();
+        let new: Vec<&JournalEntry> =
+            journal.iter().filter(|e| view.records.binary_search(&(e.context, e.seq)).is_err()).collect();
+        let some_went = view.records.len() + new.len() > journal.len();
+        if some_went {
+            view.by_bucket = Rc::new(ByBucket::of(journal.iter()));
+        } else if !new.is_empty() {
+            let by_bucket = Rc::make_mut(&mut view.by_bucket);
+            new.iter().for_each(|entry| by_bucket.push(entry));
+        }
+        if some_went || !new.is_empty() {
+            view.records = journal.iter().map(|e| (e.context, e.seq)).collect();
+        }
+        Rc::clone(&view.by_bucket)
+    }
+}
