@@ -72,6 +72,7 @@ impl Engine {
                         }
                         records.remove(&(entry.context, entry.seq));
                     }
+                    collection.forget_view();
                     return Ok(entries.len());
                 }
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,

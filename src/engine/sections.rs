@@ -142,4 +142,21 @@ impl Collection {
         }
         Rc::clone(&view.by_bucket)
     }
+
+    /// Adds a record of this context that was just committed, so that the next look finds it sorted already.
+    pub(super) fn note_record(&self, entry: &JournalEntry) {
+        let view = &mut *self.view.borrow_mut();
+        // Somebody may still read what is there; the next look then sorts this one.
+        if let Some(by_bucket) = Rc::get_mut(&mut view.by_bucket)
+            && let Err(at) = view.records.binary_search(&(entry.context, entry.seq))
+        {
+            by_bucket.push(entry);
+            view.records.insert(at, (entry.context, entry.seq));
+        }
+    }
+
+    /// Gives up what was sorted, because much of it was folded.
+    pub(super) fn forget_view(&self) {
+        *self.view.borrow_mut() = View::default();
+    }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
+use super::journal::JournalEntry;
 use super::keyspace::{self, Marker};
 use super::record::Record;
 use super::signal::{Signal, yield_now};
@@ -131,6 +132,7 @@ impl Engine {
                 let mut records = collection.records.borrow_mut();
                 for (seq, record) in written {
                     own.insert(seq, record.size_bytes());
+                    collection.note_record(&JournalEntry { context: self.context, seq, record: Rc::clone(&record) });
                     records.insert((self.context, seq), record);
                 }
                 Ok(())
