@@ -106,6 +106,7 @@ fn any_change() -> impl Strategy<Value = Change> {
         1 => any_range().prop_map(Change::DeleteRange),
         2 => (any_key(), value()).prop_map(|(key, value)| Change::Insert(key, value)),
         1 => any_key().prop_map(Change::Require),
+        1 => any_key().prop_map(Change::Expect),
     ]
 }
 
@@ -118,6 +119,7 @@ fn changeset(changes: &[Change]) -> Changeset {
             Change::DeleteRange(range) => changeset.delete_range(range),
             Change::Insert(key, value) => changeset.insert(key, value),
             Change::Require(key) => changeset.require(key),
+            Change::Expect(key) => changeset.expect(key),
         }
     }
     changeset
@@ -127,7 +129,7 @@ fn changeset(changes: &[Change]) -> Changeset {
 fn model_commit(map: &mut BTreeMap<Bytes, Bytes>, changes: &[Change]) -> bool {
     let holds = |change: &Change| match change {
         Change::Insert(key, _) => map.get(key).is_none(),
-        Change::Require(key) => map.get(key).is_some(),
+        Change::Require(key) | Change::Expect(key) => map.get(key).is_some(),
         _ => true,
     };
     if !changes.iter().all(holds) {
@@ -138,7 +140,7 @@ fn model_commit(map: &mut BTreeMap<Bytes, Bytes>, changes: &[Change]) -> bool {
             Change::Put(key, value) | Change::Insert(key, value) => drop(map.insert(key.clone(), value.clone())),
             Change::Delete(key) => drop(map.remove(key)),
             Change::DeleteRange(range) => map.retain(|key, _| *key < range.start || *key >= range.end),
-            Change::Require(_) => {}
+            Change::Require(_) | Change::Expect(_) => {}
         }
     }
     true

@@ -140,8 +140,11 @@ impl Engine {
             Err(e) => {
                 collection.catalog.borrow_mut().abort();
                 if e.code == ErrorCode::WriteConflict {
-                    // The marker is the only guard.
+                    // The marker is the only guard. What was put without it means nothing, and nobody else would remove it.
                     self.forget(collection);
+                    let mut left = Changeset::new();
+                    left.delete_range(keyspace::journals(&id));
+                    let _ = self.storage.commit(left).await;
                     return Err(self.namespace_not_found(&collection.name));
                 }
                 Err(e)

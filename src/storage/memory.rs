@@ -32,7 +32,9 @@ impl MemoryStorage {
         for change in changes.changes() {
             match change {
                 Change::Insert(key, _) if map.contains_key(key) => return Err(guard::exists_already(key)),
-                Change::Require(key) if !map.contains_key(key) => return Err(guard::is_gone(key)),
+                Change::Require(key) | Change::Expect(key) if !map.contains_key(key) => {
+                    return Err(guard::is_gone(key));
+                }
                 _ => {}
             }
         }
@@ -76,7 +78,7 @@ pub(super) fn apply(map: &mut BTreeMap<Bytes, Bytes>, change: Change) {
             map.remove(&key);
         }
         Change::DeleteRange(range) => delete_range(map, &range),
-        Change::Require(_) => {}
+        Change::Require(_) | Change::Expect(_) => {}
     }
 }
 

@@ -81,6 +81,8 @@ pub enum Change {
     Insert(Bytes, Bytes),
     /// The key must exist when the commit begins.
     Require(Bytes),
+    /// As `Require`, but what the changeset puts may be there all the same when it has failed.
+    Expect(Bytes),
 }
 
 /// One atomic write: all of it or nothing. Guards are judged against the state before the changeset.
@@ -113,6 +115,12 @@ impl Changeset {
     /// The commit fails with `WriteConflict` where `key` does not exist.
     pub fn require(&mut self, key: Bytes) {
         self.changes.push(Change::Require(key));
+    }
+    /// The commit fails with `WriteConflict` where `key` does not exist, and what it puts may then be there all the same.
+    ///
+    /// For puts that mean nothing without that key: a backend need not keep the transaction open until it knows.
+    pub fn expect(&mut self, key: Bytes) {
+        self.changes.push(Change::Expect(key));
     }
     /// Adds a change.
     pub fn push(&mut self, change: Change) {

@@ -125,7 +125,7 @@ impl Storage for FaultyStorage {
 fn written_bytes(change: &Change) -> usize {
     match change {
         Change::Put(key, value) | Change::Insert(key, value) => key.len() + value.len(),
-        Change::Delete(_) | Change::DeleteRange(_) | Change::Require(_) => 0,
+        Change::Delete(_) | Change::DeleteRange(_) | Change::Require(_) | Change::Expect(_) => 0,
     }
 }
 

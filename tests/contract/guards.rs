@@ -57,6 +57,23 @@ pub async fn require_of_an_absent_key_changes_nothing(storage: &dyn Storage, _: 
     assert_eq!(contents(storage).await, listed(&[("a", "1"), ("b", "1"), ("d1", "1")]));
 }
 
+pub async fn what_is_expected_must_exist_and_one_put_need_not_wait_for_it(storage: &dyn Storage, _: &dyn Storage) {
+    let commit = |puts: &[&str]| {
+        let mut changes = Changeset::new();
+        changes.expect(b("a"));
+        puts.iter().for_each(|key| changes.put(b(key), b("1")));
+        storage.commit(changes)
+    };
+    for puts in [&["b"][..], &["b", "c"], &[]] {
+        assert_conflict(commit(puts).await);
+    }
+    put_all(storage, [("a", "1")]).await;
+    for puts in [&["b"][..], &["b", "c"], &[]] {
+        commit(puts).await.unwrap();
+    }
+    assert_eq!(contents(storage).await, listed(&[("a", "1"), ("b", "1"), ("c", "1")]));
+}
+
 pub async fn require_alone_is_a_test(storage: &dyn Storage, _: &dyn Storage) {
     let mut changes = Changeset::new();
     changes.require(b("a"));

@@ -75,6 +75,7 @@ cases! {
         a_failed_insert_takes_the_writes_after_it_with_it
         require_lets_a_present_key_pass
         require_of_an_absent_key_changes_nothing
+        what_is_expected_must_exist_and_one_put_need_not_wait_for_it
         require_alone_is_a_test
         guards_see_the_state_before_the_changeset
         an_insert_behind_a_delete_of_its_key_is_refused

@@ -19,7 +19,7 @@ pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durabili
     let running = Running::write(database, durability)?;
     let judge = plan.ask_guards(&running).map_err(|thrown| Failure::thrown(&thrown))?;
     plan.ask_writes(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
-    if changes.changes().len() == 1 && judge.is_none() {
+    if plan.may_be_sealed() {
         running.seal();
     }
     let result = running.committed().await;
@@ -79,12 +79,19 @@ impl<'a> Plan<'a> {
     fn new(changes: &'a [Change]) -> Plan<'a> {
         let put_keys = inserts_touched_elsewhere(changes);
         let required = changes.iter().filter_map(|change| match change {
-            Change::Require(key) => Some(Guard::Present(key.clone())),
+            Change::Require(key) | Change::Expect(key) => Some(Guard::Present(key.clone())),
             _ => None,
         });
         let absent = put_keys.iter().map(|key| Guard::Absent(key.to_vec()));
         let guards = required.chain(absent).collect();
         Plan { changes, guards, put_keys }
+    }
+
+    /// True for one write with no guard but expectations. Its request is the last one: where that fails, nothing is written.
+    fn may_be_sealed(&self) -> bool {
+        let mut writes = self.changes.iter().filter(|change| !matches!(change, Change::Expect(_)));
+        let first = writes.next();
+        self.put_keys.is_empty() && !matches!(first, Some(Change::Require(_))) && writes.next().is_none()
     }
 
     /// Asks for every guard's key. The callback that judges the answers must live until the transaction has settled.
@@ -121,7 +128,7 @@ impl<'a> Plan<'a> {
                 Change::DeleteRange(range) if !range.is_empty() => {
                     store.delete(&js_range(&range.start, &range.end)?.into())?;
                 }
-                Change::DeleteRange(_) | Change::Require(_) => {}
+                Change::DeleteRange(_) | Change::Require(_) | Change::Expect(_) => {}
             }
         }
         Ok(())
@@ -136,7 +143,7 @@ fn inserts_touched_elsewhere(changes: &[Change]) -> Vec<&[u8]> {
         match change {
             Change::Put(key, _) | Change::Insert(key, _) | Change::Delete(key) => written.push(key),
             Change::DeleteRange(range) => deleted.push(range),
-            Change::Require(_) => {}
+            Change::Require(_) | Change::Expect(_) => {}
         }
     }
     let written = written.into_sorted_vec();
