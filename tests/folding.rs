@@ -1,6 +1,6 @@
 //! Folds in steps, broken off and gone on with, and what readers and deletes see of them.
-
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::expect_used)]
+
 mod support;
 
 use std::cell::{Cell, RefCell};

@@ -1,0 +1,86 @@
+// What happened to the measurements of a database, in this tab and in others: listeners, and the channel between tabs.
+
+import type { Document, ChangeEvent } from "./types.js";
+
+/** Other tabs hear of inserts at most this often, in milliseconds: their counts add up. */
+const PAUSE_MS = 50;
+
+type Listener = (event: ChangeEvent) => void;
+
+/** Tells listeners, and other openings of the same database, what has changed. Correctness depends on none of it. */
+export class Events {
+  readonly #listeners = new Set<Listener>();
+  readonly #channel: BroadcastChannel | undefined;
+  /** Inserts that others have not heard of yet, by collection. */
+  readonly #waiting = new Map<string, number>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** `isShared`: other tabs and workers may have the database open. */
+  constructor(database: string, isShared: boolean) {
+    if (!isShared || typeof BroadcastChannel === "undefined") return;
+    this.#channel = new BroadcastChannel(`timepail:${database}`);
+    this.#channel.onmessage = ({ data }) => this.#tell({ ...(data as ChangeEvent), local: false });
+  }
+
+  on(listener: Listener): void {
+    this.#listeners.add(listener);
+  }
+
+  off(listener: Listener): void {
+    this.#listeners.delete(listener);
+  }
+
+  /** Notes that `command` has succeeded with `reply`. */
+  note(command: Document, reply: Document): void {
+    const [operation, target] = Object.entries(command)[0] as [ChangeEvent["operation"], unknown];
+    const count = Number(reply["n"] ?? 0);
+    const change: ChangeEvent = { operation, local: true, ...(typeof target === "string" && { collection: target }) };
+    if (operation === "insert" || operation === "delete") {
+      if (count > 0) this.#emit({ ...change, count });
+    } else if (operation === "create" || operation === "drop" || operation === "dropDatabase") {
+      this.#emit(change);
+    }
+    for (const { name, nBuckets, nMeasurements, nBytes, oldest } of (reply["collections"] ?? []) as Document[]) {
+      const counts = { count: Number(nMeasurements), buckets: Number(nBuckets), bytes: Number(nBytes) };
+      this.#emit({ operation: "expire", local: true, collection: name, ...counts, oldest });
+    }
+  }
+
+  close(): void {
+    this.#flush();
+    this.#channel?.close();
+    this.#listeners.clear();
+  }
+
+  #emit(event: ChangeEvent): void {
+    this.#tell(event);
+    if (!this.#channel) return;
+    if (event.operation !== "insert") {
+      this.#flush();
+      this.#channel.postMessage(event);
+      return;
+    }
+    this.#waiting.set(event.collection!, (this.#waiting.get(event.collection!) ?? 0) + event.count!);
+    this.#timer ??= setTimeout(() => this.#flush(), PAUSE_MS);
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const [collection, count] of this.#waiting) this.#channel?.postMessage({ operation: "insert", collection, count });
+    this.#waiting.clear();
+  }
+
+  #tell(event: ChangeEvent): void {
+    for (const listener of this.#listeners) {
+      // One that throws must not keep the others, or the command, from going on; it is reported as an error of its own.
+      try {
+        listener(event);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+}
