@@ -9,12 +9,14 @@ mod archive;
 mod batch;
 mod choosing;
 mod commit;
+mod direct_write;
 mod expiry;
 mod measurements;
 #[cfg(test)]
 mod model;
 mod open_bucket;
 mod options;
+mod registry;
 mod reopening;
 mod rollover;
 #[cfg(test)]
@@ -29,4 +31,4 @@ pub use batch::{Batch, Section, Stage, Staged};
 pub use options::{CatalogOptions, Totals};
 pub use reopening::{Offer, ReopenFailure, ReopenRequest, Reopened};
 pub use state::Catalog;
-pub use stats::Stats;
+pub use stats::{Counter, Stats};
