@@ -1,6 +1,7 @@
 // The engine in WebAssembly: one module and one instance a page, whatever the number of databases.
 
 import init, { open_engine } from "./wasm/timepail.js";
+import { encodeDocument } from "./bson.js";
 import type { Engine, OpenEngine } from "./engine.js";
 import { compileModule } from "./load.js";
 import type { WasmSource } from "./types.js";
@@ -18,6 +19,6 @@ export function wasmEngine(source: () => WasmSource | Promise<WasmSource>): Open
       started = undefined;
       throw error;
     }
-    return (await open_engine(name, options)) as Engine;
+    return (await open_engine(name, encodeDocument(options))) as Engine;
   };
 }
