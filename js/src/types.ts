@@ -249,7 +249,7 @@ export interface OpenOptions {
   /**
    * How buckets are filled, kept in memory and closed.
    *
-   * @throws an error with `code` 2, `BadValue`, for a number out of range, 14, `TypeMismatch`, for what is no number, 72, `InvalidOptions`, for an unknown name
+   * @throws ServerError 2, `BadValue`, for a number out of range, 14, `TypeMismatch`, for what is no number, 72, `InvalidOptions`, for an unknown name
    */
   parameters?: EngineParameters;
   /** Default of {@link CollectionOptions.generateIds}. Default false: measurements need no `_id`. */

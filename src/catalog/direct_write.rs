@@ -16,8 +16,8 @@ impl Catalog {
     /// of these buckets and not yet being committed find another one.
     /// Errors: `WriteConflict` where rows of such a bucket are being committed; once they are, the call may be repeated.
     pub fn direct_write_start(&mut self, ids: &[BucketId]) -> Result<()> {
-        if let Some(part) = self.staged.iter().find(|part| self.prepared && ids.contains(&part.id)) {
-            return Err(Error::write_conflict(format!("Bucket {} is being written by an insert", part.id)));
+        if self.is_committing(ids) {
+            return Err(Error::write_conflict("Rows of a bucket are being committed"));
         }
         self.take_from_inserts(ids);
         Ok(())
@@ -55,7 +55,13 @@ impl Catalog {
         self.registry.state(id) == Some(State::Frozen)
     }
 
-    fn take_from_inserts(&mut self, ids: &[BucketId]) {
+    /// True where rows of one of these buckets are being committed.
+    pub fn is_committing(&self, ids: &[BucketId]) -> bool {
+        self.prepared && self.staged.iter().any(|part| ids.contains(&part.id))
+    }
+
+    /// As `direct_write_start`, whatever is being committed: that goes through, and its buckets take nothing more.
+    pub fn take_from_inserts(&mut self, ids: &[BucketId]) {
         let mut first = false;
         for id in ids {
             first |= self.registry.start(*id);

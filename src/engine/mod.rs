@@ -8,6 +8,7 @@ mod bucket_changes;
 pub mod collection;
 pub mod cursor;
 pub mod delete;
+pub mod direct_write;
 pub mod expire;
 pub mod find;
 pub mod fold;

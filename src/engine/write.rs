@@ -23,6 +23,13 @@ pub struct Queue {
     running: Option<Signal>,
 }
 
+impl Queue {
+    /// Outcome of the commit that runs.
+    pub(super) fn running(&self) -> Option<Signal> {
+        self.running.clone()
+    }
+}
+
 /// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue goes on.
 struct Claim<'a> {
     collection: &'a Collection,
@@ -81,7 +88,7 @@ impl Engine {
             let _ = self.fold_shared(collection).await;
         }
         loop {
-            let running = collection.queue.borrow().running.clone();
+            let running = collection.queue.borrow().running();
             match running {
                 Some(running) => drop(running.wait().await),
                 None => break,

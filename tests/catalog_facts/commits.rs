@@ -1,11 +1,14 @@
 //! Commits of one collection that run, wait and fail.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use bson::{Document, RawDocumentBuf, rawdoc};
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
+use timepail::bucket::BucketId;
 use timepail::catalog::CatalogOptions;
+use timepail::engine::signal::Signal;
 
 use crate::harness::*;
 use crate::support::Db;
@@ -161,6 +164,43 @@ fn rows_that_wait_behind_a_commit_that_fails_are_stored_in_a_new_bucket() {
     assert_eq!(scene.answer(waiting), (1.0, Some(1)));
     assert_eq!(scene.statistics(["numCommits", "numMeasurementsCommitted"]), [2, 2]);
     assert_eq!(block_on(scene.db.find(rawdoc! { "find": "c" })).len(), 2);
+}
+
+#[test]
+fn a_direct_write_waits_for_the_rows_that_are_being_committed_and_no_insert_behind_them_has_its_bucket() {
+    let mut scene = Scene::new();
+    let first = scene.send(&[at(0)]);
+    assert_eq!(scene.answer(first), (1.0, Some(1)));
+    let bucket = {
+        let buckets = block_on(buckets(&scene.db));
+        BucketId::from_bytes(buckets[0].get_object_id("_id").unwrap().bytes())
+    };
+    scene.gate.shut();
+    let running = scene.send(&[at(1)]);
+    let behind = scene.send(&[at(2)]);
+    let collection = block_on(scene.db.engine.existing_collection("c")).unwrap();
+    let (began, ends) = (Rc::new(Cell::new(false)), Signal::new());
+    let write = {
+        let (began, ends) = (Rc::clone(&began), ends.clone());
+        async move {
+            let held = collection.direct_writes(vec![bucket]).await;
+            began.set(true);
+            ends.wait().await.unwrap();
+            drop(held);
+        }
+    };
+    let write = scene.pool.spawner().spawn_local_with_handle(write).unwrap();
+    scene.pool.run_until_stalled();
+    assert!(!began.get());
+    scene.gate.open();
+    assert_eq!((scene.answer(running), scene.answer(behind)), ((1.0, Some(1)), (1.0, Some(1))));
+    scene.pool.run_until_stalled();
+    assert!(began.get());
+    // The first two shared the bucket; the third could not have it.
+    assert_eq!(scene.statistics(["numBucketInserts", "numBucketUpdates"]), [2, 1]);
+    ends.resolve(Ok(()));
+    scene.pool.run_until(write);
+    assert_eq!(block_on(buckets(&scene.db)).len(), 2);
 }
 
 #[test]
