@@ -33,7 +33,7 @@ impl Catalog {
             }
         }
         self.prepared = false;
-        self.epoch += 1;
+        self.round += 1;
         begun
     }
 
@@ -47,7 +47,7 @@ impl Catalog {
         }
         self.answers.clear();
         self.prepared = false;
-        self.epoch += 1;
+        self.round += 1;
     }
 }
 

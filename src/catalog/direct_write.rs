@@ -83,7 +83,7 @@ impl Catalog {
                     continue;
                 }
                 if staged > 0 && !self.prepared {
-                    self.epoch += 1;
+                    self.round += 1;
                 }
                 self.close(slot, index);
             }

@@ -25,7 +25,7 @@ impl Catalog {
     /// Errors: an internal error where the time column is not as it must be; `Location6130900` where ids ran out. The
     /// batch is then given up.
     pub fn stage(&mut self, batch: &mut Batch) -> Result<Stage> {
-        if batch.epoch != self.epoch {
+        if batch.round != self.round {
             self.begin(batch);
         }
         for (series, answer) in std::mem::take(&mut self.answers) {
@@ -47,8 +47,8 @@ impl Catalog {
     fn begin(&mut self, batch: &mut Batch) {
         self.abort();
         self.compact();
-        batch.restarts += usize::from(batch.epoch != 0);
-        batch.epoch = self.epoch;
+        batch.restarts += usize::from(batch.round != 0);
+        batch.round = self.round;
         batch.sections.clear();
         for series in &mut batch.series {
             series.taken = 0;

@@ -39,7 +39,7 @@ pub struct Catalog {
     /// True where they are being committed.
     pub(super) prepared: bool,
     /// Counted up when what a batch knows of this state is no longer right.
-    pub(super) epoch: u64,
+    pub(super) round: u64,
 }
 
 /// The open buckets of a series. At most one of them has no reason to roll over.
@@ -78,7 +78,7 @@ impl Catalog {
             answers: Vec::new(),
             staged: Vec::new(),
             prepared: false,
-            epoch: 1,
+            round: 1,
         }
     }
 
@@ -193,7 +193,7 @@ impl Catalog {
         self.idle_met = 0;
         self.forget_totals();
         self.stats = Stats { active: 0, open_series: 0, idle: 0, memory_bytes: 0, ..self.stats };
-        self.epoch += 1;
+        self.round += 1;
         self.next_era();
     }
 
