@@ -2,6 +2,8 @@
 
 /// Most measurements a bucket holds (`timeseriesBucketMaxCount`).
 pub const BUCKET_COUNT_MAX: usize = 1000;
+/// Most measurements any bucket can hold: rows are counted in that many digits.
+pub const BUCKET_ROWS_MAX: usize = 1_000_000;
 /// Most bytes a bucket is meant to hold (`timeseriesBucketMaxSize`), 125 KiB.
 pub const BUCKET_SIZE_BYTES_MAX: usize = 128_000;
 /// Below this many measurements a bucket may pass its size for the sake of large measurements (`timeseriesBucketMinCount`).

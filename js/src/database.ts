@@ -31,7 +31,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
       storage,
       durability: options.durability ?? "relaxed",
       context,
-      ...pick(options, "bucketVersion"),
+      ...pick(options, "bucketVersion", "parameters"),
     });
     const door = new Door(engine, name, options.generateIds ?? false);
     if (isShared) void foldOrphans(door);

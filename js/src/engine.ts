@@ -1,5 +1,7 @@
 // The door of the WebAssembly module, as the driver sees it.
 
+import type { EngineParameters } from "./types.js";
+
 /** What one command gives back: the reply as BSON and, for cursor batches, a block. */
 export interface CommandReply {
   reply: Uint8Array;
@@ -14,13 +16,14 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** What `open` tells the engine. */
+/** What `open` tells the engine; it crosses as BSON. */
 export interface EngineOptions {
   storage: "indexeddb" | "memory";
   durability: "relaxed" | "strict";
   /** 16 hexadecimal digits that name this opening; the keys of its journal carry them. */
   context: string;
   bucketVersion?: 1 | 2;
+  parameters?: EngineParameters;
 }
 
 /** Opens an engine. The entry points give the one that loads WebAssembly, tests give their own. */

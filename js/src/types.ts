@@ -208,6 +208,33 @@ export interface RunCommandOptions extends BSONReadOptions, CommandOptions {}
 /** Where the WebAssembly module comes from: an address, an answer, its bytes, or the module compiled already. */
 export type WasmSource = string | URL | Response | BufferSource | WebAssembly.Module;
 
+/**
+ * Parameters of the engine, under the names and with the defaults of the server's, where they stand in `setParameter` of its configuration.
+ * `db.command({ getParameter: "*" })` shows them. They hold for this opening of the database; nothing of them is stored.
+ */
+export interface EngineParameters {
+  /** Most measurements of a bucket, from 1 to 1 000 000. Default 1000. */
+  timeseriesBucketMaxCount?: number;
+  /** Most bytes of a bucket, from 1 to 12 582 912. Default 128 000. */
+  timeseriesBucketMaxSize?: number;
+  /** A bucket of fewer measurements may pass `timeseriesBucketMaxSize`, for the sake of large ones; 1 allows none to. Default 10. */
+  timeseriesBucketMinCount?: number;
+  /** However many buckets share `cacheBytes`, each may have this many bytes. Default 5120. */
+  timeseriesBucketMinSize?: number;
+  /** A value of more bytes counts as it is until it is stored; a smaller one only by what it takes compressed. Default 32. */
+  timeseriesLargeMeasurementThreshold?: number;
+  /** Above this much memory, in bytes, open buckets that wait for measurements are put aside. 0 or less is the default, 16 MiB. */
+  timeseriesIdleBucketExpiryMemoryUsageThreshold?: number;
+  /** At most one more than this many are put aside at a time, from 2. Default 3. */
+  timeseriesIdleBucketExpiryMaxCountPerAttempt?: number;
+  /** How often a stored bucket is looked for again when others were changing it. Default 16. */
+  timeseriesMaxRetriesForWriteConflictsOnReopening?: number;
+  /** How many further ids are drawn for a new bucket whose id is taken. Default 10. */
+  timeseriesInsertMaxRetriesOnDuplicates?: number;
+  /** Bytes that all open and archived buckets share: with many of them each is closed earlier. On the server the cache of its storage. Default 256 MiB. */
+  cacheBytes?: number;
+}
+
 /** Options of `open`. */
 export interface OpenOptions {
   /** Default: `"indexeddb"` where it exists, else `"memory"`, which lives as long as the database is open. */
@@ -219,6 +246,12 @@ export interface OpenOptions {
   durability?: "relaxed" | "strict";
   /** Version of the buckets that are written: 2, compressed columns, or 1, plain documents. Every version is read. Default 2. */
   bucketVersion?: 1 | 2;
+  /**
+   * How buckets are filled, kept in memory and closed.
+   *
+   * @throws ServerError 2, `BadValue`, for a number out of range, 14, `TypeMismatch`, for what is no number, 72, `InvalidOptions`, for an unknown name
+   */
+  parameters?: EngineParameters;
   /** Default of {@link CollectionOptions.generateIds}. Default false: measurements need no `_id`. */
   generateIds?: boolean;
   /** Where to load the WebAssembly module from, when it does not lie beside the package's JavaScript. The first `open` of a page decides. */

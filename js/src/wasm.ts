@@ -1,7 +1,9 @@
 // The engine in WebAssembly: one module and one instance a page, whatever the number of databases.
 
 import init, { open_engine } from "./wasm/timepail.js";
+import { encodeDocument } from "./bson.js";
 import type { Engine, OpenEngine } from "./engine.js";
+import { ServerError } from "./errors.js";
 import { compileModule } from "./load.js";
 import type { WasmSource } from "./types.js";
 
@@ -18,6 +20,11 @@ export function wasmEngine(source: () => WasmSource | Promise<WasmSource>): Open
       started = undefined;
       throw error;
     }
-    return (await open_engine(name, options)) as Engine;
+    try {
+      return (await open_engine(name, encodeDocument(options))) as Engine;
+    } catch (error) {
+      const { message, code, codeName } = error as ServerError;
+      throw typeof code === "number" ? new ServerError({ ok: 0, errmsg: message, code, codeName }) : error;
+    }
   };
 }

@@ -25,6 +25,11 @@ declare const reading: Reading;
 
 same<ReturnType<typeof open>, Promise<Database>>();
 void open("plant", { storage: "indexeddb", durability: "strict", bucketVersion: 1, generateIds: true, wasm: new URL("file:///timepail.wasm") });
+void open("plant", { parameters: { timeseriesBucketMaxCount: 500, cacheBytes: 2 ** 26 } });
+// @ts-expect-error there is no such parameter
+void open("plant", { parameters: { timeseriesBucketMaximum: 500 } });
+// @ts-expect-error parameters are numbers
+void open("plant", { parameters: { timeseriesBucketMaxCount: "500" } });
 // @ts-expect-error there is no such storage
 void open("plant", { storage: "disk" });
 // @ts-expect-error a database has a name

@@ -25,15 +25,15 @@ pub struct Handle {
     idb: Option<Rc<IdbStorage>>,
 }
 
-/// Opens the database `name`; `options` as `OpenOptions`.
+/// Opens the database `name`; `options` as `OpenOptions` reads them.
 ///
 /// Rejects with an `Error` that carries `code` and `codeName`.
 #[wasm_bindgen(unchecked_return_type = "Promise<Engine>")]
-pub fn open_engine(name: String, options: JsValue) -> Promise {
-    promise(Box::pin(async move { open(&name, options).await.map(JsValue::from).map_err(to_js) }))
+pub fn open_engine(name: String, options: Vec<u8>) -> Promise {
+    promise(Box::pin(async move { open(&name, &options).await.map(JsValue::from).map_err(to_js) }))
 }
 
-async fn open(name: &str, options: JsValue) -> Result<Handle> {
+async fn open(name: &str, options: &[u8]) -> Result<Handle> {
     let options = OpenOptions::read(options)?;
     let (storage, idb): (Rc<dyn Storage>, _) = match options.storage {
         StorageKind::Memory => (Rc::new(MemoryStorage::new()), None),
@@ -43,7 +43,7 @@ async fn open(name: &str, options: JsValue) -> Result<Handle> {
         }
     };
     let engine = Engine::new(name, storage, Rc::new(env::HostEnv), options.context);
-    let engine = engine.with_bucket_format(options.bucket_format);
+    let engine = engine.with_bucket_format(options.bucket_format).with_catalog_options(options.catalog_options);
     Ok(Handle { engine: Rc::new(engine), idb })
 }
 

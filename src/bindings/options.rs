@@ -1,32 +1,20 @@
 //! What `open` may ask for.
 
-use serde::Deserialize;
-use wasm_bindgen::JsValue;
-
 use crate::bucket::BucketFormat;
+use crate::catalog::CatalogOptions;
 use crate::command::parse_context;
 use crate::engine::keyspace::ContextId;
 use crate::error::{Error, Result};
 use crate::storage::idb::Durability;
-use crate::value::Shown;
+use crate::value::{Doc, Value};
 
 /// Where the database lies.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageKind {
     /// Gone with the process.
     Memory,
     /// The browser's IndexedDB.
     Indexeddb,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Raw {
-    storage: StorageKind,
-    durability: Option<String>,
-    context: String,
-    bucket_version: Option<f64>,
 }
 
 /// The options of `open_engine`, checked.
@@ -37,34 +25,46 @@ pub struct OpenOptions {
     pub durability: Durability,
     /// What buckets are written as.
     pub bucket_format: BucketFormat,
+    /// How buckets are chosen.
+    pub catalog_options: CatalogOptions,
     /// This context's identity, drawn at random.
     pub context: ContextId,
 }
 
 impl OpenOptions {
     /// Reads `{ storage: "memory" | "indexeddb", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
-    /// context: sixteen hex digits }`.
+    /// parameters?: { <name>: number }, context: sixteen hex digits }`, a BSON document as a command is.
     ///
-    /// Errors: `InvalidOptions`.
-    pub fn read(options: JsValue) -> Result<OpenOptions> {
-        let raw: Raw = serde_wasm_bindgen::from_value(options)
-            .map_err(|e| Error::invalid_options(format!("The options of open are not understood: {e}")))?;
-        let durability = match raw.durability.as_deref() {
+    /// Errors: `InvalidOptions`; those of `CatalogOptions::with_parameters`.
+    pub fn read(options: &[u8]) -> Result<OpenOptions> {
+        let options = Doc::parse(options)?;
+        let text = |name| options.get(name).map(|value| value.as_str().unwrap_or_default());
+        let storage = match text("storage") {
+            Some("memory") => StorageKind::Memory,
+            Some("indexeddb") => StorageKind::Indexeddb,
+            _ => return Err(refused("storage", "'memory' or 'indexeddb'", options)),
+        };
+        let durability = match text("durability") {
             None | Some("relaxed") => Durability::Relaxed,
             Some("strict") => Durability::Strict,
-            Some(other) => {
-                return Err(Error::invalid_options(format!("durability must be 'relaxed' or 'strict', not '{other}'")));
-            }
+            _ => return Err(refused("durability", "'relaxed' or 'strict'", options)),
         };
-        let bucket_format = match raw.bucket_version {
-            None | Some(2.0) => BucketFormat::Compressed,
-            Some(1.0) => BucketFormat::Uncompressed,
-            Some(other) => {
-                return Err(Error::invalid_options(format!("bucketVersion must be 1 or 2, not {}", Shown(other))));
-            }
+        let bucket_format = match options.get("bucketVersion").map(Value::as_integer) {
+            None | Some(Some(2)) => BucketFormat::Compressed,
+            Some(Some(1)) => BucketFormat::Uncompressed,
+            _ => return Err(refused("bucketVersion", "1 or 2", options)),
         };
-        let context =
-            parse_context(&raw.context).ok_or_else(|| Error::invalid_options("context must be sixteen hex digits"))?;
-        Ok(OpenOptions { storage: raw.storage, durability, bucket_format, context })
+        let catalog_options = match options.get("parameters").map(|value| value.as_doc()) {
+            None => CatalogOptions::default(),
+            Some(Some(parameters)) => CatalogOptions::default().with_parameters(parameters)?,
+            _ => return Err(refused("parameters", "an object", options)),
+        };
+        let context = text("context").and_then(parse_context);
+        let context = context.ok_or_else(|| refused("context", "sixteen hex digits", options))?;
+        Ok(OpenOptions { storage, durability, bucket_format, catalog_options, context })
     }
+}
+
+fn refused(name: &str, wanted: &str, options: Doc<'_>) -> Error {
+    Error::invalid_options(format!("{name} must be {wanted}, not {:?}", options.get(name).unwrap_or(Value::NULL)))
 }

@@ -5,6 +5,7 @@ mod builder;
 mod column;
 pub mod kernels;
 mod pivot;
+mod size;
 mod table;
 mod wire;
 

@@ -29,6 +29,7 @@ pub use fit::{Fit, Misfit, fit};
 pub use id::{BucketId, IdGenerator};
 pub use merge::{merge, rebuild};
 pub use min_max::MinMax;
+pub(crate) use options::safe_integer;
 pub use options::{Granularity, TimeseriesOptions};
 pub use rows::Rows;
 pub use schema::Schema;

@@ -244,7 +244,7 @@ fn seconds(option: &str, value: Value<'_>) -> Result<i64> {
 }
 
 /// A number as a command argument: fractions are cut off, what is too large becomes the largest.
-pub(super) fn safe_integer(value: Value<'_>) -> Option<i64> {
+pub(crate) fn safe_integer(value: Value<'_>) -> Option<i64> {
     match value.kind() {
         // A saturating cast; NaN becomes zero, as on the server.
         #[allow(clippy::cast_possible_truncation)]

@@ -1,5 +1,6 @@
 //! The keys of an uncompressed column: "0", "1", "2", …, with the bytes around them.
 
+use crate::limits::BUCKET_ROWS_MAX;
 use crate::value::Kind;
 
 /// What stands before the value of a cell: its type byte, the row number in decimal, a NUL. At most eight bytes, packed into
@@ -11,7 +12,7 @@ pub(super) struct CellHead {
 }
 
 /// The first row whose head does not fit: a column of so many dates is larger than a document may be.
-pub(super) const ROWS_MAX: usize = 1_000_000;
+pub(super) const ROWS_MAX: usize = BUCKET_ROWS_MAX;
 
 const TAG: u64 = 0xFF;
 

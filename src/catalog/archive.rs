@@ -13,7 +13,6 @@ pub struct Archive {
 }
 
 impl Archive {
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -47,6 +46,13 @@ impl Archive {
             self.entries.remove(at);
         }
         there
+    }
+
+    /// Drops the bucket `id`, wherever it begins; answers how many entries that were.
+    pub fn forget(&mut self, id: BucketId) -> usize {
+        let before = self.entries.len();
+        self.entries.retain(|(_, _, archived)| *archived != id);
+        before - self.entries.len()
     }
 
     /// Drops the greatest entry; false where there is none.

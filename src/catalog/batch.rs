@@ -57,7 +57,7 @@ pub struct Batch {
     pub(super) sections: Vec<(usize, Section)>,
     pub(super) facts: Facts,
     /// The state of the catalog that `series` and `sections` are right for; 0 before the first `stage`.
-    pub(super) era: u64,
+    pub(super) round: u64,
     /// How often that state was lost.
     pub(super) restarts: usize,
 }
@@ -85,7 +85,7 @@ impl Catalog {
             BatchSeries { meta: series.meta, rows: series.rows, taken: 0, slot: 0, search: Search::default() }
         });
         let series = series.collect();
-        Batch { facts: Facts::of(&block, &self.options), block, series, sections: Vec::new(), era: 0, restarts: 0 }
+        Batch { facts: Facts::of(&block, &self.options), block, series, sections: Vec::new(), round: 0, restarts: 0 }
     }
 }
 

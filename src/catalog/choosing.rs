@@ -7,6 +7,7 @@ use super::reopening::Answer;
 use super::rollover::RolloverReason;
 use super::size_limit::SizeLimit;
 use super::state::{Catalog, meta_bytes};
+use super::stats::Counter;
 use crate::bucket::bucket_start_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::sort_by;
@@ -82,7 +83,7 @@ impl Catalog {
         if taken.reason.is_some() {
             bucket.reason = taken.reason;
         }
-        self.stats.kept_open_due_to_large_measurements += u64::from(taken.kept_open);
+        self.stats[Counter::KeptOpenDueToLargeMeasurements] += u64::from(taken.kept_open);
         self.count_memory(taken.memory_bytes.cast_signed());
         if taken.rows == 0 {
             series.search.query_forbidden |= taken.reason != Some(RolloverReason::TimeBackward);
@@ -95,16 +96,15 @@ impl Catalog {
     pub(super) fn roll_over(&mut self, slot: usize, index: usize) -> bool {
         let Some(bucket) = self.bucket(slot, index) else { return false };
         let Some(reason) = bucket.reason.filter(|_| bucket.staged == 0) else { return false };
-        let stats = &mut self.stats;
         let counter = match reason {
-            RolloverReason::TimeForward => &mut stats.closed_due_to_time_forward,
-            RolloverReason::TimeBackward => &mut stats.archived_due_to_time_backward,
-            RolloverReason::Count => &mut stats.closed_due_to_count,
-            RolloverReason::Size => &mut stats.closed_due_to_size,
-            RolloverReason::CachePressure => &mut stats.closed_due_to_cache_pressure,
-            RolloverReason::SchemaChange => &mut stats.closed_due_to_schema_change,
+            RolloverReason::TimeForward => Counter::ClosedDueToTimeForward,
+            RolloverReason::TimeBackward => Counter::ArchivedDueToTimeBackward,
+            RolloverReason::Count => Counter::ClosedDueToCount,
+            RolloverReason::Size => Counter::ClosedDueToSize,
+            RolloverReason::CachePressure => Counter::ClosedDueToCachePressure,
+            RolloverReason::SchemaChange => Counter::ClosedDueToSchemaChange,
         };
-        *counter += 1;
+        self.stats[counter] += 1;
         match reason {
             RolloverReason::TimeBackward => self.put_aside(slot, index),
             _ => self.close(slot, index),
@@ -125,7 +125,7 @@ impl Catalog {
         let min_time_ms = bucket_start_ms(measurements.time_ms(first), self.timeseries.effective_rounding_seconds());
         let mut id = self.ids.next(min_time_ms);
         let mut left = self.options.duplicate_retries_max;
-        while self.is_frozen(id) || self.index_of(series.slot, id).is_some() {
+        while self.registry.state(id).is_some() || self.index_of(series.slot, id).is_some() {
             if left == 0 {
                 return Err(Error::new(ErrorCode::Location6130900, "No id for a new bucket was found"));
             }
@@ -156,7 +156,7 @@ mod tests {
         insert(&mut catalog, &[at(2 * HOUR)]);
         assert_eq!(shape(&insert(&mut catalog, &[at(119 * MINUTE)])), [(119 * MINUTE, 1)]);
         let stats = catalog.stats();
-        assert_eq!((stats.archived_due_to_time_backward, stats.active, stats.open_series), (1, 2, 1));
+        assert_eq!((stats[Counter::ArchivedDueToTimeBackward], stats.active, stats.open_series), (1, 2, 1));
         assert_eq!(stats.archived(), 1);
     }
 
@@ -164,8 +164,13 @@ mod tests {
     fn each_reason_counts_one_rollover_when_it_is_performed() {
         let counts = |catalog: &Catalog| {
             let s = catalog.stats();
-            let closed = [s.closed_due_to_time_forward, s.closed_due_to_count, s.closed_due_to_size];
-            let rest = [s.closed_due_to_schema_change, s.closed_due_to_cache_pressure, s.archived_due_to_time_backward];
+            let closed =
+                [s[Counter::ClosedDueToTimeForward], s[Counter::ClosedDueToCount], s[Counter::ClosedDueToSize]];
+            let rest = [
+                s[Counter::ClosedDueToSchemaChange],
+                s[Counter::ClosedDueToCachePressure],
+                s[Counter::ArchivedDueToTimeBackward],
+            ];
             [closed, rest].concat()
         };
         let reasons = [
@@ -244,9 +249,9 @@ mod tests {
         catalog.freeze(next);
         let sections = insert(&mut catalog, &[at(0)]);
         assert_ne!(sections[0].bucket, next);
-        assert_eq!((catalog.stats().active, catalog.stats().frozen), (1, 1));
+        assert_eq!((catalog.stats().active, catalog.stats()[Counter::Frozen]), (1, 1));
         catalog.freeze(sections[0].bucket);
-        assert_eq!((catalog.stats().active, catalog.stats().frozen), (0, 2));
+        assert_eq!((catalog.stats().active, catalog.stats()[Counter::Frozen]), (0, 2));
         assert_ne!(insert(&mut catalog, &[at(0)])[0].bucket, sections[0].bucket);
     }
 
@@ -268,7 +273,7 @@ mod tests {
         let docs: Vec<_> = (0..11).map(at).collect();
         insert_as(&mut catalog, &docs, 6000);
         assert_eq!(shape(&insert(&mut catalog, &[at(12)])), [(0, 1)]);
-        assert_eq!(catalog.stats().closed_due_to_cache_pressure, 1);
+        assert_eq!(catalog.stats()[Counter::ClosedDueToCachePressure], 1);
     }
 
     #[test]
@@ -277,7 +282,7 @@ mod tests {
         let docs: Vec<_> = (0..25).map(|ms| text_at(ms, &"y".repeat(40_000))).collect();
         assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 10), (0, 10), (0, 5)]);
         let stats = catalog.stats();
-        assert_eq!((stats.closed_due_to_size, stats.kept_open_due_to_large_measurements), (2, 3));
+        assert_eq!((stats[Counter::ClosedDueToSize], stats[Counter::KeptOpenDueToLargeMeasurements]), (2, 3));
     }
 
     #[test]
@@ -286,7 +291,7 @@ mod tests {
         let mut docs: Vec<_> = (0..4).map(|ms| text_at(ms, &"y".repeat(40_000))).collect();
         docs.push(at(5));
         assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 4), (0, 1)]);
-        assert_eq!(catalog.stats().closed_due_to_schema_change, 1);
-        assert_eq!(catalog.stats().kept_open_due_to_large_measurements, 1);
+        assert_eq!(catalog.stats()[Counter::ClosedDueToSchemaChange], 1);
+        assert_eq!(catalog.stats()[Counter::KeptOpenDueToLargeMeasurements], 1);
     }
 }

@@ -1,6 +1,7 @@
 //! The end of a batch: its rows are stored, or they never will be.
 
 use super::state::Catalog;
+use super::stats::Counter;
 use crate::bucket::BucketId;
 
 impl Catalog {
@@ -19,10 +20,10 @@ impl Catalog {
                 begun.push(part.id);
             }
             let stats = &mut self.stats;
-            stats.commits += 1;
-            stats.measurements_committed += part.rows as u64;
-            *(if part.is_insert { &mut stats.bucket_inserts } else { &mut stats.bucket_updates }) += 1;
-            stats.opened_due_to_metadata += u64::from(part.opened_due_to_metadata);
+            stats[Counter::Commits] += 1;
+            stats[Counter::MeasurementsCommitted] += part.rows as u64;
+            stats[if part.is_insert { Counter::BucketInserts } else { Counter::BucketUpdates }] += 1;
+            stats[Counter::OpenedDueToMetadata] += u64::from(part.opened_due_to_metadata);
             // It may have been forgotten meanwhile; its rows are stored all the same.
             let Some(index) = self.index_of(part.slot, part.id) else { continue };
             let Some(bucket) = self.bucket(part.slot, index) else { continue };
@@ -31,7 +32,8 @@ impl Catalog {
                 self.make_idle(part.slot, index);
             }
         }
-        self.era += 1;
+        self.prepared = false;
+        self.round += 1;
         begun
     }
 
@@ -44,7 +46,8 @@ impl Catalog {
             }
         }
         self.answers.clear();
-        self.era += 1;
+        self.prepared = false;
+        self.round += 1;
     }
 }
 
@@ -52,6 +55,7 @@ impl Catalog {
 mod tests {
     use super::super::Stage;
     use super::super::samples::*;
+    use super::Counter;
 
     #[test]
     fn an_aborted_commit_leaves_no_trace_in_the_bucket_that_it_would_have_filled() {
@@ -79,7 +83,10 @@ mod tests {
         catalog.clear();
         catalog.finish(9);
         let stats = catalog.stats();
-        assert_eq!((stats.commits, stats.bucket_inserts, stats.active, stats.memory_bytes), (1, 1, 0, 0));
+        assert_eq!(
+            (stats[Counter::Commits], stats[Counter::BucketInserts], stats.active, stats.memory_bytes),
+            (1, 1, 0, 0)
+        );
         let second = insert(&mut catalog, &[at(1)]);
         assert_ne!(first[0].bucket, second[0].bucket);
     }
@@ -103,7 +110,10 @@ mod tests {
         let Stage::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
         catalog.clear();
         catalog.offer(&requests[0], super::super::Offer::Found(stored(crate::bucket::BucketId::MIN, 0)));
-        assert_eq!((catalog.stats().reopenings_failed[0], catalog.stats().reopened), (1, 0));
+        assert_eq!(
+            (catalog.stats()[super::super::ReopenFailure::EraMismatch], catalog.stats()[Counter::Reopened]),
+            (1, 0)
+        );
         let Stage::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
         assert_eq!(requests.len(), 2);
         requests.iter().for_each(|request| catalog.offer(request, super::super::Offer::NotFound));
@@ -115,9 +125,9 @@ mod tests {
     fn a_bucket_that_was_marked_rolls_over_when_its_rows_are_stored() {
         let mut catalog = catalog();
         stage(&mut catalog, &[at(0), at(HOUR)]);
-        assert_eq!((catalog.stats().closed_due_to_time_forward, catalog.stats().active), (0, 2));
+        assert_eq!((catalog.stats()[Counter::ClosedDueToTimeForward], catalog.stats().active), (0, 2));
         catalog.finish(0);
-        assert_eq!((catalog.stats().closed_due_to_time_forward, catalog.stats().active), (1, 1));
+        assert_eq!((catalog.stats()[Counter::ClosedDueToTimeForward], catalog.stats().active), (1, 1));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::archive::ARCHIVED_BUCKET_BYTES;
 use super::state::Catalog;
+use super::stats::Counter;
 
 impl Catalog {
     /// Nothing of the bucket is uncommitted any more and it may go.
@@ -53,16 +54,21 @@ impl Catalog {
         while more(self, expired)
             && let Some((slot, index)) = self.pop_idle()
         {
-            self.stats.archived_due_to_memory_threshold += 1;
+            self.stats[Counter::ArchivedDueToMemoryThreshold] += 1;
             self.put_aside(slot, index);
             expired += 1;
         }
         while more(self, expired) && self.archive.pop() {
-            self.count_memory(-ARCHIVED_BUCKET_BYTES.cast_signed());
-            self.count_active(-1);
-            self.stats.closed_due_to_memory_threshold += 1;
+            self.drop_archived(1);
+            self.stats[Counter::ClosedDueToMemoryThreshold] += 1;
             expired += 1;
         }
+    }
+
+    /// So many archived buckets are archived no more.
+    pub(super) fn drop_archived(&mut self, buckets: usize) {
+        self.count_memory(-(buckets * ARCHIVED_BUCKET_BYTES).cast_signed());
+        self.count_active(-buckets.cast_signed());
     }
 
     /// Archives an open bucket, or closes it where it is full or its place in the archive is taken.
@@ -72,9 +78,9 @@ impl Catalog {
         let Some(bucket) = self.remove(slot, index) else { return };
         let full = bucket.count >= options.bucket_count_max;
         if full {
-            self.stats.closed_due_to_count += 1;
+            self.stats[Counter::ClosedDueToCount] += 1;
         } else if bucket.size_bytes >= options.bucket_size_bytes_max && bucket.count >= options.bucket_count_min {
-            self.stats.closed_due_to_size += 1;
+            self.stats[Counter::ClosedDueToSize] += 1;
         } else if self.archive.insert(hash, bucket.min_time_ms, bucket.id) {
             self.count_memory(ARCHIVED_BUCKET_BYTES.cast_signed());
             return;
@@ -101,7 +107,12 @@ mod tests {
         catalog.expire();
         let counted = |catalog: &Catalog| {
             let stats = catalog.stats();
-            (stats.archived_due_to_memory_threshold, stats.closed_due_to_memory_threshold, stats.active, stats.idle)
+            (
+                stats[Counter::ArchivedDueToMemoryThreshold],
+                stats[Counter::ClosedDueToMemoryThreshold],
+                stats.active,
+                stats.idle,
+            )
         };
         assert_eq!(counted(&catalog), (1, 0, 2, 1));
         assert_eq!((catalog.stats().archived(), catalog.archive.len()), (1, 1));
@@ -123,12 +134,12 @@ mod tests {
         insert(&mut catalog, &[of(1, "a")]);
         catalog.options.memory_bytes_max = 0;
         catalog.expire();
-        assert_eq!(catalog.stats().archived_due_to_memory_threshold, 4);
+        assert_eq!(catalog.stats()[Counter::ArchivedDueToMemoryThreshold], 4);
         assert_eq!(catalog.series.iter().map(|s| s.buckets.len()).collect::<Vec<_>>(), [1, 0, 0, 0, 0, 1]);
         catalog.expire();
         // Two were idle; the other two of the four are archived ones.
         let stats = catalog.stats();
-        assert_eq!((stats.archived_due_to_memory_threshold, stats.closed_due_to_memory_threshold), (6, 2));
+        assert_eq!((stats[Counter::ArchivedDueToMemoryThreshold], stats[Counter::ClosedDueToMemoryThreshold]), (6, 2));
         assert_eq!((stats.active, stats.memory_bytes), (4, 4 * ARCHIVED_BUCKET_BYTES));
     }
 
@@ -151,7 +162,7 @@ mod tests {
         catalog.options.memory_bytes_max = 0;
         catalog.expire();
         let stats = catalog.stats();
-        assert_eq!((stats.archived_due_to_memory_threshold, stats.closed_due_to_count), (1, 1));
+        assert_eq!((stats[Counter::ArchivedDueToMemoryThreshold], stats[Counter::ClosedDueToCount]), (1, 1));
         assert_eq!((stats.active, catalog.archive.len()), (0, 0));
     }
 
@@ -164,6 +175,6 @@ mod tests {
         assert!(catalog.idle.len() < 80 && catalog.stats().idle == 2, "{}", catalog.idle.len());
         catalog.options.memory_bytes_max = 0;
         catalog.expire();
-        assert_eq!(catalog.stats().archived_due_to_memory_threshold, 2);
+        assert_eq!(catalog.stats()[Counter::ArchivedDueToMemoryThreshold], 2);
     }
 }

@@ -1,6 +1,6 @@
 //! The rows of a batch as buckets measure them.
 
-use crate::block::{Block, Column, ColumnData};
+use crate::block::Block;
 use crate::value::digits;
 
 use super::archive::hash;
@@ -43,7 +43,7 @@ impl Facts {
         let name_bytes_max = digits(options.bucket_count_max);
         for (name, column) in block.columns() {
             shape = hash(shape ^ name.len() as u64, name.as_bytes());
-            any_large |= 2 + largest(column) + name_bytes_max > options.large_measurement_bytes;
+            any_large |= 2 + column.value_bytes_max() + name_bytes_max > options.large_measurement_bytes;
         }
         Facts { shape: shape | 1, any_large }
     }
@@ -80,7 +80,7 @@ impl Measurements<'_> {
                 if !column.is_present(row) {
                     continue;
                 }
-                let value = value_bytes(column, row);
+                let value = column.value_bytes(row);
                 if std::mem::take(&mut is_new) {
                     addition.verified += 12 + name.len() + 2 * (2 + name.len() + value);
                     addition.memory += SCHEMA_ELEMENT_BYTES + name.len() + value;
@@ -100,33 +100,5 @@ impl Measurements<'_> {
     /// The shape that stands for all columns, where `knows` knows them all.
     pub fn shape_if_known(&self, knows: &dyn Fn(&str) -> bool) -> u64 {
         if self.block.columns().iter().all(|(name, _)| knows(name)) { self.facts.shape } else { 0 }
-    }
-}
-
-/// Bytes of a value in a document.
-fn value_bytes(column: &Column, row: usize) -> usize {
-    match column.data() {
-        ColumnData::String(values) => 5 + values.get(row).len(),
-        ColumnData::Bson(values) => values.get(row).len().saturating_sub(1),
-        _ => largest(column),
-    }
-}
-
-/// Bytes of the largest value of a column in a document.
-fn largest(column: &Column) -> usize {
-    let length = |pair: &[u32]| match pair {
-        [start, end] => end.saturating_sub(*start),
-        _ => 0,
-    };
-    let longest = |offsets: &[u32]| offsets.windows(2).map(length).max().unwrap_or_default() as usize;
-    match column.data() {
-        ColumnData::F64(_) | ColumnData::I64(_) | ColumnData::Date(_) => 8,
-        ColumnData::I32(_) => 4,
-        ColumnData::Bool(_) => 1,
-        ColumnData::ObjectId(_) => 12,
-        ColumnData::String(values) => 5 + longest(&values.offsets),
-        ColumnData::Bson(values) => longest(&values.offsets).saturating_sub(1),
-        // A batch holds its columns plainly.
-        ColumnData::Dictionary(..) => 0,
     }
 }

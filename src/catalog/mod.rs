@@ -3,18 +3,21 @@
 //! `batch` splits the rows of a commit by series; `stage` picks or opens buckets for them, or asks for stored buckets that
 //! may have to be reopened first, and answers the rows in bucket order with the sections that say which rows went where.
 //! The engine commits them and then calls `finish` or `abort`. There is one batch at a time: whatever another one left
-//! behind is given up when the next begins.
+//! behind is given up when the next begins. Who changes stored buckets otherwise says so with `direct_write_start` and
+//! `direct_write_finish`, or with `clear_bucket`.
 
 mod archive;
 mod batch;
 mod choosing;
 mod commit;
+mod direct_write;
 mod expiry;
 mod measurements;
 #[cfg(test)]
 mod model;
 mod open_bucket;
 mod options;
+mod registry;
 mod reopening;
 mod rollover;
 #[cfg(test)]
@@ -29,4 +32,4 @@ pub use batch::{Batch, Section, Stage, Staged};
 pub use options::{CatalogOptions, Totals};
 pub use reopening::{Offer, ReopenFailure, ReopenRequest, Reopened};
 pub use state::Catalog;
-pub use stats::Stats;
+pub use stats::{Counter, Stats};

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::rollover::RolloverReason;
 use super::samples::*;
-use super::{CatalogOptions, Offer, ReopenFailure, Reopened, Stage, Stats};
+use super::{CatalogOptions, Counter, Offer, ReopenFailure, Reopened, Stage, Stats};
 use crate::bucket::{BucketId, Schema, bucket_start_ms};
 use crate::value::{Doc, digits};
 
@@ -125,7 +125,7 @@ impl Model {
                 }
                 if !bucket.kept {
                     bucket.kept = true;
-                    self.stats.kept_open_due_to_large_measurements += 1;
+                    self.stats[Counter::KeptOpenDueToLargeMeasurements] += 1;
                 }
             } else if effective == self.options.bucket_size_bytes_max {
                 return Some(RolloverReason::Size);
@@ -141,20 +141,20 @@ impl Model {
         let bucket = &self.open[at];
         let Some(reason) = bucket.reason.filter(|_| bucket.staged == 0) else { return false };
         match reason {
-            RolloverReason::TimeForward => self.stats.closed_due_to_time_forward += 1,
-            RolloverReason::TimeBackward => self.stats.archived_due_to_time_backward += 1,
-            RolloverReason::Count => self.stats.closed_due_to_count += 1,
-            RolloverReason::Size => self.stats.closed_due_to_size += 1,
-            RolloverReason::CachePressure => self.stats.closed_due_to_cache_pressure += 1,
-            RolloverReason::SchemaChange => self.stats.closed_due_to_schema_change += 1,
+            RolloverReason::TimeForward => self.stats[Counter::ClosedDueToTimeForward] += 1,
+            RolloverReason::TimeBackward => self.stats[Counter::ArchivedDueToTimeBackward] += 1,
+            RolloverReason::Count => self.stats[Counter::ClosedDueToCount] += 1,
+            RolloverReason::Size => self.stats[Counter::ClosedDueToSize] += 1,
+            RolloverReason::CachePressure => self.stats[Counter::ClosedDueToCachePressure] += 1,
+            RolloverReason::SchemaChange => self.stats[Counter::ClosedDueToSchemaChange] += 1,
         }
         let bucket = self.open.remove(at);
         if reason == RolloverReason::TimeBackward {
             if bucket.count >= self.options.bucket_count_max {
-                self.stats.closed_due_to_count += 1;
+                self.stats[Counter::ClosedDueToCount] += 1;
             } else if bucket.size >= self.options.bucket_size_bytes_max && bucket.count >= self.options.bucket_count_min
             {
-                self.stats.closed_due_to_size += 1;
+                self.stats[Counter::ClosedDueToSize] += 1;
             } else {
                 self.archived.entry(bucket.min).or_insert(bucket.number);
             }
@@ -211,16 +211,16 @@ impl Model {
             let found = search(store, time, archived, &self.options);
             let missed = matches!(found, Search::NotFound);
             by_metadata &= missed;
-            *match (archived.is_some(), missed) {
-                (true, false) => &mut self.stats.fetched,
-                (true, true) => &mut self.stats.fetches_failed,
-                (false, false) => &mut self.stats.queried,
-                (false, true) => &mut self.stats.queries_failed,
-            } += 1;
+            self.stats[match (archived.is_some(), missed) {
+                (true, false) => Counter::Fetched,
+                (true, true) => Counter::FetchesFailed,
+                (false, false) => Counter::Queried,
+                (false, true) => Counter::QueriesFailed,
+            }] += 1;
             match found {
-                Search::Failed => self.stats.reopenings_failed[ReopenFailure::Validator as usize] += 1,
+                Search::Failed => self.stats[ReopenFailure::Validator] += 1,
                 Search::Found(number) if self.open.iter().any(|b| b.number == number) => {
-                    self.stats.duplicate_reopened += 1;
+                    self.stats[Counter::DuplicateReopened] += 1;
                 }
                 Search::Found(number) => {
                     let at = self.install(reopened(store, number, BucketId::MIN), number);
@@ -249,11 +249,11 @@ impl Model {
             if self.open[at].staged > 0 {
                 self.open[at].reason = Some(RolloverReason::TimeForward);
             } else {
-                self.stats.closed_due_to_reopening += 1;
+                self.stats[Counter::ClosedDueToReopening] += 1;
                 self.open.remove(at);
             }
         }
-        self.stats.reopened += 1;
+        self.stats[Counter::Reopened] += 1;
         self.open.push(Bucket {
             number,
             min: found.min_time_ms,
@@ -303,11 +303,11 @@ impl Model {
         for (number, by_metadata, is_insert) in batches {
             let at = self.open.iter().position(|b| b.number == *number).unwrap();
             let bucket = &mut self.open[at];
-            self.stats.commits += 1;
-            self.stats.measurements_committed += bucket.staged as u64;
-            self.stats.bucket_inserts += u64::from(*is_insert);
-            self.stats.bucket_updates += u64::from(!*is_insert);
-            self.stats.opened_due_to_metadata += u64::from(*by_metadata);
+            self.stats[Counter::Commits] += 1;
+            self.stats[Counter::MeasurementsCommitted] += bucket.staged as u64;
+            self.stats[Counter::BucketInserts] += u64::from(*is_insert);
+            self.stats[Counter::BucketUpdates] += u64::from(!*is_insert);
+            self.stats[Counter::OpenedDueToMetadata] += u64::from(*by_metadata);
             bucket.size = bucket.size + stored_bytes * bucket.staged / rows - bucket.estimate;
             (bucket.estimate, bucket.staged) = (0, 0);
             self.roll_over(at);

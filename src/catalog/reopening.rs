@@ -1,10 +1,12 @@
 //! Stored buckets that measurements could go to: asking for them, and taking them in.
 
-use super::archive::ARCHIVED_BUCKET_BYTES;
 use super::batch::BatchSeries;
 use super::open_bucket::OpenBucket;
+use super::registry::State;
 use super::rollover::RolloverReason;
+use super::size_limit::SizeLimit;
 use super::state::Catalog;
+use super::stats::Counter;
 use crate::bucket::{BucketId, Schema};
 use crate::value::OwnedValue;
 
@@ -79,20 +81,19 @@ pub enum ReopenFailure {
 }
 
 impl ReopenFailure {
-    /// All of them and the ends of their counters' names, in order.
-    pub const NAMES: [&'static str; 11] = [
-        "numBucketReopeningsFailedDueToEraMismatch",
-        "numBucketReopeningsFailedDueToMalformedIdField",
-        "numBucketReopeningsFailedDueToHashCollision",
-        "numBucketReopeningsFailedDueToMarkedFrozen",
-        "numBucketReopeningsFailedDueToValidator",
-        "numBucketReopeningsFailedDueToMarkedClosed",
-        "numBucketReopeningsFailedDueToMinMaxCalculation",
-        "numBucketReopeningsFailedDueToSchemaGeneration",
-        "numBucketReopeningsFailedDueToUncompressedTimeColumn",
-        "numBucketReopeningsFailedDueToCompressionFailure",
-        "numBucketReopeningsFailedDueToWriteConflict",
-    ];
+    /// True where the stored form of the bucket is damaged, or says that it is closed: it is never looked at again.
+    pub fn freezes(self) -> bool {
+        use ReopenFailure::*;
+        matches!(
+            self,
+            Validator
+                | MarkedClosed
+                | MinMaxCalculation
+                | SchemaGeneration
+                | UncompressedTimeColumn
+                | CompressionFailure
+        )
+    }
 
     /// True where the same request may meet with a better answer.
     fn is_conflict(self) -> bool {
@@ -122,27 +123,42 @@ impl Catalog {
         }
     }
 
+    /// Whether a stored bucket of so many measurements and bytes is worth opening for more.
+    pub fn may_reopen(&self, count: usize, size_bytes: usize) -> bool {
+        let limit = SizeLimit::new(&self.options, self.totals.active.get());
+        count < self.options.bucket_count_max && size_bytes < limit.effective_bytes
+    }
+
+    /// Counts why a stored bucket was passed over for another one, if one was.
+    pub fn count_failure(&mut self, failure: Option<ReopenFailure>) {
+        if let Some(failure) = failure {
+            self.stats[failure] += 1;
+        }
+    }
+
     /// Takes what came of a request. The batch is to be staged again when all of its requests are answered; it does not
     /// ask a second time for the same row, except after a conflict.
     pub fn offer(&mut self, request: &ReopenRequest, offer: Offer) {
         let failure = match &offer {
-            _ if request.era != self.era => Some(ReopenFailure::EraMismatch),
-            Offer::Found(found) if self.is_frozen(found.id) => Some(ReopenFailure::MarkedFrozen),
+            _ if request.era != self.registry.era => Some(ReopenFailure::EraMismatch),
+            Offer::Found(found) => match self.registry.state(found.id) {
+                Some(State::Frozen) => Some(ReopenFailure::MarkedFrozen),
+                Some(State::DirectWrite(_)) => Some(ReopenFailure::WriteConflict),
+                None => None,
+            },
             Offer::Failed(failure) => Some(*failure),
-            _ => None,
+            Offer::NotFound => None,
         };
         let stats = &mut self.stats;
         let fetched = !matches!(offer, Offer::NotFound);
-        *(match (request.archived.is_some(), fetched) {
-            (true, true) => &mut stats.fetched,
-            (true, false) => &mut stats.fetches_failed,
-            (false, true) => &mut stats.queried,
-            (false, false) => &mut stats.queries_failed,
-        }) += 1;
+        stats[match (request.archived.is_some(), fetched) {
+            (true, true) => Counter::Fetched,
+            (true, false) => Counter::FetchesFailed,
+            (false, true) => Counter::Queried,
+            (false, false) => Counter::QueriesFailed,
+        }] += 1;
         if let Some(failure) = failure {
-            if fetched && let Some(counter) = stats.reopenings_failed.get_mut(failure as usize) {
-                *counter += 1;
-            }
+            stats[failure] += u64::from(fetched);
             if failure.is_conflict() {
                 return;
             }
@@ -158,14 +174,13 @@ impl Catalog {
     fn install(&mut self, request: &ReopenRequest, found: Reopened) -> Option<BucketId> {
         let slot = self.slot(request.meta.as_ref());
         if self.index_of(slot, found.id).is_some() {
-            self.stats.duplicate_reopened += 1;
+            self.stats[Counter::DuplicateReopened] += 1;
             return None;
         }
         self.expire();
         let hash = self.series.get(slot)?.hash;
         if self.archive.remove(hash, found.min_time_ms, found.id) {
-            self.count_memory(-ARCHIVED_BUCKET_BYTES.cast_signed());
-            self.count_active(-1);
+            self.drop_archived(1);
         }
         let displaced = self.series.get(slot)?.buckets.iter().position(|bucket| bucket.reason.is_none());
         if let Some(index) = displaced
@@ -174,13 +189,13 @@ impl Catalog {
             if bucket.staged > 0 {
                 bucket.reason = Some(RolloverReason::TimeForward);
             } else {
-                self.stats.closed_due_to_reopening += 1;
+                self.stats[Counter::ClosedDueToReopening] += 1;
                 self.close(slot, index);
             }
         }
         let bucket = OpenBucket::new(found.id, found.min_time_ms, super::state::meta_bytes(request.meta.as_ref()));
         self.open(slot, bucket.with_stored(found.count, found.size_bytes, found.schema, &found.field_names));
-        self.stats.reopened += 1;
+        self.stats[Counter::Reopened] += 1;
         Some(found.id)
     }
 }
@@ -206,7 +221,10 @@ mod tests {
         catalog.finish(0);
         assert_eq!(asked, [(7, None)]);
         let stats = catalog.stats();
-        assert_eq!((stats.queries_failed, stats.queried, stats.opened_due_to_metadata), (1, 0, 1));
+        assert_eq!(
+            (stats[Counter::QueriesFailed], stats[Counter::Queried], stats[Counter::OpenedDueToMetadata]),
+            (1, 0, 1)
+        );
     }
 
     #[test]
@@ -219,8 +237,8 @@ mod tests {
         catalog.finish(0);
         assert_eq!(more[0].bucket, id(1));
         let stats = catalog.stats();
-        assert_eq!((stats.reopened, stats.queried, stats.opened_due_to_metadata), (1, 1, 0));
-        assert_eq!((stats.bucket_inserts, stats.bucket_updates, stats.active), (0, 2, 1));
+        assert_eq!((stats[Counter::Reopened], stats[Counter::Queried], stats[Counter::OpenedDueToMetadata]), (1, 1, 0));
+        assert_eq!((stats[Counter::BucketInserts], stats[Counter::BucketUpdates], stats.active), (0, 2, 1));
     }
 
     #[test]
@@ -228,7 +246,7 @@ mod tests {
         let mut catalog = reopening_catalog();
         let first = insert(&mut catalog, &[at(1000 * HOUR)]);
         let second = insert(&mut catalog, &[at(0)]);
-        assert_eq!((catalog.stats().archived_due_to_time_backward, catalog.archive.len()), (1, 1));
+        assert_eq!((catalog.stats()[Counter::ArchivedDueToTimeBackward], catalog.archive.len()), (1, 1));
         let mut asked = Vec::new();
         let answer = &mut |request: &ReopenRequest| {
             asked.push(request.archived);
@@ -240,9 +258,12 @@ mod tests {
         assert_eq!(third[0].bucket, first[0].bucket);
         assert_ne!(second[0].bucket, first[0].bucket);
         let stats = catalog.stats();
-        assert_eq!((stats.fetched, stats.reopened, catalog.archive.len()), (1, 1, 0));
+        assert_eq!((stats[Counter::Fetched], stats[Counter::Reopened], catalog.archive.len()), (1, 1, 0));
         // The bucket at 0 was marked, not displaced; it is closed when it is met the next time.
-        assert_eq!((stats.closed_due_to_reopening, stats.closed_due_to_time_forward, stats.active), (0, 0, 2));
+        assert_eq!(
+            (stats[Counter::ClosedDueToReopening], stats[Counter::ClosedDueToTimeForward], stats.active),
+            (0, 0, 2)
+        );
     }
 
     #[test]
@@ -250,7 +271,7 @@ mod tests {
         let mut catalog = reopening_catalog();
         let first = insert(&mut catalog, &[at(0)]);
         let second = insert(&mut catalog, &[at(1440 * HOUR)]);
-        assert_eq!((catalog.stats().closed_due_to_time_forward, catalog.stats().active), (1, 1));
+        assert_eq!((catalog.stats()[Counter::ClosedDueToTimeForward], catalog.stats().active), (1, 1));
         let mut asked = Vec::new();
         let answer = &mut |request: &ReopenRequest| {
             asked.push(request.archived);
@@ -274,7 +295,7 @@ mod tests {
                 meta: sections[0].meta.clone(),
                 time_ms: 7,
                 archived: None,
-                era: catalog.era,
+                era: catalog.registry.era,
                 series: 0,
             };
             // The bucket at five hours was marked as one to archive; id 1 takes the rows.
@@ -284,7 +305,10 @@ mod tests {
             let buckets: Vec<_> = catalog.series[0].buckets.iter().map(|b| (b.id, b.reason)).collect();
             assert_eq!(buckets.last(), Some(&(id(2), None)));
             assert_eq!(buckets.iter().filter(|(_, reason)| reason.is_none()).count(), 1);
-            assert_eq!((buckets.len(), catalog.stats().closed_due_to_reopening), (2 + staged, 1 - staged as u64));
+            assert_eq!(
+                (buckets.len(), catalog.stats()[Counter::ClosedDueToReopening]),
+                (2 + staged, 1 - staged as u64)
+            );
         }
     }
 
@@ -312,8 +336,8 @@ mod tests {
             stage_answering(&mut catalog, &[at(0)], answer);
             catalog.finish(0);
             let stats = catalog.stats();
-            assert_eq!((asked, stats.reopenings_failed[failure as usize], stats.bucket_inserts), (1, 1, 1));
-            assert_eq!((stats.queried, stats.opened_due_to_metadata), (1, 0));
+            assert_eq!((asked, stats[failure], stats[Counter::BucketInserts]), (1, 1, 1));
+            assert_eq!((stats[Counter::Queried], stats[Counter::OpenedDueToMetadata]), (1, 0));
         }
     }
 
@@ -335,7 +359,7 @@ mod tests {
         let open = insert(&mut catalog, &[at(HOUR)])[0].bucket;
         let sections = stage_answering(&mut catalog, &[at(0)], &mut |_| Offer::Found(stored(open, 0))).sections;
         assert_ne!(sections[0].bucket, open);
-        assert_eq!((catalog.stats().duplicate_reopened, catalog.stats().reopened), (1, 0));
+        assert_eq!((catalog.stats()[Counter::DuplicateReopened], catalog.stats()[Counter::Reopened]), (1, 0));
     }
 
     #[test]
@@ -344,7 +368,7 @@ mod tests {
         catalog.freeze(id(1));
         let sections = stage_answering(&mut catalog, &[at(0)], &mut |_| Offer::Found(stored(id(1), 0))).sections;
         assert_ne!(sections[0].bucket, id(1));
-        assert_eq!(catalog.stats().reopenings_failed[ReopenFailure::MarkedFrozen as usize], 1);
+        assert_eq!(catalog.stats()[ReopenFailure::MarkedFrozen], 1);
     }
 
     #[test]
@@ -354,7 +378,7 @@ mod tests {
         let sections = stage_answering(&mut catalog, &[text_at(0, "x")], answer).sections;
         assert_ne!(sections[0].bucket, id(1));
         let stats = catalog.stats();
-        assert_eq!((stats.reopened, stats.closed_due_to_schema_change, stats.active), (1, 1, 1));
+        assert_eq!((stats[Counter::Reopened], stats[Counter::ClosedDueToSchemaChange], stats.active), (1, 1, 1));
     }
 
     #[test]
@@ -369,9 +393,9 @@ mod tests {
         ] {
             let mut catalog = reopening_catalog();
             insert(&mut catalog, &before);
-            let queries = catalog.stats().queries_failed;
+            let queries = catalog.stats()[Counter::QueriesFailed];
             insert(&mut catalog, std::slice::from_ref(&then));
-            assert_eq!(catalog.stats().queries_failed - queries, u64::from(asks), "{then:?}");
+            assert_eq!(catalog.stats()[Counter::QueriesFailed] - queries, u64::from(asks), "{then:?}");
         }
     }
 

@@ -25,7 +25,7 @@ impl Catalog {
     /// Errors: an internal error where the time column is not as it must be; `Location6130900` where ids ran out. The
     /// batch is then given up.
     pub fn stage(&mut self, batch: &mut Batch) -> Result<Stage> {
-        if batch.era != self.era {
+        if batch.round != self.round {
             self.begin(batch);
         }
         for (series, answer) in std::mem::take(&mut self.answers) {
@@ -40,14 +40,15 @@ impl Catalog {
             self.abort();
         }
         staged?;
-        Ok(if requests.is_empty() { Stage::Staged(batch.staged()) } else { Stage::Reopen(requests) })
+        self.prepared = requests.is_empty();
+        Ok(if self.prepared { Stage::Staged(batch.staged()) } else { Stage::Reopen(requests) })
     }
 
     fn begin(&mut self, batch: &mut Batch) {
         self.abort();
         self.compact();
-        batch.restarts += usize::from(batch.era != 0);
-        batch.era = self.era;
+        batch.restarts += usize::from(batch.round != 0);
+        batch.round = self.round;
         batch.sections.clear();
         for series in &mut batch.series {
             series.taken = 0;
@@ -69,7 +70,13 @@ impl Catalog {
                     Next::Ask(archived) => {
                         let time_ms = measurements.time_ms(series.rows.get(series.taken).copied().unwrap_or_default());
                         let meta = series.meta.clone();
-                        requests.push(ReopenRequest { meta, time_ms, archived, era: self.era, series: number });
+                        requests.push(ReopenRequest {
+                            meta,
+                            time_ms,
+                            archived,
+                            era: self.registry.era,
+                            series: number,
+                        });
                         break;
                     }
                 }
@@ -142,6 +149,7 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Counter;
     use super::super::samples::*;
     use super::*;
     use crate::block::{Block, ColumnBuilder, ColumnData};
@@ -154,7 +162,7 @@ mod tests {
         let mut catalog = catalog();
         let docs = [at(0), at(HOUR - 1), at(HOUR), at(61 * MINUTE)];
         assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 2), (HOUR, 2)]);
-        assert_eq!(catalog.stats().closed_due_to_time_forward, 1);
+        assert_eq!(catalog.stats()[Counter::ClosedDueToTimeForward], 1);
     }
 
     #[test]
@@ -163,7 +171,7 @@ mod tests {
         let docs: Vec<_> = (0..700).map(at).collect();
         assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 700)]);
         assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 300), (0, 400)]);
-        assert_eq!(catalog.stats().closed_due_to_count, 1);
+        assert_eq!(catalog.stats()[Counter::ClosedDueToCount], 1);
     }
 
     #[test]
@@ -171,7 +179,7 @@ mod tests {
         let mut catalog = catalog();
         let docs = [at(0), at(1), text_at(2, "text"), text_at(3, "text"), at(4)];
         assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 2), (0, 2), (0, 1)]);
-        assert_eq!(catalog.stats().closed_due_to_schema_change, 2);
+        assert_eq!(catalog.stats()[Counter::ClosedDueToSchemaChange], 2);
     }
 
     #[test]
@@ -190,10 +198,13 @@ mod tests {
     fn two_rows_of_a_series_in_one_commit_are_one_batch() {
         let mut catalog = catalog();
         assert_eq!(shape(&insert(&mut catalog, &[at(1), at(0)])), [(0, 2)]);
-        assert_eq!((catalog.stats().commits, catalog.stats().measurements_committed), (1, 2));
+        assert_eq!((catalog.stats()[Counter::Commits], catalog.stats()[Counter::MeasurementsCommitted]), (1, 2));
         insert(&mut catalog, &[at(2)]);
         let stats = catalog.stats();
-        assert_eq!((stats.bucket_inserts, stats.bucket_updates, stats.opened_due_to_metadata), (1, 1, 1));
+        assert_eq!(
+            (stats[Counter::BucketInserts], stats[Counter::BucketUpdates], stats[Counter::OpenedDueToMetadata]),
+            (1, 1, 1)
+        );
     }
 
     #[test]
@@ -277,6 +288,6 @@ mod tests {
         assert!(catalog.series.len() < 1200, "{}", catalog.series.len());
         let stats = catalog.stats();
         assert_eq!((stats.active, stats.open_series, stats.idle), (50, 50, 50));
-        assert_eq!((stats.bucket_inserts, stats.bucket_updates), (50, 100));
+        assert_eq!((stats[Counter::BucketInserts], stats[Counter::BucketUpdates]), (50, 100));
     }
 }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use super::archive::{Archive, hash};
 use super::open_bucket::OpenBucket;
 use super::options::{CatalogOptions, Totals};
+use super::registry::Registry;
 use super::reopening::Answer;
-use super::stats::Stats;
+use super::stats::{Counter, Stats};
 use crate::bucket::{BucketId, IdGenerator, TimeseriesOptions};
 use crate::value::{Numbers, OwnedValue};
 
@@ -29,14 +30,16 @@ pub struct Catalog {
     /// How many of them were met.
     pub(super) idle_met: usize,
     pub(super) moment: u64,
-    /// Buckets that are never written again, ascending.
-    pub(super) frozen: Vec<BucketId>,
+    /// Buckets that inserts leave alone.
+    pub(super) registry: Registry,
     /// Answers that the running batch has not looked at.
     pub(super) answers: Vec<(usize, Answer)>,
     /// What the running batch has staged, a bucket each.
     pub(super) staged: Vec<StagedBucket>,
+    /// True where they are being committed.
+    pub(super) prepared: bool,
     /// Counted up when what a batch knows of this state is no longer right.
-    pub(super) era: u64,
+    pub(super) round: u64,
 }
 
 /// The open buckets of a series. At most one of them has no reason to roll over.
@@ -71,10 +74,11 @@ impl Catalog {
             idle: Vec::new(),
             idle_met: 0,
             moment: 0,
-            frozen: Vec::new(),
+            registry: Registry::default(),
             answers: Vec::new(),
             staged: Vec::new(),
-            era: 1,
+            prepared: false,
+            round: 1,
         }
     }
 
@@ -83,9 +87,19 @@ impl Catalog {
         self.stats
     }
 
-    /// Counts an insert that waits for the commit of another.
-    pub fn count_wait(&mut self) {
-        self.stats.waits += 1;
+    /// The settings.
+    pub fn options(&self) -> &CatalogOptions {
+        &self.options
+    }
+
+    /// Buckets whose state is kept: open ones, and those that inserts leave alone.
+    pub fn managed(&self) -> usize {
+        self.stats.active - self.archive.len() + self.registry.len()
+    }
+
+    /// Counts what others than the catalog come to know: inserts that wait, and what folds meet.
+    pub fn count(&mut self, counter: Counter, n: u64) {
+        self.stats[counter] += n;
     }
 
     /// The place of a series.
@@ -179,30 +193,16 @@ impl Catalog {
         self.idle_met = 0;
         self.forget_totals();
         self.stats = Stats { active: 0, open_series: 0, idle: 0, memory_bytes: 0, ..self.stats };
-        self.era += 1;
+        self.round += 1;
+        self.next_era();
     }
 
-    /// Forgets one open bucket, which was changed behind the catalog's back.
-    pub fn clear_bucket(&mut self, id: BucketId) {
-        let place = (0..self.series.len()).find_map(|slot| Some((slot, self.index_of(slot, id)?)));
-        if let Some((slot, index)) = place {
-            self.close(slot, index);
-        }
-        self.era += 1;
-    }
-
-    /// Never opens or reopens a bucket of this id again: its stored form is damaged.
-    pub fn freeze(&mut self, id: BucketId) {
-        if let Err(at) = self.frozen.binary_search(&id) {
-            self.frozen.insert(at, id);
-            self.stats.frozen += 1;
-            self.clear_bucket(id);
-        }
-    }
-
-    /// True for a bucket that was frozen.
-    pub fn is_frozen(&self, id: BucketId) -> bool {
-        self.frozen.binary_search(&id).is_ok()
+    /// The collection is gone: no bucket is left, and what was counted goes to what the process has counted.
+    pub fn retire(&mut self) {
+        self.clear();
+        let mut gone = self.totals.gone.get();
+        gone.add(&std::mem::take(&mut self.stats));
+        self.totals.gone.set(gone);
     }
 
     fn forget_totals(&self) {
@@ -214,7 +214,7 @@ impl Catalog {
 
 impl Drop for Catalog {
     fn drop(&mut self) {
-        self.forget_totals();
+        self.retire();
     }
 }
 

@@ -1,9 +1,101 @@
-//! What the catalog counts. Names are those of `collStats.timeseries`.
+//! What the catalog counts. Names are those of `collStats.timeseries` and `serverStatus.bucketCatalog`.
+
+use std::ops::{Index, IndexMut};
 
 use super::reopening::ReopenFailure;
 
-/// Counters since the collection was first used in this process, and gauges of what its catalog holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+macro_rules! counters {
+    ($($(#[$doc:meta])* $counter:ident = $name:literal,)*) => {
+        /// What is counted since the collection was first used in this process, in the order in which the server shows it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Counter {
+            $($(#[$doc])* $counter,)*
+        }
+
+        static NAMES: [&str; [$($name),*].len()] = [$($name),*];
+    };
+}
+
+counters! {
+    /// Commits that began a bucket.
+    BucketInserts = "numBucketInserts",
+    /// Commits that went on with one.
+    BucketUpdates = "numBucketUpdates",
+    /// Buckets opened because their series had none, neither open nor stored.
+    OpenedDueToMetadata = "numBucketsOpenedDueToMetadata",
+    /// Buckets closed because they held as many measurements as they may.
+    ClosedDueToCount = "numBucketsClosedDueToCount",
+    /// Buckets closed because a field changed its type.
+    ClosedDueToSchemaChange = "numBucketsClosedDueToSchemaChange",
+    /// Buckets closed because they reached their size.
+    ClosedDueToSize = "numBucketsClosedDueToSize",
+    /// Buckets closed because a measurement lay beyond their span.
+    ClosedDueToTimeForward = "numBucketsClosedDueToTimeForward",
+    /// Buckets given up, or archived ones forgotten, for lack of memory.
+    ClosedDueToMemoryThreshold = "numBucketsClosedDueToMemoryThreshold",
+    /// Commits finished, a bucket each.
+    Commits = "numCommits",
+    /// Inserts that waited for the commit of another.
+    Waits = "numWaits",
+    /// Measurements in finished commits.
+    MeasurementsCommitted = "numMeasurementsCommitted",
+    /// Buckets closed because a stored one of their series was reopened.
+    ClosedDueToReopening = "numBucketsClosedDueToReopening",
+    /// Idle buckets archived for lack of memory.
+    ArchivedDueToMemoryThreshold = "numBucketsArchivedDueToMemoryThreshold",
+    /// Buckets archived because a measurement lay before their start.
+    ArchivedDueToTimeBackward = "numBucketsArchivedDueToTimeBackward",
+    /// Stored buckets opened again.
+    Reopened = "numBucketsReopened",
+    /// Buckets that passed their size for the sake of large measurements.
+    KeptOpenDueToLargeMeasurements = "numBucketsKeptOpenDueToLargeMeasurements",
+    /// Buckets closed because they reached what the number of active buckets leaves to each.
+    ClosedDueToCachePressure = "numBucketsClosedDueToCachePressure",
+    /// Buckets that are never written again.
+    Frozen = "numBucketsFrozen",
+    /// Buckets whose rows are no longer stored in order of time: version 2 that became 3. A fold counts it.
+    ConvertedToUnsorted = "numCompressedBucketsConvertedToUnsorted",
+    /// Archived buckets that were found in storage.
+    Fetched = "numBucketsFetched",
+    /// Buckets of no particular id that were found in storage.
+    Queried = "numBucketsQueried",
+    /// Archived buckets that were not found.
+    FetchesFailed = "numBucketFetchesFailed",
+    /// Searches without a result.
+    QueriesFailed = "numBucketQueriesFailed",
+    /// The first of the failures to reopen, which stand in the order of `ReopenFailure`.
+    FailedDueToEraMismatch = "numBucketReopeningsFailedDueToEraMismatch",
+    /// See `ReopenFailure`.
+    FailedDueToMalformedIdField = "numBucketReopeningsFailedDueToMalformedIdField",
+    /// See `ReopenFailure`.
+    FailedDueToHashCollision = "numBucketReopeningsFailedDueToHashCollision",
+    /// See `ReopenFailure`.
+    FailedDueToMarkedFrozen = "numBucketReopeningsFailedDueToMarkedFrozen",
+    /// See `ReopenFailure`.
+    FailedDueToValidator = "numBucketReopeningsFailedDueToValidator",
+    /// See `ReopenFailure`.
+    FailedDueToMarkedClosed = "numBucketReopeningsFailedDueToMarkedClosed",
+    /// See `ReopenFailure`.
+    FailedDueToMinMaxCalculation = "numBucketReopeningsFailedDueToMinMaxCalculation",
+    /// See `ReopenFailure`.
+    FailedDueToSchemaGeneration = "numBucketReopeningsFailedDueToSchemaGeneration",
+    /// See `ReopenFailure`.
+    FailedDueToUncompressedTimeColumn = "numBucketReopeningsFailedDueToUncompressedTimeColumn",
+    /// See `ReopenFailure`.
+    FailedDueToCompressionFailure = "numBucketReopeningsFailedDueToCompressionFailure",
+    /// See `ReopenFailure`.
+    FailedDueToWriteConflict = "numBucketReopeningsFailedDueToWriteConflict",
+    /// Stored buckets that were found to be open already.
+    DuplicateReopened = "numDuplicateBucketsReopened",
+    /// New buckets that would pass the largest document.
+    TooLargeInsert = "numBucketDocumentsTooLargeInsert",
+    /// Buckets that would pass the largest document by what was to be added. A fold counts it.
+    TooLargeUpdate = "numBucketDocumentsTooLargeUpdate",
+}
+
+/// Counters, and gauges of what a catalog holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Buckets in memory, open and archived. A gauge.
     pub active: usize,
@@ -13,54 +105,44 @@ pub struct Stats {
     pub idle: usize,
     /// Estimated memory of the catalog. A gauge.
     pub memory_bytes: usize,
-    /// Commits that began a bucket.
-    pub bucket_inserts: u64,
-    /// Commits that went on with one.
-    pub bucket_updates: u64,
-    /// Buckets opened because their series had none, neither open nor stored.
-    pub opened_due_to_metadata: u64,
-    /// Buckets closed because they held as many measurements as they may.
-    pub closed_due_to_count: u64,
-    /// Buckets closed because a field changed its type.
-    pub closed_due_to_schema_change: u64,
-    /// Buckets closed because they reached their size.
-    pub closed_due_to_size: u64,
-    /// Buckets closed because a measurement lay beyond their span.
-    pub closed_due_to_time_forward: u64,
-    /// Buckets given up, or archived ones forgotten, for lack of memory.
-    pub closed_due_to_memory_threshold: u64,
-    /// Commits finished, a bucket each.
-    pub commits: u64,
-    /// Inserts that waited for the commit of another.
-    pub waits: u64,
-    /// Measurements in finished commits.
-    pub measurements_committed: u64,
-    /// Buckets closed because a stored one of their series was reopened.
-    pub closed_due_to_reopening: u64,
-    /// Idle buckets archived for lack of memory.
-    pub archived_due_to_memory_threshold: u64,
-    /// Buckets archived because a measurement lay before their start.
-    pub archived_due_to_time_backward: u64,
-    /// Stored buckets opened again.
-    pub reopened: u64,
-    /// Buckets that passed their size for the sake of large measurements.
-    pub kept_open_due_to_large_measurements: u64,
-    /// Buckets closed because they reached what the number of active buckets leaves to each.
-    pub closed_due_to_cache_pressure: u64,
-    /// Buckets that are never written again.
-    pub frozen: u64,
-    /// Archived buckets that were found in storage.
-    pub fetched: u64,
-    /// Buckets of no particular id that were found in storage.
-    pub queried: u64,
-    /// Archived buckets that were not found.
-    pub fetches_failed: u64,
-    /// Searches without a result.
-    pub queries_failed: u64,
-    /// Stored buckets that could not be used, by `ReopenFailure`.
-    pub reopenings_failed: [u64; ReopenFailure::NAMES.len()],
-    /// Stored buckets that were found to be open already.
-    pub duplicate_reopened: u64,
+    pub(super) counts: [u64; NAMES.len()],
+}
+
+impl Default for Stats {
+    fn default() -> Stats {
+        Stats { active: 0, open_series: 0, idle: 0, memory_bytes: 0, counts: [0; NAMES.len()] }
+    }
+}
+
+// Every counter has its place, and so has every failure behind the first one.
+#[allow(clippy::indexing_slicing)]
+impl Index<Counter> for Stats {
+    type Output = u64;
+    fn index(&self, counter: Counter) -> &u64 {
+        &self.counts[counter as usize]
+    }
+}
+
+#[allow(clippy::indexing_slicing)]
+impl IndexMut<Counter> for Stats {
+    fn index_mut(&mut self, counter: Counter) -> &mut u64 {
+        &mut self.counts[counter as usize]
+    }
+}
+
+#[allow(clippy::indexing_slicing)]
+impl Index<ReopenFailure> for Stats {
+    type Output = u64;
+    fn index(&self, failure: ReopenFailure) -> &u64 {
+        &self.counts[Counter::FailedDueToEraMismatch as usize + failure as usize]
+    }
+}
+
+#[allow(clippy::indexing_slicing)]
+impl IndexMut<ReopenFailure> for Stats {
+    fn index_mut(&mut self, failure: ReopenFailure) -> &mut u64 {
+        &mut self.counts[Counter::FailedDueToEraMismatch as usize + failure as usize]
+    }
 }
 
 impl Stats {
@@ -69,77 +151,31 @@ impl Stats {
         self.active.saturating_sub(self.open_series)
     }
 
-    /// What `collStats` shows, under the server's names and in its order.
+    /// What both count and hold together.
+    pub fn add(&mut self, other: &Stats) {
+        self.active += other.active;
+        self.open_series += other.open_series;
+        self.idle += other.idle;
+        self.memory_bytes += other.memory_bytes;
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+    }
+
+    /// What is shown, under the server's names and in its order.
     #[inline(never)]
-    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let average = self.measurements_committed.checked_div(self.commits);
-        let values = [
-            self.active as u64,
-            self.bucket_inserts,
-            self.bucket_updates,
-            self.opened_due_to_metadata,
-            self.closed_due_to_count,
-            self.closed_due_to_schema_change,
-            self.closed_due_to_size,
-            self.closed_due_to_time_forward,
-            self.closed_due_to_memory_threshold,
-            self.commits,
-            self.waits,
-            self.measurements_committed,
-            average.unwrap_or_default(),
-            self.closed_due_to_reopening,
-            self.archived_due_to_memory_threshold,
-            self.archived_due_to_time_backward,
-            self.reopened,
-            self.kept_open_due_to_large_measurements,
-            self.closed_due_to_cache_pressure,
-            self.frozen,
-            self.fetched,
-            self.queried,
-            self.fetches_failed,
-            self.queries_failed,
-        ];
-        let last = [self.duplicate_reopened];
-        let names = NAMES.iter().chain(&ReopenFailure::NAMES).chain(&["numDuplicateBucketsReopened"]);
-        let mut counters = Vec::with_capacity(40);
-        counters.extend(names.copied().zip([&values[..], &self.reopenings_failed, &last].concat()));
-        if average.is_none() {
-            counters.retain(|(name, _)| *name != AVERAGE);
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut shown = Vec::with_capacity(NAMES.len() + 2);
+        shown.push(("numActiveBuckets", self.active as u64));
+        for (at, (name, count)) in NAMES.iter().zip(&self.counts).enumerate() {
+            shown.push((*name, *count));
+            if at == Counter::MeasurementsCommitted as usize
+                && let Some(average) = count.checked_div(self[Counter::Commits])
+            {
+                shown.push(("avgNumMeasurementsPerCommit", average));
+            }
         }
-        counters.into_iter()
+        shown
     }
 }
-
-/// Shown only where anything was committed.
-const AVERAGE: &str = "avgNumMeasurementsPerCommit";
-
-/// Up to the failures to reopen.
-static NAMES: [&str; 24] = [
-    "numActiveBuckets",
-    "numBucketInserts",
-    "numBucketUpdates",
-    "numBucketsOpenedDueToMetadata",
-    "numBucketsClosedDueToCount",
-    "numBucketsClosedDueToSchemaChange",
-    "numBucketsClosedDueToSize",
-    "numBucketsClosedDueToTimeForward",
-    "numBucketsClosedDueToMemoryThreshold",
-    "numCommits",
-    "numWaits",
-    "numMeasurementsCommitted",
-    AVERAGE,
-    "numBucketsClosedDueToReopening",
-    "numBucketsArchivedDueToMemoryThreshold",
-    "numBucketsArchivedDueToTimeBackward",
-    "numBucketsReopened",
-    "numBucketsKeptOpenDueToLargeMeasurements",
-    "numBucketsClosedDueToCachePressure",
-    "numBucketsFrozen",
-    "numBucketsFetched",
-    "numBucketsQueried",
-    "numBucketFetchesFailed",
-    "numBucketQueriesFailed",
-];
 
 #[cfg(test)]
 mod tests {
@@ -147,21 +183,85 @@ mod tests {
 
     #[test]
     fn counters_have_the_names_and_the_order_of_the_server() {
-        let names = |stats: Stats| stats.counters().map(|(name, _)| name).collect::<Vec<_>>();
-        let none = names(Stats::default());
-        assert_eq!((none.len(), none[0], none[34]), (35, "numActiveBuckets", "numDuplicateBucketsReopened"));
-        assert!(none.iter().all(|name| name.starts_with("num")));
-        assert_eq!(none[23], "numBucketReopeningsFailedDueToEraMismatch");
-        let some = names(Stats { commits: 2, measurements_committed: 7, ..Stats::default() });
-        assert_eq!(some[12], "avgNumMeasurementsPerCommit");
+        let names: Vec<_> = Stats::default().counters().into_iter().map(|(name, _)| name).collect();
+        let failures = [
+            "EraMismatch",
+            "MalformedIdField",
+            "HashCollision",
+            "MarkedFrozen",
+            "Validator",
+            "MarkedClosed",
+            "MinMaxCalculation",
+            "SchemaGeneration",
+            "UncompressedTimeColumn",
+            "CompressionFailure",
+            "WriteConflict",
+        ];
+        let before = [
+            "numActiveBuckets",
+            "numBucketInserts",
+            "numBucketUpdates",
+            "numBucketsOpenedDueToMetadata",
+            "numBucketsClosedDueToCount",
+            "numBucketsClosedDueToSchemaChange",
+            "numBucketsClosedDueToSize",
+            "numBucketsClosedDueToTimeForward",
+            "numBucketsClosedDueToMemoryThreshold",
+            "numCommits",
+            "numWaits",
+            "numMeasurementsCommitted",
+            "numBucketsClosedDueToReopening",
+            "numBucketsArchivedDueToMemoryThreshold",
+            "numBucketsArchivedDueToTimeBackward",
+            "numBucketsReopened",
+            "numBucketsKeptOpenDueToLargeMeasurements",
+            "numBucketsClosedDueToCachePressure",
+            "numBucketsFrozen",
+            "numCompressedBucketsConvertedToUnsorted",
+            "numBucketsFetched",
+            "numBucketsQueried",
+            "numBucketFetchesFailed",
+            "numBucketQueriesFailed",
+        ];
+        let after =
+            ["numDuplicateBucketsReopened", "numBucketDocumentsTooLargeInsert", "numBucketDocumentsTooLargeUpdate"];
+        let failures = failures.map(|failure| format!("numBucketReopeningsFailedDueTo{failure}"));
+        let expected = before.into_iter().chain(failures.iter().map(String::as_str)).chain(after);
+        assert_eq!(names, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_failure_to_reopen_is_counted_under_its_name() {
+        for (failure, name) in [
+            (ReopenFailure::EraMismatch, "numBucketReopeningsFailedDueToEraMismatch"),
+            (ReopenFailure::MarkedFrozen, "numBucketReopeningsFailedDueToMarkedFrozen"),
+            (ReopenFailure::WriteConflict, "numBucketReopeningsFailedDueToWriteConflict"),
+        ] {
+            let mut stats = Stats::default();
+            stats[failure] += 2;
+            let counted: Vec<_> = stats.counters().into_iter().filter(|(_, n)| *n != 0).collect();
+            assert_eq!((counted, stats[failure]), (vec![(name, 2)], 2));
+        }
     }
 
     #[test]
     fn the_average_is_an_integer_and_shown_only_after_a_commit() {
-        let average = |commits, measurements_committed| {
-            let stats = Stats { commits, measurements_committed, ..Stats::default() };
-            stats.counters().find(|(name, _)| *name == "avgNumMeasurementsPerCommit").map(|(_, n)| n)
+        let shown = |commits, measurements| {
+            let mut stats = Stats::default();
+            stats[Counter::Commits] += commits;
+            stats[Counter::MeasurementsCommitted] += measurements;
+            stats.counters().get(12).copied()
         };
-        assert_eq!((average(0, 0), average(2, 7)), (None, Some(3)));
+        assert_eq!(shown(0, 0), Some(("numBucketsClosedDueToReopening", 0)));
+        assert_eq!(shown(2, 7), Some(("avgNumMeasurementsPerCommit", 3)));
+    }
+
+    #[test]
+    fn what_two_catalogs_count_and_hold_adds_up() {
+        let mut one = Stats { active: 1, idle: 2, ..Stats::default() };
+        one[Counter::Commits] += 3;
+        let mut sum = one;
+        sum.add(&one);
+        assert_eq!((sum.active, sum.idle, sum[Counter::Commits], sum.open_series), (2, 4, 6, 0));
     }
 }

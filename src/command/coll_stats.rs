@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bson::raw::CStr;
 use bson::{RawDocumentBuf, cstr, rawdoc};
 
-use super::{Reply, Request};
+use super::{Reply, Request, long};
 use crate::catalog::Stats;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -18,7 +18,6 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let collection = engine.existing_collection(name).await?;
     let sizes = engine.sizes(&collection).await?;
     let stats = collection.stats();
-    let long = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let size = |n: u64| long(n) / scale;
     let mut timeseries = rawdoc! {
         "bucketsNs": format!("{}.system.buckets.{name}", engine.name()),
@@ -30,11 +29,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     }
     // A collection that was not used in this process has counted nothing.
     if stats != Stats::default() {
-        for (name, n) in stats.counters() {
-            if let Ok(name) = <&CStr>::try_from(name) {
-                timeseries.append(name, long(n));
-            }
-        }
+        append_counters(&mut timeseries, &stats);
     }
     let mut reply: RawDocumentBuf = rawdoc! {
         "ns": format!("{}.{name}", engine.name()),
@@ -45,4 +40,13 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     };
     reply.append(cstr!("timeseries"), timeseries);
     Ok(Reply::ok(reply))
+}
+
+/// The counters of a catalog, by the server's names.
+pub fn append_counters(document: &mut RawDocumentBuf, stats: &Stats) {
+    for (name, n) in stats.counters() {
+        if let Ok(name) = <&CStr>::try_from(name) {
+            document.append(name, long(n));
+        }
+    }
 }

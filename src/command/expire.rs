@@ -4,14 +4,13 @@ use std::rc::Rc;
 
 use bson::{DateTime, RawArrayBuf, RawBson, cstr, rawdoc};
 
-use super::{Reply, Request};
+use super::{Reply, Request, long};
 use crate::engine::Engine;
 use crate::error::Result;
 
 /// `{expire: 1}`: one pass of retention over all collections, now. The reply says what went, in all and by collection.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&[])?;
-    let long = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let mut totals = [0; 3];
     let mut collections = RawArrayBuf::new();
     for (name, expired) in engine.expire().await? {

@@ -7,9 +7,10 @@ use bson::{RawArrayBuf, rawdoc};
 use super::request::{missing_field, wrong_type};
 use super::{Reply, Request};
 use crate::block::{Bitmap, Block, Column, ColumnData, DocPivot};
+use crate::catalog::Counter;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::WRITE_BATCH_COUNT_MAX;
+use crate::limits::{DOCUMENT_SIZE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
 use crate::value::{Kind, Shown, Value, sort_by};
 
 /// What is wrong with single measurements, by position, ascending.
@@ -40,6 +41,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
         convert_numeric_times(&mut rows, time_field)?;
     }
     errors.extend(time_errors(&rows, time_field));
+    errors.extend(size_errors(&rows, collection.meta_field()));
     sort_by(&mut errors, |(a, _), (b, _)| a.cmp(b));
     errors.dedup_by_key(|(row, _)| *row);
     let stored = if errors.is_empty() {
@@ -57,6 +59,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
         }
         kept
     };
+    let too_large = errors.iter().filter(|(_, error)| error.code == ErrorCode::BSONObjectTooLarge).count();
+    collection.count(Counter::TooLargeInsert, too_large as u64);
     let n = i32::try_from(stored.rows()).unwrap_or(i32::MAX);
     engine.insert(&collection, stored).await?;
     let mut reply = rawdoc! { "n": n };
@@ -130,4 +134,30 @@ fn time_errors(rows: &Block, time_field: &str) -> RowErrors {
                 .collect()
         }
     }
+}
+
+/// Measurements that no bucket can hold: their values stand in the columns and, as least and greatest ones, twice more.
+fn size_errors(rows: &Block, meta_field: Option<&str>) -> RowErrors {
+    /// Of a bucket: what holds its parts together, and all of the time but its values.
+    const FRAME_BYTES: usize = 128;
+    /// Of a column: what holds its one value.
+    const COLUMN_BYTES: usize = 10;
+    let bucket_bytes = |value_bytes: &dyn Fn(&Column) -> Option<usize>| {
+        let part = |(name, column): &(Box<str>, Column)| match value_bytes(column) {
+            None => 0,
+            Some(value) if Some(&**name) == meta_field => value,
+            Some(value) => 3 * (2 + name.len() + value) + COLUMN_BYTES,
+        };
+        FRAME_BYTES + rows.columns().iter().map(part).sum::<usize>()
+    };
+    if bucket_bytes(&|column| Some(column.value_bytes_max())) <= DOCUMENT_SIZE_BYTES_MAX {
+        return RowErrors::new();
+    }
+    let error = |row| {
+        let bytes = bucket_bytes(&|column| column.is_present(row).then(|| column.value_bytes(row)));
+        let message =
+            || format!("A bucket of this measurement would have {bytes} bytes, more than {DOCUMENT_SIZE_BYTES_MAX}");
+        (bytes > DOCUMENT_SIZE_BYTES_MAX).then(|| (row, Error::new(ErrorCode::BSONObjectTooLarge, message())))
+    };
+    (0..rows.rows()).filter_map(error).collect()
 }

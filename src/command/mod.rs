@@ -8,9 +8,11 @@ mod drop;
 mod expire;
 mod find;
 mod fold;
+mod get_parameter;
 mod insert;
 mod list_collections;
 mod request;
+mod server_status;
 
 use std::rc::Rc;
 
@@ -76,13 +78,20 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "flush" => Box::pin(fold::flush(engine)),
         "foldJournals" => Box::pin(fold::fold_journals(engine, &request)),
         "getMore" => Box::pin(find::get_more(engine, &request)),
+        "getParameter" => return get_parameter::run(engine, &request),
         "insert" => Box::pin(insert::run(engine, &request, payload)),
         "killCursors" => return find::kill_cursors(engine, &request),
         "listCollections" => Box::pin(list_collections::run(engine, &request)),
         "ping" => return Ok(Reply::ok(rawdoc! {})),
+        "serverStatus" => return Ok(server_status::run(engine, &request)),
         name => return Err(Error::new(ErrorCode::CommandNotFound, format!("no such command: '{name}'"))),
     };
     running.await
+}
+
+/// A count as BSON has it.
+fn long(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 /// One entry of `writeErrors`.

@@ -11,7 +11,7 @@ use super::signal::Signal;
 use super::sorted_map::SortedMap;
 use super::write::Queue;
 use crate::bucket::CollectionOptions;
-use crate::catalog::{Catalog, CatalogOptions, Totals};
+use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::error::{Error, Result};
 use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
 use crate::value::{Doc, DocBuf, DocWriter};
@@ -82,8 +82,14 @@ pub struct Collection {
 
 impl Collection {
     /// A collection without open buckets. `seed` must be random.
-    pub(super) fn new(name: &str, entry: CollectionEntry, totals: &Rc<Totals>, seed: u64) -> Collection {
-        let (options, catalog_options) = (entry.options.timeseries.clone(), CatalogOptions::default());
+    pub(super) fn new(
+        name: &str,
+        entry: CollectionEntry,
+        catalog_options: CatalogOptions,
+        totals: &Rc<Totals>,
+        seed: u64,
+    ) -> Collection {
+        let options = entry.options.timeseries.clone();
         Collection {
             name: name.to_owned(),
             catalog: RefCell::new(Catalog::new(options, catalog_options, Rc::clone(totals), seed)),
@@ -118,6 +124,11 @@ impl Collection {
     /// What the catalog counted in this context.
     pub fn stats(&self) -> crate::catalog::Stats {
         self.catalog.borrow().stats()
+    }
+
+    /// Counts what the catalog cannot see itself.
+    pub fn count(&self, counter: Counter, n: u64) {
+        self.catalog.borrow_mut().count(counter, n);
     }
 
     fn journal_size_bytes(&self) -> usize {

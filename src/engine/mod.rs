@@ -8,6 +8,7 @@ mod bucket_changes;
 pub mod collection;
 pub mod cursor;
 pub mod delete;
+pub mod direct_write;
 pub mod expire;
 pub mod find;
 pub mod fold;
@@ -21,6 +22,7 @@ pub mod sections;
 pub mod signal;
 pub mod sizes;
 mod sorted_map;
+pub mod status;
 pub mod stored_bucket;
 pub mod write;
 
@@ -28,7 +30,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::bucket::BucketFormat;
-use crate::catalog::Totals;
+use crate::catalog::{CatalogOptions, Totals};
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Storage;
@@ -46,12 +48,14 @@ pub struct Engine {
     env: Rc<dyn Env>,
     context: ContextId,
     bucket_format: BucketFormat,
+    catalog_options: CatalogOptions,
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
     buckets: RefCell<BucketCache>,
     /// What the catalogs of all collections use together.
     totals: Rc<Totals>,
     closed: Cell<bool>,
+    opened_ms: i64,
     /// When this context began its last pass of retention.
     last_expiry_ms: Cell<Option<i64>>,
 }
@@ -60,17 +64,20 @@ impl Engine {
     /// An engine over `storage` that writes compressed buckets. `context` must be drawn at random: journals of two contexts
     /// are told apart by it.
     pub fn new(name: &str, storage: Rc<dyn Storage>, env: Rc<dyn Env>, context: ContextId) -> Engine {
+        let opened_ms = env.now_ms();
         Engine {
             name: name.to_owned(),
             storage,
             env,
             context,
             bucket_format: BucketFormat::default(),
+            catalog_options: CatalogOptions::default(),
             collections: RefCell::default(),
             cursors: RefCell::default(),
             buckets: RefCell::default(),
             totals: Rc::default(),
             closed: Cell::new(false),
+            opened_ms,
             last_expiry_ms: Cell::new(None),
         }
     }
@@ -78,6 +85,16 @@ impl Engine {
     /// The same engine, writing buckets of another format. It reads every format.
     pub fn with_bucket_format(self, bucket_format: BucketFormat) -> Engine {
         Engine { bucket_format, ..self }
+    }
+
+    /// The same engine, with other settings for choosing buckets. To be called before it is used.
+    pub fn with_catalog_options(self, catalog_options: CatalogOptions) -> Engine {
+        Engine { catalog_options, ..self }
+    }
+
+    /// The settings for choosing buckets.
+    pub fn catalog_options(&self) -> CatalogOptions {
+        self.catalog_options
     }
 
     /// The database name.

@@ -37,10 +37,14 @@ impl Engine {
     fn remember(&self, name: &str, entry: CollectionEntry) -> Rc<Collection> {
         let mut known = self.collections.borrow_mut();
         // Somebody may have loaded it during the await; there must be one catalog of open buckets.
-        if let Some(there) = known.get(name).filter(|c| c.entry.uuid == entry.uuid) {
-            return Rc::clone(there);
+        if let Some(there) = known.get(name) {
+            if there.entry.uuid == entry.uuid {
+                return Rc::clone(there);
+            }
+            there.catalog.borrow_mut().retire();
         }
-        let collection = Rc::new(Collection::new(name, entry, &self.totals, self.env.random_u64()));
+        let collection =
+            Rc::new(Collection::new(name, entry, self.catalog_options, &self.totals, self.env.random_u64()));
         known.insert(name.to_owned(), Rc::clone(&collection));
         collection
     }
@@ -48,6 +52,13 @@ impl Engine {
     /// Drops what memory holds of a collection that storage no longer has.
     pub(super) fn forget(&self, collection: &Rc<Collection>) {
         self.collections.borrow_mut().retain(|_, known| !Rc::ptr_eq(known, collection));
+        // Cursors may hold it for a while.
+        collection.catalog.borrow_mut().retire();
+    }
+
+    fn forget_name(&self, name: &str) {
+        let known = self.collections.borrow().get(name).cloned();
+        known.iter().for_each(|collection| self.forget(collection));
     }
 
     /// Creates a collection; nothing happens where it exists with equal options.
@@ -96,7 +107,7 @@ impl Engine {
     pub async fn drop_collection(&self, name: &str) -> Result<bool> {
         let keys = [keyspace::catalog(name)];
         let Some(bytes) = self.storage.get_many(&keys).await?.pop().flatten() else {
-            self.collections.borrow_mut().remove(name);
+            self.forget_name(name);
             return Ok(false);
         };
         let entry = CollectionEntry::decode(&bytes)?;
@@ -104,7 +115,7 @@ impl Engine {
         changes.delete(keyspace::catalog(name));
         keyspace::collection_ranges(&entry.id()).into_iter().for_each(|range| changes.delete_range(range));
         self.storage.commit(changes).await?;
-        self.collections.borrow_mut().remove(name);
+        self.forget_name(name);
         Ok(true)
     }
 

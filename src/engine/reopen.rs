@@ -11,13 +11,13 @@ use super::collection::Collection;
 use super::keyspace;
 use super::sections::SectionRef;
 use super::stored_bucket::StoredBucket;
-use crate::bucket::{BucketDoc, BucketId, ColumnSet, Rows, Schema, unpack};
+use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, Rows, Schema, unpack};
 use crate::catalog::{Offer, ReopenFailure, ReopenRequest, Reopened};
 use crate::error::Result;
 use crate::index;
-use crate::limits::{BUCKET_COUNT_MAX, REOPEN_CANDIDATES_MAX};
+use crate::limits::REOPEN_CANDIDATES_MAX;
 use crate::storage::{Bytes, KeyRange, Page};
-use crate::value::{OwnedValue, sort_by};
+use crate::value::{OwnedValue, Value, sort_by};
 
 /// So many requests are asked of storage without a look whether there is anything to find.
 const REQUESTS_WITHOUT_A_LOOK: usize = 8;
@@ -111,16 +111,34 @@ fn refs_of(mut keys: Vec<Bytes>, ranges: &[KeyRange]) -> Result<Vec<Vec<BucketId
 }
 
 /// The first candidate that takes measurements of the request. Where none does, why the last one of its series and time does not.
+/// Damaged ones and closed ones are frozen on the way.
 fn choose(collection: &Collection, request: &ReopenRequest, candidates: impl Iterator<Item = Candidate>) -> Offer {
-    let mut failed = Offer::NotFound;
+    let mut failed = None;
+    let mut chosen = None;
     for candidate in candidates {
         match judge(collection, request, &candidate) {
-            Ok(Some(reopened)) => return Offer::Found(reopened),
             Ok(None) => {}
-            Err(failure) => failed = Offer::Failed(failure),
+            Ok(found) => {
+                chosen = found;
+                break;
+            }
+            Err(failure) => {
+                let mut catalog = collection.catalog.borrow_mut();
+                catalog.count_failure(failed.replace(failure));
+                if failure.freezes() {
+                    catalog.freeze(candidate.id);
+                }
+            }
         }
     }
-    failed
+    match chosen {
+        Some(found) => {
+            collection.catalog.borrow_mut().count_failure(failed);
+            Offer::Found(found)
+        }
+        // The catalog counts the last one itself.
+        None => failed.map_or(Offer::NotFound, Offer::Failed),
+    }
 }
 
 /// What the catalog has to know of a candidate; `None` for a bucket that is of another series or time, or full.
@@ -130,25 +148,37 @@ fn judge(
     candidate: &Candidate,
 ) -> Result<Option<Reopened>, ReopenFailure> {
     let options = &collection.entry.options.timeseries;
+    let catalog = collection.catalog.borrow();
+    let frozen = || catalog.is_frozen(candidate.id).then_some(ReopenFailure::MarkedFrozen).map_or(Ok(()), Err);
     let mut reopened = match &candidate.stored {
         Some(stored) => {
-            let bucket = BucketDoc::parse(stored.document.view(), options).map_err(|_| ReopenFailure::Validator)?;
+            let document = stored.document.view();
+            if document.get("_id").and_then(Value::as_object_id) != Some(*candidate.id.as_bytes()) {
+                return Err(ReopenFailure::MalformedIdField);
+            }
             // The index finds what is equal in the order of BSON: a double finds an int32 of its value.
-            if bucket.meta() != request.meta.as_ref().map(OwnedValue::view) {
+            if document.get("meta") != request.meta.as_ref().map(OwnedValue::view) {
                 return Err(ReopenFailure::HashCollision);
             }
+            frozen()?;
+            let bucket = BucketDoc::parse(document, options).map_err(|_| ReopenFailure::Validator)?;
             if bucket.closed() {
                 return Err(ReopenFailure::MarkedClosed);
             }
             let schema = Schema::from_control(bucket.control_min(), bucket.control_max());
+            let schema = schema.map_err(|_| ReopenFailure::SchemaGeneration)?;
+            let times = document.get("data").and_then(Value::as_doc).and_then(|data| data.get(&options.time_field));
+            if bucket.version() != BucketVersion::Uncompressed && times.and_then(Value::as_binary).is_none() {
+                return Err(ReopenFailure::UncompressedTimeColumn);
+            }
             // Rows must not come to a bucket that can no longer be folded.
             let rows = unpack(&bucket, &ColumnSet::All, options).map_err(|_| ReopenFailure::CompressionFailure)?;
             Reopened {
                 id: candidate.id,
                 min_time_ms: bucket.min_time_ms(),
                 count: rows.rows(),
-                size_bytes: stored.document.view().as_bytes().len(),
-                schema: schema.map_err(|_| ReopenFailure::SchemaGeneration)?,
+                size_bytes: document.as_bytes().len(),
+                schema,
                 field_names: bucket.data().iter().map(|(name, _)| name.into()).collect(),
             }
         }
@@ -157,6 +187,7 @@ fn judge(
             if section.meta != request.meta {
                 return Ok(None);
             }
+            frozen()?;
             Reopened {
                 id: candidate.id,
                 min_time_ms: section.min_time_ms,
@@ -184,5 +215,10 @@ fn judge(
     }
     let offset_ms = request.time_ms.saturating_sub(reopened.min_time_ms);
     let in_time = (0..options.span_ms()).contains(&offset_ms);
-    Ok((in_time && reopened.count < BUCKET_COUNT_MAX).then_some(reopened))
+    let has_room = match request.archived {
+        // What was put aside fits again, or says why not.
+        Some(_) => reopened.count < catalog.options().bucket_count_max,
+        None => catalog.may_reopen(reopened.count, reopened.size_bytes),
+    };
+    Ok((in_time && has_room).then_some(reopened))
 }

@@ -1,6 +1,5 @@
 //! Inserts: stage, commit one journal record, answer.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Engine;
@@ -10,7 +9,7 @@ use super::keyspace::{self, Marker};
 use super::record::Record;
 use super::signal::{Signal, yield_now};
 use crate::block::Block;
-use crate::catalog::Stage;
+use crate::catalog::{Counter, Stage};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Changeset;
 
@@ -24,9 +23,16 @@ pub struct Queue {
     running: Option<Signal>,
 }
 
+impl Queue {
+    /// Outcome of the commit that runs.
+    pub(super) fn running(&self) -> Option<Signal> {
+        self.running.clone()
+    }
+}
+
 /// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue goes on.
 struct Claim<'a> {
-    queue: &'a RefCell<Queue>,
+    collection: &'a Collection,
     outcome: Signal,
 }
 
@@ -34,19 +40,23 @@ impl<'a> Claim<'a> {
     fn new(collection: &'a Collection) -> Claim<'a> {
         let outcome = Signal::new();
         collection.queue.borrow_mut().next = Some(outcome.clone());
-        Claim { queue: &collection.queue, outcome }
+        Claim { collection, outcome }
     }
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         {
-            let mut queue = self.queue.borrow_mut();
+            let mut queue = self.collection.queue.borrow_mut();
             if queue.next.as_ref().is_some_and(|next| next.is(&self.outcome)) {
                 queue.next = None;
                 queue.blocks.clear();
             }
-            queue.running.take_if(|running| running.is(&self.outcome));
+            let was_running = queue.running.take_if(|running| running.is(&self.outcome)).is_some();
+            // Where the commit was given up halfway: nobody knows whether its rows are stored.
+            if was_running {
+                self.collection.catalog.borrow_mut().abort();
+            }
         }
         self.outcome.resolve(Err(Error::internal("The insert was given up before its commit had an outcome")));
     }
@@ -68,7 +78,7 @@ impl Engine {
             queue.next.clone()
         };
         if let Some(commit) = joined {
-            collection.catalog.borrow_mut().count_wait();
+            collection.count(Counter::Waits, 1);
             return commit.wait().await;
         }
         let claim = Claim::new(collection);
@@ -78,7 +88,7 @@ impl Engine {
             let _ = self.fold_shared(collection).await;
         }
         loop {
-            let running = collection.queue.borrow().running.clone();
+            let running = collection.queue.borrow().running();
             match running {
                 Some(running) => drop(running.wait().await),
                 None => break,

@@ -169,6 +169,9 @@ test("bad input in the page is a typed error and the database goes on", async ()
       notADocument: await fail(() => c.insertMany([7] as never)),
       version: await fail(() => timepail.open("other", { bucketVersion: 3 as never })),
       durability: await fail(() => timepail.open("other", { durability: "sometimes" as never })),
+      range: await fail(() => timepail.open("other", { parameters: { timeseriesBucketMaxCount: 0 } })),
+      type: await fail(() => timepail.open("other", { parameters: { timeseriesBucketMaxCount: "5" as never } })),
+      parameter: await fail(() => timepail.open("other", { parameters: { timeseriesBucketCount: 5 } as never })),
     };
     await c.insertOne({ at: new Date(), x: 1 });
     const count = await c.countDocuments();
@@ -184,8 +187,11 @@ test("bad input in the page is a typed error and the database goes on", async ()
   assert.match(seen.operator, /^ServerError 2 BadValue$/);
   assert.match(seen.options, /^ServerError 72 InvalidOptions$/);
   assert.match(seen.notADocument, /^TypeError/);
-  assert.notEqual(seen.durability, "no error");
-  assert.match(seen.version, /\b72 InvalidOptions$/);
+  assert.match(seen.durability, /^ServerError 72 InvalidOptions$/);
+  assert.match(seen.version, /^ServerError 72 InvalidOptions$/);
+  assert.match(seen.range, /^ServerError 2 BadValue$/);
+  assert.match(seen.type, /^ServerError 14 TypeMismatch$/);
+  assert.match(seen.parameter, /^ServerError 72 InvalidOptions$/);
   assert.match(seen.closed, /^ClosedError/);
   await page.close();
 });

@@ -1,0 +1,122 @@
+//! Which buckets inserts must leave alone: those that are being changed behind the catalog's back, and damaged ones.
+
+use crate::bucket::BucketId;
+
+/// Why inserts leave a bucket alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// So many direct writes of it have begun and not ended.
+    DirectWrite(u32),
+    /// Its stored form is damaged. It stays so as long as this process lives; direct writes may try to repair it.
+    Frozen,
+}
+
+/// What the server's registry knows, less what the catalog can tell itself: a bucket is *normal* as long as it is open and
+/// *prepared* while rows of it are committed, and one that is *cleared* is taken from the open ones at once, so that no state
+/// needs to say it.
+/// Rule: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/bucket_state_registry.cpp.
+#[derive(Debug, Default)]
+pub struct Registry {
+    /// Ascending.
+    states: Vec<(BucketId, State)>,
+    /// Stored buckets have changed since an older era: whatever was fetched in it may be stale.
+    pub era: u64,
+}
+
+impl Registry {
+    fn place(&self, id: BucketId) -> Result<usize, usize> {
+        self.states.binary_search_by(|(known, _)| known.cmp(&id))
+    }
+
+    /// Why inserts leave a bucket alone; `None` where they may have it.
+    pub fn state(&self, id: BucketId) -> Option<State> {
+        self.states.get(self.place(id).ok()?).map(|(_, state)| *state)
+    }
+
+    /// How many buckets are left alone.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// A direct write begins; true where it is the only one of its bucket.
+    pub fn start(&mut self, id: BucketId) -> bool {
+        let at = match self.place(id) {
+            Ok(at) => at,
+            Err(at) => {
+                self.states.insert(at, (id, State::DirectWrite(0)));
+                at
+            }
+        };
+        match self.states.get_mut(at) {
+            Some((_, State::DirectWrite(running))) => {
+                *running += 1;
+                *running == 1
+            }
+            _ => false,
+        }
+    }
+
+    /// A direct write ends; true where it was the last one of its bucket.
+    pub fn finish(&mut self, id: BucketId) -> bool {
+        let Ok(at) = self.place(id) else { return false };
+        let last = match self.states.get_mut(at) {
+            Some((_, State::DirectWrite(running))) => {
+                *running -= 1;
+                *running == 0
+            }
+            _ => false,
+        };
+        if last {
+            self.states.remove(at);
+        }
+        last
+    }
+
+    /// Leaves a bucket alone for ever; false where that was so.
+    pub fn freeze(&mut self, id: BucketId) -> bool {
+        match self.place(id) {
+            Ok(at) => {
+                let state = self.states.get_mut(at).map(|(_, state)| std::mem::replace(state, State::Frozen));
+                state != Some(State::Frozen)
+            }
+            Err(at) => {
+                self.states.insert(at, (id, State::Frozen));
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u8) -> BucketId {
+        BucketId::from_bytes([n; 12])
+    }
+
+    #[test]
+    fn direct_writes_stack_and_the_last_to_end_frees_the_bucket() {
+        let mut registry = Registry::default();
+        assert!(registry.start(id(2)) && registry.start(id(1)) && !registry.start(id(2)));
+        assert_eq!(registry.state(id(2)), Some(State::DirectWrite(2)));
+        assert!(!registry.finish(id(2)) && registry.state(id(2)) == Some(State::DirectWrite(1)));
+        assert!(registry.finish(id(2)) && registry.state(id(2)).is_none());
+        assert_eq!((registry.len(), registry.state(id(1))), (1, Some(State::DirectWrite(1))));
+    }
+
+    #[test]
+    fn a_frozen_bucket_stays_frozen_whatever_direct_writes_do() {
+        let mut registry = Registry::default();
+        assert!(registry.start(id(1)) && registry.freeze(id(1)) && !registry.freeze(id(1)));
+        assert!(!registry.start(id(1)) && !registry.finish(id(1)) && !registry.finish(id(1)));
+        assert_eq!(registry.state(id(1)), Some(State::Frozen));
+        assert!(registry.freeze(id(2)) && !registry.start(id(2)));
+    }
+
+    #[test]
+    fn an_end_without_a_beginning_changes_nothing() {
+        let mut registry = Registry::default();
+        assert!(!registry.finish(id(1)) && registry.len() == 0);
+    }
+}
