@@ -8,6 +8,7 @@ import { checkDocument, queryDocument, withNulls } from "./find.js";
 import { aliveContexts, holdContext, newContext } from "./lock.js";
 import { blockToDocuments } from "./rows.js";
 import type {
+  ChangeEvent,
   CollectionInfo,
   CollectionOptions,
   CommandOptions,
@@ -33,9 +34,16 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
       context,
       ...pick(options, "bucketVersion", "parameters"),
     });
-    const door = new Door(engine, name, options.generateIds ?? false);
+    const door = new Door(engine, name, options.generateIds ?? false, isShared);
     if (isShared) void foldOrphans(door);
-    return new Database(door, release);
+    const every = options.retentionIntervalMS;
+    // Node's timer would keep the process alive.
+    const timer = every ? setInterval(() => door.runAside({ expire: 1 }), every) : undefined;
+    (timer as { unref?: () => void } | undefined)?.unref?.();
+    return new Database(door, () => {
+      clearInterval(timer);
+      release();
+    });
   } catch (error) {
     release();
     throw error;
@@ -144,6 +152,32 @@ export class Database {
     return true;
   }
 
+  /**
+   * Calls `listener` after each change of the database, here or in another tab or worker: with it a chart follows what others insert, and a
+   * page learns what retention has deleted.
+   *
+   * Messages of other tabs may come late, and inserts of theirs added up; what a query finds never depends on them.
+   *
+   * @example
+   * ```ts
+   * db.on("change", ({ operation, collection, local }) => {
+   *   if (!local && collection === "weather") redraw();
+   * });
+   * ```
+   */
+  on(event: "change", listener: (change: ChangeEvent) => void): this {
+    checkEvent(event);
+    this.#door.events.on(listener);
+    return this;
+  }
+
+  /** Calls `listener` no more. */
+  off(event: "change", listener: (change: ChangeEvent) => void): this {
+    checkEvent(event);
+    this.#door.events.off(listener);
+    return this;
+  }
+
   /** Does now what the engine does later by itself: journals become buckets. Acknowledged writes are durable without it. */
   async flush(): Promise<void> {
     await this.#door.run({ flush: 1 });
@@ -162,6 +196,10 @@ export class Database {
   [asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+function checkEvent(event: string): void {
+  if (event !== "change") throw new TypeError(`There is no event "${event}"`);
 }
 
 /** The cursor of {@link Database.listCollections}. */

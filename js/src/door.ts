@@ -4,6 +4,7 @@ import { decodeBlock, type Block } from "./block.js";
 import { decodeDocument, encodeDocument } from "./bson.js";
 import type { Engine } from "./engine.js";
 import { ClosedError, ServerError } from "./errors.js";
+import { Events } from "./events.js";
 import type { BSONReadOptions, Document } from "./types.js";
 
 /** A reply without failure, and the block that came with it. */
@@ -16,13 +17,16 @@ export interface Answer {
 export class Door {
   readonly database: string;
   readonly generateIds: boolean;
+  readonly events: Events;
   readonly #engine: Engine;
   #closing: Promise<void> | undefined;
 
-  constructor(engine: Engine, database: string, generateIds: boolean) {
+  /** `isShared`: other tabs and workers may have the database open. */
+  constructor(engine: Engine, database: string, generateIds: boolean, isShared = false) {
     this.#engine = engine;
     this.database = database;
     this.generateIds = generateIds;
+    this.events = new Events(database, isShared);
   }
 
   /** Runs a command. `ok: 0` is a {@link ServerError}; a closed database is a {@link ClosedError}. */
@@ -33,7 +37,14 @@ export class Door {
     const reply = decodeDocument(answer.reply, readOptions(options));
     // Under promoteValues: false the number is an object.
     if (Number(reply["ok"]) !== 1) throw new ServerError(decodeDocument(answer.reply));
+    this.events.note(command, reply);
+    if (answer.due && !("maintain" in command)) this.runAside({ maintain: 1 });
     return { reply, block: answer.payload ? decodeBlock(answer.payload) : undefined };
+  }
+
+  /** Runs a command that nobody waits for. What fails leaves everything as it was; the next one tries again. */
+  runAside(command: Document): void {
+    this.run(command).catch(() => {});
   }
 
   get isClosed(): boolean {
@@ -42,7 +53,7 @@ export class Door {
 
   /** Refuses all further commands, then closes the engine. Later calls wait for the first. */
   close(): Promise<void> {
-    return (this.#closing ??= this.#engine.close());
+    return (this.#closing ??= this.#engine.close().finally(() => this.events.close()));
   }
 
   #open(): Engine {

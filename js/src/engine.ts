@@ -6,6 +6,8 @@ import type { EngineParameters } from "./types.js";
 export interface CommandReply {
   reply: Uint8Array;
   payload?: Uint8Array | undefined;
+  /** Folds or retention are due: the command `maintain` does them. */
+  due?: boolean | undefined;
 }
 
 /** An open database inside the WebAssembly module. Every argument and result is bytes. */

@@ -254,8 +254,31 @@ export interface OpenOptions {
   parameters?: EngineParameters;
   /** Default of {@link CollectionOptions.generateIds}. Default false: measurements need no `_id`. */
   generateIds?: boolean;
+  /**
+   * Delete what has expired this often, in milliseconds, even when nothing else happens. Without it a pass runs behind a command, at
+   * most once a minute, and on `db.command({ expire: 1 })`.
+   */
+  retentionIntervalMS?: number;
   /** Where to load the WebAssembly module from, when it does not lie beside the package's JavaScript. The first `open` of a page decides. */
   wasm?: WasmSource | Promise<WasmSource>;
+}
+
+/** What a listener of {@link Database.on} hears. */
+export interface ChangeEvent {
+  /** `expire` is what retention (`expireAfterSeconds`, `maxBytes`) has deleted. */
+  operation: "create" | "insert" | "delete" | "expire" | "drop" | "dropDatabase";
+  /** Name of the collection; not there where the whole database was dropped. */
+  collection?: string;
+  /** True for what this `Database` has done, false for what another tab or worker has. */
+  local: boolean;
+  /** How many measurements were inserted or deleted. */
+  count?: number;
+  /** Of `expire`: how many buckets went. */
+  buckets?: number;
+  /** Of `expire`: bytes of their documents. */
+  bytes?: number;
+  /** Of `expire`: start of the oldest bucket that is left, `null` where nothing is or it is not known. */
+  oldest?: Date | null;
 }
 
 // ---------------------------------------------------------------------------------------------------------- results

@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use js_sys::{Object, Promise, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::spawn_local;
 
 use crate::block;
 use crate::command::{self, Reply};
@@ -49,18 +48,13 @@ async fn open(name: &str, options: &[u8]) -> Result<Handle> {
 
 #[wasm_bindgen(js_class = Engine)]
 impl Handle {
-    /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload? }` and does not reject.
+    /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload?, due? }` and does not reject. `due` asks for the
+    /// command `maintain`, which nobody need wait for.
     pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>) -> Promise {
         let engine = Rc::clone(&self.engine);
         promise(Box::pin(async move {
             let reply = command::run(&engine, &command, payload.as_deref()).await;
-            if engine.maintenance_due() {
-                // Folding and expiry are nobody's wait. What fails leaves everything as it was; the next one tries again.
-                spawn_local(async move {
-                    let _ = engine.maintain().await;
-                });
-            }
-            to_object(&reply)
+            to_object(&reply, engine.maintenance_due())
         }))
     }
 
@@ -94,11 +88,14 @@ fn to_bytes(bytes: &[u8]) -> Result<JsValue, JsValue> {
     Ok(array.into())
 }
 
-fn to_object(reply: &Reply) -> Result<JsValue, JsValue> {
+fn to_object(reply: &Reply, due: bool) -> Result<JsValue, JsValue> {
     let object = Object::new();
     Reflect::set(&object, &"reply".into(), &to_bytes(reply.document.as_bytes())?)?;
     if let Some(batch) = &reply.batch {
         Reflect::set(&object, &"payload".into(), &to_bytes(&block::encode(batch))?)?;
+    }
+    if due {
+        Reflect::set(&object, &"due".into(), &JsValue::TRUE)?;
     }
     Ok(object.into())
 }

@@ -74,6 +74,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "drop" => Box::pin(drop::run(engine, &request)),
         "dropDatabase" => Box::pin(drop::run_database(engine)),
         "expire" => Box::pin(expire::run(engine, &request)),
+        "maintain" => Box::pin(expire::maintain(engine, &request)),
         "find" => Box::pin(find::run(engine, &request)),
         "flush" => Box::pin(fold::flush(engine)),
         "foldJournals" => Box::pin(fold::fold_journals(engine, &request)),

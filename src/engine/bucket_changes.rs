@@ -85,11 +85,10 @@ impl<'a> BucketChanges<'a> {
         if self.is_empty() && folded.is_empty() {
             return Ok(epoch);
         }
-        if !page.units.is_empty() {
-            // Open buckets must not build on counts and schemas of rows that go.
-            let mut catalog = self.collection.catalog.borrow_mut();
-            self.changed.iter().for_each(|(bucket, _)| catalog.clear_bucket(*bucket));
-        }
+        // A fold only adds what inserts have added already; whoever else changes a bucket keeps inserts from it meanwhile, so that they
+        // do not build on counts and schemas of rows that go.
+        let direct = if page.units.is_empty() { Vec::new() } else { self.changed.iter().map(|(id, _)| *id).collect() };
+        let _held = self.collection.direct_writes(direct).await;
         let id = self.collection.id();
         let next = epoch.wrapping_add(1);
         let mut changes = Changeset::new();

@@ -17,10 +17,10 @@ use super::sections::{ByBucket, SectionRef};
 use super::signal::Signal;
 use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
-use crate::catalog::Section;
+use crate::catalog::{Counter, Section};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS};
-use crate::value::{Doc, DocBuf};
+use crate::value::{Doc, DocBuf, Value};
 
 impl Engine {
     /// Folds what this context has journalled of a collection so far; callers that come while a fold runs share it.
@@ -142,6 +142,7 @@ impl Engine {
             let ids: Vec<BucketId> = step.iter().map(|(bucket, _)| *bucket).collect();
             let stored = self.fetch(collection, &ids).await?;
             let mut changes = BucketChanges::new(collection);
+            let mut converted = 0;
             for ((bucket, sections), old) in step.iter().zip(&stored) {
                 let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
                 // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
@@ -153,12 +154,20 @@ impl Engine {
                 coverage.expire(now_ms, &journalled);
                 fresh.iter().for_each(|s| coverage.cover(s.context, s.seq, now_ms));
                 let document = old.as_ref().map(|stored| stored.document.view());
-                let document = merge_sections(collection, document, &fresh, self.bucket_format)?;
+                let merged = merge_sections(collection, document, &fresh, self.bucket_format).inspect_err(|e| {
+                    if e.code == ErrorCode::BSONObjectTooLarge {
+                        let counter = if old.is_some() { Counter::TooLargeUpdate } else { Counter::TooLargeInsert };
+                        collection.count(counter, 1);
+                    }
+                })?;
+                converted += u64::from(is_unsorted(merged.view()) && !document.is_some_and(is_unsorted));
+                let document = merged;
                 changes.write(bucket, old.as_deref(), coverage, document)?;
             }
             let folded = if rest.is_empty() { std::mem::take(&mut records) } else { Vec::new() };
             let folded = folded.iter().map(|(context, last)| keyspace::journal_up_to(&id, context, *last)).collect();
             epoch = changes.commit(self, epoch, folded, Page::default()).await?;
+            collection.count(Counter::ConvertedToUnsorted, converted);
             if rest.is_empty() {
                 return Ok(());
             }
@@ -187,6 +196,12 @@ impl Drop for FoldGuard<'_> {
         *self.collection.folding.borrow_mut() = None;
         self.signal.resolve(Err(Error::internal("The fold was given up before it had an outcome")));
     }
+}
+
+/// True for a compressed bucket whose rows are not in order of time.
+fn is_unsorted(document: Doc<'_>) -> bool {
+    let version = document.get("control").and_then(Value::as_doc).and_then(|control| control.get("version"));
+    version.and_then(Value::as_integer) == Some(3)
 }
 
 /// The bucket document of a stored bucket and the journal rows that it does not hold.

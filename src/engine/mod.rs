@@ -38,6 +38,7 @@ use crate::storage::Storage;
 use bucket_cache::BucketCache;
 pub use collection::Collection;
 use cursor::Cursors;
+use expire::Expired;
 use keyspace::ContextId;
 use sorted_map::SortedMap;
 
@@ -123,11 +124,11 @@ impl Engine {
     }
 
     /// Folds the journals that have passed their bound, and deletes what has expired. Apart from any insert: the caller runs it in
-    /// the background.
+    /// the background. Answers what has expired, by collection.
     ///
     /// Errors: those of storage; the journals are then left as they were.
-    pub async fn maintain(&self) -> Result<()> {
-        let expired = if self.expiry_due() { self.expire().await.map(drop) } else { Ok(()) };
+    pub async fn maintain(&self) -> Result<Vec<(String, Expired)>> {
+        let expired = if self.expiry_due() { self.expire().await } else { Ok(Vec::new()) };
         let due: Vec<_> = self.collections.borrow().values().filter(|c| c.fold_due()).cloned().collect();
         for collection in due {
             self.fold_shared(&collection).await?;

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { build } from "esbuild";
 import type { BrowserContext, Page } from "playwright-core";
 import { launchChromium } from "../../scripts/chromium.mjs";
 import { serve } from "../../scripts/serve.mjs";
@@ -66,8 +67,27 @@ test("measurements are in IndexedDB after a reload and after a restart of the br
   assert.deepEqual(await read(), expected);
 });
 
-test("four tabs that write one series at once lose and double nothing, one of them killed in the middle", async () => {
+/** A worker's script that inserts into the database of `tabs` what it is told to. Bundled, for import maps do not reach workers. */
+async function workerScript(): Promise<string> {
+  const contents = `
+    import { open } from "./dist/index.js";
+    onmessage = async ({ data: { wasm, who, commits } }) => {
+      const db = await open("tabs", { wasm });
+      const c = db.collection("c");
+      for (let i = 0; i < commits; i++) {
+        await c.insertMany(Array.from({ length: 50 }, (_, j) => ({ at: new Date(i * 50_000 + j * 1000), m: "same", n: who * 1e6 + i * 50 + j })));
+        if (i % 5 === 0) await db.flush();
+      }
+      await db.close();
+      postMessage(commits * 50);
+    };`;
+  const { outputFiles } = await build({ stdin: { contents, resolveDir: process.cwd() }, bundle: true, format: "esm", platform: "browser", write: false, logLevel: "silent" });
+  return outputFiles[0]!.text;
+}
+
+test("four tabs and a worker that write one series at once lose and double nothing, one more tab killed in the middle", async () => {
   const first = await tab();
+  const script = await workerScript();
   await first.evaluate(async () => {
     const db = await timepail.open("tabs");
     await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
@@ -94,9 +114,19 @@ test("four tabs that write one series at once lose and double nothing, one of th
   const doomed = write(victim, 9, 10_000).catch(() => "killed");
   await victim.waitForFunction(() => ((globalThis as { acknowledged?: number }).acknowledged ?? 0) >= 500);
   const acknowledged = await victim.evaluate(() => (globalThis as { acknowledged?: number }).acknowledged!);
-  const [counts] = await Promise.all([Promise.all(tabs.map((page, who) => write(page, who, 20))), victim.close()]);
+  const inWorker = first.evaluate(
+    ([script, who, commits]) =>
+      new Promise<number>((resolve, reject) => {
+        const worker = new Worker(URL.createObjectURL(new Blob([script!], { type: "text/javascript" })), { type: "module" });
+        worker.onmessage = ({ data }) => resolve(data as number);
+        worker.onerror = (event) => reject(new Error(event.message));
+        worker.postMessage({ wasm: new URL("/timepail/timepail.wasm", location.href).href, who, commits });
+      }),
+    [script, 4, 20] as const,
+  );
+  const [counts] = await Promise.all([Promise.all([...tabs.map((page, who) => write(page, who, 20)), inWorker]), victim.close()]);
   assert.equal(await doomed, "killed");
-  assert.deepEqual(counts, [1000, 1000, 1000, 1000]);
+  assert.deepEqual(counts, [1000, 1000, 1000, 1000, 1000]);
   const found = await first.evaluate(async () => {
     const db = await timepail.open("tabs");
     const c = db.collection("c");
@@ -107,12 +137,12 @@ test("four tabs that write one series at once lose and double nothing, one of th
     return { rows, inBuckets };
   });
   assert.equal(new Set(found.rows).size, found.rows.length, "a row is there twice");
-  for (let who = 0; who < 4; who++) {
-    assert.equal(found.rows.filter((n) => Math.floor(n / 1e6) === who).length, 1000, `rows of tab ${who}`);
+  for (let who = 0; who < 5; who++) {
+    assert.equal(found.rows.filter((n) => Math.floor(n / 1e6) === who).length, 1000, `rows of writer ${who}`);
   }
   assert.ok(found.rows.filter((n) => Math.floor(n / 1e6) === 9).length >= acknowledged, "acknowledged rows of the killed tab");
   // A bucket that several reopen at the same moment may take a thousand rows of each.
-  assert.ok(found.inBuckets.every((n) => n >= 1 && n <= 5 * 1000));
+  assert.ok(found.inBuckets.every((n) => n >= 1 && n <= 6 * 1000));
   assert.equal(found.inBuckets.reduce((a, b) => a + b, 0), found.rows.length);
   await Promise.all([...tabs, first].map((page) => page.close()));
 });
@@ -144,6 +174,37 @@ test("a collection dropped in one tab is gone in another, and its next life is a
     }
   });
   assert.equal(refused, "NamespaceNotFound");
+  await Promise.all([a.close(), b.close()]);
+});
+
+test("a tab hears what another has inserted, deleted and expired", async () => {
+  const [a, b] = await Promise.all([tab(), tab()]);
+  await b.evaluate(async () => {
+    const db = await timepail.open("events");
+    const heard: unknown[] = [];
+    db.on("change", (change) => heard.push(change));
+    Object.assign(globalThis, { heard });
+  });
+  await a.evaluate(async () => {
+    const db = await timepail.open("events");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" }, expireAfterSeconds: 3600 });
+    const row = (ms: number, m: string) => ({ at: new Date(ms), m, x: 1 });
+    for (const m of ["a", "b"]) await c.insertMany([row(0, m), row(1000, m), row(Date.now(), m)]);
+    await c.deleteMany({ m: "b" });
+    await db.command({ expire: 1 });
+    await c.drop();
+    await db.close();
+  });
+  await b.waitForFunction(() => (globalThis as unknown as { heard: { operation: string }[] }).heard.some((change) => change.operation === "drop"));
+  const heard = await b.evaluate(() => (globalThis as unknown as { heard: Record<string, unknown>[] }).heard.map(({ bytes, oldest, ...rest }) => [rest, Number(bytes ?? 1) > 0, oldest instanceof Date]));
+  const change = (operation: string, more = {}) => ({ operation, collection: "c", local: false, ...more });
+  assert.deepEqual(heard, [
+    [change("create"), true, false],
+    [change("insert", { count: 6 }), true, false],
+    [change("delete", { count: 3 }), true, false],
+    [change("expire", { count: 2, buckets: 1 }), true, true],
+    [change("drop"), true, false],
+  ]);
   await Promise.all([a.close(), b.close()]);
 });
 

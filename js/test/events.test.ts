@@ -1,0 +1,120 @@
+// Events of a database, and maintenance in the background, over a fake engine.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Long } from "bson";
+import { openWith } from "../src/database.ts";
+import { Events } from "../src/events.ts";
+import type { ChangeEvent } from "../src/types.ts";
+import { FakeEngine } from "./fake-engine.ts";
+
+async function watched() {
+  const engine = new FakeEngine();
+  const db = await openWith(async () => engine, "plant", { storage: "memory" });
+  const heard: ChangeEvent[] = [];
+  db.on("change", (change) => heard.push(change));
+  return { engine, db, heard };
+}
+
+test("inserts, creations and drops are heard with their counts", async () => {
+  const { db, heard } = await watched();
+  const c = await db.createCollection("c");
+  await c.insertMany([{ at: new Date(1) }, { at: new Date(2) }]);
+  await c.find().toArray();
+  await db.dropDatabase();
+  assert.deepEqual(heard, [
+    { operation: "create", collection: "c", local: true },
+    { operation: "insert", collection: "c", local: true, count: 2 },
+    { operation: "dropDatabase", local: true },
+  ]);
+});
+
+test("a delete that deletes nothing is no change, and one that fails is none", async () => {
+  const { engine, db, heard } = await watched();
+  engine.intercept = (command) => ("delete" in command ? { ok: 1, n: 0 } : "drop" in command ? { ok: 0, code: 26, codeName: "NamespaceNotFound", errmsg: "x" } : undefined);
+  await db.collection("c").deleteMany({});
+  await db.dropCollection("c").catch(() => {});
+  assert.deepEqual(heard, []);
+  engine.intercept = (command) => ("delete" in command ? { ok: 1, n: 3 } : undefined);
+  await db.collection("c").deleteMany({});
+  assert.deepEqual(heard, [{ operation: "delete", collection: "c", local: true, count: 3 }]);
+});
+
+test("what retention has deleted is heard, collection by collection", async () => {
+  const { engine, db, heard } = await watched();
+  const gone = { nBuckets: Long.fromNumber(2), nMeasurements: Long.fromNumber(30), nBytes: Long.fromNumber(999) };
+  const collections = [{ name: "a", ...gone, oldest: new Date(7) }, { name: "b", ...gone, oldest: null }];
+  engine.intercept = (command) => ("expire" in command ? { ok: 1, ...gone, collections } : undefined);
+  await db.command({ expire: 1 });
+  const expected = { operation: "expire", local: true, count: 30, buckets: 2, bytes: 999 };
+  assert.deepEqual(heard, [{ ...expected, collection: "a", oldest: new Date(7) }, { ...expected, collection: "b", oldest: null }]);
+});
+
+test("a listener that was taken off hears nothing, one that throws keeps nobody from going on", async (t) => {
+  const { db, heard } = await watched();
+  const queued: (() => void)[] = [];
+  t.mock.method(globalThis, "queueMicrotask", (callback: () => void) => void queued.push(callback));
+  const never = (): void => assert.fail();
+  db.on("change", never).off("change", never);
+  db.on("change", () => {
+    throw new Error("of a listener");
+  });
+  await db.createCollection("c");
+  assert.equal(heard.length, 1);
+  assert.throws(() => queued.forEach((callback) => callback()), /of a listener/);
+  assert.throws(() => db.on("insert" as "change", never), TypeError);
+  assert.throws(() => db.off("insert" as "change", never), TypeError);
+});
+
+test("a reply that says so has folds and retention run in the background, once for each", async () => {
+  const { engine, db } = await watched();
+  const run = engine.run_command.bind(engine);
+  engine.run_command = async (command, payload) => ({ ...(await run(command, payload)), due: true });
+  engine.intercept = (command) => ("maintain" in command ? { ok: 0, code: 96, codeName: "OperationFailed", errmsg: "no" } : undefined);
+  await db.command({ ping: 1 });
+  await db.command({ ping: 1 });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(engine.commands.map((command) => Object.keys(command)[0]), ["ping", "maintain", "ping", "maintain"]);
+});
+
+test("with an interval, retention runs by itself until the database is closed", async () => {
+  const engine = new FakeEngine();
+  const expired = new Promise<void>((resolve) => {
+    engine.intercept = (command) => {
+      if (!("expire" in command)) return undefined;
+      resolve();
+      return { ok: 1 };
+    };
+  });
+  const db = await openWith(async () => engine, "plant", { storage: "memory", retentionIntervalMS: 1 });
+  // The timer alone does not keep the process alive.
+  const alive = setInterval(() => {}, 1000);
+  await expired;
+  clearInterval(alive);
+  await db.close();
+  const count = engine.commands.length;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(engine.commands.length, count);
+});
+
+test("another opening of the database hears changes, inserts added up, and says that they are not its own", async () => {
+  const [here, there] = [new Events("shared", true), new Events("shared", true)];
+  const heard: ChangeEvent[] = [];
+  const dropped = new Promise<void>((resolve) => {
+    there.on((change) => {
+      heard.push(change);
+      if (change.operation === "drop") resolve();
+    });
+  });
+  for (let i = 0; i < 10; i++) here.note({ insert: "c" }, { n: 3 });
+  here.note({ insert: "d" }, { n: 1 });
+  here.note({ drop: "c" }, {});
+  await dropped;
+  assert.deepEqual(heard, [
+    { operation: "insert", collection: "c", count: 30, local: false },
+    { operation: "insert", collection: "d", count: 1, local: false },
+    { operation: "drop", collection: "c", local: false },
+  ]);
+  here.close();
+  there.close();
+});
