@@ -6,6 +6,7 @@ mod options;
 use std::rc::Rc;
 
 use js_sys::{Object, Promise, Reflect, Uint8Array};
+use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use crate::block;
@@ -100,10 +101,20 @@ fn to_object(reply: &Reply, due: bool) -> Result<JsValue, JsValue> {
     Ok(object.into())
 }
 
+/// What an error of `open` carries beside its message.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    code: i32,
+    code_name: &'static str,
+}
+
 fn to_js(error: Error) -> JsValue {
-    let object = js_sys::Error::new(&error.message);
-    // Setting a property of a fresh object does not fail.
-    let _ = Reflect::set(&object, &"code".into(), &JsValue::from(error.code as i32));
-    let _ = Reflect::set(&object, &"codeName".into(), &JsValue::from(error.code.name()));
-    object.into()
+    let details = Details { code: error.code as i32, code_name: error.code.name() };
+    let object: Object = js_sys::Error::new(&error.message).into();
+    match serde_wasm_bindgen::to_value(&details) {
+        Ok(details) => Object::assign(&object, details.unchecked_ref()).into(),
+        // Numbers and texts have a form in JavaScript.
+        Err(_) => object.into(),
+    }
 }
