@@ -1,7 +1,9 @@
 //! A database for native tests: memory storage, a clock that stands still, seeded randomness, commands in and documents out.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::expect_used)]
 
+pub mod checks;
 pub mod rows;
+pub mod valid_bucket;
 
 use std::cell::Cell;
 use std::rc::Rc;
