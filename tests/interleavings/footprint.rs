@@ -29,7 +29,6 @@ impl Footprint {
                     footprint.writes.push(only(key));
                 }
                 Change::Require(key) => footprint.reads.push(only(key)),
-                Change::RequireKeys(range, _) => footprint.reads.push(range.clone()),
             }
         }
         footprint
