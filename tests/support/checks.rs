@@ -16,8 +16,9 @@ pub async fn options_of(db: &Db, name: &str) -> TimeseriesOptions {
 
 /// Every measurement, once its buckets are valid and together hold the same as `find` finds, as `count` counts, as `collStats` says.
 pub async fn sound(db: &Db, name: &str) -> Vec<Document> {
-    let options = options_of(db, name).await;
     let found = db.find(rawdoc! { "find": name }).await;
+    // Only after a read does a context know that the collection was dropped and made again.
+    let options = options_of(db, name).await;
     let n = db.ok(rawdoc! { "count": name }).await.get_i32("n").unwrap();
     assert_eq!(n as usize, found.len(), "count and find differ");
     let buckets = buckets(db, name).await;

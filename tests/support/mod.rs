@@ -2,6 +2,9 @@
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::expect_used)]
 
 pub mod checks;
+pub mod faults;
+pub mod log;
+pub mod model;
 pub mod rows;
 pub mod valid_bucket;
 
@@ -14,7 +17,7 @@ use timepail::bucket::BucketFormat;
 use timepail::command;
 use timepail::engine::Engine;
 use timepail::env::Env;
-use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
+use timepail::storage::Storage;
 use timepail::value::DocWriter;
 
 /// A small deterministic generator (xorshift64*).
@@ -59,56 +62,6 @@ impl Env for TestEnv {
     }
     fn random_u64(&self) -> u64 {
         self.random.next()
-    }
-}
-
-/// Storage that lets other tasks run before each operation, and fails some commits without having applied them.
-pub struct Unruly {
-    pub inner: Rc<dyn Storage>,
-    pub random: Random,
-    pub fail_percent: Cell<u64>,
-}
-
-impl Unruly {
-    async fn pause(&self) {
-        // Now and then so long that others get through several operations.
-        let turns = if self.random.chance(4) { 60 } else { self.random.below(4) };
-        for _ in 0..turns {
-            timepail::engine::signal::yield_now().await;
-        }
-    }
-}
-
-impl Storage for Unruly {
-    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
-        Box::pin(async move {
-            self.pause().await;
-            let found = self.inner.get_many(keys).await;
-            self.pause().await;
-            found
-        })
-    }
-    fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
-        Box::pin(async move {
-            self.pause().await;
-            let found = self.inner.scan(ranges, page).await;
-            self.pause().await;
-            found
-        })
-    }
-    fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
-        Box::pin(async move {
-            self.pause().await;
-            if self.random.chance(self.fail_percent.get()) {
-                return Err(timepail::error::Error::new(
-                    timepail::error::ErrorCode::OperationFailed,
-                    "The test storage refused this commit",
-                ));
-            }
-            let outcome = self.inner.commit(changes).await;
-            self.pause().await;
-            outcome
-        })
     }
 }
 
