@@ -10,7 +10,7 @@ use timepail::storage::memory::MemoryStorage;
 
 use crate::footprint::Footprint;
 use crate::scheduler::{Board, Event, Scheduled, Scheduler};
-use crate::support::valid_bucket::measurements_of_valid;
+use crate::support::valid_bucket::{Writers, measurements_of_valid};
 use crate::support::{Db, TestEnv, checks, raw, take_rows};
 
 /// The clock of every context.
@@ -195,7 +195,7 @@ async fn perform(db: &Db, what: &Operation) -> Result<(Vec<Document>, i64), Docu
             let name = "system.buckets.c";
             let (buckets, n) = page(db, name, rawdoc! { "find": name, "batchSize": 1 }).await?;
             let options = checks::options_of(db, "c").await;
-            let rows = buckets.iter().map(|bucket| measurements_of_valid(bucket, &options).unwrap());
+            let rows = buckets.iter().map(|bucket| measurements_of_valid(bucket, &options, Writers::One).unwrap());
             return Ok((rows.flatten().collect(), n));
         }
     };

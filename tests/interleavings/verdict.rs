@@ -11,6 +11,7 @@ use crate::history::{
     BEFORE, Count, Delete, DeleteOne, Drop, Expire, FRESH_MS, Find, History, Insert, Operation, Record, Run, open,
 };
 use crate::support::rows::matching;
+use crate::support::valid_bucket::Writers;
 use crate::support::{canonical, checks, multiset};
 
 /// Panics where the run was wrong.
@@ -26,10 +27,10 @@ pub fn judge(history: &History, run: &Run) {
     let storage = &run.storage;
     let read = |seed| {
         let db = open(storage, seed);
-        block_on(checks::sound(&db, "c"))
+        block_on(checks::sound(&db, "c", Writers::One))
     };
     let left = read(100);
-    let folded = block_on(checks::sound_when_folded(&**storage, &open(storage, 101), "c"));
+    let folded = block_on(checks::sound_when_folded(&**storage, &open(storage, 101), "c", Writers::One));
     assert_eq!(multiset(&folded), multiset(&left), "folding has changed what is found");
     let views = views(run, &left);
     views.iter().for_each(|view| view.judge(run, &order));

@@ -11,7 +11,7 @@ use timepail::storage::memory::MemoryStorage;
 use super::support::faults::{Faulty, Rates};
 use super::support::model::{Model, number};
 use super::support::rows::{a_filter, matching, measurement, numbers_of};
-use super::support::valid_bucket::measurements_of_valid;
+use super::support::valid_bucket::{Writers, measurements_of_valid};
 use super::support::{Db, Random, TestEnv, checks, raw, take_rows};
 use super::{FIRST_NOW_MS, open};
 
@@ -61,18 +61,18 @@ pub fn history(seed: u64, faults: bool) {
         }
         for step in 0..STEPS {
             world.step().await;
-            if step % 5 == 4 {
+            if step % 8 == 7 {
                 world.check().await;
             }
         }
         world.faulty.set(Rates::default());
         for at in 0..world.dbs.len() {
             let db = world.dbs[at].clone();
-            let found = checks::sound(&db, "c").await;
+            let found = checks::sound(&db, "c", world.writers()).await;
             world.model.learn(&doc! {}, &found).unwrap();
         }
         let db = world.open();
-        let found = checks::sound_when_folded(&*world.storage, &db, "c").await;
+        let found = checks::sound_when_folded(&*world.storage, &db, "c", world.writers()).await;
         world.model.learn(&doc! {}, &found).unwrap();
         db.ok(rawdoc! { "drop": "c" }).await;
         let left =
@@ -101,6 +101,10 @@ impl World {
 
     fn open(&self) -> Db {
         open(&self.storage, &self.env, &self.random)
+    }
+
+    fn writers(&self) -> Writers {
+        if self.dbs.len() == 1 { Writers::One } else { Writers::Several }
     }
 
     fn below(&self, n: u64) -> u64 {
@@ -147,7 +151,7 @@ impl World {
     fn rows(&mut self) -> Vec<Document> {
         let kind = self.below(20);
         let count = match kind {
-            0 => 100 + self.below(300),
+            0 => 100 + self.below(200),
             1 => 1 + self.below(12),
             _ => 1 + self.below(30),
         };
@@ -199,9 +203,9 @@ impl World {
     }
 
     /// Takes those that a predicate names out of the model, and out of what cursors must find.
-    fn forget(&mut self, goes: impl Fn(&Document) -> bool, acknowledged: bool) {
-        let gone = self.model.entries.iter().filter(|entry| goes(&entry.document));
-        let gone: Vec<i64> = gone.map(|entry| number(&entry.document)).collect();
+    fn forget(&mut self, goes: impl Fn(i64) -> bool, acknowledged: bool) {
+        let numbers = self.model.entries.iter().map(|entry| entry.number);
+        let gone: Vec<i64> = numbers.filter(|n| goes(*n)).collect();
         self.cursors.iter_mut().for_each(|cursor| cursor.must.retain(|n| gone.binary_search(n).is_err()));
         self.model.delete(goes, acknowledged);
     }
@@ -216,7 +220,7 @@ impl World {
         }
         assert!(ok(&reply) || self.faults, "{reply}");
         let gone = self.model.numbers(&filter, false);
-        self.forget(|row| gone.binary_search(&number(row)).is_ok(), ok(&reply));
+        self.forget(|n| gone.binary_search(&n).is_ok(), ok(&reply));
     }
 
     async fn delete_one(&mut self, db: &Db) {
@@ -236,7 +240,7 @@ impl World {
             );
         }
         assert!(gone.len() <= expected, "{gone:?} are gone by a delete of one of {filter}");
-        self.forget(|row| gone.contains(&number(row)), true);
+        self.forget(|n| gone.contains(&n), true);
     }
 
     /// Finds without faults, so that no outcome is in doubt any more.
@@ -264,7 +268,7 @@ impl World {
             assert_eq!(reply.get_i64("nMeasurements").unwrap() as usize, due.len(), "{reply}");
         }
         assert!(ok(&reply) || self.faults, "{reply}");
-        self.forget(|row| due.binary_search(&number(row)).is_ok(), ok(&reply));
+        self.forget(|n| due.binary_search(&n).is_ok(), ok(&reply));
     }
 
     async fn drop_and_create(&mut self, db: &Db) {
@@ -334,7 +338,7 @@ impl World {
         let key = if batch.contains_key("firstBatch") { "firstBatch" } else { "nextBatch" };
         let mut rows = take_rows(batch, key);
         if cursor.namespace != "c" {
-            let of = |bucket: &Document| measurements_of_valid(bucket, &self.options).unwrap();
+            let of = |bucket: &Document| measurements_of_valid(bucket, &self.options, self.writers()).unwrap();
             rows = rows.iter().flat_map(of).collect();
         }
         assert_eq!(matching(&rows, &cursor.filter).len(), rows.len(), "a cursor has found what does not match");
@@ -355,7 +359,7 @@ impl World {
     /// A look at everything, by any context.
     async fn check(&mut self) {
         let db = self.dbs[self.below(self.dbs.len() as u64) as usize].clone();
-        let found = self.faulty.without(checks::sound(&db, "c")).await;
+        let found = self.faulty.without(checks::sound(&db, "c", self.writers())).await;
         self.model.learn(&doc! {}, &found).unwrap();
     }
 }

@@ -15,7 +15,7 @@ use timepail::storage::memory::MemoryStorage;
 use super::support::faults::{Faulty, Rates};
 use super::support::log::{Log, Outcome};
 use super::support::rows::{a_filter, measurement};
-use super::support::valid_bucket::measurements_of_valid;
+use super::support::valid_bucket::{Writers, measurements_of_valid};
 use super::support::{Db, Random, TestEnv, checks, raw, take_rows};
 use super::{FIRST_NOW_MS, open};
 
@@ -58,10 +58,10 @@ pub fn history(seed: u64, faults: bool) {
     pool.run();
     faulty.set(Rates::default());
     let judge = |found: &[Document]| log.judge(&doc! {}, found, log.now(), log.now()).unwrap();
-    judge(&block_on(checks::sound(&first, "c")));
+    judge(&block_on(checks::sound(&first, "c", Writers::Several)));
     let db = open(&storage, &env, &random);
-    judge(&block_on(checks::sound_when_folded(&*storage, &db, "c")));
-    judge(&block_on(checks::sound(&first, "c")));
+    judge(&block_on(checks::sound_when_folded(&*storage, &db, "c", Writers::Several)));
+    judge(&block_on(checks::sound(&first, "c", Writers::Several)));
     block_on(db.ok(rawdoc! { "drop": "c" }));
     let left = block_on(checks::left_behind(&*storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1))));
     assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
@@ -171,7 +171,8 @@ impl Task {
         let Some(buckets) = self.batches(name, rawdoc! { "find": name, "batchSize": 1 }).await else { return };
         let Ok(Some(collection)) = self.db.engine.collection("c").await else { return };
         let options = &collection.entry.options.timeseries;
-        let rows: Vec<Document> = buckets.iter().flat_map(|b| measurements_of_valid(b, options).unwrap()).collect();
+        let rows: Vec<Document> =
+            buckets.iter().flat_map(|b| measurements_of_valid(b, options, Writers::Several).unwrap()).collect();
         self.log.judge(&doc! {}, &rows, began, self.log.now()).unwrap();
     }
 

@@ -6,7 +6,7 @@ use bson::{Bson, Document, RawDocumentBuf, rawdoc};
 use timepail::bucket::TimeseriesOptions;
 use timepail::storage::{Entry, KeyRange, Page, Storage};
 
-use super::valid_bucket::{index_entries_of, measurements_of_valid};
+use super::valid_bucket::{Writers, index_entries_of, measurements_of_valid};
 use super::{Db, multiset, raw};
 
 /// The options that `create` has stored.
@@ -15,7 +15,7 @@ pub async fn options_of(db: &Db, name: &str) -> TimeseriesOptions {
 }
 
 /// Every measurement, once its buckets are valid and together hold the same as `find` finds, as `count` counts, as `collStats` says.
-pub async fn sound(db: &Db, name: &str) -> Vec<Document> {
+pub async fn sound(db: &Db, name: &str, writers: Writers) -> Vec<Document> {
     let found = db.find(rawdoc! { "find": name }).await;
     // Only after a read does a context know that the collection was dropped and made again.
     let options = options_of(db, name).await;
@@ -24,7 +24,7 @@ pub async fn sound(db: &Db, name: &str) -> Vec<Document> {
     let buckets = buckets(db, name).await;
     let mut in_buckets = Vec::new();
     for bucket in &buckets {
-        in_buckets.extend(measurements_of_valid(bucket, &options).unwrap_or_else(|what| panic!("{what}")));
+        in_buckets.extend(measurements_of_valid(bucket, &options, writers).unwrap_or_else(|what| panic!("{what}")));
     }
     assert_eq!(multiset(&in_buckets), multiset(&found), "what the buckets hold is not what is found");
     let stats = db.ok(rawdoc! { "collStats": name }).await;
@@ -34,10 +34,10 @@ pub async fn sound(db: &Db, name: &str) -> Vec<Document> {
 }
 
 /// As `sound`, after everything is folded: sizes are those of the buckets, and the index leads to every bucket and nowhere else.
-pub async fn sound_when_folded(storage: &dyn Storage, db: &Db, name: &str) -> Vec<Document> {
+pub async fn sound_when_folded(storage: &dyn Storage, db: &Db, name: &str, writers: Writers) -> Vec<Document> {
     db.ok(rawdoc! { "flush": 1 }).await;
     db.ok(rawdoc! { "foldJournals": 1 }).await;
-    let found = sound(db, name).await;
+    let found = sound(db, name, writers).await;
     let options = options_of(db, name).await;
     let buckets = buckets(db, name).await;
     let bytes: usize = buckets.iter().map(|bucket| raw(bucket).as_bytes().len()).sum();
@@ -46,7 +46,7 @@ pub async fn sound_when_folded(storage: &dyn Storage, db: &Db, name: &str) -> Ve
     let entries: usize = buckets.iter().map(|bucket| index_entries_of(bucket, &options)).sum();
     assert_eq!(keys(storage, b"I").await.len(), entries, "entries of the index and those that its buckets should have");
     for bucket in buckets {
-        let rows = measurements_of_valid(&bucket, &options).unwrap();
+        let rows = measurements_of_valid(&bucket, &options, writers).unwrap();
         let way = by_series_and_time(&bucket, &options);
         let by_index = multiset(&db.find(rawdoc! { "find": name, "filter": way }).await);
         let all = multiset(&rows).iter().all(|row| by_index.binary_search(row).is_ok());

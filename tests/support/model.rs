@@ -2,13 +2,16 @@
 
 use bson::Document;
 
-use super::canonical;
-use super::rows::matching;
+use super::rows::matches;
+use super::{canonical, raw};
 
 /// A measurement that was inserted.
 #[derive(Clone)]
 pub struct Entry {
     pub document: Document,
+    pub number: i64,
+    /// Its fields in order of their names.
+    bytes: Vec<u8>,
     /// False where an operation on it has failed: it is there, or it is not.
     pub certain: bool,
     /// The failed insert that it came with: all of them are there, or none.
@@ -26,7 +29,13 @@ impl Model {
     pub fn insert(&mut self, documents: Vec<Document>, acknowledged: bool) {
         self.groups += 1;
         let group = (!acknowledged).then_some(self.groups);
-        self.entries.extend(documents.into_iter().map(|document| Entry { document, certain: acknowledged, group }));
+        self.entries.extend(documents.into_iter().map(|document| Entry {
+            number: number(&document),
+            bytes: canonical(&document),
+            document,
+            certain: acknowledged,
+            group,
+        }));
     }
 
     /// How many measurements match at least, and at most.
@@ -36,29 +45,26 @@ impl Model {
     }
 
     fn matching(&self, filter: &Document) -> Vec<usize> {
-        let all: Vec<Document> = self.entries.iter().map(|entry| entry.document.clone()).collect();
-        let numbers: Vec<i64> = matching(&all, filter).into_iter().map(number).collect();
-        (0..self.entries.len())
-            .filter(|at| numbers.binary_search(&number(&self.entries[*at].document)).is_ok())
-            .collect()
+        let matches = matches(raw(filter));
+        (0..self.entries.len()).filter(|at| matches(&self.entries[*at].bytes)).collect()
     }
 
     /// The numbers of those that match, of certain ones only where `certain`.
     pub fn numbers(&self, filter: &Document, certain: bool) -> Vec<i64> {
         let matching = self.matching(filter).into_iter().map(|at| &self.entries[at]);
-        matching.filter(|entry| entry.certain || !certain).map(|entry| number(&entry.document)).collect()
+        matching.filter(|entry| entry.certain || !certain).map(|entry| entry.number).collect()
     }
 
     /// Those that a predicate names are gone, for certain or perhaps.
-    pub fn delete(&mut self, goes: impl Fn(&Document) -> bool, acknowledged: bool) {
+    pub fn delete(&mut self, goes: impl Fn(i64) -> bool, acknowledged: bool) {
         let (gone, mut left): (Vec<Entry>, Vec<Entry>) =
-            std::mem::take(&mut self.entries).into_iter().partition(|entry| goes(&entry.document));
+            std::mem::take(&mut self.entries).into_iter().partition(|entry| goes(entry.number));
         // What was inserted together has been torn apart.
         let torn = |group| gone.iter().any(|entry| entry.group.is_some() && entry.group == group);
         left.iter_mut().filter(|entry| torn(entry.group)).for_each(|entry| entry.group = None);
         if !acknowledged {
             left.extend(gone.into_iter().map(|entry| Entry { certain: false, group: None, ..entry }));
-            left.sort_by_key(|entry| number(&entry.document));
+            left.sort_by_key(|entry| entry.number);
         }
         self.entries = left;
     }
@@ -78,8 +84,9 @@ impl Model {
         let mut gone = Vec::new();
         for at in matching {
             let entry = &mut self.entries[at];
-            let n = number(&entry.document);
-            let there = found.binary_search(&(n, canonical(&entry.document))).is_ok();
+            let n = entry.number;
+            let place = found.binary_search_by(|(number, bytes)| (number, bytes).cmp(&(&n, &entry.bytes)));
+            let there = place.is_ok();
             seen += usize::from(there);
             if entry.certain && !there {
                 return Err(format!("{} was not found by {filter}", entry.document));
@@ -98,7 +105,7 @@ impl Model {
         if seen < found.len() {
             return Err(format!("{} measurements too many were found by {filter}: {found:?}", found.len() - seen));
         }
-        self.entries.retain(|entry| gone.binary_search(&number(&entry.document)).is_err());
+        self.entries.retain(|entry| gone.binary_search(&entry.number).is_err());
         // The rest of a group is as the part that was seen.
         self.entries.retain_mut(|entry| match groups.iter().find(|(group, _)| entry.group == Some(*group)) {
             Some((_, there)) => {
