@@ -61,16 +61,11 @@ pub fn history(seed: u64, faults: bool) {
         }
         for step in 0..STEPS {
             world.step().await;
-            if step % 8 == 7 {
+            if step % 10 == 9 {
                 world.check().await;
             }
         }
         world.faulty.set(Rates::default());
-        for at in 0..world.dbs.len() {
-            let db = world.dbs[at].clone();
-            let found = checks::sound(&db, "c", world.writers()).await;
-            world.model.learn(&doc! {}, &found).unwrap();
-        }
         let db = world.open();
         let found = checks::sound_when_folded(&*world.storage, &db, "c", world.writers()).await;
         world.model.learn(&doc! {}, &found).unwrap();
@@ -228,7 +223,7 @@ impl World {
         self.look(db, &filter).await;
         let before = self.model.numbers(&filter, true);
         let reply = db.command(rawdoc! { "delete": "c", "deletes": [{ "q": raw(&filter), "limit": 1 }] }).await;
-        let find = rawdoc! { "find": "c", "filter": raw(&filter) };
+        let find = rawdoc! { "find": "c", "filter": raw(&filter), "batchSize": 10_000 };
         let left: Vec<i64> = self.faulty.without(db.find(find)).await.iter().map(number).collect();
         let gone: Vec<i64> = before.iter().copied().filter(|n| !left.contains(n)).collect();
         let expected = usize::from(!before.is_empty());
@@ -245,7 +240,7 @@ impl World {
 
     /// Finds without faults, so that no outcome is in doubt any more.
     async fn look(&mut self, db: &Db, filter: &Document) {
-        let find = rawdoc! { "find": "c", "filter": raw(filter) };
+        let find = rawdoc! { "find": "c", "filter": raw(filter), "batchSize": 10_000 };
         let found = self.faulty.without(db.find(find)).await;
         self.model.learn(filter, &found).unwrap();
     }

@@ -9,6 +9,9 @@ use timepail::storage::{Entry, KeyRange, Page, Storage};
 use super::valid_bucket::{Writers, index_entries_of, measurements_of_valid};
 use super::{Db, multiset, raw};
 
+/// A batch that holds everything: small ones cost more than all that is looked at.
+const ALL: i32 = 1_000_000;
+
 /// The options that `create` has stored.
 pub async fn options_of(db: &Db, name: &str) -> TimeseriesOptions {
     db.engine.existing_collection(name).await.unwrap().entry.options.timeseries.clone()
@@ -16,7 +19,7 @@ pub async fn options_of(db: &Db, name: &str) -> TimeseriesOptions {
 
 /// Every measurement, once its buckets are valid and together hold the same as `find` finds, as `count` counts, as `collStats` says.
 pub async fn sound(db: &Db, name: &str, writers: Writers) -> Vec<Document> {
-    let found = db.find(rawdoc! { "find": name }).await;
+    let found = db.find(rawdoc! { "find": name, "batchSize": ALL }).await;
     // Only after a read does a context know that the collection was dropped and made again.
     let options = options_of(db, name).await;
     let n = db.ok(rawdoc! { "count": name }).await.get_i32("n").unwrap();
@@ -48,7 +51,7 @@ pub async fn sound_when_folded(storage: &dyn Storage, db: &Db, name: &str, write
     for bucket in buckets {
         let rows = measurements_of_valid(&bucket, &options, writers).unwrap();
         let way = by_series_and_time(&bucket, &options);
-        let by_index = multiset(&db.find(rawdoc! { "find": name, "filter": way }).await);
+        let by_index = multiset(&db.find(rawdoc! { "find": name, "filter": way, "batchSize": ALL }).await);
         let all = multiset(&rows).iter().all(|row| by_index.binary_search(row).is_ok());
         assert!(all, "the index does not lead to {bucket}");
     }
@@ -70,7 +73,7 @@ fn by_series_and_time(bucket: &Document, options: &TimeseriesOptions) -> RawDocu
 
 /// The bucket documents of a collection, journal rows merged in.
 pub async fn buckets(db: &Db, name: &str) -> Vec<Document> {
-    db.find(rawdoc! { "find": format!("system.buckets.{name}") }).await
+    db.find(rawdoc! { "find": format!("system.buckets.{name}"), "batchSize": ALL }).await
 }
 
 /// The entries of a storage whose keys begin so.
