@@ -11,11 +11,13 @@ use crate::support::Random;
 use crate::verdict::judge;
 
 /// Runs of one history before the search for all of its schedules is given up. `INTERLEAVINGS_MAX` replaces it.
-const RUNS_MAX: usize = 1500;
+const RUNS_MAX: usize = 1000;
+/// The same for a history in which a task vanishes, which is explored for each of its calls.
+pub const VANISHING_RUNS_MAX: usize = 120;
 /// A task is left although it could go on at most so often, where not all schedules can be run. `INTERLEAVINGS_PREEMPTIONS` replaces it.
 const PREEMPTIONS_MAX: usize = 2;
-/// Schedules drawn at random, where not all can be run.
-const RANDOM_RUNS: usize = 300;
+/// Schedules drawn at random, where not all can be run: one of so many runs.
+const RANDOM_RUNS_SHARE: usize = 4;
 
 /// How many schedules of a history were run to their end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,13 +37,18 @@ fn setting(name: &str, otherwise: usize) -> usize {
 
 /// Runs a history in every order that fits the bounds, and judges every run.
 pub fn explore(history: &History) -> Schedules {
-    let runs_max = setting("INTERLEAVINGS_MAX", RUNS_MAX);
+    explore_within(history, RUNS_MAX)
+}
+
+/// The same with another bound on the number of runs.
+pub fn explore_within(history: &History, runs_max: usize) -> Schedules {
+    let runs_max = setting("INTERLEAVINGS_MAX", runs_max);
     let mut schedules = Schedules::default();
     schedules.all = Search { history, preemptions_max: None, frames: Vec::new() }.run(&mut schedules, runs_max);
     if !schedules.all {
         let preemptions_max = Some(setting("INTERLEAVINGS_PREEMPTIONS", PREEMPTIONS_MAX));
         Search { history, preemptions_max, frames: Vec::new() }.run(&mut schedules, runs_max);
-        for seed in 0..RANDOM_RUNS as u64 {
+        for seed in 0..(runs_max / RANDOM_RUNS_SHARE) as u64 {
             let random = Random::new(seed);
             run_and_judge(history, &mut schedules, &mut |_, waiting| Some(random.below(waiting.len() as u64) as usize));
         }
