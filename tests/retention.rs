@@ -3,7 +3,6 @@
 
 mod support;
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, rawdoc};

@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 use support::{Db, Random, TestEnv};
 use timepail::bucket::BucketFormat;
+use timepail::catalog::CatalogOptions;
 use timepail::storage::Storage;
 
 /// Where the clock of every history begins. Measurements expire when they are as old as that: those of the epoch at once, but for the span
@@ -25,10 +26,20 @@ const FIRST_NOW_MS: i64 = 1_800_000_000_000;
 /// Seeds that have failed once, of each kind: always run, however few are asked for.
 const KEPT: [&[u64]; 4] = [&[], &[], &[153], &[]];
 
-/// A context that writes buckets of some format: one database may hold them all.
+/// A context that writes buckets of some format: one database may hold them all. Many have little memory for their open buckets, and
+/// small ones.
 fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random) -> Db {
     let format = if random.chance(25) { BucketFormat::Uncompressed } else { BucketFormat::Compressed };
-    Db::open_as(format, Rc::clone(storage), Rc::clone(env))
+    let mut options = CatalogOptions::default();
+    if random.chance(50) {
+        options.memory_bytes_max = 500 << random.below(6);
+        options.expiry_count_max = random.below(4) as usize;
+    }
+    if random.chance(50) {
+        options.bucket_count_max = 10 + random.below(90) as usize;
+        options.bucket_size_bytes_max = 2000 + random.below(20_000) as usize;
+    }
+    Db::open_with(format, options, Rc::clone(storage), Rc::clone(env))
 }
 
 #[test]

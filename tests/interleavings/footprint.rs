@@ -28,7 +28,7 @@ impl Footprint {
                     footprint.reads.push(only(key));
                     footprint.writes.push(only(key));
                 }
-                Change::Require(key) => footprint.reads.push(only(key)),
+                Change::Require(key) | Change::Expect(key) => footprint.reads.push(only(key)),
             }
         }
         footprint

@@ -14,6 +14,7 @@ use std::rc::Rc;
 use bson::{Bson, Document, RawDocumentBuf};
 use timepail::block::Block;
 use timepail::bucket::BucketFormat;
+use timepail::catalog::CatalogOptions;
 use timepail::command;
 use timepail::engine::Engine;
 use timepail::env::Env;
@@ -78,8 +79,14 @@ impl Db {
 
     /// A context that writes buckets of that format.
     pub fn open_as(format: BucketFormat, storage: Rc<dyn Storage>, env: Rc<TestEnv>) -> Db {
+        Db::open_with(format, CatalogOptions::default(), storage, env)
+    }
+
+    /// A context that writes buckets of that format and chooses them by other settings.
+    pub fn open_with(format: BucketFormat, options: CatalogOptions, storage: Rc<dyn Storage>, env: Rc<TestEnv>) -> Db {
         let context = env.random_u64().to_be_bytes();
-        Db { engine: Rc::new(Engine::new("test", storage, env, context).with_bucket_format(format)) }
+        let engine = Engine::new("test", storage, env, context).with_bucket_format(format);
+        Db { engine: Rc::new(engine.with_catalog_options(options)) }
     }
 
     /// Runs a command; the batch of a cursor stands in the reply as documents.
