@@ -3,13 +3,13 @@
 
 mod support;
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, rawdoc};
 use futures::executor::block_on;
 use futures::future::join;
-use support::{Db, Random, TestEnv, Unruly};
+use support::faults::{Faulty, Rates};
+use support::{Db, Random, TestEnv};
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{Entry, KeyRange, Page, Storage};
 
@@ -300,12 +300,13 @@ fn a_commit_that_fails_leaves_every_bucket_whole() {
         setup.insert(&old).await;
         setup.db.ok(rawdoc! { "flush": 1 }).await;
         let inner: Rc<dyn Storage> = Rc::new(setup.storage.clone());
-        let unruly = Rc::new(Unruly { inner, random: Random::new(5), fail_percent: Cell::new(100) });
-        let db = Db::open(unruly.clone(), Rc::clone(&setup.env));
+        let faulty = Faulty::new(inner, Random::new(5), true);
+        faulty.set(Rates { refused: 100, ..Rates::default() });
+        let db = Db::open(faulty.clone(), Rc::clone(&setup.env));
         assert_eq!(db.fails(rawdoc! { "expire": 1 }).await.1, "OperationFailed");
         assert_eq!((setup.entries(b"B").await.len(), setup.entries(b"I").await.len()), (20, 20));
         assert_eq!(times(&db).await, old);
-        unruly.fail_percent.set(0);
+        faulty.set(Rates::default());
         assert_eq!(expire(&db).await.0, 20);
         assert_eq!((setup.entries(b"B").await.len(), setup.entries(b"I").await.len()), (0, 0));
     });
@@ -319,8 +320,8 @@ fn one_context_expires_while_another_inserts() {
         setup.insert(&old).await;
         setup.db.ok(rawdoc! { "flush": 1 }).await;
         let inner: Rc<dyn Storage> = Rc::new(setup.storage.clone());
-        let unruly = Rc::new(Unruly { inner, random: Random::new(7), fail_percent: Cell::new(0) });
-        let (one, other) = (Db::open(unruly.clone(), Rc::clone(&setup.env)), Db::open(unruly, Rc::clone(&setup.env)));
+        let faulty = Faulty::new(inner, Random::new(7), true);
+        let (one, other) = (Db::open(faulty.clone(), Rc::clone(&setup.env)), Db::open(faulty, Rc::clone(&setup.env)));
         let writing = async {
             for at in 0..20 {
                 insert(&other, &[NOW_MS + at, old[0] + at]).await;

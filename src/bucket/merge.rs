@@ -98,8 +98,12 @@ pub fn rebuild(
     if keep.none() {
         return Ok(None);
     }
-    let version = version_of(Some(bucket.version()), format);
+    let mut version = version_of(Some(bucket.version()), format);
     let mut rest = rows.gather(&keep.to_rows());
+    // What stood out of order may be what went.
+    if version == BucketVersion::Unsorted && dates(&rest, 0..rest.rows(), &options.time_field)?.is_sorted() {
+        version = BucketVersion::Sorted;
+    }
     if version == BucketVersion::Sorted
         && let Some(sorted) = in_time_order(&rest, 0..rest.rows(), &options.time_field)?
     {
@@ -249,14 +253,16 @@ mod tests {
     }
 
     #[test]
-    fn deleting_from_an_unsorted_bucket_leaves_it_unsorted() {
+    fn deleting_from_an_unsorted_bucket_leaves_it_unsorted_while_what_is_left_is() {
         let options = options(Some("m"));
-        let rows = block(&[rawdoc! { "t": at(3) }, rawdoc! { "t": at(1) }]);
-        let document = merged_as(BucketFormat::Compressed, None, &[(&rows, 0..1), (&rows, 1..2)]);
+        let rows = block(&[rawdoc! { "t": at(3) }, rawdoc! { "t": at(1) }, rawdoc! { "t": at(2) }]);
+        let document = merged_as(BucketFormat::Compressed, None, &[(&rows, 0..1), (&rows, 1..3)]);
         assert_eq!(read(&document).0, BucketVersion::Unsorted);
         let bucket = BucketDoc::parse(document.view(), &options).unwrap();
-        let keep = Bitmap::from_fn(2, |row| row == 0);
-        let rest = rebuild(&bucket, &rows, &keep, BucketFormat::Compressed, &options).unwrap().unwrap();
-        assert_eq!(read(&rest).0, BucketVersion::Unsorted);
+        for (gone, version) in [(0, BucketVersion::Sorted), (1, BucketVersion::Unsorted)] {
+            let keep = Bitmap::from_fn(3, |row| row != gone);
+            let rest = rebuild(&bucket, &rows, &keep, BucketFormat::Compressed, &options).unwrap().unwrap();
+            assert_eq!(read(&rest).0, version);
+        }
     }
 }

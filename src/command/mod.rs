@@ -58,7 +58,12 @@ impl From<Error> for Reply {
 
 /// Runs one command. A failure is a reply too: `{ok: 0, errmsg, code, codeName}`.
 pub async fn run(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -> Reply {
-    dispatch(engine, command, payload).await.unwrap_or_else(Reply::from)
+    let mut outcome = dispatch(engine, command, payload).await;
+    if outcome.as_ref().is_err_and(|e| e.code == ErrorCode::NamespaceNotFound) {
+        // Somebody may have dropped the collection that memory held, and made it again; it is forgotten now, and nothing was done.
+        outcome = dispatch(engine, command, payload).await;
+    }
+    outcome.unwrap_or_else(Reply::from)
 }
 
 async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -> Result<Reply> {

@@ -23,9 +23,14 @@ impl Engine {
     pub async fn delete(&self, collection: &Rc<Collection>, filter: &Filter, only_one: bool) -> Result<u64> {
         let mut deleted = 0;
         let mut conflicts = 0;
+        let mut collection = Rc::clone(collection);
         loop {
-            match self.delete_pass(collection, filter, only_one, &mut deleted).await {
-                Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(deleted),
+            match self.delete_pass(&collection, filter, only_one, &mut deleted).await {
+                // Memory has forgotten it; storage says whether it was made again.
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => match self.collection(&collection.name).await? {
+                    Some(again) => collection = again,
+                    None => return Ok(deleted),
+                },
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                 other => return other.map(|()| deleted),
             }

@@ -90,11 +90,14 @@ impl Engine {
 
     /// A scan aimed at what a query reads; `None` where there is no such collection.
     async fn begin_find(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<(Scan, ReadPlan)>> {
-        let Some(collection) = self.collection(name).await? else { return Ok(None) };
-        let plan = |options| if raw { ReadPlan::over_buckets(options) } else { collection.read_plan(options) };
-        match self.aimed_scan(&collection, &|| plan(options.clone())).await {
-            Err(e) if e.code == ErrorCode::NamespaceNotFound => Ok(None),
-            other => other.map(Some),
+        loop {
+            let Some(collection) = self.collection(name).await? else { return Ok(None) };
+            let plan = |options| if raw { ReadPlan::over_buckets(options) } else { collection.read_plan(options) };
+            match self.aimed_scan(&collection, &|| plan(options.clone())).await {
+                // Memory has forgotten it; storage says whether it was made again.
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
+                other => return other.map(Some),
+            }
         }
     }
 

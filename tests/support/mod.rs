@@ -1,7 +1,12 @@
 //! A database for native tests: memory storage, a clock that stands still, seeded randomness, commands in and documents out.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::expect_used)]
 
+pub mod checks;
+pub mod faults;
+pub mod log;
+pub mod model;
 pub mod rows;
+pub mod valid_bucket;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,10 +14,11 @@ use std::rc::Rc;
 use bson::{Bson, Document, RawDocumentBuf};
 use timepail::block::Block;
 use timepail::bucket::BucketFormat;
+use timepail::catalog::CatalogOptions;
 use timepail::command;
 use timepail::engine::Engine;
 use timepail::env::Env;
-use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
+use timepail::storage::Storage;
 use timepail::value::DocWriter;
 
 /// A small deterministic generator (xorshift64*).
@@ -60,56 +66,6 @@ impl Env for TestEnv {
     }
 }
 
-/// Storage that lets other tasks run before each operation, and fails some commits without having applied them.
-pub struct Unruly {
-    pub inner: Rc<dyn Storage>,
-    pub random: Random,
-    pub fail_percent: Cell<u64>,
-}
-
-impl Unruly {
-    async fn pause(&self) {
-        // Now and then so long that others get through several operations.
-        let turns = if self.random.chance(4) { 60 } else { self.random.below(4) };
-        for _ in 0..turns {
-            timepail::engine::signal::yield_now().await;
-        }
-    }
-}
-
-impl Storage for Unruly {
-    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
-        Box::pin(async move {
-            self.pause().await;
-            let found = self.inner.get_many(keys).await;
-            self.pause().await;
-            found
-        })
-    }
-    fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
-        Box::pin(async move {
-            self.pause().await;
-            let found = self.inner.scan(ranges, page).await;
-            self.pause().await;
-            found
-        })
-    }
-    fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
-        Box::pin(async move {
-            self.pause().await;
-            if self.random.chance(self.fail_percent.get()) {
-                return Err(timepail::error::Error::new(
-                    timepail::error::ErrorCode::OperationFailed,
-                    "The test storage refused this commit",
-                ));
-            }
-            let outcome = self.inner.commit(changes).await;
-            self.pause().await;
-            outcome
-        })
-    }
-}
-
 /// One context on a storage.
 #[derive(Clone)]
 pub struct Db {
@@ -123,8 +79,14 @@ impl Db {
 
     /// A context that writes buckets of that format.
     pub fn open_as(format: BucketFormat, storage: Rc<dyn Storage>, env: Rc<TestEnv>) -> Db {
+        Db::open_with(format, CatalogOptions::default(), storage, env)
+    }
+
+    /// A context that writes buckets of that format and chooses them by other settings.
+    pub fn open_with(format: BucketFormat, options: CatalogOptions, storage: Rc<dyn Storage>, env: Rc<TestEnv>) -> Db {
         let context = env.random_u64().to_be_bytes();
-        Db { engine: Rc::new(Engine::new("test", storage, env, context).with_bucket_format(format)) }
+        let engine = Engine::new("test", storage, env, context).with_bucket_format(format);
+        Db { engine: Rc::new(engine.with_catalog_options(options)) }
     }
 
     /// Runs a command; the batch of a cursor stands in the reply as documents.

@@ -1,6 +1,6 @@
 //! Random measurements and filters, and what a plain list answers.
 
-use bson::{Bson, DateTime, Document, doc};
+use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use timepail::block::ColumnData;
 use timepail::column;
 use timepail::query::Filter;
@@ -52,9 +52,14 @@ pub fn a_filter(random: &Random) -> Document {
 
 /// Those of a list that match.
 pub fn matching<'a>(model: &'a [Document], filter: &Document) -> Vec<&'a Document> {
-    let filter_bytes = raw(filter);
-    let filter = Filter::parse(Doc::parse(filter_bytes.as_bytes()).unwrap()).unwrap();
-    model.iter().filter(|d| filter.matches_doc(Doc::parse(raw(d).as_bytes()).unwrap())).collect()
+    let matches = matches(raw(filter));
+    model.iter().filter(|d| matches(raw(d).as_bytes())).collect()
+}
+
+/// Whether the bytes of a document match.
+pub fn matches(filter: RawDocumentBuf) -> impl Fn(&[u8]) -> bool {
+    let filter = Filter::parse(Doc::parse(filter.as_bytes()).unwrap()).unwrap();
+    move |bytes| filter.matches_doc(Doc::parse(bytes).unwrap())
 }
 
 /// The times of a bucket's rows, in their order, whatever its version.
