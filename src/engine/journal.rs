@@ -36,8 +36,9 @@ impl Engine {
     /// Where a fold removes a record before it could be fetched, all is asked once more: its rows may be missing in a bucket that is
     /// in memory. Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
     pub(super) async fn journal_snapshot(&self, collection: &Rc<Collection>, also: &[KeyRange]) -> Result<Snapshot> {
-        // As long as nobody else has changed buckets, nobody has folded what is ours, and its keys need not be listed.
-        let mut all = false;
+        // As long as nobody else has changed buckets, nobody has folded what is ours, and its keys need not be listed, unless a
+        // commit has failed that may have been done all the same.
+        let mut all = collection.doubtful_commits.get() > 0;
         loop {
             if let Some(snapshot) = self.try_journal_snapshot(collection, also, &mut all).await? {
                 return Ok(snapshot);
@@ -53,6 +54,7 @@ impl Engine {
     ) -> Result<Option<Snapshot>> {
         let id = collection.id();
         let end = collection.next_seq.get();
+        let doubtful_commits = collection.doubtful_commits.get();
         let journals = keyspace::journals(&id);
         let ours = keyspace::journal_up_to(&id, &self.context, u64::MAX);
         let own = match *all {
@@ -116,6 +118,16 @@ impl Engine {
             }
         }
         let records = collection.records.borrow();
+        if *all && doubtful_commits > 0 {
+            let mut own = collection.own.borrow_mut();
+            for (context, seq) in parts.iter().filter(|(context, seq)| *context == self.context && *seq < end) {
+                if let Some(record) = records.get(&(*context, *seq)) {
+                    own.insert(*seq, record.size_bytes());
+                }
+            }
+            // Those that have failed since then are looked for the next time.
+            collection.doubtful_commits.set(collection.doubtful_commits.get().saturating_sub(doubtful_commits));
+        }
         let entries = parts.into_iter().map(|(context, seq)| {
             let record = Rc::clone(records.get(&(context, seq))?);
             Some(JournalEntry { context, seq, record })

@@ -157,6 +157,8 @@ impl Engine {
                     let _ = self.storage.commit(left).await;
                     return Err(self.namespace_not_found(&collection.name));
                 }
+                // The answer may be all that was lost.
+                collection.doubtful_commits.set(collection.doubtful_commits.get() + 1);
                 Err(e)
             }
         }

@@ -103,7 +103,9 @@ impl Model {
             }
         }
         if seen < found.len() {
-            return Err(format!("{} measurements too many were found by {filter}: {found:?}", found.len() - seen));
+            let known: Vec<i64> = self.entries.iter().map(|entry| entry.number).collect();
+            let unknown: Vec<i64> = found.iter().map(|(n, _)| *n).filter(|n| known.binary_search(n).is_err()).collect();
+            return Err(format!("{} measurements too many were found by {filter}: {unknown:?}", found.len() - seen));
         }
         self.entries.retain(|entry| gone.binary_search(&entry.number).is_err());
         // The rest of a group is as the part that was seen.
