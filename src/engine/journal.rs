@@ -53,7 +53,8 @@ impl Engine {
         all: &mut bool,
     ) -> Result<Option<Snapshot>> {
         let id = collection.id();
-        let end = collection.next_seq.get();
+        // A commit that runs has its seq already, and may end behind the look at the keys: only what is known now can be missing there.
+        let end = collection.own.borrow().keys().last().map_or(0, |last| last + 1);
         let doubtful_commits = collection.doubtful_commits.get();
         let journals = keyspace::journals(&id);
         let ours = keyspace::journal_up_to(&id, &self.context, u64::MAX);
@@ -80,14 +81,15 @@ impl Engine {
         let epoch = keys.iter().take(3).find_map(|key| keyspace::epoch_of(key));
         let epoch = epoch.ok_or_else(|| Error::corrupt("A collection does not say how often it was changed"))?;
         if epoch > collection.epoch.get() {
-            // Others have changed buckets.
-            collection.epoch.set(epoch);
-            *collection.measured.borrow_mut() = None;
-            self.buckets.borrow_mut().forget(&id);
+            // Others have changed buckets. That is noted only together with what they have left of our records: whoever asks meanwhile,
+            // or after a failure, must not take those in memory for all there are.
             if !*all {
                 *all = true;
                 return Ok(None);
             }
+            collection.epoch.set(epoch);
+            *collection.measured.borrow_mut() = None;
+            self.buckets.borrow_mut().forget(&id);
         }
         if !*all && epoch < collection.epoch.get() {
             // A fold has gone on since the keys were read: some of its records may be gone, and the keys do not tell its buckets.
@@ -120,7 +122,7 @@ impl Engine {
         let records = collection.records.borrow();
         if *all && doubtful_commits > 0 {
             let mut own = collection.own.borrow_mut();
-            for (context, seq) in parts.iter().filter(|(context, seq)| *context == self.context && *seq < end) {
+            for (context, seq) in parts.iter().filter(|(context, _)| *context == self.context) {
                 if let Some(record) = records.get(&(*context, *seq)) {
                     own.insert(*seq, record.size_bytes());
                 }

@@ -116,7 +116,8 @@ impl History {
         let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
         let scheduled = Scheduled { inner: Rc::clone(&inner), board: Rc::clone(&board), late_answers: self.shared };
         let storage: Rc<dyn Storage> = Rc::new(scheduled);
-        let contexts = 1 + self.tasks.iter().map(|task| task.context).max().unwrap_or(0);
+        let before = self.before.iter().map(|(context, _)| *context);
+        let contexts = 1 + self.tasks.iter().map(|task| task.context).chain(before).max().unwrap_or(0);
         // Each draws its own random numbers, so that what it draws does not depend on the others.
         let dbs: Vec<Db> = (0..contexts).map(|at| open(&storage, at as u64)).collect();
         let records: Rc<RefCell<Vec<Record>>> = Rc::default();

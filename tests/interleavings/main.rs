@@ -77,6 +77,21 @@ fn one_context_reads_what_it_inserts_while_it_folds() {
     explore(&history);
 }
 
+fn one_context_after_a_delete() -> History {
+    History::new("find | flush | insert, find, one context, after a delete")
+        .before(0, Insert(vec![row(1, "a", 1), row(2, "a", 2)]))
+        .before(1, Delete(before(30)))
+        .task(0, [Find(doc! {})])
+        .task(0, [Flush])
+        .task(0, [Insert(vec![row(3, "a", 3)]), Find(doc! {})])
+        .shared()
+}
+
+#[test]
+fn tasks_of_one_context_learn_together_what_another_has_folded_and_deleted() {
+    explore(&one_context_after_a_delete());
+}
+
 #[test]
 fn somebody_folds_what_another_inserts_and_a_third_reads() {
     let history = History::new("insert | fold | find")
@@ -260,6 +275,10 @@ fn schedules_that_have_failed_once_are_kept() {
     replay(&fold_and_read_by_the_index(), "0111100001001");
     // What a delete left of a bucket of version 3 was in order.
     replay(&insert_delete_by_time_fold(), "011111111111222");
+    // One task noted that others had changed buckets, and another took the records in memory for those that were left.
+    replay(&one_context_after_a_delete(), "0001111110002222222");
+    // A record was forgotten whose commit had begun before a look at the keys and ended behind it.
+    replay(&one_context_after_a_delete(), "21112222222210000");
     // An epoch that nobody requires lets a delete write a bucket that was folded meanwhile.
     replay(&insert_delete_by_time_fold(), "0111112222211112");
 }
