@@ -55,6 +55,7 @@ impl Drop for Claim<'_> {
             let was_running = queue.running.take_if(|running| running.is(&self.outcome)).is_some();
             // Where the commit was given up halfway: nobody knows whether its rows are stored.
             if was_running {
+                self.collection.doubtful_commits.set(self.collection.doubtful_commits.get() + 1);
                 self.collection.catalog.borrow_mut().abort();
             }
         }
