@@ -5,7 +5,10 @@
 //! whoever folds next goes on with it. Two folders collide: one step fails whole, reads again and goes on; acknowledged rows
 //! lie in the journal until they are in buckets. Anybody may fold any journal at any time.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
@@ -134,44 +137,66 @@ impl Engine {
             }
         }
         let journalled = |context: &ContextId, up_to| journal.iter().any(|e| e.context == *context && e.seq <= up_to);
-        let now_ms = self.now_ms();
         let mut rest = by_bucket.buckets();
+        let mut running: Option<Pin<Box<dyn Future<Output = Result<u64>> + '_>>> = None;
         loop {
             let (step, later) = rest.split_at(step_len(rest));
             rest = later;
-            let ids: Vec<BucketId> = step.iter().map(|(bucket, _)| *bucket).collect();
-            let stored = self.fetch(collection, &ids).await?;
-            let mut changes = BucketChanges::new(collection);
-            let mut converted = 0;
-            for ((bucket, sections), old) in step.iter().zip(&stored) {
-                let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
-                // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
-                let fresh: Vec<SectionRef> =
-                    sections.iter().filter(|s| !coverage.covers(&s.context, s.seq)).cloned().collect();
-                if fresh.is_empty() {
-                    continue;
-                }
-                coverage.expire(now_ms, &journalled);
-                fresh.iter().for_each(|s| coverage.cover(s.context, s.seq, now_ms));
-                let document = old.as_ref().map(|stored| stored.document.view());
-                let merged = merge_sections(collection, document, &fresh, self.bucket_format).inspect_err(|e| {
-                    if e.code == ErrorCode::BSONObjectTooLarge {
-                        let counter = if old.is_some() { Counter::TooLargeUpdate } else { Counter::TooLargeInsert };
-                        collection.count(counter, 1);
-                    }
-                })?;
-                converted += u64::from(is_unsorted(merged.view()) && !document.is_some_and(is_unsorted));
-                let document = merged;
-                changes.write(bucket, old.as_deref(), coverage, document)?;
+            let (changes, converted) = self.step_changes(collection, step, &journalled).await?;
+            if let Some(running) = running.take() {
+                epoch = running.await?;
             }
             let folded = if rest.is_empty() { std::mem::take(&mut records) } else { Vec::new() };
             let folded = folded.iter().map(|(context, last)| keyspace::journal_up_to(&id, context, *last)).collect();
-            epoch = changes.commit(self, epoch, folded, Page::default()).await?;
-            collection.count(Counter::ConvertedToUnsorted, converted);
+            let mut commit: Pin<Box<dyn Future<Output = Result<u64>> + '_>> = Box::pin(async move {
+                let epoch = changes.commit(self, epoch, folded, Page::default()).await?;
+                collection.count(Counter::ConvertedToUnsorted, converted);
+                Ok(epoch)
+            });
             if rest.is_empty() {
-                return Ok(());
+                return commit.await.map(drop);
+            }
+            // Begun, but not waited for: the next step is computed while storage writes this one.
+            match poll_fn(|context| Poll::Ready(commit.as_mut().poll(context))).await {
+                Poll::Ready(outcome) => epoch = outcome?,
+                Poll::Pending => running = Some(commit),
             }
         }
+    }
+
+    /// The buckets of one step with the rows of their sections, and how many of them are no longer in order of time.
+    async fn step_changes<'a>(
+        &self,
+        collection: &'a Rc<Collection>,
+        step: &[(BucketId, Vec<SectionRef>)],
+        journalled: &dyn Fn(&ContextId, u64) -> bool,
+    ) -> Result<(BucketChanges<'a>, u64)> {
+        let now_ms = self.now_ms();
+        let ids: Vec<BucketId> = step.iter().map(|(bucket, _)| *bucket).collect();
+        let stored = self.fetch(collection, &ids).await?;
+        let mut changes = BucketChanges::new(collection);
+        let mut converted = 0;
+        for ((bucket, sections), old) in step.iter().zip(&stored) {
+            let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
+            // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
+            let fresh: Vec<SectionRef> =
+                sections.iter().filter(|s| !coverage.covers(&s.context, s.seq)).cloned().collect();
+            if fresh.is_empty() {
+                continue;
+            }
+            coverage.expire(now_ms, journalled);
+            fresh.iter().for_each(|s| coverage.cover(s.context, s.seq, now_ms));
+            let before = old.as_ref().map(|stored| stored.document.view());
+            let after = merge_sections(collection, before, &fresh, self.bucket_format).inspect_err(|e| {
+                if e.code == ErrorCode::BSONObjectTooLarge {
+                    let counter = if old.is_some() { Counter::TooLargeUpdate } else { Counter::TooLargeInsert };
+                    collection.count(counter, 1);
+                }
+            })?;
+            converted += u64::from(is_unsorted(after.view()) && !before.is_some_and(is_unsorted));
+            changes.write(bucket, old.as_deref(), coverage, after)?;
+        }
+        Ok((changes, converted))
     }
 }
 
