@@ -28,4 +28,5 @@ pub fn run(kind: &str, usually: u64, kept: &[u64], history: &(dyn Fn(u64) + Sync
     // Four tests run at once; with many seeds the last of them should not run alone on one core.
     let threads = if end > usually { 2 } else { 1 };
     std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    println!("{kind}: {end} seeds, and {} that were kept", kept.len());
 }
