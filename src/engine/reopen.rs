@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::Engine;
 use super::collection::Collection;
 use super::keyspace;
-use super::sections::SectionRef;
+use super::sections::{ByBucket, SectionRef};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, Rows, Schema, unpack};
 use crate::catalog::{Offer, ReopenFailure, ReopenRequest, Reopened};
@@ -35,6 +35,13 @@ impl Engine {
     /// Errors: those of storage, `NamespaceNotFound` where the collection was dropped, `DataCorruptionDetected` where a journal
     /// or a key is damaged; the batch is then not to be staged again. A damaged bucket is an answer.
     pub(super) async fn reopen(&self, collection: &Rc<Collection>, requests: &[ReopenRequest]) -> Result<()> {
+        let known = collection.by_bucket(&collection.known_journal());
+        let requests: Vec<&ReopenRequest> =
+            requests.iter().filter(|request| !self.reopen_known(collection, &known, request)).collect();
+        drop(known);
+        if requests.is_empty() {
+            return Ok(());
+        }
         let mut ranges: Vec<KeyRange> = requests.iter().map(|request| range_of(collection, request)).collect();
         if requests.len() > REQUESTS_WITHOUT_A_LOOK && !self.has_buckets(collection).await? {
             ranges.clear();
@@ -69,6 +76,27 @@ impl Engine {
             collection.catalog.borrow_mut().offer(request, offer);
         }
         Ok(())
+    }
+
+    /// Answers a request with a bucket that memory knows: most late measurements meet one that this context wrote lately, and storage
+    /// need not be asked. False where there is none.
+    fn reopen_known(&self, collection: &Collection, journal: &ByBucket, request: &ReopenRequest) -> bool {
+        let ids: Vec<BucketId> = match request.archived {
+            Some(id) => vec![id],
+            None => journal.buckets_of(request.meta.as_ref(), request.time_ms).collect(),
+        };
+        for id in ids {
+            let sections = journal.sections_of(&id).to_vec();
+            let Some(stored) = self.buckets.borrow().get(&collection.id(), &id) else { continue };
+            if sections.iter().any(|section| section.context != self.context) {
+                continue;
+            }
+            if let Ok(Some(reopened)) = judge(collection, request, &Candidate { id, stored, sections }) {
+                collection.catalog.borrow_mut().offer(request, Offer::Found(reopened));
+                return true;
+            }
+        }
+        false
     }
 
     /// False where nothing was ever folded: no request can be met by a stored bucket.

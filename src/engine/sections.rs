@@ -143,6 +143,16 @@ impl Collection {
         Rc::clone(&view.by_bucket)
     }
 
+    /// The journal records that memory knows, ascending. Others may have folded some of them.
+    pub(super) fn known_journal(&self) -> Vec<JournalEntry> {
+        let entry = |(context, seq): &(ContextId, u64), record: &Rc<Record>| JournalEntry {
+            context: *context,
+            seq: *seq,
+            record: Rc::clone(record),
+        };
+        self.records.borrow().iter().map(|(key, record)| entry(key, record)).collect()
+    }
+
     /// Adds a record of this context that was just committed, so that the next look finds it sorted already.
     pub(super) fn note_record(&self, entry: &JournalEntry) {
         let view = &mut *self.view.borrow_mut();

@@ -79,6 +79,11 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.entries.clear();
     }
 
+    /// Keys and values, in order of the keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.entries.iter().map(|(key, value)| (key, value))
+    }
+
     /// The keys, ascending.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.entries.iter().map(|(key, _)| key)
