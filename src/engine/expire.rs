@@ -178,7 +178,7 @@ impl Engine {
                 let Some(stored) = &unit.stored else { continue };
                 let view = BucketDoc::parse(stored.document.view(), &collection.entry.options.timeseries)?;
                 // Rows that came since may be later than what is stored.
-                let sections = unit.sections.iter().filter_map(|reference| reference.section());
+                let sections = unit.sections().filter_map(|reference| reference.section());
                 if goes(&unit.id, sections.map(|section| section.last_ms).fold(view.max_time_ms(), i64::max)) {
                     changes.remove(unit)?;
                     gone.buckets += 1;

@@ -198,7 +198,7 @@ impl FindCursor {
                 }
             }
         }
-        for section in &unit.sections {
+        for section in matching_sections(&self.plan, unit) {
             if let Some((rows, meta)) = section_rows(&self.plan, section)
                 && self.exec.push(rows, meta, false)? == Flow::Enough
             {
@@ -231,7 +231,7 @@ fn count_unit(collection: &Collection, plan: &ReadPlan, count: &mut Count, unit:
             }
         }
     }
-    for section in &unit.sections {
+    for section in matching_sections(plan, unit) {
         if let Some((rows, meta)) = section_rows(plan, section)
             && count.push(rows, meta, false) == Flow::Enough
         {
@@ -239,6 +239,14 @@ fn count_unit(collection: &Collection, plan: &ReadPlan, count: &mut Count, unit:
         }
     }
     Ok(Flow::Continue)
+}
+
+/// The journal rows of a bucket; none where its metadata, which all of them have, does not match.
+fn matching_sections<'a>(plan: &ReadPlan, unit: &'a Unit) -> impl Iterator<Item = &'a SectionRef> {
+    let first = unit.sections().next().and_then(SectionRef::section);
+    let meta = first.and_then(|section| section.meta.as_ref()).map(OwnedValue::view);
+    let may_match = first.is_some() && plan.may_match_rows(meta, i64::MIN, i64::MAX);
+    may_match.then(|| unit.sections()).into_iter().flatten()
 }
 
 /// The decoded columns of journal rows, and their metadata; `None` where no row can match.
@@ -255,10 +263,11 @@ fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Option<(Block
 /// The bucket document, journal rows merged in, as a block of one row.
 fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
     let stored = unit.stored.as_ref().map(|stored| stored.document.view());
+    let sections: Vec<SectionRef> = unit.sections().cloned().collect();
     let mut pivot = DocPivot::new();
     match stored {
-        Some(document) if unit.sections.is_empty() => pivot.push(document)?,
-        stored => pivot.push(merge_sections(collection, stored, &unit.sections, format)?.view())?,
+        Some(document) if sections.is_empty() => pivot.push(document)?,
+        stored => pivot.push(merge_sections(collection, stored, &sections, format)?.view())?,
     }
     Ok(pivot.finish())
 }

@@ -23,10 +23,19 @@ pub struct Unit {
     pub id: BucketId,
     /// Its stored form.
     pub stored: Option<Rc<StoredBucket>>,
-    /// Journal rows that the stored form does not hold, in commit order.
-    pub sections: Vec<SectionRef>,
+    journal: Rc<ByBucket>,
+    /// Its place in the journals, where it is in them.
+    number: Option<usize>,
     /// True where the stored form holds rows of records that are still there: a fold of them runs, or was broken off.
     pub half_folded: bool,
+}
+
+impl Unit {
+    /// Journal rows that the stored form does not hold, in commit order.
+    pub fn sections(&self) -> impl Iterator<Item = &SectionRef> {
+        let all = self.number.and_then(|number| self.journal.buckets().get(number)).map_or(&[][..], |(_, all)| all);
+        all.iter().filter(|s| !self.stored.as_ref().is_some_and(|stored| stored.coverage.covers(&s.context, s.seq)))
+    }
 }
 
 /// Which buckets to fetch.
@@ -138,14 +147,15 @@ impl Engine {
                 if journal.buckets().is_empty() {
                     return Ok(None);
                 }
-                let left = journal.buckets().iter().zip(&scan.met).filter(|(_, met)| !**met);
-                let unit = |(id, sections): &(BucketId, Vec<SectionRef>)| Unit {
+                let left = journal.buckets().iter().zip(&scan.met).enumerate().filter(|(_, (_, met))| !**met);
+                let unit = |(number, ((id, _), _)): (usize, (&(BucketId, _), _))| Unit {
                     id: *id,
                     stored: None,
-                    sections: sections.clone(),
+                    journal: Rc::clone(&journal),
+                    number: Some(number),
                     half_folded: false,
                 };
-                return Ok(Some(left.map(|(bucket, _)| unit(bucket)).collect()));
+                return Ok(Some(left.map(unit).collect()));
             }
         };
         let entries = self.storage.scan(range, page).await?;
@@ -212,10 +222,9 @@ impl Scan {
     fn unit(&mut self, id: BucketId, stored: Rc<StoredBucket>) -> Unit {
         let number = self.journal.number_of(&id);
         self.met.iter_mut().skip(number.unwrap_or(usize::MAX)).take(1).for_each(|met| *met = true);
-        let all = self.journal.sections_of(&id);
-        let uncovered = all.iter().filter(|s| !stored.coverage.covers(&s.context, s.seq));
-        let sections: Vec<SectionRef> = uncovered.cloned().collect();
-        Unit { id, half_folded: sections.len() < all.len(), stored: Some(stored), sections }
+        let covers = |s: &SectionRef| stored.coverage.covers(&s.context, s.seq);
+        let half_folded = self.journal.sections_of(&id).iter().any(covers);
+        Unit { id, stored: Some(stored), journal: Rc::clone(&self.journal), number, half_folded }
     }
 }
 

@@ -40,7 +40,7 @@ impl Engine {
                     sizes.measurements +=
                         BucketDoc::parse(document, &collection.entry.options.timeseries)?.count()? as u64;
                 }
-                sizes.measurements += unit.sections.iter().map(|s| s.rows().1.len() as u64).sum::<u64>();
+                sizes.measurements += unit.sections().map(|s| s.rows().1.len() as u64).sum::<u64>();
             }
         }
         Ok(sizes)
