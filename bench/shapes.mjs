@@ -1,12 +1,12 @@
 // timepail against itself: how its speed depends on the shape and the amount of what is written, in headless Chromium.
 //
-//   node bench/shapes.mjs [--commits 100] [--growth 2000000]
+//   node bench/shapes.mjs [--commits 1000] [--growth 2000000]
 
 import { parseArgs } from "node:util";
 import { withPage } from "./chromium.mjs";
 
 const { values: args } = parseArgs({
-  options: { commits: { type: "string", default: "100" }, growth: { type: "string", default: "2000000" } },
+  options: { commits: { type: "string", default: "1000" }, growth: { type: "string", default: "2000000" } },
 });
 const results = await withPage((page) =>
   page.evaluate(async (options) => (await import("./shapes.js")).shapes({ ...options, log: globalThis.progress }), {
@@ -15,4 +15,4 @@ const results = await withPage((page) =>
   }),
 );
 for (const { task, value, unit, ratio, of } of results)
-  console.log(`${task.padEnd(52)}${value.toFixed(1).padStart(10)} ${unit.padEnd(12)}${ratio === undefined ? "" : `${ratio.toFixed(2)} × ${of}`}`);
+  console.log(`${task.padEnd(60)}${value.toFixed(1).padStart(10)} ${unit.padEnd(12)}${ratio === undefined ? "" : `${ratio.toFixed(2)} × ${of}`}`);

@@ -77,15 +77,34 @@ export async function shapes({ commits: count, growth, log }) {
   results.push({ task: `ingest of points up to ${(growth / 1e6).toFixed(1)} million`, value: last, unit: "k points/s", ratio: last / first, of: "the first 0.2 million" });
   await drop(store, "growth");
 
+  // Short of what a context folds by itself; many small sections are what takes longest to read.
   const full = await fresh("full");
-  // Short of what a context folds by itself.
-  for (const rows of commits(60, { series: 10 })) await full.points.insertMany(rows, { ordered: false });
+  for (const rows of commits(120, { series: 1000 })) await full.points.insertMany(rows, { ordered: false });
   // A second opening has none of it in memory; the journals of the first are still there.
   const begin = performance.now();
   const db = await open("full", { storage: "indexeddb" });
   const newest = await db.collection("points").find({ sensor: "s3" }).toArray();
   results.push({ task: `open and answer ${newest.length} rows out of a full journal`, value: performance.now() - begin, unit: "ms" });
   await db.close();
+
+  // One point at a time, alone and while a fold of all those buckets runs.
+  const waits = async (goesOn) => {
+    const times = [];
+    do {
+      const at = performance.now();
+      await full.points.insertOne({ at: new Date(START + 3000_000 + times.length), sensor: "one", a: 1, b: 2, c: 3, d: 4 });
+      times.push(performance.now() - at);
+    } while (goesOn(times.length));
+    return times.sort((a, b) => a - b);
+  };
+  const alone = await waits((count) => count < 100);
+  let folding = true;
+  const flush = full.db.flush().then(() => void (folding = false));
+  const beside = await waits(() => folding);
+  await flush;
+  results.push({ task: "one point, median of 100", value: median(alone), unit: "ms" });
+  results.push({ task: `one point beside a fold of 1000 buckets, median of ${beside.length}`, value: median(beside), unit: "ms" });
+  results.push({ task: "the same, longest", value: beside.at(-1), unit: "ms" });
   await drop(full, "full");
   return results;
 }

@@ -19,6 +19,9 @@ import type {
   RunCommandOptions,
 } from "./types.js";
 
+/** Journals of closed tabs are folded so long after opening: what a page asks first does not wait for it. */
+const ORPHANS_DELAY_MS = 1000;
+
 /** Opens the database `name` with an engine that `openEngine` gives. The entry points make their `open` of it. */
 export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
   if (typeof name !== "string" || name === "") throw new TypeError("The name of a database is a string that is not empty");
@@ -35,12 +38,13 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
       ...pick(options, "bucketVersion", "parameters"),
     });
     const door = new Door(engine, name, options.generateIds ?? false, isShared);
-    if (isShared) void foldOrphans(door);
+    const orphans = isShared ? setTimeout(() => void foldOrphans(door), ORPHANS_DELAY_MS) : undefined;
     const every = options.retentionIntervalMS;
     // Node's timer would keep the process alive.
     const timer = every ? setInterval(() => door.runAside({ expire: 1 }), every) : undefined;
     (timer as { unref?: () => void } | undefined)?.unref?.();
     return new Database(door, () => {
+      clearTimeout(orphans);
       clearInterval(timer);
       release();
     });

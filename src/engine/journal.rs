@@ -116,7 +116,10 @@ impl Engine {
             let mut records = collection.records.borrow_mut();
             for (key, value) in missing.into_iter().zip(values) {
                 let Some(bytes) = value else { return Ok(None) };
-                records.insert(key, Rc::new(Record::decode(&bytes)?));
+                // Somebody else here may have asked for it at the same time.
+                if !records.contains_key(&key) {
+                    records.insert(key, Rc::new(Record::decode(&bytes)?));
+                }
             }
         }
         let records = collection.records.borrow();
