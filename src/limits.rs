@@ -55,11 +55,11 @@ pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
 /// A context's journal is folded into buckets when its rows pass this many bytes in memory. A fold rewrites the open bucket of every series it
 /// meets, so fewer and larger folds write less; what is not folded is decoded by whoever opens the database next.
-pub const JOURNAL_SIZE_BYTES_MAX: usize = 12 << 20;
+pub const JOURNAL_SIZE_BYTES_MAX: usize = 16 << 20;
 /// Buckets that one changeset of a fold writes: inserts wait while it is written.
-pub const FOLD_STEP_BUCKETS: usize = 64;
+pub const FOLD_STEP_BUCKETS: usize = 48;
 /// Journal rows that one changeset of a fold writes.
-pub const FOLD_STEP_ROWS: usize = 8000;
+pub const FOLD_STEP_ROWS: usize = 6000;
 /// An insert waits for the running fold when the journal is this many times over its bound.
 pub const JOURNAL_BACKPRESSURE_FACTOR: usize = 4;
 /// Attempts of anything that a write conflict can send back (`timeseriesMaxRetriesForWriteConflictsOnReopening`).

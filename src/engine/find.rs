@@ -263,7 +263,7 @@ fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Option<(Block
 /// The bucket document, journal rows merged in, as a block of one row.
 fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
     let stored = unit.stored.as_ref().map(|stored| stored.document.view());
-    let sections: Vec<SectionRef> = unit.sections().cloned().collect();
+    let sections: Vec<&SectionRef> = unit.sections().collect();
     let mut pivot = DocPivot::new();
     match stored {
         Some(document) if sections.is_empty() => pivot.push(document)?,

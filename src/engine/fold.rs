@@ -179,8 +179,7 @@ impl Engine {
         for ((bucket, sections), old) in step.iter().zip(&stored) {
             let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
             // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
-            let fresh: Vec<SectionRef> =
-                sections.iter().filter(|s| !coverage.covers(&s.context, s.seq)).cloned().collect();
+            let fresh: Vec<&SectionRef> = sections.iter().filter(|s| !coverage.covers(&s.context, s.seq)).collect();
             if fresh.is_empty() {
                 continue;
             }
@@ -233,14 +232,14 @@ fn is_unsorted(document: Doc<'_>) -> bool {
 pub(super) fn merge_sections(
     collection: &Collection,
     stored: Option<Doc<'_>>,
-    sections: &[SectionRef],
+    sections: &[&SectionRef],
     format: BucketFormat,
 ) -> Result<DocBuf> {
     let options = &collection.entry.options.timeseries;
     let stored = stored.map(|document| BucketDoc::parse(document, options)).transpose()?;
-    let first = sections.first().and_then(SectionRef::section);
+    let first = sections.first().and_then(|section| section.section());
     let first = first.ok_or_else(|| Error::internal("A bucket was to be merged with no rows"))?;
-    let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(SectionRef::rows).collect();
+    let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(|section| section.rows()).collect();
     let meta = first.meta.as_ref().map(|m| m.view());
     merge(stored.as_ref(), &first.bucket, first.min_time_ms, meta, &additions, format, options)
 }
