@@ -4,6 +4,7 @@ import { AbstractCursor, asyncDispose } from "./cursor.js";
 import { Collection } from "./collection.js";
 import { Door, pick, readOptions } from "./door.js";
 import type { OpenEngine } from "./engine.js";
+import { letExit } from "./events.js";
 import { checkDocument, queryDocument, withNulls } from "./find.js";
 import { aliveContexts, holdContext, newContext } from "./lock.js";
 import { blockToDocuments } from "./rows.js";
@@ -40,9 +41,8 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
     const door = new Door(engine, name, options.generateIds ?? false, isShared);
     const orphans = isShared ? setTimeout(() => void foldOrphans(door), ORPHANS_DELAY_MS) : undefined;
     const every = options.retentionIntervalMS;
-    // Node's timer would keep the process alive.
     const timer = every ? setInterval(() => door.runAside({ expire: 1 }), every) : undefined;
-    (timer as { unref?: () => void } | undefined)?.unref?.();
+    [orphans, timer].forEach(letExit);
     return new Database(door, () => {
       clearTimeout(orphans);
       clearInterval(timer);

@@ -19,6 +19,7 @@ export class Events {
   constructor(database: string, isShared: boolean) {
     if (!isShared || typeof BroadcastChannel === "undefined") return;
     this.#channel = new BroadcastChannel(`timepail:${database}`);
+    letExit(this.#channel);
     this.#channel.onmessage = ({ data }) => this.#tell({ ...(data as ChangeEvent), local: false });
   }
 
@@ -83,4 +84,9 @@ export class Events {
       }
     }
   }
+}
+
+/** Node goes on as long as a timer or a channel is open; one that somebody forgot to close should not keep it. */
+export function letExit(waiting: unknown): void {
+  (waiting as { unref?: () => void } | undefined)?.unref?.();
 }

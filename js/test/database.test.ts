@@ -276,11 +276,16 @@ async function withNavigator(manager: object | undefined, run: () => Promise<voi
   }
 }
 
-test("a lock tells that the opening is alive, and the journals of others are folded", async () => {
+test("a lock tells that the opening is alive, and the journals of others are folded a second later", async (t) => {
   const { held, manager } = fakeLocks();
+  t.mock.timers.enable({ apis: ["setTimeout"] });
   await withNavigator(manager, async () => {
     const first = await database({ storage: "indexeddb" });
     const second = await database({ storage: "indexeddb" });
+    t.mock.timers.tick(999);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(second.engine.commands, [], "what a page asks first does not wait for it");
+    t.mock.timers.tick(1);
     await new Promise((resolve) => setImmediate(resolve));
     const contexts = [first, second].map(({ engine }) => engine.options!.context);
     assert.deepEqual([...held], contexts.map((context) => `timepail:plant:${context}`));

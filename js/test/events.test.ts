@@ -99,6 +99,8 @@ test("with an interval, retention runs by itself until the database is closed", 
 
 test("another opening of the database hears changes, inserts added up, and says that they are not its own", async () => {
   const [here, there] = [new Events("shared", true), new Events("shared", true)];
+  // The channel alone does not keep the process alive.
+  const alive = setInterval(() => {}, 1000);
   const heard: ChangeEvent[] = [];
   const dropped = new Promise<void>((resolve) => {
     there.on((change) => {
@@ -110,6 +112,7 @@ test("another opening of the database hears changes, inserts added up, and says 
   here.note({ insert: "d" }, { n: 1 });
   here.note({ drop: "c" }, {});
   await dropped;
+  clearInterval(alive);
   assert.deepEqual(heard, [
     { operation: "insert", collection: "c", count: 30, local: false },
     { operation: "insert", collection: "d", count: 1, local: false },
