@@ -1,7 +1,7 @@
 //! Random histories of several contexts on one storage against a plain list: what was acknowledged is found exactly once,
 //! whatever was folded, restarted, deleted, interleaved, or lost on the way.
 //!
-//! `SIM_SEEDS=10000 cargo test --release --test sim` runs the seeds below that number of each kind; `SIM_SEED=17` runs one.
+//! `SIM_SEEDS=10000 cargo test --release --test sim` runs so many seeds, a quarter of each kind; `SIM_SEED=17` runs one of each.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
 #[path = "sim/seeds.rs"]

@@ -112,9 +112,9 @@ impl History {
 
     /// Runs it once. `choose` picks one of the tasks that wait, by its place in the list; `None` gives the run up.
     pub fn run(&self, mut choose: impl FnMut(usize, &[(usize, Footprint)]) -> Option<usize>) -> Option<Run> {
-        let board = Rc::new(Board::default());
         let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
-        let scheduled = Scheduled { inner: Rc::clone(&inner), board: Rc::clone(&board), late_answers: self.shared };
+        let board = Board::new(Rc::clone(&inner));
+        let scheduled = Scheduled { board: Rc::clone(&board), late_answers: self.shared };
         let storage: Rc<dyn Storage> = Rc::new(scheduled);
         let before = self.before.iter().map(|(context, _)| *context);
         let contexts = 1 + self.tasks.iter().map(|task| task.context).chain(before).max().unwrap_or(0);

@@ -4,6 +4,7 @@
 //! on to its next call. Nothing else is left to chance, so a list of picks repeats a run exactly.
 
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -11,7 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
+use futures::FutureExt;
 use futures::task::{ArcWake, waker};
+use timepail::error::Result;
 use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 
 use crate::footprint::Footprint;
@@ -24,79 +27,133 @@ pub struct Event {
     pub footprint: Footprint,
 }
 
+/// What a task asks of storage, or nothing where it only gives others a turn.
+#[derive(Clone)]
+enum Call {
+    Nothing,
+    GetMany(Vec<Bytes>),
+    Scan(Vec<KeyRange>, Page),
+    Commit(Changeset),
+}
+
+/// What storage has answered.
+enum Answer {
+    Nothing,
+    Values(Result<Vec<Option<Bytes>>>),
+    Entries(Result<Vec<Entry>>),
+    Done(Result<()>),
+}
+
+impl Call {
+    fn footprint(&self) -> Footprint {
+        match self {
+            Call::Nothing => Footprint::default(),
+            Call::GetMany(keys) => Footprint::of_keys(keys),
+            Call::Scan(ranges, _) => Footprint::of_ranges(ranges),
+            Call::Commit(changes) => Footprint::of_changes(changes),
+        }
+    }
+
+    /// Runs the call; a map in memory answers at once.
+    fn run(self, storage: &dyn Storage) -> Answer {
+        match self {
+            Call::Nothing => Answer::Nothing,
+            Call::GetMany(keys) => Answer::Values(storage.get_many(&keys).now_or_never().unwrap()),
+            Call::Scan(ranges, page) => Answer::Entries(storage.scan(&ranges, page).now_or_never().unwrap()),
+            Call::Commit(changes) => Answer::Done(storage.commit(changes).now_or_never().unwrap()),
+        }
+    }
+}
+
 /// What the tasks and the storage tell the scheduler.
-#[derive(Default)]
 pub struct Board {
+    inner: Rc<dyn Storage>,
     /// The task that runs.
     running: Cell<usize>,
     /// The operation of each task.
     pub operations: RefCell<Vec<usize>>,
-    /// What a task waits to do, where it waits for the scheduler.
-    announced: RefCell<Vec<Option<Footprint>>>,
-    granted: Cell<bool>,
+    /// What each task waits for, by numbers. One may make the next call before the last has run: they run in order.
+    announced: RefCell<Vec<VecDeque<(usize, Call)>>>,
+    answers: RefCell<BTreeMap<usize, Answer>>,
+    calls: Cell<usize>,
     pub events: RefCell<Vec<Event>>,
     /// After how many calls a task vanishes.
     pub vanishes: Cell<Option<(usize, usize)>>,
-    vanished: Cell<bool>,
     /// False while a history is prepared: calls run at once.
     pub active: Cell<bool>,
 }
 
 /// Storage whose every call waits for the scheduler.
 pub struct Scheduled {
-    pub inner: Rc<dyn Storage>,
     pub board: Rc<Board>,
     /// Whether others may be let in between a call and the answer to it. They must be other tasks of the same context to notice.
     pub late_answers: bool,
 }
 
 impl Board {
-    /// Waits until the scheduler picks the running task.
-    fn turn(&self, footprint: Footprint) -> impl Future<Output = ()> + '_ {
-        let mut announced = false;
-        std::future::poll_fn(move |_| {
-            if !self.active.get() || announced && self.granted.replace(false) {
-                return Poll::Ready(());
-            }
-            if !std::mem::replace(&mut announced, true) {
-                self.announced.borrow_mut()[self.running.get()] = Some(footprint.clone());
-            }
-            Poll::Pending
+    pub fn new(inner: Rc<dyn Storage>) -> Rc<Board> {
+        Rc::new(Board {
+            inner,
+            running: Cell::new(0),
+            operations: RefCell::default(),
+            announced: RefCell::default(),
+            answers: RefCell::default(),
+            calls: Cell::new(0),
+            events: RefCell::default(),
+            vanishes: Cell::new(None),
+            active: Cell::new(false),
         })
     }
 
-    /// Notes that the call of the running task has run; never resolves where that was its last.
-    async fn ran(&self) {
-        let Some((task, after)) = self.vanishes.get() else { return };
-        let calls = self.events.borrow().iter().filter(|event| event.task == task).count();
-        if self.active.get() && self.running.get() == task && calls == after {
-            self.vanished.set(true);
-            std::future::pending::<()>().await;
+    fn announce(&self, call: Call) -> usize {
+        let number = self.calls.get();
+        self.calls.set(number + 1);
+        self.announced.borrow_mut()[self.running.get()].push_back((number, call));
+        number
+    }
+
+    /// The answer to a call, once the scheduler has let it run.
+    async fn answer(&self, call: Call) -> Answer {
+        if !self.active.get() {
+            return call.run(&*self.inner);
         }
+        let number = self.announce(call);
+        std::future::poll_fn(|_| match self.answers.borrow_mut().remove(&number) {
+            Some(answer) => Poll::Ready(answer),
+            None => Poll::Pending,
+        })
+        .await
     }
 }
 
 impl Scheduled {
-    async fn around<T>(&self, footprint: Footprint, call: LocalFuture<'_, T>) -> timepail::error::Result<T> {
-        self.board.turn(footprint).await;
-        let outcome = call.await;
-        self.board.ran().await;
+    async fn ask(&self, call: Call) -> Answer {
+        let answer = self.board.answer(call).await;
         if self.late_answers {
-            self.board.turn(Footprint::default()).await;
+            self.board.answer(Call::Nothing).await;
         }
-        outcome
+        answer
     }
 }
 
 impl Storage for Scheduled {
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
-        Box::pin(self.around(Footprint::of_keys(keys), self.inner.get_many(keys)))
+        Box::pin(async move {
+            let Answer::Values(values) = self.ask(Call::GetMany(keys.to_vec())).await else { unreachable!() };
+            values
+        })
     }
     fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
-        Box::pin(self.around(Footprint::of_ranges(ranges), self.inner.scan(ranges, page)))
+        Box::pin(async move {
+            let Answer::Entries(entries) = self.ask(Call::Scan(ranges.to_vec(), page)).await else { unreachable!() };
+            entries
+        })
     }
     fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
-        Box::pin(self.around(Footprint::of_changes(&changes), self.inner.commit(changes)))
+        Box::pin(async move {
+            let Answer::Done(done) = self.ask(Call::Commit(changes)).await else { unreachable!() };
+            done
+        })
     }
 }
 
@@ -131,14 +188,14 @@ impl Scheduler {
         let woken = Arc::new(Woken(AtomicBool::new(true)));
         self.tasks.push(Task { future: Some(Box::pin(future)), woken });
         self.board.operations.borrow_mut().push(0);
-        self.board.announced.borrow_mut().push(None);
+        self.board.announced.borrow_mut().push(VecDeque::new());
     }
 
     /// Lets every task go on to its next call; answers which tasks wait for a pick.
     pub fn settle(&mut self) -> Vec<(usize, Footprint)> {
         self.board.active.set(true);
         while let Some(at) = (0..self.tasks.len()).find(|at| {
-            let waits = self.board.announced.borrow()[*at].is_some();
+            let waits = !self.board.announced.borrow()[*at].is_empty();
             let task = &self.tasks[*at];
             !waits && task.future.is_some() && task.woken.0.load(Ordering::Relaxed)
         }) {
@@ -146,17 +203,22 @@ impl Scheduler {
         }
         let announced = self.board.announced.borrow();
         let waiting = announced.iter().enumerate().filter(|(at, _)| self.tasks[*at].future.is_some());
-        waiting.filter_map(|(at, footprint)| Some((at, footprint.clone()?))).collect()
+        waiting.filter_map(|(at, calls)| Some((at, calls.front()?.1.footprint()))).collect()
     }
 
     /// Runs the call of a task that waits, and the task up to its next one.
     pub fn pick(&mut self, at: usize) {
-        let footprint = self.board.announced.borrow_mut()[at].take().unwrap();
+        let (number, call) = self.board.announced.borrow_mut()[at].pop_front().unwrap();
         let operation = self.board.operations.borrow()[at];
-        self.board.events.borrow_mut().push(Event { task: at, operation, footprint });
-        self.board.granted.set(true);
-        self.poll(at);
-        self.board.granted.set(false);
+        self.board.events.borrow_mut().push(Event { task: at, operation, footprint: call.footprint() });
+        let answer = call.run(&*self.board.inner);
+        self.board.answers.borrow_mut().insert(number, answer);
+        let calls = self.board.events.borrow().iter().filter(|event| event.task == at).count();
+        if self.board.vanishes.get() == Some((at, calls)) {
+            self.tasks[at].future = None;
+        } else {
+            self.poll(at);
+        }
     }
 
     fn poll(&mut self, at: usize) {
@@ -165,13 +227,13 @@ impl Scheduler {
         task.woken.0.store(false, Ordering::Relaxed);
         self.board.running.set(at);
         let done = future.as_mut().poll(&mut Context::from_waker(&waker(Arc::clone(&task.woken)))).is_ready();
-        if done || self.board.vanished.replace(false) {
+        if done {
             task.future = None;
             return;
         }
-        let mut announced = self.board.announced.borrow_mut();
-        if self.yields && announced[at].is_none() && task.woken.0.load(Ordering::Relaxed) {
-            announced[at] = Some(Footprint::default());
+        let waits = !self.board.announced.borrow()[at].is_empty();
+        if self.yields && !waits && task.woken.0.load(Ordering::Relaxed) {
+            self.board.announce(Call::Nothing);
         }
     }
 

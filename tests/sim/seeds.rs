@@ -3,15 +3,18 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Kinds of histories.
+const KINDS: u64 = 4;
+
 /// Runs a kind of history with many seeds, and always with those that are kept because they have failed once.
 ///
-/// `SIM_SEEDS` says how many instead of `usually`, `SIM_SEED` which one.
+/// `SIM_SEEDS` says how many instead, of all kinds together; `SIM_SEED` says which one.
 pub fn run(kind: &str, usually: u64, kept: &[u64], history: &(dyn Fn(u64) + Sync)) {
     let setting = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
     if let Some(seed) = setting("SIM_SEED") {
         return history(seed);
     }
-    let end = setting("SIM_SEEDS").unwrap_or(usually);
+    let end = setting("SIM_SEEDS").map_or(usually, |all| all / KINDS);
     let next = AtomicU64::new(0);
     let work = || {
         loop {
