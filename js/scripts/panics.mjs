@@ -4,12 +4,10 @@
 // stays is the trap. So the functions that do this become a trap from the start: the page sees the same, the code behind them is
 // unreachable, and wasm-opt drops it and what was handed to it. With a precompiled standard library there is no other way.
 
-const IMPORT = 2;
-const CODE = 10;
-const DATA = 11;
-const CUSTOM = 0;
+import { CODE, CUSTOM, DATA, Reader, bodiesOf, importedFunctions, leb, prefixed, sectionsOf } from "./wasm.mjs";
+
 /** No locals, `unreachable`, `end`. */
-const TRAP = [0, 0x00, 0x0b];
+const TRAP = Buffer.from([0, 0x00, 0x0b]);
 
 /** Functions of Rust's own libraries that do not return; names are mangled in either of the two ways. */
 const PANICS = [
@@ -26,66 +24,6 @@ const PANICS = [
   /5alloc3vec\w*13assert_failed/,
   /17rust_begin_unwind|26___rust_alloc_error_handler/,
 ];
-
-/** A position in `bytes` that reads LEB128 numbers and names. */
-class Reader {
-  constructor(bytes, at = 0) {
-    this.bytes = bytes;
-    this.at = at;
-  }
-
-  number() {
-    for (let value = 0, shift = 0; ; shift += 7) {
-      const byte = this.bytes[this.at++];
-      value += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) return value;
-    }
-  }
-
-  name() {
-    const length = this.number();
-    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + (this.at += length) - length, length).toString();
-  }
-}
-
-const leb = (number) => (number < 0x80 ? [number] : [(number & 0x7f) | 0x80, ...leb(Math.floor(number / 0x80))]);
-
-/** The sections of `bytes` as `{ id, start, end }` of what they hold. */
-function sectionsOf(bytes) {
-  const reader = new Reader(bytes, 8);
-  const sections = [];
-  while (reader.at < bytes.length) {
-    const id = bytes[reader.at++];
-    const size = reader.number();
-    sections.push({ id, start: reader.at, end: (reader.at += size) });
-  }
-  return sections;
-}
-
-/** How many functions come from outside: they are numbered before those of the module. */
-function importedFunctions(bytes, section) {
-  const reader = new Reader(bytes, section.start);
-  const limits = () => {
-    const flags = reader.number();
-    reader.number();
-    if (flags & 1) reader.number();
-  };
-  let functions = 0;
-  for (let left = reader.number(); left > 0; left--) {
-    reader.name();
-    reader.name();
-    const kind = bytes[reader.at++];
-    if (kind === 0) {
-      functions++;
-      reader.number();
-    } else if (kind === 1) {
-      reader.at++;
-      limits();
-    } else if (kind === 2) limits();
-    else reader.at += 2;
-  }
-  return functions;
-}
 
 /** The names of functions by their number. */
 function functionNames(bytes, sections) {
@@ -112,8 +50,7 @@ function segmentsOf(bytes, section) {
     if (reader.number() !== 0 || bytes[reader.at++] !== 0x41) throw new Error("a data segment of another kind");
     const address = reader.number();
     reader.at++;
-    const length = reader.number();
-    segments.push({ address, bytes: bytes.subarray(reader.at, (reader.at += length)) });
+    segments.push({ address, bytes: reader.prefixed() });
   }
   return segments;
 }
@@ -147,37 +84,20 @@ function blankLocations(bytes, section) {
 export function trapPanics(bytes) {
   const sections = sectionsOf(bytes);
   const names = functionNames(bytes, sections);
-  const imports = sections.find(({ id }) => id === IMPORT);
   const code = sections.find(({ id }) => id === CODE);
   const data = sections.find(({ id }) => id === DATA);
-  let at = imports ? importedFunctions(bytes, imports) : 0;
-  const reader = new Reader(bytes, code.start);
-  const count = reader.number();
-  const bodies = [Buffer.from(leb(count))];
+  const imported = importedFunctions(bytes, sections);
   let trapped = 0;
-  for (let left = count; left > 0; left--, at++) {
-    const size = reader.number();
-    const body = bytes.subarray(reader.at, (reader.at += size));
-    const name = names.get(at) ?? "";
+  const bodies = bodiesOf(bytes, sections).map((body, at) => {
+    const name = names.get(imported + at) ?? "";
     // What does not return ends in `unreachable`, `end`. A function that does return is none of these, whatever its name.
     const panics = body.at(-2) === 0x00 && PANICS.some((pattern) => pattern.test(name));
     if (panics) trapped++;
-    const kept = panics ? TRAP : body;
-    bodies.push(Buffer.from(leb(kept.length)), Buffer.from(kept));
-  }
-  const contents = Buffer.concat(bodies);
-  const head = bytes.subarray(0, code.start - sectionHead(bytes, code));
+    return prefixed(panics ? TRAP : body);
+  });
+  const contents = Buffer.concat([leb(bodies.length), ...bodies]);
   const tail = Buffer.from(bytes.subarray(code.end));
   if (data) blankLocations(tail, { start: data.start - code.end });
-  const module = Buffer.concat([head, Buffer.from([CODE, ...leb(contents.length)]), contents, tail]);
+  const module = Buffer.concat([bytes.subarray(0, code.head), Buffer.from([CODE]), prefixed(contents), tail]);
   return { module, trapped };
-}
-
-/** Bytes of a section's id and size. The size may be padded, so it is read and not computed. */
-function sectionHead(bytes, { start, end }) {
-  for (let length = 2; length <= 6; length++) {
-    const reader = new Reader(bytes, start - length + 1);
-    if (bytes[start - length] === CODE && reader.number() === end - start && reader.at === start) return length;
-  }
-  throw new Error("a code section without a head");
 }

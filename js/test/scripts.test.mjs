@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { checkedBuild } from "../scripts/builds.mjs";
+import { orderOf, withOrder } from "../scripts/order.mjs";
 import { trapPanics } from "../scripts/panics.mjs";
 import { serve } from "../scripts/serve.mjs";
 
@@ -34,9 +35,34 @@ describe("the table of builds", () => {
   });
 });
 
+const text = (string) => [string.length, ...Buffer.from(string)];
+const section = (id, ...contents) => [id, contents.flat().length, ...contents.flat()];
+
+describe("functions", () => {
+  // Bodies of some constants that are dropped again.
+  const body = (...numbers) => Buffer.from([0, ...numbers.flatMap((number) => [0x41, number, 0x1a]), 0x0b]);
+  const bodies = [body(1, 2, 3), body(11, 12, 13, 14), body(1, 2, 4), body(11, 12, 13, 15), body(21, 22, 23)];
+
+  it("stand beside those that look like them", () => {
+    assert.deepEqual(orderOf(bodies), [0, 2, 1, 3, 4]);
+  });
+  it("get names that sort in that order, those from outside first", () => {
+    const module = Buffer.from([
+      ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+      ...section(1, 1, [0x60, 0, 0]),
+      ...section(2, 1, text("a"), text("b"), [0, 0]),
+      ...section(3, 5, [0, 0, 0, 0, 0]),
+      ...section(10, 5, ...bodies.map((one) => [one.length, ...one])),
+    ]);
+    const ordered = withOrder(module);
+    assert.ok(ordered.subarray(0, module.length).equals(module));
+    const [names] = WebAssembly.Module.customSections(new WebAssembly.Module(ordered), "name");
+    const expected = [0, 1, 3, 2, 4, 5].map((place, at) => [at, ...text(`00000000${place}`)]);
+    assert.deepEqual([...new Uint8Array(names)], section(1, 6, ...expected));
+  });
+});
+
 describe("panics", () => {
-  const text = (string) => [string.length, ...Buffer.from(string)];
-  const section = (id, ...contents) => [id, contents.flat().length, ...contents.flat()];
   const words = (...numbers) => [...new Uint8Array(new Uint32Array(numbers).buffer)];
   const body = (...code) => [code.length + 1, 0, ...code];
   const file = "src/a.rs";

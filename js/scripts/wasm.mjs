@@ -1,0 +1,87 @@
+// The shape of a WebAssembly module as far as the scripts beside this one read it: sections, names, functions; no instructions.
+
+export const CUSTOM = 0;
+export const IMPORT = 2;
+export const CODE = 10;
+export const DATA = 11;
+
+/** A position in `bytes` that reads LEB128 numbers and names. */
+export class Reader {
+  constructor(bytes, at = 0) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+
+  number() {
+    for (let value = 0, shift = 0; ; shift += 7) {
+      const byte = this.bytes[this.at++];
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  /** Bytes behind their length. */
+  prefixed() {
+    const length = this.number();
+    return this.bytes.subarray(this.at, (this.at += length));
+  }
+
+  name() {
+    return Buffer.from(this.prefixed()).toString();
+  }
+}
+
+export function leb(number) {
+  const bytes = [];
+  for (; number >= 0x80; number = Math.floor(number / 0x80)) bytes.push((number & 0x7f) | 0x80);
+  return Buffer.from([...bytes, number]);
+}
+
+/** `bytes` behind their length. */
+export const prefixed = (bytes) => Buffer.concat([leb(bytes.length), bytes]);
+
+/** The sections of `bytes` as `{ id, head, start, end }`: where the section begins, and where what it holds begins and ends. */
+export function sectionsOf(bytes) {
+  const reader = new Reader(bytes, 8);
+  const sections = [];
+  while (reader.at < bytes.length) {
+    const head = reader.at;
+    const id = bytes[reader.at++];
+    const size = reader.number();
+    sections.push({ id, head, start: reader.at, end: (reader.at += size) });
+  }
+  return sections;
+}
+
+/** How many functions come from outside: they are numbered before those of the module. */
+export function importedFunctions(bytes, sections) {
+  const section = sections.find(({ id }) => id === IMPORT);
+  if (!section) return 0;
+  const reader = new Reader(bytes, section.start);
+  const limits = () => {
+    const flags = reader.number();
+    reader.number();
+    if (flags & 1) reader.number();
+  };
+  let functions = 0;
+  for (let left = reader.number(); left > 0; left--) {
+    reader.name();
+    reader.name();
+    const kind = bytes[reader.at++];
+    if (kind === 0) {
+      functions++;
+      reader.number();
+    } else if (kind === 1) {
+      reader.at++;
+      limits();
+    } else if (kind === 2) limits();
+    else reader.at += 2;
+  }
+  return functions;
+}
+
+/** The bodies of the module's own functions, in order. */
+export function bodiesOf(bytes, sections) {
+  const reader = new Reader(bytes, sections.find(({ id }) => id === CODE).start);
+  return Array.from({ length: reader.number() }, () => reader.prefixed());
+}
