@@ -106,8 +106,14 @@ error_codes! {
     IDLUnknownField = 40415,
     /// Negative `limit`, `skip` or `batchSize`.
     Location51024 = 51024,
+    /// Options in `$regex` and, before it, in `$options`.
+    Location51074 = 51074,
+    /// Options in `$regex` and, behind it, in `$options`.
+    Location51075 = 51075,
     /// `$regex` pattern that does not compile.
     Location51091 = 51091,
+    /// An option that regular expressions do not have.
+    Location51108 = 51108,
     /// A `$near` operator on a time-series collection.
     Location5626500 = 5626500,
     /// A bucket id could not be found within the retries.

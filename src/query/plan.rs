@@ -69,13 +69,14 @@ impl Plan {
 mod tests {
     use super::super::find_options::CountOptions;
     use super::*;
+    use crate::query::filter::samples::globals;
     use crate::value::Doc;
     use bson::{RawDocumentBuf, rawdoc};
 
     const FACTS: CollectionFacts<'_> = CollectionFacts { time_field: "t", meta_field: Some("m") };
 
     fn find(command: RawDocumentBuf) -> Plan {
-        Plan::new(FindOptions::parse(Doc::parse(command.as_bytes()).unwrap()).unwrap(), &FACTS)
+        Plan::new(FindOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap(), &FACTS)
     }
 
     /// The names of the decoded columns, and whether the metadata is wanted.
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn a_count_decodes_what_its_filter_reads() {
         let count = |command: RawDocumentBuf| {
-            let options = CountOptions::parse(Doc::parse(command.as_bytes()).unwrap()).unwrap();
+            let options = CountOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
             Plan::new(options.into_find(), &FACTS)
         };
         assert_eq!(reads(&count(rawdoc! { "count": "c" })), (vec![], false));

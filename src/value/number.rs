@@ -37,6 +37,33 @@ impl Number {
         }
     }
 
+    /// The number without its fraction; `None` for NaN and for what lies outside an int64.
+    pub fn truncated(self) -> Option<i64> {
+        match self {
+            Number::Integer(n) => Some(n),
+            // In this range the cast only cuts the fraction off.
+            #[allow(clippy::cast_possible_truncation)]
+            Number::Double(x) => (-TWO_TO_63..TWO_TO_63).contains(&x).then_some(x as i64),
+            Number::Decimal(Decimal::Finite { negative, coefficient, exponent }) => {
+                let power = 10_i128.checked_pow(exponent.unsigned_abs());
+                // At most 34 digits.
+                let digits = i128::try_from(coefficient).ok()?;
+                let size = match (exponent < 0, power) {
+                    (true, power) => power.map_or(0, |power| digits / power),
+                    (false, _) if digits == 0 => 0,
+                    (false, power) => digits.checked_mul(power?)?,
+                };
+                i64::try_from(if negative { -size } else { size }).ok()
+            }
+            Number::Decimal(_) => None,
+        }
+    }
+
+    /// The number as an int64; `None` unless it is exactly one.
+    pub fn whole(self) -> Option<i64> {
+        self.truncated().filter(|n| self.compare(Number::Integer(*n)).is_eq())
+    }
+
     /// Exact order, without rounding either side. NaN equals NaN and is below minus infinity; -0 equals 0.
     pub fn compare(self, other: Number) -> Ordering {
         match (self, other) {
@@ -167,6 +194,25 @@ mod tests {
         assert!(equal(decimal("1.0").view(), decimal("1.00").view()));
         assert!(equal(decimal("1E+3").view(), decimal("1000").view()));
         assert!(equal(decimal("1E+3").view(), OwnedValue::int32(1000).view()));
+    }
+
+    #[test]
+    fn the_whole_part_of_a_number_is_cut_off_exactly_and_none_beyond_an_int64() {
+        let parts = |value: OwnedValue| {
+            let number = Number::of(value.view()).unwrap();
+            (number.truncated(), number.whole())
+        };
+        assert_eq!(parts(OwnedValue::double(-2.9)), (Some(-2), None));
+        assert_eq!(parts(OwnedValue::double(-TWO_TO_63)), (Some(i64::MIN), Some(i64::MIN)));
+        assert_eq!(parts(OwnedValue::double(TWO_TO_63)), (None, None));
+        assert_eq!(parts(OwnedValue::double(f64::NAN)), (None, None));
+        assert_eq!(parts(decimal("-9223372036854775808.5")), (Some(i64::MIN), None));
+        assert_eq!(parts(decimal("9.223372036854775807E+18")), (Some(i64::MAX), Some(i64::MAX)));
+        assert_eq!(parts(decimal("9.3E+18")), (None, None));
+        assert_eq!(parts(decimal("1E-6000")), (Some(0), None));
+        assert_eq!(parts(decimal("0E+6000")), (Some(0), Some(0)));
+        assert_eq!(parts(decimal("1E+6000")), (None, None));
+        assert_eq!(parts(decimal("Infinity")), (None, None));
     }
 
     proptest! {

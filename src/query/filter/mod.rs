@@ -1,16 +1,26 @@
 //! The filter of `find` and `$match`: parsed into a tree, evaluated on documents and on blocks.
 
+mod arrays;
+mod bits;
 mod bounds;
 mod compare;
 mod exists;
+mod kinds;
 mod matches;
 mod membership;
+mod modulo;
 mod parse;
+mod regex;
 #[cfg(test)]
 pub(super) mod samples;
 mod select;
 mod tree;
 
+pub use arrays::ElemMatch;
+pub use bits::Bits;
 pub use compare::{Compare, CompareOp};
+pub use kinds::Kinds;
 pub use membership::In;
+pub use modulo::Modulo;
+pub use regex::Regex;
 pub use tree::{Filter, Test};

@@ -1,7 +1,12 @@
 //! The tree of a filter, and the constructors that keep it small.
 
+use super::arrays::ElemMatch;
+use super::bits::Bits;
 use super::compare::Compare;
+use super::kinds::Kinds;
 use super::membership::In;
+use super::modulo::Modulo;
+use super::regex::Regex;
 use crate::value::Path;
 
 /// Which measurements a query wants.
@@ -34,6 +39,18 @@ pub enum Test {
     In(In),
     /// `$exists: true`.
     Exists,
+    /// `$regex`.
+    Regex(Regex),
+    /// `$type`.
+    Type(Kinds),
+    /// `$mod`.
+    Mod(Modulo),
+    /// `$bitsAllSet` and its three siblings.
+    Bits(Bits),
+    /// `$size`.
+    Size(usize),
+    /// `$elemMatch`.
+    ElemMatch(ElemMatch),
 }
 
 impl Filter {

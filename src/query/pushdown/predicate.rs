@@ -166,7 +166,10 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
             mixed(path, BucketTest::Encloses { path: path.clone(), set: set.clone() }, is_time, layout)
         }
         Test::Exists if !layout.mixed_schema => Derived::loose(BucketTest::Exists(path.clone())),
-        Test::Compare(_) | Test::In(_) | Test::Exists => Derived::unknown(),
+        Test::Regex(regex) if !regex.prefix().is_empty() => {
+            mixed(path, begins_with(path, regex.prefix()), is_time, layout)
+        }
+        _ => Derived::unknown(),
     }
 }
 
@@ -186,6 +189,36 @@ fn bounds(path: &Path, compare: &Compare) -> BucketTest {
         op @ (CompareOp::Gt | CompareOp::Gte) => one(Side::Max, op),
         op @ (CompareOp::Lt | CompareOp::Lte) => one(Side::Min, op),
     }
+}
+
+/// Some string at `path` may begin with `prefix`, or some value is a regular expression, which may be the very same.
+fn begins_with(path: &Path, prefix: &str) -> BucketTest {
+    let from = bound(Side::Max, path, CompareOp::Gte, OwnedValue::string(prefix));
+    // The least regular expression.
+    let mut tagged = vec![Kind::Regex.byte()];
+    tagged.extend_from_slice(&[0, 0]);
+    let patterns = bound(Side::Max, path, CompareOp::Gte, OwnedValue::from_tagged_checked(tagged));
+    match successor(prefix) {
+        Some(end) => {
+            let below = bound(Side::Min, path, CompareOp::Lt, OwnedValue::string(&end));
+            all(vec![from, BucketTest::Or(vec![below, patterns])])
+        }
+        None => from,
+    }
+}
+
+/// The least text above every text that begins with `prefix`; `None` where there is none.
+fn successor(prefix: &str) -> Option<String> {
+    let mut head = prefix.to_owned();
+    while let Some(last) = head.pop() {
+        // The code points between the two blocks are no characters.
+        let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            head.push(next);
+            return Some(head);
+        }
+    }
+    None
 }
 
 /// A summary of a path against a constant.

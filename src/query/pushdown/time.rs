@@ -73,7 +73,7 @@ pub(super) fn reach(filter: &Filter, layout: &Layout<'_>) -> Reach {
                 Some(ms) => all.cover(reach_of(CompareOp::Eq, ms, layout)),
                 None => Reach::EVERYWHERE,
             }),
-            Test::Exists => Reach::EVERYWHERE,
+            _ => Reach::EVERYWHERE,
         },
         Filter::AlwaysTrue | Filter::Nor(_) | Filter::Not(_) | Filter::Field(..) => Reach::EVERYWHERE,
     }
