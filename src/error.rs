@@ -44,6 +44,8 @@ error_codes! {
     Unauthorized = 13,
     /// A stored document or an argument of the wrong BSON type.
     TypeMismatch = 14,
+    /// A number or a date beyond its type.
+    Overflow = 15,
     /// A list that is empty or too long.
     InvalidLength = 16,
     /// An operation that the target does not allow.
@@ -72,6 +74,8 @@ error_codes! {
     DocumentValidationFailure = 121,
     /// A find option that a time-series collection cannot express.
     InvalidPipelineOperator = 168,
+    /// A value that cannot be converted.
+    ConversionFailure = 241,
     /// Stored bytes that break the format.
     DataCorruptionDetected = 246,
     /// A document beyond 16 MiB.
@@ -90,6 +94,82 @@ error_codes! {
     Location15975 = 15975,
     /// A sort without keys.
     Location15976 = 15976,
+    /// An expression object with more than one field.
+    Location15983 = 15983,
+    /// An empty name in a field path of an expression.
+    Location15998 = 15998,
+    /// A value that is no date.
+    Location16006 = 16006,
+    /// A value that is no string.
+    Location16007 = 16007,
+    /// A wrong number of arguments.
+    Location16020 = 16020,
+    /// A name in a field path that begins with `$`.
+    Location16410 = 16410,
+    /// A field of an object expression with a dot.
+    Location16412 = 16412,
+    /// `$mod` by zero.
+    Location16610 = 16610,
+    /// `$mod` of what is no number.
+    Location16611 = 16611,
+    /// Two dates in `$add`.
+    Location16612 = 16612,
+    /// `$concat` of what is no string.
+    Location16702 = 16702,
+    /// The path `$`.
+    Location16872 = 16872,
+    /// `$let` of what is no object.
+    Location16874 = 16874,
+    /// An unknown argument of `$let`.
+    Location16875 = 16875,
+    /// `$let` without `vars`.
+    Location16876 = 16876,
+    /// `$let` without `in`.
+    Location16877 = 16877,
+    /// `$map` of what is no object.
+    Location16878 = 16878,
+    /// An unknown argument of `$map`.
+    Location16879 = 16879,
+    /// `$map` without `input`.
+    Location16880 = 16880,
+    /// `$map` without `in`.
+    Location16882 = 16882,
+    /// `$map` over what is no array.
+    Location16883 = 16883,
+    /// `$cond` without one of its three arguments.
+    Location17080 = 17080,
+    /// An unknown argument of `$cond`.
+    Location17083 = 17083,
+    /// `$size` of what is no array.
+    Location17124 = 17124,
+    /// A variable that does not exist.
+    Location17276 = 17276,
+    /// `$filter` of what is no object.
+    Location28646 = 28646,
+    /// An unknown argument of `$filter`.
+    Location28647 = 28647,
+    /// `$filter` without `input`.
+    Location28648 = 28648,
+    /// `$filter` without `cond`.
+    Location28650 = 28650,
+    /// `$filter` over what is no array.
+    Location28651 = 28651,
+    /// `$concatArrays` of what is no array.
+    Location28664 = 28664,
+    /// Too few or too many arguments.
+    Location28667 = 28667,
+    /// `$abs` of the least int64.
+    Location28680 = 28680,
+    /// A position in what is no array.
+    Location28689 = 28689,
+    /// A position that is no number.
+    Location28690 = 28690,
+    /// A position that is no int32.
+    Location28691 = 28691,
+    /// `$sqrt` below zero.
+    Location28714 = 28714,
+    /// A function of numbers over what is none.
+    Location28765 = 28765,
     /// Two projection paths collide.
     Location31249 = 31249,
     /// A projection names a path twice, once as a prefix.
@@ -98,22 +178,124 @@ error_codes! {
     Location31253 = 31253,
     /// An exclusion inside an inclusion projection.
     Location31254 = 31254,
+    /// `$substrCP` from what is no position.
+    Location34450 = 34450,
+    /// `$substrCP` of what is no length.
+    Location34452 = 34452,
+    /// `$strLenCP` of what is no string.
+    Location34471 = 34471,
+    /// `$strLenBytes` of what is no string.
+    Location34473 = 34473,
+    /// `$switch` of what is no object.
+    Location40060 = 40060,
+    /// `$switch` whose branches are no array.
+    Location40061 = 40061,
+    /// A branch of `$switch` that is no object.
+    Location40062 = 40062,
+    /// An unknown argument of a branch.
+    Location40063 = 40063,
+    /// A branch without `case`.
+    Location40064 = 40064,
+    /// A branch without `then`.
+    Location40065 = 40065,
+    /// `$switch` without a branch that matches.
+    Location40066 = 40066,
+    /// An unknown argument of `$switch`.
+    Location40067 = 40067,
+    /// `$switch` without branches.
+    Location40068 = 40068,
+    /// `$reduce` of what is no object.
+    Location40075 = 40075,
+    /// An unknown argument of `$reduce`.
+    Location40076 = 40076,
+    /// `$reduce` without `input`.
+    Location40077 = 40077,
+    /// `$reduce` without `initialValue`.
+    Location40078 = 40078,
+    /// `$reduce` without `in`.
+    Location40079 = 40079,
+    /// `$reduce` over what is no array.
+    Location40080 = 40080,
+    /// `$in` of what is no array.
+    Location40081 = 40081,
+    /// `$indexOfCP` in what is no string.
+    Location40093 = 40093,
+    /// `$indexOfCP` of what is no string.
+    Location40094 = 40094,
+    /// `$indexOfCP` between what are no positions.
+    Location40096 = 40096,
     /// An empty path component.
     Location40352 = 40352,
     /// A required field of a command is missing.
     IDLFailedToParse = 40414,
     /// A command has a field that it does not know.
     IDLUnknownField = 40415,
+    /// A timezone that is not known.
+    Location40485 = 40485,
+    /// A timezone that is no string.
+    Location40517 = 40517,
+    /// An unknown argument of a date expression.
+    Location40535 = 40535,
+    /// A date expression without `date`.
+    Location40539 = 40539,
     /// Negative `limit`, `skip` or `batchSize`.
     Location51024 = 51024,
     /// Options in `$regex` and, before it, in `$options`.
     Location51074 = 51074,
     /// Options in `$regex` and, behind it, in `$options`.
     Location51075 = 51075,
+    /// A precision of `$round` or `$trunc` beyond its bounds.
+    Location51083 = 51083,
     /// `$regex` pattern that does not compile.
     Location51091 = 51091,
     /// An option that regular expressions do not have.
     Location51108 = 51108,
+    /// A limit of `$filter` that is no positive integer.
+    Location327391 = 327391,
+    /// `$getField` with unknown arguments.
+    Location3041701 = 3041701,
+    /// `$getField` without `field`.
+    Location3041702 = 3041702,
+    /// `$getField` of a name that is no string.
+    Location3041704 = 3041704,
+    /// A variable of `let` that reads the document.
+    Location4890500 = 4890500,
+    /// `$dateDiff` of what is no object.
+    Location5166301 = 5166301,
+    /// An unknown argument of `$dateDiff`.
+    Location5166302 = 5166302,
+    /// `$dateDiff` without a required argument.
+    Location5166303 = 5166303,
+    /// `$dateDiff` of what is no date.
+    Location5166307 = 5166307,
+    /// `$dateAdd` or `$dateSubtract` of what is no object.
+    Location5166400 = 5166400,
+    /// An unknown argument of `$dateAdd` or `$dateSubtract`.
+    Location5166401 = 5166401,
+    /// `$dateAdd` or `$dateSubtract` without a required argument.
+    Location5166402 = 5166402,
+    /// `$dateAdd` or `$dateSubtract` of what is no date.
+    Location5166403 = 5166403,
+    /// `$dateAdd` or `$dateSubtract` by what is no integer.
+    Location5166405 = 5166405,
+    /// A date beyond 64 bits.
+    Location5166406 = 5166406,
+    /// `$dateTrunc` of what is no object.
+    Location5439007 = 5439007,
+    /// An unknown argument of `$dateTrunc`.
+    Location5439008 = 5439008,
+    /// `$dateTrunc` without a required argument.
+    Location5439009 = 5439009,
+    /// `$dateTrunc` of what is no date.
+    Location5439012 = 5439012,
+    /// A unit of time that is no string.
+    Location5439013 = 5439013,
+    /// A start of the week that is no day.
+    Location5439015 = 5439015,
+    /// A size of bins that is no integer.
+    Location5439017 = 5439017,
+    /// A size of bins below 1.
+    Location5439018 = 5439018,
     /// A `$near` operator on a time-series collection.
     Location5626500 = 5626500,
     /// A bucket id could not be found within the retries.

@@ -28,7 +28,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
             format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {}", statements.len());
         return Err(Error::new(ErrorCode::InvalidLength, message));
     }
-    let globals = engine.globals();
+    let globals = match request.field("let").and_then(Value::as_doc) {
+        Some(variables) => engine.globals().with_variables(variables)?,
+        None => engine.globals(),
+    };
     let mut n = 0_u64;
     let mut errors = bson::RawArrayBuf::new();
     let mut failed = false;

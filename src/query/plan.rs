@@ -1,6 +1,6 @@
 //! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
 
-use super::filter::Filter;
+use super::filter::{Filter, Reads};
 use super::find_options::FindOptions;
 use super::projection::{Needed, Projection};
 use super::sort::SortSpec;
@@ -43,7 +43,11 @@ impl Plan {
         let FindOptions { filter, projection, sort, skip, limit, .. } = options;
         let residual = filter;
         let mut decode = projection.needed_fields();
-        residual.for_each_path(&mut |path| decode.add_path(path.as_str()));
+        residual.for_each_read(&mut |reads| match reads {
+            Reads::Field(name) => decode.add_path(name),
+            Reads::Everything => decode = Needed::All,
+            Reads::Chance => {}
+        });
         for part in sort.iter().flat_map(SortSpec::parts) {
             decode.add_path(part.path.as_str());
         }

@@ -83,6 +83,11 @@ fn filters() -> Vec<RawDocumentBuf> {
         rawdoc! { "b": { "$ne": "a" }, "t": { "$lt": bson::DateTime::from_millis(15) } },
         rawdoc! { "m": { "$exists": false } },
         rawdoc! { "a": { "$gt": 100 } },
+        rawdoc! { "b": { "$regex": "^b" }, "m.site": { "$type": "string" } },
+        rawdoc! { "$expr": { "$and": [{ "$gt": ["$a", "$m.id"] }, { "$lte": ["$m.id", 2] }] } },
+        rawdoc! { "$expr": { "$gte": ["$t", bson::DateTime::from_millis(7)] } },
+        rawdoc! { "$expr": { "$eq": [{ "$getField": "a" }, 2] } },
+        rawdoc! { "b": { "$elemMatch": { "$gte": 2 } }, "o.x": { "$mod": [2, 0] } },
     ]
 }
 

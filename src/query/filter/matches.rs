@@ -45,6 +45,10 @@ impl Filter {
             Filter::Nor(children) => !any(children, true)?,
             Filter::Not(child) => !child.matches_row(row)?,
             Filter::Field(path, test) => test.matches_below(row.field(path.first()), path.rest()),
+            Filter::Expr(condition) => match row {
+                Row::Doc(doc) => condition.matches(doc)?,
+                Row::Value(value) => condition.matches_value(value)?,
+            },
         })
     }
 
@@ -58,6 +62,8 @@ impl Filter {
             Filter::Not(child) => !child.passes(value),
             Filter::Field(_, test) => test.matches(Some(value)),
             Filter::AlwaysTrue => true,
+            // Has no place among the tests of one path.
+            Filter::Expr(_) => false,
         }
     }
 }
@@ -89,12 +95,13 @@ impl Test {
             Test::Bits(bits) => value.is_some_and(|value| bits.matches(value)),
             Test::Size(size) => value.is_some_and(|value| has_size(value, *size)),
             Test::ElemMatch(elem_match) => value.is_some_and(|value| elem_match.matches(value)),
+            Test::Whole(compare) => compare.matches_whole(value),
         }
     }
 
     fn leaf(&self) -> Leaf {
         match self {
-            Test::Exists | Test::Size(_) | Test::ElemMatch(_) => Leaf::Whole,
+            Test::Exists | Test::Size(_) | Test::ElemMatch(_) | Test::Whole(_) => Leaf::Whole,
             _ => Leaf::Elements,
         }
     }

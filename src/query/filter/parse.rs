@@ -6,10 +6,10 @@ use super::compare::{Compare, CompareOp};
 use super::membership::In;
 use super::regex::{self, Regex};
 use super::tree::{Filter, Test};
-use super::{exists, kinds, modulo};
+use super::{exists, expression, kinds, modulo};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
-use crate::value::{Doc, Kind, Path, Value};
+use crate::value::{Doc, Kind, Number, Path, Value};
 
 /// Operators of the server on the value of a field.
 const FIELD_NOT_YET: [&str; 3] = ["$geoIntersects", "$geoWithin", "$within"];
@@ -29,7 +29,6 @@ impl Filter {
 pub(super) struct Parser<'g> {
     pub(super) globals: &'g Globals,
     /// Inside `$elemMatch`, where there is no whole document.
-    #[allow(dead_code)]
     nested: bool,
 }
 
@@ -63,6 +62,16 @@ impl<'g> Parser<'g> {
             }
             "$alwaysTrue" => Ok(Filter::AlwaysTrue),
             "$alwaysFalse" => Ok(Filter::AlwaysFalse),
+            "$expr" | "$jsonSchema" if self.nested => {
+                Err(Error::bad_value(format!("{name} can only be applied to the top-level document")))
+            }
+            "$expr" => expression::parse(operand, self.globals),
+            "$sampleRate" => match Number::of(operand).map(|rate| (rate, operand.as_f64())) {
+                Some((rate, _)) if rate.compare(Number::Integer(0)).is_eq() => Ok(Filter::AlwaysFalse),
+                Some((rate, _)) if rate.compare(Number::Integer(1)).is_eq() => Ok(Filter::AlwaysTrue),
+                Some((_, Some(rate))) if (0.0..1.0).contains(&rate) => expression::sample(rate, self.globals),
+                _ => Err(Error::bad_value("numeric argument to $sampleRate must be in [0, 1]")),
+            },
             "$text" => Err(Error::new(ErrorCode::IndexNotFound, "text index required for $text query")),
             "$where" => Err(Error::bad_value("$where is not supported on a time-series collection")),
             _ => Err(Error::bad_value(format!("unknown top level operator: {name}"))),

@@ -251,9 +251,10 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
     let path = select(vec![
         "a", "b", "t", "m", "a.a", "a.b", "b.a", "m.a", "m.b", "a.0", "a.1", "a.a.b", "a.0.b", "b.b.0", "c", "t.a",
     ]);
-    let leaf = (path, prop_oneof![6 => test.boxed(), 1 => operand])
+    let field = (path, prop_oneof![6 => test.boxed(), 1 => operand.clone()])
         .prop_map(|(path, test)| raw_doc([(path.to_owned(), test)]))
         .boxed();
+    let leaf = prop_oneof![8 => field, 2 => any_expression(operand)].boxed();
     leaf.prop_recursive(3, 10, 3, |inner| {
         prop_oneof![
             (select(vec!["$and", "$or", "$nor"]), vec(inner.clone(), 1..4)).prop_map(|(op, children)| {
@@ -263,6 +264,27 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
         ]
     })
     .boxed()
+}
+
+/// `{$expr: …}` with comparisons of paths with constants, with each other, and of what is derived from them.
+fn any_expression(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocumentBuf> {
+    let one = |name: &str, value: RawBson| RawBson::Document(raw_doc([(name.to_owned(), value)]));
+    let path = || {
+        let paths = vec!["$a", "$b", "$t", "$m", "$a.b", "$m.a", "$m.b", "$a.0", "$b.b.a", "$$ROOT.a", "$c"];
+        select(paths).prop_map(|path| RawBson::String(path.to_owned())).boxed()
+    };
+    let literal = operand.prop_map(move |value| one("$literal", value)).boxed();
+    let derived = (select(vec!["$type", "$isArray", "$isNumber"]), path()).prop_map(move |(op, path)| one(op, path));
+    let side = prop_oneof![3 => path(), 2 => literal, 1 => derived];
+    let op = select(vec!["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]);
+    let compare = (op, side.clone(), side).prop_map(move |(op, a, b)| one(op, raw_array([a, b])));
+    let test = prop_oneof![6 => compare, 1 => path()].boxed();
+    let combined =
+        (select(vec!["$and", "$or", "$not"]), test.clone(), test.clone()).prop_map(move |(op, a, b)| match op {
+            "$not" => one(op, a),
+            op => one(op, raw_array([a, b])),
+        });
+    prop_oneof![3 => test, 1 => combined].prop_map(|expr| raw_doc([("$expr".to_owned(), expr)])).boxed()
 }
 
 fn fields_of(doc: &RawDocumentBuf) -> impl Iterator<Item = (String, RawBson)> {

@@ -34,6 +34,7 @@ impl Filter {
             Filter::Nor(children) => subtract(rows, any_of(children, block, rows)?),
             Filter::Not(child) => subtract(rows, any_of(std::slice::from_ref(child), block, rows)?),
             Filter::Field(path, test) => test.narrow(path, block, rows),
+            Filter::Expr(condition) => condition.narrow(block, rows)?,
         }
         Ok(())
     }
@@ -65,7 +66,7 @@ fn subtract(rows: &mut Bitmap, mut others: Bitmap) {
 }
 
 impl Test {
-    fn narrow(&self, path: &Path, block: &Block, rows: &mut Bitmap) {
+    pub(super) fn narrow(&self, path: &Path, block: &Block, rows: &mut Bitmap) {
         match block.column(path.first()) {
             Some(column) => self.narrow_column(column, path.rest(), rows),
             None => self.narrow_missing(rows),
@@ -111,6 +112,7 @@ impl Test {
             Test::Bits(bits) => select_numbers(column, &|number| bits.holds(number)),
             // No cell with a type of its own is an array.
             Test::Size(_) | Test::ElemMatch(_) => select_numbers(column, &|_| false),
+            Test::Whole(compare) => compare.select_whole(column),
         }
     }
 

@@ -1,8 +1,11 @@
 //! The tree of a filter, and the constructors that keep it small.
 
+use std::rc::Rc;
+
 use super::arrays::ElemMatch;
 use super::bits::Bits;
 use super::compare::Compare;
+use super::expression::Condition;
 use super::kinds::Kinds;
 use super::membership::In;
 use super::modulo::Modulo;
@@ -28,6 +31,19 @@ pub enum Filter {
     Not(Box<Filter>),
     /// Documents in which some value at the path passes the test.
     Field(Path, Test),
+    /// Documents of which an expression is true.
+    Expr(Rc<Condition>),
+}
+
+/// What a filter depends on, piece by piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads<'a> {
+    /// The top-level field of that name, or what lies below it.
+    Field(&'a str),
+    /// Every field.
+    Everything,
+    /// Chance.
+    Chance,
 }
 
 /// What an operator asks of a value at a path; one case an operator file.
@@ -51,6 +67,8 @@ pub enum Test {
     Size(usize),
     /// `$elemMatch`.
     ElemMatch(ElemMatch),
+    /// A comparison of an expression. Paths do not look into arrays here, and what meets one passes.
+    Whole(Compare),
 }
 
 impl Filter {
@@ -113,30 +131,66 @@ impl Filter {
     }
 
     /// The same tree with every leaf replaced by what `f` makes of it.
-    pub fn map_fields(self, f: &mut dyn FnMut(Path, Test) -> Filter) -> Filter {
-        fn each(children: Vec<Filter>, f: &mut dyn FnMut(Path, Test) -> Filter) -> Vec<Filter> {
-            children.into_iter().map(|child| child.map_fields(f)).collect()
+    pub fn map_leaves(self, f: &mut dyn FnMut(Filter) -> Filter) -> Filter {
+        fn each(children: Vec<Filter>, f: &mut dyn FnMut(Filter) -> Filter) -> Vec<Filter> {
+            children.into_iter().map(|child| child.map_leaves(f)).collect()
         }
         match self {
-            Filter::AlwaysTrue | Filter::AlwaysFalse => self,
             Filter::And(children) => Filter::and(each(children, f)),
             Filter::Or(children) => Filter::or(each(children, f)),
             Filter::Nor(children) => Filter::nor(each(children, f)),
-            Filter::Not(child) => Filter::negated(child.map_fields(f)),
-            Filter::Field(path, test) => f(path, test),
+            Filter::Not(child) => Filter::negated(child.map_leaves(f)),
+            leaf => f(leaf),
         }
     }
 
-    /// Shows every path of the filter to `visit`, in the order in which they stand; a path may come twice.
-    pub fn for_each_path<'a>(&'a self, visit: &mut dyn FnMut(&'a Path)) {
+    /// Shows every leaf of the filter to `visit`, in the order in which they stand.
+    fn for_each_leaf<'a>(&'a self, visit: &mut dyn FnMut(&'a Filter)) {
         match self {
-            Filter::AlwaysTrue | Filter::AlwaysFalse => {}
             Filter::And(children) | Filter::Or(children) | Filter::Nor(children) => {
-                children.iter().for_each(|child| child.for_each_path(visit));
+                children.iter().for_each(|child| child.for_each_leaf(visit));
             }
-            Filter::Not(child) => child.for_each_path(visit),
-            Filter::Field(path, _) => visit(path),
+            Filter::Not(child) => child.for_each_leaf(visit),
+            leaf => visit(leaf),
         }
+    }
+
+    /// Shows everything that the filter depends on to `visit`; a field may come twice.
+    pub fn for_each_read<'a>(&'a self, visit: &mut dyn FnMut(Reads<'a>)) {
+        self.for_each_leaf(&mut |leaf| match leaf {
+            Filter::Field(path, _) => visit(Reads::Field(path.first())),
+            Filter::Expr(condition) => {
+                let reads = condition.reads();
+                reads.fields.iter().for_each(|field| visit(Reads::Field(field)));
+                if reads.whole {
+                    visit(Reads::Everything);
+                }
+                if reads.chance {
+                    visit(Reads::Chance);
+                }
+            }
+            _ => {}
+        });
+    }
+
+    /// True where evaluating the filter can fail.
+    pub fn can_fail(&self) -> bool {
+        let mut can_fail = false;
+        self.for_each_leaf(&mut |leaf| can_fail |= matches!(leaf, Filter::Expr(_)));
+        can_fail
+    }
+
+    /// The same filter with all its paths beginning at `root`.
+    pub fn with_root(self, root: &str) -> Filter {
+        self.map_leaves(&mut |leaf| match leaf {
+            Filter::Field(path, test) => {
+                let below = path.as_str().get(path.first().len()..).unwrap_or_default();
+                // A part of a path is a path.
+                Filter::Field(Path::parse(&format!("{root}{below}")).unwrap_or(path), test)
+            }
+            Filter::Expr(condition) => Filter::Expr(Rc::new(condition.with_root(root))),
+            other => other,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! From a filter on measurements to predicates on buckets, and how these combine.
 
 use super::control::{BucketTest, Side, Summary};
-use super::split::Layout;
+use super::split::{Layout, META};
 use super::time;
 use crate::query::filter::{Compare, CompareOp, Filter, Test};
 use crate::value::{Doc, Kind, OwnedValue, Path, Value};
@@ -124,7 +124,11 @@ pub(super) fn derive(filter: &Filter, layout: &Layout<'_>) -> Derived {
         }
         Filter::AlwaysFalse => Derived { exact: true, ..Derived::loose(BucketTest::Always(false)) },
         // All measurements of a bucket share their metadata.
-        on_meta if layout.is_on_meta(on_meta) => Derived::both(BucketTest::Meta(layout.renamed(on_meta.clone()))),
+        on_meta if layout.is_on_meta(on_meta) => {
+            let test = BucketTest::Meta(on_meta.clone().with_root(META));
+            // What fails on a bucket has to be asked of its rows, to say so.
+            if on_meta.can_fail() { Derived::loose(test) } else { Derived::both(test) }
+        }
         Filter::And(children) => {
             let (loose, tight, exact) = derive_each(children, layout);
             Derived { loose: LooseBucketPredicate::and(loose), tight: TightBucketPredicate::and(tight), exact }
@@ -135,6 +139,10 @@ pub(super) fn derive(filter: &Filter, layout: &Layout<'_>) -> Derived {
         }
         Filter::Nor(_) | Filter::Not(_) => Derived::unknown(),
         Filter::Field(path, test) => derive_field(path, test, layout),
+        Filter::Expr(condition) => match condition.twin() {
+            Some((path, test)) => derive_field(path, test, layout),
+            None => Derived::unknown(),
+        },
     }
 }
 
@@ -157,11 +165,15 @@ fn derive_each(
 fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
     let is_time = layout.is_time(path);
     match test {
-        Test::Compare(compare) if is_time => match compare.value().as_date_ms() {
+        Test::Compare(compare) | Test::Whole(compare) if is_time => match compare.value().as_date_ms() {
             Some(ms) => time::derive(path, compare.op(), ms, layout),
             None => Derived::unknown(),
         },
-        Test::Compare(compare) if is_eligible(compare.value()) => mixed(path, bounds(path, compare), is_time, layout),
+        // Missing values are below everything, and summaries do not see them.
+        Test::Whole(compare) if compare.op().includes_less() => Derived::unknown(),
+        Test::Compare(compare) | Test::Whole(compare) if is_eligible(compare.value()) => {
+            mixed(path, bounds(path, compare), is_time, layout)
+        }
         Test::In(set) if set.values().iter().all(|v| is_eligible(v.view())) => {
             mixed(path, BucketTest::Encloses { path: path.clone(), set: set.clone() }, is_time, layout)
         }
