@@ -45,15 +45,21 @@ impl Number {
             #[allow(clippy::cast_possible_truncation)]
             Number::Double(x) => (-TWO_TO_63..TWO_TO_63).contains(&x).then_some(x as i64),
             Number::Decimal(Decimal::Finite { negative, coefficient, exponent }) => {
-                let power = 10_i128.checked_pow(exponent.unsigned_abs());
-                // At most 34 digits.
-                let digits = i128::try_from(coefficient).ok()?;
+                let power = 10_u128.checked_pow(exponent.unsigned_abs());
                 let size = match (exponent < 0, power) {
-                    (true, power) => power.map_or(0, |power| digits / power),
-                    (false, _) if digits == 0 => 0,
-                    (false, power) => digits.checked_mul(power?)?,
+                    (true, power) => power.map_or(0, |power| coefficient / power),
+                    (false, _) if coefficient == 0 => 0,
+                    // Whatever is more has more than 64 bits.
+                    (false, power) if coefficient < 1 << 64 && exponent <= 19 => coefficient * power?,
+                    _ => return None,
                 };
-                i64::try_from(if negative { -size } else { size }).ok()
+                let limit = (1 << 63) - u128::from(!negative);
+                if size > limit {
+                    return None;
+                }
+                // At most 64 bits, of which the sign wraps around at the least integer.
+                let size = u64::try_from(size).ok()?.cast_signed();
+                Some(if negative { size.wrapping_neg() } else { size })
             }
             Number::Decimal(_) => None,
         }

@@ -1,6 +1,7 @@
 //! The calendar: days since the epoch, months, weeks.
 
-const DAY_MS: i64 = 86_400_000;
+/// Milliseconds of a day.
+pub(super) const DAY_MS: i64 = 86_400_000;
 /// Days from the epoch to the start of 2000, a Saturday.
 const DAYS_TO_2000: i64 = 10_957;
 /// Days of four hundred years.

@@ -1,9 +1,10 @@
 //! Operators that decide what is evaluated: `$and`, `$or`, `$not`, `$cond`, `$ifNull`, `$switch`, `$let`; and `$rand`.
 
+use super::arguments::{Arguments, failure, given};
 use super::datum::{Datum, is_nullish};
-use super::evaluate::Scope;
+use super::evaluate::{Scope, evaluate_all};
 use super::tree::Expr;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::value::Value;
 
 /// The first argument whose truth is `wanted` decides.
@@ -24,8 +25,8 @@ pub(super) fn or<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'
     any(arguments, scope, true)
 }
 
-pub(super) fn not(_: &'static str, arguments: &[Option<Value<'_>>]) -> Result<Datum<'static>> {
-    Ok(Datum::bool(!arguments.iter().flatten().any(|value| value.is_true())))
+pub(super) fn not(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    Ok(Datum::bool(!given(arguments, 0).is_some_and(Value::is_true)))
 }
 
 pub(super) fn cond<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
@@ -53,15 +54,13 @@ pub(super) fn switch<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Dat
             _ => {}
         }
     }
-    let message = "$switch could not find a matching branch for an input, and no default was specified";
-    Err(Error::new(ErrorCode::Location40066, message))
+    Err(failure(ErrorCode::Location40066, "$switch", "found no matching branch, and has no default"))
 }
 
 /// Variables, the last of which becomes the innermost, and what is evaluated with them.
 pub(super) fn bind<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     let Some((body, variables)) = arguments.split_last() else { return Ok(Datum::Missing) };
-    let data: Vec<Datum<'_>> = variables.iter().map(|one| one.evaluate(scope)).collect::<Result<_>>()?;
-    bind_each(&data, body, scope)
+    bind_each(&evaluate_all(variables, scope)?, body, scope)
 }
 
 fn bind_each(data: &[Datum<'_>], body: &Expr, scope: &Scope<'_>) -> Result<Datum<'static>> {

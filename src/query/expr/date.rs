@@ -1,89 +1,63 @@
 //! Dates: their parts, `$dateTrunc`, `$dateDiff`, `$dateAdd`, `$dateSubtract`, in UTC or at a fixed offset from it.
 
-use super::calendar::{Unit, civil, days_of, weekday};
-use super::datum::{Datum, type_name};
+use super::arguments::{Arguments, date, failure, given, integer, text};
+use super::calendar::{DAY_MS, Unit, civil, days_of, weekday};
+use super::datum::Datum;
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Kind, Number, Value};
 
-type Arguments<'a, 'b> = &'a [Option<Value<'b>>];
+fn unit(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<Unit> {
+    let unit = text(arguments, at);
+    Unit::named(unit)
+        .ok_or_else(|| failure(ErrorCode::FailedToParse, name, &format!("has an unknown time unit value: {unit}")))
+}
 
-const DAY_MS: i64 = 86_400_000;
+/// How far the clocks of a timezone are ahead of UTC, in milliseconds. So far that is a fixed offset.
+fn offset(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<i64> {
+    let zone = text(arguments, at);
+    if given(arguments, at).is_none() || matches!(zone, "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT") {
+        return Ok(0);
+    }
+    offset_minutes(zone.as_bytes()).map(|minutes| minutes * 60_000).ok_or_else(|| {
+        let problem = format!("does not know the time zone \"{zone}\": fixed offsets are supported so far");
+        failure(ErrorCode::Location40485, name, &problem)
+    })
+}
 
-/// Milliseconds of what stands for a date: a date, a timestamp, an ObjectId.
-pub(super) fn date_ms(value: Value<'_>) -> Option<i64> {
-    match value.kind() {
-        Kind::Date => value.as_date_ms(),
-        Kind::Timestamp => value.as_timestamp().map(|bits| i64::try_from(bits >> 32).unwrap_or_default() * 1000),
-        Kind::ObjectId => {
-            let [a, b, c, d, ..] = value.as_object_id()?;
-            Some(i64::from(u32::from_be_bytes([a, b, c, d])) * 1000)
-        }
+/// `±HH`, `±HHMM` or `±HH:MM`.
+fn offset_minutes(zone: &[u8]) -> Option<i64> {
+    let (sign, rest) = zone.split_first()?;
+    let mut digits = [0; 4];
+    let mut len = 0;
+    for byte in rest.iter().filter(|byte| **byte != b':') {
+        *digits.get_mut(len)? = i64::from(byte.wrapping_sub(b'0')).min(10);
+        len += 1;
+    }
+    let [a, b, c, d] = digits;
+    let minutes = (a * 10 + b) * 60 + c * 10 + d;
+    match sign {
+        _ if len % 2 == 1 || len == 0 || digits.contains(&10) => None,
+        b'+' => Some(minutes),
+        b'-' => Some(-minutes),
         _ => None,
     }
 }
 
-/// The date at a place among the arguments.
-fn date_at(name: &str, arguments: Arguments<'_, '_>, at: usize, code: ErrorCode) -> Result<i64> {
-    let value = arguments.get(at).copied().flatten();
-    value
-        .and_then(date_ms)
-        .ok_or_else(|| Error::new(code, format!("{name}: can't convert from BSON type {} to Date", type_name(value))))
-}
-
-/// The string at a place among the arguments, where there is one.
-fn text_at<'a>(what: &str, arguments: Arguments<'_, 'a>, at: usize, code: ErrorCode) -> Result<Option<&'a str>> {
-    let Some(value) = arguments.get(at).copied().flatten() else { return Ok(None) };
-    let text = value
-        .as_str()
-        .ok_or_else(|| Error::new(code, format!("{what} must evaluate to a string, found {}", value.kind().alias())))?;
-    Ok(Some(text))
-}
-
-fn unit_at(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<Unit> {
-    let text = text_at("unit", arguments, at, ErrorCode::Location5439013)?.unwrap_or_default();
-    Unit::named(text).ok_or_else(|| {
-        Error::new(ErrorCode::FailedToParse, format!("{name} parameter 'unit' has an unknown time unit value: {text}"))
-    })
-}
-
-/// How far the clocks of a timezone are ahead of UTC, in milliseconds. So far that is a fixed offset.
-fn offset_at(arguments: Arguments<'_, '_>, at: usize) -> Result<i64> {
-    let Some(zone) = text_at("timezone", arguments, at, ErrorCode::Location40517)? else { return Ok(0) };
-    if matches!(zone, "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT") {
-        return Ok(0);
-    }
-    let minutes = zone.split_at_checked(1).and_then(|(sign, rest)| {
-        let digits = rest.replacen(':', "", 1);
-        let number: i64 = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;
-        let minutes = if digits.len() == 4 { number / 100 * 60 + number % 100 } else { number * 60 };
-        match sign {
-            _ if !matches!(digits.len(), 2 | 4) => None,
-            "+" => Some(minutes),
-            "-" => Some(-minutes),
-            _ => None,
-        }
-    });
-    minutes.map(|minutes| minutes * 60_000).ok_or_else(|| {
-        let message = format!("unrecognized time zone identifier: \"{zone}\"; fixed offsets are supported so far");
-        Error::new(ErrorCode::Location40485, message)
-    })
-}
-
-/// The weekday at a place among the arguments, Sunday 0.
-fn first_day_at(arguments: Arguments<'_, '_>, at: usize) -> Result<i64> {
-    let Some(name) = text_at("startOfWeek", arguments, at, ErrorCode::Location5439015)? else { return Ok(0) };
-    let wanted = name.to_ascii_lowercase();
+/// The weekday at a place among the arguments, Sunday 0: what is not given.
+fn first_day(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<i64> {
+    let wanted = text(arguments, at);
     let days = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
-    let found = (0..).zip(days).find(|(_, day)| *day == wanted || (wanted.len() == 3 && day.starts_with(&wanted)));
-    found.map(|(day, _)| day).ok_or_else(|| {
-        let message = format!("parameter 'startOfWeek' value cannot be recognized as a day of a week: {name}");
-        Error::new(ErrorCode::Location5439015, message)
+    let is_meant = |day: &str| {
+        [day.len(), 3].iter().any(|len| day.get(..*len).is_some_and(|day| day.eq_ignore_ascii_case(wanted)))
+    };
+    let found = days.iter().position(|day| is_meant(day)).or_else(|| given(arguments, at).is_none().then_some(0));
+    found.and_then(|day| i64::try_from(day).ok()).ok_or_else(|| {
+        failure(ErrorCode::Location5439015, name, &format!("does not know the day of the week \"{wanted}\""))
     })
 }
 
 /// `$year` and its siblings.
 pub(super) fn part(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let ms = date_at(name, arguments, 0, ErrorCode::Location16006)?.saturating_add(offset_at(arguments, 1)?);
+    let ms = date(arguments, 0).saturating_add(offset(name, arguments, 1)?);
     let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
     let (year, month, day) = civil(days);
     // Monday 0.
@@ -99,64 +73,50 @@ pub(super) fn part(name: &'static str, arguments: Arguments<'_, '_>) -> Result<D
         // Weeks begin on Sundays; the days before the first one are week 0.
         "$week" => (days - days_of(year, 1, 1) + 7 - weekday(days)) / 7,
         "$isoWeek" => (thursday - days_of(iso_year, 1, 1)) / 7 + 1,
-        "$isoWeekYear" => iso_year,
+        "$isoWeekYear" => return Ok(Datum::int64(iso_year)),
         "$isoDayOfWeek" => monday_based + 1,
         "$hour" => of_day / 3_600_000,
         "$minute" => of_day / 60_000 % 60,
         "$second" => of_day / 1000 % 60,
         _ => of_day % 1000,
     };
-    Ok(if name == "$isoWeekYear" { Datum::int64(part) } else { Datum::int32(i32::try_from(part).unwrap_or_default()) })
+    Ok(Datum::int32(i32::try_from(part).unwrap_or_default()))
 }
 
 /// The start of the bin that a date lies in; bins are counted from the start of 2000.
 pub(super) fn truncate(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let date = date_at(name, arguments, 0, ErrorCode::Location5439012)?;
-    let unit = unit_at(name, arguments, 1)?;
-    let size = match arguments.get(2).copied().flatten() {
-        None => 1,
-        Some(size) => Number::of(size).and_then(Number::whole).ok_or_else(|| {
-            let message = format!("{name} requires 'binSize' to be a 64-bit integer, but got {size:?}");
-            Error::new(ErrorCode::Location5439017, message)
-        })?,
-    };
+    let unit = unit(name, arguments, 1)?;
+    let size = integer(arguments, 2, 1);
     if size < 1 {
-        let message = format!("{name} requires 'binSize' to be greater than 0, but got {size}");
-        return Err(Error::new(ErrorCode::Location5439018, message));
+        return Err(failure(ErrorCode::Location5439018, name, "needs a 'binSize' greater than 0"));
     }
-    let offset = offset_at(arguments, 3)?;
-    let first_day = first_day_at(arguments, 4)?;
-    let bin = unit.index(date.saturating_add(offset), first_day).div_euclid(size);
-    let start =
-        bin.checked_mul(size).and_then(|index| unit.start(index, first_day)).and_then(|ms| ms.checked_sub(offset));
+    let offset = offset(name, arguments, 3)?;
+    let first_day = first_day(name, arguments, 4)?;
+    let bin = unit.index(date(arguments, 0).saturating_add(offset), first_day).div_euclid(size);
+    let start = bin.checked_mul(size).and_then(|index| unit.start(index, first_day)?.checked_sub(offset));
     start.map(Datum::date).ok_or_else(|| overflow(name))
 }
 
 /// How many borders of a unit lie between two dates.
 pub(super) fn difference(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let [start, end] = [0, 1].map(|at| date_at(name, arguments, at, ErrorCode::Location5166307));
-    let (start, end) = (start?, end?);
-    let unit = unit_at(name, arguments, 2)?;
-    let offset = offset_at(arguments, 3)?;
-    let first_day = first_day_at(arguments, 4)?;
-    let index = |ms: i64| unit.index(ms.saturating_add(offset), first_day);
-    index(end).checked_sub(index(start)).map(Datum::int64).ok_or_else(|| overflow(name))
+    let unit = unit(name, arguments, 2)?;
+    let offset = offset(name, arguments, 3)?;
+    let first_day = first_day(name, arguments, 4)?;
+    let index = |at| unit.index(date(arguments, at).saturating_add(offset), first_day);
+    index(1).checked_sub(index(0)).map(Datum::int64).ok_or_else(|| overflow(name))
 }
 
 /// `$dateAdd` and `$dateSubtract`.
 pub(super) fn shift(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let date = date_at(name, arguments, 0, ErrorCode::Location5166403)?;
-    let unit = unit_at(name, arguments, 1)?;
-    let amount = arguments.get(2).copied().flatten();
-    let whole = amount.and_then(Number::of).and_then(Number::whole).ok_or_else(|| {
-        Error::new(ErrorCode::Location5166405, format!("{name} expects integer amount of time units, not {amount:?}"))
-    })?;
-    let offset = offset_at(arguments, 3)?;
-    let moved = (if name == "$dateSubtract" { whole.checked_neg() } else { Some(whole) })
-        .and_then(|amount| unit.shift(date.checked_add(offset)?, amount)?.checked_sub(offset));
+    let unit = unit(name, arguments, 1)?;
+    let amount = integer(arguments, 2, 0);
+    let offset = offset(name, arguments, 3)?;
+    let amount = if name == "$dateSubtract" { amount.checked_neg() } else { Some(amount) };
+    let moved =
+        amount.and_then(|amount| unit.shift(date(arguments, 0).checked_add(offset)?, amount)?.checked_sub(offset));
     moved.map(Datum::date).ok_or_else(|| overflow(name))
 }
 
 fn overflow(name: &str) -> Error {
-    Error::new(ErrorCode::Location5166406, format!("{name} overflowed"))
+    failure(ErrorCode::Location5166406, name, "goes beyond all dates")
 }

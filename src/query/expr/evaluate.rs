@@ -71,18 +71,24 @@ impl Expr {
                 }
                 array.finish()
             }
-            Expr::Call(operator, arguments) => {
-                let run = match operator.run() {
-                    Run::Lazy(run) => return run(arguments, scope),
-                    Run::Eager(run) | Run::NullIn(run) => run,
-                };
-                let data: Vec<Datum<'_>> = arguments.iter().map(|one| one.evaluate(scope)).collect::<Result<_>>()?;
-                let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).collect();
-                // An argument that was left out is no null.
-                let null = matches!(operator.run(), Run::NullIn(_))
-                    && values.iter().zip(arguments).any(|(value, one)| is_nullish(*value) && *one != Expr::MISSING);
-                if null { Datum::NULL } else { run(operator.name(), &values)? }
-            }
+            Expr::Call(operator, arguments) => match &operator.run {
+                Run::Lazy(run) => run(arguments, scope)?,
+                Run::Eager { wants, nulls, run } => {
+                    let data = evaluate_all(arguments, scope)?;
+                    let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).collect();
+                    // An argument that was left out is no null.
+                    let is_given = |at: usize| arguments.get(at) != Some(&Expr::MISSING);
+                    if *nulls && values.iter().enumerate().any(|(at, value)| is_nullish(*value) && is_given(at)) {
+                        return Ok(Datum::NULL);
+                    }
+                    for (at, value) in values.iter().enumerate().filter(|(at, _)| is_given(*at)) {
+                        if let Some((want, code)) = wants.get(at).or(wants.last()) {
+                            want.check(operator.name(), at, *value, *code)?;
+                        }
+                    }
+                    run(operator.name(), &values)?
+                }
+            },
         })
     }
 
@@ -92,6 +98,16 @@ impl Expr {
     pub fn is_true(&self, scope: &Scope<'_>) -> Result<bool> {
         Ok(self.evaluate(scope)?.view().is_some_and(Value::is_true))
     }
+}
+
+/// The values of all arguments.
+#[inline(never)]
+pub(super) fn evaluate_all<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Vec<Datum<'s>>> {
+    let mut data = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        data.push(argument.evaluate(scope)?);
+    }
+    Ok(data)
 }
 
 /// What `path` reaches in `value`: arrays are mapped, and numbers are no positions.

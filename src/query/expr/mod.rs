@@ -1,5 +1,6 @@
 //! Expressions: parsed into a tree, evaluated on a document. One file a family of operators; `operators` is their table.
 
+mod arguments;
 mod arithmetic;
 mod array;
 mod calendar;

@@ -2,40 +2,72 @@
 
 use std::fmt;
 
+use super::arguments::{Want, Want::*};
 use super::datum::Datum;
 use super::evaluate::Scope;
 use super::tree::Expr;
 use super::{arithmetic, array, compare, control, date, string, types};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{Error, ErrorCode, ErrorCode::*, Result};
 use crate::value::Value;
 
 /// An operator of expressions.
 pub struct Operator {
     name: &'static str,
-    arguments: Arguments,
-    run: Run,
+    pub(super) syntax: Syntax,
+    pub(super) run: Run,
 }
 
-/// The arguments that an operator takes.
-#[derive(Clone, Copy)]
-pub(super) enum Arguments {
+/// How the arguments of an operator are written.
+pub(super) enum Syntax {
     /// In an array, or one alone: at least so many and at most so many.
     Positional(usize, usize),
-    /// In an object: their names, of which the first so many are required. Where at least one may be positional, so many are
-    /// accepted in an array as well.
-    Named { names: &'static [&'static str], required: usize, positional: usize },
-    /// As a syntax of its own.
-    Special,
+    /// In an object.
+    Named(&'static Names),
+    /// As that of `$let` alone.
+    Let,
+    /// As that of `$switch` alone.
+    Switch,
 }
+
+/// Arguments in an object.
+pub(super) struct Names {
+    /// Their names in the order in which they are passed on.
+    pub names: &'static [&'static str],
+    /// So many of them must be there.
+    pub required: usize,
+    /// So many may stand in an array instead, or one alone; 0 for none.
+    pub positional: usize,
+    /// The last of the required ones is evaluated with variables.
+    pub binds: Binds,
+    /// Of what is no object, of an unknown argument, and of each that is missing; the last one goes on.
+    pub codes: &'static [ErrorCode],
+}
+
+/// The variables that an operator binds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Binds {
+    Nothing,
+    /// An element, named by `as`, or else `this`.
+    Element,
+    /// `value` and `this`.
+    ValueAndThis,
+}
+
+/// A function of the values of its arguments, and of the operator's name to tell siblings apart.
+pub(super) type Eager = fn(&'static str, &[Option<Value<'_>>]) -> Result<Datum<'static>>;
+/// A function that evaluates its arguments itself.
+type Lazy = for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>;
 
 /// What runs an operator.
 pub(super) enum Run {
-    /// A function of the values of its arguments, and the name to tell siblings apart.
-    Eager(fn(&'static str, &[Option<Value<'_>>]) -> Result<Datum<'static>>),
-    /// The same where a null among the arguments makes null.
-    NullIn(fn(&'static str, &[Option<Value<'_>>]) -> Result<Datum<'static>>),
-    /// A function that evaluates its arguments itself.
-    Lazy(for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>),
+    Eager {
+        /// What the arguments must be, and the code of what is not; the last one goes on.
+        wants: &'static [(Want, ErrorCode)],
+        /// A null among the arguments makes null.
+        nulls: bool,
+        run: Eager,
+    },
+    Lazy(Lazy),
 }
 
 impl Operator {
@@ -44,22 +76,12 @@ impl Operator {
         self.name
     }
 
-    pub(super) fn arguments(&self) -> Arguments {
-        self.arguments
-    }
-
-    pub(super) fn run(&self) -> &Run {
-        &self.run
-    }
-
     /// The operator of a name.
     ///
     /// Errors: 168 for an unknown one.
     pub(super) fn named(name: &str) -> Result<&'static Operator> {
-        OPERATORS
-            .iter()
-            .find(|operator| operator.name == name)
-            .ok_or_else(|| Error::new(ErrorCode::InvalidPipelineOperator, format!("Unrecognized expression '{name}'")))
+        let known = OPERATORS.iter().find(|operator| operator.name == name);
+        known.ok_or_else(|| Error::new(InvalidPipelineOperator, format!("Unrecognized expression '{name}'")))
     }
 }
 
@@ -75,104 +97,185 @@ impl PartialEq for Operator {
     }
 }
 
+type Wants = &'static [(Want, ErrorCode)];
+
+const fn operator(name: &'static str, syntax: Syntax, wants: Wants, nulls: bool, run: Eager) -> Operator {
+    Operator { name, syntax, run: Run::Eager { wants, nulls, run } }
+}
+
+/// Of so many arguments as `wants` has.
+const fn plain(name: &'static str, wants: Wants, run: Eager) -> Operator {
+    operator(name, Syntax::Positional(wants.len(), wants.len()), wants, false, run)
+}
+
+/// The same where null makes null.
+const fn null_in(name: &'static str, wants: Wants, run: Eager) -> Operator {
+    operator(name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
+}
+
+/// Of any number of arguments, where null makes null.
+const fn variadic(name: &'static str, wants: Wants, run: Eager) -> Operator {
+    operator(name, Syntax::Positional(0, MANY), wants, true, run)
+}
+
+const fn named(name: &'static str, names: &'static Names, wants: Wants, run: Eager) -> Operator {
+    operator(name, Syntax::Named(names), wants, true, run)
+}
+
+const fn lazy(name: &'static str, syntax: Syntax, run: Lazy) -> Operator {
+    Operator { name, syntax, run: Run::Lazy(run) }
+}
+
 const MANY: usize = usize::MAX;
+const ANY: Wants = &[(Any, InternalError)];
+const TWO: Wants = &[(Any, InternalError), (Any, InternalError)];
+const NUMBER: Wants = &[(Numeric, Location28765)];
+const PLACES: Wants = &[(Numeric, Location28765), (Whole, Location51083)];
+const ELEMENTS: Wants = &[(Array, Location28689)];
 
-const fn lazy(
-    name: &'static str,
-    arguments: Arguments,
-    run: for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>,
-) -> Operator {
-    Operator { name, arguments, run: Run::Lazy(run) }
-}
-
-const fn eager(
-    name: &'static str,
-    least: usize,
-    most: usize,
-    run: fn(&'static str, &[Option<Value<'_>>]) -> Result<Datum<'static>>,
-) -> Operator {
-    Operator { name, arguments: Arguments::Positional(least, most), run: Run::Eager(run) }
-}
-
-const fn null_in(
-    name: &'static str,
-    least: usize,
-    most: usize,
-    run: fn(&'static str, &[Option<Value<'_>>]) -> Result<Datum<'static>>,
-) -> Operator {
-    Operator { name, arguments: Arguments::Positional(least, most), run: Run::NullIn(run) }
-}
-
-const fn named(
-    name: &'static str,
+const fn names(
     names: &'static [&'static str],
     required: usize,
-    run: fn(&'static str, &[Option<Value<'_>>]) -> Result<Datum<'static>>,
-) -> Operator {
-    Operator { name, arguments: Arguments::Named { names, required, positional: 0 }, run: Run::NullIn(run) }
+    positional: usize,
+    binds: Binds,
+    codes: &'static [ErrorCode],
+) -> Names {
+    Names { names, required, positional, binds, codes }
 }
+
+static COND: Names =
+    names(&["if", "then", "else"], 3, 3, Binds::Nothing, &[Location16020, Location17083, Location17080]);
+static GET_FIELD: Names =
+    names(&["field", "input"], 1, 1, Binds::Nothing, &[Location3041701, Location3041701, Location3041702]);
+static MAP: Names =
+    names(&["input", "in"], 2, 0, Binds::Element, &[Location16878, Location16879, Location16880, Location16882]);
+static FILTER: Names = names(
+    &["input", "cond", "limit"],
+    2,
+    0,
+    Binds::Element,
+    &[Location28646, Location28647, Location28648, Location28650],
+);
+static REDUCE: Names = names(
+    &["input", "initialValue", "in"],
+    3,
+    0,
+    Binds::ValueAndThis,
+    &[Location40075, Location40076, Location40077, Location40078, Location40079],
+);
+static PART: Names = names(&["date", "timezone"], 1, 1, Binds::Nothing, &[Location40535, Location40535, Location40539]);
+static TRUNC: Names = names(
+    &["date", "unit", "binSize", "timezone", "startOfWeek"],
+    2,
+    0,
+    Binds::Nothing,
+    &[Location5439007, Location5439008, Location5439009],
+);
+static DIFF: Names = names(
+    &["startDate", "endDate", "unit", "timezone", "startOfWeek"],
+    3,
+    0,
+    Binds::Nothing,
+    &[Location5166301, Location5166302, Location5166303],
+);
+static SHIFT: Names = names(
+    &["startDate", "unit", "amount", "timezone"],
+    3,
+    0,
+    Binds::Nothing,
+    &[Location5166400, Location5166401, Location5166402],
+);
+
+const PART_WANTS: Wants = &[(Date, Location16006), (Text, Location40517)];
+const TRUNC_WANTS: Wants = &[
+    (Date, Location5439012),
+    (Text, Location5439013),
+    (Whole, Location5439017),
+    (Text, Location40517),
+    (Text, Location5439015),
+];
+const DIFF_WANTS: Wants = &[
+    (Date, Location5166307),
+    (Date, Location5166307),
+    (Text, Location5439013),
+    (Text, Location40517),
+    (Text, Location5439015),
+];
+const SHIFT_WANTS: Wants =
+    &[(Date, Location5166403), (Text, Location5439013), (Whole, Location5166405), (Text, Location40517)];
 
 const fn part(name: &'static str) -> Operator {
-    let arguments = Arguments::Named { names: &["date", "timezone"], required: 1, positional: 1 };
-    Operator { name, arguments, run: Run::NullIn(date::part) }
+    named(name, &PART, PART_WANTS, date::part)
 }
 
-const COND: Arguments = Arguments::Named { names: &["if", "then", "else"], required: 3, positional: 3 };
-const GET_FIELD: Arguments = Arguments::Named { names: &["field", "input"], required: 1, positional: 1 };
-const SHIFT: &[&str] = &["startDate", "unit", "amount", "timezone"];
-
 static OPERATORS: &[Operator] = &[
-    eager("$eq", 2, 2, compare::compare),
-    eager("$ne", 2, 2, compare::compare),
-    eager("$gt", 2, 2, compare::compare),
-    eager("$gte", 2, 2, compare::compare),
-    eager("$lt", 2, 2, compare::compare),
-    eager("$lte", 2, 2, compare::compare),
-    eager("$cmp", 2, 2, compare::compare),
-    lazy("$and", Arguments::Positional(0, MANY), control::and),
-    lazy("$or", Arguments::Positional(0, MANY), control::or),
-    eager("$not", 1, 1, control::not),
-    lazy("$cond", COND, control::cond),
-    lazy("$ifNull", Arguments::Positional(2, MANY), control::if_null),
-    lazy("$switch", Arguments::Special, control::switch),
-    lazy("$let", Arguments::Special, control::bind),
-    lazy("$rand", Arguments::Positional(0, 0), control::rand),
-    null_in("$add", 0, MANY, arithmetic::fold),
-    null_in("$multiply", 0, MANY, arithmetic::fold),
-    null_in("$subtract", 2, 2, arithmetic::fold),
-    null_in("$divide", 2, 2, arithmetic::fold),
-    null_in("$mod", 2, 2, arithmetic::fold),
-    null_in("$abs", 1, 1, arithmetic::unary),
-    null_in("$ceil", 1, 1, arithmetic::unary),
-    null_in("$floor", 1, 1, arithmetic::unary),
-    null_in("$sqrt", 1, 1, arithmetic::unary),
-    null_in("$trunc", 1, 2, arithmetic::to_places),
-    null_in("$round", 1, 2, arithmetic::to_places),
-    eager("$isArray", 1, 1, array::is_array),
-    eager("$size", 1, 1, array::size),
-    eager("$in", 2, 2, array::contains),
-    null_in("$arrayElemAt", 2, 2, array::element_at),
-    null_in("$first", 1, 1, array::element_at),
-    null_in("$last", 1, 1, array::element_at),
-    null_in("$concatArrays", 0, MANY, array::concat),
-    lazy("$map", Arguments::Special, array::map),
-    lazy("$filter", Arguments::Special, array::filter),
-    lazy("$reduce", Arguments::Special, array::reduce),
-    null_in("$concat", 0, MANY, string::concat),
-    eager("$toLower", 1, 1, string::change_case),
-    eager("$toUpper", 1, 1, string::change_case),
-    eager("$strLenBytes", 1, 1, string::len),
-    eager("$strLenCP", 1, 1, string::len),
-    eager("$substrCP", 3, 3, string::substring),
-    null_in("$indexOfCP", 2, 4, string::index_of),
-    eager("$type", 1, 1, types::type_of),
-    eager("$isNumber", 1, 1, types::is_number),
-    null_in("$toBool", 1, 1, types::convert),
-    null_in("$toInt", 1, 1, types::convert),
-    null_in("$toLong", 1, 1, types::convert),
-    null_in("$toDouble", 1, 1, types::convert),
-    null_in("$toDate", 1, 1, types::convert),
-    lazy("$getField", GET_FIELD, types::get_field),
+    plain("$eq", TWO, compare::compare),
+    plain("$ne", TWO, compare::compare),
+    plain("$gt", TWO, compare::compare),
+    plain("$gte", TWO, compare::compare),
+    plain("$lt", TWO, compare::compare),
+    plain("$lte", TWO, compare::compare),
+    plain("$cmp", TWO, compare::compare),
+    lazy("$and", Syntax::Positional(0, MANY), control::and),
+    lazy("$or", Syntax::Positional(0, MANY), control::or),
+    plain("$not", ANY, control::not),
+    lazy("$cond", Syntax::Named(&COND), control::cond),
+    lazy("$ifNull", Syntax::Positional(2, MANY), control::if_null),
+    lazy("$switch", Syntax::Switch, control::switch),
+    lazy("$let", Syntax::Let, control::bind),
+    lazy("$rand", Syntax::Positional(0, 0), control::rand),
+    variadic("$add", ANY, arithmetic::fold),
+    variadic("$multiply", ANY, arithmetic::fold),
+    null_in("$subtract", TWO, arithmetic::fold),
+    null_in("$divide", TWO, arithmetic::fold),
+    null_in("$mod", TWO, arithmetic::fold),
+    null_in("$abs", NUMBER, arithmetic::unary),
+    null_in("$ceil", NUMBER, arithmetic::unary),
+    null_in("$floor", NUMBER, arithmetic::unary),
+    null_in("$sqrt", NUMBER, arithmetic::unary),
+    operator("$trunc", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
+    operator("$round", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
+    plain("$isArray", ANY, array::is_array),
+    plain("$size", &[(Array, Location17124)], array::size),
+    plain("$in", &[(Any, InternalError), (Array, Location40081)], array::contains),
+    null_in("$arrayElemAt", &[(Array, Location28689), (Numeric, Location28690)], array::element_at),
+    null_in("$first", ELEMENTS, array::element_at),
+    null_in("$last", ELEMENTS, array::element_at),
+    variadic("$concatArrays", &[(Array, Location28664)], array::concat),
+    lazy("$map", Syntax::Named(&MAP), array::map),
+    lazy("$filter", Syntax::Named(&FILTER), array::filter),
+    lazy("$reduce", Syntax::Named(&REDUCE), array::reduce),
+    variadic("$concat", &[(Text, Location16702)], string::concat),
+    plain("$toLower", &[(TextOrNull, Location16007)], string::change_case),
+    plain("$toUpper", &[(TextOrNull, Location16007)], string::change_case),
+    plain("$strLenBytes", &[(Text, Location34473)], string::len),
+    plain("$strLenCP", &[(Text, Location34471)], string::len),
+    plain(
+        "$substrCP",
+        &[(TextOrNull, Location16007), (Natural, Location34450), (Natural, Location34452)],
+        string::substring,
+    ),
+    operator(
+        "$indexOfCP",
+        Syntax::Positional(2, 4),
+        &[(Text, Location40093), (Text, Location40094), (Natural, Location40096)],
+        true,
+        string::index_of,
+    ),
+    plain("$type", ANY, types::type_of),
+    plain("$isNumber", ANY, types::is_number),
+    null_in("$toBool", ANY, types::convert),
+    null_in("$toInt", ANY, types::convert),
+    null_in("$toLong", ANY, types::convert),
+    null_in("$toDouble", ANY, types::convert),
+    null_in("$toDate", ANY, types::convert),
+    operator(
+        "$getField",
+        Syntax::Named(&GET_FIELD),
+        &[(Text, Location3041704), (Any, InternalError)],
+        false,
+        types::get_field,
+    ),
     part("$year"),
     part("$month"),
     part("$dayOfMonth"),
@@ -186,8 +289,8 @@ static OPERATORS: &[Operator] = &[
     part("$minute"),
     part("$second"),
     part("$millisecond"),
-    named("$dateTrunc", &["date", "unit", "binSize", "timezone", "startOfWeek"], 2, date::truncate),
-    named("$dateDiff", &["startDate", "endDate", "unit", "timezone", "startOfWeek"], 3, date::difference),
-    named("$dateAdd", SHIFT, 3, date::shift),
-    named("$dateSubtract", SHIFT, 3, date::shift),
+    named("$dateTrunc", &TRUNC, TRUNC_WANTS, date::truncate),
+    named("$dateDiff", &DIFF, DIFF_WANTS, date::difference),
+    named("$dateAdd", &SHIFT, SHIFT_WANTS, date::shift),
+    named("$dateSubtract", &SHIFT, SHIFT_WANTS, date::shift),
 ];

@@ -59,6 +59,17 @@ impl Expr {
         }
     }
 
+    /// True where nothing but constants stands in it, and at least an operator around them.
+    pub(super) fn is_foldable(&self) -> bool {
+        let mut foldable = !matches!(self, Expr::Constant(_));
+        self.visit(&mut |expr| match expr {
+            Expr::Field(..) => foldable = false,
+            Expr::Call(operator, _) if operator.name() == "$rand" => foldable = false,
+            _ => {}
+        });
+        foldable
+    }
+
     /// What this expression depends on.
     pub fn reads(&self) -> Reads {
         let mut reads = Reads::default();

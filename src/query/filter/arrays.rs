@@ -1,6 +1,6 @@
 //! `$size`, `$all`, `$elemMatch`: arrays by their elements.
 
-use super::parse::{Parser, operators_of};
+use super::parse::{Parser, each, operators_of};
 use super::tree::{Filter, Test};
 use crate::error::{Error, Result};
 use crate::value::{Doc, Kind, Number, Path, Value};
@@ -48,15 +48,12 @@ pub(super) fn parse_all(path: &Path, operand: Value<'_>, parser: Parser<'_>) -> 
         return Ok(Filter::AlwaysFalse);
     }
     let of_elements = list.iter().next().is_some_and(|(_, first)| elem_match(first).is_some());
-    let children: Result<Vec<Filter>> = list
-        .iter()
-        .map(|(_, item)| match (elem_match(item), operators_of(item)) {
-            (Some(doc), _) if of_elements => parser.operators(path, doc),
-            (None, None) if !of_elements => parser.equality(path, item),
-            (None, Some(_)) if !of_elements => Err(Error::bad_value("no $ expressions in $all")),
-            _ => Err(Error::bad_value("$all/$elemMatch has to be consistent")),
-        })
-        .collect();
+    let children = each(list, &mut |_, item| match (elem_match(item), operators_of(item)) {
+        (Some(doc), _) if of_elements => parser.operators(path, doc),
+        (None, None) if !of_elements => parser.equality(path, item),
+        (None, Some(_)) if !of_elements => Err(Error::bad_value("no $ expressions in $all")),
+        _ => Err(Error::bad_value("$all/$elemMatch has to be consistent")),
+    });
     Ok(Filter::and(children?))
 }
 

@@ -56,19 +56,21 @@ pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> 
         let whole = Number::of(value).and_then(Number::whole).filter(|n| *n >= 0);
         whole.ok_or_else(|| Error::bad_value(format!("Expected a non-negative integer in {name}, not {value:?}")))
     };
-    let positions = if let Some(list) = operand.as_array() {
-        let position = |(_, item)| natural(item).map(|at| u32::try_from(at).unwrap_or(u32::MAX));
-        list.iter().map(position).collect::<Result<_>>()?
+    let mut positions = Vec::new();
+    if let Some(list) = operand.as_array() {
+        for (_, item) in list {
+            positions.push(u32::try_from(natural(item)?).unwrap_or(u32::MAX));
+        }
     } else if let Some((_, bytes)) = operand.as_binary() {
         let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_mul(8);
-        (0..end).filter(|at| is_set(bytes, *at)).collect()
+        positions.extend((0..end).filter(|at| is_set(bytes, *at)));
     } else if operand.kind().is_number() {
         let mask = natural(operand)?;
-        (0..63).filter(|at| mask >> at & 1 == 1).collect()
+        positions.extend((0..63).filter(|at| mask >> at & 1 == 1));
     } else {
         let message = format!("{name} takes an Array, a number, or a BinData but received: {operand:?}");
         return Err(Error::bad_value(message));
-    };
+    }
     Ok(Filter::Field(path.clone(), Test::Bits(Bits { positions, ..bits })))
 }
 

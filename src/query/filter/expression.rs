@@ -38,13 +38,18 @@ pub(super) fn sample(rate: f64, globals: &Globals) -> Result<Filter> {
 }
 
 fn filter_of(expr: Expr, env: &Rc<dyn Env>) -> Filter {
-    let each = |arguments: Vec<Expr>| arguments.into_iter().map(|one| filter_of(one, env));
+    let each = |arguments: Vec<Expr>| -> Vec<Filter> { arguments.into_iter().map(|one| filter_of(one, env)).collect() };
     match expr {
         Expr::Constant(value) if value.as_ref().is_some_and(|value| value.view().is_true()) => Filter::AlwaysTrue,
         Expr::Constant(_) => Filter::AlwaysFalse,
-        Expr::Call(operator, arguments) if operator.name() == "$and" => Filter::and(each(arguments)),
-        Expr::Call(operator, arguments) if operator.name() == "$or" => Filter::or(each(arguments)),
-        Expr::Call(operator, arguments) if operator.name() == "$not" => Filter::nor(each(arguments)),
+        Expr::Call(operator, arguments) if matches!(operator.name(), "$and" | "$or" | "$not") => {
+            let children = each(arguments);
+            match operator.name() {
+                "$and" => Filter::and(children),
+                "$or" => Filter::or(children),
+                _ => Filter::nor(children),
+            }
+        }
         other => Filter::Expr(Rc::new(Condition::new(other, Rc::clone(env)))),
     }
 }

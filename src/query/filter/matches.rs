@@ -49,6 +49,11 @@ impl Filter {
                 Row::Doc(doc) => condition.matches(doc)?,
                 Row::Value(value) => condition.matches_value(value)?,
             },
+            Filter::Schema(schema) => match row {
+                Row::Doc(doc) => schema.holds(doc.as_value()),
+                // A schema is of the whole document, never of one field.
+                Row::Value(_) => false,
+            },
         })
     }
 
@@ -62,8 +67,8 @@ impl Filter {
             Filter::Not(child) => !child.passes(value),
             Filter::Field(_, test) => test.matches(Some(value)),
             Filter::AlwaysTrue => true,
-            // Has no place among the tests of one path.
-            Filter::Expr(_) => false,
+            // Have no place among the tests of one path.
+            Filter::Expr(_) | Filter::Schema(_) => false,
         }
     }
 }

@@ -14,6 +14,7 @@ mod parse;
 mod regex;
 #[cfg(test)]
 pub(super) mod samples;
+mod schema;
 mod select;
 mod tree;
 
@@ -25,4 +26,5 @@ pub use kinds::Kinds;
 pub use membership::In;
 pub use modulo::Modulo;
 pub use regex::Regex;
+pub use schema::Schema;
 pub use tree::{Filter, Reads, Test};

@@ -23,19 +23,12 @@ impl Modulo {
 pub(super) fn parse(path: &Path, operand: Value<'_>) -> Result<Filter> {
     let malformed = |what: &str| Error::bad_value(format!("malformed mod, {what}: {operand:?}"));
     let list = operand.as_array().ok_or_else(|| malformed("needs to be an array"))?;
-    let mut items = list.iter().map(|(_, item)| item);
-    let (Some(divisor), Some(remainder)) = (items.next(), items.next()) else {
-        return Err(malformed("not enough elements"));
-    };
-    if items.next().is_some() {
-        return Err(malformed("too many elements"));
+    let mut numbers = Vec::new();
+    for (_, item) in list {
+        let number = Number::of(item).ok_or_else(|| malformed("divisor or remainder not a number"))?;
+        numbers.push(number.truncated().ok_or_else(|| malformed("divisor or remainder not within 64 bits"))?);
     }
-    let number = |value: Value<'_>, what| Number::of(value).ok_or_else(|| malformed(what));
-    let divisor = number(divisor, "divisor not a number")?;
-    let remainder = number(remainder, "remainder not a number")?;
-    let (Some(divisor), Some(remainder)) = (divisor.truncated(), remainder.truncated()) else {
-        return Err(malformed("divisor and remainder must fit 64 bits"));
-    };
+    let [divisor, remainder] = *numbers else { return Err(malformed("takes exactly two elements")) };
     if divisor == 0 {
         return Err(Error::bad_value("divisor cannot be 0"));
     }

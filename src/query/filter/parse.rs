@@ -6,7 +6,7 @@ use super::compare::{Compare, CompareOp};
 use super::membership::In;
 use super::regex::{self, Regex};
 use super::tree::{Filter, Test};
-use super::{exists, expression, kinds, modulo};
+use super::{exists, expression, kinds, modulo, schema};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::value::{Doc, Kind, Number, Path, Value};
@@ -40,14 +40,16 @@ impl<'g> Parser<'g> {
 
     /// The filter of a document of fields and logical operators.
     pub(super) fn filter(self, doc: Doc<'_>) -> Result<Filter> {
-        let children: Result<Vec<Filter>> = doc
-            .iter()
-            .map(
-                |(name, value)| {
-                    if name.starts_with('$') { self.top_level(name, value) } else { self.field(name, value) }
-                },
-            )
-            .collect();
+        let children = each(doc, &mut |name, value| {
+            if name.starts_with('$') {
+                return self.top_level(name, value);
+            }
+            let path = Path::parse(name)?;
+            match operators_of(value) {
+                Some(operators) => self.operators(&path, operators),
+                None => self.equality(&path, value),
+            }
+        });
         Ok(Filter::and(children?))
     }
 
@@ -66,6 +68,7 @@ impl<'g> Parser<'g> {
                 Err(Error::bad_value(format!("{name} can only be applied to the top-level document")))
             }
             "$expr" => expression::parse(operand, self.globals),
+            "$jsonSchema" => schema::parse(operand, self.globals),
             "$sampleRate" => match Number::of(operand).map(|rate| (rate, operand.as_f64())) {
                 Some((rate, _)) if rate.compare(Number::Integer(0)).is_eq() => Ok(Filter::AlwaysFalse),
                 Some((rate, _)) if rate.compare(Number::Integer(1)).is_eq() => Ok(Filter::AlwaysTrue),
@@ -84,20 +87,10 @@ impl<'g> Parser<'g> {
         if list.is_empty() {
             return Err(Error::bad_value(format!("{name} must be a nonempty array")));
         }
-        list.iter()
-            .map(|(_, entry)| match entry.as_doc() {
-                Some(doc) => self.filter(doc),
-                None => Err(Error::bad_value(format!("{name} entries need to be full objects, not {entry:?}"))),
-            })
-            .collect()
-    }
-
-    fn field(self, name: &str, value: Value<'_>) -> Result<Filter> {
-        let path = Path::parse(name)?;
-        match operators_of(value) {
-            Some(operators) => self.operators(&path, operators),
-            None => self.equality(&path, value),
-        }
+        each(list, &mut |_, entry| match entry.as_doc() {
+            Some(doc) => self.filter(doc),
+            None => Err(Error::bad_value(format!("{name} entries need to be full objects, not {entry:?}"))),
+        })
     }
 
     /// A value in the place of operators: itself, or what its pattern matches.
@@ -110,15 +103,12 @@ impl<'g> Parser<'g> {
 
     /// All operators of a document, on one path.
     pub(super) fn operators(self, path: &Path, operators: Doc<'_>) -> Result<Filter> {
-        let children: Result<Vec<Filter>> = operators
-            .iter()
-            .map(|(name, operand)| match name {
-                "$regex" => regex::parse(path, operators, self.globals),
-                "$options" if operators.get("$regex").is_some() => Ok(Filter::AlwaysTrue),
-                "$options" => Err(Error::bad_value("$options needs a $regex")),
-                _ => self.operator(path, name, operand),
-            })
-            .collect();
+        let children = each(operators, &mut |name, operand| match name {
+            "$regex" => regex::parse(path, operators, self.globals),
+            "$options" if operators.get("$regex").is_some() => Ok(Filter::AlwaysTrue),
+            "$options" => Err(Error::bad_value("$options needs a $regex")),
+            _ => self.operator(path, name, operand),
+        });
         Ok(Filter::and(children?))
     }
 
@@ -165,10 +155,10 @@ impl<'g> Parser<'g> {
     fn membership(self, path: &Path, name: &str, operand: Value<'_>) -> Result<Filter> {
         let list =
             operand.as_array().ok_or_else(|| Error::bad_value(format!("{name} needs an array, not {operand:?}")))?;
-        let (mut values, mut patterns) = (Vec::new(), Vec::new());
+        let (mut values, mut arms) = (Vec::new(), Vec::new());
         for (_, value) in list {
             match value.kind() {
-                Kind::Regex => patterns.push(self.equality(path, value)?),
+                Kind::Regex => arms.push(self.equality(path, value)?),
                 Kind::Undefined => return Err(Error::bad_value(format!("{name} cannot hold undefined"))),
                 Kind::Object if operators_of(value).is_some() => {
                     return Err(Error::bad_value(format!("cannot nest $ under {name}: {value:?}")));
@@ -176,9 +166,20 @@ impl<'g> Parser<'g> {
                 _ => values.push(value.to_owned()),
             }
         }
-        let set = (!values.is_empty()).then(|| Filter::Field(path.clone(), Test::In(In::new(values))));
-        Ok(Filter::or(set.into_iter().chain(patterns)))
+        if !values.is_empty() {
+            arms.insert(0, Filter::Field(path.clone(), Test::In(In::new(values))));
+        }
+        Ok(Filter::or(arms))
     }
+}
+
+/// The filter that `parse` makes of each field or element.
+pub(super) fn each(list: Doc<'_>, parse: &mut dyn FnMut(&str, Value<'_>) -> Result<Filter>) -> Result<Vec<Filter>> {
+    let mut filters = Vec::new();
+    for (name, value) in list {
+        filters.push(parse(name, value)?);
+    }
+    Ok(filters)
 }
 
 /// The document of operators that `value` is. An object literal is none, and neither is a DBRef, whose names have a `$` too.

@@ -27,15 +27,13 @@ impl Regex {
     ///
     /// Errors: 51108 for an unknown option, 51091 for a pattern that does not compile, `BadValue` for a NUL byte.
     pub fn new(pattern: &str, options: &str, globals: &Globals) -> Result<Regex> {
-        if pattern.contains('\0') {
+        if pattern.as_bytes().contains(&0) {
             return Err(Error::bad_value("Regular expression cannot contain an embedded null byte"));
         }
         let mut flags = Flags::default();
-        for letter in options.chars() {
-            if !flags.set(letter) {
-                let message = format!("invalid flag in regex options: {letter}");
-                return Err(Error::new(ErrorCode::Location51108, message));
-            }
+        if !options.bytes().all(|letter| flags.set(letter)) {
+            let message = format!("invalid flag in regex options: {options}");
+            return Err(Error::new(ErrorCode::Location51108, message));
         }
         let (prefix, only_prefix) =
             if flags == Flags::default() { literal_prefix(pattern) } else { Default::default() };
@@ -67,7 +65,7 @@ impl Regex {
         }
     }
 
-    fn is_match(&self, text: &str) -> bool {
+    pub(super) fn is_match(&self, text: &str) -> bool {
         // Asking the host costs a copy of the text.
         text.starts_with(&*self.prefix) && (self.only_prefix || self.compiled.is_match(text))
     }
@@ -139,14 +137,14 @@ struct Flags {
 
 impl Flags {
     /// False for a letter that PCRE does not have.
-    fn set(&mut self, letter: char) -> bool {
+    fn set(&mut self, letter: u8) -> bool {
         match letter {
-            'i' => self.ignores_case = true,
-            'm' => self.multiline = true,
-            's' => self.dot_all = true,
-            'x' => self.extended = true,
+            b'i' => self.ignores_case = true,
+            b'm' => self.multiline = true,
+            b's' => self.dot_all = true,
+            b'x' => self.extended = true,
             // Text is always UTF-8.
-            'u' => {}
+            b'u' => {}
             _ => return false,
         }
         true
@@ -155,98 +153,133 @@ impl Flags {
 
 /// What a pattern that is anchored at the start begins with, and whether there is nothing else in it.
 fn literal_prefix(pattern: &str) -> (String, bool) {
-    let mut prefix = String::new();
-    let Some(anchored) = pattern.strip_prefix('^').filter(|rest| !rest.contains('|')) else { return (prefix, false) };
-    let mut rest = anchored.chars();
+    let mut prefix = Vec::new();
+    let anchored = pattern.as_bytes().strip_prefix(b"^").filter(|rest| !rest.contains(&b'|'));
+    let mut whole = anchored.is_some();
+    let mut rest = anchored.unwrap_or_default().iter();
     while let Some(next) = rest.next() {
         let literal = match next {
-            '\\' => rest.next().filter(char::is_ascii_punctuation),
-            '?' | '*' | '{' => {
-                // The last character may be absent, or come more than once.
-                prefix.pop();
-                None
-            }
-            '.' | '+' | '[' | '(' | ')' | ']' | '}' | '$' | '^' => None,
+            b'\\' => rest.next().filter(|byte| byte.is_ascii_punctuation()),
+            b'.' | b'+' | b'[' | b'(' | b')' | b']' | b'}' | b'$' | b'^' | b'?' | b'*' | b'{' => None,
             other => Some(other),
         };
-        match literal {
-            Some(literal) => prefix.push(literal),
-            None => return (prefix, false),
-        }
+        let Some(literal) = literal else {
+            // The last character may be absent, or come more than once.
+            if matches!(next, b'?' | b'*' | b'{') {
+                while prefix.pop().is_some_and(|byte: u8| byte & 0xc0 == 0x80) {}
+            }
+            whole = false;
+            break;
+        };
+        prefix.push(*literal);
     }
-    (prefix, true)
+    // Only whole characters were taken.
+    (String::from_utf8(prefix).unwrap_or_default(), whole)
 }
 
 /// A PCRE pattern in the syntax of ECMAScript without flags but `i`, which is all that hosts agree on: lines end at `\n` alone,
 /// `$` also stands before a final one, classes may begin with `]`.
 fn translate(pattern: &str, flags: &mut Flags) -> String {
-    let mut pattern = pattern;
+    let mut rest = pattern.as_bytes();
     // Options at the very start, as in `(?i)abc`.
-    while let Some((letters, rest)) = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'))
-        && !letters.is_empty()
-        && letters.chars().all(|letter| "imsx".contains(letter))
+    if let Some(letters) = rest.strip_prefix(b"(?")
+        && let Some(end) = letters.iter().position(|byte| !b"imsx".contains(byte))
+        && letters.get(end) == Some(&b')')
     {
-        letters.chars().for_each(|letter| {
-            flags.set(letter);
+        letters.iter().take(end).for_each(|letter| {
+            flags.set(*letter);
         });
-        pattern = rest;
+        rest = letters.get(end + 1..).unwrap_or_default();
     }
-    let mut out = String::with_capacity(pattern.len() + 8);
+    let mut out = Vec::with_capacity(rest.len() + 8);
     let mut in_class = false;
-    let mut rest = pattern.chars();
-    while let Some(next) = rest.next() {
-        match next {
-            '\\' => escape(rest.next(), in_class, &mut out),
-            ']' if in_class => {
-                in_class = false;
-                out.push(']');
-            }
-            '[' if in_class => out.push_str("\\["),
-            _ if in_class => out.push(next),
-            '[' => {
-                in_class = true;
-                out.push('[');
-                for (begins, instead) in [("^", "^"), ("]", "\\]")] {
-                    if let Some(tail) = rest.as_str().strip_prefix(begins) {
-                        out.push_str(instead);
-                        rest = tail.chars();
+    while let Some((next, tail)) = rest.split_first() {
+        rest = tail;
+        let instead: &[u8] = match next {
+            b'\\' => {
+                let Some((letter, tail)) = tail.split_first() else {
+                    // Is refused by whoever compiles it.
+                    out.push(b'\\');
+                    break;
+                };
+                rest = tail;
+                match letter {
+                    b'A' if !in_class => b"^",
+                    b'z' if !in_class => b"$",
+                    b'Z' if !in_class => br"(?=\n?$)",
+                    b'h' => {
+                        if in_class {
+                            br" \t"
+                        } else {
+                            br"[ \t]"
+                        }
+                    }
+                    letter => {
+                        // ECMAScript refuses to escape what needs no escape.
+                        let needed = letter.is_ascii_alphanumeric() || br"^$\.*+?()[]{}|/".contains(letter);
+                        if needed || (in_class && *letter == b'-') {
+                            out.push(b'\\');
+                        }
+                        out.push(*letter);
+                        continue;
                     }
                 }
             }
-            ' ' | '\t' | '\n' | '\r' | '\x0B' | '\x0C' if flags.extended => {}
-            '#' if flags.extended => {
-                rest.by_ref().find(|c| *c == '\n');
+            b']' if in_class => {
+                in_class = false;
+                b"]"
             }
-            '.' => out.push_str(if flags.dot_all { r"[\s\S]" } else { r"[^\n]" }),
-            '^' if flags.multiline => out.push_str(r"(?<![^\n])"),
-            '$' => out.push_str(if flags.multiline { r"(?![^\n])" } else { r"(?=\n?$)" }),
-            '(' => {
-                out.push('(');
-                if let Some(tail) = rest.as_str().strip_prefix("?P<") {
-                    out.push_str("?<");
-                    rest = tail.chars();
+            b'[' if in_class => br"\[",
+            _ if in_class => std::slice::from_ref(next),
+            b'[' => {
+                in_class = true;
+                out.push(b'[');
+                if let Some(tail) = rest.strip_prefix(b"^") {
+                    out.push(b'^');
+                    rest = tail;
+                }
+                match rest.strip_prefix(b"]") {
+                    Some(tail) => {
+                        rest = tail;
+                        br"\]"
+                    }
+                    None => b"",
                 }
             }
-            _ => out.push(next),
-        }
+            b' ' | b'\t'..=b'\r' if flags.extended => b"",
+            b'#' if flags.extended => {
+                let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                rest = rest.get(end..).unwrap_or_default();
+                b""
+            }
+            b'.' => {
+                if flags.dot_all {
+                    br"[\s\S]"
+                } else {
+                    br"[^\n]"
+                }
+            }
+            b'^' if flags.multiline => br"(?<![^\n])",
+            b'$' => {
+                if flags.multiline {
+                    br"(?![^\n])"
+                } else {
+                    br"(?=\n?$)"
+                }
+            }
+            b'(' => match rest.strip_prefix(b"?P<") {
+                Some(tail) => {
+                    rest = tail;
+                    b"(?<"
+                }
+                None => b"(",
+            },
+            other => std::slice::from_ref(other),
+        };
+        out.extend_from_slice(instead);
     }
-    out
-}
-
-/// What follows a backslash. ECMAScript refuses to escape what needs no escape.
-fn escape(letter: Option<char>, in_class: bool, out: &mut String) {
-    match letter {
-        Some('A') if !in_class => out.push('^'),
-        Some('z') if !in_class => out.push('$'),
-        Some('Z') if !in_class => out.push_str(r"(?=\n?$)"),
-        Some('h') => out.push_str(if in_class { r" \t" } else { r"[ \t]" }),
-        Some(c) if c.is_ascii_alphanumeric() || r"^$\.*+?()[]{}|/".contains(c) || (in_class && c == '-') => {
-            out.push('\\');
-            out.push(c);
-        }
-        Some(c) => out.push(c),
-        None => out.push('\\'),
-    }
+    // Characters were copied byte by byte, and only ASCII was put between them.
+    String::from_utf8(out).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block, Column, ColumnData, kernels};
 use crate::error::Result;
-use crate::value::{Component, Number, Path};
+use crate::value::{Component, DocWriter, Number, Path};
 
 impl Filter {
     /// The rows of `block` that pass. Columns are the top-level fields of its rows.
@@ -35,6 +35,15 @@ impl Filter {
             Filter::Not(child) => subtract(rows, any_of(std::slice::from_ref(child), block, rows)?),
             Filter::Field(path, test) => test.narrow(path, block, rows),
             Filter::Expr(condition) => condition.narrow(block, rows)?,
+            Filter::Schema(schema) => {
+                *rows = Bitmap::from_fn(rows.len(), |row| {
+                    let mut writer = DocWriter::new();
+                    rows.get(row) && {
+                        block.write_row(row, &mut writer);
+                        schema.holds(writer.finish().view().as_value())
+                    }
+                });
+            }
         }
         Ok(())
     }
@@ -136,20 +145,22 @@ impl Test {
 
 /// The cells that are numbers for which `holds`, whether present or not; `None` for data without a type of its own.
 fn select_numbers(column: &Column, holds: &dyn Fn(Number) -> bool) -> Option<Bitmap> {
-    Some(match column.data() {
-        ColumnData::F64(v) => Bitmap::from_slice(v, |x| holds(Number::Double(*x))),
-        ColumnData::I32(v) => Bitmap::from_slice(v, |n| holds(Number::Integer((*n).into()))),
-        ColumnData::I64(v) => Bitmap::from_slice(v, |n| holds(Number::Integer(*n))),
-        ColumnData::Bson(_) | ColumnData::Dictionary(..) => return None,
-        _ => Bitmap::filled(column.len(), false),
-    })
+    column.kind().filter(|_| !matches!(column.data(), ColumnData::Dictionary(..)))?;
+    Some(Bitmap::from_fn(column.len(), |row| {
+        let number = match column.data() {
+            ColumnData::F64(v) => v.get(row).map(|x| Number::Double(*x)),
+            ColumnData::I32(v) => v.get(row).map(|n| Number::Integer((*n).into())),
+            ColumnData::I64(v) => v.get(row).map(|n| Number::Integer(*n)),
+            _ => None,
+        };
+        number.is_some_and(holds)
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::samples::{any_block, any_filter_doc, any_value, filter};
     use super::*;
-    use crate::value::DocWriter;
     use proptest::prelude::*;
 
     proptest! {

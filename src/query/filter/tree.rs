@@ -10,6 +10,7 @@ use super::kinds::Kinds;
 use super::membership::In;
 use super::modulo::Modulo;
 use super::regex::Regex;
+use super::schema::Schema;
 use crate::value::Path;
 
 /// Which measurements a query wants.
@@ -33,6 +34,8 @@ pub enum Filter {
     Field(Path, Test),
     /// Documents of which an expression is true.
     Expr(Rc<Condition>),
+    /// Documents that are as a schema says.
+    Schema(Rc<Schema>),
 }
 
 /// What a filter depends on, piece by piece.
@@ -83,35 +86,38 @@ impl Filter {
     }
 
     /// Every one of `children`; the empty conjunction matches everything.
-    pub fn and(children: impl IntoIterator<Item = Filter>) -> Filter {
-        let mut kept = Vec::new();
-        for child in children {
-            match child {
-                Filter::AlwaysTrue => {}
-                Filter::AlwaysFalse => return Filter::AlwaysFalse,
-                Filter::And(inner) => kept.extend(inner),
-                child => kept.push(child),
-            }
-        }
-        single(kept, Filter::AlwaysTrue, Filter::And)
+    pub fn and(children: impl Into<Vec<Filter>>) -> Filter {
+        Filter::joined(children.into(), true)
     }
 
     /// At least one of `children`; the empty disjunction matches nothing.
-    pub fn or(children: impl IntoIterator<Item = Filter>) -> Filter {
+    pub fn or(children: impl Into<Vec<Filter>>) -> Filter {
+        Filter::joined(children.into(), false)
+    }
+
+    fn joined(children: Vec<Filter>, all: bool) -> Filter {
         let mut kept = Vec::new();
         for child in children {
             match child {
-                Filter::AlwaysFalse => {}
-                Filter::AlwaysTrue => return Filter::AlwaysTrue,
-                Filter::Or(inner) => kept.extend(inner),
+                Filter::AlwaysTrue if !all => return child,
+                Filter::AlwaysFalse if all => return child,
+                Filter::AlwaysTrue | Filter::AlwaysFalse => {}
+                Filter::And(inner) if all => kept.extend(inner),
+                Filter::Or(inner) if !all => kept.extend(inner),
                 child => kept.push(child),
             }
         }
-        single(kept, Filter::AlwaysFalse, Filter::Or)
+        match kept.len() {
+            0 if all => Filter::AlwaysTrue,
+            0 => Filter::AlwaysFalse,
+            1 => kept.remove(0),
+            _ if all => Filter::And(kept),
+            _ => Filter::Or(kept),
+        }
     }
 
     /// None of `children`.
-    pub fn nor(children: impl IntoIterator<Item = Filter>) -> Filter {
+    pub fn nor(children: impl Into<Vec<Filter>>) -> Filter {
         match Filter::or(children) {
             Filter::AlwaysFalse => Filter::AlwaysTrue,
             Filter::AlwaysTrue => Filter::AlwaysFalse,
@@ -169,6 +175,7 @@ impl Filter {
                     visit(Reads::Chance);
                 }
             }
+            Filter::Schema(_) => visit(Reads::Everything),
             _ => {}
         });
     }
@@ -191,14 +198,6 @@ impl Filter {
             Filter::Expr(condition) => Filter::Expr(Rc::new(condition.with_root(root))),
             other => other,
         })
-    }
-}
-
-fn single(mut kept: Vec<Filter>, none: Filter, many: fn(Vec<Filter>) -> Filter) -> Filter {
-    match kept.len() {
-        0 => none,
-        1 => kept.pop().unwrap_or(none),
-        _ => many(kept),
     }
 }
 
