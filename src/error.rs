@@ -327,53 +327,38 @@ pub struct Error {
     pub message: String,
 }
 
-// Errors are made in a thousand places: as calls, these take a few bytes each.
 impl Error {
     /// An error with `code`.
-    #[cold]
-    #[inline(never)]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Error { code, message: message.into() }
     }
 
     /// A value that cannot be accepted.
-    #[cold]
-    #[inline(never)]
     pub fn bad_value(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::BadValue, message)
     }
 
     /// An argument of the wrong type.
-    #[cold]
-    #[inline(never)]
     pub fn type_mismatch(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::TypeMismatch, message)
     }
 
     /// Options that are not allowed.
-    #[cold]
-    #[inline(never)]
     pub fn invalid_options(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::InvalidOptions, message)
     }
 
     /// Stored bytes that break the format.
-    #[cold]
-    #[inline(never)]
     pub fn corrupt(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::DataCorruptionDetected, message)
     }
 
     /// A broken invariant of our own.
-    #[cold]
-    #[inline(never)]
     pub fn internal(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::InternalError, message)
     }
 
     /// A guard that failed.
-    #[cold]
-    #[inline(never)]
     pub fn write_conflict(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::WriteConflict, message)
     }

@@ -3,38 +3,40 @@
 use super::arguments::{self, Arguments, Want, failure, given};
 use super::datum::{ArrayWriter, Datum, is_nullish};
 use super::evaluate::Scope;
+use super::operators::{Op, Operator};
 use super::tree::Expr;
 use crate::error::{ErrorCode, Result};
 use crate::value::{Number, Value, equal};
 
-pub(super) fn is_array(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn is_array(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     Ok(Datum::bool(given(arguments, 0).is_some_and(|value| value.as_array().is_some())))
 }
 
-pub(super) fn size(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn size(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     Ok(Datum::count(arguments::array(arguments, 0).iter().count()))
 }
 
-pub(super) fn contains(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn contains(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let array = arguments::array(arguments, 1);
     let wanted = given(arguments, 0);
     Ok(Datum::bool(wanted.is_some_and(|wanted| array.iter().any(|(_, element)| equal(element, wanted)))))
 }
 
 /// `$arrayElemAt`, `$first`, `$last`: from the end where the position is negative, and missing outside.
-pub(super) fn element_at(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn element_at(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let array = arguments::array(arguments, 0);
     let at = match given(arguments, 1).and_then(Number::of) {
-        None => Some(if name == "$last" { -1 } else { 0 }),
+        None => Some(if operator.op == Op::Last { -1 } else { 0 }),
         Some(number) => number.whole().filter(|n| i32::try_from(*n).is_ok()),
     };
-    let at = at.ok_or_else(|| failure(ErrorCode::Location28691, name, "needs a 32-bit integer as argument 2"))?;
+    let at =
+        at.ok_or_else(|| failure(ErrorCode::Location28691, operator.name(), "needs a 32-bit integer as argument 2"))?;
     let from_end = usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX);
     let at = if at < 0 { array.iter().count().checked_sub(from_end) } else { Some(from_end) };
     Ok(Datum::copied(at.and_then(|at| array.iter().nth(at)).map(|(_, element)| element)))
 }
 
-pub(super) fn concat(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn concat(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let mut all = ArrayWriter::new();
     for at in 0..arguments.len() {
         arguments::array(arguments, at).iter().for_each(|(_, element)| all.push(Some(element)));

@@ -3,6 +3,7 @@
 use super::arguments::{Arguments, failure, given};
 use super::datum::{Datum, is_nullish};
 use super::evaluate::{Scope, evaluate_all};
+use super::operators::Operator;
 use super::tree::Expr;
 use crate::error::{ErrorCode, Result};
 use crate::value::Value;
@@ -25,7 +26,7 @@ pub(super) fn or<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'
     any(arguments, scope, true)
 }
 
-pub(super) fn not(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn not(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     Ok(Datum::bool(!given(arguments, 0).is_some_and(Value::is_true)))
 }
 

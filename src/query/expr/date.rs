@@ -3,6 +3,7 @@
 use super::arguments::{Arguments, date, failure, given, integer, text};
 use super::calendar::{DAY_MS, Unit, civil, days_of, weekday};
 use super::datum::Datum;
+use super::operators::{Op, Operator};
 use crate::error::{Error, ErrorCode, Result};
 
 fn unit(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<Unit> {
@@ -56,67 +57,67 @@ fn first_day(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<i64>
 }
 
 /// `$year` and its siblings.
-pub(super) fn part(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let ms = date(arguments, 0).saturating_add(offset(name, arguments, 1)?);
+pub(super) fn part(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let ms = date(arguments, 0).saturating_add(offset(operator.name(), arguments, 1)?);
     let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
     let (year, month, day) = civil(days);
     // Monday 0.
     let monday_based = (weekday(days) + 6) % 7;
     let thursday = days - monday_based + 3;
     let iso_year = civil(thursday).0;
-    let part = match name {
-        "$year" => year,
-        "$month" => month,
-        "$dayOfMonth" => day,
-        "$dayOfYear" => days - days_of(year, 1, 1) + 1,
-        "$dayOfWeek" => weekday(days) + 1,
+    let part = match operator.op {
+        Op::Year => year,
+        Op::Month => month,
+        Op::DayOfMonth => day,
+        Op::DayOfYear => days - days_of(year, 1, 1) + 1,
+        Op::DayOfWeek => weekday(days) + 1,
         // Weeks begin on Sundays; the days before the first one are week 0.
-        "$week" => (days - days_of(year, 1, 1) + 7 - weekday(days)) / 7,
-        "$isoWeek" => (thursday - days_of(iso_year, 1, 1)) / 7 + 1,
-        "$isoWeekYear" => return Ok(Datum::int64(iso_year)),
-        "$isoDayOfWeek" => monday_based + 1,
-        "$hour" => of_day / 3_600_000,
-        "$minute" => of_day / 60_000 % 60,
-        "$second" => of_day / 1000 % 60,
+        Op::Week => (days - days_of(year, 1, 1) + 7 - weekday(days)) / 7,
+        Op::IsoWeek => (thursday - days_of(iso_year, 1, 1)) / 7 + 1,
+        Op::IsoWeekYear => return Ok(Datum::int64(iso_year)),
+        Op::IsoDayOfWeek => monday_based + 1,
+        Op::Hour => of_day / 3_600_000,
+        Op::Minute => of_day / 60_000 % 60,
+        Op::Second => of_day / 1000 % 60,
         _ => of_day % 1000,
     };
     Ok(Datum::int32(i32::try_from(part).unwrap_or_default()))
 }
 
 /// The start of the bin that a date lies in; bins are counted from the start of 2000.
-pub(super) fn truncate(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let unit = unit(name, arguments, 1)?;
+pub(super) fn truncate(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let unit = unit(operator.name(), arguments, 1)?;
     let size = integer(arguments, 2, 1);
     if size < 1 {
-        return Err(failure(ErrorCode::Location5439018, name, "needs a 'binSize' greater than 0"));
+        return Err(failure(ErrorCode::Location5439018, operator.name(), "needs a 'binSize' greater than 0"));
     }
-    let offset = offset(name, arguments, 3)?;
-    let first_day = first_day(name, arguments, 4)?;
+    let offset = offset(operator.name(), arguments, 3)?;
+    let first_day = first_day(operator.name(), arguments, 4)?;
     let bin = unit.index(date(arguments, 0).saturating_add(offset), first_day).div_euclid(size);
     let start = bin.checked_mul(size).and_then(|index| unit.start(index, first_day)?.checked_sub(offset));
-    start.map(Datum::date).ok_or_else(|| overflow(name))
+    start.map(Datum::date).ok_or_else(|| overflow(operator))
 }
 
 /// How many borders of a unit lie between two dates.
-pub(super) fn difference(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let unit = unit(name, arguments, 2)?;
-    let offset = offset(name, arguments, 3)?;
-    let first_day = first_day(name, arguments, 4)?;
+pub(super) fn difference(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let unit = unit(operator.name(), arguments, 2)?;
+    let offset = offset(operator.name(), arguments, 3)?;
+    let first_day = first_day(operator.name(), arguments, 4)?;
     let index = |at| unit.index(date(arguments, at).saturating_add(offset), first_day);
-    index(1).checked_sub(index(0)).map(Datum::int64).ok_or_else(|| overflow(name))
+    index(1).checked_sub(index(0)).map(Datum::int64).ok_or_else(|| overflow(operator))
 }
 
 /// `$dateAdd` and `$dateSubtract`.
-pub(super) fn shift(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let unit = unit(name, arguments, 1)?;
+pub(super) fn shift(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let unit = unit(operator.name(), arguments, 1)?;
     let amount = integer(arguments, 2, 0);
-    let offset = offset(name, arguments, 3)?;
-    let amount = if name == "$dateSubtract" { amount.checked_neg() } else { Some(amount) };
+    let offset = offset(operator.name(), arguments, 3)?;
+    let amount = if operator.op == Op::DateSubtract { amount.checked_neg() } else { Some(amount) };
     let moved =
         amount.and_then(|amount| unit.shift(date(arguments, 0).checked_add(offset)?, amount)?.checked_sub(offset));
-    moved.map(Datum::date).ok_or_else(|| overflow(name))
+    moved.map(Datum::date).ok_or_else(|| overflow(operator))
 }
 
-fn overflow(name: &str) -> Error {
-    failure(ErrorCode::Location5166406, name, "goes beyond all dates")
+fn overflow(operator: &Operator) -> Error {
+    failure(ErrorCode::Location5166406, operator.name(), "goes beyond all dates")
 }

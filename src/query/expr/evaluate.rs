@@ -86,7 +86,7 @@ impl Expr {
                             want.check(operator.name(), at, *value, *code)?;
                         }
                     }
-                    run(operator.name(), &values)?
+                    run(operator, &values)?
                 }
             },
         })

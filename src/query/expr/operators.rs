@@ -8,10 +8,85 @@ use super::evaluate::Scope;
 use super::tree::Expr;
 use super::{arithmetic, array, compare, control, date, string, types};
 use crate::error::{Error, ErrorCode, ErrorCode::*, Result};
+use crate::query::filter::CompareOp;
 use crate::value::Value;
+
+/// An operator, by number: to compare names takes far more code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Eq,
+    Ne,
+    Gt,
+    Gte,
+    Lt,
+    Lte,
+    Cmp,
+    And,
+    Or,
+    Not,
+    Cond,
+    IfNull,
+    Switch,
+    Let,
+    Rand,
+    Add,
+    Multiply,
+    Subtract,
+    Divide,
+    Mod,
+    Abs,
+    Ceil,
+    Floor,
+    Sqrt,
+    Trunc,
+    Round,
+    IsArray,
+    Size,
+    In,
+    ArrayElemAt,
+    First,
+    Last,
+    ConcatArrays,
+    Map,
+    Filter,
+    Reduce,
+    Concat,
+    ToLower,
+    ToUpper,
+    StrLenBytes,
+    StrLenCP,
+    SubstrCP,
+    IndexOfCP,
+    Type,
+    IsNumber,
+    ToBool,
+    ToInt,
+    ToLong,
+    ToDouble,
+    ToDate,
+    GetField,
+    Year,
+    Month,
+    DayOfMonth,
+    DayOfYear,
+    DayOfWeek,
+    Week,
+    IsoWeek,
+    IsoWeekYear,
+    IsoDayOfWeek,
+    Hour,
+    Minute,
+    Second,
+    Millisecond,
+    DateTrunc,
+    DateDiff,
+    DateAdd,
+    DateSubtract,
+}
 
 /// An operator of expressions.
 pub struct Operator {
+    pub(super) op: Op,
     name: &'static str,
     pub(super) syntax: Syntax,
     pub(super) run: Run,
@@ -53,8 +128,8 @@ pub(super) enum Binds {
     ValueAndThis,
 }
 
-/// A function of the values of its arguments, and of the operator's name to tell siblings apart.
-pub(super) type Eager = fn(&'static str, &[Option<Value<'_>>]) -> Result<Datum<'static>>;
+/// A function of the values of its arguments, and of the operator to tell siblings apart.
+pub(super) type Eager = fn(&Operator, &[Option<Value<'_>>]) -> Result<Datum<'static>>;
 /// A function that evaluates its arguments itself.
 type Lazy = for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>;
 
@@ -76,6 +151,18 @@ impl Operator {
         self.name
     }
 
+    /// The comparison that it is.
+    pub fn comparison(&self) -> Option<CompareOp> {
+        Some(match self.op {
+            Op::Eq => CompareOp::Eq,
+            Op::Gt => CompareOp::Gt,
+            Op::Gte => CompareOp::Gte,
+            Op::Lt => CompareOp::Lt,
+            Op::Lte => CompareOp::Lte,
+            _ => return None,
+        })
+    }
+
     /// The operator of a name.
     ///
     /// Errors: 168 for an unknown one.
@@ -93,37 +180,37 @@ impl fmt::Debug for Operator {
 
 impl PartialEq for Operator {
     fn eq(&self, other: &Operator) -> bool {
-        self.name == other.name
+        self.op == other.op
     }
 }
 
 type Wants = &'static [(Want, ErrorCode)];
 
-const fn operator(name: &'static str, syntax: Syntax, wants: Wants, nulls: bool, run: Eager) -> Operator {
-    Operator { name, syntax, run: Run::Eager { wants, nulls, run } }
+const fn operator(op: Op, name: &'static str, syntax: Syntax, wants: Wants, nulls: bool, run: Eager) -> Operator {
+    Operator { op, name, syntax, run: Run::Eager { wants, nulls, run } }
 }
 
 /// Of so many arguments as `wants` has.
-const fn plain(name: &'static str, wants: Wants, run: Eager) -> Operator {
-    operator(name, Syntax::Positional(wants.len(), wants.len()), wants, false, run)
+const fn plain(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
+    operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, false, run)
 }
 
 /// The same where null makes null.
-const fn null_in(name: &'static str, wants: Wants, run: Eager) -> Operator {
-    operator(name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
+const fn null_in(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
+    operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
 }
 
 /// Of any number of arguments, where null makes null.
-const fn variadic(name: &'static str, wants: Wants, run: Eager) -> Operator {
-    operator(name, Syntax::Positional(0, MANY), wants, true, run)
+const fn variadic(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
+    operator(op, name, Syntax::Positional(0, MANY), wants, true, run)
 }
 
-const fn named(name: &'static str, names: &'static Names, wants: Wants, run: Eager) -> Operator {
-    operator(name, Syntax::Named(names), wants, true, run)
+const fn named(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Eager) -> Operator {
+    operator(op, name, Syntax::Named(names), wants, true, run)
 }
 
-const fn lazy(name: &'static str, syntax: Syntax, run: Lazy) -> Operator {
-    Operator { name, syntax, run: Run::Lazy(run) }
+const fn lazy(op: Op, name: &'static str, syntax: Syntax, run: Lazy) -> Operator {
+    Operator { op, name, syntax, run: Run::Lazy(run) }
 }
 
 const MANY: usize = usize::MAX;
@@ -204,93 +291,96 @@ const DIFF_WANTS: Wants = &[
 const SHIFT_WANTS: Wants =
     &[(Date, Location5166403), (Text, Location5439013), (Whole, Location5166405), (Text, Location40517)];
 
-const fn part(name: &'static str) -> Operator {
-    named(name, &PART, PART_WANTS, date::part)
+const fn part(op: Op, name: &'static str) -> Operator {
+    named(op, name, &PART, PART_WANTS, date::part)
 }
 
 static OPERATORS: &[Operator] = &[
-    plain("$eq", TWO, compare::compare),
-    plain("$ne", TWO, compare::compare),
-    plain("$gt", TWO, compare::compare),
-    plain("$gte", TWO, compare::compare),
-    plain("$lt", TWO, compare::compare),
-    plain("$lte", TWO, compare::compare),
-    plain("$cmp", TWO, compare::compare),
-    lazy("$and", Syntax::Positional(0, MANY), control::and),
-    lazy("$or", Syntax::Positional(0, MANY), control::or),
-    plain("$not", ANY, control::not),
-    lazy("$cond", Syntax::Named(&COND), control::cond),
-    lazy("$ifNull", Syntax::Positional(2, MANY), control::if_null),
-    lazy("$switch", Syntax::Switch, control::switch),
-    lazy("$let", Syntax::Let, control::bind),
-    lazy("$rand", Syntax::Positional(0, 0), control::rand),
-    variadic("$add", ANY, arithmetic::fold),
-    variadic("$multiply", ANY, arithmetic::fold),
-    null_in("$subtract", TWO, arithmetic::fold),
-    null_in("$divide", TWO, arithmetic::fold),
-    null_in("$mod", TWO, arithmetic::fold),
-    null_in("$abs", NUMBER, arithmetic::unary),
-    null_in("$ceil", NUMBER, arithmetic::unary),
-    null_in("$floor", NUMBER, arithmetic::unary),
-    null_in("$sqrt", NUMBER, arithmetic::unary),
-    operator("$trunc", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
-    operator("$round", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
-    plain("$isArray", ANY, array::is_array),
-    plain("$size", &[(Array, Location17124)], array::size),
-    plain("$in", &[(Any, InternalError), (Array, Location40081)], array::contains),
-    null_in("$arrayElemAt", &[(Array, Location28689), (Numeric, Location28690)], array::element_at),
-    null_in("$first", ELEMENTS, array::element_at),
-    null_in("$last", ELEMENTS, array::element_at),
-    variadic("$concatArrays", &[(Array, Location28664)], array::concat),
-    lazy("$map", Syntax::Named(&MAP), array::map),
-    lazy("$filter", Syntax::Named(&FILTER), array::filter),
-    lazy("$reduce", Syntax::Named(&REDUCE), array::reduce),
-    variadic("$concat", &[(Text, Location16702)], string::concat),
-    plain("$toLower", &[(TextOrNull, Location16007)], string::change_case),
-    plain("$toUpper", &[(TextOrNull, Location16007)], string::change_case),
-    plain("$strLenBytes", &[(Text, Location34473)], string::len),
-    plain("$strLenCP", &[(Text, Location34471)], string::len),
+    plain(Op::Eq, "$eq", TWO, compare::compare),
+    plain(Op::Ne, "$ne", TWO, compare::compare),
+    plain(Op::Gt, "$gt", TWO, compare::compare),
+    plain(Op::Gte, "$gte", TWO, compare::compare),
+    plain(Op::Lt, "$lt", TWO, compare::compare),
+    plain(Op::Lte, "$lte", TWO, compare::compare),
+    plain(Op::Cmp, "$cmp", TWO, compare::compare),
+    lazy(Op::And, "$and", Syntax::Positional(0, MANY), control::and),
+    lazy(Op::Or, "$or", Syntax::Positional(0, MANY), control::or),
+    plain(Op::Not, "$not", ANY, control::not),
+    lazy(Op::Cond, "$cond", Syntax::Named(&COND), control::cond),
+    lazy(Op::IfNull, "$ifNull", Syntax::Positional(2, MANY), control::if_null),
+    lazy(Op::Switch, "$switch", Syntax::Switch, control::switch),
+    lazy(Op::Let, "$let", Syntax::Let, control::bind),
+    lazy(Op::Rand, "$rand", Syntax::Positional(0, 0), control::rand),
+    variadic(Op::Add, "$add", ANY, arithmetic::fold),
+    variadic(Op::Multiply, "$multiply", ANY, arithmetic::fold),
+    null_in(Op::Subtract, "$subtract", TWO, arithmetic::fold),
+    null_in(Op::Divide, "$divide", TWO, arithmetic::fold),
+    null_in(Op::Mod, "$mod", TWO, arithmetic::fold),
+    null_in(Op::Abs, "$abs", NUMBER, arithmetic::unary),
+    null_in(Op::Ceil, "$ceil", NUMBER, arithmetic::unary),
+    null_in(Op::Floor, "$floor", NUMBER, arithmetic::unary),
+    null_in(Op::Sqrt, "$sqrt", NUMBER, arithmetic::unary),
+    operator(Op::Trunc, "$trunc", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
+    operator(Op::Round, "$round", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
+    plain(Op::IsArray, "$isArray", ANY, array::is_array),
+    plain(Op::Size, "$size", &[(Array, Location17124)], array::size),
+    plain(Op::In, "$in", &[(Any, InternalError), (Array, Location40081)], array::contains),
+    null_in(Op::ArrayElemAt, "$arrayElemAt", &[(Array, Location28689), (Numeric, Location28690)], array::element_at),
+    null_in(Op::First, "$first", ELEMENTS, array::element_at),
+    null_in(Op::Last, "$last", ELEMENTS, array::element_at),
+    variadic(Op::ConcatArrays, "$concatArrays", &[(Array, Location28664)], array::concat),
+    lazy(Op::Map, "$map", Syntax::Named(&MAP), array::map),
+    lazy(Op::Filter, "$filter", Syntax::Named(&FILTER), array::filter),
+    lazy(Op::Reduce, "$reduce", Syntax::Named(&REDUCE), array::reduce),
+    variadic(Op::Concat, "$concat", &[(Text, Location16702)], string::concat),
+    plain(Op::ToLower, "$toLower", &[(TextOrNull, Location16007)], string::change_case),
+    plain(Op::ToUpper, "$toUpper", &[(TextOrNull, Location16007)], string::change_case),
+    plain(Op::StrLenBytes, "$strLenBytes", &[(Text, Location34473)], string::len),
+    plain(Op::StrLenCP, "$strLenCP", &[(Text, Location34471)], string::len),
     plain(
+        Op::SubstrCP,
         "$substrCP",
         &[(TextOrNull, Location16007), (Natural, Location34450), (Natural, Location34452)],
         string::substring,
     ),
     operator(
+        Op::IndexOfCP,
         "$indexOfCP",
         Syntax::Positional(2, 4),
         &[(Text, Location40093), (Text, Location40094), (Natural, Location40096)],
         true,
         string::index_of,
     ),
-    plain("$type", ANY, types::type_of),
-    plain("$isNumber", ANY, types::is_number),
-    null_in("$toBool", ANY, types::convert),
-    null_in("$toInt", ANY, types::convert),
-    null_in("$toLong", ANY, types::convert),
-    null_in("$toDouble", ANY, types::convert),
-    null_in("$toDate", ANY, types::convert),
+    plain(Op::Type, "$type", ANY, types::type_of),
+    plain(Op::IsNumber, "$isNumber", ANY, types::is_number),
+    null_in(Op::ToBool, "$toBool", ANY, types::convert),
+    null_in(Op::ToInt, "$toInt", ANY, types::convert),
+    null_in(Op::ToLong, "$toLong", ANY, types::convert),
+    null_in(Op::ToDouble, "$toDouble", ANY, types::convert),
+    null_in(Op::ToDate, "$toDate", ANY, types::convert),
     operator(
+        Op::GetField,
         "$getField",
         Syntax::Named(&GET_FIELD),
         &[(Text, Location3041704), (Any, InternalError)],
         false,
         types::get_field,
     ),
-    part("$year"),
-    part("$month"),
-    part("$dayOfMonth"),
-    part("$dayOfYear"),
-    part("$dayOfWeek"),
-    part("$week"),
-    part("$isoWeek"),
-    part("$isoWeekYear"),
-    part("$isoDayOfWeek"),
-    part("$hour"),
-    part("$minute"),
-    part("$second"),
-    part("$millisecond"),
-    named("$dateTrunc", &TRUNC, TRUNC_WANTS, date::truncate),
-    named("$dateDiff", &DIFF, DIFF_WANTS, date::difference),
-    named("$dateAdd", &SHIFT, SHIFT_WANTS, date::shift),
-    named("$dateSubtract", &SHIFT, SHIFT_WANTS, date::shift),
+    part(Op::Year, "$year"),
+    part(Op::Month, "$month"),
+    part(Op::DayOfMonth, "$dayOfMonth"),
+    part(Op::DayOfYear, "$dayOfYear"),
+    part(Op::DayOfWeek, "$dayOfWeek"),
+    part(Op::Week, "$week"),
+    part(Op::IsoWeek, "$isoWeek"),
+    part(Op::IsoWeekYear, "$isoWeekYear"),
+    part(Op::IsoDayOfWeek, "$isoDayOfWeek"),
+    part(Op::Hour, "$hour"),
+    part(Op::Minute, "$minute"),
+    part(Op::Second, "$second"),
+    part(Op::Millisecond, "$millisecond"),
+    named(Op::DateTrunc, "$dateTrunc", &TRUNC, TRUNC_WANTS, date::truncate),
+    named(Op::DateDiff, "$dateDiff", &DIFF, DIFF_WANTS, date::difference),
+    named(Op::DateAdd, "$dateAdd", &SHIFT, SHIFT_WANTS, date::shift),
+    named(Op::DateSubtract, "$dateSubtract", &SHIFT, SHIFT_WANTS, date::shift),
 ];

@@ -3,7 +3,7 @@
 use super::datum::Datum;
 use super::evaluate::{Scope, reach};
 use super::globals::Globals;
-use super::operators::{Binds, Names, Operator, Syntax};
+use super::operators::{Binds, Names, Op, Operator, Syntax};
 use super::tree::{Expr, Variable};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, Value};
@@ -128,7 +128,7 @@ impl Parser<'_> {
                     self.named(operator.name(), operand, names)?
                 };
                 arguments.resize(names.names.len(), Expr::MISSING);
-                if let ("$getField", Some(input @ &mut Expr::MISSING)) = (name, arguments.last_mut()) {
+                if let (Op::GetField, Some(input @ &mut Expr::MISSING)) = (operator.op, arguments.last_mut()) {
                     *input = Expr::Field(Variable::Root, Vec::new());
                 }
                 arguments

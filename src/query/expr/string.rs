@@ -2,6 +2,7 @@
 
 use super::arguments::{Arguments, natural, text};
 use super::datum::Datum;
+use super::operators::{Op, Operator};
 use crate::error::Result;
 
 /// Where the character of a number begins, in bytes; the end where there are not so many.
@@ -16,7 +17,7 @@ fn count(text: &str) -> usize {
     text.bytes().filter(|byte| byte & 0xc0 != 0x80).count()
 }
 
-pub(super) fn concat(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn concat(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let mut all = String::new();
     for at in 0..arguments.len() {
         all.push_str(text(arguments, at));
@@ -25,9 +26,9 @@ pub(super) fn concat(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Da
 }
 
 /// `$toLower` and `$toUpper`, which know ASCII only, as on the server.
-pub(super) fn change_case(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn change_case(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let mut text = text(arguments, 0).to_owned();
-    if name == "$toLower" {
+    if operator.op == Op::ToLower {
         text.make_ascii_lowercase()
     } else {
         text.make_ascii_uppercase()
@@ -35,12 +36,12 @@ pub(super) fn change_case(name: &'static str, arguments: Arguments<'_, '_>) -> R
     Ok(Datum::string(&text))
 }
 
-pub(super) fn len(name: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn len(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let text = text(arguments, 0);
-    Ok(Datum::count(if name == "$strLenBytes" { text.len() } else { count(text) }))
+    Ok(Datum::count(if operator.op == Op::StrLenBytes { text.len() } else { count(text) }))
 }
 
-pub(super) fn substring(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn substring(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let text = text(arguments, 0);
     let tail = text.get(byte_of(text, natural(arguments, 1, 0))..).unwrap_or_default();
     let part = tail.get(..byte_of(tail, natural(arguments, 2, 0))).unwrap_or_default();
@@ -48,7 +49,7 @@ pub(super) fn substring(_: &'static str, arguments: Arguments<'_, '_>) -> Result
 }
 
 /// The first place of a string in another, between two places; -1 where there is none.
-pub(super) fn index_of(_: &'static str, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn index_of(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let (text, wanted) = (text(arguments, 0), text(arguments, 1).as_bytes());
     let (start, stop) = (natural(arguments, 2, 0), natural(arguments, 3, usize::MAX));
     let searched = text.as_bytes().get(..byte_of(text, stop)).unwrap_or_default();

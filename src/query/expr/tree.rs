@@ -1,6 +1,6 @@
 //! The tree of an expression.
 
-use super::operators::Operator;
+use super::operators::{Op, Operator};
 use crate::value::OwnedValue;
 
 /// An expression, parsed. Built by `Expr::parse`, which folds what is constant.
@@ -64,7 +64,7 @@ impl Expr {
         let mut foldable = !matches!(self, Expr::Constant(_));
         self.visit(&mut |expr| match expr {
             Expr::Field(..) => foldable = false,
-            Expr::Call(operator, _) if operator.name() == "$rand" => foldable = false,
+            Expr::Call(operator, _) if operator.op == Op::Rand => foldable = false,
             _ => {}
         });
         foldable
@@ -78,7 +78,7 @@ impl Expr {
                 Some(root) => reads.fields.push(root.clone()),
                 None => reads.whole = true,
             },
-            Expr::Call(operator, _) => reads.chance |= operator.name() == "$rand",
+            Expr::Call(operator, _) => reads.chance |= operator.op == Op::Rand,
             _ => {}
         });
         reads

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::compare::{Compare, CompareOp};
+use super::compare::Compare;
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block};
 use crate::env::Env;
 use crate::error::Result;
-use crate::query::expr::{Expr, Globals, Reads, Scope, Variable};
+use crate::query::expr::{Expr, Globals, Operator, Reads, Scope, Variable};
 use crate::value::{Doc, DocWriter, Kind, Path, Value};
 
 /// An expression, what it reads, and what is known of it without evaluating it.
@@ -38,26 +38,31 @@ pub(super) fn sample(rate: f64, globals: &Globals) -> Result<Filter> {
 }
 
 fn filter_of(expr: Expr, env: &Rc<dyn Env>) -> Filter {
-    let each = |arguments: Vec<Expr>| -> Vec<Filter> { arguments.into_iter().map(|one| filter_of(one, env)).collect() };
     match expr {
         Expr::Constant(value) if value.as_ref().is_some_and(|value| value.view().is_true()) => Filter::AlwaysTrue,
         Expr::Constant(_) => Filter::AlwaysFalse,
-        Expr::Call(operator, arguments) if matches!(operator.name(), "$and" | "$or" | "$not") => {
-            let children = each(arguments);
-            match operator.name() {
-                "$and" => Filter::and(children),
-                "$or" => Filter::or(children),
-                _ => Filter::nor(children),
-            }
-        }
+        Expr::Call(operator, arguments) => match logic(operator) {
+            Some(combine) => combine(arguments.into_iter().map(|one| filter_of(one, env)).collect()),
+            None => Filter::Expr(Rc::new(Condition::new(Expr::Call(operator, arguments), Rc::clone(env)))),
+        },
         other => Filter::Expr(Rc::new(Condition::new(other, Rc::clone(env)))),
     }
+}
+
+/// The combination of filters that an operator of expressions is.
+fn logic(operator: &Operator) -> Option<fn(Vec<Filter>) -> Filter> {
+    Some(match operator.name() {
+        "$and" => Filter::and,
+        "$or" => Filter::or,
+        "$not" => Filter::nor,
+        _ => return None,
+    })
 }
 
 impl Condition {
     fn new(expr: Expr, env: Rc<dyn Env>) -> Condition {
         let twin = match &expr {
-            Expr::Call(operator, arguments) => twin(operator.name(), arguments),
+            Expr::Call(operator, arguments) => twin(operator, arguments),
             _ => None,
         };
         Condition { reads: expr.reads(), twin, expr, env }
@@ -126,8 +131,8 @@ impl Condition {
 }
 
 /// A field against a constant, on either side.
-fn twin(name: &str, arguments: &[Expr]) -> Option<(Path, Test)> {
-    let op = CompareOp::from_name(name)?;
+fn twin(operator: &Operator, arguments: &[Expr]) -> Option<(Path, Test)> {
+    let op = operator.comparison()?;
     let (path, value, op) = match arguments {
         [Expr::Field(Variable::Root, path), Expr::Constant(Some(value))] => (path, value, op),
         [Expr::Constant(Some(value)), Expr::Field(Variable::Root, path)] => (path, value, op.flipped()),

@@ -2,340 +2,329 @@
 
 use std::rc::Rc;
 
-use super::compare::{Compare, CompareOp};
 use super::kinds::Kinds;
 use super::regex::Regex;
 use super::tree::Filter;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
-use crate::value::{Doc, Kind, Number, OwnedValue, Value, equal, normalize, sort_by};
+use crate::value::{Doc, DocBuf, Kind, Number, OwnedValue, Value, compare, equal, normalize, sort_by};
 
-/// What a value has to be: every keyword of it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Schema(Vec<Keyword>);
-
+/// What a document has to be: a schema, checked once and then read as it stands.
 #[derive(Clone, Debug, PartialEq)]
-enum Keyword {
-    Types(Kinds),
-    /// Values without regard to the order of fields.
-    Enum(Vec<OwnedValue>),
-    /// A number on one side of another.
-    Bound(Compare),
-    MultipleOf(f64),
-    /// An object, array or string that has at least or at most so many fields, elements or characters.
-    Size {
-        kind: Kind,
-        at_most: bool,
-        size: usize,
-    },
-    Pattern(Regex),
-    Unique,
-    /// Schemas of the first elements, and of those behind them.
-    Items {
-        first: Vec<Schema>,
-        others: Schema,
-    },
-    Required(Vec<Box<str>>),
-    Properties {
-        named: Vec<(Box<str>, Schema)>,
-        patterns: Vec<(Regex, Schema)>,
-        others: Schema,
-    },
-    /// What is asked of an object that has a field.
-    Dependencies(Vec<(Box<str>, Schema)>),
-    /// At least and at most so many of the schemas hold.
-    Holding {
-        least: usize,
-        most: usize,
-        schemas: Vec<Schema>,
-    },
+pub struct Schema {
+    doc: DocBuf,
+    /// Its patterns, compiled.
+    patterns: Vec<(Box<str>, Regex)>,
+}
+
+/// What stands behind a keyword.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// A number of fields, elements or characters.
+    Natural,
+    Number,
+    /// A divisor.
+    Positive,
+    Flag,
+    /// A flag that changes the bound of the same name.
+    Exclusive,
+    Text,
+    Pattern,
+    /// One type or a list of them.
+    Types,
+    List,
+    Names,
+    Schema,
+    SchemaOrFlag,
+    /// One schema or a list of them.
+    Items,
+    /// A list of schemas.
+    Schemas,
+    /// Schemas by field.
+    Fields,
+    /// Schemas by pattern.
+    Patterns,
+    /// Schemas or names by field.
+    Dependencies,
+}
+
+fn shape_of(keyword: &str) -> Option<Shape> {
+    Some(match keyword {
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => Shape::Natural,
+        "minimum" | "maximum" => Shape::Number,
+        "multipleOf" => Shape::Positive,
+        "uniqueItems" => Shape::Flag,
+        "exclusiveMinimum" | "exclusiveMaximum" => Shape::Exclusive,
+        "title" | "description" => Shape::Text,
+        "pattern" => Shape::Pattern,
+        "type" | "bsonType" => Shape::Types,
+        "enum" => Shape::List,
+        "required" => Shape::Names,
+        "not" => Shape::Schema,
+        "additionalItems" | "additionalProperties" => Shape::SchemaOrFlag,
+        "items" => Shape::Items,
+        "allOf" | "anyOf" | "oneOf" => Shape::Schemas,
+        "properties" => Shape::Fields,
+        "patternProperties" => Shape::Patterns,
+        "dependencies" => Shape::Dependencies,
+        _ => return None,
+    })
 }
 
 /// The filter of `{$jsonSchema: operand}`.
 ///
 /// Errors: `TypeMismatch` for an operand of the wrong type, `FailedToParse` for unknown keywords and wrong values.
 pub(super) fn parse(operand: Value<'_>, globals: &Globals) -> Result<Filter> {
-    let schema = Parser { globals }.schema("$jsonSchema", operand)?;
-    Ok(if schema.0.is_empty() { Filter::AlwaysTrue } else { Filter::Schema(Rc::new(schema)) })
+    let mut checker = Checker { globals, patterns: Vec::new() };
+    checker.schema("$jsonSchema", operand)?;
+    let doc = operand.as_doc().unwrap_or(Doc::EMPTY);
+    if doc.is_empty() {
+        return Ok(Filter::AlwaysTrue);
+    }
+    Ok(Filter::Schema(Rc::new(Schema { doc: doc.to_owned(), patterns: checker.patterns })))
+}
+
+struct Checker<'g> {
+    globals: &'g Globals,
+    patterns: Vec<(Box<str>, Regex)>,
+}
+
+#[cold]
+#[inline(never)]
+fn mismatch(keyword: &str, wanted: &str) -> Error {
+    Error::type_mismatch(format!("$jsonSchema keyword '{keyword}' must be {wanted}"))
+}
+
+#[cold]
+#[inline(never)]
+fn malformed(keyword: &str, problem: &str) -> Error {
+    Error::new(ErrorCode::FailedToParse, format!("$jsonSchema keyword '{keyword}' {problem}"))
+}
+
+impl Checker<'_> {
+    fn schema(&mut self, keyword: &str, value: Value<'_>) -> Result<()> {
+        let doc = value.as_doc().ok_or_else(|| mismatch(keyword, "an object"))?;
+        for (keyword, value) in doc {
+            let shape = shape_of(keyword).ok_or_else(|| match keyword {
+                "$ref" | "$schema" | "default" | "definitions" | "format" | "id" => {
+                    malformed(keyword, "is not currently supported")
+                }
+                _ => malformed(keyword, "is unknown"),
+            })?;
+            self.keyword(keyword, shape, value)?;
+            let needs = |other, wanted, problem| match doc.get(other).is_some() == wanted {
+                true => Ok(()),
+                false => Err(malformed(keyword, problem)),
+            };
+            match keyword {
+                "bsonType" => needs("type", false, "cannot stand beside 'type'")?,
+                "exclusiveMinimum" => needs("minimum", true, "needs 'minimum' beside it")?,
+                "exclusiveMaximum" => needs("maximum", true, "needs 'maximum' beside it")?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn keyword(&mut self, keyword: &str, shape: Shape, value: Value<'_>) -> Result<()> {
+        // The type first, then what it holds.
+        let (fits, wanted) = match shape {
+            Shape::Natural | Shape::Number | Shape::Positive => (value.kind().is_number(), "a number"),
+            Shape::Flag | Shape::Exclusive => (value.kind() == Kind::Bool, "a boolean"),
+            Shape::Text | Shape::Pattern => (value.kind() == Kind::String, "a string"),
+            Shape::Types => (matches!(value.kind(), Kind::String | Kind::Array), "a string or an array"),
+            Shape::List | Shape::Names | Shape::Schemas => (value.kind() == Kind::Array, "an array"),
+            Shape::Fields | Shape::Patterns | Shape::Dependencies => (value.kind() == Kind::Object, "an object"),
+            Shape::Schema | Shape::SchemaOrFlag | Shape::Items => (true, ""),
+        };
+        if !fits {
+            return Err(mismatch(keyword, wanted));
+        }
+        let number = Number::of(value);
+        let fits = match shape {
+            Shape::Natural => number.and_then(Number::whole).is_some_and(|n| n >= 0),
+            Shape::Positive => number.is_some_and(|n| n.compare(Number::Integer(0)).is_gt()),
+            Shape::Items => true,
+            _ => value.as_array().is_none_or(|list| !list.is_empty()),
+        };
+        if !fits {
+            return Err(malformed(keyword, "is empty or too small"));
+        }
+        match shape {
+            Shape::Pattern => return self.pattern(value.as_str().unwrap_or_default()),
+            Shape::Types if value.kind() == Kind::String => return check_type(keyword, value),
+            Shape::Schema => return self.schema(keyword, value),
+            Shape::SchemaOrFlag if value.kind() == Kind::Bool => return Ok(()),
+            Shape::SchemaOrFlag => return self.schema(keyword, value),
+            Shape::Items if value.kind() != Kind::Array => return self.schema(keyword, value),
+            _ => {}
+        }
+        let list = value.as_container().unwrap_or(Doc::EMPTY);
+        for (at, (name, item)) in list.iter().enumerate() {
+            match shape {
+                Shape::Types => check_type(keyword, item)?,
+                Shape::Names if item.kind() != Kind::String => return Err(mismatch(keyword, "an array of strings")),
+                Shape::Names if list.iter().take(at).any(|(_, other)| other == item) => {
+                    return Err(malformed(keyword, "holds a name twice"));
+                }
+                Shape::Dependencies if item.kind() == Kind::Array => self.keyword(keyword, Shape::Names, item)?,
+                Shape::Patterns => {
+                    self.pattern(name)?;
+                    self.schema(keyword, item)?;
+                }
+                Shape::Items | Shape::Schemas | Shape::Fields | Shape::Dependencies => self.schema(keyword, item)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn pattern(&mut self, pattern: &str) -> Result<()> {
+        self.patterns.push((pattern.into(), Regex::new(pattern, "", self.globals)?));
+        Ok(())
+    }
+}
+
+/// The types of JSON have names of their own; those that BSON does not share are refused.
+fn check_type(keyword: &str, alias: Value<'_>) -> Result<()> {
+    let alias = alias.as_str().ok_or_else(|| mismatch(keyword, "a string or an array of strings"))?;
+    match alias {
+        _ if keyword != "type" => Kinds::default().add_alias(alias),
+        "object" | "array" | "number" | "boolean" | "string" | "null" => Ok(()),
+        "integer" => Err(malformed(keyword, "does not support 'integer'")),
+        _ => Err(Error::bad_value(format!("Unknown type name alias: {alias}"))),
+    }
+}
+
+fn is_type(kind: Kind, alias: Value<'_>) -> bool {
+    match alias.as_str() {
+        Some("number") => kind.is_number(),
+        Some("boolean") => kind == Kind::Bool,
+        alias => alias == Some(kind.alias()),
+    }
 }
 
 impl Schema {
-    /// What no value is.
-    fn never() -> Schema {
-        Schema(vec![Keyword::Holding { least: 1, most: 1, schemas: Vec::new() }])
-    }
-
     /// True where `value` is as the schema says.
     pub(super) fn holds(&self, value: Value<'_>) -> bool {
-        self.0.iter().all(|keyword| keyword.holds(value))
+        self.all(self.doc.view(), value)
+    }
+
+    fn all(&self, schema: Doc<'_>, value: Value<'_>) -> bool {
+        schema.iter().all(|(keyword, operand)| self.keyword(schema, keyword, operand, value))
+    }
+
+    /// `operand` is a schema, or says whether any value will do.
+    fn one(&self, operand: Option<Value<'_>>, value: Value<'_>) -> bool {
+        match operand {
+            None => true,
+            Some(operand) => operand.as_bool().unwrap_or_else(|| operand.as_doc().is_none_or(|s| self.all(s, value))),
+        }
+    }
+
+    fn is_match(&self, pattern: &str, text: &str) -> bool {
+        self.patterns.iter().any(|(known, regex)| **known == *pattern && regex.is_match(text))
+    }
+
+    /// One keyword of `schema`. It holds where it is about another type.
+    fn keyword(&self, schema: Doc<'_>, keyword: &str, operand: Value<'_>, value: Value<'_>) -> bool {
+        let list = operand.as_container().unwrap_or(Doc::EMPTY);
+        let fields = value.as_doc().unwrap_or(Doc::EMPTY);
+        let items = value.as_array().unwrap_or(Doc::EMPTY);
+        let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
+        let holding = || list.iter().filter(|(_, schema)| self.one(Some(*schema), value)).count();
+        let has_all =
+            |names: Doc<'_>| names.iter().all(|(_, name)| fields.get(name.as_str().unwrap_or_default()).is_some());
+        match keyword {
+            "type" | "bsonType" if list.is_empty() => is_type(value.kind(), operand),
+            "type" | "bsonType" => list.iter().any(|(_, alias)| is_type(value.kind(), alias)),
+            "enum" => {
+                let value = normalize(value);
+                list.iter().any(|(_, one)| equal(normalize(one).view(), value.view()))
+            }
+            "minimum" => within(operand, value, flag("exclusiveMinimum")),
+            // The same from the other side.
+            "maximum" => within(value, operand, flag("exclusiveMaximum")),
+            "multipleOf" => is_multiple(value, operand),
+            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
+                let size = match (keyword.get(3..), value.as_str()) {
+                    (Some("Length"), Some(text)) => text.bytes().filter(|byte| byte & 0xc0 != 0x80).count(),
+                    (Some("Items"), None) if value.kind() == Kind::Array => items.iter().count(),
+                    (Some("Properties"), None) if value.kind() == Kind::Object => fields.iter().count(),
+                    _ => return true,
+                };
+                let size = Number::Integer(i64::try_from(size).unwrap_or(i64::MAX));
+                let order = Number::of(operand).map(|bound| bound.compare(size));
+                order.is_none_or(|order| if keyword.starts_with("min") { order.is_le() } else { order.is_ge() })
+            }
+            "pattern" => value.as_str().is_none_or(|text| self.is_match(operand.as_str().unwrap_or_default(), text)),
+            "uniqueItems" => !flag(keyword) || are_unique(items),
+            "items" => items.iter().enumerate().all(|(at, (_, item))| match operand.as_array() {
+                None => self.one(Some(operand), item),
+                Some(list) => {
+                    let own = list.iter().nth(at).map(|(_, schema)| schema);
+                    self.one(own.or_else(|| schema.get("additionalItems")), item)
+                }
+            }),
+            "required" => value.kind() != Kind::Object || has_all(list),
+            "properties" => {
+                list.iter().all(|(name, schema)| fields.get(name).is_none_or(|f| self.one(Some(schema), f)))
+            }
+            "patternProperties" => list.iter().all(|(pattern, schema)| {
+                fields.iter().all(|(name, field)| !self.is_match(pattern, name) || self.one(Some(schema), field))
+            }),
+            "additionalProperties" => {
+                let known = |keyword: &str| schema.get(keyword).and_then(Value::as_doc).unwrap_or(Doc::EMPTY);
+                let (named, patterns) = (known("properties"), known("patternProperties"));
+                fields.iter().all(|(name, field)| {
+                    named.get(name).is_some()
+                        || patterns.iter().any(|(pattern, _)| self.is_match(pattern, name))
+                        || self.one(Some(operand), field)
+                })
+            }
+            "dependencies" => list.iter().all(|(name, wanted)| {
+                fields.get(name).is_none() || wanted.as_array().map_or_else(|| self.one(Some(wanted), value), has_all)
+            }),
+            "allOf" => holding() == list.iter().count(),
+            "anyOf" => holding() > 0,
+            "oneOf" => holding() == 1,
+            "not" => !self.one(Some(operand), value),
+            _ => true,
+        }
     }
 }
 
-impl Keyword {
-    /// A keyword about another type holds.
-    fn holds(&self, value: Value<'_>) -> bool {
-        let object = value.as_doc().unwrap_or(Doc::EMPTY);
-        let array = value.as_array().unwrap_or(Doc::EMPTY);
-        match self {
-            Keyword::Types(kinds) => kinds.contains(value.kind()),
-            Keyword::Enum(values) => {
-                let value = normalize(value);
-                values.iter().any(|one| equal(one.view(), value.view()))
-            }
-            Keyword::Bound(compare) => !value.kind().is_number() || compare.matches(Some(value)),
-            Keyword::MultipleOf(divisor) => Number::of(value).is_none_or(|number| is_multiple(number, *divisor)),
-            Keyword::Size { kind, at_most, size } => {
-                let found = match value.as_str() {
-                    _ if value.kind() != *kind => return true,
-                    Some(text) => text.bytes().filter(|byte| byte & 0xc0 != 0x80).count(),
-                    None => value.as_container().unwrap_or(Doc::EMPTY).iter().count(),
-                };
-                if *at_most { found <= *size } else { found >= *size }
-            }
-            Keyword::Pattern(regex) => value.kind() != Kind::String || regex.matches(Some(value)),
-            Keyword::Unique => are_unique(array),
-            Keyword::Items { first, others } => {
-                array.iter().enumerate().all(|(at, (_, item))| first.get(at).unwrap_or(others).holds(item))
-            }
-            Keyword::Required(names) => {
-                value.kind() != Kind::Object || names.iter().all(|name| object.get(name).is_some())
-            }
-            Keyword::Properties { named, patterns, others } => object.iter().all(|(name, field)| {
-                let mut known = false;
-                let named = named.iter().filter(|(wanted, _)| **wanted == *name).map(|(_, schema)| schema);
-                let matching = patterns.iter().filter(|(regex, _)| regex.is_match(name)).map(|(_, schema)| schema);
-                let holds = named.chain(matching).all(|schema| {
-                    known = true;
-                    schema.holds(field)
-                });
-                holds && (known || others.holds(field))
-            }),
-            Keyword::Dependencies(schemas) => {
-                schemas.iter().all(|(name, schema)| object.get(name).is_none() || schema.holds(value))
-            }
-            Keyword::Holding { least, most, schemas } => {
-                (*least..=*most).contains(&schemas.iter().filter(|schema| schema.holds(value)).count())
+/// True where the first number is not above the second; one of the two is a bound, and what is no number has none.
+fn within(low: Value<'_>, high: Value<'_>, exclusive: bool) -> bool {
+    match (Number::of(low), Number::of(high)) {
+        (Some(low), Some(high)) if low.is_nan() || high.is_nan() => low.is_nan() && high.is_nan() && !exclusive,
+        (Some(low), Some(high)) => {
+            if exclusive {
+                low.compare(high).is_lt()
+            } else {
+                low.compare(high).is_le()
             }
         }
+        _ => true,
     }
 }
 
 /// True for a whole multiple, to fifteen digits: 0.3 is one of 0.1.
-fn is_multiple(number: Number, divisor: f64) -> bool {
-    let quotient = match number {
-        Number::Integer(n) => n as f64 / divisor,
-        Number::Double(x) => x / divisor,
-        Number::Decimal(d) => d.near_double() / divisor,
+fn is_multiple(value: Value<'_>, divisor: Value<'_>) -> bool {
+    let near = |value: Value<'_>| match Number::of(value)? {
+        Number::Integer(n) => Some(n as f64),
+        Number::Double(x) => Some(x),
+        Number::Decimal(d) => Some(d.near_double()),
     };
+    let (Some(value), Some(divisor)) = (near(value), near(divisor)) else { return true };
+    let quotient = value / divisor;
     quotient.is_finite() && (quotient - quotient.round_ties_even()).abs() <= quotient.abs().max(1.0) * 1e-15
 }
 
-fn are_unique(array: Doc<'_>) -> bool {
-    let mut items: Vec<OwnedValue> = array.iter().map(|(_, item)| normalize(item)).collect();
-    sort_by(&mut items, |a, b| crate::value::compare(a.view(), b.view()));
+fn are_unique(items: Doc<'_>) -> bool {
+    let mut items: Vec<OwnedValue> = items.iter().map(|(_, item)| normalize(item)).collect();
+    sort_by(&mut items, |a, b| compare(a.view(), b.view()));
     items.iter().zip(items.iter().skip(1)).all(|(a, b)| !equal(a.view(), b.view()))
-}
-
-#[derive(Clone, Copy)]
-struct Parser<'g> {
-    globals: &'g Globals,
-}
-
-#[cold]
-#[inline(never)]
-fn mismatch(name: &str, wanted: &str) -> Error {
-    Error::type_mismatch(format!("$jsonSchema keyword '{name}' must be {wanted}"))
-}
-
-#[cold]
-#[inline(never)]
-fn malformed(name: &str, problem: &str) -> Error {
-    Error::new(ErrorCode::FailedToParse, format!("$jsonSchema keyword '{name}' {problem}"))
-}
-
-fn object<'a>(name: &str, value: Value<'a>) -> Result<Doc<'a>> {
-    value.as_doc().ok_or_else(|| mismatch(name, "an object"))
-}
-
-/// An array with at least one element.
-fn list<'a>(name: &str, value: Value<'a>) -> Result<Doc<'a>> {
-    let list = value.as_array().ok_or_else(|| mismatch(name, "an array"))?;
-    if list.is_empty() { Err(malformed(name, "cannot be an empty array")) } else { Ok(list) }
-}
-
-fn flag(name: &str, value: Value<'_>) -> Result<bool> {
-    value.as_bool().ok_or_else(|| mismatch(name, "a boolean"))
-}
-
-fn text<'a>(name: &str, value: Value<'a>) -> Result<&'a str> {
-    value.as_str().ok_or_else(|| mismatch(name, "a string"))
-}
-
-/// Names, each once.
-fn names(name: &str, value: Value<'_>) -> Result<Vec<Box<str>>> {
-    let mut names: Vec<Box<str>> = Vec::new();
-    for (_, item) in list(name, value)? {
-        let item = text(name, item)?;
-        if names.iter().any(|known| **known == *item) {
-            return Err(malformed(name, "cannot hold a name twice"));
-        }
-        names.push(item.into());
-    }
-    Ok(names)
-}
-
-fn types(name: &str, value: Value<'_>) -> Result<Kinds> {
-    let mut kinds = Kinds::default();
-    let mut add = |alias: Value<'_>| match (name, text(name, alias)?) {
-        ("type", "integer") => Err(malformed(name, "does not support 'integer' yet")),
-        ("type", "boolean") => kinds.add_alias("bool"),
-        ("type", alias) if !matches!(alias, "object" | "array" | "number" | "string" | "null") => {
-            Err(Error::bad_value(format!("Unknown type name alias: {alias}")))
-        }
-        (_, alias) => kinds.add_alias(alias),
-    };
-    match value.as_array() {
-        Some(_) => list(name, value)?.iter().try_for_each(|(_, alias)| add(alias))?,
-        None => add(value)?,
-    }
-    Ok(kinds)
-}
-
-impl Parser<'_> {
-    fn schema(self, name: &str, value: Value<'_>) -> Result<Schema> {
-        let doc = object(name, value)?;
-        let mut keywords = Vec::new();
-        for (name, value) in doc {
-            keywords.extend(self.keyword(name, value, doc)?);
-        }
-        Ok(Schema(keywords))
-    }
-
-    /// A schema, or a boolean that says whether any value will do.
-    fn schema_or_flag(self, name: &str, value: Option<Value<'_>>) -> Result<Schema> {
-        match value.map(|value| (value, value.as_bool())) {
-            None | Some((_, Some(true))) => Ok(Schema::default()),
-            Some((_, Some(false))) => Ok(Schema::never()),
-            Some((value, None)) => self.schema(name, value),
-        }
-    }
-
-    fn schemas(self, name: &str, list: Doc<'_>) -> Result<Vec<(Box<str>, Schema)>> {
-        let mut schemas = Vec::new();
-        for (key, schema) in list {
-            schemas.push((key.into(), self.schema(name, schema)?));
-        }
-        Ok(schemas)
-    }
-
-    fn unnamed(self, name: &str, list: Doc<'_>) -> Result<Vec<Schema>> {
-        Ok(self.schemas(name, list)?.into_iter().map(|(_, schema)| schema).collect())
-    }
-
-    /// One keyword; `None` for what says nothing, or is said together with another one of `doc`.
-    fn keyword(self, name: &str, value: Value<'_>, doc: Doc<'_>) -> Result<Option<Keyword>> {
-        let size = |kind, at_most| {
-            let number = Number::of(value).ok_or_else(|| mismatch(name, "a number"))?;
-            let size = number.whole().and_then(|n| usize::try_from(n).ok());
-            let size = size.ok_or_else(|| malformed(name, "must be a non-negative integer"))?;
-            Ok(Some(Keyword::Size { kind, at_most, size }))
-        };
-        let bound = |exclusive: &str, plain, strict| {
-            if !value.kind().is_number() {
-                return Err(mismatch(name, "a number"));
-            }
-            let is_strict = doc.get(exclusive).map_or(Ok(false), |value| flag(exclusive, value))?;
-            Ok(Some(Keyword::Bound(Compare::plain(if is_strict { strict } else { plain }, value.to_owned()))))
-        };
-        // What stands beside another keyword and changes it.
-        let beside = |other| {
-            flag(name, value)?;
-            if doc.get(other).is_none() { Err(malformed(name, "needs its bound beside it")) } else { Ok(None) }
-        };
-        let holding = |least, most: fn(usize) -> usize| {
-            let schemas = self.unnamed(name, list(name, value)?)?;
-            let least = if least { schemas.len() } else { 1 };
-            Ok(Some(Keyword::Holding { least, most: most(schemas.len()), schemas }))
-        };
-        Ok(Some(match name {
-            "bsonType" if doc.get("type").is_some() => return Err(malformed(name, "cannot stand beside 'type'")),
-            "type" | "bsonType" => Keyword::Types(types(name, value)?),
-            "enum" => Keyword::Enum(list(name, value)?.iter().map(|(_, one)| normalize(one)).collect()),
-            "minimum" => return bound("exclusiveMinimum", CompareOp::Gte, CompareOp::Gt),
-            "maximum" => return bound("exclusiveMaximum", CompareOp::Lte, CompareOp::Lt),
-            "exclusiveMinimum" => return beside("minimum"),
-            "exclusiveMaximum" => return beside("maximum"),
-            "multipleOf" => {
-                let divisor = match Number::of(value).ok_or_else(|| mismatch(name, "a number"))? {
-                    Number::Integer(n) => n as f64,
-                    Number::Double(x) => x,
-                    Number::Decimal(d) => d.near_double(),
-                };
-                if !(divisor > 0.0 && divisor.is_finite()) {
-                    return Err(malformed(name, "must be above zero"));
-                }
-                Keyword::MultipleOf(divisor)
-            }
-            "minLength" => return size(Kind::String, false),
-            "maxLength" => return size(Kind::String, true),
-            "minItems" => return size(Kind::Array, false),
-            "maxItems" => return size(Kind::Array, true),
-            "minProperties" => return size(Kind::Object, false),
-            "maxProperties" => return size(Kind::Object, true),
-            "pattern" => Keyword::Pattern(Regex::new(text(name, value)?, "", self.globals)?),
-            "uniqueItems" => return Ok(flag(name, value)?.then_some(Keyword::Unique)),
-            "items" => match value.as_array() {
-                Some(first) => Keyword::Items {
-                    first: self.unnamed(name, first)?,
-                    others: self.schema_or_flag("additionalItems", doc.get("additionalItems"))?,
-                },
-                None => Keyword::Items { first: Vec::new(), others: self.schema(name, value)? },
-            },
-            "additionalItems" => return self.schema_or_flag(name, Some(value)).map(|_| None),
-            "required" => Keyword::Required(names(name, value)?),
-            "properties" | "patternProperties" | "additionalProperties" => {
-                let mut keyword = [None; 3];
-                let all = ["properties", "patternProperties", "additionalProperties"];
-                all.iter().zip(&mut keyword).for_each(|(name, value)| *value = doc.get(name));
-                // The three are one keyword, and the first of them that is there stands for it.
-                if all.iter().find(|name| doc.get(name).is_some()) != Some(&name) {
-                    return Ok(None);
-                }
-                let [named, patterns, others] = keyword;
-                let fields = |name, value: Option<Value<'_>>| match value {
-                    Some(value) => self.schemas(name, object(name, value)?),
-                    None => Ok(Vec::new()),
-                };
-                let named = fields("properties", named)?;
-                let mut compiled = Vec::new();
-                for (pattern, schema) in fields("patternProperties", patterns)? {
-                    compiled.push((Regex::new(&pattern, "", self.globals)?, schema));
-                }
-                let others = self.schema_or_flag("additionalProperties", others)?;
-                Keyword::Properties { named, patterns: compiled, others }
-            }
-            "dependencies" => {
-                let mut dependencies = Vec::new();
-                for (field, wanted) in object(name, value)? {
-                    let schema = match wanted.as_array() {
-                        Some(_) => Schema(vec![Keyword::Required(names(name, wanted)?)]),
-                        None => self.schema(name, wanted)?,
-                    };
-                    dependencies.push((field.into(), schema));
-                }
-                Keyword::Dependencies(dependencies)
-            }
-            "allOf" => return holding(true, |n| n),
-            "anyOf" => return holding(false, |n| n),
-            "oneOf" => return holding(false, |_| 1),
-            "not" => Keyword::Holding { least: 0, most: 0, schemas: vec![self.schema(name, value)?] },
-            "title" | "description" => return text(name, value).map(|_| None),
-            "$ref" | "$schema" | "default" | "definitions" | "format" | "id" => {
-                return Err(malformed(name, "is not currently supported"));
-            }
-            _ => return Err(Error::new(ErrorCode::FailedToParse, format!("Unknown $jsonSchema keyword: {name}"))),
-        }))
-    }
 }
 
 #[cfg(test)]
