@@ -15,16 +15,9 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// The bits that an operator names; `None` for other operators.
-    pub(super) fn kind_of(name: &str) -> Option<Bits> {
-        let (any, set) = match name {
-            "$bitsAllSet" => (false, true),
-            "$bitsAllClear" => (false, false),
-            "$bitsAnySet" => (true, true),
-            "$bitsAnyClear" => (true, false),
-            _ => return None,
-        };
-        Some(Bits { positions: Vec::new(), any, set })
+    /// No bits yet, of which one or all are to be set or clear.
+    pub(super) fn of(any: bool, set: bool) -> Bits {
+        Bits { positions: Vec::new(), any, set }
     }
 
     fn test(&self, is_set: &dyn Fn(u32) -> bool) -> bool {

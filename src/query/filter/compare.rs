@@ -23,18 +23,6 @@ pub enum CompareOp {
 }
 
 impl CompareOp {
-    /// The comparison that an operator names.
-    pub fn from_name(name: &str) -> Option<CompareOp> {
-        Some(match name {
-            "$eq" => CompareOp::Eq,
-            "$gt" => CompareOp::Gt,
-            "$gte" => CompareOp::Gte,
-            "$lt" => CompareOp::Lt,
-            "$lte" => CompareOp::Lte,
-            _ => return None,
-        })
-    }
-
     /// True where a value that is `order` of the operand passes.
     #[inline]
     pub fn holds(self, order: Ordering) -> bool {

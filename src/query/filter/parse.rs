@@ -11,8 +11,59 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::value::{Doc, Kind, Number, Path, Value};
 
-/// Operators of the server on the value of a field.
-const FIELD_NOT_YET: [&str; 3] = ["$geoIntersects", "$geoWithin", "$within"];
+/// An operator on the value of a field.
+#[derive(Clone, Copy)]
+enum Operator {
+    Compare(CompareOp),
+    Ne,
+    In,
+    Nin,
+    Exists,
+    Not,
+    Type,
+    Mod,
+    Size,
+    All,
+    ElemMatch,
+    Bits {
+        any: bool,
+        set: bool,
+    },
+    Comment,
+    /// Those of nearness, which a time-series collection has not.
+    Near,
+    /// Operators of the server that are to come.
+    NotYet,
+}
+
+static OPERATORS: &[(&str, Operator)] = &[
+    ("$eq", Operator::Compare(CompareOp::Eq)),
+    ("$gt", Operator::Compare(CompareOp::Gt)),
+    ("$gte", Operator::Compare(CompareOp::Gte)),
+    ("$lt", Operator::Compare(CompareOp::Lt)),
+    ("$lte", Operator::Compare(CompareOp::Lte)),
+    ("$ne", Operator::Ne),
+    ("$in", Operator::In),
+    ("$nin", Operator::Nin),
+    ("$exists", Operator::Exists),
+    ("$not", Operator::Not),
+    ("$type", Operator::Type),
+    ("$mod", Operator::Mod),
+    ("$size", Operator::Size),
+    ("$all", Operator::All),
+    ("$elemMatch", Operator::ElemMatch),
+    ("$bitsAllSet", Operator::Bits { any: false, set: true }),
+    ("$bitsAllClear", Operator::Bits { any: false, set: false }),
+    ("$bitsAnySet", Operator::Bits { any: true, set: true }),
+    ("$bitsAnyClear", Operator::Bits { any: true, set: false }),
+    ("$comment", Operator::Comment),
+    ("$near", Operator::Near),
+    ("$nearSphere", Operator::Near),
+    ("$geoNear", Operator::Near),
+    ("$geoIntersects", Operator::NotYet),
+    ("$geoWithin", Operator::NotYet),
+    ("$within", Operator::NotYet),
+];
 
 impl Filter {
     /// The filter that `doc` describes.
@@ -113,33 +164,28 @@ impl<'g> Parser<'g> {
     }
 
     fn operator(self, path: &Path, name: &str, operand: Value<'_>) -> Result<Filter> {
-        if let Some(op) = CompareOp::from_name(name) {
-            return compare(path, op, operand);
-        }
-        if let Some(bits) = Bits::kind_of(name) {
-            return bits::parse(path, name, bits, operand);
-        }
-        match name {
-            "$ne" if operand.kind() == Kind::Regex => Err(Error::bad_value("Can't have regex as arg to $ne")),
-            "$ne" => Ok(Filter::negated(compare(path, CompareOp::Eq, operand)?)),
-            "$in" => self.membership(path, name, operand),
-            "$nin" => Ok(Filter::negated(self.membership(path, name, operand)?)),
-            "$exists" => Ok(exists::parse(path.clone(), operand)),
-            "$not" => self.not(path, operand),
-            "$type" => kinds::parse(path, operand),
-            "$mod" => modulo::parse(path, operand),
-            "$size" => parse_size(path, operand),
-            "$all" => parse_all(path, operand, self),
-            "$elemMatch" => parse_elem_match(path, operand, self),
-            "$comment" => Ok(Filter::AlwaysTrue),
-            "$near" | "$nearSphere" | "$geoNear" => Err(Error::new(
+        let known = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
+        let operator = known.ok_or_else(|| Error::bad_value(format!("unknown operator: {name}")))?;
+        match operator {
+            Operator::Compare(op) => compare(path, op, operand),
+            Operator::Ne if operand.kind() == Kind::Regex => Err(Error::bad_value("Can't have regex as arg to $ne")),
+            Operator::Ne => compare(path, CompareOp::Eq, operand).map(Filter::negated),
+            Operator::In => self.membership(path, name, operand),
+            Operator::Nin => self.membership(path, name, operand).map(Filter::negated),
+            Operator::Exists => Ok(exists::parse(path.clone(), operand)),
+            Operator::Not => self.not(path, operand),
+            Operator::Type => kinds::parse(path, operand),
+            Operator::Mod => modulo::parse(path, operand),
+            Operator::Size => parse_size(path, operand),
+            Operator::All => parse_all(path, operand, self),
+            Operator::ElemMatch => parse_elem_match(path, operand, self),
+            Operator::Bits { any, set } => bits::parse(path, name, Bits::of(any, set), operand),
+            Operator::Comment => Ok(Filter::AlwaysTrue),
+            Operator::Near => Err(Error::new(
                 ErrorCode::Location5626500,
                 format!("{name} is not supported on a time-series collection; use the $geoNear stage"),
             )),
-            _ if FIELD_NOT_YET.contains(&name) => {
-                Err(Error::bad_value(format!("{name} is not supported yet in a filter")))
-            }
-            _ => Err(Error::bad_value(format!("unknown operator: {name}"))),
+            Operator::NotYet => Err(Error::bad_value(format!("{name} is not supported yet in a filter"))),
         }
     }
 
@@ -266,7 +312,8 @@ mod tests {
 
     #[test]
     fn operators_to_come_say_so() {
-        let docs = FIELD_NOT_YET.map(|op| rawdoc! { "a": { bson::raw::CString::try_from(op).unwrap(): 1 } });
+        let docs = ["$geoIntersects", "$geoWithin", "$within"]
+            .map(|op| rawdoc! { "a": { bson::raw::CString::try_from(op).unwrap(): 1 } });
         for doc in docs {
             let error = error(doc);
             assert_eq!(error.code, ErrorCode::BadValue);

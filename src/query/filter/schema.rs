@@ -48,27 +48,74 @@ enum Shape {
     Dependencies,
 }
 
-fn shape_of(keyword: &str) -> Option<Shape> {
-    Some(match keyword {
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => Shape::Natural,
-        "minimum" | "maximum" => Shape::Number,
-        "multipleOf" => Shape::Positive,
-        "uniqueItems" => Shape::Flag,
-        "exclusiveMinimum" | "exclusiveMaximum" => Shape::Exclusive,
-        "title" | "description" => Shape::Text,
-        "pattern" => Shape::Pattern,
-        "type" | "bsonType" => Shape::Types,
-        "enum" => Shape::List,
-        "required" => Shape::Names,
-        "not" => Shape::Schema,
-        "additionalItems" | "additionalProperties" => Shape::SchemaOrFlag,
-        "items" => Shape::Items,
-        "allOf" | "anyOf" | "oneOf" => Shape::Schemas,
-        "properties" => Shape::Fields,
-        "patternProperties" => Shape::Patterns,
-        "dependencies" => Shape::Dependencies,
-        _ => return None,
-    })
+/// A keyword, by number: to compare names takes far more code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keyword {
+    MinLength,
+    MaxLength,
+    MinItems,
+    MaxItems,
+    MinProperties,
+    MaxProperties,
+    Minimum,
+    Maximum,
+    MultipleOf,
+    UniqueItems,
+    ExclusiveMinimum,
+    ExclusiveMaximum,
+    Title,
+    Description,
+    Pattern,
+    Type,
+    BsonType,
+    Enum,
+    Required,
+    Not,
+    AdditionalItems,
+    AdditionalProperties,
+    Items,
+    AllOf,
+    AnyOf,
+    OneOf,
+    Properties,
+    PatternProperties,
+    Dependencies,
+}
+
+static KEYWORDS: &[(&str, Keyword, Shape)] = &[
+    ("minLength", Keyword::MinLength, Shape::Natural),
+    ("maxLength", Keyword::MaxLength, Shape::Natural),
+    ("minItems", Keyword::MinItems, Shape::Natural),
+    ("maxItems", Keyword::MaxItems, Shape::Natural),
+    ("minProperties", Keyword::MinProperties, Shape::Natural),
+    ("maxProperties", Keyword::MaxProperties, Shape::Natural),
+    ("minimum", Keyword::Minimum, Shape::Number),
+    ("maximum", Keyword::Maximum, Shape::Number),
+    ("multipleOf", Keyword::MultipleOf, Shape::Positive),
+    ("uniqueItems", Keyword::UniqueItems, Shape::Flag),
+    ("exclusiveMinimum", Keyword::ExclusiveMinimum, Shape::Exclusive),
+    ("exclusiveMaximum", Keyword::ExclusiveMaximum, Shape::Exclusive),
+    ("title", Keyword::Title, Shape::Text),
+    ("description", Keyword::Description, Shape::Text),
+    ("pattern", Keyword::Pattern, Shape::Pattern),
+    ("type", Keyword::Type, Shape::Types),
+    ("bsonType", Keyword::BsonType, Shape::Types),
+    ("enum", Keyword::Enum, Shape::List),
+    ("required", Keyword::Required, Shape::Names),
+    ("not", Keyword::Not, Shape::Schema),
+    ("additionalItems", Keyword::AdditionalItems, Shape::SchemaOrFlag),
+    ("additionalProperties", Keyword::AdditionalProperties, Shape::SchemaOrFlag),
+    ("items", Keyword::Items, Shape::Items),
+    ("allOf", Keyword::AllOf, Shape::Schemas),
+    ("anyOf", Keyword::AnyOf, Shape::Schemas),
+    ("oneOf", Keyword::OneOf, Shape::Schemas),
+    ("properties", Keyword::Properties, Shape::Fields),
+    ("patternProperties", Keyword::PatternProperties, Shape::Patterns),
+    ("dependencies", Keyword::Dependencies, Shape::Dependencies),
+];
+
+fn keyword_of(name: &str) -> Option<(Keyword, Shape)> {
+    KEYWORDS.iter().find(|(known, ..)| *known == name).map(|(_, keyword, shape)| (*keyword, *shape))
 }
 
 /// The filter of `{$jsonSchema: operand}`.
@@ -105,7 +152,7 @@ impl Checker<'_> {
     fn schema(&mut self, keyword: &str, value: Value<'_>) -> Result<()> {
         let doc = value.as_doc().ok_or_else(|| mismatch(keyword, "an object"))?;
         for (keyword, value) in doc {
-            let shape = shape_of(keyword).ok_or_else(|| match keyword {
+            let (known, shape) = keyword_of(keyword).ok_or_else(|| match keyword {
                 "$ref" | "$schema" | "default" | "definitions" | "format" | "id" => {
                     malformed(keyword, "is not currently supported")
                 }
@@ -116,10 +163,10 @@ impl Checker<'_> {
                 true => Ok(()),
                 false => Err(malformed(keyword, problem)),
             };
-            match keyword {
-                "bsonType" => needs("type", false, "cannot stand beside 'type'")?,
-                "exclusiveMinimum" => needs("minimum", true, "needs 'minimum' beside it")?,
-                "exclusiveMaximum" => needs("maximum", true, "needs 'maximum' beside it")?,
+            match known {
+                Keyword::BsonType => needs("type", false, "cannot stand beside 'type'")?,
+                Keyword::ExclusiveMinimum => needs("minimum", true, "needs 'minimum' beside it")?,
+                Keyword::ExclusiveMaximum => needs("maximum", true, "needs 'maximum' beside it")?,
                 _ => {}
             }
         }
@@ -211,7 +258,9 @@ impl Schema {
     }
 
     fn all(&self, schema: Doc<'_>, value: Value<'_>) -> bool {
-        schema.iter().all(|(keyword, operand)| self.keyword(schema, keyword, operand, value))
+        schema.iter().all(|(name, operand)| {
+            keyword_of(name).is_none_or(|(keyword, _)| self.keyword(schema, keyword, operand, value))
+        })
     }
 
     /// `operand` is a schema, or says whether any value will do.
@@ -227,7 +276,7 @@ impl Schema {
     }
 
     /// One keyword of `schema`. It holds where it is about another type.
-    fn keyword(&self, schema: Doc<'_>, keyword: &str, operand: Value<'_>, value: Value<'_>) -> bool {
+    fn keyword(&self, schema: Doc<'_>, keyword: Keyword, operand: Value<'_>, value: Value<'_>) -> bool {
         let list = operand.as_container().unwrap_or(Doc::EMPTY);
         let fields = value.as_doc().unwrap_or(Doc::EMPTY);
         let items = value.as_array().unwrap_or(Doc::EMPTY);
@@ -235,45 +284,49 @@ impl Schema {
         let holding = || list.iter().filter(|(_, schema)| self.one(Some(*schema), value)).count();
         let has_all =
             |names: Doc<'_>| names.iter().all(|(_, name)| fields.get(name.as_str().unwrap_or_default()).is_some());
+        let sized = |size: usize| {
+            let size = Number::Integer(i64::try_from(size).unwrap_or(i64::MAX));
+            let at_least = matches!(keyword, Keyword::MinLength | Keyword::MinItems | Keyword::MinProperties);
+            let order = Number::of(operand).map(|bound| bound.compare(size));
+            order.is_none_or(|order| if at_least { order.is_le() } else { order.is_ge() })
+        };
         match keyword {
-            "type" | "bsonType" if list.is_empty() => is_type(value.kind(), operand),
-            "type" | "bsonType" => list.iter().any(|(_, alias)| is_type(value.kind(), alias)),
-            "enum" => {
+            Keyword::Type | Keyword::BsonType if list.is_empty() => is_type(value.kind(), operand),
+            Keyword::Type | Keyword::BsonType => list.iter().any(|(_, alias)| is_type(value.kind(), alias)),
+            Keyword::Enum => {
                 let value = normalize(value);
                 list.iter().any(|(_, one)| equal(normalize(one).view(), value.view()))
             }
-            "minimum" => within(operand, value, flag("exclusiveMinimum")),
+            Keyword::Minimum => within(operand, value, flag("exclusiveMinimum")),
             // The same from the other side.
-            "maximum" => within(value, operand, flag("exclusiveMaximum")),
-            "multipleOf" => is_multiple(value, operand),
-            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
-                let size = match (keyword.get(3..), value.as_str()) {
-                    (Some("Length"), Some(text)) => text.bytes().filter(|byte| byte & 0xc0 != 0x80).count(),
-                    (Some("Items"), None) if value.kind() == Kind::Array => items.iter().count(),
-                    (Some("Properties"), None) if value.kind() == Kind::Object => fields.iter().count(),
-                    _ => return true,
-                };
-                let size = Number::Integer(i64::try_from(size).unwrap_or(i64::MAX));
-                let order = Number::of(operand).map(|bound| bound.compare(size));
-                order.is_none_or(|order| if keyword.starts_with("min") { order.is_le() } else { order.is_ge() })
+            Keyword::Maximum => within(value, operand, flag("exclusiveMaximum")),
+            Keyword::MultipleOf => is_multiple(value, operand),
+            Keyword::MinLength | Keyword::MaxLength => {
+                value.as_str().is_none_or(|text| sized(text.bytes().filter(|byte| byte & 0xc0 != 0x80).count()))
             }
-            "pattern" => value.as_str().is_none_or(|text| self.is_match(operand.as_str().unwrap_or_default(), text)),
-            "uniqueItems" => !flag(keyword) || are_unique(items),
-            "items" => items.iter().enumerate().all(|(at, (_, item))| match operand.as_array() {
+            Keyword::MinItems | Keyword::MaxItems => value.kind() != Kind::Array || sized(items.iter().count()),
+            Keyword::MinProperties | Keyword::MaxProperties => {
+                value.kind() != Kind::Object || sized(fields.iter().count())
+            }
+            Keyword::Pattern => {
+                value.as_str().is_none_or(|text| self.is_match(operand.as_str().unwrap_or_default(), text))
+            }
+            Keyword::UniqueItems => operand.as_bool() != Some(true) || are_unique(items),
+            Keyword::Items => items.iter().enumerate().all(|(at, (_, item))| match operand.as_array() {
                 None => self.one(Some(operand), item),
                 Some(list) => {
                     let own = list.iter().nth(at).map(|(_, schema)| schema);
                     self.one(own.or_else(|| schema.get("additionalItems")), item)
                 }
             }),
-            "required" => value.kind() != Kind::Object || has_all(list),
-            "properties" => {
+            Keyword::Required => value.kind() != Kind::Object || has_all(list),
+            Keyword::Properties => {
                 list.iter().all(|(name, schema)| fields.get(name).is_none_or(|f| self.one(Some(schema), f)))
             }
-            "patternProperties" => list.iter().all(|(pattern, schema)| {
+            Keyword::PatternProperties => list.iter().all(|(pattern, schema)| {
                 fields.iter().all(|(name, field)| !self.is_match(pattern, name) || self.one(Some(schema), field))
             }),
-            "additionalProperties" => {
+            Keyword::AdditionalProperties => {
                 let known = |keyword: &str| schema.get(keyword).and_then(Value::as_doc).unwrap_or(Doc::EMPTY);
                 let (named, patterns) = (known("properties"), known("patternProperties"));
                 fields.iter().all(|(name, field)| {
@@ -282,13 +335,13 @@ impl Schema {
                         || self.one(Some(operand), field)
                 })
             }
-            "dependencies" => list.iter().all(|(name, wanted)| {
+            Keyword::Dependencies => list.iter().all(|(name, wanted)| {
                 fields.get(name).is_none() || wanted.as_array().map_or_else(|| self.one(Some(wanted), value), has_all)
             }),
-            "allOf" => holding() == list.iter().count(),
-            "anyOf" => holding() > 0,
-            "oneOf" => holding() == 1,
-            "not" => !self.one(Some(operand), value),
+            Keyword::AllOf => holding() == list.iter().count(),
+            Keyword::AnyOf => holding() > 0,
+            Keyword::OneOf => holding() == 1,
+            Keyword::Not => !self.one(Some(operand), value),
             _ => true,
         }
     }
