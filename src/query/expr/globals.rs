@@ -10,7 +10,9 @@ use crate::value::{Doc, OwnedValue, Value};
 
 /// The world outside, the moment of the command, and the variables of its `let`.
 #[derive(Clone)]
-pub struct Globals {
+pub struct Globals(Rc<Inner>);
+
+struct Inner {
     env: Rc<dyn Env>,
     now_ms: i64,
     variables: Vec<(Box<str>, Option<OwnedValue>)>,
@@ -19,14 +21,14 @@ pub struct Globals {
 impl Globals {
     /// Those of a command that begins now.
     pub fn new(env: &Rc<dyn Env>) -> Globals {
-        Globals { env: Rc::clone(env), now_ms: env.now_ms(), variables: Vec::new() }
+        Globals(Rc::new(Inner { env: Rc::clone(env), now_ms: env.now_ms(), variables: Vec::new() }))
     }
 
     /// The same with the variables of a `let`, which are evaluated now.
     ///
     /// Errors: 4890500 for a variable that reads the document, and those of expressions.
     pub fn with_variables(&self, variables: Doc<'_>) -> Result<Globals> {
-        let mut globals = self.clone();
+        let mut evaluated = Vec::new();
         for (name, value) in variables {
             let expr = Expr::parse(value, self)?;
             let reads = expr.reads();
@@ -34,24 +36,24 @@ impl Globals {
                 let message = format!("The variable '{name}' of let must not access a field");
                 return Err(Error::new(ErrorCode::Location4890500, message));
             }
-            let value = expr.evaluate(&Scope::of(Doc::EMPTY, &*self.env))?.view().map(Value::to_owned);
-            globals.variables.push((name.into(), value));
+            let value = expr.evaluate(&Scope::of(Doc::EMPTY, &*self.0.env))?.view().map(Value::to_owned);
+            evaluated.push((name.into(), value));
         }
-        Ok(globals)
+        Ok(Globals(Rc::new(Inner { env: Rc::clone(&self.0.env), now_ms: self.0.now_ms, variables: evaluated })))
     }
 
     /// The world outside.
     pub fn env(&self) -> &Rc<dyn Env> {
-        &self.env
+        &self.0.env
     }
 
     /// When the command began: the same moment for every document.
     pub fn now_ms(&self) -> i64 {
-        self.now_ms
+        self.0.now_ms
     }
 
     /// The value of a variable; outer `None` where there is no such variable.
     pub(super) fn variable(&self, name: &str) -> Option<&Option<OwnedValue>> {
-        self.variables.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
+        self.0.variables.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
     }
 }

@@ -1,8 +1,8 @@
 //! `$size`, `$all`, `$elemMatch`: arrays by their elements.
 
-use super::parse::{Parser, each, operators_of};
+use super::parse::{Parser, each, operators_of, wrong};
 use super::tree::{Filter, Test};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::value::{Doc, Kind, Number, Path, Value};
 
 /// What `$elemMatch` asks of one element.
@@ -29,7 +29,7 @@ impl ElemMatch {
 
 /// The filter of `{path: {$elemMatch: operand}}`.
 pub(super) fn parse_elem_match(path: &Path, operand: Value<'_>, parser: Parser<'_>) -> Result<Filter> {
-    let wanted = operand.as_doc().ok_or_else(|| Error::bad_value("$elemMatch needs an Object"))?;
+    let wanted = operand.as_doc().ok_or_else(|| wrong("$elemMatch", "needs an Object", operand))?;
     let inner = parser.nested();
     let is_logical = |name: &str| matches!(name, "$and" | "$or" | "$nor" | "$where");
     let elem_match = match operators_of(operand) {
@@ -43,7 +43,7 @@ pub(super) fn parse_elem_match(path: &Path, operand: Value<'_>, parser: Parser<'
 
 /// The filter of `{path: {$all: operand}}`: a conjunction, in which the empty list matches nothing.
 pub(super) fn parse_all(path: &Path, operand: Value<'_>, parser: Parser<'_>) -> Result<Filter> {
-    let list = operand.as_array().ok_or_else(|| Error::bad_value("$all needs an array"))?;
+    let list = operand.as_array().ok_or_else(|| wrong("$all", "needs an array", operand))?;
     if list.is_empty() {
         return Ok(Filter::AlwaysFalse);
     }
@@ -51,8 +51,8 @@ pub(super) fn parse_all(path: &Path, operand: Value<'_>, parser: Parser<'_>) -> 
     let children = each(list, &mut |_, item| match (elem_match(item), operators_of(item)) {
         (Some(doc), _) if of_elements => parser.operators(path, doc),
         (None, None) if !of_elements => parser.equality(path, item),
-        (None, Some(_)) if !of_elements => Err(Error::bad_value("no $ expressions in $all")),
-        _ => Err(Error::bad_value("$all/$elemMatch has to be consistent")),
+        (None, Some(_)) if !of_elements => Err(wrong("$all", "takes no $ expressions", item)),
+        _ => Err(wrong("$all/$elemMatch", "has to be consistent", item)),
     });
     Ok(Filter::and(children?))
 }
@@ -65,9 +65,7 @@ fn elem_match(value: Value<'_>) -> Option<Doc<'_>> {
 /// The filter of `{path: {$size: operand}}`.
 pub(super) fn parse_size(path: &Path, operand: Value<'_>) -> Result<Filter> {
     let size = Number::of(operand).and_then(Number::whole).and_then(|n| usize::try_from(n).ok());
-    let size = size.ok_or_else(|| {
-        Error::bad_value(format!("Failed to parse $size. Expected a non-negative integer: {operand:?}"))
-    })?;
+    let size = size.ok_or_else(|| wrong("Failed to parse $size.", "Expected a non-negative integer", operand))?;
     Ok(Filter::Field(path.clone(), Test::Size(size)))
 }
 

@@ -1,7 +1,8 @@
 //! `$bitsAllSet`, `$bitsAllClear`, `$bitsAnySet`, `$bitsAnyClear`: integers and binary data by their bits.
 
+use super::parse::wrong;
 use super::tree::{Filter, Test};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::value::{Number, Path, Value};
 
 /// Bits that are looked at, and what of them is wanted.
@@ -47,7 +48,7 @@ fn is_set(bytes: &[u8], at: u32) -> bool {
 pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> Result<Filter> {
     let natural = |value: Value<'_>| {
         let whole = Number::of(value).and_then(Number::whole).filter(|n| *n >= 0);
-        whole.ok_or_else(|| Error::bad_value(format!("Expected a non-negative integer in {name}, not {value:?}")))
+        whole.ok_or_else(|| wrong(name, "expects non-negative integers", value))
     };
     let mut positions = Vec::new();
     if let Some(list) = operand.as_array() {
@@ -61,8 +62,7 @@ pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> 
         let mask = natural(operand)?;
         positions.extend((0..63).filter(|at| mask >> at & 1 == 1));
     } else {
-        let message = format!("{name} takes an Array, a number, or a BinData but received: {operand:?}");
-        return Err(Error::bad_value(message));
+        return Err(wrong(name, "takes an Array, a number, or a BinData", operand));
     }
     Ok(Filter::Field(path.clone(), Test::Bits(Bits { positions, ..bits })))
 }

@@ -1,5 +1,6 @@
 //! `$type`: values of some BSON types.
 
+use super::parse::{bad, wrong};
 use super::tree::{Filter, Test};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Kind, Number, Path, Value};
@@ -40,7 +41,7 @@ impl Kinds {
             return Ok(());
         }
         let kind = (0..=u8::MAX).filter_map(Kind::from_byte).find(|kind| kind.alias() == alias);
-        self.add(kind.ok_or_else(|| Error::bad_value(format!("Unknown type name alias: {alias}")))?);
+        self.add(kind.ok_or_else(|| bad("Unknown type name alias:", alias))?);
         Ok(())
     }
 
@@ -56,7 +57,7 @@ impl Kinds {
             // The type byte of MinKey is no code.
             code => u8::try_from(code).ok().filter(|code| *code < 128).and_then(Kind::from_byte),
         });
-        self.add(kind.ok_or_else(|| Error::bad_value(format!("Invalid numerical type code: {operand:?}")))?);
+        self.add(kind.ok_or_else(|| wrong("$type", "has an invalid numerical type code", operand))?);
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! `$mod`: numbers by their remainder.
 
+use super::parse::wrong;
 use super::tree::{Filter, Test};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::value::{Number, Path, Value};
 
 /// Numbers that leave a remainder when divided, their fractions cut off.
@@ -21,7 +22,7 @@ impl Modulo {
 
 /// The filter of `{path: {$mod: [divisor, remainder]}}`.
 pub(super) fn parse(path: &Path, operand: Value<'_>) -> Result<Filter> {
-    let malformed = |what: &str| Error::bad_value(format!("malformed mod, {what}: {operand:?}"));
+    let malformed = |what| wrong("malformed mod,", what, operand);
     let list = operand.as_array().ok_or_else(|| malformed("needs to be an array"))?;
     let mut numbers = Vec::new();
     for (_, item) in list {
@@ -30,7 +31,7 @@ pub(super) fn parse(path: &Path, operand: Value<'_>) -> Result<Filter> {
     }
     let [divisor, remainder] = *numbers else { return Err(malformed("takes exactly two elements")) };
     if divisor == 0 {
-        return Err(Error::bad_value("divisor cannot be 0"));
+        return Err(malformed("divisor cannot be 0"));
     }
     Ok(Filter::Field(path.clone(), Test::Mod(Modulo { divisor, remainder })))
 }

@@ -1,5 +1,7 @@
 //! A filter from its document.
 
+use std::rc::Rc;
+
 use super::arrays::{parse_all, parse_elem_match, parse_size};
 use super::bits::{self, Bits};
 use super::compare::{Compare, CompareOp};
@@ -115,39 +117,36 @@ impl<'g> Parser<'g> {
             }
             "$alwaysTrue" => Ok(Filter::AlwaysTrue),
             "$alwaysFalse" => Ok(Filter::AlwaysFalse),
-            "$expr" | "$jsonSchema" if self.nested => {
-                Err(Error::bad_value(format!("{name} can only be applied to the top-level document")))
-            }
+            "$expr" | "$jsonSchema" if self.nested => Err(bad(name, "can only be applied to the top-level document")),
             "$expr" => expression::parse(operand, self.globals),
             "$jsonSchema" => schema::parse(operand, self.globals),
             "$sampleRate" => match Number::of(operand).map(|rate| (rate, operand.as_f64())) {
                 Some((rate, _)) if rate.compare(Number::Integer(0)).is_eq() => Ok(Filter::AlwaysFalse),
                 Some((rate, _)) if rate.compare(Number::Integer(1)).is_eq() => Ok(Filter::AlwaysTrue),
                 Some((_, Some(rate))) if (0.0..1.0).contains(&rate) => expression::sample(rate, self.globals),
-                _ => Err(Error::bad_value("numeric argument to $sampleRate must be in [0, 1]")),
+                _ => Err(wrong(name, "needs a number in [0, 1]", operand)),
             },
             "$text" => Err(Error::new(ErrorCode::IndexNotFound, "text index required for $text query")),
-            "$where" => Err(Error::bad_value("$where is not supported on a time-series collection")),
-            _ => Err(Error::bad_value(format!("unknown top level operator: {name}"))),
+            "$where" => Err(bad(name, "is not supported on a time-series collection")),
+            _ => Err(bad("unknown top level operator:", name)),
         }
     }
 
     fn logical(self, name: &str, operand: Value<'_>) -> Result<Vec<Filter>> {
-        let list =
-            operand.as_array().ok_or_else(|| Error::bad_value(format!("{name} must be an array, not {operand:?}")))?;
+        let list = operand.as_array().ok_or_else(|| wrong(name, "must be an array", operand))?;
         if list.is_empty() {
-            return Err(Error::bad_value(format!("{name} must be a nonempty array")));
+            return Err(bad(name, "must be a nonempty array"));
         }
         each(list, &mut |_, entry| match entry.as_doc() {
             Some(doc) => self.filter(doc),
-            None => Err(Error::bad_value(format!("{name} entries need to be full objects, not {entry:?}"))),
+            None => Err(wrong(name, "entries need to be full objects", entry)),
         })
     }
 
     /// A value in the place of operators: itself, or what its pattern matches.
     pub(super) fn equality(self, path: &Path, value: Value<'_>) -> Result<Filter> {
         match value.kind() {
-            Kind::Regex => Ok(Filter::Field(path.clone(), Test::Regex(Regex::of(value, self.globals)?))),
+            Kind::Regex => Ok(Filter::Field(path.clone(), Test::Regex(Rc::new(Regex::of(value, self.globals)?)))),
             _ => compare(path, CompareOp::Eq, value),
         }
     }
@@ -157,7 +156,7 @@ impl<'g> Parser<'g> {
         let children = each(operators, &mut |name, operand| match name {
             "$regex" => regex::parse(path, operators, self.globals),
             "$options" if operators.get("$regex").is_some() => Ok(Filter::AlwaysTrue),
-            "$options" => Err(Error::bad_value("$options needs a $regex")),
+            "$options" => Err(bad(name, "needs a $regex")),
             _ => self.operator(path, name, operand),
         });
         Ok(Filter::and(children?))
@@ -165,10 +164,10 @@ impl<'g> Parser<'g> {
 
     fn operator(self, path: &Path, name: &str, operand: Value<'_>) -> Result<Filter> {
         let known = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
-        let operator = known.ok_or_else(|| Error::bad_value(format!("unknown operator: {name}")))?;
+        let operator = known.ok_or_else(|| bad("unknown operator:", name))?;
         match operator {
             Operator::Compare(op) => compare(path, op, operand),
-            Operator::Ne if operand.kind() == Kind::Regex => Err(Error::bad_value("Can't have regex as arg to $ne")),
+            Operator::Ne if operand.kind() == Kind::Regex => Err(bad("Can't have regex as arg to", name)),
             Operator::Ne => compare(path, CompareOp::Eq, operand).map(Filter::negated),
             Operator::In => self.membership(path, name, operand),
             Operator::Nin => self.membership(path, name, operand).map(Filter::negated),
@@ -185,29 +184,28 @@ impl<'g> Parser<'g> {
                 ErrorCode::Location5626500,
                 format!("{name} is not supported on a time-series collection; use the $geoNear stage"),
             )),
-            Operator::NotYet => Err(Error::bad_value(format!("{name} is not supported yet in a filter"))),
+            Operator::NotYet => Err(bad(name, "is not supported yet in a filter")),
         }
     }
 
     fn not(self, path: &Path, operand: Value<'_>) -> Result<Filter> {
         match operand.as_doc() {
-            Some(operators) if operators.is_empty() => Err(Error::bad_value("$not cannot be empty")),
+            Some(operators) if operators.is_empty() => Err(bad("$not", "cannot be empty")),
             Some(operators) => Ok(Filter::negated(self.operators(path, operators)?)),
             None if operand.kind() == Kind::Regex => Ok(Filter::negated(self.equality(path, operand)?)),
-            None => Err(Error::bad_value(format!("$not needs a regex or a document, not {operand:?}"))),
+            None => Err(wrong("$not", "needs a regex or a document", operand)),
         }
     }
 
     fn membership(self, path: &Path, name: &str, operand: Value<'_>) -> Result<Filter> {
-        let list =
-            operand.as_array().ok_or_else(|| Error::bad_value(format!("{name} needs an array, not {operand:?}")))?;
+        let list = operand.as_array().ok_or_else(|| wrong(name, "needs an array", operand))?;
         let (mut values, mut arms) = (Vec::new(), Vec::new());
         for (_, value) in list {
             match value.kind() {
                 Kind::Regex => arms.push(self.equality(path, value)?),
-                Kind::Undefined => return Err(Error::bad_value(format!("{name} cannot hold undefined"))),
+                Kind::Undefined => return Err(bad(name, "cannot hold undefined")),
                 Kind::Object if operators_of(value).is_some() => {
-                    return Err(Error::bad_value(format!("cannot nest $ under {name}: {value:?}")));
+                    return Err(wrong("cannot nest $ under", name, value));
                 }
                 _ => values.push(value.to_owned()),
             }
@@ -217,6 +215,20 @@ impl<'g> Parser<'g> {
         }
         Ok(Filter::or(arms))
     }
+}
+
+/// What does not make sense: a subject and what is wrong with it. One function for all, because each format takes its code.
+#[cold]
+#[inline(never)]
+pub(super) fn bad(subject: &str, problem: &str) -> Error {
+    Error::bad_value(format!("{subject} {problem}"))
+}
+
+/// The same with the offending value.
+#[cold]
+#[inline(never)]
+pub(super) fn wrong(subject: &str, problem: &str, value: Value<'_>) -> Error {
+    Error::bad_value(format!("{subject} {problem}: {value:?}"))
 }
 
 /// The filter that `parse` makes of each field or element.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
+use super::parse::{bad, wrong};
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Column, ColumnData, kernels};
 use crate::env;
@@ -28,7 +29,7 @@ impl Regex {
     /// Errors: 51108 for an unknown option, 51091 for a pattern that does not compile, `BadValue` for a NUL byte.
     pub fn new(pattern: &str, options: &str, globals: &Globals) -> Result<Regex> {
         if pattern.as_bytes().contains(&0) {
-            return Err(Error::bad_value("Regular expression cannot contain an embedded null byte"));
+            return Err(bad("Regular expression", "cannot contain an embedded null byte"));
         }
         let mut flags = Flags::default();
         if !options.bytes().all(|letter| flags.set(letter)) {
@@ -109,12 +110,12 @@ pub(super) fn parse(path: &Path, operators: Doc<'_>, globals: &Globals) -> Resul
                     options = if flags.is_empty() { options } else { flags };
                 }
                 None => {
-                    let text = operand.as_str().ok_or_else(|| Error::bad_value("$regex has to be a string"))?;
+                    let text = operand.as_str().ok_or_else(|| wrong(name, "has to be a string", operand))?;
                     pattern = Some(text);
                 }
             },
             "$options" => {
-                let flags = operand.as_str().ok_or_else(|| Error::bad_value("$options has to be a string"))?;
+                let flags = operand.as_str().ok_or_else(|| wrong(name, "has to be a string", operand))?;
                 if !options.is_empty() {
                     return Err(twice(ErrorCode::Location51075));
                 }
@@ -123,8 +124,8 @@ pub(super) fn parse(path: &Path, operators: Doc<'_>, globals: &Globals) -> Resul
             _ => {}
         }
     }
-    let pattern = pattern.ok_or_else(|| Error::bad_value("$options needs a $regex"))?;
-    Ok(Filter::Field(path.clone(), Test::Regex(Regex::new(pattern, options, globals)?)))
+    let pattern = pattern.ok_or_else(|| bad("$options", "needs a $regex"))?;
+    Ok(Filter::Field(path.clone(), Test::Regex(Rc::new(Regex::new(pattern, options, globals)?))))
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

@@ -59,7 +59,7 @@ pub enum Test {
     /// `$exists: true`.
     Exists,
     /// `$regex`.
-    Regex(Regex),
+    Regex(Rc<Regex>),
     /// `$type`.
     Type(Kinds),
     /// `$mod`.

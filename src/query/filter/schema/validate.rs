@@ -1,259 +1,20 @@
-//! `$jsonSchema`: the server's subset of draft 4, where `bsonType` names the types of BSON.
+//! A value against a schema.
 
-use std::rc::Rc;
-
-use super::kinds::Kinds;
-use super::regex::Regex;
-use super::tree::Filter;
-use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::Globals;
+use super::keywords::{Keyword, keyword_of};
+use crate::query::filter::regex::Regex;
 use crate::value::{Doc, DocBuf, Kind, Number, OwnedValue, Value, compare, equal, normalize, sort_by};
 
 /// What a document has to be: a schema, checked once and then read as it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
-    doc: DocBuf,
+    pub(super) doc: DocBuf,
     /// Its patterns, compiled.
-    patterns: Vec<(Box<str>, Regex)>,
-}
-
-/// What stands behind a keyword.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// A number of fields, elements or characters.
-    Natural,
-    Number,
-    /// A divisor.
-    Positive,
-    Flag,
-    /// A flag that changes the bound of the same name.
-    Exclusive,
-    Text,
-    Pattern,
-    /// One type or a list of them.
-    Types,
-    List,
-    Names,
-    Schema,
-    SchemaOrFlag,
-    /// One schema or a list of them.
-    Items,
-    /// A list of schemas.
-    Schemas,
-    /// Schemas by field.
-    Fields,
-    /// Schemas by pattern.
-    Patterns,
-    /// Schemas or names by field.
-    Dependencies,
-}
-
-/// A keyword, by number: to compare names takes far more code.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Keyword {
-    MinLength,
-    MaxLength,
-    MinItems,
-    MaxItems,
-    MinProperties,
-    MaxProperties,
-    Minimum,
-    Maximum,
-    MultipleOf,
-    UniqueItems,
-    ExclusiveMinimum,
-    ExclusiveMaximum,
-    Title,
-    Description,
-    Pattern,
-    Type,
-    BsonType,
-    Enum,
-    Required,
-    Not,
-    AdditionalItems,
-    AdditionalProperties,
-    Items,
-    AllOf,
-    AnyOf,
-    OneOf,
-    Properties,
-    PatternProperties,
-    Dependencies,
-}
-
-static KEYWORDS: &[(&str, Keyword, Shape)] = &[
-    ("minLength", Keyword::MinLength, Shape::Natural),
-    ("maxLength", Keyword::MaxLength, Shape::Natural),
-    ("minItems", Keyword::MinItems, Shape::Natural),
-    ("maxItems", Keyword::MaxItems, Shape::Natural),
-    ("minProperties", Keyword::MinProperties, Shape::Natural),
-    ("maxProperties", Keyword::MaxProperties, Shape::Natural),
-    ("minimum", Keyword::Minimum, Shape::Number),
-    ("maximum", Keyword::Maximum, Shape::Number),
-    ("multipleOf", Keyword::MultipleOf, Shape::Positive),
-    ("uniqueItems", Keyword::UniqueItems, Shape::Flag),
-    ("exclusiveMinimum", Keyword::ExclusiveMinimum, Shape::Exclusive),
-    ("exclusiveMaximum", Keyword::ExclusiveMaximum, Shape::Exclusive),
-    ("title", Keyword::Title, Shape::Text),
-    ("description", Keyword::Description, Shape::Text),
-    ("pattern", Keyword::Pattern, Shape::Pattern),
-    ("type", Keyword::Type, Shape::Types),
-    ("bsonType", Keyword::BsonType, Shape::Types),
-    ("enum", Keyword::Enum, Shape::List),
-    ("required", Keyword::Required, Shape::Names),
-    ("not", Keyword::Not, Shape::Schema),
-    ("additionalItems", Keyword::AdditionalItems, Shape::SchemaOrFlag),
-    ("additionalProperties", Keyword::AdditionalProperties, Shape::SchemaOrFlag),
-    ("items", Keyword::Items, Shape::Items),
-    ("allOf", Keyword::AllOf, Shape::Schemas),
-    ("anyOf", Keyword::AnyOf, Shape::Schemas),
-    ("oneOf", Keyword::OneOf, Shape::Schemas),
-    ("properties", Keyword::Properties, Shape::Fields),
-    ("patternProperties", Keyword::PatternProperties, Shape::Patterns),
-    ("dependencies", Keyword::Dependencies, Shape::Dependencies),
-];
-
-fn keyword_of(name: &str) -> Option<(Keyword, Shape)> {
-    KEYWORDS.iter().find(|(known, ..)| *known == name).map(|(_, keyword, shape)| (*keyword, *shape))
-}
-
-/// The filter of `{$jsonSchema: operand}`.
-///
-/// Errors: `TypeMismatch` for an operand of the wrong type, `FailedToParse` for unknown keywords and wrong values.
-pub(super) fn parse(operand: Value<'_>, globals: &Globals) -> Result<Filter> {
-    let mut checker = Checker { globals, patterns: Vec::new() };
-    checker.schema("$jsonSchema", operand)?;
-    let doc = operand.as_doc().unwrap_or(Doc::EMPTY);
-    if doc.is_empty() {
-        return Ok(Filter::AlwaysTrue);
-    }
-    Ok(Filter::Schema(Rc::new(Schema { doc: doc.to_owned(), patterns: checker.patterns })))
-}
-
-struct Checker<'g> {
-    globals: &'g Globals,
-    patterns: Vec<(Box<str>, Regex)>,
-}
-
-#[cold]
-#[inline(never)]
-fn mismatch(keyword: &str, wanted: &str) -> Error {
-    Error::type_mismatch(format!("$jsonSchema keyword '{keyword}' must be {wanted}"))
-}
-
-#[cold]
-#[inline(never)]
-fn malformed(keyword: &str, problem: &str) -> Error {
-    Error::new(ErrorCode::FailedToParse, format!("$jsonSchema keyword '{keyword}' {problem}"))
-}
-
-impl Checker<'_> {
-    fn schema(&mut self, keyword: &str, value: Value<'_>) -> Result<()> {
-        let doc = value.as_doc().ok_or_else(|| mismatch(keyword, "an object"))?;
-        for (keyword, value) in doc {
-            let (known, shape) = keyword_of(keyword).ok_or_else(|| match keyword {
-                "$ref" | "$schema" | "default" | "definitions" | "format" | "id" => {
-                    malformed(keyword, "is not currently supported")
-                }
-                _ => malformed(keyword, "is unknown"),
-            })?;
-            self.keyword(keyword, shape, value)?;
-            let needs = |other, wanted, problem| match doc.get(other).is_some() == wanted {
-                true => Ok(()),
-                false => Err(malformed(keyword, problem)),
-            };
-            match known {
-                Keyword::BsonType => needs("type", false, "cannot stand beside 'type'")?,
-                Keyword::ExclusiveMinimum => needs("minimum", true, "needs 'minimum' beside it")?,
-                Keyword::ExclusiveMaximum => needs("maximum", true, "needs 'maximum' beside it")?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn keyword(&mut self, keyword: &str, shape: Shape, value: Value<'_>) -> Result<()> {
-        // The type first, then what it holds.
-        let (fits, wanted) = match shape {
-            Shape::Natural | Shape::Number | Shape::Positive => (value.kind().is_number(), "a number"),
-            Shape::Flag | Shape::Exclusive => (value.kind() == Kind::Bool, "a boolean"),
-            Shape::Text | Shape::Pattern => (value.kind() == Kind::String, "a string"),
-            Shape::Types => (matches!(value.kind(), Kind::String | Kind::Array), "a string or an array"),
-            Shape::List | Shape::Names | Shape::Schemas => (value.kind() == Kind::Array, "an array"),
-            Shape::Fields | Shape::Patterns | Shape::Dependencies => (value.kind() == Kind::Object, "an object"),
-            Shape::Schema | Shape::SchemaOrFlag | Shape::Items => (true, ""),
-        };
-        if !fits {
-            return Err(mismatch(keyword, wanted));
-        }
-        let number = Number::of(value);
-        let fits = match shape {
-            Shape::Natural => number.and_then(Number::whole).is_some_and(|n| n >= 0),
-            Shape::Positive => number.is_some_and(|n| n.compare(Number::Integer(0)).is_gt()),
-            Shape::Items => true,
-            _ => value.as_array().is_none_or(|list| !list.is_empty()),
-        };
-        if !fits {
-            return Err(malformed(keyword, "is empty or too small"));
-        }
-        match shape {
-            Shape::Pattern => return self.pattern(value.as_str().unwrap_or_default()),
-            Shape::Types if value.kind() == Kind::String => return check_type(keyword, value),
-            Shape::Schema => return self.schema(keyword, value),
-            Shape::SchemaOrFlag if value.kind() == Kind::Bool => return Ok(()),
-            Shape::SchemaOrFlag => return self.schema(keyword, value),
-            Shape::Items if value.kind() != Kind::Array => return self.schema(keyword, value),
-            _ => {}
-        }
-        let list = value.as_container().unwrap_or(Doc::EMPTY);
-        for (at, (name, item)) in list.iter().enumerate() {
-            match shape {
-                Shape::Types => check_type(keyword, item)?,
-                Shape::Names if item.kind() != Kind::String => return Err(mismatch(keyword, "an array of strings")),
-                Shape::Names if list.iter().take(at).any(|(_, other)| other == item) => {
-                    return Err(malformed(keyword, "holds a name twice"));
-                }
-                Shape::Dependencies if item.kind() == Kind::Array => self.keyword(keyword, Shape::Names, item)?,
-                Shape::Patterns => {
-                    self.pattern(name)?;
-                    self.schema(keyword, item)?;
-                }
-                Shape::Items | Shape::Schemas | Shape::Fields | Shape::Dependencies => self.schema(keyword, item)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn pattern(&mut self, pattern: &str) -> Result<()> {
-        self.patterns.push((pattern.into(), Regex::new(pattern, "", self.globals)?));
-        Ok(())
-    }
-}
-
-/// The types of JSON have names of their own; those that BSON does not share are refused.
-fn check_type(keyword: &str, alias: Value<'_>) -> Result<()> {
-    let alias = alias.as_str().ok_or_else(|| mismatch(keyword, "a string or an array of strings"))?;
-    match alias {
-        _ if keyword != "type" => Kinds::default().add_alias(alias),
-        "object" | "array" | "number" | "boolean" | "string" | "null" => Ok(()),
-        "integer" => Err(malformed(keyword, "does not support 'integer'")),
-        _ => Err(Error::bad_value(format!("Unknown type name alias: {alias}"))),
-    }
-}
-
-fn is_type(kind: Kind, alias: Value<'_>) -> bool {
-    match alias.as_str() {
-        Some("number") => kind.is_number(),
-        Some("boolean") => kind == Kind::Bool,
-        alias => alias == Some(kind.alias()),
-    }
+    pub(super) patterns: Vec<(Box<str>, Regex)>,
 }
 
 impl Schema {
     /// True where `value` is as the schema says.
-    pub(super) fn holds(&self, value: Value<'_>) -> bool {
+    pub(in crate::query::filter) fn holds(&self, value: Value<'_>) -> bool {
         self.all(self.doc.view(), value)
     }
 
@@ -380,11 +141,18 @@ fn are_unique(items: Doc<'_>) -> bool {
     items.iter().zip(items.iter().skip(1)).all(|(a, b)| !equal(a.view(), b.view()))
 }
 
+fn is_type(kind: Kind, alias: Value<'_>) -> bool {
+    match alias.as_str() {
+        Some("number") => kind.is_number(),
+        Some("boolean") => kind == Kind::Bool,
+        alias => alias == Some(kind.alias()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{error, hits};
-    use super::*;
-    use bson::{RawBson, RawDocumentBuf, rawbson, rawdoc};
+    use crate::query::filter::samples::hits;
+    use bson::{RawDocumentBuf, rawbson, rawdoc};
 
     /// Whether each of `docs` is as `schema` says.
     #[track_caller]
@@ -483,29 +251,5 @@ mod tests {
         check(of_a(rawdoc! { "oneOf": two() }), &docs([true, false, true]));
         check(of_a(rawdoc! { "not": { "minimum": 2 } }), &docs([true, false, false]));
         check(of_a(rawdoc! { "pattern": "^a" }), &[(rawdoc! { "a": "ab" }, true), (rawdoc! { "a": "b" }, false)]);
-    }
-
-    #[test]
-    fn malformed_schemas_are_refused_with_the_servers_code() {
-        let code = |schema: RawBson| error(rawdoc! { "$jsonSchema": schema }).code;
-        for (schema, wanted) in [
-            (rawbson!(1), ErrorCode::TypeMismatch),
-            (rawbson!({ "minimum": "1" }), ErrorCode::TypeMismatch),
-            (rawbson!({ "required": "a" }), ErrorCode::TypeMismatch),
-            (rawbson!({ "required": [] }), ErrorCode::FailedToParse),
-            (rawbson!({ "required": ["a", "a"] }), ErrorCode::FailedToParse),
-            (rawbson!({ "properties": { "a": 1 } }), ErrorCode::TypeMismatch),
-            (rawbson!({ "maxLength": -1 }), ErrorCode::FailedToParse),
-            (rawbson!({ "exclusiveMinimum": true }), ErrorCode::FailedToParse),
-            (rawbson!({ "type": "integer" }), ErrorCode::FailedToParse),
-            (rawbson!({ "bsonType": "integer" }), ErrorCode::BadValue),
-            (rawbson!({ "bsonType": "int", "type": "number" }), ErrorCode::FailedToParse),
-            (rawbson!({ "multipleOf": 0 }), ErrorCode::FailedToParse),
-            (rawbson!({ "enum": [] }), ErrorCode::FailedToParse),
-            (rawbson!({ "$ref": "x" }), ErrorCode::FailedToParse),
-            (rawbson!({ "minimun": 1 }), ErrorCode::FailedToParse),
-        ] {
-            assert_eq!(code(schema.clone()), wanted, "{schema:?}");
-        }
     }
 }
