@@ -118,3 +118,4 @@ fn to_js(error: Error) -> JsValue {
         // Numbers and texts have a form in JavaScript.
         Err(_) => object.into(),
     }
+}
