@@ -2,123 +2,319 @@
 //!
 //! The contract with users is the code, so an error is a struct with a code and not an enum of sixty cases.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Shorthand used throughout the crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 macro_rules! error_codes {
-    ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
-        /// Error codes of the MongoDB server that this engine answers with, sorted by number.
+    (named { $($(#[$doc:meta])* $name:ident = $number:literal,)* }
+     numbered { $($(#[$bare_doc:meta])* $bare:ident = $bare_number:literal,)* }) => {
+        /// Error codes of the MongoDB server that this engine answers with: those with a name, and bare numbers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(i32)]
         #[non_exhaustive]
         pub enum ErrorCode {
             $($(#[$doc])* $name = $number,)*
+            $($(#[$bare_doc])* $bare = $bare_number,)*
         }
 
         impl ErrorCode {
             /// The server's `codeName`: the symbolic name, or `Location<code>` for bare numbers.
-            pub fn name(self) -> &'static str {
-                match self {
+            pub fn name(self) -> Cow<'static, str> {
+                Cow::Borrowed(match self {
                     $(ErrorCode::$name => stringify!($name),)*
-                }
+                    _ => return Cow::Owned(format!("Location{}", self as i32)),
+                })
             }
 
-            /// Every code, in ascending order.
-            pub fn all() -> &'static [ErrorCode] {
-                &[$(ErrorCode::$name,)*]
+            /// Every code, each of the two kinds in ascending order.
+            pub fn all() -> [&'static [ErrorCode]; 2] {
+                [&[$(ErrorCode::$name,)*], &[$(ErrorCode::$bare,)*]]
             }
         }
     };
 }
 
 error_codes! {
-    /// A broken invariant of our own.
-    InternalError = 1,
-    /// A value that cannot be accepted: a missing time, an unknown operator, a malformed block.
-    BadValue = 2,
-    /// A command or document that does not parse.
-    FailedToParse = 9,
-    /// A cursor used under another collection's name.
-    Unauthorized = 13,
-    /// A stored document or an argument of the wrong BSON type.
-    TypeMismatch = 14,
-    /// A list that is empty or too long.
-    InvalidLength = 16,
-    /// An operation that the target does not allow.
-    IllegalOperation = 20,
-    /// Bytes that are not BSON.
-    InvalidBSON = 22,
-    /// No such collection.
-    NamespaceNotFound = 26,
-    /// An index that does not exist.
-    IndexNotFound = 27,
-    /// No such cursor.
-    CursorNotFound = 43,
-    /// The name is taken, or taken with other options.
-    NamespaceExists = 48,
-    /// No such command.
-    CommandNotFound = 59,
-    /// Options that contradict each other or are not allowed here.
-    InvalidOptions = 72,
-    /// A malformed collection name.
-    InvalidNamespace = 73,
-    /// A storage operation failed for a reason of its own.
-    OperationFailed = 96,
-    /// A guard of a storage commit failed: somebody else wrote first. Retried internally.
-    WriteConflict = 112,
-    /// A malformed bucket document written directly.
-    DocumentValidationFailure = 121,
-    /// A find option that a time-series collection cannot express.
-    InvalidPipelineOperator = 168,
-    /// Stored bytes that break the format.
-    DataCorruptionDetected = 246,
-    /// A document beyond 16 MiB.
-    BSONObjectTooLarge = 10334,
-    /// A key that must not exist does.
-    DuplicateKey = 11000,
-    /// The database was closed.
-    InterruptedAtShutdown = 11600,
-    /// A second getMore while the first one runs.
-    CursorInUse = 12051,
-    /// The storage has no room left (a browser's quota).
-    OutOfDiskSpace = 14031,
-    /// A `sort` that is not a document.
-    Location15973 = 15973,
-    /// A sort direction that is neither 1 nor -1.
-    Location15975 = 15975,
-    /// A sort without keys.
-    Location15976 = 15976,
-    /// Two projection paths collide.
-    Location31249 = 31249,
-    /// A projection names a path twice, once as a prefix.
-    Location31250 = 31250,
-    /// An inclusion inside an exclusion projection.
-    Location31253 = 31253,
-    /// An exclusion inside an inclusion projection.
-    Location31254 = 31254,
-    /// An empty path component.
-    Location40352 = 40352,
-    /// A required field of a command is missing.
-    IDLFailedToParse = 40414,
-    /// A command has a field that it does not know.
-    IDLUnknownField = 40415,
-    /// Negative `limit`, `skip` or `batchSize`.
-    Location51024 = 51024,
-    /// `$regex` pattern that does not compile.
-    Location51091 = 51091,
-    /// A `$near` operator on a time-series collection.
-    Location5626500 = 5626500,
-    /// A bucket id could not be found within the retries.
-    Location6130900 = 6130900,
-    /// A document names the same top-level field twice.
-    Location12602102 = 12602102,
+    named {
+        /// A broken invariant of our own.
+        InternalError = 1,
+        /// A value that cannot be accepted: a missing time, an unknown operator, a malformed block.
+        BadValue = 2,
+        /// A command or document that does not parse.
+        FailedToParse = 9,
+        /// A cursor used under another collection's name.
+        Unauthorized = 13,
+        /// A stored document or an argument of the wrong BSON type.
+        TypeMismatch = 14,
+        /// A number or a date beyond its type.
+        Overflow = 15,
+        /// A list that is empty or too long.
+        InvalidLength = 16,
+        /// An operation that the target does not allow.
+        IllegalOperation = 20,
+        /// Bytes that are not BSON.
+        InvalidBSON = 22,
+        /// No such collection.
+        NamespaceNotFound = 26,
+        /// An index that does not exist.
+        IndexNotFound = 27,
+        /// No such cursor.
+        CursorNotFound = 43,
+        /// The name is taken, or taken with other options.
+        NamespaceExists = 48,
+        /// No such command.
+        CommandNotFound = 59,
+        /// Options that contradict each other or are not allowed here.
+        InvalidOptions = 72,
+        /// A malformed collection name.
+        InvalidNamespace = 73,
+        /// A storage operation failed for a reason of its own.
+        OperationFailed = 96,
+        /// A guard of a storage commit failed: somebody else wrote first. Retried internally.
+        WriteConflict = 112,
+        /// A malformed bucket document written directly.
+        DocumentValidationFailure = 121,
+        /// A find option that a time-series collection cannot express.
+        InvalidPipelineOperator = 168,
+        /// A value that cannot be converted.
+        ConversionFailure = 241,
+        /// Stored bytes that break the format.
+        DataCorruptionDetected = 246,
+        /// A document beyond 16 MiB.
+        BSONObjectTooLarge = 10334,
+        /// A key that must not exist does.
+        DuplicateKey = 11000,
+        /// The database was closed.
+        InterruptedAtShutdown = 11600,
+        /// A second getMore while the first one runs.
+        CursorInUse = 12051,
+        /// The storage has no room left (a browser's quota).
+        OutOfDiskSpace = 14031,
+        /// A required field of a command is missing.
+        IDLFailedToParse = 40414,
+        /// A command has a field that it does not know.
+        IDLUnknownField = 40415,
+    }
+    numbered {
+        /// A `sort` that is not a document.
+        Location15973 = 15973,
+        /// A sort direction that is neither 1 nor -1.
+        Location15975 = 15975,
+        /// A sort without keys.
+        Location15976 = 15976,
+        /// An expression object with more than one field.
+        Location15983 = 15983,
+        /// An empty name in a field path of an expression.
+        Location15998 = 15998,
+        /// A value that is no date.
+        Location16006 = 16006,
+        /// A value that is no string.
+        Location16007 = 16007,
+        /// A wrong number of arguments.
+        Location16020 = 16020,
+        /// A name in a field path that begins with `$`.
+        Location16410 = 16410,
+        /// A field of an object expression with a dot.
+        Location16412 = 16412,
+        /// `$mod` by zero.
+        Location16610 = 16610,
+        /// `$mod` of what is no number.
+        Location16611 = 16611,
+        /// Two dates in `$add`.
+        Location16612 = 16612,
+        /// `$concat` of what is no string.
+        Location16702 = 16702,
+        /// The path `$`.
+        Location16872 = 16872,
+        /// `$let` of what is no object.
+        Location16874 = 16874,
+        /// An unknown argument of `$let`.
+        Location16875 = 16875,
+        /// `$let` without `vars`.
+        Location16876 = 16876,
+        /// `$let` without `in`.
+        Location16877 = 16877,
+        /// `$map` of what is no object.
+        Location16878 = 16878,
+        /// An unknown argument of `$map`.
+        Location16879 = 16879,
+        /// `$map` without `input`.
+        Location16880 = 16880,
+        /// `$map` without `in`.
+        Location16882 = 16882,
+        /// `$map` over what is no array.
+        Location16883 = 16883,
+        /// `$cond` without one of its three arguments.
+        Location17080 = 17080,
+        /// An unknown argument of `$cond`.
+        Location17083 = 17083,
+        /// `$size` of what is no array.
+        Location17124 = 17124,
+        /// A variable that does not exist.
+        Location17276 = 17276,
+        /// `$filter` of what is no object.
+        Location28646 = 28646,
+        /// An unknown argument of `$filter`.
+        Location28647 = 28647,
+        /// `$filter` without `input`.
+        Location28648 = 28648,
+        /// `$filter` without `cond`.
+        Location28650 = 28650,
+        /// `$filter` over what is no array.
+        Location28651 = 28651,
+        /// `$concatArrays` of what is no array.
+        Location28664 = 28664,
+        /// Too few or too many arguments.
+        Location28667 = 28667,
+        /// `$abs` of the least int64.
+        Location28680 = 28680,
+        /// A position in what is no array.
+        Location28689 = 28689,
+        /// A position that is no number.
+        Location28690 = 28690,
+        /// A position that is no int32.
+        Location28691 = 28691,
+        /// `$sqrt` below zero.
+        Location28714 = 28714,
+        /// A function of numbers over what is none.
+        Location28765 = 28765,
+        /// Two projection paths collide.
+        Location31249 = 31249,
+        /// A projection names a path twice, once as a prefix.
+        Location31250 = 31250,
+        /// An inclusion inside an exclusion projection.
+        Location31253 = 31253,
+        /// An exclusion inside an inclusion projection.
+        Location31254 = 31254,
+        /// `$substrCP` from what is no position.
+        Location34450 = 34450,
+        /// `$substrCP` of what is no length.
+        Location34452 = 34452,
+        /// `$strLenCP` of what is no string.
+        Location34471 = 34471,
+        /// `$strLenBytes` of what is no string.
+        Location34473 = 34473,
+        /// `$switch` of what is no object.
+        Location40060 = 40060,
+        /// `$switch` whose branches are no array.
+        Location40061 = 40061,
+        /// A branch of `$switch` that is no object.
+        Location40062 = 40062,
+        /// An unknown argument of a branch.
+        Location40063 = 40063,
+        /// A branch without `case`.
+        Location40064 = 40064,
+        /// A branch without `then`.
+        Location40065 = 40065,
+        /// `$switch` without a branch that matches.
+        Location40066 = 40066,
+        /// An unknown argument of `$switch`.
+        Location40067 = 40067,
+        /// `$switch` without branches.
+        Location40068 = 40068,
+        /// `$reduce` of what is no object.
+        Location40075 = 40075,
+        /// An unknown argument of `$reduce`.
+        Location40076 = 40076,
+        /// `$reduce` without `input`.
+        Location40077 = 40077,
+        /// `$reduce` without `initialValue`.
+        Location40078 = 40078,
+        /// `$reduce` without `in`.
+        Location40079 = 40079,
+        /// `$reduce` over what is no array.
+        Location40080 = 40080,
+        /// `$in` of what is no array.
+        Location40081 = 40081,
+        /// `$indexOfCP` in what is no string.
+        Location40093 = 40093,
+        /// `$indexOfCP` of what is no string.
+        Location40094 = 40094,
+        /// `$indexOfCP` between what are no positions.
+        Location40096 = 40096,
+        /// An empty path component.
+        Location40352 = 40352,
+        /// A timezone that is not known.
+        Location40485 = 40485,
+        /// A timezone that is no string.
+        Location40517 = 40517,
+        /// An unknown argument of a date expression.
+        Location40535 = 40535,
+        /// A date expression without `date`.
+        Location40539 = 40539,
+        /// Negative `limit`, `skip` or `batchSize`.
+        Location51024 = 51024,
+        /// Options in `$regex` and, before it, in `$options`.
+        Location51074 = 51074,
+        /// Options in `$regex` and, behind it, in `$options`.
+        Location51075 = 51075,
+        /// A precision of `$round` or `$trunc` beyond its bounds.
+        Location51083 = 51083,
+        /// `$regex` pattern that does not compile.
+        Location51091 = 51091,
+        /// An option that regular expressions do not have.
+        Location51108 = 51108,
+        /// A limit of `$filter` that is no positive integer.
+        Location327391 = 327391,
+        /// `$getField` with unknown arguments.
+        Location3041701 = 3041701,
+        /// `$getField` without `field`.
+        Location3041702 = 3041702,
+        /// `$getField` of a name that is no string.
+        Location3041704 = 3041704,
+        /// A variable of `let` that reads the document.
+        Location4890500 = 4890500,
+        /// `$dateDiff` of what is no object.
+        Location5166301 = 5166301,
+        /// An unknown argument of `$dateDiff`.
+        Location5166302 = 5166302,
+        /// `$dateDiff` without a required argument.
+        Location5166303 = 5166303,
+        /// `$dateDiff` of what is no date.
+        Location5166307 = 5166307,
+        /// `$dateAdd` or `$dateSubtract` of what is no object.
+        Location5166400 = 5166400,
+        /// An unknown argument of `$dateAdd` or `$dateSubtract`.
+        Location5166401 = 5166401,
+        /// `$dateAdd` or `$dateSubtract` without a required argument.
+        Location5166402 = 5166402,
+        /// `$dateAdd` or `$dateSubtract` of what is no date.
+        Location5166403 = 5166403,
+        /// `$dateAdd` or `$dateSubtract` by what is no integer.
+        Location5166405 = 5166405,
+        /// A date beyond 64 bits.
+        Location5166406 = 5166406,
+        /// `$dateTrunc` of what is no object.
+        Location5439007 = 5439007,
+        /// An unknown argument of `$dateTrunc`.
+        Location5439008 = 5439008,
+        /// `$dateTrunc` without a required argument.
+        Location5439009 = 5439009,
+        /// `$dateTrunc` of what is no date.
+        Location5439012 = 5439012,
+        /// A unit of time that is no string.
+        Location5439013 = 5439013,
+        /// A start of the week that is no day.
+        Location5439015 = 5439015,
+        /// A size of bins that is no integer.
+        Location5439017 = 5439017,
+        /// A size of bins below 1.
+        Location5439018 = 5439018,
+        /// A `$near` operator on a time-series collection.
+        Location5626500 = 5626500,
+        /// A bucket id could not be found within the retries.
+        Location6130900 = 6130900,
+        /// A document names the same top-level field twice.
+        Location12602102 = 12602102,
+    }
 }
 
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(&self.name())
     }
 }
 
@@ -182,15 +378,19 @@ mod tests {
 
     #[test]
     fn codes_are_sorted_and_unique() {
-        assert!(ErrorCode::all().windows(2).all(|w| (w[0] as i32) < (w[1] as i32)));
+        for codes in ErrorCode::all() {
+            assert!(codes.windows(2).all(|w| (w[0] as i32) < (w[1] as i32)));
+        }
+        let [named, numbered] = ErrorCode::all();
+        assert!(named.iter().all(|code| !numbered.iter().any(|other| *other as i32 == *code as i32)));
     }
 
     #[test]
     fn bare_locations_are_named_by_their_number() {
-        for code in ErrorCode::all() {
-            if let Some(number) = code.name().strip_prefix("Location") {
-                assert_eq!(number.parse::<i32>().unwrap(), *code as i32);
-            }
+        let [named, numbered] = ErrorCode::all();
+        assert!(named.iter().all(|code| !code.name().starts_with("Location")));
+        for code in numbered {
+            assert_eq!(format!("{code:?}"), code.name());
         }
     }
 }

@@ -104,13 +104,14 @@ fn to_object(reply: &Reply, due: bool) -> Result<JsValue, JsValue> {
 /// What an error of `open` carries beside its message.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Details {
+struct Details<'a> {
     code: i32,
-    code_name: &'static str,
+    code_name: &'a str,
 }
 
 fn to_js(error: Error) -> JsValue {
-    let details = Details { code: error.code as i32, code_name: error.code.name() };
+    let name = error.code.name();
+    let details = Details { code: error.code as i32, code_name: &name };
     let object: Object = js_sys::Error::new(&error.message).into();
     match serde_wasm_bindgen::to_value(&details) {
         Ok(details) => Object::assign(&object, details.unchecked_ref()).into(),

@@ -12,7 +12,7 @@ use crate::query::CountOptions;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
-    let options = CountOptions::parse(request.doc())?;
+    let options = CountOptions::parse(request.doc(), &engine.globals())?;
     let n = engine.count(user, raw, options.into_find()).await?;
     // An int32 where it fits, as the server answers.
     Ok(Reply::ok(match i32::try_from(n) {

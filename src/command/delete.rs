@@ -9,7 +9,7 @@ use super::{Reply, Request};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::WRITE_BATCH_COUNT_MAX;
-use crate::query::Filter;
+use crate::query::{Filter, Globals};
 use crate::value::{Doc, Value};
 
 struct Statement {
@@ -28,11 +28,15 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
             format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {}", statements.len());
         return Err(Error::new(ErrorCode::InvalidLength, message));
     }
+    let globals = match request.field("let").and_then(Value::as_doc) {
+        Some(variables) => engine.globals().with_variables(variables)?,
+        None => engine.globals(),
+    };
     let mut n = 0_u64;
     let mut errors = bson::RawArrayBuf::new();
     let mut failed = false;
     for (index, statement) in statements.into_iter().enumerate() {
-        let outcome = match parse(statement) {
+        let outcome = match parse(statement, &globals) {
             Err(error) => Err(error),
             Ok(statement) => match engine.collection(name).await? {
                 None => Ok(0),
@@ -57,7 +61,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(reply))
 }
 
-fn parse(statement: Value<'_>) -> Result<Statement> {
+fn parse(statement: Value<'_>, globals: &Globals) -> Result<Statement> {
     let doc: Doc<'_> =
         statement.as_doc().ok_or_else(|| wrong_type("delete", "deletes", "an array of objects", statement))?;
     let mut filter = None;
@@ -79,5 +83,6 @@ fn parse(statement: Value<'_>) -> Result<Statement> {
             return Err(Error::new(ErrorCode::FailedToParse, message));
         }
     };
-    Ok(Statement { filter: Filter::parse(filter.ok_or_else(|| missing_field("delete.deletes", "q"))?)?, only_one })
+    let filter = filter.ok_or_else(|| missing_field("delete.deletes", "q"))?;
+    Ok(Statement { filter: Filter::parse(filter, globals)?, only_one })
 }

@@ -19,17 +19,20 @@ pub fn target(name: &str) -> (&str, bool) {
 }
 
 /// A filter argument; absent matches everything.
-pub fn parse_filter(filter: Option<Value<'_>>, command: &str, field: &str) -> Result<Filter> {
+pub fn parse_filter(engine: &Engine, filter: Option<Value<'_>>, command: &str, field: &str) -> Result<Filter> {
     match filter {
         None => Ok(Filter::all()),
-        Some(value) => Filter::parse(value.as_doc().ok_or_else(|| wrong_type(command, field, "an object", value))?),
+        Some(value) => {
+            let filter = value.as_doc().ok_or_else(|| wrong_type(command, field, "an object", value))?;
+            Filter::parse(filter, &engine.globals())
+        }
     }
 }
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let (user, raw) = target(name);
-    let options = FindOptions::parse(request.doc())?;
+    let options = FindOptions::parse(request.doc(), &engine.globals())?;
     let batch_size = options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let batch = engine.find(user, raw, options, batch_size).await?;
     let reply = cursor(engine, name, batch.cursor_id, bson::cstr!("firstBatch"));

@@ -13,16 +13,16 @@ use bson::{RawArrayBuf, rawdoc};
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["filter", "nameOnly", "authorizedCollections", "cursor"])?;
     let name_only = request.bool("nameOnly")?.unwrap_or(false);
-    let filter = super::find::parse_filter(request.field("filter"), "listCollections", "filter")?;
+    let filter = super::find::parse_filter(engine, request.field("filter"), "listCollections", "filter")?;
     let mut pivot = DocPivot::new();
     for (name, entry) in engine.list_collections().await? {
         let options = entry.options.to_doc();
         let doc = describe(&name, "timeseries", (!name_only).then_some(&options));
-        if filter.matches_doc(doc.view()) {
+        if filter.matches_doc(doc.view())? {
             pivot.push(doc.view())?;
         }
         let raw = describe(&format!("system.buckets.{name}"), "collection", (!name_only).then_some(&options));
-        if filter.matches_doc(raw.view()) {
+        if filter.matches_doc(raw.view())? {
             pivot.push(raw.view())?;
         }
     }

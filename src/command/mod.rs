@@ -50,7 +50,7 @@ impl Reply {
 impl From<Error> for Reply {
     fn from(error: Error) -> Reply {
         let document = rawdoc! {
-            "ok": 0.0, "errmsg": error.message, "code": error.code as i32, "codeName": error.code.name(),
+            "ok": 0.0, "errmsg": error.message, "code": error.code as i32, "codeName": &*error.code.name(),
         };
         Reply { document, batch: None }
     }
@@ -103,7 +103,7 @@ fn long(n: u64) -> i64 {
 /// One entry of `writeErrors`.
 fn write_error(index: usize, error: Error) -> RawDocumentBuf {
     rawdoc! {
-        "index": i32::try_from(index).unwrap_or(i32::MAX), "code": error.code as i32, "codeName": error.code.name(),
+        "index": i32::try_from(index).unwrap_or(i32::MAX), "code": error.code as i32, "codeName": &*error.code.name(),
         "errmsg": error.message,
     }
 }

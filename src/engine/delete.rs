@@ -49,7 +49,9 @@ impl Engine {
         let span_ms = collection.entry.options.timeseries.span_ms();
         let reached = |section: &Section| {
             let end_ms = section.min_time_ms.saturating_add(span_ms);
-            aimed.may_match_rows(section.meta.as_ref().map(OwnedValue::view), section.min_time_ms, end_ms)
+            let meta = section.meta.as_ref().map(OwnedValue::view);
+            // What fails here fails again on the bucket.
+            aimed.may_match_rows(meta, section.min_time_ms, end_ms).unwrap_or(true)
         };
         if self.fold_sections(&scan, &reached).await? {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
@@ -86,7 +88,7 @@ impl Engine {
         let Some(stored) = &unit.stored else { return Ok(0) };
         let options = &collection.entry.options.timeseries;
         let view = BucketDoc::parse(stored.document.view(), options)?;
-        if !plan.may_match(&view) {
+        if !plan.may_match(&view)? {
             return Ok(0);
         }
         if !only_one && plan.all_match(&view) {
@@ -94,7 +96,7 @@ impl Engine {
             return Ok(view.count()? as u64);
         }
         let rows = unpack(&view, &ColumnSet::All, options)?;
-        let mut matching = plan.select(&rows, view.meta());
+        let mut matching = plan.select(&rows, view.meta())?;
         let first = matching.iter().next();
         if only_one && let Some(first) = first {
             matching = Bitmap::from_fn(rows.rows(), |row| row == first);

@@ -76,7 +76,7 @@ impl Engine {
             for unit in units {
                 let flow = if raw {
                     let rows = document_row(scan.collection(), &unit, self.bucket_format)?;
-                    count.push(rows, None, false)
+                    count.push(rows, None, false)?
                 } else {
                     count_unit(scan.collection(), &plan, &mut count, &unit)?
                 };
@@ -191,7 +191,7 @@ impl FindCursor {
         if let Some(stored) = &unit.stored {
             let options = &self.scan.collection().entry.options.timeseries;
             let view = BucketDoc::parse(stored.document.view(), options)?;
-            if self.plan.may_match(&view) {
+            if self.plan.may_match(&view)? {
                 let rows = unpack(&view, &self.plan.columns, options)?;
                 if self.exec.push(rows, view.meta(), self.plan.all_match(&view))? == Flow::Enough {
                     return Ok(Flow::Enough);
@@ -199,7 +199,7 @@ impl FindCursor {
             }
         }
         for section in matching_sections(&self.plan, unit) {
-            if let Some((rows, meta)) = section_rows(&self.plan, section)
+            if let Some((rows, meta)) = section_rows(&self.plan, section)?
                 && self.exec.push(rows, meta, false)? == Flow::Enough
             {
                 return Ok(Flow::Enough);
@@ -220,11 +220,11 @@ fn count_unit(collection: &Collection, plan: &ReadPlan, count: &mut Count, unit:
     let options = &collection.entry.options.timeseries;
     if let Some(stored) = &unit.stored {
         let view = BucketDoc::parse(stored.document.view(), options)?;
-        if plan.may_match(&view) {
+        if plan.may_match(&view)? {
             let flow = if plan.all_match(&view) {
                 count.push_all(view.count()?)
             } else {
-                count.push(unpack(&view, &plan.columns, options)?, view.meta(), false)
+                count.push(unpack(&view, &plan.columns, options)?, view.meta(), false)?
             };
             if flow == Flow::Enough {
                 return Ok(flow);
@@ -232,8 +232,8 @@ fn count_unit(collection: &Collection, plan: &ReadPlan, count: &mut Count, unit:
         }
     }
     for section in matching_sections(plan, unit) {
-        if let Some((rows, meta)) = section_rows(plan, section)
-            && count.push(rows, meta, false) == Flow::Enough
+        if let Some((rows, meta)) = section_rows(plan, section)?
+            && count.push(rows, meta, false)? == Flow::Enough
         {
             return Ok(Flow::Enough);
         }
@@ -245,19 +245,20 @@ fn count_unit(collection: &Collection, plan: &ReadPlan, count: &mut Count, unit:
 fn matching_sections<'a>(plan: &ReadPlan, unit: &'a Unit) -> impl Iterator<Item = &'a SectionRef> {
     let first = unit.sections().next().and_then(SectionRef::section);
     let meta = first.and_then(|section| section.meta.as_ref()).map(OwnedValue::view);
-    let may_match = first.is_some() && plan.may_match_rows(meta, i64::MIN, i64::MAX);
+    // Where an expression fails, rows in time raise it.
+    let may_match = first.is_some() && plan.may_match_rows(meta, i64::MIN, i64::MAX).unwrap_or(true);
     may_match.then(|| unit.sections()).into_iter().flatten()
 }
 
 /// The decoded columns of journal rows, and their metadata; `None` where no row can match.
-fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Option<(Block, Option<Value<'a>>)> {
-    let section = reference.section()?;
+fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Result<Option<(Block, Option<Value<'a>>)>> {
+    let Some(section) = reference.section() else { return Ok(None) };
     let meta = section.meta.as_ref().map(OwnedValue::view);
-    if !plan.may_match_rows(meta, section.first_ms, section.last_ms) {
-        return None;
+    if !plan.may_match_rows(meta, section.first_ms, section.last_ms)? {
+        return Ok(None);
     }
     let (block, range) = reference.rows();
-    Some((block.slice_columns(range, |name| plan.columns.contains(name)), meta))
+    Ok(Some((block.slice_columns(range, |name| plan.columns.contains(name)), meta)))
 }
 
 /// The bucket document, journal rows merged in, as a block of one row.

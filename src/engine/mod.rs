@@ -33,6 +33,7 @@ use crate::bucket::BucketFormat;
 use crate::catalog::{CatalogOptions, Totals};
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
+use crate::query::Globals;
 use crate::storage::Storage;
 
 use bucket_cache::BucketCache;
@@ -106,6 +107,11 @@ impl Engine {
     /// Milliseconds since the epoch.
     pub fn now_ms(&self) -> i64 {
         self.env.now_ms()
+    }
+
+    /// What filters and expressions of a command that begins now may refer to.
+    pub fn globals(&self) -> Globals {
+        Globals::new(&self.env)
     }
 
     /// Refuses every further command.

@@ -1,6 +1,7 @@
 //! Between a parsed command and its rows: filters, what of them runs before unpacking, plans, execution. Never awaits.
 
 pub mod exec;
+pub mod expr;
 pub mod filter;
 pub mod find_options;
 pub mod plan;
@@ -10,6 +11,7 @@ pub mod read_plan;
 pub mod sort;
 
 pub use exec::{Count, Exec, Flow};
+pub use expr::Globals;
 pub use filter::Filter;
 pub use find_options::{CountOptions, FindOptions};
 pub use read_plan::{ReadAccess, ReadPlan};

@@ -1,6 +1,6 @@
 //! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
 
-use super::filter::Filter;
+use super::filter::{Filter, Reads};
 use super::find_options::FindOptions;
 use super::projection::{Needed, Projection};
 use super::sort::SortSpec;
@@ -43,7 +43,11 @@ impl Plan {
         let FindOptions { filter, projection, sort, skip, limit, .. } = options;
         let residual = filter;
         let mut decode = projection.needed_fields();
-        residual.for_each_path(&mut |path| decode.add_path(path.as_str()));
+        residual.for_each_read(&mut |reads| match reads {
+            Reads::Field(name) => decode.add_path(name),
+            Reads::Everything => decode = Needed::All,
+            Reads::Chance => {}
+        });
         for part in sort.iter().flat_map(SortSpec::parts) {
             decode.add_path(part.path.as_str());
         }
@@ -69,13 +73,14 @@ impl Plan {
 mod tests {
     use super::super::find_options::CountOptions;
     use super::*;
+    use crate::query::filter::samples::globals;
     use crate::value::Doc;
     use bson::{RawDocumentBuf, rawdoc};
 
     const FACTS: CollectionFacts<'_> = CollectionFacts { time_field: "t", meta_field: Some("m") };
 
     fn find(command: RawDocumentBuf) -> Plan {
-        Plan::new(FindOptions::parse(Doc::parse(command.as_bytes()).unwrap()).unwrap(), &FACTS)
+        Plan::new(FindOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap(), &FACTS)
     }
 
     /// The names of the decoded columns, and whether the metadata is wanted.
@@ -103,7 +108,7 @@ mod tests {
     #[test]
     fn a_count_decodes_what_its_filter_reads() {
         let count = |command: RawDocumentBuf| {
-            let options = CountOptions::parse(Doc::parse(command.as_bytes()).unwrap()).unwrap();
+            let options = CountOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
             Plan::new(options.into_find(), &FACTS)
         };
         assert_eq!(reads(&count(rawdoc! { "count": "c" })), (vec![], false));

@@ -9,6 +9,7 @@ use super::projection::Needed;
 use super::pushdown::{Layout, Split, split};
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, TimeseriesOptions};
+use crate::error::Result;
 use crate::value::{OwnedValue, Value};
 
 /// How the buckets are found.
@@ -79,11 +80,12 @@ impl ReadPlan {
     }
 
     /// False where no measurement of the bucket can match.
-    pub fn may_match(&self, bucket: &BucketDoc<'_>) -> bool {
-        self.split.as_ref().is_none_or(|split| {
-            split.meta.matches_value(bucket.meta())
-                && split.bucket.may_match(bucket.control_min(), bucket.control_max(), bucket.meta())
-        })
+    ///
+    /// Errors: those of expressions on the metadata.
+    pub fn may_match(&self, bucket: &BucketDoc<'_>) -> Result<bool> {
+        let Some(split) = &self.split else { return Ok(true) };
+        Ok(split.meta.matches_value(bucket.meta())?
+            && split.bucket.may_match(bucket.control_min(), bucket.control_max(), bucket.meta()))
     }
 
     /// True where every measurement of a bucket that may match does match.
@@ -96,17 +98,20 @@ impl ReadPlan {
     }
 
     /// False where no row of that metadata and between those times can match.
-    pub fn may_match_rows(&self, meta: Option<Value<'_>>, first_ms: i64, last_ms: i64) -> bool {
-        self.split.as_ref().is_none_or(|split| {
-            let (first, last) = split.time_bounds();
-            split.meta.matches_value(meta)
-                && first.is_none_or(|bound| last_ms >= bound)
-                && last.is_none_or(|bound| first_ms <= bound)
-        })
+    ///
+    /// Errors: those of expressions on the metadata.
+    pub fn may_match_rows(&self, meta: Option<Value<'_>>, first_ms: i64, last_ms: i64) -> Result<bool> {
+        let Some(split) = &self.split else { return Ok(true) };
+        let (first, last) = split.time_bounds();
+        Ok(first.is_none_or(|bound| last_ms >= bound)
+            && last.is_none_or(|bound| first_ms <= bound)
+            && split.meta.matches_value(meta)?)
     }
 
     /// The matching rows of a bucket that may match. `rows` holds at least the decoded columns.
-    pub fn select(&self, rows: &Block, meta: Option<Value<'_>>) -> Bitmap {
+    ///
+    /// Errors: those of expressions.
+    pub fn select(&self, rows: &Block, meta: Option<Value<'_>>) -> Result<Bitmap> {
         let residual = self.split.as_ref().map_or(&Filter::AlwaysTrue, |split| &split.residual);
         match (&self.plan.meta_field, meta) {
             (Some(name), Some(meta)) if self.plan.wants_meta => {

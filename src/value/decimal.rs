@@ -107,6 +107,11 @@ impl Decimal {
         })
     }
 
+    /// A double that is at most one step away.
+    pub fn near_double(self) -> f64 {
+        self.truncate().double
+    }
+
     /// NaN, minus infinity, below zero, zero, above zero, infinity.
     fn rank(self) -> i8 {
         match self {

@@ -37,6 +37,39 @@ impl Number {
         }
     }
 
+    /// The number without its fraction; `None` for NaN and for what lies outside an int64.
+    pub fn truncated(self) -> Option<i64> {
+        match self {
+            Number::Integer(n) => Some(n),
+            // In this range the cast only cuts the fraction off.
+            #[allow(clippy::cast_possible_truncation)]
+            Number::Double(x) => (-TWO_TO_63..TWO_TO_63).contains(&x).then_some(x as i64),
+            Number::Decimal(Decimal::Finite { negative, coefficient, exponent }) => {
+                let power = 10_u128.checked_pow(exponent.unsigned_abs());
+                let size = match (exponent < 0, power) {
+                    (true, power) => power.map_or(0, |power| coefficient / power),
+                    (false, _) if coefficient == 0 => 0,
+                    // Whatever is more has more than 64 bits.
+                    (false, power) if coefficient < 1 << 64 && exponent <= 19 => coefficient * power?,
+                    _ => return None,
+                };
+                let limit = (1 << 63) - u128::from(!negative);
+                if size > limit {
+                    return None;
+                }
+                // At most 64 bits, of which the sign wraps around at the least integer.
+                let size = u64::try_from(size).ok()?.cast_signed();
+                Some(if negative { size.wrapping_neg() } else { size })
+            }
+            Number::Decimal(_) => None,
+        }
+    }
+
+    /// The number as an int64; `None` unless it is exactly one.
+    pub fn whole(self) -> Option<i64> {
+        self.truncated().filter(|n| self.compare(Number::Integer(*n)).is_eq())
+    }
+
     /// Exact order, without rounding either side. NaN equals NaN and is below minus infinity; -0 equals 0.
     pub fn compare(self, other: Number) -> Ordering {
         match (self, other) {
@@ -167,6 +200,25 @@ mod tests {
         assert!(equal(decimal("1.0").view(), decimal("1.00").view()));
         assert!(equal(decimal("1E+3").view(), decimal("1000").view()));
         assert!(equal(decimal("1E+3").view(), OwnedValue::int32(1000).view()));
+    }
+
+    #[test]
+    fn the_whole_part_of_a_number_is_cut_off_exactly_and_none_beyond_an_int64() {
+        let parts = |value: OwnedValue| {
+            let number = Number::of(value.view()).unwrap();
+            (number.truncated(), number.whole())
+        };
+        assert_eq!(parts(OwnedValue::double(-2.9)), (Some(-2), None));
+        assert_eq!(parts(OwnedValue::double(-TWO_TO_63)), (Some(i64::MIN), Some(i64::MIN)));
+        assert_eq!(parts(OwnedValue::double(TWO_TO_63)), (None, None));
+        assert_eq!(parts(OwnedValue::double(f64::NAN)), (None, None));
+        assert_eq!(parts(decimal("-9223372036854775808.5")), (Some(i64::MIN), None));
+        assert_eq!(parts(decimal("9.223372036854775807E+18")), (Some(i64::MAX), Some(i64::MAX)));
+        assert_eq!(parts(decimal("9.3E+18")), (None, None));
+        assert_eq!(parts(decimal("1E-6000")), (Some(0), None));
+        assert_eq!(parts(decimal("0E+6000")), (Some(0), Some(0)));
+        assert_eq!(parts(decimal("1E+6000")), (None, None));
+        assert_eq!(parts(decimal("Infinity")), (None, None));
     }
 
     proptest! {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::fmt;
 
 use super::doc::{Doc, check_value};
+use super::number::Number;
 use super::shown::Shown;
 use crate::error::{Error, Result};
 
@@ -272,6 +273,15 @@ impl<'a> Value<'a> {
                 (x.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(&x)).then_some(x as i64)
             }
             _ => None,
+        }
+    }
+
+    /// Truth as expressions understand it: everything but false, null, undefined and zeros.
+    pub fn is_true(self) -> bool {
+        match self.kind {
+            Kind::Bool => self.as_bool() == Some(true),
+            Kind::Null | Kind::Undefined => false,
+            _ => Number::of(self).is_none_or(|n| n.compare(Number::Integer(0)).is_ne()),
         }
     }
 

@@ -5,6 +5,7 @@ pub mod checks;
 pub mod faults;
 pub mod log;
 pub mod model;
+mod native_regex;
 pub mod rows;
 pub mod valid_bucket;
 
@@ -17,7 +18,7 @@ use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
 use timepail::command;
 use timepail::engine::Engine;
-use timepail::env::Env;
+use timepail::env::{Env, Regex};
 use timepail::storage::Storage;
 use timepail::value::DocWriter;
 
@@ -63,6 +64,9 @@ impl Env for TestEnv {
     }
     fn random_u64(&self) -> u64 {
         self.random.next()
+    }
+    fn regex(&self, pattern: &str, ignores_case: bool) -> std::result::Result<Rc<dyn Regex>, String> {
+        native_regex::compile(pattern, ignores_case)
     }
 }
 

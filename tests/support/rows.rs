@@ -1,12 +1,15 @@
 //! Random measurements and filters, and what a plain list answers.
 
+use std::rc::Rc;
+
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use timepail::block::ColumnData;
 use timepail::column;
-use timepail::query::Filter;
+use timepail::env::Env;
+use timepail::query::{Filter, Globals};
 use timepail::value::Doc;
 
-use super::{Random, raw};
+use super::{Random, TestEnv, raw};
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -58,8 +61,9 @@ pub fn matching<'a>(model: &'a [Document], filter: &Document) -> Vec<&'a Documen
 
 /// Whether the bytes of a document match.
 pub fn matches(filter: RawDocumentBuf) -> impl Fn(&[u8]) -> bool {
-    let filter = Filter::parse(Doc::parse(filter.as_bytes()).unwrap()).unwrap();
-    move |bytes| filter.matches_doc(Doc::parse(bytes).unwrap())
+    let globals = Globals::new(&(TestEnv::new(0) as Rc<dyn Env>));
+    let filter = Filter::parse(Doc::parse(filter.as_bytes()).unwrap(), &globals).unwrap();
+    move |bytes| filter.matches_doc(Doc::parse(bytes).unwrap()).unwrap()
 }
 
 /// The times of a bucket's rows, in their order, whatever its version.

@@ -3,6 +3,7 @@
 use super::executor::{Counters, Flow};
 use super::measurements::Measurements;
 use crate::block::{Bitmap, Block};
+use crate::error::Result;
 use crate::query::plan::Plan;
 use crate::value::Value;
 
@@ -29,12 +30,14 @@ impl Count {
     }
 
     /// Counts the matches among the decoded rows of one bucket or journal section.
-    pub fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Flow {
+    ///
+    /// Errors: those of expressions.
+    pub fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow> {
         let rows = self.measurements.complete(rows, meta);
-        let selected = self.measurements.select(&rows, all_match);
+        let selected = self.measurements.select(&rows, all_match)?;
         self.counters.buckets_unpacked += 1;
         self.counters.measurements_examined += rows.rows() as u64;
-        self.add(selected.as_ref().map_or(rows.rows(), Bitmap::count))
+        Ok(self.add(selected.as_ref().map_or(rows.rows(), Bitmap::count)))
     }
 
     /// Counts a bucket of `rows` measurements that are known to match, without unpacking it.

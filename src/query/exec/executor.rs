@@ -67,7 +67,7 @@ impl Exec {
     ///
     /// `all_match` says that every row is known to match.
     ///
-    /// Errors: `BadValue` where a sort meets parallel arrays.
+    /// Errors: `BadValue` where a sort meets parallel arrays, and those of expressions.
     pub fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow> {
         if let Output::Queue { limit: Some(0), .. } = self.output {
             return Ok(Flow::Enough);
@@ -75,7 +75,7 @@ impl Exec {
         let mut rows = self.measurements.complete(rows, meta);
         self.counters.buckets_unpacked += 1;
         self.counters.measurements_examined += rows.rows() as u64;
-        let selected = self.measurements.select(&rows, all_match).map(|selected| selected.to_rows());
+        let selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
         match &mut self.output {
             Output::Queue { rows: queue, skip, limit } => {
                 // Dropped columns first: they are not worth gathering.
@@ -147,13 +147,14 @@ mod tests {
     use super::*;
     use crate::block::{ColumnData, pivot_docs};
     use crate::query::exec::Count;
+    use crate::query::filter::samples::globals;
     use crate::query::find_options::FindOptions;
     use crate::query::plan::CollectionFacts;
     use crate::value::{Doc, OwnedValue};
     use bson::{RawDocumentBuf, rawdoc};
 
     fn plan(command: &RawDocumentBuf) -> Plan {
-        let find = FindOptions::parse(Doc::parse(command.as_bytes()).unwrap()).unwrap();
+        let find = FindOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
         Plan::new(find, &CollectionFacts { time_field: "t", meta_field: Some("m") })
     }
 
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!(exec.ready(), 7);
         let mut count = Count::new(&plan(&rawdoc! { "find": "c", "skip": 3, "limit": 7 }));
         assert_eq!(count.push_all(9), Flow::Continue);
-        assert_eq!(count.push(rows(), None, true), Flow::Enough);
+        assert_eq!(count.push(rows(), None, true), Ok(Flow::Enough));
         assert_eq!(count.count(), 7);
         assert_eq!(count.counters().buckets_unpacked, 1);
     }

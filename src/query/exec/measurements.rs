@@ -1,6 +1,7 @@
 //! Decoded rows of one bucket, made whole and filtered.
 
 use crate::block::{Bitmap, Block, Column};
+use crate::error::Result;
 use crate::query::filter::Filter;
 use crate::query::plan::Plan;
 use crate::value::Value;
@@ -39,10 +40,12 @@ impl Measurements {
     }
 
     /// The rows that match; `None` where all do.
-    pub fn select(&self, rows: &Block, all_match: bool) -> Option<Bitmap> {
+    ///
+    /// Errors: those of expressions.
+    pub fn select(&self, rows: &Block, all_match: bool) -> Result<Option<Bitmap>> {
         if all_match || self.residual.is_trivial() {
-            return None;
+            return Ok(None);
         }
-        Some(self.residual.select(rows)).filter(|selected| !selected.all())
+        Ok(Some(self.residual.select(rows)?).filter(|selected| !selected.all()))
     }
 }

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::{Count, Exec, Flow};
 use crate::block::{Block, pivot_docs};
 use crate::bucket::TimeseriesOptions;
+use crate::query::filter::samples::globals;
 use crate::query::find_options::FindOptions;
 use crate::query::read_plan::ReadPlan;
 use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value, compare_sort_keys, sort_key};
@@ -82,6 +83,11 @@ fn filters() -> Vec<RawDocumentBuf> {
         rawdoc! { "b": { "$ne": "a" }, "t": { "$lt": bson::DateTime::from_millis(15) } },
         rawdoc! { "m": { "$exists": false } },
         rawdoc! { "a": { "$gt": 100 } },
+        rawdoc! { "b": { "$regex": "^b" }, "m.site": { "$type": "string" } },
+        rawdoc! { "$expr": { "$and": [{ "$gt": ["$a", "$m.id"] }, { "$lte": ["$m.id", 2] }] } },
+        rawdoc! { "$expr": { "$gte": ["$t", bson::DateTime::from_millis(7)] } },
+        rawdoc! { "$expr": { "$eq": [{ "$getField": "a" }, 2] } },
+        rawdoc! { "b": { "$elemMatch": { "$gte": 2 } }, "o.x": { "$mod": [2, 0] } },
     ]
 }
 
@@ -152,7 +158,8 @@ fn key<'a>(doc: &'a DocBuf, part: &crate::query::sort::SortPart) -> Option<Value
 
 /// What the query returns, computed document by document.
 fn expected(rows: &[Row], find: &FindOptions, project: fn(&mut Document)) -> Vec<Document> {
-    let mut found: Vec<DocBuf> = rows.iter().map(with_meta).filter(|doc| find.filter.matches_doc(doc.view())).collect();
+    let mut found: Vec<DocBuf> =
+        rows.iter().map(with_meta).filter(|doc| find.filter.matches_doc(doc.view()).unwrap()).collect();
     if let Some(sort) = &find.sort {
         found.sort_by(|x, y| {
             sort.parts().iter().fold(Ordering::Equal, |order, part| {
@@ -209,7 +216,7 @@ fn command(
 ) -> FindOptions {
     let command = rawdoc! { "find": "c", "filter": filter.clone(), "sort": sort.clone(), "projection": projection.clone(),
     "skip": skip, "limit": limit };
-    FindOptions::parse(Doc::parse(command.as_bytes()).unwrap()).unwrap()
+    FindOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap()
 }
 
 proptest! {
@@ -233,16 +240,16 @@ proptest! {
         for bucket in buckets(&rows, &cuts) {
             let meta = bucket[0].1.as_ref().map(OwnedValue::view);
             let times = || bucket.iter().filter_map(|row| row.0.view().get("t")?.as_date_ms());
-            if !read.may_match_rows(meta, times().min().unwrap(), times().max().unwrap()) {
+            if !read.may_match_rows(meta, times().min().unwrap(), times().max().unwrap()).unwrap() {
                 continue;
             }
             let mut block = pivot_docs(bucket.iter().map(|row| row.0.view())).unwrap();
             block.retain_columns(|name| read.columns.contains(name));
-            let all_match = bucket.iter().all(|row| find.filter.matches_doc(with_meta(row).view()));
+            let all_match = bucket.iter().all(|row| find.filter.matches_doc(with_meta(row).view()).unwrap());
             if count_flow == Flow::Continue {
                 count_flow = match all_match && early {
                     true => count.push_all(block.rows()),
-                    false => count.push(block.clone(), meta, all_match && !early),
+                    false => count.push(block.clone(), meta, all_match && !early).unwrap(),
                 };
             }
             if exec_flow == Flow::Continue {

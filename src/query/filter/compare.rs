@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::bounds::{self, Doubles};
 use crate::block::{Bitmap, Column, ColumnData, kernels};
 use crate::error::{Error, Result};
-use crate::value::{Kind, Number, OwnedValue, Path, Value, canonical_class, compare};
+use crate::value::{Kind, Number, OwnedValue, Path, Value, canonical_class, compare, compare_options};
 
 /// One of the five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,18 +23,6 @@ pub enum CompareOp {
 }
 
 impl CompareOp {
-    /// The comparison that an operator names.
-    pub fn from_name(name: &str) -> Option<CompareOp> {
-        Some(match name {
-            "$eq" => CompareOp::Eq,
-            "$gt" => CompareOp::Gt,
-            "$gte" => CompareOp::Gte,
-            "$lt" => CompareOp::Lt,
-            "$lte" => CompareOp::Lte,
-            _ => return None,
-        })
-    }
-
     /// True where a value that is `order` of the operand passes.
     #[inline]
     pub fn holds(self, order: Ordering) -> bool {
@@ -45,6 +33,22 @@ impl CompareOp {
             CompareOp::Lt => order == Ordering::Less,
             CompareOp::Lte => order != Ordering::Greater,
         }
+    }
+
+    /// The comparison with its sides exchanged.
+    pub fn flipped(self) -> CompareOp {
+        match self {
+            CompareOp::Eq => CompareOp::Eq,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::Gte => CompareOp::Lte,
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::Lte => CompareOp::Gte,
+        }
+    }
+
+    /// True for the comparisons that a value below the operand passes.
+    pub fn includes_less(self) -> bool {
+        self.holds(Ordering::Less)
     }
 
     /// True for the comparisons that a value equal to the operand passes.
@@ -75,6 +79,43 @@ impl Compare {
             }
             _ => Ok(Compare { op, value: value.to_owned() }),
         }
+    }
+
+    /// A comparison with any value, for `matches_whole`.
+    pub(super) fn plain(op: CompareOp, value: OwnedValue) -> Compare {
+        Compare { op, value }
+    }
+
+    /// True where a value, or a missing one, passes by the whole BSON order, as expressions compare: types are not told
+    /// apart, a missing value is below null, and a NaN is below the numbers.
+    pub(super) fn matches_whole(&self, value: Option<Value<'_>>) -> bool {
+        self.op.holds(compare_options(value, Some(self.value())))
+    }
+
+    /// As `select`, for `matches_whole`.
+    pub(super) fn select_whole(&self, column: &Column) -> Option<Bitmap> {
+        let operand = self.value();
+        let classes = canonical_class(column.kind()?).cmp(&canonical_class(operand.kind()));
+        if classes.is_ne() {
+            return Some(Bitmap::filled(column.len(), self.op.holds(classes)));
+        }
+        let selected = self.select(column)?;
+        let ColumnData::F64(v) = column.data() else {
+            // What is no number is below every other.
+            let greater = is_nan(operand) && self.op.holds(Ordering::Greater);
+            return Some(if greater { Bitmap::filled(column.len(), true) } else { selected });
+        };
+        let order = if is_nan(operand) { Ordering::Equal } else { Ordering::Less };
+        let mut nans = kernels::nans(v);
+        let mut others =
+            if order.is_eq() { Bitmap::filled(v.len(), self.op.holds(Ordering::Greater)) } else { selected };
+        if self.op.holds(order) {
+            others.or(&nans);
+        } else {
+            nans.invert();
+            others.and(&nans);
+        }
+        Some(others)
     }
 
     /// The comparison.

@@ -1,29 +1,83 @@
 //! A filter on one document.
 
+use super::arrays::has_size;
 use super::tree::{Filter, Test};
-use crate::value::{Component, Doc, Leaf, Value, walk_from_value};
+use crate::error::Result;
+use crate::value::{Component, Doc, Leaf, Number, Value, walk_from_value};
+
+/// What a filter is asked of.
+#[derive(Clone, Copy)]
+enum Row<'a> {
+    Doc(Doc<'a>),
+    /// A document whose top-level fields are all this value.
+    Value(Option<Value<'a>>),
+}
 
 impl Filter {
     /// True where `doc` passes.
-    pub fn matches_doc(&self, doc: Doc<'_>) -> bool {
-        self.matches_with(&mut |field| doc.get(field))
+    ///
+    /// Errors: those of expressions.
+    pub fn matches_doc(&self, doc: Doc<'_>) -> Result<bool> {
+        self.matches_row(Row::Doc(doc))
     }
 
     /// True where a document passes whose top-level fields are all `value`: for filters on one field.
-    pub fn matches_value(&self, value: Option<Value<'_>>) -> bool {
-        self.matches_with(&mut |_| value)
+    ///
+    /// Errors: those of expressions.
+    pub fn matches_value(&self, value: Option<Value<'_>>) -> Result<bool> {
+        self.matches_row(Row::Value(value))
     }
 
-    /// True where a document passes whose top-level fields `top` knows.
-    pub fn matches_with<'a>(&self, top: &mut dyn FnMut(&str) -> Option<Value<'a>>) -> bool {
-        match self {
+    fn matches_row(&self, row: Row<'_>) -> Result<bool> {
+        let any = |children: &[Filter], wanted| {
+            for child in children {
+                if child.matches_row(row)? == wanted {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        Ok(match self {
             Filter::AlwaysTrue => true,
             Filter::AlwaysFalse => false,
-            Filter::And(children) => children.iter().all(|child| child.matches_with(top)),
-            Filter::Or(children) => children.iter().any(|child| child.matches_with(top)),
-            Filter::Nor(children) => !children.iter().any(|child| child.matches_with(top)),
-            Filter::Not(child) => !child.matches_with(top),
-            Filter::Field(path, test) => test.matches_below(top(path.first()), path.rest()),
+            Filter::And(children) => !any(children, false)?,
+            Filter::Or(children) => any(children, true)?,
+            Filter::Nor(children) => !any(children, true)?,
+            Filter::Not(child) => !child.matches_row(row)?,
+            Filter::Field(path, test) => test.matches_below(row.field(path.first()), path.rest()),
+            Filter::Expr(condition) => match row {
+                Row::Doc(doc) => condition.matches(doc)?,
+                Row::Value(value) => condition.matches_value(value)?,
+            },
+            Filter::Schema(schema) => match row {
+                Row::Doc(doc) => schema.holds(doc.as_value()),
+                // A schema is of the whole document, never of one field.
+                Row::Value(_) => false,
+            },
+        })
+    }
+
+    /// True where `value` passes every test as it is: the tests are of one path, and it is not expanded.
+    pub(super) fn passes(&self, value: Value<'_>) -> bool {
+        match self {
+            Filter::AlwaysFalse => false,
+            Filter::And(children) => children.iter().all(|child| child.passes(value)),
+            Filter::Or(children) => children.iter().any(|child| child.passes(value)),
+            Filter::Nor(children) => !children.iter().any(|child| child.passes(value)),
+            Filter::Not(child) => !child.passes(value),
+            Filter::Field(_, test) => test.matches(Some(value)),
+            Filter::AlwaysTrue => true,
+            // Have no place among the tests of one path.
+            Filter::Expr(_) | Filter::Schema(_) => false,
+        }
+    }
+}
+
+impl<'a> Row<'a> {
+    fn field(self, name: &str) -> Option<Value<'a>> {
+        match self {
+            Row::Doc(doc) => doc.get(name),
+            Row::Value(value) => value,
         }
     }
 }
@@ -40,31 +94,28 @@ impl Test {
             Test::Compare(compare) => compare.matches(value),
             Test::In(set) => set.matches(value),
             Test::Exists => value.is_some(),
+            Test::Regex(regex) => regex.matches(value),
+            Test::Type(kinds) => value.is_some_and(|value| kinds.contains(value.kind())),
+            Test::Mod(modulo) => value.and_then(Number::of).is_some_and(|number| modulo.holds(number)),
+            Test::Bits(bits) => value.is_some_and(|value| bits.matches(value)),
+            Test::Size(size) => value.is_some_and(|value| has_size(value, *size)),
+            Test::ElemMatch(elem_match) => value.is_some_and(|value| elem_match.matches(value)),
+            Test::Whole(compare) => compare.matches_whole(value),
         }
     }
 
     fn leaf(&self) -> Leaf {
         match self {
-            Test::Compare(_) | Test::In(_) => Leaf::Elements,
-            Test::Exists => Leaf::Whole,
+            Test::Exists | Test::Size(_) | Test::ElemMatch(_) | Test::Whole(_) => Leaf::Whole,
+            _ => Leaf::Elements,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::filter;
-    use crate::value::Doc;
-    use bson::{RawBson, RawDocumentBuf, cstr, rawbson, rawdoc};
-
-    fn matches(doc: &RawDocumentBuf, wanted: &RawDocumentBuf) -> bool {
-        filter(wanted).matches_doc(Doc::parse(doc.as_bytes()).unwrap())
-    }
-
-    /// Which of `docs` match, by position.
-    fn hits(docs: &[RawDocumentBuf], wanted: RawDocumentBuf) -> Vec<usize> {
-        (0..docs.len()).filter(|i| matches(&docs[*i], &wanted)).collect()
-    }
+    use super::super::samples::hits;
+    use bson::{RawBson, cstr, rawbson, rawdoc};
 
     fn dec(text: &str) -> RawBson {
         RawBson::Decimal128(text.parse().unwrap())

@@ -1,16 +1,30 @@
 //! The filter of `find` and `$match`: parsed into a tree, evaluated on documents and on blocks.
 
+mod arrays;
+mod bits;
 mod bounds;
 mod compare;
 mod exists;
+mod expression;
+mod kinds;
 mod matches;
 mod membership;
+mod modulo;
 mod parse;
+mod regex;
 #[cfg(test)]
 pub(super) mod samples;
+mod schema;
 mod select;
 mod tree;
 
+pub use arrays::ElemMatch;
+pub use bits::Bits;
 pub use compare::{Compare, CompareOp};
+pub use expression::Condition;
+pub use kinds::Kinds;
 pub use membership::In;
-pub use tree::{Filter, Test};
+pub use modulo::Modulo;
+pub use regex::Regex;
+pub use schema::Schema;
+pub use tree::{Filter, Reads, Test};

@@ -1,14 +1,20 @@
 //! Hostile values, rows and filters for the tests of this folder and its neighbours.
 
+use std::rc::Rc;
+
 use bson::oid::ObjectId;
 use bson::raw::CString;
-use bson::{DateTime, RawArrayBuf, RawBson, RawDocumentBuf, Regex, Timestamp, cstr};
+use bson::spec::BinarySubtype;
+use bson::{Binary, DateTime, RawArrayBuf, RawBson, RawDocumentBuf, Regex, Timestamp, cstr};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::Filter;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::env::{Env, fixed::FixedEnv};
+use crate::error::Error;
+use crate::query::expr::Globals;
 use crate::value::{Doc, DocBuf, Kind, OwnedValue};
 
 /// A value from whatever the `bson` crate can turn into one.
@@ -36,9 +42,25 @@ pub fn raw_array(items: impl IntoIterator<Item = RawBson>) -> RawBson {
     RawBson::Array(array)
 }
 
+/// The world of unit tests.
+pub fn globals() -> Globals {
+    Globals::new(&(Rc::new(FixedEnv::default()) as Rc<dyn Env>))
+}
+
 /// The filter of a document.
 pub fn filter(doc: &RawDocumentBuf) -> Filter {
-    Filter::parse(Doc::parse(doc.as_bytes()).unwrap()).unwrap()
+    Filter::parse(Doc::parse(doc.as_bytes()).unwrap(), &globals()).unwrap()
+}
+
+/// Why a document is no filter.
+pub fn error(doc: RawDocumentBuf) -> Error {
+    Filter::parse(Doc::parse(doc.as_bytes()).unwrap(), &globals()).unwrap_err()
+}
+
+/// Which of `docs` match, by position.
+pub fn hits(docs: &[RawDocumentBuf], wanted: RawDocumentBuf) -> Vec<usize> {
+    let filter = filter(&wanted);
+    (0..docs.len()).filter(|i| filter.matches_doc(Doc::parse(docs[*i].as_bytes()).unwrap()).unwrap()).collect()
 }
 
 /// Scalars of one type, few enough that two of them are often equal.
@@ -83,7 +105,10 @@ pub fn scalar_of(kind: Kind) -> BoxedStrategy<RawBson> {
         Kind::Undefined => Just(RawBson::Undefined).boxed(),
         Kind::MinKey => Just(RawBson::MinKey).boxed(),
         Kind::MaxKey => Just(RawBson::MaxKey).boxed(),
-        _ => Just(RawBson::RegularExpression(Regex { pattern: cstr!("").into(), options: cstr!("").into() })).boxed(),
+        Kind::Binary => select(vec![vec![], vec![1], vec![255, 3]])
+            .prop_map(|bytes| RawBson::Binary(Binary { subtype: BinarySubtype::Generic, bytes }))
+            .boxed(),
+        _ => Just(RawBson::RegularExpression(Regex { pattern: cstr!("^a").into(), options: cstr!("").into() })).boxed(),
     }
 }
 
@@ -91,7 +116,8 @@ pub fn scalar_of(kind: Kind) -> BoxedStrategy<RawBson> {
 pub const TYPED: [Kind; 7] =
     [Kind::Double, Kind::Int32, Kind::Int64, Kind::Date, Kind::Bool, Kind::String, Kind::ObjectId];
 
-const OTHER: [Kind; 8] = [
+const OTHER: [Kind; 9] = [
+    Kind::Binary,
     Kind::Decimal128,
     Kind::Symbol,
     Kind::Timestamp,
@@ -185,19 +211,50 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
     let set = (select(vec!["$in", "$nin"]), prop_oneof![vec(operand.clone(), 0..11), few])
         .prop_map(move |(op, values)| one(op, raw_array(values)));
     let exists = any::<bool>().prop_map(move |yes| one("$exists", RawBson::Boolean(yes)));
-    let test = prop_oneof![6 => compare, 2 => set, 1 => exists];
+    let pattern = select(vec!["^a", "^ab?", "^b$", "b", "^$", "é", "^a.", "(?i)^A", "^\\.|a"]);
+    let regex = (pattern, select(vec!["", "i", "m"])).prop_map(move |(pattern, options)| {
+        let [pattern, options] = [pattern, options].map(|text| CString::try_from(text).unwrap());
+        RawBson::RegularExpression(Regex { pattern, options })
+    });
+    let like = (regex.clone(), 0..3).prop_map(move |(regex, form)| match form {
+        0 => one("$regex", regex),
+        1 => one("$in", raw_array([regex, RawBson::Int32(1), RawBson::Null])),
+        _ => one("$not", regex),
+    });
+    let kinds = select(vec!["number", "string", "array", "object", "null", "regex", "minKey", "bool", "int"]);
+    let kind = vec(kinds.prop_map(|alias| RawBson::String(alias.into())), 1..3)
+        .prop_map(move |aliases| one("$type", raw_array(aliases)));
+    let modulo = (select(vec![-1, 2, 3]), -1..2)
+        .prop_map(move |(d, r)| one("$mod", raw_array([RawBson::Int32(d), RawBson::Int32(r)])));
+    let bits = (select(vec!["$bitsAllSet", "$bitsAllClear", "$bitsAnySet", "$bitsAnyClear"]), 0..4_i64, 0..66)
+        .prop_map(move |(op, mask, at)| one(op, if mask == 0 { raw_array([RawBson::Int32(at)]) } else { mask.into() }));
+    let size = (0..3).prop_map(move |n| one("$size", RawBson::Int32(n)));
+    let every = vec(operand.clone(), 0..3).prop_map(move |values| one("$all", raw_array(values)));
+    let elements = prop_oneof![compare.clone(), kind.clone(), like.clone(), size.clone()]
+        .prop_map(move |test| one("$elemMatch", RawBson::Document(test)));
+    let objects = (select(vec!["a", "b", "0", "a.b"]), compare.clone())
+        .prop_map(move |(path, test)| one("$elemMatch", RawBson::Document(one(path, RawBson::Document(test)))));
+    let test = prop_oneof![
+        6 => compare, 2 => set, 1 => exists, 2 => like, 1 => kind, 1 => modulo, 1 => bits, 1 => size, 1 => every,
+        1 => elements, 1 => objects
+    ];
     let test = prop_oneof![
         6 => test.clone(),
-        1 => (test.clone(), test.clone()).prop_map(|(a, b)| raw_doc(fields_of(&a).chain(fields_of(&b)))),
+        1 => (test.clone(), test.clone()).prop_map(|(a, b)| {
+            // Options may stand once.
+            let known = |name: &str| fields_of(&a).any(|(known, _)| known == name);
+            raw_doc(fields_of(&a).chain(fields_of(&b).filter(|(name, _)| !known(name))))
+        }),
         1 => test.clone().prop_map(move |t| one("$not", RawBson::Document(t))),
     ]
     .prop_map(RawBson::Document);
     let path = select(vec![
         "a", "b", "t", "m", "a.a", "a.b", "b.a", "m.a", "m.b", "a.0", "a.1", "a.a.b", "a.0.b", "b.b.0", "c", "t.a",
     ]);
-    let leaf = (path, prop_oneof![6 => test.boxed(), 1 => operand])
+    let field = (path, prop_oneof![6 => test.boxed(), 1 => operand.clone()])
         .prop_map(|(path, test)| raw_doc([(path.to_owned(), test)]))
         .boxed();
+    let leaf = prop_oneof![8 => field, 2 => any_expression(operand)].boxed();
     leaf.prop_recursive(3, 10, 3, |inner| {
         prop_oneof![
             (select(vec!["$and", "$or", "$nor"]), vec(inner.clone(), 1..4)).prop_map(|(op, children)| {
@@ -207,6 +264,27 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
         ]
     })
     .boxed()
+}
+
+/// `{$expr: …}` with comparisons of paths with constants, with each other, and of what is derived from them.
+fn any_expression(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocumentBuf> {
+    let one = |name: &str, value: RawBson| RawBson::Document(raw_doc([(name.to_owned(), value)]));
+    let path = || {
+        let paths = vec!["$a", "$b", "$t", "$m", "$a.b", "$m.a", "$m.b", "$a.0", "$b.b.a", "$$ROOT.a", "$c"];
+        select(paths).prop_map(|path| RawBson::String(path.to_owned())).boxed()
+    };
+    let literal = operand.prop_map(move |value| one("$literal", value)).boxed();
+    let derived = (select(vec!["$type", "$isArray", "$isNumber"]), path()).prop_map(move |(op, path)| one(op, path));
+    let side = prop_oneof![3 => path(), 2 => literal, 1 => derived];
+    let op = select(vec!["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]);
+    let compare = (op, side.clone(), side).prop_map(move |(op, a, b)| one(op, raw_array([a, b])));
+    let test = prop_oneof![6 => compare, 1 => path()].boxed();
+    let combined =
+        (select(vec!["$and", "$or", "$not"]), test.clone(), test.clone()).prop_map(move |(op, a, b)| match op {
+            "$not" => one(op, a),
+            op => one(op, raw_array([a, b])),
+        });
+    prop_oneof![3 => test, 1 => combined].prop_map(|expr| raw_doc([("$expr".to_owned(), expr)])).boxed()
 }
 
 fn fields_of(doc: &RawDocumentBuf) -> impl Iterator<Item = (String, RawBson)> {

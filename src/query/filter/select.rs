@@ -2,18 +2,23 @@
 
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block, Column, ColumnData, kernels};
-use crate::value::{Component, Path};
+use crate::error::Result;
+use crate::value::{Component, DocWriter, Number, Path};
 
 impl Filter {
     /// The rows of `block` that pass. Columns are the top-level fields of its rows.
-    pub fn select(&self, block: &Block) -> Bitmap {
+    ///
+    /// Errors: those of expressions.
+    pub fn select(&self, block: &Block) -> Result<Bitmap> {
         let mut rows = Bitmap::filled(block.rows(), true);
-        self.narrow(block, &mut rows);
-        rows
+        self.narrow(block, &mut rows)?;
+        Ok(rows)
     }
 
     /// Takes out of `rows` those that do not pass. Rows outside are not looked at where looking costs.
-    pub fn narrow(&self, block: &Block, rows: &mut Bitmap) {
+    ///
+    /// Errors: those of expressions.
+    pub fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()> {
         match self {
             Filter::AlwaysTrue => {}
             Filter::AlwaysFalse => clear(rows),
@@ -22,35 +27,42 @@ impl Filter {
                     if rows.none() {
                         break;
                     }
-                    child.narrow(block, rows);
+                    child.narrow(block, rows)?;
                 }
             }
-            Filter::Or(children) => *rows = any_of(children, block, rows),
-            Filter::Nor(children) => subtract(rows, any_of(children, block, rows)),
-            Filter::Not(child) => {
-                let mut passing = rows.clone();
-                child.narrow(block, &mut passing);
-                subtract(rows, passing);
-            }
+            Filter::Or(children) => *rows = any_of(children, block, rows)?,
+            Filter::Nor(children) => subtract(rows, any_of(children, block, rows)?),
+            Filter::Not(child) => subtract(rows, any_of(std::slice::from_ref(child), block, rows)?),
             Filter::Field(path, test) => test.narrow(path, block, rows),
+            Filter::Expr(condition) => condition.narrow(block, rows)?,
+            Filter::Schema(schema) => {
+                *rows = Bitmap::from_fn(rows.len(), |row| {
+                    let mut writer = DocWriter::new();
+                    rows.get(row) && {
+                        block.write_row(row, &mut writer);
+                        schema.holds(writer.finish().view().as_value())
+                    }
+                });
+            }
         }
+        Ok(())
     }
 }
 
 /// The rows of `rows` that pass one of `children`; a later child sees only what the earlier ones left.
-fn any_of(children: &[Filter], block: &Block, rows: &Bitmap) -> Bitmap {
+fn any_of(children: &[Filter], block: &Block, rows: &Bitmap) -> Result<Bitmap> {
     let mut open = rows.clone();
     for child in children {
         if open.none() {
             break;
         }
         let mut passing = open.clone();
-        child.narrow(block, &mut passing);
+        child.narrow(block, &mut passing)?;
         subtract(&mut open, passing);
     }
     let mut found = rows.clone();
     subtract(&mut found, open);
-    found
+    Ok(found)
 }
 
 fn clear(rows: &mut Bitmap) {
@@ -63,7 +75,7 @@ fn subtract(rows: &mut Bitmap, mut others: Bitmap) {
 }
 
 impl Test {
-    fn narrow(&self, path: &Path, block: &Block, rows: &mut Bitmap) {
+    pub(super) fn narrow(&self, path: &Path, block: &Block, rows: &mut Bitmap) {
         match block.column(path.first()) {
             Some(column) => self.narrow_column(column, path.rest(), rows),
             None => self.narrow_missing(rows),
@@ -103,6 +115,13 @@ impl Test {
             Test::Compare(compare) => compare.select(column),
             Test::In(set) => set.select(column),
             Test::Exists => Some(Bitmap::filled(column.len(), true)),
+            Test::Regex(regex) => regex.select(column),
+            Test::Type(kinds) => column.kind().map(|kind| Bitmap::filled(column.len(), kinds.contains(kind))),
+            Test::Mod(modulo) => select_numbers(column, &|number| modulo.holds(number)),
+            Test::Bits(bits) => select_numbers(column, &|number| bits.holds(number)),
+            // No cell with a type of its own is an array.
+            Test::Size(_) | Test::ElemMatch(_) => select_numbers(column, &|_| false),
+            Test::Whole(compare) => compare.select_whole(column),
         }
     }
 
@@ -124,11 +143,24 @@ impl Test {
     }
 }
 
+/// The cells that are numbers for which `holds`, whether present or not; `None` for data without a type of its own.
+fn select_numbers(column: &Column, holds: &dyn Fn(Number) -> bool) -> Option<Bitmap> {
+    column.kind().filter(|_| !matches!(column.data(), ColumnData::Dictionary(..)))?;
+    Some(Bitmap::from_fn(column.len(), |row| {
+        let number = match column.data() {
+            ColumnData::F64(v) => v.get(row).map(|x| Number::Double(*x)),
+            ColumnData::I32(v) => v.get(row).map(|n| Number::Integer((*n).into())),
+            ColumnData::I64(v) => v.get(row).map(|n| Number::Integer(*n)),
+            _ => None,
+        };
+        number.is_some_and(holds)
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::samples::{any_block, any_filter_doc, any_value, filter};
     use super::*;
-    use crate::value::DocWriter;
     use proptest::prelude::*;
 
     proptest! {
@@ -138,12 +170,12 @@ mod tests {
             block in any_block(), doc in any_filter_doc(any_value()),
         ) {
             let filter = filter(&doc);
-            let selected = filter.select(&block);
+            let selected = filter.select(&block).unwrap();
             for row in 0..block.rows() {
                 let mut writer = DocWriter::new();
                 block.write_row(row, &mut writer);
                 let document = writer.finish();
-                prop_assert_eq!(selected.get(row), filter.matches_doc(document.view()), "row {}: {:?}", row, document);
+                prop_assert_eq!(selected.get(row), filter.matches_doc(document.view()).unwrap(), "row {}: {:?}", row, document);
             }
         }
     }
@@ -152,10 +184,10 @@ mod tests {
     fn narrowing_keeps_rows_outside_out() {
         let block = Block::new(3);
         let mut rows = Bitmap::from_fn(3, |row| row == 1);
-        Filter::all().narrow(&block, &mut rows);
-        filter(&bson::rawdoc! { "$nor": [{ "a": 1 }], "b": null }).narrow(&block, &mut rows);
+        Filter::all().narrow(&block, &mut rows).unwrap();
+        filter(&bson::rawdoc! { "$nor": [{ "a": 1 }], "b": null }).narrow(&block, &mut rows).unwrap();
         assert_eq!(rows.to_rows(), [1]);
-        filter(&bson::rawdoc! { "$or": [{ "a": 1 }, { "b": 2 }] }).narrow(&block, &mut rows);
+        filter(&bson::rawdoc! { "$or": [{ "a": 1 }, { "b": 2 }] }).narrow(&block, &mut rows).unwrap();
         assert!(rows.none());
     }
 }

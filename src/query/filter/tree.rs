@@ -1,7 +1,16 @@
 //! The tree of a filter, and the constructors that keep it small.
 
+use std::rc::Rc;
+
+use super::arrays::ElemMatch;
+use super::bits::Bits;
 use super::compare::Compare;
+use super::expression::Condition;
+use super::kinds::Kinds;
 use super::membership::In;
+use super::modulo::Modulo;
+use super::regex::Regex;
+use super::schema::Schema;
 use crate::value::Path;
 
 /// Which measurements a query wants.
@@ -23,6 +32,21 @@ pub enum Filter {
     Not(Box<Filter>),
     /// Documents in which some value at the path passes the test.
     Field(Path, Test),
+    /// Documents of which an expression is true.
+    Expr(Rc<Condition>),
+    /// Documents that are as a schema says.
+    Schema(Rc<Schema>),
+}
+
+/// What a filter depends on, piece by piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads<'a> {
+    /// The top-level field of that name, or what lies below it.
+    Field(&'a str),
+    /// Every field.
+    Everything,
+    /// Chance.
+    Chance,
 }
 
 /// What an operator asks of a value at a path; one case an operator file.
@@ -34,6 +58,20 @@ pub enum Test {
     In(In),
     /// `$exists: true`.
     Exists,
+    /// `$regex`.
+    Regex(Rc<Regex>),
+    /// `$type`.
+    Type(Kinds),
+    /// `$mod`.
+    Mod(Modulo),
+    /// `$bitsAllSet` and its three siblings.
+    Bits(Bits),
+    /// `$size`.
+    Size(usize),
+    /// `$elemMatch`.
+    ElemMatch(ElemMatch),
+    /// A comparison of an expression. Paths do not look into arrays here, and what meets one passes.
+    Whole(Compare),
 }
 
 impl Filter {
@@ -48,35 +86,38 @@ impl Filter {
     }
 
     /// Every one of `children`; the empty conjunction matches everything.
-    pub fn and(children: impl IntoIterator<Item = Filter>) -> Filter {
-        let mut kept = Vec::new();
-        for child in children {
-            match child {
-                Filter::AlwaysTrue => {}
-                Filter::AlwaysFalse => return Filter::AlwaysFalse,
-                Filter::And(inner) => kept.extend(inner),
-                child => kept.push(child),
-            }
-        }
-        single(kept, Filter::AlwaysTrue, Filter::And)
+    pub fn and(children: impl Into<Vec<Filter>>) -> Filter {
+        Filter::joined(children.into(), true)
     }
 
     /// At least one of `children`; the empty disjunction matches nothing.
-    pub fn or(children: impl IntoIterator<Item = Filter>) -> Filter {
+    pub fn or(children: impl Into<Vec<Filter>>) -> Filter {
+        Filter::joined(children.into(), false)
+    }
+
+    fn joined(children: Vec<Filter>, all: bool) -> Filter {
         let mut kept = Vec::new();
         for child in children {
             match child {
-                Filter::AlwaysFalse => {}
-                Filter::AlwaysTrue => return Filter::AlwaysTrue,
-                Filter::Or(inner) => kept.extend(inner),
+                Filter::AlwaysTrue if !all => return child,
+                Filter::AlwaysFalse if all => return child,
+                Filter::AlwaysTrue | Filter::AlwaysFalse => {}
+                Filter::And(inner) if all => kept.extend(inner),
+                Filter::Or(inner) if !all => kept.extend(inner),
                 child => kept.push(child),
             }
         }
-        single(kept, Filter::AlwaysFalse, Filter::Or)
+        match kept.len() {
+            0 if all => Filter::AlwaysTrue,
+            0 => Filter::AlwaysFalse,
+            1 => kept.remove(0),
+            _ if all => Filter::And(kept),
+            _ => Filter::Or(kept),
+        }
     }
 
     /// None of `children`.
-    pub fn nor(children: impl IntoIterator<Item = Filter>) -> Filter {
+    pub fn nor(children: impl Into<Vec<Filter>>) -> Filter {
         match Filter::or(children) {
             Filter::AlwaysFalse => Filter::AlwaysTrue,
             Filter::AlwaysTrue => Filter::AlwaysFalse,
@@ -96,38 +137,67 @@ impl Filter {
     }
 
     /// The same tree with every leaf replaced by what `f` makes of it.
-    pub fn map_fields(self, f: &mut dyn FnMut(Path, Test) -> Filter) -> Filter {
-        fn each(children: Vec<Filter>, f: &mut dyn FnMut(Path, Test) -> Filter) -> Vec<Filter> {
-            children.into_iter().map(|child| child.map_fields(f)).collect()
+    pub fn map_leaves(self, f: &mut dyn FnMut(Filter) -> Filter) -> Filter {
+        fn each(children: Vec<Filter>, f: &mut dyn FnMut(Filter) -> Filter) -> Vec<Filter> {
+            children.into_iter().map(|child| child.map_leaves(f)).collect()
         }
         match self {
-            Filter::AlwaysTrue | Filter::AlwaysFalse => self,
             Filter::And(children) => Filter::and(each(children, f)),
             Filter::Or(children) => Filter::or(each(children, f)),
             Filter::Nor(children) => Filter::nor(each(children, f)),
-            Filter::Not(child) => Filter::negated(child.map_fields(f)),
-            Filter::Field(path, test) => f(path, test),
+            Filter::Not(child) => Filter::negated(child.map_leaves(f)),
+            leaf => f(leaf),
         }
     }
 
-    /// Shows every path of the filter to `visit`, in the order in which they stand; a path may come twice.
-    pub fn for_each_path<'a>(&'a self, visit: &mut dyn FnMut(&'a Path)) {
+    /// Shows every leaf of the filter to `visit`, in the order in which they stand.
+    fn for_each_leaf<'a>(&'a self, visit: &mut dyn FnMut(&'a Filter)) {
         match self {
-            Filter::AlwaysTrue | Filter::AlwaysFalse => {}
             Filter::And(children) | Filter::Or(children) | Filter::Nor(children) => {
-                children.iter().for_each(|child| child.for_each_path(visit));
+                children.iter().for_each(|child| child.for_each_leaf(visit));
             }
-            Filter::Not(child) => child.for_each_path(visit),
-            Filter::Field(path, _) => visit(path),
+            Filter::Not(child) => child.for_each_leaf(visit),
+            leaf => visit(leaf),
         }
     }
-}
 
-fn single(mut kept: Vec<Filter>, none: Filter, many: fn(Vec<Filter>) -> Filter) -> Filter {
-    match kept.len() {
-        0 => none,
-        1 => kept.pop().unwrap_or(none),
-        _ => many(kept),
+    /// Shows everything that the filter depends on to `visit`; a field may come twice.
+    pub fn for_each_read<'a>(&'a self, visit: &mut dyn FnMut(Reads<'a>)) {
+        self.for_each_leaf(&mut |leaf| match leaf {
+            Filter::Field(path, _) => visit(Reads::Field(path.first())),
+            Filter::Expr(condition) => {
+                let reads = condition.reads();
+                reads.fields.iter().for_each(|field| visit(Reads::Field(field)));
+                if reads.whole {
+                    visit(Reads::Everything);
+                }
+                if reads.chance {
+                    visit(Reads::Chance);
+                }
+            }
+            Filter::Schema(_) => visit(Reads::Everything),
+            _ => {}
+        });
+    }
+
+    /// True where evaluating the filter can fail.
+    pub fn can_fail(&self) -> bool {
+        let mut can_fail = false;
+        self.for_each_leaf(&mut |leaf| can_fail |= matches!(leaf, Filter::Expr(_)));
+        can_fail
+    }
+
+    /// The same filter with all its paths beginning at `root`.
+    pub fn with_root(self, root: &str) -> Filter {
+        self.map_leaves(&mut |leaf| match leaf {
+            Filter::Field(path, test) => {
+                let below = path.as_str().get(path.first().len()..).unwrap_or_default();
+                // A part of a path is a path.
+                Filter::Field(Path::parse(&format!("{root}{below}")).unwrap_or(path), test)
+            }
+            Filter::Expr(condition) => Filter::Expr(Rc::new(condition.with_root(root))),
+            other => other,
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Arguments that commands share: their types, and which are accepted without effect.
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::value::{Doc, DocBuf, Kind, OwnedValue, Value, equal};
 
@@ -81,8 +82,8 @@ pub(super) fn object<'a>(name: &str, value: Value<'a>) -> Result<Doc<'a>> {
 }
 
 /// The filter in a document.
-pub(super) fn filter(name: &str, value: Value<'_>) -> Result<Filter> {
-    Filter::parse(object(name, value)?)
+pub(super) fn filter(name: &str, value: Value<'_>, globals: &Globals) -> Result<Filter> {
+    Filter::parse(object(name, value)?, globals)
 }
 
 /// A boolean, or a number that stands for one.

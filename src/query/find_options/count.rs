@@ -3,6 +3,7 @@
 use super::arguments::{Hint, check_collation, check_generic, count, filter, integer, object, unknown};
 use super::find::{FindOptions, is_given};
 use crate::error::Result;
+use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::query::projection::Projection;
 use crate::value::Doc;
@@ -25,11 +26,11 @@ impl CountOptions {
     /// argument counts as absent, and a negative limit as its absolute value, as it always has.
     ///
     /// Errors: `TypeMismatch`, 51024 for a negative skip, 40415 for unknown arguments, and those of filters.
-    pub fn parse(command: Doc<'_>) -> Result<CountOptions> {
+    pub fn parse(command: Doc<'_>, globals: &Globals) -> Result<CountOptions> {
         let mut options = CountOptions { filter: Filter::all(), skip: 0, limit: None, hint: None };
         for (name, value) in command.iter().skip(1).filter(|(_, value)| is_given(*value)) {
             match name {
-                "query" => options.filter = filter(name, value)?,
+                "query" => options.filter = filter(name, value, globals)?,
                 "skip" => options.skip = count(name, value)?,
                 "limit" => options.limit = Some(integer(name, value)?.unsigned_abs()).filter(|limit| *limit > 0),
                 "hint" => options.hint = Hint::parse(value)?,
@@ -56,10 +57,11 @@ impl CountOptions {
 mod tests {
     use super::*;
     use crate::error::ErrorCode;
+    use crate::query::filter::samples::globals;
     use bson::{RawDocumentBuf, rawdoc};
 
     fn parse(command: &RawDocumentBuf) -> Result<CountOptions> {
-        CountOptions::parse(Doc::parse(command.as_bytes()).unwrap())
+        CountOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals())
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The `find` command.
 
-use super::arguments::{Hint, check_collation, check_generic, count, expect, filter, flag, object, unknown};
+use super::arguments::{Hint, check_collation, check_generic, count, filter, flag, object, unknown};
 use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::query::projection::Projection;
 use crate::query::sort::SortSpec;
@@ -49,11 +50,15 @@ impl FindOptions {
     ///
     /// Errors: `TypeMismatch`, 51024 for negative numbers, 168 for what a time-series collection cannot do, 40415 for
     /// unknown arguments, and those of filters, projections and sorts.
-    pub fn parse(command: Doc<'_>) -> Result<FindOptions> {
+    pub fn parse(command: Doc<'_>, globals: &Globals) -> Result<FindOptions> {
         let mut options = FindOptions::default();
+        let mut globals = globals.clone();
+        if let Some(variables) = command.get("let").filter(|value| is_given(*value)) {
+            globals = globals.with_variables(object("let", variables)?)?;
+        }
         for (name, value) in command.iter().skip(1).filter(|(_, value)| is_given(*value)) {
             match name {
-                "filter" => options.filter = filter(name, value)?,
+                "filter" => options.filter = filter(name, value, &globals)?,
                 "projection" => options.projection = Projection::parse(object(name, value)?)?,
                 "sort" => {
                     let empty = object(name, value)?.is_empty();
@@ -65,9 +70,8 @@ impl FindOptions {
                 "singleBatch" => options.single_batch = flag(name, value)?,
                 "hint" => options.hint = Hint::parse(value)?,
                 "collation" => check_collation(name, value)?,
-                "let" => {
-                    expect(name, value, Kind::Object)?;
-                }
+                // Read above: the order of arguments does not matter.
+                "let" => {}
                 "allowDiskUse" | "noCursorTimeout" | "allowPartialResults" | "oplogReplay" => {
                     flag(name, value)?;
                 }
@@ -95,10 +99,11 @@ pub(super) fn is_given(value: Value<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::filter::samples::globals;
     use bson::{RawBson, RawDocumentBuf, rawdoc};
 
     fn parse(command: &RawDocumentBuf) -> Result<FindOptions> {
-        FindOptions::parse(Doc::parse(command.as_bytes()).unwrap())
+        FindOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals())
     }
 
     /// The code of a find with one more argument.

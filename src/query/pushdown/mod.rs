@@ -7,6 +7,8 @@ mod reach;
 mod soundness;
 mod split;
 mod time;
+#[cfg(test)]
+mod traps;
 
 pub use predicate::{LooseBucketPredicate, TightBucketPredicate};
 pub use reach::IdRange;

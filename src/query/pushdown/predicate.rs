@@ -1,7 +1,7 @@
 //! From a filter on measurements to predicates on buckets, and how these combine.
 
 use super::control::{BucketTest, Side, Summary};
-use super::split::Layout;
+use super::split::{Layout, META};
 use super::time;
 use crate::query::filter::{Compare, CompareOp, Filter, Test};
 use crate::value::{Doc, Kind, OwnedValue, Path, Value};
@@ -124,7 +124,11 @@ pub(super) fn derive(filter: &Filter, layout: &Layout<'_>) -> Derived {
         }
         Filter::AlwaysFalse => Derived { exact: true, ..Derived::loose(BucketTest::Always(false)) },
         // All measurements of a bucket share their metadata.
-        on_meta if layout.is_on_meta(on_meta) => Derived::both(BucketTest::Meta(layout.renamed(on_meta.clone()))),
+        on_meta if layout.is_on_meta(on_meta) => {
+            let test = BucketTest::Meta(on_meta.clone().with_root(META));
+            // What fails on a bucket has to be asked of its rows, to say so.
+            if on_meta.can_fail() { Derived::loose(test) } else { Derived::both(test) }
+        }
         Filter::And(children) => {
             let (loose, tight, exact) = derive_each(children, layout);
             Derived { loose: LooseBucketPredicate::and(loose), tight: TightBucketPredicate::and(tight), exact }
@@ -133,8 +137,12 @@ pub(super) fn derive(filter: &Filter, layout: &Layout<'_>) -> Derived {
             let (loose, tight, exact) = derive_each(children, layout);
             Derived { loose: LooseBucketPredicate::or(loose), tight: TightBucketPredicate::or(tight), exact }
         }
-        Filter::Nor(_) | Filter::Not(_) => Derived::unknown(),
+        Filter::Nor(_) | Filter::Not(_) | Filter::Schema(_) => Derived::unknown(),
         Filter::Field(path, test) => derive_field(path, test, layout),
+        Filter::Expr(condition) => match condition.twin() {
+            Some((path, test)) => derive_field(path, test, layout),
+            None => Derived::unknown(),
+        },
     }
 }
 
@@ -157,16 +165,23 @@ fn derive_each(
 fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
     let is_time = layout.is_time(path);
     match test {
-        Test::Compare(compare) if is_time => match compare.value().as_date_ms() {
+        Test::Compare(compare) | Test::Whole(compare) if is_time => match compare.value().as_date_ms() {
             Some(ms) => time::derive(path, compare.op(), ms, layout),
             None => Derived::unknown(),
         },
-        Test::Compare(compare) if is_eligible(compare.value()) => mixed(path, bounds(path, compare), is_time, layout),
+        // Missing values are below everything, and summaries do not see them.
+        Test::Whole(compare) if compare.op().includes_less() => Derived::unknown(),
+        Test::Compare(compare) | Test::Whole(compare) if is_eligible(compare.value()) => {
+            mixed(path, bounds(path, compare), is_time, layout)
+        }
         Test::In(set) if set.values().iter().all(|v| is_eligible(v.view())) => {
             mixed(path, BucketTest::Encloses { path: path.clone(), set: set.clone() }, is_time, layout)
         }
         Test::Exists if !layout.mixed_schema => Derived::loose(BucketTest::Exists(path.clone())),
-        Test::Compare(_) | Test::In(_) | Test::Exists => Derived::unknown(),
+        Test::Regex(regex) if !regex.prefix().is_empty() => {
+            mixed(path, begins_with(path, regex.prefix()), is_time, layout)
+        }
+        _ => Derived::unknown(),
     }
 }
 
@@ -186,6 +201,36 @@ fn bounds(path: &Path, compare: &Compare) -> BucketTest {
         op @ (CompareOp::Gt | CompareOp::Gte) => one(Side::Max, op),
         op @ (CompareOp::Lt | CompareOp::Lte) => one(Side::Min, op),
     }
+}
+
+/// Some string at `path` may begin with `prefix`, or some value is a regular expression, which may be the very same.
+fn begins_with(path: &Path, prefix: &str) -> BucketTest {
+    let from = bound(Side::Max, path, CompareOp::Gte, OwnedValue::string(prefix));
+    // The least regular expression.
+    let mut tagged = vec![Kind::Regex.byte()];
+    tagged.extend_from_slice(&[0, 0]);
+    let patterns = bound(Side::Max, path, CompareOp::Gte, OwnedValue::from_tagged_checked(tagged));
+    match successor(prefix) {
+        Some(end) => {
+            let below = bound(Side::Min, path, CompareOp::Lt, OwnedValue::string(&end));
+            all(vec![from, BucketTest::Or(vec![below, patterns])])
+        }
+        None => from,
+    }
+}
+
+/// The least text above every text that begins with `prefix`; `None` where there is none.
+fn successor(prefix: &str) -> Option<String> {
+    let mut head = prefix.to_owned();
+    while let Some(last) = head.pop() {
+        // The code points between the two blocks are no characters.
+        let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            head.push(next);
+            return Some(head);
+        }
+    }
+    None
 }
 
 /// A summary of a path against a constant.

@@ -196,14 +196,14 @@ proptest! {
         let (min, max) = (bucket.min.view(), bucket.max.view());
         let loose = split.bucket.may_match(min, max, meta);
         let tight = split.whole.all_match(min, max, meta);
-        let meta_matches = split.meta.matches_value(meta);
+        let meta_matches = split.meta.matches_value(meta).unwrap();
         let bucket_doc = doc_of(meta.map(|m| ("meta".to_owned(), raw(m.to_owned()))));
-        prop_assert_eq!(meta_matches, split.meta.matches_doc(bucket_doc.view()));
+        prop_assert_eq!(meta_matches, split.meta.matches_doc(bucket_doc.view()).unwrap());
         let (first, last) = split.time_bounds();
         for row in &bucket.rows {
             let row: Doc<'_> = row.view();
-            let matches = filter.matches_doc(row);
-            let residual = split.residual.matches_doc(row);
+            let matches = filter.matches_doc(row).unwrap();
+            let residual = split.residual.matches_doc(row).unwrap();
             prop_assert_eq!(matches, meta_matches && residual, "{:?}: {:?}", row, split);
             prop_assert!(loose || !residual, "{:?}: {:?}", row, split);
             prop_assert!(residual || !tight, "{:?}: {:?}", row, split);

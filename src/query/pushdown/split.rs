@@ -4,11 +4,11 @@ use super::predicate::{LooseBucketPredicate, TightBucketPredicate, derive};
 use super::reach::{IdRange, Reach};
 use super::time;
 use crate::bucket::TimeseriesOptions;
-use crate::query::filter::{CompareOp, Filter, Test};
+use crate::query::filter::{CompareOp, Filter, Reads, Test};
 use crate::value::{Kind, OwnedValue, Path, Value};
 
 /// What a bucket document calls the metadata.
-const META: &str = "meta";
+pub(super) const META: &str = "meta";
 
 /// What a split has to know of a collection.
 ///
@@ -36,19 +36,11 @@ impl Layout<'_> {
     pub(super) fn is_on_meta(&self, filter: &Filter) -> bool {
         let Some(meta_field) = &self.options.meta_field else { return false };
         let (mut on_meta, mut elsewhere) = (false, false);
-        filter.for_each_path(&mut |path| if path.first() == meta_field { on_meta = true } else { elsewhere = true });
+        filter.for_each_read(&mut |reads| match reads {
+            Reads::Field(name) if name == meta_field => on_meta = true,
+            _ => elsewhere = true,
+        });
         on_meta && !elsewhere
-    }
-
-    /// `filter`, which reads the metadata only, with its paths as they are in a bucket document.
-    pub(super) fn renamed(&self, filter: Filter) -> Filter {
-        let name_len = self.options.meta_field.as_ref().map_or(0, String::len);
-        filter.map_fields(&mut |path, test| {
-            let below = path.as_str().get(name_len..).unwrap_or_default();
-            // A part of a path is a path.
-            let renamed = Path::parse(&format!("{META}{below}")).unwrap_or(path);
-            Filter::Field(renamed, test)
-        })
     }
 }
 
@@ -81,7 +73,7 @@ pub fn split(filter: &Filter, layout: &Layout<'_>) -> Split {
     let derived = derive(&residual, layout);
     let Reach { first_ms, last_ms, ids } = time::reach(&residual, layout);
     Split {
-        meta: layout.renamed(Filter::and(meta)),
+        meta: Filter::and(meta).with_root(META),
         bucket: derived.loose,
         whole: derived.tight,
         exact: derived.exact,
@@ -204,12 +196,7 @@ mod tests {
     #[test]
     fn arms_of_nor_are_conjuncts_and_arms_of_or_are_not() {
         let split = split_of(rawdoc! { "$nor": [{ "m": 1 }, { "x": 2 }, { "m.a": 3 }] });
-        assert_eq!(
-            split.meta,
-            filter(&rawdoc! { "$and": [{ "m": { "$ne": 1 } }, { "m.a": { "$ne": 3 } }] }).map_fields(
-                &mut |path, test| Filter::Field(Path::parse(&format!("meta{}", &path.as_str()[1..])).unwrap(), test),
-            )
-        );
+        assert_eq!(split.meta, filter(&rawdoc! { "$and": [{ "meta": { "$ne": 1 } }, { "meta.a": { "$ne": 3 } }] }));
         assert_eq!(split.residual, filter(&rawdoc! { "$nor": [{ "x": 2 }] }));
         let either = split_of(rawdoc! { "$or": [{ "m": 1 }, { "x": 2 }] });
         assert!(either.meta.is_trivial());

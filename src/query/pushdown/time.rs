@@ -40,20 +40,30 @@ pub(super) fn derive(path: &Path, op: CompareOp, ms: i64, layout: &Layout<'_>) -
 ///
 /// Only for collections all of whose times lie in that range.
 pub(super) fn fold(filter: Filter, layout: &Layout<'_>) -> Filter {
-    filter.map_fields(&mut |path, test| {
-        let ms = match &test {
-            Test::Compare(compare) if layout.is_time(&path) => {
-                compare.value().as_date_ms().map(|ms| (compare.op(), ms))
-            }
-            _ => None,
-        };
-        let passes = match ms {
+    filter.map_leaves(&mut |leaf| {
+        let passes = match comparison(&leaf, layout) {
             Some((op, ms)) if ms < 0 => matches!(op, CompareOp::Gt | CompareOp::Gte),
             Some((op, ms)) if ms > ID_DATE_MS_MAX => matches!(op, CompareOp::Lt | CompareOp::Lte),
-            _ => return Filter::Field(path, test),
+            _ => return leaf,
         };
         if passes { Filter::AlwaysTrue } else { Filter::AlwaysFalse }
     })
+}
+
+/// The time with which a leaf compares the time field. Times are always dates, so that an expression compares them no
+/// other way.
+fn comparison(leaf: &Filter, layout: &Layout<'_>) -> Option<(CompareOp, i64)> {
+    let (path, test) = match leaf {
+        Filter::Field(path, test) => (path, test),
+        Filter::Expr(condition) => condition.twin().map(|(path, test)| (path, test))?,
+        _ => return None,
+    };
+    match test {
+        Test::Compare(compare) | Test::Whole(compare) if layout.is_time(path) => {
+            compare.value().as_date_ms().map(|ms| (compare.op(), ms))
+        }
+        _ => None,
+    }
 }
 
 /// Where measurements that match `filter` can lie.
@@ -64,18 +74,13 @@ pub(super) fn reach(filter: &Filter, layout: &Layout<'_>) -> Reach {
             children.iter().fold(Reach::EVERYWHERE, |all, child| all.intersect(reach(child, layout)))
         }
         Filter::Or(children) => children.iter().fold(Reach::nowhere(), |all, child| all.cover(reach(child, layout))),
-        Filter::Field(path, test) if layout.is_time(path) => match test {
-            Test::Compare(compare) => match compare.value().as_date_ms() {
-                Some(ms) => reach_of(compare.op(), ms, layout),
-                None => Reach::EVERYWHERE,
-            },
-            Test::In(set) => set.values().iter().fold(Reach::nowhere(), |all, value| match value.view().as_date_ms() {
+        Filter::Field(path, Test::In(set)) if layout.is_time(path) => {
+            set.values().iter().fold(Reach::nowhere(), |all, value| match value.view().as_date_ms() {
                 Some(ms) => all.cover(reach_of(CompareOp::Eq, ms, layout)),
                 None => Reach::EVERYWHERE,
-            }),
-            Test::Exists => Reach::EVERYWHERE,
-        },
-        Filter::AlwaysTrue | Filter::Nor(_) | Filter::Not(_) | Filter::Field(..) => Reach::EVERYWHERE,
+            })
+        }
+        leaf => comparison(leaf, layout).map_or(Reach::EVERYWHERE, |(op, ms)| reach_of(op, ms, layout)),
     }
 }
 

@@ -1,0 +1,122 @@
+//! The values of an operator's arguments: what they must be, and how they are read once they are that.
+
+use super::datum::{is_nullish, type_name};
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::{Doc, Kind, Number, Value};
+
+/// The arguments of an operator, missing ones included.
+pub(super) type Arguments<'a, 'b> = &'a [Option<Value<'b>>];
+
+/// What an argument must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    Any,
+    Array,
+    Date,
+    Natural,
+    Numeric,
+    Text,
+    TextOrNull,
+    Whole,
+}
+
+impl Want {
+    fn accepts(self, value: Option<Value<'_>>) -> bool {
+        let whole = || value.and_then(Number::of).and_then(Number::whole);
+        match self {
+            Want::Any => true,
+            Want::Array => value.is_some_and(|value| value.kind() == Kind::Array),
+            Want::Date => value.and_then(date_ms).is_some(),
+            Want::Natural => whole().is_some_and(|n| n >= 0),
+            Want::Numeric => value.is_some_and(|value| value.kind().is_number()),
+            Want::Text => value.is_some_and(|value| value.kind() == Kind::String),
+            Want::TextOrNull => is_nullish(value) || Want::Text.accepts(value),
+            Want::Whole => whole().is_some(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Want::Any => "a value",
+            Want::Array => "an array",
+            Want::Date => "a date",
+            Want::Natural => "a non-negative integer",
+            Want::Numeric => "a number",
+            Want::Text | Want::TextOrNull => "a string",
+            Want::Whole => "an integer",
+        }
+    }
+
+    /// Checks the argument at a place.
+    pub(super) fn check(self, name: &str, at: usize, value: Option<Value<'_>>, code: ErrorCode) -> Result<()> {
+        if self.accepts(value) {
+            return Ok(());
+        }
+        Err(failure(code, name, &format!("needs {} as argument {}, found {}", self.name(), at + 1, type_name(value))))
+    }
+}
+
+/// What an operator does not accept.
+#[cold]
+#[inline(never)]
+pub(super) fn failure(code: ErrorCode, name: &str, problem: &str) -> Error {
+    Error::new(code, format!("{name} {problem}"))
+}
+
+/// The argument at a place, where it is given.
+#[inline(never)]
+pub(super) fn given<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Option<Value<'b>> {
+    arguments.get(at).copied().flatten()
+}
+
+/// An argument that was checked to be an array.
+#[inline(never)]
+pub(super) fn array<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Doc<'b> {
+    given(arguments, at).and_then(Value::as_array).unwrap_or(Doc::EMPTY)
+}
+
+/// An argument that was checked to be a string; the empty one where it is not given.
+#[inline(never)]
+pub(super) fn text<'b>(arguments: Arguments<'_, 'b>, at: usize) -> &'b str {
+    given(arguments, at).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// An argument that was checked to be an integer; `otherwise` where it is not given.
+#[inline(never)]
+pub(super) fn integer(arguments: Arguments<'_, '_>, at: usize, otherwise: i64) -> i64 {
+    given(arguments, at).and_then(Number::of).and_then(Number::whole).unwrap_or(otherwise)
+}
+
+/// An argument that was checked to be a natural number; `otherwise` where it is not given.
+#[inline(never)]
+pub(super) fn natural(arguments: Arguments<'_, '_>, at: usize, otherwise: usize) -> usize {
+    match given(arguments, at) {
+        None => otherwise,
+        Some(_) => usize::try_from(integer(arguments, at, 0)).unwrap_or(usize::MAX),
+    }
+}
+
+/// An argument that was checked to be a number.
+#[inline(never)]
+pub(super) fn number(arguments: Arguments<'_, '_>, at: usize) -> Number {
+    given(arguments, at).and_then(Number::of).unwrap_or(Number::Integer(0))
+}
+
+/// An argument that was checked to be a date, in milliseconds.
+#[inline(never)]
+pub(super) fn date(arguments: Arguments<'_, '_>, at: usize) -> i64 {
+    given(arguments, at).and_then(date_ms).unwrap_or_default()
+}
+
+/// Milliseconds of what stands for a date: a date, a timestamp, an ObjectId.
+pub(super) fn date_ms(value: Value<'_>) -> Option<i64> {
+    match value.kind() {
+        Kind::Date => value.as_date_ms(),
+        Kind::Timestamp => value.as_timestamp().map(|bits| i64::try_from(bits >> 32).unwrap_or_default() * 1000),
+        Kind::ObjectId => {
+            let [a, b, c, d, ..] = value.as_object_id()?;
+            Some(i64::from(u32::from_be_bytes([a, b, c, d])) * 1000)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,152 @@
+//! Arithmetic: int32 widens to int64 and that to a double, dates move by milliseconds.
+
+use super::arguments::{Arguments, failure, given, integer, number};
+use super::datum::Datum;
+use super::operators::{Op, Operator};
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::{Kind, Number, Value};
+
+/// The double right above the integers of 64 bits.
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
+/// `$add`, `$multiply`, `$subtract`, `$divide`, `$mod`: from the left to the right.
+pub(super) fn fold(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let neutral = Datum::int32(i32::from(operator.op == Op::Multiply));
+    let [first, rest @ ..] = arguments else { return Ok(neutral) };
+    let mut sum = Datum::copied(*first);
+    // A single argument is checked all the same.
+    let rest = if rest.is_empty() { &[neutral.view()] } else { rest };
+    for value in rest {
+        let step = binary(operator, sum.view().unwrap_or(Value::NULL), value.unwrap_or(Value::NULL))?;
+        sum = step;
+    }
+    Ok(sum)
+}
+
+fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'static>> {
+    let sign = match operator.op {
+        Op::Add => 1,
+        Op::Subtract => -1,
+        _ => 0,
+    };
+    if sign != 0 && (a.kind() == Kind::Date || b.kind() == Kind::Date) {
+        return move_date(operator, sign, a, b);
+    }
+    let (Some(x), Some(y)) = (Number::of(a), Number::of(b)) else { return Err(unfit(operator, a, b)) };
+    if y.compare(Number::Integer(0)).is_eq() && matches!(operator.op, Op::Divide | Op::Mod) {
+        let code = if operator.op == Op::Mod { ErrorCode::Location16610 } else { ErrorCode::BadValue };
+        return Err(Error::new(code, format!("can't {operator:?} by zero")));
+    }
+    if let (Number::Integer(n), Number::Integer(m)) = (x, y) {
+        let whole = match operator.op {
+            Op::Add => n.checked_add(m),
+            Op::Subtract => n.checked_sub(m),
+            Op::Multiply => n.checked_mul(m),
+            Op::Mod => Some(n.wrapping_rem(m)),
+            _ => None,
+        };
+        if let Some(whole) = whole {
+            return Ok(narrowed(whole, a.kind() == Kind::Int32 && b.kind() == Kind::Int32));
+        }
+    }
+    let (x, y) = (double(x)?, double(y)?);
+    Ok(Datum::double(match operator.op {
+        Op::Add => x + y,
+        Op::Subtract => x - y,
+        Op::Multiply => x * y,
+        Op::Divide => x / y,
+        _ => x % y,
+    }))
+}
+
+fn unfit(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Error {
+    let code = if operator.op == Op::Mod { ErrorCode::Location16611 } else { ErrorCode::TypeMismatch };
+    failure(code, operator.name(), &format!("does not take {} and {}", a.kind().alias(), b.kind().alias()))
+}
+
+/// A date and a duration in milliseconds, or two dates.
+fn move_date(operator: &Operator, sign: i64, a: Value<'_>, b: Value<'_>) -> Result<Datum<'static>> {
+    // Whole milliseconds; a fraction is rounded.
+    let duration = |value: Value<'_>| match Number::of(value) {
+        Some(Number::Double(x)) => Ok(Number::Double((x.abs() + 0.5).floor().copysign(x)).truncated()),
+        Some(other) => Ok(other.truncated()),
+        None => Err(unfit(operator, a, b)),
+    };
+    let moved = match (a.as_date_ms(), b.as_date_ms()) {
+        (Some(from), Some(to)) if sign < 0 => from.checked_sub(to).map(Datum::int64),
+        (Some(_), Some(_)) => return Err(failure(ErrorCode::Location16612, operator.name(), "takes one date only")),
+        (Some(from), None) => duration(b)?.and_then(|by| from.checked_add(by.checked_mul(sign)?)).map(Datum::date),
+        (None, Some(from)) if sign > 0 => duration(a)?.and_then(|by| from.checked_add(by)).map(Datum::date),
+        _ => return Err(unfit(operator, a, b)),
+    };
+    moved.ok_or_else(|| failure(ErrorCode::Overflow, operator.name(), "goes beyond all dates"))
+}
+
+/// An int32 where the operands were, and it fits.
+fn narrowed(n: i64, narrow: bool) -> Datum<'static> {
+    match i32::try_from(n) {
+        Ok(n) if narrow => Datum::int32(n),
+        _ => Datum::int64(n),
+    }
+}
+
+/// A number as a double.
+fn double(number: Number) -> Result<f64> {
+    match number {
+        Number::Integer(n) => Ok(n as f64),
+        Number::Double(x) => Ok(x),
+        Number::Decimal(_) => Err(Error::bad_value("Arithmetic on decimals is not supported yet")),
+    }
+}
+
+fn is_int32(arguments: Arguments<'_, '_>) -> bool {
+    given(arguments, 0).is_some_and(|value| value.kind() == Kind::Int32)
+}
+
+/// `$abs`, `$ceil`, `$floor`, `$sqrt`.
+pub(super) fn unary(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let number = number(arguments, 0);
+    if let (Number::Integer(n), true) = (number, operator.op != Op::Sqrt) {
+        let whole = if operator.op == Op::Abs { n.checked_abs() } else { Some(n) };
+        let whole =
+            whole.ok_or_else(|| failure(ErrorCode::Location28680, operator.name(), "of the least int64 is none"))?;
+        return Ok(narrowed(whole, is_int32(arguments)));
+    }
+    let x = double(number)?;
+    Ok(Datum::double(match operator.op {
+        Op::Abs => x.abs(),
+        Op::Ceil => x.ceil(),
+        Op::Floor => x.floor(),
+        _ if x < 0.0 => {
+            return Err(failure(ErrorCode::Location28714, operator.name(), "needs a number that is not below 0"));
+        }
+        _ => x.sqrt(),
+    }))
+}
+
+/// `$trunc` and `$round`, which rounds halves to even; to so many decimal places.
+pub(super) fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let places = integer(arguments, 1, 0);
+    if !(-20..=100).contains(&places) {
+        return Err(failure(ErrorCode::Location51083, operator.name(), "needs a precision from -20 to 100"));
+    }
+    let number = number(arguments, 0);
+    if let (Number::Integer(n), 0..) = (number, places) {
+        return Ok(narrowed(n, is_int32(arguments)));
+    }
+    let x = double(number)?;
+    let power = (0..places.abs()).fold(1.0, |power, _| power * 10.0);
+    let scaled = if places < 0 { x / power } else { x * power };
+    let cut = if operator.op == Op::Round { scaled.round_ties_even() } else { scaled.trunc() };
+    let result = match places {
+        _ if !scaled.is_finite() => x,
+        0.. => cut / power,
+        _ => cut * power,
+    };
+    // An integer stays one, where it fits.
+    #[allow(clippy::cast_possible_truncation)]
+    Ok(match number {
+        Number::Integer(_) if result.abs() < TWO_TO_63 => narrowed(result as i64, is_int32(arguments)),
+        _ => Datum::double(result),
+    })
+}

@@ -1,0 +1,157 @@
+//! The value of an expression.
+
+use crate::value::{DocWriter, Kind, OwnedValue, Value};
+
+/// What an expression comes to: part of the document, or something new. Numbers and dates take no memory of their own.
+#[derive(Clone, Debug)]
+pub enum Datum<'a> {
+    /// No value at all, which is not null.
+    Missing,
+    /// Part of a document, a variable or the expression itself.
+    Stored(Value<'a>),
+    /// A new value of at most eight bytes, of its kind's width.
+    Fixed(Kind, [u8; 8]),
+    /// Any other new value.
+    Built(OwnedValue),
+}
+
+impl<'a> Datum<'a> {
+    /// Null.
+    pub const NULL: Datum<'static> = Datum::Stored(Value::NULL);
+
+    /// An int32.
+    pub fn int32(n: i32) -> Datum<'static> {
+        Datum::fixed(Kind::Int32, &n.to_le_bytes())
+    }
+
+    /// An int64.
+    pub fn int64(n: i64) -> Datum<'static> {
+        Datum::Fixed(Kind::Int64, n.to_le_bytes())
+    }
+
+    /// A double.
+    pub fn double(x: f64) -> Datum<'static> {
+        Datum::Fixed(Kind::Double, x.to_le_bytes())
+    }
+
+    /// A date, in milliseconds since the epoch.
+    pub fn date(ms: i64) -> Datum<'static> {
+        Datum::Fixed(Kind::Date, ms.to_le_bytes())
+    }
+
+    /// A boolean.
+    pub fn bool(b: bool) -> Datum<'static> {
+        Datum::fixed(Kind::Bool, &[u8::from(b)])
+    }
+
+    /// A string.
+    pub fn string(text: &str) -> Datum<'static> {
+        Datum::Built(OwnedValue::string(text))
+    }
+
+    /// A count, as the server counts: an int32 where it fits.
+    pub fn count(n: usize) -> Datum<'static> {
+        match i32::try_from(n) {
+            Ok(n) => Datum::int32(n),
+            Err(_) => Datum::int64(i64::try_from(n).unwrap_or(i64::MAX)),
+        }
+    }
+
+    fn fixed(kind: Kind, bytes: &[u8]) -> Datum<'static> {
+        let mut all = [0; 8];
+        all.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        Datum::Fixed(kind, all)
+    }
+
+    /// A copy of a value, or of the lack of one, that borrows nothing.
+    pub fn copied(value: Option<Value<'_>>) -> Datum<'static> {
+        match value {
+            None => Datum::Missing,
+            Some(value) => match width(value.kind()) {
+                Some(_) => Datum::fixed(value.kind(), value.bytes()),
+                None => Datum::Built(value.to_owned()),
+            },
+        }
+    }
+
+    /// The same, borrowing nothing.
+    pub fn into_static(self) -> Datum<'static> {
+        match self {
+            Datum::Missing => Datum::Missing,
+            Datum::Stored(value) => Datum::copied(Some(value)),
+            Datum::Fixed(kind, bytes) => Datum::Fixed(kind, bytes),
+            Datum::Built(value) => Datum::Built(value),
+        }
+    }
+
+    /// The value; `None` where it is missing.
+    pub fn view(&self) -> Option<Value<'_>> {
+        match self {
+            Datum::Missing => None,
+            Datum::Stored(value) => Some(*value),
+            Datum::Fixed(kind, bytes) => {
+                let len = width(*kind).unwrap_or(bytes.len());
+                Some(Value::new_checked(*kind, bytes.get(..len).unwrap_or_default()))
+            }
+            Datum::Built(value) => Some(value.view()),
+        }
+    }
+}
+
+impl<'a> From<Option<Value<'a>>> for Datum<'a> {
+    fn from(value: Option<Value<'a>>) -> Datum<'a> {
+        value.map_or(Datum::Missing, Datum::Stored)
+    }
+}
+
+/// Bytes of a value that a datum holds without memory of its own.
+fn width(kind: Kind) -> Option<usize> {
+    Some(match kind {
+        Kind::Double | Kind::Int64 | Kind::Date | Kind::Timestamp => 8,
+        Kind::Int32 => 4,
+        Kind::Bool => 1,
+        Kind::Null | Kind::Undefined | Kind::MinKey | Kind::MaxKey => 0,
+        _ => return None,
+    })
+}
+
+/// An array in the making.
+pub struct ArrayWriter {
+    writer: DocWriter,
+    len: usize,
+}
+
+impl ArrayWriter {
+    /// One without elements.
+    pub fn new() -> ArrayWriter {
+        ArrayWriter { writer: DocWriter::new(), len: 0 }
+    }
+
+    /// Appends an element; a missing one is null.
+    pub fn push(&mut self, value: Option<Value<'_>>) {
+        self.writer.value(&self.len.to_string(), value.unwrap_or(Value::NULL));
+        self.len += 1;
+    }
+
+    /// The array.
+    pub fn finish(self) -> Datum<'static> {
+        container(Kind::Array, self.writer)
+    }
+}
+
+/// What `writer` has written, as an object or an array.
+pub fn container(kind: Kind, writer: DocWriter) -> Datum<'static> {
+    let mut tagged = writer.finish().into_bytes();
+    tagged.insert(0, kind.byte());
+    Datum::Built(OwnedValue::from_tagged_checked(tagged))
+}
+
+/// True for null, undefined and missing values: what most operators answer null to.
+pub fn is_nullish(value: Option<Value<'_>>) -> bool {
+    value.is_none_or(|value| matches!(value.kind(), Kind::Null | Kind::Undefined))
+}
+
+/// The name of a value's type in messages.
+pub fn type_name(value: Option<Value<'_>>) -> &'static str {
+    value.map_or("missing", |value| value.kind().alias())
+}

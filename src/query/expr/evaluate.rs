@@ -1,0 +1,128 @@
+//! An expression on a document.
+
+use super::datum::{ArrayWriter, Datum, container, is_nullish};
+use super::operators::Run;
+use super::tree::{Expr, Variable};
+use crate::env::Env;
+use crate::error::Result;
+use crate::value::{Doc, DocWriter, Kind, Value};
+
+/// A variable, the variables around it, and the document outermost.
+#[derive(Clone, Copy)]
+pub struct Scope<'s> {
+    value: Option<Value<'s>>,
+    outer: Option<&'s Scope<'s>>,
+    env: &'s dyn Env,
+}
+
+impl<'s> Scope<'s> {
+    /// The scope of a document.
+    pub fn of(root: Doc<'s>, env: &'s dyn Env) -> Scope<'s> {
+        Scope { value: Some(root.as_value()), outer: None, env }
+    }
+
+    /// This scope with one more variable.
+    pub(super) fn with<'i>(&'i self, value: Option<Value<'i>>) -> Scope<'i>
+    where
+        's: 'i,
+    {
+        Scope { value, outer: Some(self), env: self.env }
+    }
+
+    pub(super) fn env(&self) -> &'s dyn Env {
+        self.env
+    }
+
+    fn get(&self, variable: Variable) -> Option<Value<'s>> {
+        let (mut value, mut outer) = (self.value, self.outer);
+        let mut hops = match variable {
+            Variable::Root => usize::MAX,
+            Variable::Bound(hops) => hops,
+        };
+        while let Some(scope) = outer.filter(|_| hops > 0) {
+            (value, outer) = (scope.value, scope.outer);
+            hops -= 1;
+        }
+        value
+    }
+}
+
+impl Expr {
+    /// The value for the document of `scope`.
+    ///
+    /// Errors: what the operators do not accept, with the server's codes.
+    pub fn evaluate<'s>(&'s self, scope: &Scope<'s>) -> Result<Datum<'s>> {
+        Ok(match self {
+            Expr::Constant(value) => value.as_ref().map(|value| value.view()).into(),
+            Expr::Field(variable, path) => reach(scope.get(*variable), path),
+            Expr::Object(fields) => {
+                let mut writer = DocWriter::new();
+                for (name, field) in fields {
+                    if let Some(value) = field.evaluate(scope)?.view() {
+                        writer.value(name, value);
+                    }
+                }
+                container(Kind::Object, writer)
+            }
+            Expr::Array(items) => {
+                let mut array = ArrayWriter::new();
+                for item in items {
+                    array.push(item.evaluate(scope)?.view());
+                }
+                array.finish()
+            }
+            Expr::Call(operator, arguments) => match &operator.run {
+                Run::Lazy(run) => run(arguments, scope)?,
+                Run::Eager { wants, nulls, run } => {
+                    let data = evaluate_all(arguments, scope)?;
+                    let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).collect();
+                    // An argument that was left out is no null.
+                    let is_given = |at: usize| arguments.get(at) != Some(&Expr::MISSING);
+                    if *nulls && values.iter().enumerate().any(|(at, value)| is_nullish(*value) && is_given(at)) {
+                        return Ok(Datum::NULL);
+                    }
+                    for (at, value) in values.iter().enumerate().filter(|(at, _)| is_given(*at)) {
+                        if let Some((want, code)) = wants.get(at).or(wants.last()) {
+                            want.check(operator.name(), at, *value, *code)?;
+                        }
+                    }
+                    run(operator, &values)?
+                }
+            },
+        })
+    }
+
+    /// True where the value for the document of `scope` is taken for true: not null, false or zero, and not missing.
+    ///
+    /// Errors: those of `evaluate`.
+    pub fn is_true(&self, scope: &Scope<'_>) -> Result<bool> {
+        Ok(self.evaluate(scope)?.view().is_some_and(Value::is_true))
+    }
+}
+
+/// The values of all arguments.
+#[inline(never)]
+pub(super) fn evaluate_all<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Vec<Datum<'s>>> {
+    let mut data = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        data.push(argument.evaluate(scope)?);
+    }
+    Ok(data)
+}
+
+/// What `path` reaches in `value`: arrays are mapped, and numbers are no positions.
+pub(super) fn reach<'a>(value: Option<Value<'a>>, path: &[Box<str>]) -> Datum<'a> {
+    let Some((name, rest)) = path.split_first() else { return value.into() };
+    let Some(value) = value else { return Datum::Missing };
+    if let Some(doc) = value.as_doc() {
+        return reach(doc.get(name), rest);
+    }
+    let Some(array) = value.as_array() else { return Datum::Missing };
+    let mut reached = ArrayWriter::new();
+    for (_, element) in array.iter().filter(|(_, element)| element.kind() == Kind::Object) {
+        if let Some(found) = reach(Some(element), path).view() {
+            reached.push(Some(found));
+        }
+    }
+    reached.finish()
+}

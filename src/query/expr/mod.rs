@@ -1,0 +1,25 @@
+//! Expressions: parsed into a tree, evaluated on a document. One file a family of operators; `operators` is their table.
+
+mod arguments;
+mod arithmetic;
+mod array;
+mod calendar;
+mod compare;
+mod control;
+mod date;
+mod datum;
+mod evaluate;
+mod globals;
+mod operators;
+mod parse;
+mod string;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod types;
+
+pub use datum::Datum;
+pub use evaluate::Scope;
+pub use globals::Globals;
+pub use operators::Operator;
+pub use tree::{Expr, Reads, Variable};

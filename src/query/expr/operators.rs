@@ -1,0 +1,386 @@
+//! The table of operators: their names, their arguments and what runs them.
+
+use std::fmt;
+
+use super::arguments::{Want, Want::*};
+use super::datum::Datum;
+use super::evaluate::Scope;
+use super::tree::Expr;
+use super::{arithmetic, array, compare, control, date, string, types};
+use crate::error::{Error, ErrorCode, ErrorCode::*, Result};
+use crate::query::filter::CompareOp;
+use crate::value::Value;
+
+/// An operator, by number: to compare names takes far more code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Eq,
+    Ne,
+    Gt,
+    Gte,
+    Lt,
+    Lte,
+    Cmp,
+    And,
+    Or,
+    Not,
+    Cond,
+    IfNull,
+    Switch,
+    Let,
+    Rand,
+    Add,
+    Multiply,
+    Subtract,
+    Divide,
+    Mod,
+    Abs,
+    Ceil,
+    Floor,
+    Sqrt,
+    Trunc,
+    Round,
+    IsArray,
+    Size,
+    In,
+    ArrayElemAt,
+    First,
+    Last,
+    ConcatArrays,
+    Map,
+    Filter,
+    Reduce,
+    Concat,
+    ToLower,
+    ToUpper,
+    StrLenBytes,
+    StrLenCP,
+    SubstrCP,
+    IndexOfCP,
+    Type,
+    IsNumber,
+    ToBool,
+    ToInt,
+    ToLong,
+    ToDouble,
+    ToDate,
+    GetField,
+    Year,
+    Month,
+    DayOfMonth,
+    DayOfYear,
+    DayOfWeek,
+    Week,
+    IsoWeek,
+    IsoWeekYear,
+    IsoDayOfWeek,
+    Hour,
+    Minute,
+    Second,
+    Millisecond,
+    DateTrunc,
+    DateDiff,
+    DateAdd,
+    DateSubtract,
+}
+
+/// An operator of expressions.
+pub struct Operator {
+    pub(super) op: Op,
+    name: &'static str,
+    pub(super) syntax: Syntax,
+    pub(super) run: Run,
+}
+
+/// How the arguments of an operator are written.
+pub(super) enum Syntax {
+    /// In an array, or one alone: at least so many and at most so many.
+    Positional(usize, usize),
+    /// In an object.
+    Named(&'static Names),
+    /// As that of `$let` alone.
+    Let,
+    /// As that of `$switch` alone.
+    Switch,
+}
+
+/// Arguments in an object.
+pub(super) struct Names {
+    /// Their names in the order in which they are passed on.
+    pub names: &'static [&'static str],
+    /// So many of them must be there.
+    pub required: usize,
+    /// So many may stand in an array instead, or one alone; 0 for none.
+    pub positional: usize,
+    /// The last of the required ones is evaluated with variables.
+    pub binds: Binds,
+    /// Of what is no object, of an unknown argument, and of each that is missing; the last one goes on.
+    pub codes: &'static [ErrorCode],
+}
+
+/// The variables that an operator binds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Binds {
+    Nothing,
+    /// An element, named by `as`, or else `this`.
+    Element,
+    /// `value` and `this`.
+    ValueAndThis,
+}
+
+/// A function of the values of its arguments, and of the operator to tell siblings apart.
+pub(super) type Eager = fn(&Operator, &[Option<Value<'_>>]) -> Result<Datum<'static>>;
+/// A function that evaluates its arguments itself.
+type Lazy = for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>;
+
+/// What runs an operator.
+pub(super) enum Run {
+    Eager {
+        /// What the arguments must be, and the code of what is not; the last one goes on.
+        wants: &'static [(Want, ErrorCode)],
+        /// A null among the arguments makes null.
+        nulls: bool,
+        run: Eager,
+    },
+    Lazy(Lazy),
+}
+
+impl Operator {
+    /// The name, with its `$`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The comparison that it is.
+    pub fn comparison(&self) -> Option<CompareOp> {
+        Some(match self.op {
+            Op::Eq => CompareOp::Eq,
+            Op::Gt => CompareOp::Gt,
+            Op::Gte => CompareOp::Gte,
+            Op::Lt => CompareOp::Lt,
+            Op::Lte => CompareOp::Lte,
+            _ => return None,
+        })
+    }
+
+    /// The operator of a name.
+    ///
+    /// Errors: 168 for an unknown one.
+    pub(super) fn named(name: &str) -> Result<&'static Operator> {
+        let known = OPERATORS.iter().find(|operator| operator.name == name);
+        known.ok_or_else(|| Error::new(InvalidPipelineOperator, format!("Unrecognized expression '{name}'")))
+    }
+}
+
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Operator {
+    fn eq(&self, other: &Operator) -> bool {
+        self.op == other.op
+    }
+}
+
+type Wants = &'static [(Want, ErrorCode)];
+
+const fn operator(op: Op, name: &'static str, syntax: Syntax, wants: Wants, nulls: bool, run: Eager) -> Operator {
+    Operator { op, name, syntax, run: Run::Eager { wants, nulls, run } }
+}
+
+/// Of so many arguments as `wants` has.
+const fn plain(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
+    operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, false, run)
+}
+
+/// The same where null makes null.
+const fn null_in(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
+    operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
+}
+
+/// Of any number of arguments, where null makes null.
+const fn variadic(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
+    operator(op, name, Syntax::Positional(0, MANY), wants, true, run)
+}
+
+const fn named(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Eager) -> Operator {
+    operator(op, name, Syntax::Named(names), wants, true, run)
+}
+
+const fn lazy(op: Op, name: &'static str, syntax: Syntax, run: Lazy) -> Operator {
+    Operator { op, name, syntax, run: Run::Lazy(run) }
+}
+
+const MANY: usize = usize::MAX;
+const ANY: Wants = &[(Any, InternalError)];
+const TWO: Wants = &[(Any, InternalError), (Any, InternalError)];
+const NUMBER: Wants = &[(Numeric, Location28765)];
+const PLACES: Wants = &[(Numeric, Location28765), (Whole, Location51083)];
+const ELEMENTS: Wants = &[(Array, Location28689)];
+
+const fn names(
+    names: &'static [&'static str],
+    required: usize,
+    positional: usize,
+    binds: Binds,
+    codes: &'static [ErrorCode],
+) -> Names {
+    Names { names, required, positional, binds, codes }
+}
+
+static COND: Names =
+    names(&["if", "then", "else"], 3, 3, Binds::Nothing, &[Location16020, Location17083, Location17080]);
+static GET_FIELD: Names =
+    names(&["field", "input"], 1, 1, Binds::Nothing, &[Location3041701, Location3041701, Location3041702]);
+static MAP: Names =
+    names(&["input", "in"], 2, 0, Binds::Element, &[Location16878, Location16879, Location16880, Location16882]);
+static FILTER: Names = names(
+    &["input", "cond", "limit"],
+    2,
+    0,
+    Binds::Element,
+    &[Location28646, Location28647, Location28648, Location28650],
+);
+static REDUCE: Names = names(
+    &["input", "initialValue", "in"],
+    3,
+    0,
+    Binds::ValueAndThis,
+    &[Location40075, Location40076, Location40077, Location40078, Location40079],
+);
+static PART: Names = names(&["date", "timezone"], 1, 1, Binds::Nothing, &[Location40535, Location40535, Location40539]);
+static TRUNC: Names = names(
+    &["date", "unit", "binSize", "timezone", "startOfWeek"],
+    2,
+    0,
+    Binds::Nothing,
+    &[Location5439007, Location5439008, Location5439009],
+);
+static DIFF: Names = names(
+    &["startDate", "endDate", "unit", "timezone", "startOfWeek"],
+    3,
+    0,
+    Binds::Nothing,
+    &[Location5166301, Location5166302, Location5166303],
+);
+static SHIFT: Names = names(
+    &["startDate", "unit", "amount", "timezone"],
+    3,
+    0,
+    Binds::Nothing,
+    &[Location5166400, Location5166401, Location5166402],
+);
+
+const PART_WANTS: Wants = &[(Date, Location16006), (Text, Location40517)];
+const TRUNC_WANTS: Wants = &[
+    (Date, Location5439012),
+    (Text, Location5439013),
+    (Whole, Location5439017),
+    (Text, Location40517),
+    (Text, Location5439015),
+];
+const DIFF_WANTS: Wants = &[
+    (Date, Location5166307),
+    (Date, Location5166307),
+    (Text, Location5439013),
+    (Text, Location40517),
+    (Text, Location5439015),
+];
+const SHIFT_WANTS: Wants =
+    &[(Date, Location5166403), (Text, Location5439013), (Whole, Location5166405), (Text, Location40517)];
+
+const fn part(op: Op, name: &'static str) -> Operator {
+    named(op, name, &PART, PART_WANTS, date::part)
+}
+
+static OPERATORS: &[Operator] = &[
+    plain(Op::Eq, "$eq", TWO, compare::compare),
+    plain(Op::Ne, "$ne", TWO, compare::compare),
+    plain(Op::Gt, "$gt", TWO, compare::compare),
+    plain(Op::Gte, "$gte", TWO, compare::compare),
+    plain(Op::Lt, "$lt", TWO, compare::compare),
+    plain(Op::Lte, "$lte", TWO, compare::compare),
+    plain(Op::Cmp, "$cmp", TWO, compare::compare),
+    lazy(Op::And, "$and", Syntax::Positional(0, MANY), control::and),
+    lazy(Op::Or, "$or", Syntax::Positional(0, MANY), control::or),
+    plain(Op::Not, "$not", ANY, control::not),
+    lazy(Op::Cond, "$cond", Syntax::Named(&COND), control::cond),
+    lazy(Op::IfNull, "$ifNull", Syntax::Positional(2, MANY), control::if_null),
+    lazy(Op::Switch, "$switch", Syntax::Switch, control::switch),
+    lazy(Op::Let, "$let", Syntax::Let, control::bind),
+    lazy(Op::Rand, "$rand", Syntax::Positional(0, 0), control::rand),
+    variadic(Op::Add, "$add", ANY, arithmetic::fold),
+    variadic(Op::Multiply, "$multiply", ANY, arithmetic::fold),
+    null_in(Op::Subtract, "$subtract", TWO, arithmetic::fold),
+    null_in(Op::Divide, "$divide", TWO, arithmetic::fold),
+    null_in(Op::Mod, "$mod", TWO, arithmetic::fold),
+    null_in(Op::Abs, "$abs", NUMBER, arithmetic::unary),
+    null_in(Op::Ceil, "$ceil", NUMBER, arithmetic::unary),
+    null_in(Op::Floor, "$floor", NUMBER, arithmetic::unary),
+    null_in(Op::Sqrt, "$sqrt", NUMBER, arithmetic::unary),
+    operator(Op::Trunc, "$trunc", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
+    operator(Op::Round, "$round", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
+    plain(Op::IsArray, "$isArray", ANY, array::is_array),
+    plain(Op::Size, "$size", &[(Array, Location17124)], array::size),
+    plain(Op::In, "$in", &[(Any, InternalError), (Array, Location40081)], array::contains),
+    null_in(Op::ArrayElemAt, "$arrayElemAt", &[(Array, Location28689), (Numeric, Location28690)], array::element_at),
+    null_in(Op::First, "$first", ELEMENTS, array::element_at),
+    null_in(Op::Last, "$last", ELEMENTS, array::element_at),
+    variadic(Op::ConcatArrays, "$concatArrays", &[(Array, Location28664)], array::concat),
+    lazy(Op::Map, "$map", Syntax::Named(&MAP), array::map),
+    lazy(Op::Filter, "$filter", Syntax::Named(&FILTER), array::filter),
+    lazy(Op::Reduce, "$reduce", Syntax::Named(&REDUCE), array::reduce),
+    variadic(Op::Concat, "$concat", &[(Text, Location16702)], string::concat),
+    plain(Op::ToLower, "$toLower", &[(TextOrNull, Location16007)], string::change_case),
+    plain(Op::ToUpper, "$toUpper", &[(TextOrNull, Location16007)], string::change_case),
+    plain(Op::StrLenBytes, "$strLenBytes", &[(Text, Location34473)], string::len),
+    plain(Op::StrLenCP, "$strLenCP", &[(Text, Location34471)], string::len),
+    plain(
+        Op::SubstrCP,
+        "$substrCP",
+        &[(TextOrNull, Location16007), (Natural, Location34450), (Natural, Location34452)],
+        string::substring,
+    ),
+    operator(
+        Op::IndexOfCP,
+        "$indexOfCP",
+        Syntax::Positional(2, 4),
+        &[(Text, Location40093), (Text, Location40094), (Natural, Location40096)],
+        true,
+        string::index_of,
+    ),
+    plain(Op::Type, "$type", ANY, types::type_of),
+    plain(Op::IsNumber, "$isNumber", ANY, types::is_number),
+    null_in(Op::ToBool, "$toBool", ANY, types::convert),
+    null_in(Op::ToInt, "$toInt", ANY, types::convert),
+    null_in(Op::ToLong, "$toLong", ANY, types::convert),
+    null_in(Op::ToDouble, "$toDouble", ANY, types::convert),
+    null_in(Op::ToDate, "$toDate", ANY, types::convert),
+    operator(
+        Op::GetField,
+        "$getField",
+        Syntax::Named(&GET_FIELD),
+        &[(Text, Location3041704), (Any, InternalError)],
+        false,
+        types::get_field,
+    ),
+    part(Op::Year, "$year"),
+    part(Op::Month, "$month"),
+    part(Op::DayOfMonth, "$dayOfMonth"),
+    part(Op::DayOfYear, "$dayOfYear"),
+    part(Op::DayOfWeek, "$dayOfWeek"),
+    part(Op::Week, "$week"),
+    part(Op::IsoWeek, "$isoWeek"),
+    part(Op::IsoWeekYear, "$isoWeekYear"),
+    part(Op::IsoDayOfWeek, "$isoDayOfWeek"),
+    part(Op::Hour, "$hour"),
+    part(Op::Minute, "$minute"),
+    part(Op::Second, "$second"),
+    part(Op::Millisecond, "$millisecond"),
+    named(Op::DateTrunc, "$dateTrunc", &TRUNC, TRUNC_WANTS, date::truncate),
+    named(Op::DateDiff, "$dateDiff", &DIFF, DIFF_WANTS, date::difference),
+    named(Op::DateAdd, "$dateAdd", &SHIFT, SHIFT_WANTS, date::shift),
+    named(Op::DateSubtract, "$dateSubtract", &SHIFT, SHIFT_WANTS, date::shift),
+];

@@ -1,0 +1,278 @@
+//! An expression from its BSON form.
+
+use super::datum::Datum;
+use super::evaluate::{Scope, reach};
+use super::globals::Globals;
+use super::operators::{Binds, Names, Op, Operator, Syntax};
+use super::tree::{Expr, Variable};
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::{Doc, Value};
+
+impl Expr {
+    /// The expression that `value` describes; what is constant in it is evaluated.
+    ///
+    /// Errors: 168 for an unknown operator, 16020 and 28667 for a wrong number of arguments, 17276 for an unknown variable,
+    /// and those of evaluation for what is constant.
+    pub fn parse(value: Value<'_>, globals: &Globals) -> Result<Expr> {
+        Parser { globals, names: Vec::new() }.value(value)
+    }
+}
+
+struct Parser<'p> {
+    globals: &'p Globals,
+    /// The bound variables, the innermost last.
+    names: Vec<String>,
+}
+
+/// The arguments of an operator that is written as an object, by name.
+struct Named<'a> {
+    operator: &'static str,
+    doc: Doc<'a>,
+}
+
+impl<'a> Named<'a> {
+    /// Codes: of what is no object, of an unknown name.
+    fn new(operator: &'static str, value: Value<'a>, names: &[&str], codes: [ErrorCode; 2]) -> Result<Named<'a>> {
+        let [shape, unknown] = codes;
+        let doc =
+            value.as_doc().ok_or_else(|| problem(shape, operator, "takes an object, not", value.kind().alias()))?;
+        match doc.iter().find(|(name, _)| !names.contains(name)) {
+            Some((name, _)) => Err(problem(unknown, operator, "does not know the parameter", name)),
+            None => Ok(Named { operator, doc }),
+        }
+    }
+
+    fn get(&self, name: &str, code: ErrorCode) -> Result<Value<'a>> {
+        self.doc.get(name).ok_or_else(|| problem(code, self.operator, "misses the parameter", name))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn problem(code: ErrorCode, subject: &str, what: &str, name: &str) -> Error {
+    Error::new(code, format!("{subject} {what} '{name}'"))
+}
+
+impl Parser<'_> {
+    fn value(&mut self, value: Value<'_>) -> Result<Expr> {
+        if let Some(path) = value.as_str().and_then(|text| text.strip_prefix('$')) {
+            return self.path(path);
+        }
+        if let Some(array) = value.as_array() {
+            let items = self.each(array)?;
+            return self.folded(Expr::Array(items));
+        }
+        let Some(doc) = value.as_doc() else { return Ok(constant(value)) };
+        let mut fields = Vec::new();
+        for (name, value) in doc {
+            if name.starts_with('$') && fields.is_empty() {
+                if doc.iter().nth(1).is_some() {
+                    return Err(problem(
+                        ErrorCode::Location15983,
+                        "An expression",
+                        "must be alone in its object:",
+                        name,
+                    ));
+                }
+                return self.call(name, value);
+            }
+            check_name(name)?;
+            if name.contains('.') {
+                return Err(problem(ErrorCode::Location16412, "FieldPath", "must not hold a dot:", name));
+            }
+            fields.push((name.into(), self.value(value)?));
+        }
+        self.folded(Expr::Object(fields))
+    }
+
+    fn each(&mut self, array: Doc<'_>) -> Result<Vec<Expr>> {
+        let mut items = Vec::new();
+        for (_, item) in array {
+            items.push(self.value(item)?);
+        }
+        Ok(items)
+    }
+
+    /// `path` without its first `$`: a field, or a variable with a second one.
+    fn path(&self, path: &str) -> Result<Expr> {
+        let Some(path) = path.strip_prefix('$') else { return Ok(Expr::Field(Variable::Root, components(path)?)) };
+        let mut below = components(path)?;
+        let variable = below.remove(0);
+        if let Some(at) = self.names.iter().rev().position(|name| **name == *variable) {
+            return Ok(Expr::Field(Variable::Bound(at), below));
+        }
+        let value = match &*variable {
+            "ROOT" | "CURRENT" => return Ok(Expr::Field(Variable::Root, below)),
+            "NOW" => Datum::date(self.globals.now_ms()),
+            "REMOVE" => Datum::Missing,
+            _ => match self.globals.variable(&variable) {
+                Some(value) => value.as_ref().map(|value| value.view()).into(),
+                None => return Err(problem(ErrorCode::Location17276, "Use of", "undefined variable", &variable)),
+            },
+        };
+        Ok(Expr::Constant(reach(value.view(), &below).view().map(Value::to_owned)))
+    }
+
+    fn call(&mut self, name: &str, operand: Value<'_>) -> Result<Expr> {
+        if matches!(name, "$literal" | "$const") {
+            return Ok(constant(operand));
+        }
+        let operator = Operator::named(name)?;
+        let arguments = match &operator.syntax {
+            Syntax::Positional(least, most) => self.positional(operator.name(), operand, *least, *most)?,
+            Syntax::Named(names) => {
+                let is_named = operand.as_doc().is_some_and(|doc| doc.iter().all(|(name, _)| !name.starts_with('$')));
+                let mut arguments = if names.positional > 0 && !is_named {
+                    self.positional(operator.name(), operand, names.positional, names.positional)?
+                } else {
+                    self.named(operator.name(), operand, names)?
+                };
+                arguments.resize(names.names.len(), Expr::MISSING);
+                if let (Op::GetField, Some(input @ &mut Expr::MISSING)) = (operator.op, arguments.last_mut()) {
+                    *input = Expr::Field(Variable::Root, Vec::new());
+                }
+                arguments
+            }
+            Syntax::Let => self.bindings(operand)?,
+            Syntax::Switch => self.switch(operand)?,
+        };
+        self.folded(Expr::Call(operator, arguments))
+    }
+
+    fn positional(&mut self, name: &str, operand: Value<'_>, least: usize, most: usize) -> Result<Vec<Expr>> {
+        let arguments = match operand.as_array() {
+            Some(array) => self.each(array)?,
+            // `{$rand: {}}`
+            None if most == 0 && operand.as_doc().is_some_and(Doc::is_empty) => Vec::new(),
+            None => vec![self.value(operand)?],
+        };
+        let given = arguments.len();
+        if (least..=most).contains(&given) {
+            return Ok(arguments);
+        }
+        let code = if least == most { ErrorCode::Location16020 } else { ErrorCode::Location28667 };
+        let message = format!("Expression {name} takes {least} to {most} arguments. {given} were passed in.");
+        Err(Error::new(code, message))
+    }
+
+    fn named(&mut self, operator: &'static str, operand: Value<'_>, names: &Names) -> Result<Vec<Expr>> {
+        let [shape, unknown, missing @ ..] = names.codes else { return Ok(Vec::new()) };
+        let mut known = names.names.to_vec();
+        if names.binds == Binds::Element {
+            known.push("as");
+        }
+        let given = Named::new(operator, operand, &known, [*shape, *unknown])?;
+        let mut arguments = Vec::new();
+        for (at, name) in names.names.iter().enumerate() {
+            let code = missing.get(at).or(missing.last()).unwrap_or(shape);
+            let value = match given.doc.get(name) {
+                None if at >= names.required => {
+                    arguments.push(Expr::MISSING);
+                    continue;
+                }
+                _ => given.get(name, *code)?,
+            };
+            let bound = self.names.len();
+            match names.binds {
+                _ if at + 1 != names.required => {}
+                Binds::Nothing => {}
+                Binds::Element => {
+                    self.bind(given.doc.get("as").map_or("this", |name| name.as_str().unwrap_or_default()))?;
+                }
+                Binds::ValueAndThis => {
+                    self.bind("value")?;
+                    self.bind("this")?;
+                }
+            }
+            arguments.push(self.value(value)?);
+            self.names.truncate(bound);
+        }
+        Ok(arguments)
+    }
+
+    /// Makes a variable known until the names are cut back.
+    fn bind(&mut self, name: &str) -> Result<()> {
+        if !name.starts_with(|first: char| first.is_ascii_lowercase() || !first.is_ascii()) && name != "CURRENT" {
+            return Err(problem(ErrorCode::FailedToParse, "A user variable", "must not be called", name));
+        }
+        self.names.push(name.to_owned());
+        Ok(())
+    }
+
+    /// The arguments of `$let`: values, and behind them what is evaluated with them.
+    fn bindings(&mut self, operand: Value<'_>) -> Result<Vec<Expr>> {
+        let codes = [ErrorCode::Location16874, ErrorCode::Location16875];
+        let given = Named::new("$let", operand, &["vars", "in"], codes)?;
+        let variables = given.get("vars", ErrorCode::Location16876)?;
+        let body = given.get("in", ErrorCode::Location16877)?;
+        let variables = variables
+            .as_doc()
+            .ok_or_else(|| problem(ErrorCode::Location16876, "$let", "takes an object as", "vars"))?;
+        let mut arguments = self.each(variables)?;
+        let bound = self.names.len();
+        for (name, _) in variables {
+            self.bind(name)?;
+        }
+        arguments.push(self.value(body)?);
+        self.names.truncate(bound);
+        Ok(arguments)
+    }
+
+    /// The arguments of `$switch`: a case and its value, each; then the default, where there is one.
+    fn switch(&mut self, operand: Value<'_>) -> Result<Vec<Expr>> {
+        let codes = [ErrorCode::Location40060, ErrorCode::Location40067];
+        let given = Named::new("$switch", operand, &["branches", "default"], codes)?;
+        let branches = given.get("branches", ErrorCode::Location40068)?;
+        let branches = branches
+            .as_array()
+            .ok_or_else(|| problem(ErrorCode::Location40061, "$switch", "takes an array as", "branches"))?;
+        let mut arguments = Vec::new();
+        for (_, branch) in branches {
+            let codes = [ErrorCode::Location40062, ErrorCode::Location40063];
+            let branch = Named::new("$switch", branch, &["case", "then"], codes)?;
+            arguments.push(self.value(branch.get("case", ErrorCode::Location40064)?)?);
+            arguments.push(self.value(branch.get("then", ErrorCode::Location40065)?)?);
+        }
+        if arguments.is_empty() {
+            return Err(problem(ErrorCode::Location40068, "$switch", "takes at least one of", "branches"));
+        }
+        if let Some(default) = given.doc.get("default") {
+            arguments.push(self.value(default)?);
+        }
+        Ok(arguments)
+    }
+
+    /// The constant that `expr` comes to, where all its parts are constant.
+    fn folded(&self, expr: Expr) -> Result<Expr> {
+        if !expr.is_foldable() {
+            return Ok(expr);
+        }
+        let value = expr.evaluate(&Scope::of(Doc::EMPTY, &**self.globals.env()))?.view().map(Value::to_owned);
+        Ok(Expr::Constant(value))
+    }
+}
+
+fn constant(value: Value<'_>) -> Expr {
+    Expr::Constant(Some(value.to_owned()))
+}
+
+/// The names of a dotted path.
+fn components(path: &str) -> Result<Vec<Box<str>>> {
+    if path.is_empty() {
+        return Err(Error::new(ErrorCode::Location16872, "'$' by itself is not a valid FieldPath"));
+    }
+    let mut names = Vec::new();
+    for name in path.split('.') {
+        check_name(name)?;
+        names.push(name.into());
+    }
+    Ok(names)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    match name.bytes().next() {
+        None => Err(Error::new(ErrorCode::Location15998, "FieldPath field names may not be empty strings")),
+        Some(b'$') => Err(problem(ErrorCode::Location16410, "FieldPath", "names may not start with '$':", name)),
+        _ => Ok(()),
+    }
+}

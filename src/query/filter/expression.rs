@@ -1,0 +1,158 @@
+//! `$expr`: an expression that has to be true of the document.
+
+use std::fmt;
+use std::rc::Rc;
+
+use super::compare::Compare;
+use super::tree::{Filter, Test};
+use crate::block::{Bitmap, Block};
+use crate::env::Env;
+use crate::error::Result;
+use crate::query::expr::{Expr, Globals, Operator, Reads, Scope, Variable};
+use crate::value::{Doc, DocWriter, Kind, Path, Value};
+
+/// An expression, what it reads, and what is known of it without evaluating it.
+#[derive(Clone)]
+pub struct Condition {
+    expr: Expr,
+    reads: Reads,
+    /// The same condition in the language of filters, where it compares a field with a constant. It is the same only for
+    /// documents without an array on the path; for others it tells nothing.
+    twin: Option<(Path, Test)>,
+    env: Rc<dyn Env>,
+}
+
+/// The filter of `{$expr: operand}`. What the language of filters can say itself becomes a filter: conjunctions can then be
+/// taken apart.
+///
+/// Errors: those of parsing expressions.
+pub(super) fn parse(operand: Value<'_>, globals: &Globals) -> Result<Filter> {
+    Ok(filter_of(Expr::parse(operand, globals)?, globals.env()))
+}
+
+/// The filter of a rate, a document's chance to pass.
+pub(super) fn sample(rate: f64, globals: &Globals) -> Result<Filter> {
+    let mut writer = DocWriter::new();
+    writer.begin_array("$lt").begin_doc("0").begin_doc("$rand").end().end().double("1", rate).end();
+    parse(writer.finish().view().as_value(), globals)
+}
+
+fn filter_of(expr: Expr, env: &Rc<dyn Env>) -> Filter {
+    match expr {
+        Expr::Constant(value) if value.as_ref().is_some_and(|value| value.view().is_true()) => Filter::AlwaysTrue,
+        Expr::Constant(_) => Filter::AlwaysFalse,
+        Expr::Call(operator, arguments) => match logic(operator) {
+            Some(combine) => combine(arguments.into_iter().map(|one| filter_of(one, env)).collect()),
+            None => Filter::Expr(Rc::new(Condition::new(Expr::Call(operator, arguments), Rc::clone(env)))),
+        },
+        other => Filter::Expr(Rc::new(Condition::new(other, Rc::clone(env)))),
+    }
+}
+
+/// The combination of filters that an operator of expressions is.
+fn logic(operator: &Operator) -> Option<fn(Vec<Filter>) -> Filter> {
+    Some(match operator.name() {
+        "$and" => Filter::and,
+        "$or" => Filter::or,
+        "$not" => Filter::nor,
+        _ => return None,
+    })
+}
+
+impl Condition {
+    fn new(expr: Expr, env: Rc<dyn Env>) -> Condition {
+        let twin = match &expr {
+            Expr::Call(operator, arguments) => twin(operator, arguments),
+            _ => None,
+        };
+        Condition { reads: expr.reads(), twin, expr, env }
+    }
+
+    /// What the expression depends on.
+    pub fn reads(&self) -> &Reads {
+        &self.reads
+    }
+
+    /// The same condition in the language of filters; true or false of documents without an array on its path.
+    pub fn twin(&self) -> Option<&(Path, Test)> {
+        self.twin.as_ref()
+    }
+
+    /// The same condition with all paths beginning at `root`.
+    pub(super) fn with_root(&self, root: &str) -> Condition {
+        Condition::new(self.expr.clone().with_root(root), Rc::clone(&self.env))
+    }
+
+    /// True where the expression is true of `doc`, which needs no other fields than those it reads.
+    pub(super) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
+        self.expr.is_true(&Scope::of(doc, &*self.env))
+    }
+
+    /// True of a document whose fields are all `value`.
+    pub(super) fn matches_value(&self, value: Option<Value<'_>>) -> Result<bool> {
+        let mut writer = DocWriter::new();
+        for (field, value) in self.reads.fields.iter().zip(std::iter::repeat(value)) {
+            if let Some(value) = value {
+                writer.value(field, value);
+            }
+        }
+        self.matches(writer.finish().view())
+    }
+
+    /// Takes out of `rows` those of which the expression is not true.
+    pub(super) fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()> {
+        if let Some((path, test)) = &self.twin
+            && block.column(path.first()).is_none_or(|column| column.kind().is_some())
+        {
+            test.narrow(path, block, rows);
+            return Ok(());
+        }
+        let columns: Vec<_> = self.reads.fields.iter().filter_map(|f| Some((f, block.column(f)?))).collect();
+        let mut passing = Bitmap::filled(rows.len(), false);
+        let mut scratch = Vec::new();
+        for row in rows.iter() {
+            let mut writer = DocWriter::new();
+            if self.reads.whole {
+                block.write_row(row, &mut writer);
+            } else {
+                for (name, column) in &columns {
+                    if let Some(value) = column.value(row, &mut scratch) {
+                        writer.value(name, value);
+                    }
+                }
+            }
+            if self.matches(writer.finish().view())? {
+                passing.set(row, true);
+            }
+        }
+        *rows = passing;
+        Ok(())
+    }
+}
+
+/// A field against a constant, on either side.
+fn twin(operator: &Operator, arguments: &[Expr]) -> Option<(Path, Test)> {
+    let op = operator.comparison()?;
+    let (path, value, op) = match arguments {
+        [Expr::Field(Variable::Root, path), Expr::Constant(Some(value))] => (path, value, op),
+        [Expr::Constant(Some(value)), Expr::Field(Variable::Root, path)] => (path, value, op.flipped()),
+        _ => return None,
+    };
+    if path.is_empty() || matches!(value.view().kind(), Kind::Array | Kind::Undefined) {
+        return None;
+    }
+    let path = Path::parse(&path.join(".")).ok()?;
+    Some((path, Test::Whole(Compare::plain(op, value.clone()))))
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.expr.fmt(f)
+    }
+}
+
+impl PartialEq for Condition {
+    fn eq(&self, other: &Condition) -> bool {
+        self.expr == other.expr
+    }
+}
