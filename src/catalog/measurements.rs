@@ -4,6 +4,7 @@ use crate::block::Block;
 use crate::value::digits;
 
 use super::archive::hash;
+use super::batch::BatchSeries;
 use super::options::CatalogOptions;
 
 /// Memory of a path that a bucket knows, apart from its name and value: what the server's own count for it is.
@@ -13,6 +14,8 @@ pub const SCHEMA_ELEMENT_BYTES: usize = 110;
 pub struct Measurements<'a> {
     pub block: &'a Block,
     pub times_ms: &'a [i64],
+    /// Rows by series.
+    pub order: &'a [u32],
     pub facts: Facts,
 }
 
@@ -21,6 +24,9 @@ pub struct Measurements<'a> {
 pub struct Facts {
     /// Stands for the names of the columns: a bucket that knew all of them once need not be asked again. Never 0.
     shape: u64,
+    /// Stands for the names and the types of the columns: what fits a bucket once fits it always. 0 where columns have cells of
+    /// several types, or rows without a cell.
+    pub types: u64,
     /// Whether any cell may be a large one.
     any_large: bool,
 }
@@ -39,17 +45,33 @@ pub struct Addition {
 impl Facts {
     pub fn of(block: &Block, options: &CatalogOptions) -> Facts {
         let mut shape = 0;
+        let mut types = 1;
         let mut any_large = false;
         let name_bytes_max = digits(options.bucket_count_max);
         for (name, column) in block.columns() {
             shape = hash(shape ^ name.len() as u64, name.as_bytes());
+            types = match column.kind().filter(|_| column.presence().is_none() && types != 0) {
+                Some(kind) => hash(types, &[kind.byte()]) | 1,
+                None => 0,
+            };
             any_large |= 2 + column.value_bytes_max() + name_bytes_max > options.large_measurement_bytes;
         }
-        Facts { shape: shape | 1, any_large }
+        let types = if types == 0 { 0 } else { hash(types, &shape.to_le_bytes()) | 1 };
+        Facts { shape: shape | 1, types, any_large }
     }
 }
 
-impl Measurements<'_> {
+impl<'a> Measurements<'a> {
+    /// The rows of a series that have no bucket yet, by time.
+    pub fn left(&self, series: &BatchSeries) -> &'a [u32] {
+        self.order.get(series.next..series.rows.end).unwrap_or_default()
+    }
+
+    /// Time of the first of them.
+    pub fn next_ms(&self, series: &BatchSeries) -> i64 {
+        self.left(series).first().map_or(0, |row| self.time_ms(*row))
+    }
+
     /// Time of a row.
     pub fn time_ms(&self, row: u32) -> i64 {
         self.times_ms.get(row as usize).copied().unwrap_or_default()

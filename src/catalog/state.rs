@@ -45,6 +45,8 @@ pub struct Catalog {
 /// The open buckets of a series. At most one of them has no reason to roll over.
 pub(super) struct Series {
     pub hash: u64,
+    /// Shared by all that name the series: batches, sections, journal records.
+    pub meta: Option<OwnedValue>,
     pub buckets: Vec<OpenBucket>,
 }
 
@@ -107,7 +109,7 @@ impl Catalog {
         let key = meta.map_or(&[][..], OwnedValue::tagged);
         let (slot, is_new) = self.slots.add(key);
         if is_new {
-            self.series.push(Series { hash: hash(0, key), buckets: Vec::new() });
+            self.series.push(Series { hash: hash(0, key), meta: meta.cloned(), buckets: Vec::new() });
         }
         slot
     }

@@ -144,13 +144,13 @@ impl Record {
 /// The numbers and the metadata of sections.
 fn columns_of(sections: &[Section]) -> (Column, Column) {
     let mut numbers = Vec::with_capacity(NUMBERS * sections.len());
-    let mut add = |number: &dyn Fn(&Section) -> i64| numbers.extend(sections.iter().map(number));
-    add(&|section| i64::from(section.bucket.time_seconds()));
-    add(&|section| section.bucket.counter().cast_signed());
-    add(&|section| i64::try_from(section.rows).unwrap_or(i64::MAX));
-    add(&|section| section.min_time_ms);
-    add(&|section| section.first_ms);
-    add(&|section| section.last_ms);
+    let mut add = |number: fn(&Section) -> i64| numbers.extend(sections.iter().map(number));
+    add(|section| i64::from(section.bucket.time_seconds()));
+    add(|section| section.bucket.counter().cast_signed());
+    add(|section| i64::try_from(section.rows).unwrap_or(i64::MAX));
+    add(|section| section.min_time_ms);
+    add(|section| section.first_ms);
+    add(|section| section.last_ms);
     let mut metadata = ColumnBuilder::with_capacity(sections.len());
     for section in sections {
         match &section.meta {
