@@ -18,7 +18,12 @@ pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
     let one =
         |meta| SeriesRows { order: (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect(), series: vec![(meta, rows)] };
     let Some(column) = meta else { return one(None) };
-    let mut series = Series { of_rows: Vec::with_capacity(rows), ..Series::default() };
+    let distinct = if let ColumnData::Dictionary(_, values) = column.data() { values.len() } else { 0 };
+    let mut series = Series {
+        numbers: Numbers::with_capacity(distinct),
+        metadata: Vec::with_capacity(distinct),
+        of_rows: Vec::with_capacity(rows),
+    };
     let mut scratch = Vec::new();
     if let ColumnData::Dictionary(index, values) = column.data() {
         // Each distinct value is normalised and hashed once.
@@ -42,7 +47,6 @@ pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
     series.finish()
 }
 
-#[derive(Default)]
 struct Series {
     /// By the bytes of the metadata; none stands for none.
     numbers: Numbers,

@@ -65,7 +65,7 @@ impl Engine {
             // A bucket with unfolded rows of others may be open elsewhere: two that fill it at once would fill it twice. The
             // journals of contexts that are gone are folded by whoever comes next.
             let is_ours = |id: &BucketId| {
-                request.archived.is_some() || journal.sections_of(id).iter().all(|s| s.context == self.context)
+                request.archived.is_some() || journal.sections_of(id).iter().all(|s| s.commit().0 == self.context)
             };
             let candidates = ids.into_iter().filter(is_ours).map(|id| Candidate {
                 id,
@@ -88,7 +88,7 @@ impl Engine {
         for id in ids {
             let sections = journal.sections_of(&id).to_vec();
             let Some(stored) = self.buckets.borrow().get(&collection.id(), &id) else { continue };
-            if sections.iter().any(|section| section.context != self.context) {
+            if sections.iter().any(|section| section.commit().0 != self.context) {
                 continue;
             }
             if let Ok(Some(reopened)) = judge(collection, request, &Candidate { id, stored, sections }) {
@@ -227,7 +227,7 @@ fn judge(
         }
     };
     let covered = |section: &&SectionRef| {
-        candidate.stored.as_ref().is_some_and(|stored| stored.coverage.covers(&section.context, section.seq))
+        candidate.stored.as_ref().is_some_and(|stored| stored.coverage.covers(section.commit()))
     };
     for section in candidate.sections.iter().filter(|section| !covered(section)) {
         let (block, rows) = section.rows();

@@ -19,12 +19,12 @@ pub struct Coverage {
 
 impl Coverage {
     /// True where the rows of that record are in the document.
-    pub fn covers(&self, context: &ContextId, seq: u64) -> bool {
-        self.entries.iter().any(|(c, up_to, _)| c == context && seq <= *up_to)
+    pub fn covers(&self, (context, seq): (ContextId, u64)) -> bool {
+        self.entries.iter().any(|(c, up_to, _)| *c == context && seq <= *up_to)
     }
 
     /// Notes that the rows of `context` up to `seq` are in the document since `now_ms`.
-    pub fn cover(&mut self, context: ContextId, seq: u64, now_ms: i64) {
+    pub fn cover(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
         match self.entries.iter_mut().find(|(c, _, _)| *c == context) {
             Some(entry) => *entry = (context, entry.1.max(seq), now_ms),
             None => self.entries.push((context, seq, now_ms)),
@@ -98,8 +98,8 @@ mod tests {
 
     fn sample() -> (Coverage, DocBuf) {
         let mut coverage = Coverage::default();
-        coverage.cover([1; 8], 5, 100);
-        coverage.cover([2; 8], 9, 200);
+        coverage.cover(([1; 8], 5), 100);
+        coverage.cover(([2; 8], 9), 200);
         (coverage, DocBuf::parse(bson::rawdoc! { "a": 1 }.into_bytes()).unwrap())
     }
 
@@ -116,25 +116,25 @@ mod tests {
     #[test]
     fn a_record_is_covered_up_to_the_seq_that_was_folded_and_never_less_afterwards() {
         let (mut coverage, _) = sample();
-        assert!(coverage.covers(&[1; 8], 5) && coverage.covers(&[1; 8], 0) && !coverage.covers(&[1; 8], 6));
-        assert!(!coverage.covers(&[3; 8], 0));
-        coverage.cover([1; 8], 3, 300);
-        assert!(coverage.covers(&[1; 8], 5));
+        assert!(coverage.covers(([1; 8], 5)) && coverage.covers(([1; 8], 0)) && !coverage.covers(([1; 8], 6)));
+        assert!(!coverage.covers(([3; 8], 0)));
+        coverage.cover(([1; 8], 3), 300);
+        assert!(coverage.covers(([1; 8], 5)));
     }
 
     #[test]
     fn coverage_outlives_every_cursor_that_was_open_at_the_fold() {
         let (mut coverage, _) = sample();
         coverage.expire(100 + CURSOR_IDLE_MS_MAX, &|_, _| false);
-        assert!(coverage.covers(&[1; 8], 5));
+        assert!(coverage.covers(([1; 8], 5)));
         coverage.expire(200 + 2 * CURSOR_IDLE_MS_MAX, &|_, _| false);
-        assert!(!coverage.covers(&[1; 8], 5) && coverage.covers(&[2; 8], 9));
+        assert!(!coverage.covers(([1; 8], 5)) && coverage.covers(([2; 8], 9)));
     }
 
     #[test]
     fn coverage_of_records_that_still_exist_is_kept_however_old_it_is() {
         let (mut coverage, _) = sample();
         coverage.expire(i64::MAX, &|context, up_to| *context == [1; 8] && up_to >= 5);
-        assert!(coverage.covers(&[1; 8], 5) && !coverage.covers(&[2; 8], 9));
+        assert!(coverage.covers(([1; 8], 5)) && !coverage.covers(([2; 8], 9)));
     }
 }
