@@ -55,7 +55,7 @@ pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
 /// A context's journal is folded into buckets when its rows pass this many bytes in memory. A fold rewrites the open bucket of every series it
 /// meets, so fewer and larger folds write less; what is not folded is decoded by whoever opens the database next.
-pub const JOURNAL_SIZE_BYTES_MAX: usize = 20 << 20;
+pub const JOURNAL_SIZE_BYTES_MAX: usize = 24 << 20;
 /// Buckets that one changeset of a fold writes: inserts wait while it is written.
 pub const FOLD_STEP_BUCKETS: usize = 48;
 /// Journal rows that one changeset of a fold writes.

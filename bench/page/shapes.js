@@ -82,7 +82,7 @@ export async function shapes({ commits: count, growth, rounds, log }) {
 
   // Short of what a context folds by itself; many small sections are what takes longest to read.
   const full = await fresh("full");
-  for (const rows of commits(220, { series: 1000 })) await full.points.insertMany(rows, { ordered: false });
+  for (const rows of commits(265, { series: 1000 })) await full.points.insertMany(rows, { ordered: false });
   // A second opening has none of it in memory; the journals of the first are still there.
   const begin = performance.now();
   const db = await open("full", { storage: "indexeddb" });

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::column::Column;
 use super::join::joined;
-use crate::value::DocWriter;
+use crate::value::{DocWriter, hash};
 
 /// Named columns of equal length, in the order in which a rebuilt document shows them. Names are unique.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +27,14 @@ impl Block {
     /// Names and columns, in order.
     pub fn columns(&self) -> &[(Box<str>, Column)] {
         &self.columns
+    }
+
+    /// Stands for the names and the types of the columns; `None` where one has cells of several types, or absent ones.
+    pub fn types(&self) -> Option<u64> {
+        self.columns.iter().try_fold(0, |types, (name, column)| {
+            let kind = column.kind().filter(|_| column.presence().is_none())?;
+            Some(hash(hash(types, &[kind.byte()]), name.as_bytes()).wrapping_add(name.len() as u64))
+        })
     }
 
     /// The column called `name`.

@@ -1,9 +1,8 @@
 //! The rows of a batch as buckets measure them.
 
 use crate::block::Block;
-use crate::value::digits;
+use crate::value::{digits, hash};
 
-use super::archive::hash;
 use super::batch::BatchSeries;
 use super::options::CatalogOptions;
 
@@ -24,9 +23,8 @@ pub struct Measurements<'a> {
 pub struct Facts {
     /// Stands for the names of the columns: a bucket that knew all of them once need not be asked again. Never 0.
     shape: u64,
-    /// Stands for the names and the types of the columns: what fits a bucket once fits it always. 0 where columns have cells of
-    /// several types, or rows without a cell.
-    pub types: u64,
+    /// Stands for the names and the types of the columns, where they have one: what fits a bucket once fits it always.
+    pub types: Option<u64>,
     /// Whether any cell may be a large one.
     any_large: bool,
 }
@@ -45,19 +43,13 @@ pub struct Addition {
 impl Facts {
     pub fn of(block: &Block, options: &CatalogOptions) -> Facts {
         let mut shape = 0;
-        let mut types = 1;
         let mut any_large = false;
         let name_bytes_max = digits(options.bucket_count_max);
         for (name, column) in block.columns() {
             shape = hash(shape ^ name.len() as u64, name.as_bytes());
-            types = match column.kind().filter(|_| column.presence().is_none() && types != 0) {
-                Some(kind) => hash(types, &[kind.byte()]) | 1,
-                None => 0,
-            };
             any_large |= 2 + column.value_bytes_max() + name_bytes_max > options.large_measurement_bytes;
         }
-        let types = if types == 0 { 0 } else { hash(types, &shape.to_le_bytes()) | 1 };
-        Facts { shape: shape | 1, types, any_large }
+        Facts { shape: shape | 1, types: block.types(), any_large }
     }
 }
 

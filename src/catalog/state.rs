@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use super::archive::{Archive, hash};
+use super::archive::Archive;
 use super::open_bucket::OpenBucket;
 use super::options::{CatalogOptions, Totals};
 use super::registry::Registry;
 use super::reopening::Answer;
 use super::stats::{Counter, Stats};
 use crate::bucket::{BucketId, IdGenerator, TimeseriesOptions};
-use crate::value::{Numbers, OwnedValue};
+use crate::value::{Numbers, OwnedValue, hash};
 
 /// Places of series without a bucket that are put up with before all of them are given up.
 const EMPTY_SERIES_MAX: usize = 1000;

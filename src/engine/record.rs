@@ -29,6 +29,8 @@ pub struct Record {
     pub stored_bytes: usize,
     /// How many bytes of it are columns of rows.
     pub columns_bytes: usize,
+    /// What stands for the names and types of the rows.
+    pub types: Option<u64>,
 }
 
 impl Record {
@@ -51,7 +53,8 @@ impl Record {
             push_bytes(&mut out, name.as_bytes());
             push_bytes(&mut out, &column::encode(column));
         }
-        (Record { rows, sections, stored_bytes: out.len(), columns_bytes: out.len() - before }, out)
+        let types = rows.types();
+        (Record { rows, sections, stored_bytes: out.len(), columns_bytes: out.len() - before, types }, out)
     }
 
     /// Reads a stored record, trusting nothing. `before` are the sections of one that was read before: commits mostly name the same
@@ -77,7 +80,7 @@ impl Record {
         if rows != rows_total || rows > BLOCK_ROWS_MAX {
             return Err(corrupt("its sections do not tile its rows"));
         }
-        let before = reader.at;
+        let start = reader.at;
         let mut block = Block::new(rows);
         let mut seen = Numbers::default();
         for _ in 0..columns {
@@ -94,7 +97,8 @@ impl Record {
         if reader.at != bytes.len() {
             return Err(corrupt("bytes behind its columns"));
         }
-        Ok(Record { rows: block, sections, stored_bytes: bytes.len(), columns_bytes: bytes.len() - before })
+        let types = block.types();
+        Ok(Record { rows: block, sections, stored_bytes: bytes.len(), columns_bytes: bytes.len() - start, types })
     }
 
     /// Staged rows as records whose stored form stays near `VALUE_SIZE_BYTES_SOFT_MAX`, each with its stored form.

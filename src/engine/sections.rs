@@ -30,6 +30,11 @@ impl SectionRef {
         self.entry.record.sections.get(self.at as usize)
     }
 
+    /// What stands for the names and types of the rows, where they have one each.
+    pub fn types(&self) -> Option<u64> {
+        self.entry.record.types
+    }
+
     /// The block that holds the rows, and which of them.
     pub fn rows(&self) -> (&Block, std::ops::Range<usize>) {
         let start = self.first_row as usize;

@@ -3,6 +3,8 @@
 //! `version u8 = 1 · 3 zero bytes · entries u32 · entries · document`. An entry, `context 8 · seq u64 · folded at i64`, says up
 //! to which journal record of a context the document holds that context's rows. Integers are little-endian.
 
+use std::cell::Cell;
+
 use super::keyspace::ContextId;
 use crate::error::{Error, Result};
 use crate::limits::CURSOR_IDLE_MS_MAX;
@@ -48,9 +50,16 @@ pub struct StoredBucket {
     pub coverage: Coverage,
     /// The bucket document.
     pub document: DocBuf,
+    /// How many rows its columns hold, once somebody has read all of them.
+    pub checked_rows: Cell<Option<usize>>,
 }
 
 impl StoredBucket {
+    /// A bucket nobody has read yet.
+    pub fn new(coverage: Coverage, document: DocBuf) -> StoredBucket {
+        StoredBucket { coverage, document, checked_rows: Cell::new(None) }
+    }
+
     /// The stored form.
     pub fn encode(coverage: &Coverage, document: Doc<'_>) -> Vec<u8> {
         let mut out = Vec::with_capacity(8 + coverage.entries.len() * ENTRY_LEN + document.as_bytes().len());
@@ -88,7 +97,7 @@ impl StoredBucket {
             .collect();
         bytes.drain(..end);
         let document = DocBuf::parse(bytes).map_err(|e| corrupt(&e.message))?;
-        Ok(StoredBucket { coverage: Coverage { entries }, document })
+        Ok(StoredBucket::new(Coverage { entries }, document))
     }
 }
 
@@ -110,7 +119,7 @@ mod tests {
         for len in 0..bytes.len() {
             assert!(StoredBucket::decode(bytes[..len].to_vec()).is_err());
         }
-        assert_eq!(StoredBucket::decode(bytes).unwrap(), StoredBucket { coverage, document });
+        assert_eq!(StoredBucket::decode(bytes).unwrap(), StoredBucket::new(coverage, document));
     }
 
     #[test]
