@@ -50,6 +50,9 @@ pub const FIRST_BATCH_COUNT: usize = 101;
 pub const BATCH_SIZE_BYTES_MAX: usize = DOCUMENT_SIZE_BYTES_MAX;
 /// A cursor that nobody asked for this long is dropped: ten minutes.
 pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
+/// A cursor that was opened longer ago is dropped, as a server drops those of a session that was not renewed: half an hour. For so long
+/// buckets say which journal records they hold.
+pub const CURSOR_AGE_MS_MAX: i64 = 1_800_000;
 
 /// Values stay under this where possible: an IndexedDB put costs twice as much at 64 KiB, and Deno KV refuses more.
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use super::keyspace::ContextId;
 use crate::error::{Error, Result};
-use crate::limits::CURSOR_IDLE_MS_MAX;
+use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
 use crate::value::{Doc, DocBuf};
 
 const VERSION: u8 = 1;
@@ -36,9 +36,9 @@ impl Coverage {
     /// Forgets entries that nobody can still need: cursors opened before such a fold have timed out, and `journalled` finds no record
     /// of the context up to that seq. A fold that was broken off leaves records that some of the buckets hold.
     ///
-    /// Twice the idle limit, because the clocks of two contexts may differ a little.
+    /// Some time more than that, because the clocks of two contexts may differ a little.
     pub fn expire(&mut self, now_ms: i64, journalled: &dyn Fn(&ContextId, u64) -> bool) {
-        let recent = |at: i64| now_ms.saturating_sub(at) <= 2 * CURSOR_IDLE_MS_MAX;
+        let recent = |at: i64| now_ms.saturating_sub(at) <= CURSOR_AGE_MS_MAX + CURSOR_IDLE_MS_MAX;
         self.entries.retain(|(context, up_to, at)| recent(*at) || journalled(context, *up_to));
     }
 }
@@ -134,9 +134,9 @@ mod tests {
     #[test]
     fn coverage_outlives_every_cursor_that_was_open_at_the_fold() {
         let (mut coverage, _) = sample();
-        coverage.expire(100 + CURSOR_IDLE_MS_MAX, &|_, _| false);
+        coverage.expire(100 + CURSOR_AGE_MS_MAX, &|_, _| false);
         assert!(coverage.covers(([1; 8], 5)));
-        coverage.expire(200 + 2 * CURSOR_IDLE_MS_MAX, &|_, _| false);
+        coverage.expire(200 + CURSOR_AGE_MS_MAX + CURSOR_IDLE_MS_MAX, &|_, _| false);
         assert!(!coverage.covers(([1; 8], 5)) && coverage.covers(([2; 8], 9)));
     }
 
