@@ -50,12 +50,15 @@ pub const FIRST_BATCH_COUNT: usize = 101;
 pub const BATCH_SIZE_BYTES_MAX: usize = DOCUMENT_SIZE_BYTES_MAX;
 /// A cursor that nobody asked for this long is dropped: ten minutes.
 pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
+/// A cursor that was opened longer ago is dropped, as a server drops those of a session that was not renewed: half an hour. For so long
+/// buckets say which journal records they hold.
+pub const CURSOR_AGE_MS_MAX: i64 = 1_800_000;
 
 /// Values stay under this where possible: an IndexedDB put costs twice as much at 64 KiB, and Deno KV refuses more.
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
 /// A context's journal is folded into buckets when its rows pass this many bytes in memory. A fold rewrites the open bucket of every series it
 /// meets, so fewer and larger folds write less; what is not folded is decoded by whoever opens the database next.
-pub const JOURNAL_SIZE_BYTES_MAX: usize = 16 << 20;
+pub const JOURNAL_SIZE_BYTES_MAX: usize = 24 << 20;
 /// Buckets that one changeset of a fold writes: inserts wait while it is written.
 pub const FOLD_STEP_BUCKETS: usize = 48;
 /// Journal rows that one changeset of a fold writes.

@@ -93,41 +93,12 @@ impl ColumnBuilder {
 
     /// Appends rows `range` of `column`.
     pub fn extend(&mut self, column: &Column, range: Range<usize>) {
-        let whole = column.presence().is_none() && self.presence.is_none();
-        if whole && self.extend_typed(column.data(), &range) {
-            self.len += range.len();
-            return;
-        }
         let mut scratch = Vec::new();
         for row in range {
             match column.value(row, &mut scratch) {
                 Some(value) => self.push(value),
                 None => self.push_absent(1),
             }
-        }
-    }
-
-    /// Bulk append where both sides are of one fixed-width type and have no holes.
-    fn extend_typed(&mut self, from: &ColumnData, range: &Range<usize>) -> bool {
-        if self.data.is_none() && self.len == 0 {
-            self.data = match from {
-                ColumnData::F64(_) => Some(empty(Kind::Double, self.capacity)),
-                ColumnData::Date(_) => Some(empty(Kind::Date, self.capacity)),
-                ColumnData::I32(_) => Some(empty(Kind::Int32, self.capacity)),
-                ColumnData::I64(_) => Some(empty(Kind::Int64, self.capacity)),
-                _ => return false,
-            };
-        }
-        fn copy<T: Clone>(to: &mut Vec<T>, from: &[T], range: &Range<usize>) -> bool {
-            to.extend_from_slice(from.get(range.clone()).unwrap_or_default());
-            true
-        }
-        match (&mut self.data, from) {
-            (Some(ColumnData::F64(to)), ColumnData::F64(from)) => copy(to, from, range),
-            (Some(ColumnData::Date(to)), ColumnData::Date(from)) => copy(to, from, range),
-            (Some(ColumnData::I32(to)), ColumnData::I32(from)) => copy(to, from, range),
-            (Some(ColumnData::I64(to)), ColumnData::I64(from)) => copy(to, from, range),
-            _ => false,
         }
     }
 

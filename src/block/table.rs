@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::builder::ColumnBuilder;
 use super::column::Column;
-use crate::value::DocWriter;
+use super::join::joined;
+use crate::value::{DocWriter, hash};
 
 /// Named columns of equal length, in the order in which a rebuilt document shows them. Names are unique.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +27,14 @@ impl Block {
     /// Names and columns, in order.
     pub fn columns(&self) -> &[(Box<str>, Column)] {
         &self.columns
+    }
+
+    /// Stands for the names and the types of the columns; `None` where one has cells of several types, or absent ones.
+    pub fn types(&self) -> Option<u64> {
+        self.columns.iter().try_fold(0, |types, (name, column)| {
+            let kind = column.kind().filter(|_| column.presence().is_none())?;
+            Some(hash(hash(types, &[kind.byte()]), name.as_bytes()).wrapping_add(name.len() as u64))
+        })
     }
 
     /// The column called `name`.
@@ -103,35 +111,25 @@ impl Block {
 
     /// The given rows of the given blocks, one after another, as `concat`.
     pub fn concat_slices(parts: &[(&Block, Range<usize>)]) -> Block {
-        let rows = parts.iter().map(|(_, range)| range.len()).sum();
-        let mut builders: Vec<(Box<str>, ColumnBuilder)> = Vec::new();
-        let mut done = 0;
-        for (block, range) in parts {
-            for (at, (name, column)) in block.columns.iter().enumerate() {
+        let mut names: Vec<&str> = Vec::new();
+        for (block, _) in parts {
+            for (at, (name, _)) in block.columns.iter().enumerate() {
                 // Blocks of one series have the same columns in the same order: look there first.
-                let slot = match builders.get(at) {
-                    Some((n, _)) if n == name => Some(at),
-                    _ => builders.iter().position(|(n, _)| n == name),
-                };
-                let slot = slot.unwrap_or_else(|| {
-                    builders.push((name.clone(), ColumnBuilder::with_capacity(rows)));
-                    builders.len() - 1
-                });
-                if let Some((_, builder)) = builders.get_mut(slot) {
-                    builder.push_absent(done - builder.len());
-                    builder.extend(column, range.clone());
+                if names.get(at) != Some(&&**name) && !names.contains(&&**name) {
+                    names.push(name);
                 }
             }
-            done += range.len();
         }
-        let columns = builders
-            .into_iter()
-            .map(|(name, mut builder)| {
-                builder.push_absent(rows - builder.len());
-                (name, builder.finish())
-            })
-            .collect();
-        Block { rows, columns }
+        let columns = names.iter().enumerate().map(|(at, name)| ((*name).into(), joined(parts, (at, name))));
+        Block { rows: parts.iter().map(|(_, range)| range.len()).sum(), columns: columns.collect() }
+    }
+
+    /// The column of a name that likely stands at a place.
+    pub(super) fn column_at(&self, (at, name): (usize, &str)) -> Option<&Column> {
+        match self.columns.get(at) {
+            Some((n, column)) if &**n == name => Some(column),
+            _ => self.column(name),
+        }
     }
 
     /// Writes the fields of one row into a document.

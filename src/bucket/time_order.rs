@@ -21,6 +21,9 @@ pub(super) fn dates<'a>(block: &'a Block, range: Range<usize>, time_field: &str)
 ///
 /// Errors: as `dates`.
 pub(super) fn in_time_order(block: &Block, range: Range<usize>, time_field: &str) -> Result<Option<Block>> {
+    if range.len() <= 1 {
+        return Ok(None);
+    }
     let start = range.start;
     let times = dates(block, range, time_field)?;
     if times.is_sorted() {

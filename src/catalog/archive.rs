@@ -65,12 +65,6 @@ impl Archive {
     }
 }
 
-/// FNV-1a, from the state `start` on. Equal on every platform.
-pub fn hash(start: u64, bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
-    bytes.iter().fold(start ^ 0xCBF2_9CE4_8422_2325, step)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

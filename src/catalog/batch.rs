@@ -1,9 +1,11 @@
 //! The rows of one commit on their way to buckets.
 
+use std::ops::Range;
+
 use super::choosing::Search;
 use super::measurements::Facts;
 use super::reopening::ReopenRequest;
-use super::series;
+use super::series::{self, SeriesRows};
 use super::state::Catalog;
 use crate::block::{Block, Column, ColumnData};
 use crate::bucket::{BucketId, is_extended_range};
@@ -53,6 +55,8 @@ pub struct Batch {
     /// Rows without their metadata column, all columns plain.
     pub(super) block: Block,
     pub(super) series: Vec<BatchSeries>,
+    /// Rows by series, those of one series by time.
+    pub(super) order: Vec<u32>,
     /// Runs of rows and the number of their series; those of one series are in order and tile its rows.
     pub(super) sections: Vec<(usize, Section)>,
     pub(super) facts: Facts,
@@ -64,10 +68,10 @@ pub struct Batch {
 
 pub(super) struct BatchSeries {
     pub meta: Option<OwnedValue>,
-    /// Rows by time.
-    pub rows: Vec<u32>,
-    /// How many of them have a bucket.
-    pub taken: usize,
+    /// Where in the order of the batch the rows begin that have no bucket.
+    pub next: usize,
+    /// Where its rows begin and end.
+    pub rows: Range<usize>,
     /// The place of the series in the catalog.
     pub slot: usize,
     /// The search for a bucket of the next row.
@@ -80,12 +84,19 @@ impl Catalog {
         let meta = self.timeseries.meta_field.as_deref().and_then(|name| block.remove_column(name));
         let block = block.map_columns(Column::into_plain);
         let times_ms = dates(&block, &self.timeseries.time_field).unwrap_or_default();
-        let series = series::split(meta.as_ref(), block.rows()).into_iter().map(|mut series| {
-            sort_by_time(&mut series.rows, times_ms);
-            BatchSeries { meta: series.meta, rows: series.rows, taken: 0, slot: 0, search: Search::default() }
+        let SeriesRows { mut order, series } = series::split(meta.as_ref(), block.rows());
+        let mut start = 0;
+        let series = series.into_iter().map(|(meta, len)| {
+            let rows = start..start + len;
+            start = rows.end;
+            if let Some(rows) = order.get_mut(rows.clone()) {
+                sort_by_time(rows, times_ms);
+            }
+            BatchSeries { meta, next: rows.start, rows, slot: 0, search: Search::default() }
         });
         let series = series.collect();
-        Batch { facts: Facts::of(&block, &self.options), block, series, sections: Vec::new(), round: 0, restarts: 0 }
+        let facts = Facts::of(&block, &self.options);
+        Batch { facts, block, series, order, sections: Vec::new(), round: 0, restarts: 0 }
     }
 }
 
@@ -98,10 +109,9 @@ impl Batch {
         }
         let sections: Vec<Section> = std::mem::take(&mut self.sections).into_iter().map(|(_, s)| s).collect();
         let extended_range = sections.iter().any(|s| is_extended_range(s.min_time_ms) || is_extended_range(s.last_ms));
-        let order: Vec<u32> = self.series.iter().flat_map(|series| &series.rows).copied().collect();
         let block = std::mem::replace(&mut self.block, Block::new(0));
-        let in_order = order.iter().enumerate().all(|(at, row)| at == *row as usize);
-        let rows = if in_order { block } else { block.gather(&order) };
+        let in_order = self.order.iter().enumerate().all(|(at, row)| at == *row as usize);
+        let rows = if in_order { block } else { block.gather(&self.order) };
         Staged { rows, sections, extended_range }
     }
 }
@@ -116,12 +126,12 @@ pub(super) fn dates<'a>(block: &'a Block, time_field: &str) -> Result<&'a [i64]>
     }
 }
 
-fn sort_by_time(rows: &mut Vec<u32>, times_ms: &[i64]) {
+fn sort_by_time(rows: &mut [u32], times_ms: &[i64]) {
     let time = |row: &u32| times_ms.get(*row as usize).copied().unwrap_or_default();
     if !rows.is_sorted_by_key(time) {
         // Flipping the sign bit makes the order of unsigned keys out of that of times.
         let mut keyed: Vec<(u64, u32)> = rows.iter().map(|row| (time(row).cast_unsigned() ^ 1 << 63, *row)).collect();
         sort_rows(&mut keyed);
-        *rows = keyed.into_iter().map(|(_, row)| row).collect();
+        rows.iter_mut().zip(keyed).for_each(|(row, (_, sorted))| *row = sorted);
     }
 }

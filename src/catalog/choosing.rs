@@ -39,7 +39,7 @@ impl Catalog {
             let taken = self.offer_rows(series, 0, measurements)?;
             return Some((0, taken));
         }
-        let time_ms = measurements.time_ms(*series.rows.get(series.taken)?);
+        let time_ms = measurements.next_ms(series);
         let span_ms = self.timeseries.span_ms();
         // Class, measurements, place.
         let mut candidates: Vec<(u8, usize, usize)> = Vec::new();
@@ -79,7 +79,7 @@ impl Catalog {
             meta_bytes: meta_bytes(series.meta.as_ref()),
         };
         let bucket = self.series.get_mut(series.slot)?.buckets.get_mut(index)?;
-        let taken = bucket.take(measurements, series.rows.get(series.taken..)?, &terms);
+        let taken = bucket.take(measurements, measurements.left(series), &terms);
         if taken.reason.is_some() {
             bucket.reason = taken.reason;
         }
@@ -121,8 +121,7 @@ impl Catalog {
         measurements: &Measurements<'_>,
     ) -> Result<(usize, Taken)> {
         self.expire();
-        let first = series.rows.get(series.taken).copied().unwrap_or_default();
-        let min_time_ms = bucket_start_ms(measurements.time_ms(first), self.timeseries.effective_rounding_seconds());
+        let min_time_ms = bucket_start_ms(measurements.next_ms(series), self.timeseries.effective_rounding_seconds());
         let mut id = self.ids.next(min_time_ms);
         let mut left = self.options.duplicate_retries_max;
         while self.registry.state(id).is_some() || self.index_of(series.slot, id).is_some() {

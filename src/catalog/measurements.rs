@@ -1,9 +1,9 @@
 //! The rows of a batch as buckets measure them.
 
 use crate::block::Block;
-use crate::value::digits;
+use crate::value::{digits, hash};
 
-use super::archive::hash;
+use super::batch::BatchSeries;
 use super::options::CatalogOptions;
 
 /// Memory of a path that a bucket knows, apart from its name and value: what the server's own count for it is.
@@ -13,6 +13,8 @@ pub const SCHEMA_ELEMENT_BYTES: usize = 110;
 pub struct Measurements<'a> {
     pub block: &'a Block,
     pub times_ms: &'a [i64],
+    /// Rows by series.
+    pub order: &'a [u32],
     pub facts: Facts,
 }
 
@@ -21,6 +23,8 @@ pub struct Measurements<'a> {
 pub struct Facts {
     /// Stands for the names of the columns: a bucket that knew all of them once need not be asked again. Never 0.
     shape: u64,
+    /// Stands for the names and the types of the columns, where they have one: what fits a bucket once fits it always.
+    pub types: Option<u64>,
     /// Whether any cell may be a large one.
     any_large: bool,
 }
@@ -45,11 +49,21 @@ impl Facts {
             shape = hash(shape ^ name.len() as u64, name.as_bytes());
             any_large |= 2 + column.value_bytes_max() + name_bytes_max > options.large_measurement_bytes;
         }
-        Facts { shape: shape | 1, any_large }
+        Facts { shape: shape | 1, types: block.types(), any_large }
     }
 }
 
-impl Measurements<'_> {
+impl<'a> Measurements<'a> {
+    /// The rows of a series that have no bucket yet, by time.
+    pub fn left(&self, series: &BatchSeries) -> &'a [u32] {
+        self.order.get(series.next..series.rows.end).unwrap_or_default()
+    }
+
+    /// Time of the first of them.
+    pub fn next_ms(&self, series: &BatchSeries) -> i64 {
+        self.left(series).first().map_or(0, |row| self.time_ms(*row))
+    }
+
     /// Time of a row.
     pub fn time_ms(&self, row: u32) -> i64 {
         self.times_ms.get(row as usize).copied().unwrap_or_default()

@@ -30,6 +30,8 @@ pub struct OpenBucket {
     kept_open: bool,
     /// The shape of a block all of whose columns the bucket knows.
     known_shape: u64,
+    /// The types of the last block that fitted the schema.
+    known_types: Option<u64>,
     schema: Schema,
 }
 
@@ -71,6 +73,7 @@ impl OpenBucket {
             memory_bytes: OPEN_BUCKET_BYTES + meta_bytes,
             kept_open: false,
             known_shape: 0,
+            known_types: None,
             schema: Schema::new(),
         }
     }
@@ -135,9 +138,13 @@ impl OpenBucket {
             }
         }
         let run = rows.get(..taken).unwrap_or(rows);
-        let fitting = self.schema.fits_run(measurements.block, Rows::List(run), None);
-        if fitting < taken {
-            (taken, reason) = (fitting, Some(RolloverReason::SchemaChange));
+        if self.known_types.is_none() || self.known_types != measurements.facts.types {
+            let fitting = self.schema.fits_run(measurements.block, Rows::List(run), None);
+            if fitting < taken {
+                (taken, reason) = (fitting, Some(RolloverReason::SchemaChange));
+            } else if taken > 0 {
+                self.known_types = measurements.facts.types;
+            }
         }
         let mut sum = Addition::default();
         for added in additions.iter().take(taken) {

@@ -3,66 +3,92 @@
 use crate::block::{Column, ColumnData};
 use crate::value::{Numbers, OwnedValue, Value, normalize};
 
-/// The rows of one series, in input order.
-#[derive(Debug)]
+/// The rows of a block by series.
+#[derive(Debug, Default)]
 pub struct SeriesRows {
-    /// Normalised metadata; `None` for measurements without any. Missing and null are two series.
-    pub meta: Option<OwnedValue>,
-    /// Row numbers, ascending.
-    pub rows: Vec<u32>,
+    /// Row numbers, ascending within a series; those of one series after those of another.
+    pub order: Vec<u32>,
+    /// Normalised metadata and number of rows of every series, in first-seen order; `None` for measurements without any.
+    /// Missing and null are two series.
+    pub series: Vec<(Option<OwnedValue>, usize)>,
 }
 
-/// Splits `rows` rows by the metadata column; series in first-seen order.
-pub fn split(meta: Option<&Column>, rows: usize) -> Vec<SeriesRows> {
-    let all = || (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect::<Vec<u32>>();
-    let Some(column) = meta else { return vec![SeriesRows { meta: None, rows: all() }] };
-    let mut series = Series::default();
+/// Splits `rows` rows by the metadata column.
+pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
+    let one =
+        |meta| SeriesRows { order: (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect(), series: vec![(meta, rows)] };
+    let Some(column) = meta else { return one(None) };
+    let distinct = if let ColumnData::Dictionary(_, values) = column.data() { values.len() } else { 0 };
+    let mut series = Series {
+        numbers: Numbers::with_capacity(distinct),
+        metadata: Vec::with_capacity(distinct),
+        of_rows: Vec::with_capacity(rows),
+    };
     let mut scratch = Vec::new();
     if let ColumnData::Dictionary(index, values) = column.data() {
         // Each distinct value is normalised and hashed once.
         if column.presence().is_none() && values.len() == 1 {
-            let only = values.value(0, &mut scratch).map(normalize);
-            return vec![SeriesRows { meta: only, rows: all() }];
+            return one(values.value(0, &mut scratch).map(normalize));
         }
-        let slots: Vec<usize> = (0..values.len()).map(|at| series.slot(values.value(at, &mut scratch))).collect();
+        let numbers: Vec<u32> = (0..values.len()).map(|at| series.number(values.value(at, &mut scratch))).collect();
         for (row, at) in index.iter().enumerate() {
-            let slot = match slots.get(*at as usize) {
-                Some(slot) if column.is_present(row) => *slot,
-                _ => series.slot(None),
+            let number = match numbers.get(*at as usize) {
+                Some(number) if column.is_present(row) => *number,
+                _ => series.number(None),
             };
-            series.add(slot, row);
+            series.of_rows.push(number);
         }
     } else {
         for row in 0..rows {
-            let slot = series.slot(column.value(row, &mut scratch));
-            series.add(slot, row);
+            let number = series.number(column.value(row, &mut scratch));
+            series.of_rows.push(number);
         }
     }
-    series.list.retain(|s| !s.rows.is_empty());
-    series.list
+    series.finish()
 }
 
-#[derive(Default)]
 struct Series {
     /// By the bytes of the metadata; none stands for none.
-    slots: Numbers,
-    list: Vec<SeriesRows>,
+    numbers: Numbers,
+    metadata: Vec<Option<OwnedValue>>,
+    /// The series of every row.
+    of_rows: Vec<u32>,
 }
 
 impl Series {
-    fn slot(&mut self, meta: Option<Value<'_>>) -> usize {
+    fn number(&mut self, meta: Option<Value<'_>>) -> u32 {
         let meta = meta.map(normalize);
-        let (slot, new) = self.slots.add(meta.as_ref().map_or(&[], OwnedValue::tagged));
+        let (number, new) = self.numbers.add(meta.as_ref().map_or(&[], OwnedValue::tagged));
         if new {
-            self.list.push(SeriesRows { meta, rows: Vec::new() });
+            self.metadata.push(meta);
         }
-        slot
+        // A block has fewer rows than that.
+        u32::try_from(number).unwrap_or(u32::MAX)
     }
 
-    fn add(&mut self, slot: usize, row: usize) {
-        if let (Some(series), Ok(row)) = (self.list.get_mut(slot), u32::try_from(row)) {
-            series.rows.push(row);
+    fn finish(self) -> SeriesRows {
+        let mut lens = vec![0; self.metadata.len()];
+        self.of_rows.iter().for_each(|number| {
+            if let Some(len) = lens.get_mut(*number as usize) {
+                *len += 1;
+            }
+        });
+        let ends = lens.iter().scan(0, |end, len| {
+            *end += len;
+            Some(*end - len)
+        });
+        let mut next: Vec<usize> = ends.collect();
+        let mut order = vec![0; self.of_rows.len()];
+        for (row, number) in (0_u32..).zip(&self.of_rows) {
+            let Some(next) = next.get_mut(*number as usize) else { continue };
+            if let Some(place) = order.get_mut(*next) {
+                *place = row;
+            }
+            *next += 1;
         }
+        // A dictionary may hold values that no row has.
+        let series = self.metadata.into_iter().zip(lens).filter(|(_, len)| *len > 0).collect();
+        SeriesRows { order, series }
     }
 }
 
@@ -73,9 +99,14 @@ mod tests {
     use crate::value::Doc;
     use bson::{Bson, rawdoc};
 
+    fn listed(found: SeriesRows) -> Vec<(Option<OwnedValue>, Vec<u32>)> {
+        let mut order = found.order.into_iter();
+        found.series.into_iter().map(|(meta, len)| (meta, order.by_ref().take(len).collect())).collect()
+    }
+
     fn split_docs(docs: &[bson::RawDocumentBuf]) -> Vec<(Option<OwnedValue>, Vec<u32>)> {
         let block = pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap();
-        split(block.column("m"), docs.len()).into_iter().map(|s| (s.meta, s.rows)).collect()
+        listed(split(block.column("m"), docs.len()))
     }
 
     #[test]
@@ -113,7 +144,7 @@ mod tests {
         let plain = values.column("m").unwrap().gather(&index);
         let dictionary =
             Column::new(ColumnData::Dictionary(index, Box::new(values.column("m").unwrap().clone())), None);
-        let read = |c: &Column| split(Some(c), 5).into_iter().map(|s| (s.meta, s.rows)).collect::<Vec<_>>();
+        let read = |c: &Column| listed(split(Some(c), 5));
         let mut by_dictionary = read(&dictionary);
         by_dictionary.sort_by_key(|s| s.1.clone());
         assert_eq!(by_dictionary, read(&plain));

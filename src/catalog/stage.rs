@@ -51,24 +51,27 @@ impl Catalog {
         batch.round = self.round;
         batch.sections.clear();
         for series in &mut batch.series {
-            series.taken = 0;
+            series.next = series.rows.start;
             series.search = Search::default();
             series.slot = self.slot(series.meta.as_ref());
+            if let Some(known) = self.series.get(series.slot) {
+                series.meta.clone_from(&known.meta);
+            }
         }
     }
 
     fn stage_series(&mut self, batch: &mut Batch, requests: &mut Vec<ReopenRequest>) -> Result<()> {
-        let Batch { block, series, sections, facts, restarts, .. } = batch;
+        let Batch { block, series, order, sections, facts, restarts, .. } = batch;
         let times_ms = dates(block, &self.timeseries.time_field)?;
-        let measurements = Measurements { block, times_ms, facts: *facts };
+        let measurements = Measurements { block, times_ms, order, facts: *facts };
         for (number, series) in series.iter_mut().enumerate() {
-            while series.taken < series.rows.len() {
+            while series.next < series.rows.end {
                 match self.next_run(series, &measurements, *restarts)? {
                     Next::Run(index, taken) => {
                         sections.extend(self.section(series, index, taken, &measurements).map(|s| (number, s)));
                     }
                     Next::Ask(archived) => {
-                        let time_ms = measurements.time_ms(series.rows.get(series.taken).copied().unwrap_or_default());
+                        let time_ms = measurements.next_ms(series);
                         let meta = series.meta.clone();
                         requests.push(ReopenRequest {
                             meta,
@@ -91,7 +94,7 @@ impl Catalog {
             if let Some((index, taken)) = self.find_open(series, measurements) {
                 return Ok(Next::Run(index, taken));
             }
-            let time_ms = measurements.time_ms(series.rows.get(series.taken).copied().unwrap_or_default());
+            let time_ms = measurements.next_ms(series);
             if series.search.attempts + restarts < self.options.reopening_retries_max
                 && let Some(archived) = self.stored_candidate(series, time_ms)
             {
@@ -123,10 +126,11 @@ impl Catalog {
         let search = std::mem::take(&mut series.search);
         let slot = series.slot;
         let bucket = self.series.get(slot)?.buckets.get(index)?;
-        let run = series.rows.get(series.taken..series.taken + taken.rows)?;
-        series.taken += taken.rows;
-        let again = bucket.staged > taken.rows;
-        match self.staged.iter_mut().rev().find(|staged| again && staged.id == bucket.id) {
+        let run = measurements.left(series).get(..taken.rows)?;
+        series.next += taken.rows;
+        // Most buckets get one run a batch: then there is nothing to look for.
+        let before = (bucket.staged > taken.rows).then(|| self.staged.iter_mut().rev().find(|s| s.id == bucket.id));
+        match before.flatten() {
             Some(staged) => staged.rows += taken.rows,
             None => self.staged.push(StagedBucket {
                 slot,

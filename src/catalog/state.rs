@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use super::archive::{Archive, hash};
+use super::archive::Archive;
 use super::open_bucket::OpenBucket;
 use super::options::{CatalogOptions, Totals};
 use super::registry::Registry;
 use super::reopening::Answer;
 use super::stats::{Counter, Stats};
 use crate::bucket::{BucketId, IdGenerator, TimeseriesOptions};
-use crate::value::{Numbers, OwnedValue};
+use crate::value::{Numbers, OwnedValue, hash};
 
 /// Places of series without a bucket that are put up with before all of them are given up.
 const EMPTY_SERIES_MAX: usize = 1000;
@@ -45,6 +45,8 @@ pub struct Catalog {
 /// The open buckets of a series. At most one of them has no reason to roll over.
 pub(super) struct Series {
     pub hash: u64,
+    /// Shared by all that name the series: batches, sections, journal records.
+    pub meta: Option<OwnedValue>,
     pub buckets: Vec<OpenBucket>,
 }
 
@@ -107,7 +109,7 @@ impl Catalog {
         let key = meta.map_or(&[][..], OwnedValue::tagged);
         let (slot, is_new) = self.slots.add(key);
         if is_new {
-            self.series.push(Series { hash: hash(0, key), buckets: Vec::new() });
+            self.series.push(Series { hash: hash(0, key), meta: meta.cloned(), buckets: Vec::new() });
         }
         slot
     }

@@ -99,7 +99,7 @@ mod tests {
     fn stored(size_bytes: usize) -> Option<Rc<StoredBucket>> {
         let mut writer = DocWriter::new();
         writer.string("x", &"x".repeat(size_bytes));
-        Some(Rc::new(StoredBucket { coverage: Default::default(), document: writer.finish() }))
+        Some(Rc::new(StoredBucket::new(Default::default(), writer.finish())))
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl<'a> BucketChanges<'a> {
             self.changes.put(key, Vec::new());
         }
         self.changes.put(keyspace::bucket(&id, bucket), StoredBucket::encode(&coverage, document.view()));
-        self.changed.push((*bucket, Some(Rc::new(StoredBucket { coverage, document }))));
+        self.changed.push((*bucket, Some(Rc::new(StoredBucket::new(coverage, document)))));
         Ok(())
     }
 

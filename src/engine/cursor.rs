@@ -4,7 +4,7 @@ use super::Engine;
 use super::find::FindCursor;
 use super::sorted_map::SortedMap;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::CURSOR_IDLE_MS_MAX;
+use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
 
 /// The open cursors of a database, by id.
 #[derive(Default)]
@@ -15,9 +15,18 @@ pub struct Cursors {
 struct Slot {
     /// The namespace that `getMore` must name.
     collection: String,
+    opened_ms: i64,
     last_used_ms: i64,
     /// `None` while a `getMore` runs.
     cursor: Option<Box<FindCursor>>,
+}
+
+impl Slot {
+    /// True where it has rested or lived for too long.
+    fn is_stale(&self, now_ms: i64) -> bool {
+        now_ms.saturating_sub(self.last_used_ms) > CURSOR_IDLE_MS_MAX
+            || now_ms.saturating_sub(self.opened_ms) > CURSOR_AGE_MS_MAX
+    }
 }
 
 /// What `killCursors` reports.
@@ -34,16 +43,15 @@ impl Engine {
     pub(super) fn keep_cursor(&self, collection: &str, cursor: FindCursor) -> i64 {
         let now_ms = self.now_ms();
         let mut cursors = self.cursors.borrow_mut();
-        cursors
-            .open
-            .retain(|_, slot| slot.cursor.is_none() || now_ms.saturating_sub(slot.last_used_ms) <= CURSOR_IDLE_MS_MAX);
+        cursors.open.retain(|_, slot| slot.cursor.is_none() || !slot.is_stale(now_ms));
         loop {
             // Exactly representable as a double, so that no client can mangle it.
             let id = i64::try_from(self.env.random_u64() >> 11).unwrap_or_default();
             if id == 0 || cursors.open.contains_key(&id) {
                 continue;
             }
-            let slot = Slot { collection: collection.to_owned(), last_used_ms: now_ms, cursor: Some(Box::new(cursor)) };
+            let (collection, cursor) = (collection.to_owned(), Some(Box::new(cursor)));
+            let slot = Slot { collection, opened_ms: now_ms, last_used_ms: now_ms, cursor };
             cursors.open.insert(id, slot);
             return id;
         }
@@ -65,7 +73,7 @@ impl Engine {
         }
         let in_use = || Error::new(ErrorCode::CursorInUse, format!("Cursor id {id} is used by another getMore"));
         let cursor = slot.cursor.take().ok_or_else(in_use)?;
-        if now_ms.saturating_sub(slot.last_used_ms) > CURSOR_IDLE_MS_MAX {
+        if slot.is_stale(now_ms) {
             cursors.open.remove(&id);
             return Err(not_found());
         }

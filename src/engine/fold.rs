@@ -90,9 +90,10 @@ impl Engine {
     pub(super) async fn fold_sections(&self, scan: &Scan, wanted: &dyn Fn(&Section) -> bool) -> Result<bool> {
         let mut up_to: Vec<(ContextId, u64)> = Vec::new();
         for reference in scan.sections().filter(|reference| reference.section().is_some_and(wanted)) {
-            match up_to.iter_mut().find(|(context, _)| *context == reference.context) {
-                Some((_, last)) => *last = reference.seq.max(*last),
-                None => up_to.push((reference.context, reference.seq)),
+            let (context, seq) = reference.commit();
+            match up_to.iter_mut().find(|(of, _)| *of == context) {
+                Some((_, last)) => *last = seq.max(*last),
+                None => up_to.push((context, seq)),
             }
         }
         if up_to.is_empty() {
@@ -179,12 +180,12 @@ impl Engine {
         for ((bucket, sections), old) in step.iter().zip(&stored) {
             let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
             // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
-            let fresh: Vec<&SectionRef> = sections.iter().filter(|s| !coverage.covers(&s.context, s.seq)).collect();
+            let fresh: Vec<&SectionRef> = sections.iter().filter(|s| !coverage.covers(s.commit())).collect();
             if fresh.is_empty() {
                 continue;
             }
             coverage.expire(now_ms, journalled);
-            fresh.iter().for_each(|s| coverage.cover(s.context, s.seq, now_ms));
+            fresh.iter().for_each(|s| coverage.cover(s.commit(), now_ms));
             let before = old.as_ref().map(|stored| stored.document.view());
             let after = merge_sections(collection, before, &fresh, self.bucket_format).inspect_err(|e| {
                 if e.code == ErrorCode::BSONObjectTooLarge {

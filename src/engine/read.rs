@@ -34,7 +34,7 @@ impl Unit {
     /// Journal rows that the stored form does not hold, in commit order.
     pub fn sections(&self) -> impl Iterator<Item = &SectionRef> {
         let all = self.number.and_then(|number| self.journal.buckets().get(number)).map_or(&[][..], |(_, all)| all);
-        all.iter().filter(|s| !self.stored.as_ref().is_some_and(|stored| stored.coverage.covers(&s.context, s.seq)))
+        all.iter().filter(|s| !self.stored.as_ref().is_some_and(|stored| stored.coverage.covers(s.commit())))
     }
 }
 
@@ -222,7 +222,7 @@ impl Scan {
     fn unit(&mut self, id: BucketId, stored: Rc<StoredBucket>) -> Unit {
         let number = self.journal.number_of(&id);
         self.met.iter_mut().skip(number.unwrap_or(usize::MAX)).take(1).for_each(|met| *met = true);
-        let covers = |s: &SectionRef| stored.coverage.covers(&s.context, s.seq);
+        let covers = |s: &SectionRef| stored.coverage.covers(s.commit());
         let half_folded = self.journal.sections_of(&id).iter().any(covers);
         Unit { id, stored: Some(stored), journal: Rc::clone(&self.journal), number, half_folded }
     }

@@ -6,13 +6,13 @@
 //! another. So of a thousand series with a row each, a section takes some two bytes. Both are `length u32 · compressed column`, a column of
 //! rows is `name length u32 · name · length u32 · compressed column`. All integers are little-endian.
 
-use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use crate::block::{Block, Column, ColumnData};
 use crate::bucket::BucketId;
 use crate::catalog::Section;
-use crate::column;
+use crate::column::{self, ColumnWriter};
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_ROWS_MAX, COLUMN_SIZE_BYTES_MAX, VALUE_SIZE_BYTES_SOFT_MAX};
-use crate::value::{Numbers, Value};
+use crate::value::Numbers;
 
 const VERSION: u8 = 3;
 /// Numbers of a section.
@@ -29,6 +29,8 @@ pub struct Record {
     pub stored_bytes: usize,
     /// How many bytes of it are columns of rows.
     pub columns_bytes: usize,
+    /// What stands for the names and types of the rows.
+    pub types: Option<u64>,
 }
 
 impl Record {
@@ -42,9 +44,8 @@ impl Record {
     pub fn encode(rows: Block, sections: Vec<Section>) -> (Record, Vec<u8>) {
         let mut out = vec![VERSION, 0, 0, 0];
         push_u32(&mut out, sections.len());
-        let (numbers, metadata) = columns_of(&sections);
-        push_bytes(&mut out, &column::encode(&numbers));
-        push_bytes(&mut out, &column::encode(&metadata));
+        push_bytes(&mut out, &column::encode(&numbers_of(&sections)));
+        push_bytes(&mut out, &encode_metadata(&sections));
         push_u32(&mut out, rows.rows());
         push_u32(&mut out, rows.columns().len());
         let before = out.len();
@@ -52,13 +53,15 @@ impl Record {
             push_bytes(&mut out, name.as_bytes());
             push_bytes(&mut out, &column::encode(column));
         }
-        (Record { rows, sections, stored_bytes: out.len(), columns_bytes: out.len() - before }, out)
+        let types = rows.types();
+        (Record { rows, sections, stored_bytes: out.len(), columns_bytes: out.len() - before, types }, out)
     }
 
-    /// Reads a stored record, trusting nothing.
+    /// Reads a stored record, trusting nothing. `before` are the sections of one that was read before: commits mostly name the same
+    /// series in the same order, and then share their metadata in memory.
     ///
     /// Errors: `DataCorruptionDetected`.
-    pub fn decode(bytes: &[u8]) -> Result<Record> {
+    pub fn decode(bytes: &[u8], before: &[Section]) -> Result<Record> {
         let corrupt = |what: &str| Error::corrupt(format!("A journal record is damaged: {what}"));
         let mut reader = Reader { bytes, at: 0 };
         if reader.take(4) != Some(&[VERSION, 0, 0, 0]) {
@@ -71,13 +74,13 @@ impl Record {
             if column.len() == len { Ok(column) } else { Err(corrupt("a section is not complete")) }
         };
         let (numbers, metadata) = (column(NUMBERS * count)?, column(count)?);
-        let sections = sections_of(&numbers, &metadata).ok_or_else(|| corrupt("a section holds no numbers"))?;
+        let sections = sections_of(&numbers, &metadata, before).ok_or_else(|| corrupt("a section holds no numbers"))?;
         let rows_total = sections.iter().fold(0_usize, |sum, section| sum.saturating_add(section.rows));
         let (rows, columns) = reader.u32().zip(reader.u32()).ok_or_else(|| corrupt("cut off behind its sections"))?;
         if rows != rows_total || rows > BLOCK_ROWS_MAX {
             return Err(corrupt("its sections do not tile its rows"));
         }
-        let before = reader.at;
+        let start = reader.at;
         let mut block = Block::new(rows);
         let mut seen = Numbers::default();
         for _ in 0..columns {
@@ -94,7 +97,8 @@ impl Record {
         if reader.at != bytes.len() {
             return Err(corrupt("bytes behind its columns"));
         }
-        Ok(Record { rows: block, sections, stored_bytes: bytes.len(), columns_bytes: bytes.len() - before })
+        let types = block.types();
+        Ok(Record { rows: block, sections, stored_bytes: bytes.len(), columns_bytes: bytes.len() - start, types })
     }
 
     /// Staged rows as records whose stored form stays near `VALUE_SIZE_BYTES_SOFT_MAX`, each with its stored form.
@@ -141,34 +145,44 @@ impl Record {
     }
 }
 
-/// The numbers and the metadata of sections.
-fn columns_of(sections: &[Section]) -> (Column, Column) {
+/// The numbers of sections.
+fn numbers_of(sections: &[Section]) -> Column {
     let mut numbers = Vec::with_capacity(NUMBERS * sections.len());
-    let mut add = |number: &dyn Fn(&Section) -> i64| numbers.extend(sections.iter().map(number));
-    add(&|section| i64::from(section.bucket.time_seconds()));
-    add(&|section| section.bucket.counter().cast_signed());
-    add(&|section| i64::try_from(section.rows).unwrap_or(i64::MAX));
-    add(&|section| section.min_time_ms);
-    add(&|section| section.first_ms);
-    add(&|section| section.last_ms);
-    let mut metadata = ColumnBuilder::with_capacity(sections.len());
+    let mut add = |number: fn(&Section) -> i64| numbers.extend(sections.iter().map(number));
+    add(|section| i64::from(section.bucket.time_seconds()));
+    add(|section| section.bucket.counter().cast_signed());
+    add(|section| i64::try_from(section.rows).unwrap_or(i64::MAX));
+    add(|section| section.min_time_ms);
+    add(|section| section.first_ms);
+    add(|section| section.last_ms);
+    Column::new(ColumnData::I64(numbers), None)
+}
+
+/// The metadata of sections as a compressed column.
+fn encode_metadata(sections: &[Section]) -> Vec<u8> {
+    let mut writer = ColumnWriter::new();
     for section in sections {
         match &section.meta {
-            Some(meta) => metadata.push(meta.view()),
-            None => metadata.push_absent(1),
+            Some(meta) => writer.push(meta.view()),
+            None => writer.skip(1),
         }
     }
-    (Column::new(ColumnData::I64(numbers), None), metadata.finish())
+    writer.finish()
 }
 
 /// The sections whose numbers and metadata these are.
-fn sections_of(numbers: &Column, metadata: &Column) -> Option<Vec<Section>> {
+fn sections_of(numbers: &Column, metadata: &Column, before: &[Section]) -> Option<Vec<Section>> {
     let count = metadata.len();
     if count == 0 {
         return Some(Vec::new());
     }
     let (ColumnData::I64(numbers), None) = (numbers.data(), numbers.presence()) else { return None };
     let mut scratch = Vec::new();
+    let mut meta_of = |row: usize| {
+        let meta = metadata.value(row, &mut scratch)?;
+        let known = before.get(row).and_then(|section| section.meta.as_ref());
+        Some(known.filter(|known| known.view() == meta).cloned().unwrap_or_else(|| meta.to_owned()))
+    };
     let section = |row: usize| {
         let number = |which: usize| numbers.get(which * count + row).copied();
         let seconds = u32::try_from(number(0)?).ok()?;
@@ -178,7 +192,7 @@ fn sections_of(numbers: &Column, metadata: &Column) -> Option<Vec<Section>> {
             min_time_ms: number(3)?,
             first_ms: number(4)?,
             last_ms: number(5)?,
-            meta: metadata.value(row, &mut scratch).map(Value::to_owned),
+            meta: meta_of(row),
         })
     };
     (0..count).map(section).collect()
@@ -244,9 +258,9 @@ mod tests {
         let (rows, sections) = record(30);
         let (record, bytes) = Record::encode(rows.clone(), sections.clone());
         assert_eq!((&record.rows, &record.sections, record.stored_bytes), (&rows, &sections, bytes.len()));
-        assert_eq!(Record::decode(&bytes).unwrap(), record);
+        assert_eq!(Record::decode(&bytes, &[]).unwrap(), record);
         let (nothing, bytes) = Record::encode(Block::new(0), Vec::new());
-        assert_eq!(Record::decode(&bytes).unwrap(), nothing);
+        assert_eq!(Record::decode(&bytes, &[]).unwrap(), nothing);
     }
 
     #[test]
@@ -262,7 +276,20 @@ mod tests {
         });
         let (record, bytes) = Record::encode(rows, sections.collect());
         assert!(bytes.len() < 4000, "{} bytes", bytes.len());
-        assert_eq!(Record::decode(&bytes).unwrap(), record);
+        assert_eq!(Record::decode(&bytes, &[]).unwrap(), record);
+    }
+
+    #[test]
+    fn records_of_the_same_series_share_their_metadata_in_memory() {
+        let (rows, sections) = record(30);
+        let bytes = Record::encode(rows, sections).1;
+        let first = Record::decode(&bytes, &[]).unwrap();
+        let second = Record::decode(&bytes, &first.sections).unwrap();
+        assert_eq!(first, second);
+        let place = |record: &Record| record.sections[1].meta.as_ref().unwrap().tagged().as_ptr();
+        assert_eq!(place(&first), place(&second));
+        let others: Vec<Section> = first.sections.iter().rev().cloned().collect();
+        assert_eq!(Record::decode(&bytes, &others).unwrap(), first);
     }
 
     #[test]
@@ -275,7 +302,7 @@ mod tests {
         assert!(parts.len() > 2, "{}", parts.len());
         for (record, bytes) in &parts {
             assert!(bytes.len() <= VALUE_SIZE_BYTES_SOFT_MAX);
-            assert_eq!(Record::decode(bytes).unwrap(), *record);
+            assert_eq!(Record::decode(bytes, &[]).unwrap(), *record);
         }
         assert_eq!(Block::concat(parts.iter().map(|(record, _)| record.rows.clone()).collect()), rows);
         for section in &sections {
@@ -309,7 +336,7 @@ mod tests {
         let (rows, sections) = record(9);
         let bytes = Record::encode(rows, sections).1;
         for len in 0..bytes.len() {
-            assert!(Record::decode(&bytes[..len]).is_err());
+            assert!(Record::decode(&bytes[..len], &[]).is_err());
         }
     }
 
@@ -320,7 +347,7 @@ mod tests {
             let mut bytes = Record::encode(rows, sections).1;
             let at = at.index(bytes.len());
             bytes[at] = byte;
-            if let Ok(record) = Record::decode(&bytes) {
+            if let Ok(record) = Record::decode(&bytes, &[]) {
                 prop_assert_eq!(record.sections.iter().map(|s| s.rows).sum::<usize>(), record.rows.rows());
             }
         }

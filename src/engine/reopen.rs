@@ -65,7 +65,7 @@ impl Engine {
             // A bucket with unfolded rows of others may be open elsewhere: two that fill it at once would fill it twice. The
             // journals of contexts that are gone are folded by whoever comes next.
             let is_ours = |id: &BucketId| {
-                request.archived.is_some() || journal.sections_of(id).iter().all(|s| s.context == self.context)
+                request.archived.is_some() || journal.sections_of(id).iter().all(|s| s.commit().0 == self.context)
             };
             let candidates = ids.into_iter().filter(is_ours).map(|id| Candidate {
                 id,
@@ -88,7 +88,7 @@ impl Engine {
         for id in ids {
             let sections = journal.sections_of(&id).to_vec();
             let Some(stored) = self.buckets.borrow().get(&collection.id(), &id) else { continue };
-            if sections.iter().any(|section| section.context != self.context) {
+            if sections.iter().any(|section| section.commit().0 != self.context) {
                 continue;
             }
             if let Ok(Some(reopened)) = judge(collection, request, &Candidate { id, stored, sections }) {
@@ -178,6 +178,17 @@ fn judge(
     let options = &collection.entry.options.timeseries;
     let catalog = collection.catalog.borrow();
     let frozen = || catalog.is_frozen(candidate.id).then_some(ReopenFailure::MarkedFrozen).map_or(Ok(()), Err);
+    let covered = |section: &&SectionRef| {
+        candidate.stored.as_ref().is_some_and(|stored| stored.coverage.covers(section.commit()))
+    };
+    let sections: Vec<&SectionRef> = candidate.sections.iter().filter(|section| !covered(section)).collect();
+    let journalled: usize = sections.iter().map(|section| section.rows().1.len()).sum();
+    let in_time = |min_time_ms: i64| (0..options.span_ms()).contains(&request.time_ms.saturating_sub(min_time_ms));
+    let has_room = |count: usize, size_bytes: usize| match request.archived {
+        // What was put aside fits again, or says why not.
+        Some(_) => count < catalog.options().bucket_count_max,
+        None => catalog.may_reopen(count, size_bytes),
+    };
     let mut reopened = match &candidate.stored {
         Some(stored) => {
             let document = stored.document.view();
@@ -199,13 +210,26 @@ fn judge(
             if bucket.version() != BucketVersion::Uncompressed && times.and_then(Value::as_binary).is_none() {
                 return Err(ReopenFailure::UncompressedTimeColumn);
             }
+            let size_bytes = document.as_bytes().len();
+            // Most buckets that are met are full or of another time, and their columns need not be read to see it.
+            let may_take = |rows| in_time(bucket.min_time_ms()) && has_room(rows + journalled, size_bytes);
+            if request.archived.is_none() && bucket.count().is_ok_and(|rows| !may_take(rows)) {
+                return Ok(None);
+            }
             // Rows must not come to a bucket that can no longer be folded.
-            let rows = unpack(&bucket, &ColumnSet::All, options).map_err(|_| ReopenFailure::CompressionFailure)?;
+            let rows = match stored.checked_rows.get() {
+                Some(rows) => rows,
+                None => {
+                    let unpacked = unpack(&bucket, &ColumnSet::All, options);
+                    unpacked.map_err(|_| ReopenFailure::CompressionFailure)?.rows()
+                }
+            };
+            stored.checked_rows.set(Some(rows));
             Reopened {
                 id: candidate.id,
                 min_time_ms: bucket.min_time_ms(),
-                count: rows.rows(),
-                size_bytes: document.as_bytes().len(),
+                count: rows,
+                size_bytes,
                 schema,
                 field_names: bucket.data().iter().map(|(name, _)| name.into()).collect(),
             }
@@ -226,27 +250,26 @@ fn judge(
             }
         }
     };
-    let covered = |section: &&SectionRef| {
-        candidate.stored.as_ref().is_some_and(|stored| stored.coverage.covers(&section.context, section.seq))
-    };
-    for section in candidate.sections.iter().filter(|section| !covered(section)) {
+    let takes = in_time(reopened.min_time_ms) && has_room(reopened.count + journalled, reopened.size_bytes);
+    if request.archived.is_none() && !takes {
+        return Ok(None);
+    }
+    reopened.count += journalled;
+    let mut known_types = None;
+    for section in sections {
         let (block, rows) = section.rows();
+        if known_types.is_some() && known_types == section.types() {
+            continue;
+        }
         if reopened.schema.fits_run(block, Rows::from(rows.clone()), None) < rows.len() {
             return Err(ReopenFailure::SchemaGeneration);
         }
-        reopened.count += rows.len();
+        known_types = section.types();
         for (name, _) in block.columns() {
             if !reopened.field_names.contains(name) {
                 reopened.field_names.push(name.clone());
             }
         }
     }
-    let offset_ms = request.time_ms.saturating_sub(reopened.min_time_ms);
-    let in_time = (0..options.span_ms()).contains(&offset_ms);
-    let has_room = match request.archived {
-        // What was put aside fits again, or says why not.
-        Some(_) => reopened.count < catalog.options().bucket_count_max,
-        None => catalog.may_reopen(reopened.count, reopened.size_bytes),
-    };
-    Ok((in_time && has_room).then_some(reopened))
+    Ok(takes.then_some(reopened))
 }

@@ -11,36 +11,44 @@ use crate::bucket::BucketId;
 use crate::catalog::Section;
 use crate::value::{Numbers, OwnedValue};
 
-/// One section of a journal record.
+/// One section of a journal record. There are as many as series times commits: it is kept small.
 #[derive(Clone)]
 pub struct SectionRef {
-    /// Whose commit it was.
-    pub context: ContextId,
-    /// Its place in that context's journal.
-    pub seq: u64,
-    record: Rc<Record>,
-    at: usize,
-    first_row: usize,
+    entry: Rc<JournalEntry>,
+    at: u32,
+    first_row: u32,
 }
 
 impl SectionRef {
+    /// Whose commit it was, and its place in that context's journal.
+    pub fn commit(&self) -> (ContextId, u64) {
+        (self.entry.context, self.entry.seq)
+    }
+
     /// Bucket, metadata, bounds.
     pub fn section(&self) -> Option<&Section> {
-        self.record.sections.get(self.at)
+        self.entry.record.sections.get(self.at as usize)
+    }
+
+    /// What stands for the names and types of the rows, where they have one each.
+    pub fn types(&self) -> Option<u64> {
+        self.entry.record.types
     }
 
     /// The block that holds the rows, and which of them.
     pub fn rows(&self) -> (&Block, std::ops::Range<usize>) {
+        let start = self.first_row as usize;
         let count = self.section().map_or(0, |s| s.rows);
-        (&self.record.rows, self.first_row..self.first_row + count)
+        (&self.entry.record.rows, start..start + count)
     }
 
     /// Every section of a record.
     fn of_record(entry: &JournalEntry) -> impl Iterator<Item = SectionRef> {
-        let (context, seq, record) = (entry.context, entry.seq, &entry.record);
-        let mut first_row = 0;
-        (0..record.sections.len()).map(move |at| {
-            let section = SectionRef { context, seq, record: Rc::clone(record), at, first_row };
+        let (entry, mut first_row) = (Rc::new(entry.clone()), 0);
+        // A record has fewer rows than that.
+        let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        (0..entry.record.sections.len()).map(move |at| {
+            let section = SectionRef { entry: Rc::clone(&entry), at: short(at), first_row: short(first_row) };
             first_row += section.section().map_or(0, |s| s.rows);
             section
         })
@@ -67,10 +75,16 @@ impl ByBucket {
 
     /// Adds the sections of a record.
     fn push(&mut self, entry: &JournalEntry) {
+        let mut next = 0;
         for section in SectionRef::of_record(entry) {
             let Some(of) = section.section() else { continue };
             let bucket = of.bucket;
-            let (number, new) = self.numbers.add(bucket.as_bytes());
+            // Commits of many series mostly name the same buckets in the same order.
+            let (number, new) = match self.buckets.get(next) {
+                Some((expected, _)) if *expected == bucket => (next, false),
+                _ => self.numbers.add(bucket.as_bytes()),
+            };
+            next = number + 1;
             if new {
                 self.buckets.push((bucket, Vec::new()));
                 let (series, new) = self.series.add(tagged(of.meta.as_ref()));

@@ -3,9 +3,11 @@
 //! `version u8 = 1 · 3 zero bytes · entries u32 · entries · document`. An entry, `context 8 · seq u64 · folded at i64`, says up
 //! to which journal record of a context the document holds that context's rows. Integers are little-endian.
 
+use std::cell::Cell;
+
 use super::keyspace::ContextId;
 use crate::error::{Error, Result};
-use crate::limits::CURSOR_IDLE_MS_MAX;
+use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
 use crate::value::{Doc, DocBuf};
 
 const VERSION: u8 = 1;
@@ -19,12 +21,12 @@ pub struct Coverage {
 
 impl Coverage {
     /// True where the rows of that record are in the document.
-    pub fn covers(&self, context: &ContextId, seq: u64) -> bool {
-        self.entries.iter().any(|(c, up_to, _)| c == context && seq <= *up_to)
+    pub fn covers(&self, (context, seq): (ContextId, u64)) -> bool {
+        self.entries.iter().any(|(c, up_to, _)| *c == context && seq <= *up_to)
     }
 
     /// Notes that the rows of `context` up to `seq` are in the document since `now_ms`.
-    pub fn cover(&mut self, context: ContextId, seq: u64, now_ms: i64) {
+    pub fn cover(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
         match self.entries.iter_mut().find(|(c, _, _)| *c == context) {
             Some(entry) => *entry = (context, entry.1.max(seq), now_ms),
             None => self.entries.push((context, seq, now_ms)),
@@ -34,9 +36,9 @@ impl Coverage {
     /// Forgets entries that nobody can still need: cursors opened before such a fold have timed out, and `journalled` finds no record
     /// of the context up to that seq. A fold that was broken off leaves records that some of the buckets hold.
     ///
-    /// Twice the idle limit, because the clocks of two contexts may differ a little.
+    /// Some time more than that, because the clocks of two contexts may differ a little.
     pub fn expire(&mut self, now_ms: i64, journalled: &dyn Fn(&ContextId, u64) -> bool) {
-        let recent = |at: i64| now_ms.saturating_sub(at) <= 2 * CURSOR_IDLE_MS_MAX;
+        let recent = |at: i64| now_ms.saturating_sub(at) <= CURSOR_AGE_MS_MAX + CURSOR_IDLE_MS_MAX;
         self.entries.retain(|(context, up_to, at)| recent(*at) || journalled(context, *up_to));
     }
 }
@@ -48,9 +50,16 @@ pub struct StoredBucket {
     pub coverage: Coverage,
     /// The bucket document.
     pub document: DocBuf,
+    /// How many rows its columns hold, once somebody has read all of them.
+    pub checked_rows: Cell<Option<usize>>,
 }
 
 impl StoredBucket {
+    /// A bucket nobody has read yet.
+    pub fn new(coverage: Coverage, document: DocBuf) -> StoredBucket {
+        StoredBucket { coverage, document, checked_rows: Cell::new(None) }
+    }
+
     /// The stored form.
     pub fn encode(coverage: &Coverage, document: Doc<'_>) -> Vec<u8> {
         let mut out = Vec::with_capacity(8 + coverage.entries.len() * ENTRY_LEN + document.as_bytes().len());
@@ -88,7 +97,7 @@ impl StoredBucket {
             .collect();
         bytes.drain(..end);
         let document = DocBuf::parse(bytes).map_err(|e| corrupt(&e.message))?;
-        Ok(StoredBucket { coverage: Coverage { entries }, document })
+        Ok(StoredBucket::new(Coverage { entries }, document))
     }
 }
 
@@ -98,8 +107,8 @@ mod tests {
 
     fn sample() -> (Coverage, DocBuf) {
         let mut coverage = Coverage::default();
-        coverage.cover([1; 8], 5, 100);
-        coverage.cover([2; 8], 9, 200);
+        coverage.cover(([1; 8], 5), 100);
+        coverage.cover(([2; 8], 9), 200);
         (coverage, DocBuf::parse(bson::rawdoc! { "a": 1 }.into_bytes()).unwrap())
     }
 
@@ -110,31 +119,31 @@ mod tests {
         for len in 0..bytes.len() {
             assert!(StoredBucket::decode(bytes[..len].to_vec()).is_err());
         }
-        assert_eq!(StoredBucket::decode(bytes).unwrap(), StoredBucket { coverage, document });
+        assert_eq!(StoredBucket::decode(bytes).unwrap(), StoredBucket::new(coverage, document));
     }
 
     #[test]
     fn a_record_is_covered_up_to_the_seq_that_was_folded_and_never_less_afterwards() {
         let (mut coverage, _) = sample();
-        assert!(coverage.covers(&[1; 8], 5) && coverage.covers(&[1; 8], 0) && !coverage.covers(&[1; 8], 6));
-        assert!(!coverage.covers(&[3; 8], 0));
-        coverage.cover([1; 8], 3, 300);
-        assert!(coverage.covers(&[1; 8], 5));
+        assert!(coverage.covers(([1; 8], 5)) && coverage.covers(([1; 8], 0)) && !coverage.covers(([1; 8], 6)));
+        assert!(!coverage.covers(([3; 8], 0)));
+        coverage.cover(([1; 8], 3), 300);
+        assert!(coverage.covers(([1; 8], 5)));
     }
 
     #[test]
     fn coverage_outlives_every_cursor_that_was_open_at_the_fold() {
         let (mut coverage, _) = sample();
-        coverage.expire(100 + CURSOR_IDLE_MS_MAX, &|_, _| false);
-        assert!(coverage.covers(&[1; 8], 5));
-        coverage.expire(200 + 2 * CURSOR_IDLE_MS_MAX, &|_, _| false);
-        assert!(!coverage.covers(&[1; 8], 5) && coverage.covers(&[2; 8], 9));
+        coverage.expire(100 + CURSOR_AGE_MS_MAX, &|_, _| false);
+        assert!(coverage.covers(([1; 8], 5)));
+        coverage.expire(200 + CURSOR_AGE_MS_MAX + CURSOR_IDLE_MS_MAX, &|_, _| false);
+        assert!(!coverage.covers(([1; 8], 5)) && coverage.covers(([2; 8], 9)));
     }
 
     #[test]
     fn coverage_of_records_that_still_exist_is_kept_however_old_it_is() {
         let (mut coverage, _) = sample();
         coverage.expire(i64::MAX, &|context, up_to| *context == [1; 8] && up_to >= 5);
-        assert!(coverage.covers(&[1; 8], 5) && !coverage.covers(&[2; 8], 9));
+        assert!(coverage.covers(([1; 8], 5)) && !coverage.covers(([2; 8], 9)));
     }
 }

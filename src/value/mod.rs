@@ -2,6 +2,7 @@
 
 mod decimal;
 mod doc;
+mod hash;
 mod key;
 mod meta;
 mod number;
@@ -19,6 +20,7 @@ mod writer;
 pub use decimal::{Decimal, Magnitude};
 pub use doc::{Doc, DocBuf, Elements};
 pub(crate) use doc::{check_value, value_len};
+pub use hash::hash;
 pub use key::{append_key, append_key_descending, append_missing_key};
 pub use meta::{is_normalized, normalize};
 pub use number::Number;

@@ -14,6 +14,11 @@ pub struct Numbers {
 }
 
 impl Numbers {
+    /// Without keys, with room for about `count` of them.
+    pub fn with_capacity(count: usize) -> Numbers {
+        Numbers { table: vec![0; (2 * count).next_power_of_two()], ends: Vec::with_capacity(count), bytes: Vec::new() }
+    }
+
     /// The number of `key`.
     #[inline(never)]
     pub fn get(&self, key: &[u8]) -> Option<usize> {

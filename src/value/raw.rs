@@ -169,10 +169,8 @@ impl<'a> Value<'a> {
 
     /// An owned copy.
     pub fn to_owned(self) -> OwnedValue {
-        let mut tagged = Vec::with_capacity(self.bytes.len() + 1);
-        tagged.push(self.kind.byte());
-        tagged.extend_from_slice(self.bytes);
-        OwnedValue { tagged: tagged.into() }
+        // Of known length: one allocation.
+        OwnedValue { tagged: std::iter::once(self.kind.byte()).chain(self.bytes.iter().copied()).collect() }
     }
 
     /// The double, where it is one.

@@ -1,0 +1,55 @@
+//! Rows of many blocks as one column.
+
+use std::ops::Range;
+
+use super::builder::ColumnBuilder;
+use super::column::{Column, ColumnData};
+use super::table::Block;
+
+/// The cells of the given rows in the column of a name that likely stands at a place, one after another.
+pub fn joined(parts: &[(&Block, Range<usize>)], column: (usize, &str)) -> Column {
+    use ColumnData as D;
+    let first = parts.first().and_then(|(block, _)| block.column_at(column)).map(Column::data);
+    let data = match first {
+        Some(D::F64(_)) => cells(parts, column, |data| if let D::F64(v) = data { Some(v) } else { None }).map(D::F64),
+        Some(D::I32(_)) => cells(parts, column, |data| if let D::I32(v) = data { Some(v) } else { None }).map(D::I32),
+        Some(D::I64(_)) => cells(parts, column, |data| if let D::I64(v) = data { Some(v) } else { None }).map(D::I64),
+        Some(D::Date(_)) => {
+            cells(parts, column, |data| if let D::Date(v) = data { Some(v) } else { None }).map(D::Date)
+        }
+        _ => None,
+    };
+    if let Some(data) = data {
+        return Column::new(data, None);
+    }
+    let mut builder = ColumnBuilder::with_capacity(len_of(parts));
+    for (block, range) in parts {
+        match block.column_at(column) {
+            Some(source) => builder.extend(source, range.clone()),
+            None => builder.push_absent(range.len()),
+        }
+    }
+    builder.finish()
+}
+
+fn len_of(parts: &[(&Block, Range<usize>)]) -> usize {
+    parts.iter().map(|(_, range)| range.len()).sum()
+}
+
+/// The cells where every part has a column of one type without holes.
+fn cells<T: Copy>(
+    parts: &[(&Block, Range<usize>)],
+    column: (usize, &str),
+    of_type: fn(&ColumnData) -> Option<&Vec<T>>,
+) -> Option<Vec<T>> {
+    let mut joined = Vec::with_capacity(len_of(parts));
+    for (block, range) in parts {
+        let source = block.column_at(column).filter(|source| source.presence().is_none())?;
+        match of_type(source.data())?.get(range.clone())? {
+            // A row of each of many series a commit: sections are that short.
+            [cell] => joined.push(*cell),
+            cells => joined.extend_from_slice(cells),
+        }
+    }
+    Some(joined)
+}
