@@ -117,7 +117,7 @@ impl Engine {
         };
         let id = collection.id();
         let mut changes = Changeset::new();
-        changes.require(keyspace::marker(&id, Marker::Exists));
+        changes.expect(keyspace::marker(&id, Marker::Exists));
         if staged.extended_range && !collection.extended_range.get() {
             changes.put(keyspace::marker(&id, Marker::ExtendedRange), Vec::new());
         }

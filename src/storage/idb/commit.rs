@@ -17,11 +17,16 @@ use crate::storage::{Bytes, Change, Changeset, KeyRange, guard, memory};
 pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durability: Durability) -> Result<(), Failure> {
     let plan = Plan::new(changes.changes());
     let running = Running::write(database, durability)?;
-    let judge = plan.ask_guards(&running).map_err(|thrown| Failure::thrown(&thrown))?;
+    let asked = plan.ask_guards(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
     plan.ask_writes(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
     if plan.may_be_sealed() {
         running.seal();
+        running.committed().await?;
+        // Judged now and not when each answer comes: nothing could be called off any more, and a callback costs time.
+        let judged = plan.guards.iter().zip(&asked).find_map(|(guard, request)| guard.verdict(request));
+        return judged.map_or(Ok(()), |error| Err(Failure::Refused(error)));
     }
+    let judge = plan.judge(&running, &asked);
     let result = running.committed().await;
     // The callback of the guards has to outlive their answers.
     drop(judge);
@@ -55,7 +60,8 @@ impl Guard {
     }
 
     /// Why the changeset fails, where it does. An answer that is missing counts as undefined.
-    fn verdict(&self, answer: &JsValue) -> Option<Error> {
+    fn verdict(&self, request: &IdbRequest) -> Option<Error> {
+        let answer = request.result().unwrap_or_default();
         match self {
             Guard::Present(key) => answer.is_undefined().then(|| guard::is_gone(key)),
             Guard::Absent(key) => (!answer.is_undefined()).then(|| guard::exists_already(key)),
@@ -94,23 +100,26 @@ impl<'a> Plan<'a> {
         self.put_keys.is_empty() && !matches!(first, Some(Change::Require(_))) && writes.next().is_none()
     }
 
-    /// Asks for every guard's key. The callback that judges the answers must live until the transaction has settled.
-    fn ask_guards(&self, running: &Running) -> Result<Option<Judge>, JsValue> {
-        if self.guards.is_empty() {
-            return Ok(None);
+    /// Asks for every guard's key.
+    fn ask_guards(&self, store: &IdbObjectStore) -> Result<Vec<IdbRequest>, JsValue> {
+        self.guards.iter().map(|guard| guard.ask(store)).collect()
+    }
+
+    /// Calls the transaction off at the first answer that a guard does not stand. Must live until the transaction has settled.
+    fn judge(&self, running: &Running, asked: &[IdbRequest]) -> Option<Judge> {
+        if asked.is_empty() {
+            return None;
         }
         let veto = running.veto();
         // Answers come in the order of the requests.
-        let mut awaited = self.guards.clone().into_iter();
-        let judge = Closure::new(move |event: Event| {
-            if let Some(error) = awaited.next().and_then(|guard| guard.verdict(&answer(&event))) {
+        let mut awaited = self.guards.clone().into_iter().zip(asked.to_vec());
+        let judge = Closure::new(move |_: Event| {
+            if let Some(error) = awaited.next().and_then(|(guard, request)| guard.verdict(&request)) {
                 veto.abort(error);
             }
         });
-        for guard in &self.guards {
-            guard.ask(&running.store)?.set_onsuccess(Some(judge.as_ref().unchecked_ref()));
-        }
-        Ok(Some(judge))
+        asked.iter().for_each(|request| request.set_onsuccess(Some(judge.as_ref().unchecked_ref())));
+        Some(judge)
     }
 
     fn ask_writes(&self, store: &IdbObjectStore) -> Result<(), JsValue> {
@@ -166,10 +175,4 @@ fn inserted_key(change: &Change) -> Option<&[u8]> {
 
 fn contains(range: &KeyRange, key: &[u8]) -> bool {
     range.start.as_slice() <= key && key < range.end.as_slice()
-}
-
-/// What the request of an event has answered.
-fn answer(event: &Event) -> JsValue {
-    let request = event.target().and_then(|target| target.dyn_into::<IdbRequest>().ok());
-    request.and_then(|request| request.result().ok()).unwrap_or_default()
 }
