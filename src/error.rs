@@ -153,6 +153,8 @@ error_codes! {
         Location17083 = 17083,
         /// `$size` of what is no array.
         Location17124 = 17124,
+        /// A `distinct` whose values are more than fit a document.
+        Location17217 = 17217,
         /// A variable that does not exist.
         Location17276 = 17276,
         /// `$filter` of what is no object.

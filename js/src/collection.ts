@@ -13,6 +13,7 @@ import type {
   CommandOptions,
   DeleteOptions,
   DeleteResult,
+  DistinctOptions,
   Document,
   Filter,
   FindOptions,
@@ -149,18 +150,25 @@ export class Collection<TSchema extends Document = Document> {
 
   /** How many measurements match. */
   async countDocuments(filter: Filter<TSchema> = {}, options: CountDocumentsOptions = {}): Promise<number> {
-    const { reply } = await this.#door.run({
-      count: this.collectionName,
-      query: queryDocument(filter),
-      ...pick(options, "limit", "skip", "hint", "collation", "comment"),
-    });
-    return Number(reply["n"]);
+    return Number(await this.#ask("count", "n", filter, pick(options, "limit", "skip", "hint", "collation", "comment")));
   }
 
   /** How many measurements there are. */
   async estimatedDocumentCount(options: CommandOptions = {}): Promise<number> {
-    const { reply } = await this.#door.run({ count: this.collectionName, ...pick(options, "comment") });
-    return Number(reply["n"]);
+    return Number(await this.#ask("count", "n", {}, pick(options, "comment")));
+  }
+
+  /**
+   * The different values at a path of the measurements that match. An array counts as its elements, and numbers that are equal are one value.
+   *
+   * @throws ServerError 17217 when the values are more than 16 MiB
+   */
+  async distinct<T = any>(key: string, filter: Filter<TSchema> = {}, options: DistinctOptions = {}): Promise<T[]> {
+    return await this.#ask("distinct", "values", filter, { key, ...pick(options, "hint", "collation", "comment") });
+  }
+
+  async #ask(command: string, field: string, filter: Filter<TSchema>, more: Document): Promise<any> {
+    return (await this.#door.run({ [command]: this.collectionName, query: queryDocument(filter), ...more })).reply[field];
   }
 
   /** Deletes every measurement that matches. A range of time drops whole buckets without opening them. */

@@ -164,6 +164,12 @@ export interface CountDocumentsOptions extends CommandOptions {
   collation?: CollationOptions;
 }
 
+/** Options of {@link Collection.distinct}. */
+export interface DistinctOptions extends CommandOptions {
+  hint?: Hint;
+  collation?: CollationOptions;
+}
+
 /** How a collection keeps its measurements. */
 export interface TimeSeriesCollectionOptions extends Document {
   /** Top-level field with the `Date` of every measurement. */

@@ -58,6 +58,14 @@ test("insertMany and find exchange documents", async () => {
   assert.equal(await c.estimatedDocumentCount(), 2);
 });
 
+test("distinct asks for the values at a path", async () => {
+  const { engine, db } = await database();
+  engine.intercept = () => ({ ok: 1, values: [1, "x", new Date(3)] });
+  assert.deepEqual(await db.collection("c").distinct("a.b", { v: 2 }, { comment: "why" }), [1, "x", new Date(3)]);
+  assert.deepEqual(engine.commands, [{ distinct: "c", query: { v: 2 }, key: "a.b", comment: "why", $db: "plant" }]);
+  await assert.rejects(db.collection("c").distinct("a", "x" as unknown as Document), TypeError);
+});
+
 test("findOne is one command", async () => {
   const { engine, db } = await database();
   await db.collection("c").insertMany([{ v: 1 }, { v: 2 }]);

@@ -8,12 +8,14 @@ use super::find::target;
 use super::{Reply, Request};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::query::CountOptions;
+use crate::query::{Count, CountOptions};
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
     let options = CountOptions::parse(request.doc(), &engine.globals())?;
-    let n = engine.count(user, raw, options.into_find()).await?;
+    let mut count = Count::default();
+    engine.drain(user, raw, options.into_find(), &mut count).await?;
+    let n = count.count();
     // An int32 where it fits, as the server answers.
     Ok(Reply::ok(match i32::try_from(n) {
         Ok(n) => rawdoc! { "n": n },

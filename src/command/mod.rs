@@ -4,6 +4,7 @@ mod coll_stats;
 mod count;
 mod create;
 mod delete;
+mod distinct;
 mod drop;
 mod expire;
 mod find;
@@ -76,6 +77,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "count" => Box::pin(count::run(engine, &request)),
         "create" => Box::pin(create::run(engine, &request)),
         "delete" => Box::pin(delete::run(engine, &request)),
+        "distinct" => Box::pin(distinct::run(engine, &request)),
         "drop" => Box::pin(drop::run(engine, &request)),
         "dropDatabase" => Box::pin(drop::run_database(engine)),
         "expire" => Box::pin(expire::run(engine, &request)),

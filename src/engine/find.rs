@@ -1,4 +1,4 @@
-//! `find` and `count`: pages of a scan, pushed into the pure executor.
+//! `find`, `count` and `distinct`: pages of a scan, pushed into the pure executor.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack};
 use crate::error::{ErrorCode, Result};
 use crate::index;
 use crate::limits::BATCH_SIZE_BYTES_MAX;
-use crate::query::{Count, Exec, FindOptions, Flow, ReadAccess, ReadPlan};
+use crate::query::{Exec, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::KeyRange;
 use crate::value::{OwnedValue, Value};
 
@@ -66,26 +66,26 @@ impl Engine {
         Ok(Batch { rows, cursor_id: id })
     }
 
-    /// How many rows of `name` match, `skip` and `limit` honoured; of its bucket documents where `raw`.
+    /// Pushes the rows of `name` that match into a sink, until it has enough; its bucket documents where `raw`.
     ///
-    /// Errors: as `find`.
-    pub async fn count(&self, name: &str, raw: bool, options: FindOptions) -> Result<u64> {
-        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else { return Ok(0) };
-        let mut count = Count::new(&plan.plan);
+    /// Errors: as `find`, and those of the sink.
+    pub async fn drain(&self, name: &str, raw: bool, options: FindOptions, sink: &mut dyn Sink) -> Result<()> {
+        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else { return Ok(()) };
+        sink.begin(&plan.plan);
         while let Some(units) = self.next_page(&mut scan).await? {
             for unit in units {
                 let flow = if raw {
                     let rows = document_row(scan.collection(), &unit, self.bucket_format)?;
-                    count.push(rows, None, false)?
+                    sink.push(rows, None, false)?
                 } else {
-                    count_unit(scan.collection(), &plan, &mut count, &unit)?
+                    drain_unit(scan.collection(), &plan, sink, &unit)?
                 };
                 if flow == Flow::Enough {
-                    return Ok(count.count());
+                    return Ok(());
                 }
             }
         }
-        Ok(count.count())
+        Ok(())
     }
 
     /// A scan aimed at what a query reads; `None` where there is no such collection.
@@ -215,16 +215,17 @@ impl FindCursor {
     }
 }
 
-/// Counts the matches in one bucket and in its journal rows.
-fn count_unit(collection: &Collection, plan: &ReadPlan, count: &mut Count, unit: &Unit) -> Result<Flow> {
+/// Pushes one bucket and its journal rows into a sink.
+fn drain_unit(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit: &Unit) -> Result<Flow> {
     let options = &collection.entry.options.timeseries;
     if let Some(stored) = &unit.stored {
         let view = BucketDoc::parse(stored.document.view(), options)?;
         if plan.may_match(&view)? {
-            let flow = if plan.all_match(&view) {
-                count.push_all(view.count()?)
-            } else {
-                count.push(unpack(&view, &plan.columns, options)?, view.meta(), false)?
+            let all_match = plan.all_match(&view);
+            let whole = if all_match { sink.push_whole(view.count()?, view.meta())? } else { None };
+            let flow = match whole {
+                Some(flow) => flow,
+                None => sink.push(unpack(&view, &plan.columns, options)?, view.meta(), all_match)?,
             };
             if flow == Flow::Enough {
                 return Ok(flow);
@@ -233,7 +234,7 @@ fn count_unit(collection: &Collection, plan: &ReadPlan, count: &mut Count, unit:
     }
     for section in matching_sections(plan, unit) {
         if let Some((rows, meta)) = section_rows(plan, section)?
-            && count.push(rows, meta, false)? == Flow::Enough
+            && sink.push(rows, meta, false)? == Flow::Enough
         {
             return Ok(Flow::Enough);
         }

@@ -10,8 +10,8 @@ pub mod pushdown;
 pub mod read_plan;
 pub mod sort;
 
-pub use exec::{Count, Exec, Flow};
+pub use exec::{Count, Distinct, Exec, Flow, Sink};
 pub use expr::Globals;
 pub use filter::Filter;
-pub use find_options::{CountOptions, FindOptions};
+pub use find_options::{CountOptions, DistinctOptions, FindOptions};
 pub use read_plan::{ReadAccess, ReadPlan};

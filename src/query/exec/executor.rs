@@ -146,7 +146,7 @@ impl Exec {
 mod tests {
     use super::*;
     use crate::block::{ColumnData, pivot_docs};
-    use crate::query::exec::Count;
+    use crate::query::exec::{Count, Sink};
     use crate::query::filter::samples::globals;
     use crate::query::find_options::FindOptions;
     use crate::query::plan::CollectionFacts;
@@ -194,8 +194,9 @@ mod tests {
         assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Enough);
         assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Enough);
         assert_eq!(exec.ready(), 7);
-        let mut count = Count::new(&plan(&rawdoc! { "find": "c", "skip": 3, "limit": 7 }));
-        assert_eq!(count.push_all(9), Flow::Continue);
+        let mut count = Count::default();
+        count.begin(&plan(&rawdoc! { "find": "c", "skip": 3, "limit": 7 }));
+        assert_eq!(count.push_whole(9, None), Ok(Some(Flow::Continue)));
         assert_eq!(count.push(rows(), None, true), Ok(Flow::Enough));
         assert_eq!(count.count(), 7);
         assert_eq!(count.counters().buckets_unpacked, 1);

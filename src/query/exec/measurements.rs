@@ -7,6 +7,7 @@ use crate::query::plan::Plan;
 use crate::value::Value;
 
 /// How rows become measurements, and which of them match.
+#[derive(Default)]
 pub(super) struct Measurements {
     time_field: Box<str>,
     /// The metaField, where somebody reads it.

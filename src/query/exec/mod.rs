@@ -2,12 +2,16 @@
 
 mod assemble;
 mod count;
+mod distinct;
 mod executor;
 mod measurements;
 #[cfg(test)]
 mod model;
 mod queue;
+mod sink;
 mod sorter;
 
 pub use count::Count;
+pub use distinct::Distinct;
 pub use executor::{Counters, Exec, Flow};
+pub use sink::Sink;

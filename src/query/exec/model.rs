@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 use proptest::prelude::*;
 
-use super::{Count, Exec, Flow};
+use super::{Count, Distinct, Exec, Flow, Sink};
 use crate::block::{Block, pivot_docs};
 use crate::bucket::TimeseriesOptions;
 use crate::query::filter::samples::globals;
 use crate::query::find_options::FindOptions;
 use crate::query::read_plan::ReadPlan;
-use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value, compare_sort_keys, sort_key};
+use crate::value::{
+    Doc, DocBuf, DocWriter, Leaf, OwnedValue, Path, Value, compare_sort_keys, equal, sort_key, walk_doc,
+};
 
 /// The plan of a find on a collection of time `t` and metadata `m`.
 fn plan_of(find: FindOptions) -> ReadPlan {
@@ -234,7 +236,8 @@ proptest! {
         let read = plan_of(find.clone());
         let plan = &read.plan;
         let mut exec = Exec::new(plan.clone());
-        let mut count = Count::new(plan);
+        let mut count = Count::default();
+        count.begin(plan);
         let mut got = Vec::new();
         let (mut exec_flow, mut count_flow) = (Flow::Continue, Flow::Continue);
         for bucket in buckets(&rows, &cuts) {
@@ -248,7 +251,7 @@ proptest! {
             let all_match = bucket.iter().all(|row| find.filter.matches_doc(with_meta(row).view()).unwrap());
             if count_flow == Flow::Continue {
                 count_flow = match all_match && early {
-                    true => count.push_all(block.rows()),
+                    true => count.push_whole(block.rows(), meta).unwrap().unwrap(),
                     false => count.push(block.clone(), meta, all_match && !early).unwrap(),
                 };
             }
@@ -269,5 +272,51 @@ proptest! {
         prop_assert_eq!(fields(&got), fields(&expected));
         prop_assert_eq!(count.count(), expected.len() as u64);
         prop_assert_eq!(exec.counters().measurements_returned, expected.len() as u64);
+    }
+
+    #[test]
+    fn distinct_values_are_those_of_a_walk_through_all_documents(
+        rows in any_rows(), cuts in proptest::collection::vec(any::<bool>(), 1..20),
+        filter in proptest::sample::select(filters()), key in proptest::sample::select(vec!["a", "b", "m", "m.x", "t", "c.d", "zz"]),
+        whole in any::<bool>(),
+    ) {
+        let mut find = command(&filter, &rawdoc! {}, &rawdoc! {}, 0, 0);
+        find.projection = crate::query::projection::Projection::only(key.split('.').next().unwrap());
+        let read = plan_of(find.clone());
+        let path = Path::parse(key).unwrap();
+        let mut distinct = Distinct::new(path.clone());
+        distinct.begin(&read.plan);
+        let mut expected: Vec<OwnedValue> = Vec::new();
+        for bucket in buckets(&rows, &cuts) {
+            let meta = bucket[0].1.as_ref().map(OwnedValue::view);
+            if !read.may_match_rows(meta, i64::MIN, i64::MAX).unwrap() {
+                continue;
+            }
+            let mut block = pivot_docs(bucket.iter().map(|row| row.0.view())).unwrap();
+            block.retain_columns(|name| read.columns.contains(name));
+            let documents: Vec<DocBuf> = bucket.iter().map(with_meta).collect();
+            let matching: Vec<&DocBuf> =
+                documents.iter().filter(|document| find.filter.matches_doc(document.view()).unwrap()).collect();
+            let all_match = matching.len() == documents.len();
+            let known = if all_match && whole { distinct.push_whole(block.rows(), meta).unwrap() } else { None };
+            if known.is_none() {
+                prop_assert_eq!(distinct.push(block, meta, all_match && whole).unwrap(), Flow::Continue);
+            }
+            for document in matching {
+                walk_doc(document.view(), &path, Leaf::Whole, &mut |value| {
+                    let values: Vec<Value<'_>> = match value.and_then(Value::as_array) {
+                        Some(elements) => elements.iter().map(|(_, element)| element).collect(),
+                        None => value.into_iter().collect(),
+                    };
+                    for value in values {
+                        if !expected.iter().any(|known| equal(known.view(), value)) {
+                            expected.push(value.to_owned());
+                        }
+                    }
+                    false
+                });
+            }
+        }
+        prop_assert_eq!(distinct.into_values(), expected);
     }
 }

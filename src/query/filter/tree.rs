@@ -16,9 +16,10 @@ use crate::value::Path;
 /// Which measurements a query wants.
 ///
 /// Built by `parse` or by the constructors below, which flatten what is nested and drop what decides nothing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub enum Filter {
     /// Every document.
+    #[default]
     AlwaysTrue,
     /// No document.
     AlwaysFalse,

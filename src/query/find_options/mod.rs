@@ -1,9 +1,11 @@
-//! The command documents of `find` and `count`, parsed and checked.
+//! The command documents of `find`, `count` and `distinct`, parsed and checked.
 
 mod arguments;
 mod count;
+mod distinct;
 mod find;
 
 pub use arguments::Hint;
 pub use count::CountOptions;
+pub use distinct::DistinctOptions;
 pub use find::FindOptions;

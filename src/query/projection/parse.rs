@@ -46,6 +46,13 @@ impl Projection {
         Projection { inclusion: true, root: Node::default() }
     }
 
+    /// Only a top-level field.
+    pub fn only(name: &str) -> Projection {
+        let mut only = Projection::none();
+        only.root.children.push((name.into(), None));
+        only
+    }
+
     /// Parses `{a: 1, "b.c": 1}`, `{a: 0}`, or the nested form `{b: {c: 1}}`; an empty document keeps everything.
     ///
     /// Errors: 31253 and 31254 where inclusions and exclusions are mixed (`_id` is exempt), 31249 and 31250 where paths
