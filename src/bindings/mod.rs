@@ -91,7 +91,7 @@ fn to_bytes(bytes: &[u8]) -> Result<JsValue, JsValue> {
 
 fn to_object(reply: &Reply, due: bool) -> Result<JsValue, JsValue> {
     let object = Object::new();
-    Reflect::set(&object, &"reply".into(), &to_bytes(reply.document.as_bytes())?)?;
+    Reflect::set(&object, &"reply".into(), &to_bytes(reply.document.view().as_bytes())?)?;
     if let Some(batch) = &reply.batch {
         Reflect::set(&object, &"payload".into(), &to_bytes(&block::encode(batch))?)?;
     }

@@ -35,7 +35,7 @@ pub fn scale_of(control: u8) -> Option<Scale> {
 }
 
 /// The integer of `x` where `x` times `multiplier`, rounded half away from zero, gives the bits of `x` back when divided.
-#[inline]
+#[inline(always)]
 pub fn to_integer(x: f64, multiplier: f64) -> Option<i64> {
     // The largest double below a half: adding a half itself would round some doubles below a half up.
     const HALF: f64 = 0.499_999_999_999_999_94;
@@ -54,7 +54,7 @@ pub fn to_integer(x: f64, multiplier: f64) -> Option<i64> {
 }
 
 /// The integer of `x` in `scale`; `None` where it has none.
-#[inline]
+#[inline(always)]
 pub fn encode(x: f64, scale: Scale) -> Option<i64> {
     match MULTIPLIERS.get(scale) {
         Some(multiplier) => to_integer(x, *multiplier),
@@ -63,7 +63,7 @@ pub fn encode(x: f64, scale: Scale) -> Option<i64> {
 }
 
 /// The double of an integer in `scale`: a true division, so that it gives the bits back that were encoded.
-#[inline]
+#[inline(always)]
 pub fn decode(integer: i64, scale: Scale) -> f64 {
     match MULTIPLIERS.get(scale) {
         // Integers beyond 2^53 come from damaged columns only; any double will do for them.

@@ -2,13 +2,11 @@
 
 use std::rc::Rc;
 
-use bson::raw::CStr;
-use bson::{RawDocumentBuf, cstr, rawdoc};
-
 use super::{Reply, Request, long};
 use crate::catalog::Stats;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::value::DocWriter;
 
 /// Sizes are those of the stored values, keys left out. `timeseries.numMeasurements` is an addition of ours.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
@@ -19,34 +17,26 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let sizes = engine.sizes(&collection).await?;
     let stats = collection.stats();
     let size = |n: u64| long(n) / scale;
-    let mut timeseries = rawdoc! {
-        "bucketsNs": format!("{}.system.buckets.{name}", engine.name()),
-        "bucketCount": long(sizes.buckets),
-        "numMeasurements": long(sizes.measurements),
-    };
+    let mut reply = DocWriter::new();
+    reply.string("ns", &format!("{}.{name}", engine.name())).int64("size", size(sizes.bucket_bytes));
+    reply.int64("storageSize", size(sizes.bucket_bytes + sizes.journal_bytes));
+    reply.int64("journalSize", size(sizes.journal_bytes)).int64("scaleFactor", scale);
+    reply.begin_doc("timeseries").string("bucketsNs", &format!("{}.system.buckets.{name}", engine.name()));
+    reply.int64("bucketCount", long(sizes.buckets)).int64("numMeasurements", long(sizes.measurements));
     if let Some(average) = sizes.bucket_bytes.checked_div(sizes.buckets) {
-        timeseries.append(cstr!("avgBucketSize"), long(average));
+        reply.int64("avgBucketSize", long(average));
     }
     // A collection that was not used in this process has counted nothing.
     if stats != Stats::default() {
-        append_counters(&mut timeseries, &stats);
+        append_counters(&mut reply, &stats);
     }
-    let mut reply: RawDocumentBuf = rawdoc! {
-        "ns": format!("{}.{name}", engine.name()),
-        "size": size(sizes.bucket_bytes),
-        "storageSize": size(sizes.bucket_bytes + sizes.journal_bytes),
-        "journalSize": size(sizes.journal_bytes),
-        "scaleFactor": scale,
-    };
-    reply.append(cstr!("timeseries"), timeseries);
+    reply.end();
     Ok(Reply::ok(reply))
 }
 
 /// The counters of a catalog, by the server's names.
-pub fn append_counters(document: &mut RawDocumentBuf, stats: &Stats) {
+pub fn append_counters(document: &mut DocWriter, stats: &Stats) {
     for (name, n) in stats.counters() {
-        if let Ok(name) = <&CStr>::try_from(name) {
-            document.append(name, long(n));
-        }
+        document.int64(name, long(n));
     }
 }

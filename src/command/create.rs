@@ -2,12 +2,11 @@
 
 use std::rc::Rc;
 
-use bson::rawdoc;
-
 use super::{Reply, Request};
 use crate::bucket::CollectionOptions;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::value::DocWriter;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let options = CollectionOptions::parse_create(request.doc(), engine.now_ms())?;
@@ -16,5 +15,5 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         return Err(Error::invalid_options("A collation other than {locale: \"simple\"} is not supported yet"));
     }
     engine.create_collection(request.collection()?, options).await?;
-    Ok(Reply::ok(rawdoc! {}))
+    Ok(Reply::ok(DocWriter::new()))
 }

@@ -2,15 +2,13 @@
 
 use std::rc::Rc;
 
-use bson::rawdoc;
-
 use super::request::{missing_field, unknown_field, wrong_type};
-use super::{Reply, Request};
+use super::{Reply, Request, int, write_errors};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::WRITE_BATCH_COUNT_MAX;
 use crate::query::{Filter, Globals};
-use crate::value::{Doc, Value};
+use crate::value::{Doc, DocWriter, Value};
 
 struct Statement {
     filter: Filter,
@@ -33,8 +31,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         None => engine.globals(),
     };
     let mut n = 0_u64;
-    let mut errors = bson::RawArrayBuf::new();
-    let mut failed = false;
+    let mut errors = Vec::new();
     for (index, statement) in statements.into_iter().enumerate() {
         let outcome = match parse(statement, &globals) {
             Err(error) => Err(error),
@@ -46,18 +43,15 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         match outcome {
             Ok(deleted) => n += deleted,
             Err(error) => {
-                failed = true;
-                errors.push(super::write_error(index, error));
+                errors.push((index, error));
                 if ordered {
                     break;
                 }
             }
         }
     }
-    let mut reply = rawdoc! { "n": i32::try_from(n).unwrap_or(i32::MAX) };
-    if failed {
-        reply.append(bson::cstr!("writeErrors"), errors);
-    }
+    let mut reply = DocWriter::new();
+    write_errors(reply.int32("n", int(n)), &errors);
     Ok(Reply::ok(reply))
 }
 

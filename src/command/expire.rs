@@ -2,12 +2,11 @@
 
 use std::rc::Rc;
 
-use bson::{DateTime, RawArrayBuf, RawBson, cstr, rawdoc};
-
 use super::{Reply, Request, long};
 use crate::engine::Engine;
 use crate::engine::expire::Expired;
 use crate::error::Result;
+use crate::value::{DocWriter, Value};
 
 /// `{expire: 1}`: one pass of retention over all collections, now. The reply says what went, in all and by collection.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
@@ -23,18 +22,27 @@ pub async fn maintain(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Repl
 }
 
 fn report(all: Vec<(String, Expired)>) -> Reply {
+    let counts = |expired: &Expired| [expired.buckets, expired.measurements, expired.bytes].map(long);
     let mut totals = [0; 3];
-    let mut collections = RawArrayBuf::new();
-    for (name, expired) in all {
-        let counts = [expired.buckets, expired.measurements, expired.bytes].map(long);
-        totals.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
-        let [buckets, measurements, bytes] = counts;
-        let oldest = expired.oldest_ms.map_or(RawBson::Null, |ms| DateTime::from_millis(ms).into());
-        let gone = rawdoc! { "name": name, "nBuckets": buckets, "nMeasurements": measurements, "nBytes": bytes, "oldest": oldest };
-        collections.push(gone);
+    for (_, expired) in &all {
+        totals.iter_mut().zip(counts(expired)).for_each(|(total, count)| *total += count);
     }
-    let [buckets, measurements, bytes] = totals;
-    let mut reply = rawdoc! { "nBuckets": buckets, "nMeasurements": measurements, "nBytes": bytes };
-    reply.append(cstr!("collections"), collections);
+    let mut reply = DocWriter::new();
+    write_counts(&mut reply, totals);
+    reply.begin_array("collections");
+    for (place, (name, expired)) in all.iter().enumerate() {
+        reply.begin_doc(&place.to_string()).string("name", name);
+        write_counts(&mut reply, counts(expired));
+        match expired.oldest_ms {
+            Some(ms) => reply.date("oldest", ms),
+            None => reply.value("oldest", Value::NULL),
+        };
+        reply.end();
+    }
+    reply.end();
     Reply::ok(reply)
+}
+
+fn write_counts(document: &mut DocWriter, [buckets, measurements, bytes]: [i64; 3]) {
+    document.int64("nBuckets", buckets).int64("nMeasurements", measurements).int64("nBytes", bytes);
 }

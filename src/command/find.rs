@@ -2,8 +2,6 @@
 
 use std::rc::Rc;
 
-use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
-
 use super::request::wrong_type;
 use super::{Reply, Request};
 use crate::bucket::BUCKETS_PREFIX;
@@ -11,7 +9,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::FIRST_BATCH_COUNT;
 use crate::query::{Filter, FindOptions};
-use crate::value::Value;
+use crate::value::{DocWriter, Value};
 
 /// A user collection, or the raw view of its buckets.
 pub fn target(name: &str) -> (&str, bool) {
@@ -35,7 +33,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let options = FindOptions::parse(request.doc(), &engine.globals())?;
     let batch_size = options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let batch = engine.find(user, raw, options, batch_size).await?;
-    let reply = cursor(engine, name, batch.cursor_id, bson::cstr!("firstBatch"));
+    let reply = cursor(engine, name, batch.cursor_id, "firstBatch");
     Ok(Reply::ok(reply).with_batch(batch.rows))
 }
 
@@ -54,7 +52,7 @@ pub async fn get_more(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Repl
         })?,
     };
     let batch = engine.get_more(id, name, batch_size).await?;
-    let reply = cursor(engine, name, batch.cursor_id, bson::cstr!("nextBatch"));
+    let reply = cursor(engine, name, batch.cursor_id, "nextBatch");
     Ok(Reply::ok(reply).with_batch(batch.rows))
 }
 
@@ -68,15 +66,27 @@ pub fn kill_cursors(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply>
             .collect::<Result<_>>()?,
     };
     let report = engine.kill_cursors(name, &ids);
-    let list = |ids: &[i64]| ids.iter().copied().collect::<RawArrayBuf>();
-    Ok(Reply::ok(rawdoc! {
-        "cursorsKilled": list(&report.killed), "cursorsNotFound": list(&report.not_found),
-        "cursorsAlive": RawArrayBuf::new(), "cursorsUnknown": RawArrayBuf::new(),
-    }))
+    let mut reply = DocWriter::new();
+    let lists: [(&str, &[i64]); 4] = [
+        ("cursorsKilled", &report.killed),
+        ("cursorsNotFound", &report.not_found),
+        ("cursorsAlive", &[]),
+        ("cursorsUnknown", &[]),
+    ];
+    for (name, ids) in lists {
+        reply.begin_array(name);
+        for (place, id) in ids.iter().enumerate() {
+            reply.int64(&place.to_string(), *id);
+        }
+        reply.end();
+    }
+    Ok(Reply::ok(reply))
 }
 
-fn cursor(engine: &Rc<Engine>, name: &str, id: i64, batch: &bson::raw::CStr) -> RawDocumentBuf {
-    let mut inner = rawdoc! { "id": id, "ns": format!("{}.{name}", engine.name()) };
-    inner.append(batch, RawArrayBuf::new());
-    rawdoc! { "cursor": inner }
+/// `cursor`, its `batch` empty: the rows go beside the document.
+pub fn cursor(engine: &Engine, name: &str, id: i64, batch: &str) -> DocWriter {
+    let mut reply = DocWriter::new();
+    reply.begin_doc("cursor").int64("id", id).string("ns", &format!("{}.{name}", engine.name()));
+    reply.begin_array(batch).end().end();
+    reply
 }

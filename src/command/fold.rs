@@ -2,17 +2,16 @@
 
 use std::rc::Rc;
 
-use bson::rawdoc;
-
 use super::{Reply, Request};
 use crate::engine::Engine;
 use crate::engine::keyspace::ContextId;
 use crate::error::{Error, Result};
+use crate::value::DocWriter;
 
 /// `{flush: 1}`: folds what this context has journalled.
 pub async fn flush(engine: &Rc<Engine>) -> Result<Reply> {
     engine.flush().await?;
-    Ok(Reply::ok(rawdoc! {}))
+    Ok(Reply::ok(DocWriter::new()))
 }
 
 /// `{foldJournals: 1, alive: [context, ...]}`: folds the journals of every context that is neither this one nor in `alive`
@@ -30,7 +29,9 @@ pub async fn fold_journals(engine: &Rc<Engine>, request: &Request<'_>) -> Result
             .collect::<Result<_>>()?,
     };
     let folded = engine.fold_abandoned(&alive).await?;
-    Ok(Reply::ok(rawdoc! { "nFolded": i64::try_from(folded).unwrap_or(i64::MAX) }))
+    let mut reply = DocWriter::new();
+    reply.int64("nFolded", i64::try_from(folded).unwrap_or(i64::MAX));
+    Ok(Reply::ok(reply))
 }
 
 /// A context from its sixteen hex digits.

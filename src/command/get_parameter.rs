@@ -2,22 +2,18 @@
 
 use std::rc::Rc;
 
-use bson::RawDocumentBuf;
-use bson::raw::CStr;
-
 use super::{Reply, Request, long};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::value::DocWriter;
 
 /// `{getParameter: 1, <name>: 1, ...}` for some parameters, `{getParameter: '*'}` for all that there are.
 pub fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let all = request.target().as_str() == Some("*");
-    let mut reply = RawDocumentBuf::new();
+    let mut reply = DocWriter::new();
     for (name, value) in engine.catalog_options().parameters() {
-        if (all || request.field(name).is_some())
-            && let Ok(name) = <&CStr>::try_from(name)
-        {
-            reply.append(name, long(value as u64));
+        if all || request.field(name).is_some() {
+            reply.int64(name, long(value as u64));
         }
     }
     if reply.is_empty() {

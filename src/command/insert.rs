@@ -2,16 +2,14 @@
 
 use std::rc::Rc;
 
-use bson::{RawArrayBuf, rawdoc};
-
 use super::request::{missing_field, wrong_type};
-use super::{Reply, Request};
+use super::{Reply, Request, int, write_errors};
 use crate::block::{Bitmap, Block, Column, ColumnData, DocPivot};
 use crate::catalog::Counter;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DOCUMENT_SIZE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
-use crate::value::{Kind, Shown, Value, sort_by};
+use crate::value::{DocWriter, Kind, Shown, Value, sort_by};
 
 /// What is wrong with single measurements, by position, ascending.
 type RowErrors = Vec<(usize, Error)>;
@@ -61,16 +59,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
     };
     let too_large = errors.iter().filter(|(_, error)| error.code == ErrorCode::BSONObjectTooLarge).count();
     collection.count(Counter::TooLargeInsert, too_large as u64);
-    let n = i32::try_from(stored.rows()).unwrap_or(i32::MAX);
+    let n = int(stored.rows());
     engine.insert(&collection, stored).await?;
-    let mut reply = rawdoc! { "n": n };
-    if !errors.is_empty() {
-        let mut list = RawArrayBuf::new();
-        for (row, error) in errors {
-            list.push(super::write_error(row, error));
-        }
-        reply.append(bson::cstr!("writeErrors"), list);
-    }
+    let mut reply = DocWriter::new();
+    write_errors(reply.int32("n", n), &errors);
     Ok(Reply::ok(reply))
 }
 

@@ -2,13 +2,12 @@
 
 use std::rc::Rc;
 
+use super::find::cursor;
 use super::{Reply, Request};
 use crate::block::DocPivot;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::value::{DocBuf, DocWriter};
-use bson::{RawArrayBuf, rawdoc};
-
 /// User names with type "timeseries"; their bucket collections are listed as well.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["filter", "nameOnly", "authorizedCollections", "cursor"])?;
@@ -26,9 +25,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
             pivot.push(raw.view())?;
         }
     }
-    let ns = format!("{}.$cmd.listCollections", engine.name());
-    let cursor = rawdoc! { "cursor": { "id": 0_i64, "ns": ns, "firstBatch": RawArrayBuf::new() } };
-    Ok(Reply::ok(cursor).with_batch(pivot.finish()))
+    let reply = cursor(engine, "$cmd.listCollections", 0, "firstBatch");
+    Ok(Reply::ok(reply).with_batch(pivot.finish()))
 }
 
 fn describe(name: &str, kind: &str, options: Option<&DocBuf>) -> DocBuf {

@@ -17,30 +17,34 @@ mod server_status;
 
 use std::rc::Rc;
 
-use bson::{RawDocumentBuf, rawdoc};
-
 pub use fold::parse_context;
 
 use crate::block::{self, Block};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::LocalFuture;
-use crate::value::Doc;
+use crate::value::{Doc, DocBuf, DocWriter};
 use request::Request;
 
 /// What a command answers: a reply document and, for cursor batches, the batch as a block.
 #[derive(Debug)]
 pub struct Reply {
     /// The reply; `ok` says whether the command succeeded.
-    pub document: RawDocumentBuf,
+    pub document: DocBuf,
     /// The measurements of `cursor.firstBatch` or `cursor.nextBatch`, which are empty in the document.
     pub batch: Option<Block>,
 }
 
 impl Reply {
-    fn ok(mut document: RawDocumentBuf) -> Reply {
-        document.append(bson::cstr!("ok"), 1.0);
-        Reply { document, batch: None }
+    fn ok(mut document: DocWriter) -> Reply {
+        document.double("ok", 1.0);
+        Reply { document: document.finish(), batch: None }
+    }
+
+    /// The reply for programs that speak the types of the crate `bson`; the module of the npm package has none of them.
+    pub fn to_bson(&self) -> bson::RawDocumentBuf {
+        // Checked when it was built.
+        bson::RawDocumentBuf::from_bytes(self.document.view().as_bytes().to_vec()).unwrap_or_default()
     }
 
     fn with_batch(self, batch: Block) -> Reply {
@@ -50,10 +54,10 @@ impl Reply {
 
 impl From<Error> for Reply {
     fn from(error: Error) -> Reply {
-        let document = rawdoc! {
-            "ok": 0.0, "errmsg": error.message, "code": error.code as i32, "codeName": &*error.code.name(),
-        };
-        Reply { document, batch: None }
+        let mut document = DocWriter::new();
+        document.double("ok", 0.0).string("errmsg", &error.message);
+        document.int32("code", error.code as i32).string("codeName", &error.code.name());
+        Reply { document: document.finish(), batch: None }
     }
 }
 
@@ -90,7 +94,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "insert" => Box::pin(insert::run(engine, &request, payload)),
         "killCursors" => return find::kill_cursors(engine, &request),
         "listCollections" => Box::pin(list_collections::run(engine, &request)),
-        "ping" => return Ok(Reply::ok(rawdoc! {})),
+        "ping" => return Ok(Reply::ok(DocWriter::new())),
         "serverStatus" => return Ok(server_status::run(engine, &request)),
         name => return Err(Error::new(ErrorCode::CommandNotFound, format!("no such command: '{name}'"))),
     };
@@ -102,10 +106,23 @@ fn long(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// One entry of `writeErrors`.
-fn write_error(index: usize, error: Error) -> RawDocumentBuf {
-    rawdoc! {
-        "index": i32::try_from(index).unwrap_or(i32::MAX), "code": error.code as i32, "codeName": &*error.code.name(),
-        "errmsg": error.message,
+/// A count as BSON has it where it always has been an int32.
+fn int<N>(n: N) -> i32
+where
+    i32: TryFrom<N>,
+{
+    i32::try_from(n).unwrap_or(i32::MAX)
+}
+
+/// `writeErrors`, where there are any: the index of a measurement or statement, and what is wrong with it.
+fn write_errors(reply: &mut DocWriter, errors: &[(usize, Error)]) {
+    if errors.is_empty() {
+        return;
     }
+    reply.begin_array("writeErrors");
+    for (place, (index, error)) in errors.iter().enumerate() {
+        reply.begin_doc(&place.to_string()).int32("index", int(*index)).int32("code", error.code as i32);
+        reply.string("codeName", &error.code.name()).string("errmsg", &error.message).end();
+    }
+    reply.end();
 }

@@ -101,7 +101,7 @@ impl Db {
     pub async fn command_with(&self, command: RawDocumentBuf, payload: Option<&Block>) -> Document {
         let payload = payload.map(timepail::block::encode);
         let reply = command::run(&self.engine, command.as_bytes(), payload.as_deref()).await;
-        let mut document: Document = reply.document.try_into().unwrap();
+        let mut document: Document = reply.to_bson().try_into().unwrap();
         if let Some(batch) = reply.batch {
             let rows: Vec<Bson> = rows_of(&batch).into_iter().map(Bson::Document).collect();
             let cursor = document.get_document_mut("cursor").unwrap();

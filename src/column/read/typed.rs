@@ -169,24 +169,14 @@ impl TypedRows {
         let width = layout.slot_bits();
         let ones = ones(width);
         let mut rest = word >> layout.first_bit();
-        let (mut value, mut slope) = (self.value, self.slope);
-        let deltas = (0..layout.slots).map(|_| {
+        let (mut value, mut slope, by_slope) = (self.value, self.slope, self.by_slope);
+        self.rows.extend((0..layout.slots).map(|_| {
             let delta = unzigzag(rest & ones);
             rest >>= width;
-            delta
-        });
-        if self.by_slope {
-            self.rows.extend(deltas.map(|delta| {
-                slope = slope.wrapping_add(delta);
-                value = value.wrapping_add(slope);
-                value
-            }));
-        } else {
-            self.rows.extend(deltas.map(|delta| {
-                value = value.wrapping_add(delta);
-                value
-            }));
-        }
+            slope = if by_slope { slope.wrapping_add(delta) } else { delta };
+            value = value.wrapping_add(slope);
+            value
+        }));
         (self.value, self.slope) = (value, slope);
     }
 

@@ -110,7 +110,7 @@ pub fn is_plain(word: u64, layout: Layout) -> bool {
 }
 
 /// The length of a run; `None` for a word of slots.
-#[inline]
+#[inline(always)]
 pub fn run_len(word: u64) -> Option<usize> {
     (word & 15 == RLE_SELECTOR).then(|| ((word >> 4 & 15) as usize + 1) * RUN_UNIT)
 }

@@ -29,7 +29,7 @@ impl DoubleWriter {
     }
 
     /// Appends a double. False where it has to be a literal.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, x: f64, words: &mut Words, controls: &mut ControlWriter) -> bool {
         let previous = self.previous;
         if x.to_bits() == previous.to_bits() {
@@ -50,7 +50,6 @@ impl DoubleWriter {
     }
 
     /// Appends `x`, which comes behind `previous`.
-    #[inline]
     fn append(&mut self, x: f64, previous: f64, words: &mut Words, controls: &mut ControlWriter) -> bool {
         let integer = match scale::encode(x, self.scale) {
             Some(integer) => integer,

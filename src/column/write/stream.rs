@@ -143,13 +143,12 @@ impl StreamWriter {
     fn push_difference(&mut self, value: Value<'_>) -> bool {
         match &mut self.state {
             State::Start => false,
-            State::Delta { .. } => self.push_integer(integer_of(value)),
-            State::DeltaOfDelta { id, .. } => {
-                if value.as_object_id().is_some_and(|new| process_of(&new) != process_of(id)) {
-                    return false;
-                }
-                self.push_integer(integer_of(value))
+            State::DeltaOfDelta { id, .. }
+                if value.as_object_id().is_some_and(|new| process_of(&new) != process_of(id)) =>
+            {
+                false
             }
+            State::Delta { .. } | State::DeltaOfDelta { .. } => self.push_integer(integer_of(value)),
             State::Double(double) => {
                 double.push(value.as_f64().unwrap_or_default(), &mut self.words, &mut self.controls)
             }
@@ -158,22 +157,17 @@ impl StreamWriter {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_integer(&mut self, new: i64) -> bool {
-        match &mut self.state {
-            State::Delta { integer } => {
-                let appended = self.words.append(zigzag(new.wrapping_sub(*integer)), &mut self.controls, PLAIN);
-                *integer = new;
-                appended
-            }
+        let change = match &mut self.state {
+            State::Delta { integer } => new.wrapping_sub(std::mem::replace(integer, new)),
             State::DeltaOfDelta { integer, delta, .. } => {
-                let new_delta = new.wrapping_sub(*integer);
-                let change = new_delta.wrapping_sub(*delta);
-                (*integer, *delta) = (new, new_delta);
-                self.words.append(zigzag(change), &mut self.controls, PLAIN)
+                let new_delta = new.wrapping_sub(std::mem::replace(integer, new));
+                new_delta.wrapping_sub(std::mem::replace(delta, new_delta))
             }
-            _ => false,
-        }
+            _ => return false,
+        };
+        self.words.append(zigzag(change), &mut self.controls, PLAIN)
     }
 
     /// The state behind `value` as a literal. Nothing waits.

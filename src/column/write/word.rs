@@ -85,13 +85,14 @@ const CLASSES: [Class; 4] = [
 
 impl Class {
     /// How many trailing zeros of `raw` are counted instead of stored.
-    #[inline]
+    #[inline(always)]
     fn stored_zeros<R: Raw>(&self, raw: R) -> u32 {
         let zeros = raw.zeros().min(self.zeros_max);
         zeros - zeros % self.unit
     }
 
     /// Width of a slot that takes `raw`.
+    #[inline(always)]
     fn slot_bits<R: Raw>(&self, raw: R) -> u32 {
         if raw == R::MISSING {
             return self.slot_bits_min;
@@ -146,14 +147,14 @@ impl<R: Raw> WordWriter<R> {
     }
 
     /// Appends a value. False where no slot takes it; then whatever waits must be flushed.
-    #[inline]
+    #[inline(always)]
     pub fn append(&mut self, raw: R, controls: &mut ControlWriter, nibble: u8) -> bool {
         raw != R::MISSING && self.add(raw, controls, nibble)
     }
 
     /// Appends a missing element.
     pub fn skip(&mut self, controls: &mut ControlWriter, nibble: u8) {
-        self.add(R::MISSING, controls, nibble);
+        self.repeat(R::MISSING, 1, controls, nibble);
     }
 
     /// Appends `count` times the same, which must be missing or fit a slot.
@@ -167,7 +168,7 @@ impl<R: Raw> WordWriter<R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, raw: R, controls: &mut ControlWriter, nibble: u8) -> bool {
         if self.pending.is_empty() {
             if self.last == raw {
@@ -203,7 +204,7 @@ impl<R: Raw> WordWriter<R> {
     }
 
     /// Adds to the pending values where they fit a base word together.
-    #[inline]
+    #[inline(always)]
     fn push_base(&mut self, raw: R) -> bool {
         let slot_bits = self.slot_bits.max(raw.bits());
         let fits = self.class == 0 && slot_bits as usize * (self.pending.len() + 1) <= 60;
@@ -222,7 +223,9 @@ impl<R: Raw> WordWriter<R> {
     /// Adds to the pending values where they fit a word together that counts trailing zeros.
     fn push_counted(&mut self, raw: R) -> bool {
         let count = u32::try_from(self.pending.len() + 1).unwrap_or(u32::MAX);
-        for (index, class) in CLASSES.iter().enumerate().skip(self.class.max(1)) {
+        let mut index = self.class.max(1) - 1;
+        while let Some(class) = CLASSES.get(index + 1) {
+            index += 1;
             // Most values need no look: so many do not fit a word of this class, whatever they are.
             if class.slot_bits_min * count > class.data_bits {
                 continue;
@@ -250,7 +253,7 @@ impl<R: Raw> WordWriter<R> {
         let slots = usize::from(layout.slots);
         let slot_bits = layout.slot_bits();
         let (mut word, mut bit) = (layout.head(), layout.first_bit());
-        for raw in self.pending.iter().take(slots) {
+        for raw in self.pending.get(..slots).unwrap_or_default() {
             word |= class.slot(*raw, slot_bits) << bit;
             bit += slot_bits;
         }

@@ -150,13 +150,16 @@ impl Join<'_> {
         let slices =
             self.sources.iter().map(|source| source.map_or(Some(&[][..]), |c| Some(pick(c.data())?.as_slice())));
         let slices: Vec<&[T]> = slices.collect::<Option<_>>()?;
-        let mut joined = Vec::with_capacity(self.rows);
+        let mut joined = vec![T::default(); self.rows];
+        let mut rest = joined.as_mut_slice();
         for piece in self.pieces {
-            match slices.get(piece.slot).and_then(|slice| slice.get(piece.rows.clone())) {
-                // Sorted rows are often scattered, and a push is cheaper than a copy of one cell.
-                Some([cell]) => joined.push(*cell),
-                Some(cells) => joined.extend_from_slice(cells),
-                None => joined.resize(joined.len() + piece.rows.len(), T::default()),
+            let (places, behind) = rest.split_at_mut_checked(piece.rows.len()).unwrap_or_default();
+            rest = behind;
+            match (slices.get(piece.slot).and_then(|slice| slice.get(piece.rows.clone())), places) {
+                // Sorted rows are often scattered, and this is cheaper than a copy of one cell.
+                (Some([cell]), [place]) => *place = *cell,
+                (Some(cells), places) => places.copy_from_slice(cells),
+                (None, _) => {}
             }
         }
         Some(joined)
