@@ -69,6 +69,8 @@ pub const JOURNAL_BACKPRESSURE_FACTOR: usize = 4;
 pub const WRITE_CONFLICT_RETRIES_MAX: usize = 16;
 /// Attempts of a fold or a delete: each conflict is a change that somebody else has made meanwhile, so that all together go on.
 pub const CHANGE_CONFLICTS_MAX: usize = 1000;
+/// Buckets fetched first where most likely a few of them do.
+pub const FIRST_PAGE_BUCKETS: usize = 4;
 /// Buckets fetched with one storage call.
 pub const SCAN_PAGE_BUCKETS: usize = 64;
 /// Stored buckets that stay in memory, in bytes: those that were written or read last. At three bytes a point that is a million.

@@ -42,9 +42,12 @@ impl Engine {
     /// meets parallel arrays.
     pub async fn find(&self, name: &str, raw: bool, options: FindOptions, batch_size: usize) -> Result<Batch> {
         let keep_open = !options.single_batch;
-        let Some((scan, plan)) = self.begin_find(name, raw, options).await? else {
+        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else {
             return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
         };
+        if let Some((ascending, _)) = plan.plan.first_by_time() {
+            scan.expect_few(ascending);
+        }
         let exec = Exec::new(plan.plan.clone());
         let mut cursor = FindCursor { scan, plan, exec, raw, scanned: false };
         let rows = self.next_batch(&mut cursor, batch_size).await?;
@@ -141,7 +144,14 @@ impl Engine {
         if cursor.scanned {
             return Ok(());
         }
+        let first_by_time = if cursor.raw { None } else { cursor.plan.plan.first_by_time() };
         'scan: while cursor.exec.ready() < rows {
+            if let Some((ascending, wanted)) = first_by_time
+                && let Some(bound_ms) = cursor.scan.bound_ms(ascending)
+                && cursor.exec.sorting_beyond(&cursor.plan.plan.time_field, ascending, bound_ms) >= wanted
+            {
+                cursor.scan.skip_stored();
+            }
             let Some(units) = self.next_page(&mut cursor.scan).await? else {
                 cursor.scanned = true;
                 break;

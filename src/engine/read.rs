@@ -13,7 +13,7 @@ use super::sections::{ByBucket, SectionRef};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::BucketId;
 use crate::error::{Error, Result};
-use crate::limits::SCAN_PAGE_BUCKETS;
+use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_PAGE_BUCKETS};
 use crate::storage::{Bytes, KeyRange, Page};
 use crate::value::Numbers;
 
@@ -64,6 +64,8 @@ pub struct Scan {
     covered: Option<KeyRange>,
     /// The epoch at which the journals were read.
     epoch: u64,
+    /// Most buckets of an index that the next page has.
+    page_max: usize,
 }
 
 impl Scan {
@@ -90,6 +92,36 @@ impl Scan {
     /// Notes that whoever scans has moved the epoch on himself.
     pub(super) fn set_epoch(&mut self, epoch: u64) {
         self.epoch = epoch;
+    }
+
+    /// The earliest time that a bucket which is still to be fetched may hold, or one behind the latest with `ascending: false`, by the ids
+    /// of the buckets; `None` where that is not known.
+    pub(super) fn bound_ms(&self, ascending: bool) -> Option<i64> {
+        let start_ms = |id: &BucketId| i64::from(id.time_seconds()) * 1000;
+        match &self.rest {
+            _ if self.collection.extended_range.get() => None,
+            Rest::Range(range) if ascending => keyspace::bucket_id(&range.start).ok().map(|id| start_ms(&id)),
+            Rest::Ids(ids) if ascending => ids.iter().map(start_ms).min(),
+            Rest::Ids(ids) => {
+                // The id has the whole seconds of the start.
+                let behind_ms = self.collection.entry.options.timeseries.span_ms().saturating_add(1000);
+                ids.iter().map(|id| start_ms(id).saturating_add(behind_ms)).max()
+            }
+            Rest::Range(_) | Rest::Done => None,
+        }
+    }
+
+    /// Says that the first buckets by time, or the last ones, most likely do: these are fetched first, and only a few.
+    pub(super) fn expect_few(&mut self, ascending: bool) {
+        if let (Rest::Ids(ids), false) = (&mut self.rest, ascending) {
+            ids.make_contiguous().reverse();
+        }
+        self.page_max = FIRST_PAGE_BUCKETS;
+    }
+
+    /// Leaves out the buckets that are still to be fetched, but not the rows in the journals.
+    pub(super) fn skip_stored(&mut self) {
+        self.rest = Rest::Done;
     }
 
     /// Says which buckets are fetched. Called once, before the first page.
@@ -119,7 +151,15 @@ impl Engine {
         let snapshot = self.journal_snapshot(collection, index.as_slice()).await?;
         let journal = collection.by_bucket(&snapshot.journal);
         let (epoch, met) = (snapshot.epoch, vec![false; journal.buckets().len()]);
-        let scan = Scan { collection: Rc::clone(collection), rest: Rest::Done, journal, met, covered: None, epoch };
+        let scan = Scan {
+            collection: Rc::clone(collection),
+            rest: Rest::Done,
+            journal,
+            met,
+            covered: None,
+            epoch,
+            page_max: SCAN_PAGE_BUCKETS,
+        };
         Ok((scan, buckets_of(&snapshot.also)?))
     }
 
@@ -133,7 +173,7 @@ impl Engine {
         let range = match &mut scan.rest {
             Rest::Range(range) => std::slice::from_ref(range),
             Rest::Ids(buckets) => {
-                let count = buckets.len().min(SCAN_PAGE_BUCKETS);
+                let count = buckets.len().min(std::mem::replace(&mut scan.page_max, SCAN_PAGE_BUCKETS));
                 let page: Vec<BucketId> = buckets.drain(..count).collect();
                 if buckets.is_empty() {
                     scan.rest = Rest::Done;

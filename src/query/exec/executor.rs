@@ -107,6 +107,14 @@ impl Exec {
         }
     }
 
+    /// How many rows wait for a sort whose time is before `bound_ms`, or for `ascending: false` at it or later.
+    pub fn sorting_beyond(&self, time_field: &str, ascending: bool, bound_ms: i64) -> u64 {
+        match &self.output {
+            Output::Queue { .. } => 0,
+            Output::Sorter(sorter) => sorter.count(time_field, &|time_ms| (time_ms < bound_ms) == ascending),
+        }
+    }
+
     /// The scan is done: sorts, where there is a sort.
     ///
     /// Errors: `BadValue` where the sort meets parallel arrays.

@@ -2,7 +2,7 @@
 
 use super::assemble::{Run, assemble};
 use super::queue::{Budget, row_size_bytes};
-use crate::block::Block;
+use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
 use crate::query::sort::{SortSpec, sorted_rows};
 
@@ -53,6 +53,15 @@ impl Sorter {
             }
             _ => Ok(()),
         }
+    }
+
+    /// How many of the rows collected so far have a date in the column `name` that `wanted` takes.
+    pub fn count(&self, name: &str, wanted: &dyn Fn(i64) -> bool) -> u64 {
+        let of = |block: &Block| match block.column(name).map(Column::data) {
+            Some(ColumnData::Date(dates)) => dates.iter().filter(|date| wanted(**date)).count() as u64,
+            _ => 0,
+        };
+        self.blocks.iter().map(of).sum()
     }
 
     /// Sorts what was collected.
