@@ -30,6 +30,10 @@ pub struct Form {
     pub uncompressed: [bool; 2],
     pub bucket_count_max: usize,
     pub insert_rows: usize,
+    /// Whether two contexts insert by turns, each with a journal of its own.
+    pub shared: bool,
+    /// Whether the reader has not written.
+    pub reopened: bool,
     pub seed: u64,
 }
 
@@ -40,6 +44,8 @@ pub fn forms(random: &Random) -> Vec<Form> {
         uncompressed,
         bucket_count_max: *pick(random, &[2, 3, 5, 10, 20, 1000]),
         insert_rows: 1 + random.below(30) as usize,
+        shared: random.chance(25),
+        reopened: random.chance(40),
         seed: random.next(),
     };
     let kinds = [
@@ -79,10 +85,12 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
     };
     let mut db = open(form.uncompressed[0]);
     db.ok(rawdoc! { "create": "c", "timeseries": raw(layout) }).await;
+    let second = form.shared.then(|| open(form.uncompressed[1]));
     let inserts: Vec<&[Document]> = rows.chunks(form.insert_rows.min(rows.len().div_ceil(2)).max(1)).collect();
     for (at, insert) in inserts.iter().enumerate() {
         let sent: Vec<_> = insert.iter().map(raw).collect();
-        let reply = db.insert("c", &sent).await;
+        let writer = second.as_ref().filter(|_| at % 2 == 1).unwrap_or(&db);
+        let reply = writer.insert("c", &sent).await;
         assert!(!reply.contains_key("writeErrors") && reply.get_i32("n").ok() == Some(insert.len() as i32), "{reply}");
         let midway = at + 1 == inserts.len().div_ceil(2);
         if form.folded == Folded::Always || form.folded == Folded::Midway && midway {
@@ -95,7 +103,7 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
         db.ok(rawdoc! { "flush": 1 }).await;
         db.ok(rawdoc! { "foldJournals": 1 }).await;
     }
-    db
+    if form.reopened { open(false) } else { db }
 }
 
 /// How many buckets of each version there are.

@@ -1,7 +1,8 @@
 //! Random queries of hostile measurements against a plain list: whatever the form in which a collection has its measurements,
 //! `find` and `count` answer what the manual says of each of them.
 //!
-//! `CASES=20000 cargo test --release --test find_cases` runs so many cases; `CASE=17` runs that one. A case is a list of
+//! `CASES=20000 cargo test --release --test find_cases` runs so many cases; `CASE=17` runs that one, or
+//! begins there. A case is a list of
 //! measurements in six forms with a few queries, each of which is asked of every form. What fails is shrunk before it is shown.
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
@@ -25,7 +26,7 @@ use queries::{Queries, Query};
 use support::{Db, Random};
 
 /// Cases of a run that asks for no number.
-const CASES: u64 = 300;
+const CASES: u64 = 150;
 const QUERIES: usize = 8;
 
 /// What has been run.
@@ -36,6 +37,7 @@ struct Tally {
     /// Queries that the server answers as it likes.
     open: usize,
     nonempty: usize,
+    /// How many buckets of each version every tenth case has made.
     buckets: [usize; 3],
 }
 
@@ -46,7 +48,7 @@ fn case(seed: u64, tally: &mut Tally) {
     let model = model_of(&rows, &layout);
     let forms = forms(&random);
     let stored: Vec<Db> = forms.iter().map(|form| block_on(stored(&rows, &layout, form))).collect();
-    for db in &stored {
+    for db in stored.iter().filter(|_| seed % 10 == 0) {
         let versions = block_on(versions(db));
         tally.buckets.iter_mut().zip(versions).for_each(|(sum, more)| *sum += more);
     }
@@ -134,15 +136,15 @@ fn shrunk(
 #[test]
 fn every_form_of_a_collection_answers_what_a_plain_list_does() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let cases = match number("CASE") {
-        Some(one) => one..one + 1,
-        None => 0..number("CASES").unwrap_or(CASES),
-    };
+    let first = number("CASE");
+    let count = number("CASES").unwrap_or(if first.is_some() { 1 } else { CASES });
+    let first = first.unwrap_or_default();
+    let cases = first..first + count;
     let mut tally = Tally::default();
-    for seed in cases.clone() {
+    for seed in cases {
         case(seed, &mut tally);
     }
-    println!("{} cases: {tally:?}", cases.end - cases.start);
-    assert!(cases.end - cases.start < 100 || tally.buckets.iter().all(|count| *count > 0), "{tally:?}");
+    println!("{count} cases: {tally:?}");
+    assert!(count < 100 || tally.buckets.iter().all(|count| *count > 0), "{tally:?}");
     assert!(tally.open * 5 < tally.queries.max(50), "too many queries without an expectation: {tally:?}");
 }

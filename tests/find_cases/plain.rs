@@ -273,14 +273,18 @@ impl Test {
 }
 
 fn compare(operator: &str, value: &Bson, operand: &Bson) -> bool {
-    let ends = matches!(operand, Bson::MinKey | Bson::MaxKey);
-    if class(value) != class(operand) && !ends {
-        return false;
-    }
-    let found = match (is_nan(value), is_nan(operand)) {
-        (false, false) => order(value, operand),
-        (true, true) => Ordering::Equal,
-        _ => return false,
+    let found = if class(value) != class(operand) {
+        // The ends of the order compare with every type, a NaN too.
+        if !matches!(operand, Bson::MinKey | Bson::MaxKey) {
+            return false;
+        }
+        class(value).cmp(&class(operand))
+    } else {
+        match (is_nan(value), is_nan(operand)) {
+            (false, false) => order(value, operand),
+            (true, true) => Ordering::Equal,
+            _ => return false,
+        }
     };
     match operator {
         "$eq" => found.is_eq(),
