@@ -199,6 +199,9 @@ pub fn regex(random: &Random) -> Bson {
 
 /// A moment at which something ends: the epoch, the seconds of 31 and of 32 bits.
 pub fn any_time(random: &Random) -> i64 {
+    if random.chance(5) {
+        return *pick(random, &[i64::MIN, i64::MAX, i64::MIN + 60_000, i64::MAX - 60_000]);
+    }
     let base = *pick(random, &[0, -5_000_000_000, 2_147_483_647_000, 4_294_967_295_000, -62_135_596_800_000]);
     base + *pick(random, &[0, 1, -1, 499, 999, 1000, -1000, 59_999, MINUTE_MS, -MINUTE_MS, 60 * MINUTE_MS])
 }

@@ -9,8 +9,8 @@ use super::queries::Query;
 use super::support::{Db, canonical, raw, take_rows};
 
 pub struct Expected {
-    /// What matches, with its sort key.
-    matching: Vec<(Document, Vec<Bson>)>,
+    /// What matches: its number, what the projection leaves of it, and its sort key.
+    matching: Vec<(i64, Vec<u8>, Vec<Bson>)>,
     /// The keys of the page that skip and limit leave.
     page: Vec<Vec<Bson>>,
     refused: bool,
@@ -23,12 +23,15 @@ impl Expected {
         let mut refused = false;
         for row in matching(rows, &query.filter)? {
             match sort_key(row, &query.sort) {
-                Ok(key) => found.push((row.clone(), key)),
+                Ok(key) => {
+                    let left = canonical(&project(row, &query.projection));
+                    found.push((row.get_i64("n").unwrap(), left, key));
+                }
                 Err(NoKey::ParallelArrays) => refused = true,
                 Err(NoKey::Ambiguous) => return None,
             }
         }
-        let mut keys: Vec<Vec<Bson>> = found.iter().map(|(_, key)| key.clone()).collect();
+        let mut keys: Vec<Vec<Bson>> = found.iter().map(|(.., key)| key.clone()).collect();
         keys.sort_by(|a, b| compare_keys(&query.sort, a, b));
         let limit = if query.limit == 0 { usize::MAX } else { query.limit as usize };
         let page = keys.into_iter().skip(query.skip as usize).take(limit).collect();
@@ -79,16 +82,14 @@ pub async fn judge(db: &Db, query: &Query, expected: &Expected, batch: i32) -> R
 fn same_page(query: &Query, expected: &Expected, found: &[Document]) -> Result<(), String> {
     if found.len() != expected.page.len() {
         let numbers: Vec<_> = found.iter().map(|row| row.get_i64("n").ok()).collect();
-        let wanted: Vec<_> = expected.matching.iter().map(|(row, _)| row.get_i64("n").ok()).collect();
+        let wanted: Vec<_> = expected.matching.iter().map(|(n, ..)| *n).collect();
         return Err(format!("{} rows, not {}: {numbers:?} of {wanted:?}", found.len(), expected.page.len()));
     }
-    let projected = |row: &Document| canonical(&project(row, &query.projection));
-    let mut left: Vec<(Vec<u8>, &Vec<Bson>)> =
-        expected.matching.iter().map(|(row, key)| (projected(row), key)).collect();
+    let mut left: Vec<_> = expected.matching.iter().map(|(_, bytes, key)| (bytes, key)).collect();
     for (place, row) in found.iter().enumerate() {
         let bytes = canonical(row);
         let ties = |key: &Vec<Bson>| compare_keys(&query.sort, key, &expected.page[place]).is_eq();
-        let Some(at) = left.iter().position(|(other, key)| *other == bytes && ties(key)) else {
+        let Some(at) = left.iter().position(|(other, key)| **other == bytes && ties(key)) else {
             let key = &expected.page[place];
             return Err(format!("Row {place} does not match, is there twice, or is not of the key {key:?}: {row}"));
         };

@@ -1,9 +1,9 @@
 //! Random queries of hostile measurements against a plain list: whatever the form in which a collection has its measurements,
 //! `find` and `count` answer what the manual says of each of them.
 //!
-//! `CASES=20000 cargo test --release --test find_cases` runs so many cases; `CASE=17` runs that one, or
-//! begins there. A case is a list of
-//! measurements in six forms with a few queries, each of which is asked of every form. What fails is shrunk before it is shown.
+//! `CASES=20000 cargo test --release --test find_cases` runs so many cases; `CASE=17` runs that one, or begins
+//! there. A case is a list of measurements in six forms with a few queries, each of which is asked of every form. What fails is shrunk
+//! before it is shown.
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -48,7 +48,7 @@ fn case(seed: u64, tally: &mut Tally) {
     let model = model_of(&rows, &layout);
     let forms = forms(&random);
     let stored: Vec<Db> = forms.iter().map(|form| block_on(stored(&rows, &layout, form))).collect();
-    for db in stored.iter().filter(|_| seed % 10 == 0) {
+    for db in stored.iter().filter(|_| seed.is_multiple_of(10)) {
         let versions = block_on(versions(db));
         tally.buckets.iter_mut().zip(versions).for_each(|(sum, more)| *sum += more);
     }

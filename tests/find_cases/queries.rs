@@ -264,7 +264,15 @@ impl Queries<'_> {
             let sides: Vec<Bson> = if self.chance(80) { vec![this.into(), other] } else { vec![other, this.into()] };
             doc! { operator: sides }
         };
-        let condition = match self.random.below(6) {
+        let condition = match self.random.below(9) {
+            3 => doc! { "$isArray": [format!("${}", path())] },
+            4 => {
+                let path = path();
+                let items = vec![self.operand(path), self.operand(path)];
+                doc! { "$in": [format!("${path}"), { "$literal": items }] }
+            }
+            5 => doc! { "$eq": [{ "$year": "$t" }, *self.pick(&[1970, 2023, 2038, 2000, 1969])] },
+            6 => doc! { "$gt": [{ "$size": { "$cond": [{ "$isArray": "$a" }, "$a", []] } }, 1] },
             0 => doc! { "$and": [one(), one()] },
             1 => doc! { "$or": [one(), one()] },
             2 => doc! { "$not": [one()] },
