@@ -22,6 +22,10 @@ enum Habit {
     /// Objects of one shape, of numbers or texts.
     Shaped(u64),
     Arrays,
+    /// Texts, and patterns that may be asked for.
+    Texts,
+    /// Doubles of which many tie, both zeros among them.
+    Zeros,
     Anything,
 }
 
@@ -90,11 +94,13 @@ fn series(random: &Random) -> Vec<Option<Bson>> {
 }
 
 fn habit(random: &Random) -> Habit {
-    match random.below(10) {
+    match random.below(12) {
         0..=3 => Habit::Typed(random.below(9)),
         4 => Habit::Scalars,
         5..=6 => Habit::Shaped(random.below(9)),
         7 => Habit::Arrays,
+        8 => Habit::Texts,
+        9 => Habit::Zeros,
         _ => Habit::Anything,
     }
 }
@@ -122,6 +128,9 @@ fn value_of(random: &Random, habit: Habit) -> Bson {
             };
             Bson::Array((0..random.below(4)).map(item).collect())
         }
+        Habit::Texts if random.chance(30) => regex(random),
+        Habit::Texts => scalar(random, Some(3)),
+        Habit::Zeros => Bson::Double(*pick(random, &[0.0, -0.0, 1.0, -1.0, f64::NAN])),
         Habit::Anything => any_value(random, 3),
     }
 }

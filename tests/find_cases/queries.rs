@@ -115,7 +115,12 @@ impl Queries<'_> {
     fn field(&self) -> Document {
         let path = *self.pick(&PATHS);
         if self.chance(12) {
-            let value = if self.chance(20) { regex(self.random) } else { self.operand(path) };
+            let value = match self.random.below(5) {
+                0 => regex(self.random),
+                // A pattern that is stored, among others.
+                1 => self.stored(path),
+                _ => self.operand(path),
+            };
             return doc! { path: value };
         }
         let mut tests = self.test(path, 1);
