@@ -1,0 +1,118 @@
+//! Whether the answers to a query are those that a plain list gives.
+
+use bson::{Bson, Document, RawDocumentBuf, rawdoc};
+
+use super::order::{NoKey, compare_keys, sort_key};
+use super::plain::matching;
+use super::projection::project;
+use super::queries::Query;
+use super::support::{Db, canonical, raw, take_rows};
+
+pub struct Expected {
+    /// What matches: its number, what the projection leaves of it, and its sort key.
+    matching: Vec<(i64, Vec<u8>, Vec<Bson>)>,
+    /// The keys of the page that skip and limit leave.
+    page: Vec<Vec<Bson>>,
+    refused: bool,
+}
+
+impl Expected {
+    /// What a query of the rows must find; `None` where that is open.
+    pub fn of(rows: &[Document], query: &Query) -> Option<Expected> {
+        let mut found = Vec::new();
+        let mut refused = false;
+        for row in matching(rows, &query.filter)? {
+            match sort_key(row, &query.sort) {
+                Ok(key) => {
+                    let left = canonical(&project(row, &query.projection));
+                    found.push((row.get_i64("n").unwrap(), left, key));
+                }
+                Err(NoKey::ParallelArrays) => refused = true,
+                Err(NoKey::Ambiguous) => return None,
+            }
+        }
+        let mut keys: Vec<Vec<Bson>> = found.iter().map(|(.., key)| key.clone()).collect();
+        keys.sort_by(|a, b| compare_keys(&query.sort, a, b));
+        let limit = if query.limit == 0 { usize::MAX } else { query.limit as usize };
+        let page = keys.into_iter().skip(query.skip as usize).take(limit).collect();
+        Some(Expected { matching: found, page, refused })
+    }
+
+    pub fn is_nonempty(&self) -> bool {
+        !self.page.is_empty()
+    }
+}
+
+/// Errors: what is wrong with the answer of a collection.
+pub async fn judge(db: &Db, query: &Query, expected: &Expected, batch: i32) -> Result<(), String> {
+    let mut command = rawdoc! { "find": "c", "filter": raw(&query.filter), "batchSize": batch };
+    let mut more = Document::new();
+    for (name, of) in [("sort", &query.sort), ("projection", &query.projection)] {
+        if !of.is_empty() {
+            more.insert(name, of.clone());
+        }
+    }
+    for (name, of) in [("skip", query.skip), ("limit", query.limit)] {
+        if of != 0 {
+            more.insert(name, of);
+        }
+    }
+    raw(&more).iter().for_each(|field| {
+        let (name, value) = field.unwrap();
+        command.append(name, value);
+    });
+    let found = match all_batches(db, command, batch).await {
+        Err(message) if expected.refused && message.contains("parallel arrays") => return Ok(()),
+        Err(message) => return Err(message),
+        Ok(_) if expected.refused => return Err("A sort of parallel arrays was not refused".to_owned()),
+        Ok(found) => found,
+    };
+    same_page(query, expected, &found)?;
+    let mut count = rawdoc! { "count": "c", "query": raw(&query.filter), "skip": query.skip };
+    if query.limit != 0 {
+        count.append(bson::cstr!("limit"), query.limit);
+    }
+    let reply = db.command(count).await;
+    match reply.get_i32("n").ok() {
+        Some(n) if n as usize == expected.page.len() => Ok(()),
+        _ => Err(format!("count says {reply}, not {}", expected.page.len())),
+    }
+}
+
+fn same_page(query: &Query, expected: &Expected, found: &[Document]) -> Result<(), String> {
+    if found.len() != expected.page.len() {
+        let numbers: Vec<_> = found.iter().map(|row| row.get_i64("n").ok()).collect();
+        let wanted: Vec<_> = expected.matching.iter().map(|(n, ..)| *n).collect();
+        return Err(format!("{} rows, not {}: {numbers:?} of {wanted:?}", found.len(), expected.page.len()));
+    }
+    let mut left: Vec<_> = expected.matching.iter().map(|(_, bytes, key)| (bytes, key)).collect();
+    for (place, row) in found.iter().enumerate() {
+        let bytes = canonical(row);
+        let ties = |key: &Vec<Bson>| compare_keys(&query.sort, key, &expected.page[place]).is_eq();
+        let Some(at) = left.iter().position(|(other, key)| **other == bytes && ties(key)) else {
+            let key = &expected.page[place];
+            return Err(format!("Row {place} does not match, is there twice, or is not of the key {key:?}: {row}"));
+        };
+        left.swap_remove(at);
+    }
+    Ok(())
+}
+
+async fn all_batches(db: &Db, command: RawDocumentBuf, batch: i32) -> Result<Vec<Document>, String> {
+    let mut reply = db.command(command).await;
+    let (mut rows, mut name) = (Vec::new(), "firstBatch");
+    loop {
+        let Ok(cursor) = reply.get_document_mut("cursor") else { return Err(reply.to_string()) };
+        let more = take_rows(cursor, name);
+        if more.len() > batch.max(1) as usize {
+            return Err(format!("{} rows in a batch of {batch}", more.len()));
+        }
+        rows.extend(more);
+        let id = cursor.get_i64("id").unwrap();
+        if id == 0 {
+            return Ok(rows);
+        }
+        name = "nextBatch";
+        reply = db.command(rawdoc! { "getMore": id, "collection": "c", "batchSize": batch.max(1) }).await;
+    }
+}
