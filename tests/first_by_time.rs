@@ -95,3 +95,16 @@ fn newer_rows_in_the_journal_and_filters_on_other_fields_are_heeded() {
         }
     });
 }
+
+#[test]
+fn the_first_of_more_buckets_than_a_page_has_are_in_order() {
+    block_on(async {
+        let db = Db::open(stored().await, TestEnv::new(2));
+        for limit in [1, 130, 260, 399] {
+            let rows = db.find(rawdoc! { "find": "c", "sort": { "t": 1 }, "limit": limit }).await;
+            let times: Vec<i64> = rows.iter().map(|row| row.get_datetime("t").unwrap().timestamp_millis()).collect();
+            let expected = (0..i64::from(limit)).map(|n| n / 4 * HOUR_MS + HOUR_MS / 2 + i64::from(n % 4 > 1));
+            assert_eq!(times, expected.collect::<Vec<_>>(), "{limit}");
+        }
+    });
+}

@@ -142,6 +142,11 @@ pub fn bucket_id(key: &[u8]) -> Result<BucketId> {
     }
 }
 
+/// The lowest id that a key in a range of buckets can have, which may begin behind the key of one.
+pub fn lowest_bucket(range: &KeyRange) -> Option<BucketId> {
+    bucket_id(range.start.get(..1 + size_of::<CollectionId>() + size_of::<BucketId>())?).ok()
+}
+
 /// All buckets that begin in the seconds from that of `low` to that of `high`, as ids tell them.
 pub fn buckets_of_seconds(collection: &CollectionId, low: &BucketId, high: &BucketId) -> KeyRange {
     buckets(collection, &low.second().0, &high.second().1)
@@ -189,6 +194,9 @@ mod tests {
     #[test]
     fn damaged_keys_are_errors_and_not_traps() {
         assert!(journal_parts(b"J123").is_none());
+        let range = buckets(&coll, &id, &BucketId::MAX);
+        let behind = KeyRange { start: buckets(&coll, &id, &id).end, ..range.clone() };
+        assert_eq!((lowest_bucket(&range), lowest_bucket(&behind)), (Some(id), Some(id)));
         assert!(bucket_id(b"B").is_err() && bucket_id(b"B12345678901234567").is_err());
         assert!(catalog_name(b"C\xFF").is_err());
         assert!(epoch_of(b"M").is_none() && epoch_of(&journal(&[9; 8], &[7; 8], 3)).is_none());

@@ -100,7 +100,7 @@ impl Scan {
         let start_ms = |id: &BucketId| i64::from(id.time_seconds()) * 1000;
         match &self.rest {
             _ if self.collection.extended_range.get() => None,
-            Rest::Range(range) if ascending => keyspace::bucket_id(&range.start).ok().map(|id| start_ms(&id)),
+            Rest::Range(range) if ascending => keyspace::lowest_bucket(range).map(|id| start_ms(&id)),
             Rest::Ids(ids) if ascending => ids.iter().map(start_ms).min(),
             Rest::Ids(ids) => {
                 // The id has the whole seconds of the start.
