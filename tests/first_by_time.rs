@@ -103,7 +103,7 @@ fn buckets_of_one_start_are_all_looked_at_however_many_pages_they_take() {
         db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
         // The buckets made last hold the earliest measurements.
         let readings: Vec<RawDocumentBuf> = (0..200_i64)
-            .map(|n| rawdoc! { "t": DateTime::from_millis(HOUR_MS + 1000 * (200 - n)), "m": n, "n": n })
+            .map(|n| rawdoc! { "t": DateTime::from_millis(HOUR_MS + 200 - n), "m": n, "n": n })
             .collect();
         db.insert("c", &readings).await;
         db.ok(rawdoc! { "flush": 1 }).await;
