@@ -102,9 +102,8 @@ fn buckets_of_one_start_are_all_looked_at_however_many_pages_they_take() {
         let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
         db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
         // The buckets made last hold the earliest measurements.
-        let readings: Vec<RawDocumentBuf> = (0..200_i64)
-            .map(|n| rawdoc! { "t": DateTime::from_millis(HOUR_MS + 200 - n), "m": n, "n": n })
-            .collect();
+        let readings: Vec<RawDocumentBuf> =
+            (0..200_i64).map(|n| rawdoc! { "t": DateTime::from_millis(HOUR_MS + 200 - n), "m": n, "n": n }).collect();
         db.insert("c", &readings).await;
         db.ok(rawdoc! { "flush": 1 }).await;
         let first = db.find(rawdoc! { "find": "c", "sort": { "t": 1 }, "limit": 3 }).await;

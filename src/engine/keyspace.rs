@@ -187,6 +187,9 @@ mod tests {
         assert_eq!(journal_parts(&journal(&coll, &ctx, 258)), Some((ctx, 258)));
         assert_eq!(bucket_id(&bucket(&coll, &id)).unwrap(), id);
         assert_eq!(bucket_id(&index_entry(&coll, 1, b"entry", &id)).unwrap(), id);
+        let range = buckets(&coll, &id, &BucketId::MAX);
+        let behind = KeyRange { start: buckets(&coll, &id, &id).end, ..range.clone() };
+        assert_eq!((lowest_bucket(&range), lowest_bucket(&behind)), (Some(id), Some(id)));
         assert_eq!(catalog_name(&catalog("weather")).unwrap(), "weather");
         assert_eq!(epoch_of(&epoch(&coll, 1 << 40)), Some(1 << 40));
     }
@@ -194,9 +197,6 @@ mod tests {
     #[test]
     fn damaged_keys_are_errors_and_not_traps() {
         assert!(journal_parts(b"J123").is_none());
-        let range = buckets(&coll, &id, &BucketId::MAX);
-        let behind = KeyRange { start: buckets(&coll, &id, &id).end, ..range.clone() };
-        assert_eq!((lowest_bucket(&range), lowest_bucket(&behind)), (Some(id), Some(id)));
         assert!(bucket_id(b"B").is_err() && bucket_id(b"B12345678901234567").is_err());
         assert!(catalog_name(b"C\xFF").is_err());
         assert!(epoch_of(b"M").is_none() && epoch_of(&journal(&[9; 8], &[7; 8], 3)).is_none());
