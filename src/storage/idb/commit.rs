@@ -10,7 +10,6 @@ use super::Durability;
 use super::failure::Failure;
 use super::read::{js_bytes, js_range};
 use super::transaction::Running;
-use crate::error::Error;
 use crate::storage::{Bytes, Change, Changeset, KeyRange, guard, memory};
 
 /// All of `changes` or none of them.
@@ -24,7 +23,7 @@ pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durabili
         running.committed().await?;
         // Judged now and not when each answer comes: nothing could be called off any more, and a callback costs time.
         let judged = plan.guards.iter().zip(&asked).find_map(|(guard, request)| guard.verdict(request));
-        return judged.map_or(Ok(()), |error| Err(Failure::Refused(error)));
+        return judged.map_or(Ok(()), Err);
     }
     let judge = plan.judge(&running, &asked);
     let result = running.committed().await;
@@ -59,13 +58,18 @@ impl Guard {
         }
     }
 
-    /// Why the changeset fails, where it does. An answer that is missing counts as undefined.
-    fn verdict(&self, request: &IdbRequest) -> Option<Error> {
-        let answer = request.result().unwrap_or_default();
-        match self {
+    /// Why the changeset fails, where it does. An answer that cannot be read says nothing about the key: who takes it for
+    /// absent may throw away what belongs to it.
+    fn verdict(&self, request: &IdbRequest) -> Option<Failure> {
+        let answer = match request.result() {
+            Ok(answer) => answer,
+            Err(thrown) => return Some(Failure::unread(&thrown)),
+        };
+        let error = match self {
             Guard::Present(key) => answer.is_undefined().then(|| guard::is_gone(key)),
             Guard::Absent(key) => (!answer.is_undefined()).then(|| guard::exists_already(key)),
-        }
+        };
+        error.map(Failure::Refused)
     }
 }
 
@@ -114,8 +118,8 @@ impl<'a> Plan<'a> {
         // Answers come in the order of the requests.
         let mut awaited = self.guards.clone().into_iter().zip(asked.to_vec());
         let judge = Closure::new(move |_: Event| {
-            if let Some(error) = awaited.next().and_then(|(guard, request)| guard.verdict(&request)) {
-                veto.abort(error);
+            if let Some(failure) = awaited.next().and_then(|(guard, request)| guard.verdict(&request)) {
+                veto.abort(failure);
             }
         });
         asked.iter().for_each(|request| request.set_onsuccess(Some(judge.as_ref().unchecked_ref())));

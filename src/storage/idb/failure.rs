@@ -24,6 +24,12 @@ impl Failure {
         if is_transient(&name) { Failure::Unsent(error) } else { Failure::Refused(error) }
     }
 
+    /// From what reading the answer to a request has thrown: its transaction may have committed.
+    pub(super) fn unread(thrown: &JsValue) -> Failure {
+        let (name, message) = describe(thrown);
+        Failure::Unknown(error(&name, &message))
+    }
+
     /// From the error of a request, or of a transaction that was aborted; `None` where it gives no reason.
     pub(super) fn aborted(reason: Option<DomException>) -> Failure {
         let (name, message) = match reason {

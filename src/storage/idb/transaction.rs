@@ -12,7 +12,6 @@ use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction};
 
 use super::failure::Failure;
 use super::{Durability, STORE_NAME};
-use crate::error::Error;
 
 /// A transaction under way. Dropping it before it has settled aborts it, so nothing half done is left to itself.
 pub(super) struct Running {
@@ -131,9 +130,9 @@ pub(super) struct Veto {
 }
 
 impl Veto {
-    /// Aborts because of `error`, which becomes the answer.
-    pub(super) fn abort(&self, error: Error) {
-        self.progress.borrow_mut().reason.get_or_insert(Failure::Refused(error));
+    /// Aborts because of `failure`, which becomes the answer.
+    pub(super) fn abort(&self, failure: Failure) {
+        self.progress.borrow_mut().reason.get_or_insert(failure);
         // Fails only where it is aborted already.
         let _ = self.transaction.abort();
     }
