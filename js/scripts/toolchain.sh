@@ -79,7 +79,14 @@ apt_install() {
 
 # ---- the compiler ---------------------------------------------------------------------------------------------------------------
 
-has_target() { [ -d "$(rustc --print sysroot)/lib/rustlib/$TARGET/lib" ]; }
+# The package compiles std itself, with the flags of all else; tests take the compiled one.
+has_target() {
+  local lib
+  lib=$(rustc --print sysroot)/lib/rustlib
+  [ -d "$lib/$TARGET/lib" ] && [ -d "$lib/src/rust/library" ]
+}
+
+add_target() { rustup target add "$TARGET" && rustup component add rust-src; }
 
 # Without a network `rustup target add` waits for minutes; a minute is plenty where it works.
 use_rustup() {
@@ -87,8 +94,10 @@ use_rustup() {
   at_least "$(rustc --version | cut -d' ' -f2)" "$RUST_MIN" || { say "rustup's compiler is older than $RUST_MIN (rustup update)"; return 1; }
   has_target && return 0
   say "adding $TARGET to rustup's compiler"
-  if command -v timeout >/dev/null; then timeout 60 rustup target add "$TARGET" >"$LOG" 2>&1 || return 1
-  else rustup target add "$TARGET" >"$LOG" 2>&1 || return 1; fi
+  if command -v timeout >/dev/null; then
+    export -f add_target
+    TARGET=$TARGET timeout 60 bash -c add_target >"$LOG" 2>&1 || return 1
+  else add_target >"$LOG" 2>&1 || return 1; fi
   has_target
 }
 
@@ -123,7 +132,7 @@ install_debian() {
 
 no_compiler() {
   fail "$1" "the build needs Rust $RUST_MIN or newer with the target $TARGET. Install rustup (https://rustup.rs), run" \
-    "  rustup update stable && rustup target add $TARGET" "and start again"
+    "  rustup update stable && rustup target add $TARGET && rustup component add rust-src" "and start again"
 }
 
 # Runs in its own shell under `slowly`. A crate that does nothing makes cargo compile std, whose libraries are then laid out as a

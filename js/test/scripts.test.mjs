@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { checkedBuild } from "../scripts/builds.mjs";
 import { orderOf, withOrder } from "../scripts/order.mjs";
-import { trapPanics } from "../scripts/panics.mjs";
 import { serve } from "../scripts/serve.mjs";
 
 describe("the table of builds", () => {
@@ -59,39 +58,6 @@ describe("functions", () => {
     const [names] = WebAssembly.Module.customSections(new WebAssembly.Module(ordered), "name");
     const expected = [0, 1, 3, 2, 4, 5].map((place, at) => [at, ...text(`00000000${place}`)]);
     assert.deepEqual([...new Uint8Array(names)], section(1, 6, ...expected));
-  });
-});
-
-describe("panics", () => {
-  const words = (...numbers) => [...new Uint8Array(new Uint32Array(numbers).buffer)];
-  const body = (...code) => [code.length + 1, 0, ...code];
-  const file = "src/a.rs";
-  // A call, then a trap; the third function has the name of a panic, and returns.
-  const stops = body(0x10, 3, 0x00, 0x0b);
-  const names = ["mine", "_RNvNt4core9panicking5panic", "_RNvNt4core9panicking7returns", "called"];
-  const data = [...Buffer.from(file), ...words(64, file.length, 7, 9), ...words(64, file.length, 0, 9)];
-  const module = Uint8Array.of(
-    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    ...section(1, 1, [0x60, 0, 0]),
-    ...section(3, 4, [0, 0, 0, 0]),
-    ...section(5, 1, [0, 1]),
-    ...section(10, 4, stops, stops, body(0x10, 3, 0x0b), body(0x0b)),
-    ...section(11, 1, [0, 0x41, 0xc0, 0, 0x0b, data.length], data),
-    ...section(0, text("name"), section(1, 4, ...names.map((name, at) => [at, ...text(name)]))),
-  );
-
-  it("become a trap, and only they", () => {
-    const { module: trapped, trapped: count } = trapPanics(module);
-    assert.equal(count, 1);
-    assert.ok(WebAssembly.validate(module) && WebAssembly.validate(trapped));
-    assert.equal(trapped.length, module.length - 2);
-    assert.ok(trapped.includes(Buffer.from([4, ...stops, 3, 0, 0x00, 0x0b, ...body(0x10, 3, 0x0b)])));
-  });
-  it("leave no places in the source behind", () => {
-    const { module: trapped } = trapPanics(module);
-    assert.ok(!trapped.includes(file));
-    assert.ok(!trapped.includes(Buffer.from(words(64, file.length, 7, 9))));
-    assert.ok(trapped.includes(Buffer.from(words(64, file.length, 0, 9))), "what is no place stays");
   });
 });
 
