@@ -69,6 +69,8 @@ pub const JOURNAL_BACKPRESSURE_FACTOR: usize = 4;
 pub const WRITE_CONFLICT_RETRIES_MAX: usize = 16;
 /// Attempts of a fold or a delete: each conflict is a change that somebody else has made meanwhile, so that all together go on.
 pub const CHANGE_CONFLICTS_MAX: usize = 1000;
+/// Of a query for at most so many rows a few buckets are fetched first.
+pub const FEW_ROWS_MAX: u64 = 4000;
 /// Buckets fetched first where most likely a few of them do.
 pub const FIRST_PAGE_BUCKETS: usize = 4;
 /// Buckets fetched with one storage call.

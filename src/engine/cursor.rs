@@ -1,7 +1,7 @@
 //! Open cursors between two commands.
 
 use super::Engine;
-use super::find::FindCursor;
+use super::find_cursor::FindCursor;
 use super::sorted_map::SortedMap;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};

@@ -4,28 +4,20 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
+use super::find_cursor::FindCursor;
 use super::fold::merge_sections;
 use super::keyspace;
 use super::read::{Access, Scan, Unit, buckets_of};
 use super::sections::SectionRef;
-use crate::block::{Block, Column, ColumnData, DocPivot};
+use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack};
 use crate::error::{ErrorCode, Result};
 use crate::index;
-use crate::limits::BATCH_SIZE_BYTES_MAX;
-use crate::query::{Exec, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
+use crate::limits::FEW_ROWS_MAX;
+use crate::query::find_options::Hint;
+use crate::query::{FindOptions, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::KeyRange;
 use crate::value::{OwnedValue, Value};
-
-/// A query between two batches.
-pub struct FindCursor {
-    scan: Scan,
-    plan: ReadPlan,
-    exec: Exec,
-    /// Bucket documents instead of measurements.
-    raw: bool,
-    scanned: bool,
-}
 
 /// One batch and the cursor that gives the next; id 0 where there is none.
 pub struct Batch {
@@ -42,14 +34,21 @@ impl Engine {
     /// meets parallel arrays.
     pub async fn find(&self, name: &str, raw: bool, options: FindOptions, batch_size: usize) -> Result<Batch> {
         let keep_open = !options.single_batch;
+        let backward = options.hint == Some(Hint::Natural { ascending: false });
         let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else {
             return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
         };
-        if let Some((ascending, _)) = plan.plan.first_by_time() {
-            scan.expect_few(ascending);
+        let wanted =
+            plan.plan.limit.map_or(u64::MAX, |limit| limit.saturating_add(plan.plan.skip)).min(batch_size as u64);
+        if wanted <= FEW_ROWS_MAX {
+            scan.expect_few();
         }
-        let exec = Exec::new(plan.plan.clone());
-        let mut cursor = FindCursor { scan, plan, exec, raw, scanned: false };
+        match plan.stream.as_ref().and_then(|stream| stream.time.filter(|_| stream.buckets.is_none())) {
+            Some(ascending) => self.order_scan(&mut scan, ascending).await?,
+            None if backward => self.order_scan(&mut scan, false).await?,
+            None => {}
+        }
+        let mut cursor = FindCursor::new(scan, plan, raw);
         let rows = self.next_batch(&mut cursor, batch_size).await?;
         let cursor_id = if keep_open && !cursor.is_done() { self.keep_cursor(&ns_of(name, raw), cursor) } else { 0 };
         Ok(Batch { rows, cursor_id })
@@ -95,6 +94,10 @@ impl Engine {
     async fn begin_find(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<(Scan, ReadPlan)>> {
         loop {
             let Some(collection) = self.collection(name).await? else { return Ok(None) };
+            if let (Some(hint), false) = (&options.hint, raw) {
+                let options = &collection.entry.options.timeseries;
+                hint.check(&options.time_field, options.meta_field.as_deref())?;
+            }
             let plan = |options| if raw { ReadPlan::over_buckets(options) } else { collection.read_plan(options) };
             match self.aimed_scan(&collection, &|| plan(options.clone())).await {
                 // Memory has forgotten it; storage says whether it was made again.
@@ -127,52 +130,6 @@ impl Engine {
         });
         Ok((scan, first))
     }
-
-    async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
-        self.fill(cursor, batch_size).await?;
-        let mut batch = cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX);
-        let time_field = cursor.scan.collection().time_field();
-        if batch.rows() == 0 && !cursor.raw && cursor.plan.plan.projection.keeps_root(time_field) {
-            // Whoever takes columns finds the time column in an empty result as well.
-            batch.set_column(time_field, Column::new(ColumnData::Date(Vec::new()), None));
-        }
-        Ok(batch)
-    }
-
-    /// Scans until `rows` rows are ready, or everything was seen.
-    async fn fill(&self, cursor: &mut FindCursor, rows: usize) -> Result<()> {
-        if cursor.scanned {
-            return Ok(());
-        }
-        let first_by_time = if cursor.raw { None } else { cursor.plan.plan.first_by_time() };
-        'scan: while cursor.exec.ready() < rows {
-            if let Some((ascending, wanted)) = first_by_time
-                && let Some(bound_ms) = cursor.scan.bound_ms(ascending)
-                && cursor.exec.sorting_beyond(&cursor.plan.plan.time_field, ascending, bound_ms) >= wanted
-            {
-                cursor.scan.skip_stored();
-            }
-            let Some(units) = self.next_page(&mut cursor.scan).await? else {
-                cursor.scanned = true;
-                break;
-            };
-            for unit in units {
-                let flow = if cursor.raw {
-                    cursor.push_document(&unit, self.bucket_format)?
-                } else {
-                    cursor.push_unit(&unit)?
-                };
-                if flow == Flow::Enough {
-                    cursor.scanned = true;
-                    break 'scan;
-                }
-            }
-        }
-        if cursor.scanned {
-            cursor.exec.finish()?;
-        }
-        Ok(())
-    }
 }
 
 /// Where the entries of the default index lie that a plan looks at.
@@ -188,40 +145,6 @@ impl Collection {
     /// The plan of a query over its measurements, with what is known about them now.
     pub(super) fn read_plan(&self, options: FindOptions) -> ReadPlan {
         ReadPlan::new(options, &self.entry.options.timeseries, self.extended_range.get())
-    }
-}
-
-impl FindCursor {
-    fn is_done(&self) -> bool {
-        self.scanned && self.exec.ready() == 0
-    }
-
-    /// The matching measurements of one bucket and of its journal rows.
-    fn push_unit(&mut self, unit: &Unit) -> Result<Flow> {
-        if let Some(stored) = &unit.stored {
-            let options = &self.scan.collection().entry.options.timeseries;
-            let view = BucketDoc::parse(stored.document.view(), options)?;
-            if self.plan.may_match(&view)? {
-                let rows = unpack(&view, &self.plan.columns, options)?;
-                if self.exec.push(rows, view.meta(), self.plan.all_match(&view))? == Flow::Enough {
-                    return Ok(Flow::Enough);
-                }
-            }
-        }
-        for section in matching_sections(&self.plan, unit) {
-            if let Some((rows, meta)) = section_rows(&self.plan, section)?
-                && self.exec.push(rows, meta, false)? == Flow::Enough
-            {
-                return Ok(Flow::Enough);
-            }
-        }
-        Ok(Flow::Continue)
-    }
-
-    /// The bucket document as a row.
-    fn push_document(&mut self, unit: &Unit, format: BucketFormat) -> Result<Flow> {
-        let rows = document_row(self.scan.collection(), unit, format)?;
-        self.exec.push(rows, None, false)
     }
 }
 
@@ -253,7 +176,7 @@ fn drain_unit(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, uni
 }
 
 /// The journal rows of a bucket; none where its metadata, which all of them have, does not match.
-fn matching_sections<'a>(plan: &ReadPlan, unit: &'a Unit) -> impl Iterator<Item = &'a SectionRef> {
+pub(super) fn matching_sections<'a>(plan: &ReadPlan, unit: &'a Unit) -> impl Iterator<Item = &'a SectionRef> {
     let first = unit.sections().next().and_then(SectionRef::section);
     let meta = first.and_then(|section| section.meta.as_ref()).map(OwnedValue::view);
     // Where an expression fails, rows in time raise it.
@@ -262,7 +185,10 @@ fn matching_sections<'a>(plan: &ReadPlan, unit: &'a Unit) -> impl Iterator<Item 
 }
 
 /// The decoded columns of journal rows, and their metadata; `None` where no row can match.
-fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Result<Option<(Block, Option<Value<'a>>)>> {
+pub(super) fn section_rows<'a>(
+    plan: &ReadPlan,
+    reference: &'a SectionRef,
+) -> Result<Option<(Block, Option<Value<'a>>)>> {
     let Some(section) = reference.section() else { return Ok(None) };
     let meta = section.meta.as_ref().map(OwnedValue::view);
     if !plan.may_match_rows(meta, section.first_ms, section.last_ms)? {
@@ -273,7 +199,7 @@ fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Result<Option
 }
 
 /// The bucket document, journal rows merged in, as a block of one row.
-fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
+pub(super) fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
     let stored = unit.stored.as_ref().map(|stored| stored.document.view());
     let sections: Vec<&SectionRef> = unit.sections().collect();
     let mut pivot = DocPivot::new();

@@ -11,6 +11,7 @@ pub mod delete;
 pub mod direct_write;
 pub mod expire;
 pub mod find;
+mod find_cursor;
 pub mod fold;
 pub mod journal;
 pub mod keyspace;

@@ -3,6 +3,7 @@
 //! **Invariant**: the journals are read first. A bucket read afterwards either covers a journal record, and its rows are
 //! dropped here, or does not, and they are rows like any other. So a fold in the middle of a scan neither hides nor doubles a row.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -15,7 +16,7 @@ use crate::bucket::BucketId;
 use crate::error::{Error, Result};
 use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_PAGE_BUCKETS};
 use crate::storage::{Bytes, KeyRange, Page};
-use crate::value::Numbers;
+use crate::value::{Numbers, sort_by};
 
 /// What a scan answers: a bucket, or rows of a bucket that is not stored yet (or was not reached).
 pub struct Unit {
@@ -31,6 +32,11 @@ pub struct Unit {
 }
 
 impl Unit {
+    /// A bucket of which only journal rows are known.
+    fn of_journal(id: BucketId, number: usize, journal: &Rc<ByBucket>) -> Unit {
+        Unit { id, stored: None, journal: Rc::clone(journal), number: Some(number), half_folded: false }
+    }
+
     /// Journal rows that the stored form does not hold, in commit order.
     pub fn sections(&self) -> impl Iterator<Item = &SectionRef> {
         let all = self.number.and_then(|number| self.journal.buckets().get(number)).map_or(&[][..], |(_, all)| all);
@@ -64,8 +70,17 @@ pub struct Scan {
     covered: Option<KeyRange>,
     /// The epoch at which the journals were read.
     epoch: u64,
-    /// Most buckets of an index that the next page has.
+    /// Most stored buckets that the next page has.
     page_max: usize,
+    /// Where the order of units matters.
+    order: Option<InOrder>,
+}
+
+/// A scan in the order of bucket ids. Buckets that only the journals have come where their ids say, not at the end.
+struct InOrder {
+    ascending: bool,
+    /// The buckets of the journals with their numbers, the next one last.
+    journal: Vec<(BucketId, usize)>,
 }
 
 impl Scan {
@@ -94,34 +109,22 @@ impl Scan {
         self.epoch = epoch;
     }
 
-    /// The earliest time that a bucket which is still to be fetched may hold, or one behind the latest with `ascending: false`, by the ids
-    /// of the buckets; `None` where that is not known.
-    pub(super) fn bound_ms(&self, ascending: bool) -> Option<i64> {
-        let start_ms = |id: &BucketId| i64::from(id.time_seconds()) * 1000;
-        match &self.rest {
-            _ if self.collection.extended_range.get() => None,
-            Rest::Range(range) if ascending => keyspace::lowest_bucket(range).map(|id| start_ms(&id)),
-            Rest::Ids(ids) if ascending => ids.iter().map(start_ms).min(),
-            Rest::Ids(ids) => {
-                // The id has the whole seconds of the start.
-                let behind_ms = self.collection.entry.options.timeseries.span_ms().saturating_add(1000);
-                ids.iter().map(|id| start_ms(id).saturating_add(behind_ms)).max()
-            }
-            Rest::Range(_) | Rest::Done => None,
-        }
+    /// The next bucket of a scan in order: no other one that is still to come is before it.
+    pub(super) fn next_bucket(&self) -> Option<BucketId> {
+        let order = self.order.as_ref()?;
+        let stored = match &self.rest {
+            Rest::Range(range) => keyspace::lowest_bucket(range),
+            Rest::Ids(ids) => ids.front().copied(),
+            Rest::Done => None,
+        };
+        let unmet = order.journal.iter().rev().find(|(_, number)| self.met.get(*number) == Some(&false));
+        let both = stored.into_iter().chain(unmet.map(|(id, _)| *id));
+        if order.ascending { both.min() } else { both.max() }
     }
 
-    /// Says that the first buckets by time, or the last ones, most likely do: these are fetched first, and only a few.
-    pub(super) fn expect_few(&mut self, ascending: bool) {
-        if let (Rest::Ids(ids), false) = (&mut self.rest, ascending) {
-            ids.make_contiguous().reverse();
-        }
+    /// Says that most likely the first buckets do: fewer are fetched, and then more and more.
+    pub(super) fn expect_few(&mut self) {
         self.page_max = FIRST_PAGE_BUCKETS;
-    }
-
-    /// Leaves out the buckets that are still to be fetched, but not the rows in the journals.
-    pub(super) fn skip_stored(&mut self) {
-        self.rest = Rest::Done;
     }
 
     /// Says which buckets are fetched. Called once, before the first page.
@@ -159,8 +162,34 @@ impl Engine {
             covered: None,
             epoch,
             page_max: SCAN_PAGE_BUCKETS,
+            order: None,
         };
         Ok((scan, buckets_of(&snapshot.also)?))
+    }
+
+    /// Puts a scan that is aimed in the order of bucket ids. Storage is read forward only: to go backward, the ids are listed first.
+    ///
+    /// Errors: those of storage.
+    pub(super) async fn order_scan(&self, scan: &mut Scan, ascending: bool) -> Result<()> {
+        let rest = std::mem::replace(&mut scan.rest, Rest::Done);
+        scan.rest = match rest {
+            Rest::Range(range) if !ascending => Rest::Ids(buckets_of(&self.scan_keys(vec![range]).await?)?.into()),
+            rest => rest,
+        };
+        let mut journal: Vec<(BucketId, usize)> = scan
+            .journal
+            .buckets()
+            .iter()
+            .map(|(id, _)| *id)
+            .zip(0..)
+            .filter(|(_, number)| scan.met.get(*number) == Some(&false))
+            .collect();
+        sort_by(&mut journal, |a, b| in_order(!ascending, &a.0, &b.0));
+        if let Rest::Ids(ids) = &mut scan.rest {
+            sort_by(ids.make_contiguous(), |a, b| in_order(ascending, a, b));
+        }
+        scan.order = Some(InOrder { ascending, journal });
+        Ok(())
     }
 
     /// The next page; `None` after the last. The last page holds the journal rows of buckets that were not met.
@@ -169,18 +198,24 @@ impl Engine {
     pub(super) async fn next_page(&self, scan: &mut Scan) -> Result<Option<Vec<Unit>>> {
         let id = scan.collection.id();
         scan.covered = None;
-        let page = Page { entries_max: SCAN_PAGE_BUCKETS, keys_only: false };
+        let page = Page { entries_max: scan.page_max, keys_only: false };
+        scan.page_max = (2 * scan.page_max).min(SCAN_PAGE_BUCKETS);
         let range = match &mut scan.rest {
             Rest::Range(range) => std::slice::from_ref(range),
             Rest::Ids(buckets) => {
-                let count = buckets.len().min(std::mem::replace(&mut scan.page_max, SCAN_PAGE_BUCKETS));
-                let page: Vec<BucketId> = buckets.drain(..count).collect();
+                let page: Vec<BucketId> = buckets.drain(..buckets.len().min(page.entries_max)).collect();
                 if buckets.is_empty() {
                     scan.rest = Rest::Done;
                 }
                 let found = self.fetch(&scan.collection, &page).await?;
+                let last = page.last().copied();
                 let units = page.into_iter().zip(found);
-                return Ok(Some(units.filter_map(|(id, stored)| stored.map(|stored| scan.unit(id, stored))).collect()));
+                let units = units.filter_map(|(id, stored)| stored.map(|stored| scan.unit(id, stored))).collect();
+                return Ok(Some(scan.with_journal(units, last)));
+            }
+            Rest::Done if scan.order.is_some() => {
+                let units = scan.with_journal(Vec::new(), None);
+                return Ok((!units.is_empty()).then_some(units));
             }
             Rest::Done => {
                 let journal = std::mem::take(&mut scan.journal);
@@ -188,14 +223,7 @@ impl Engine {
                     return Ok(None);
                 }
                 let left = journal.buckets().iter().zip(&scan.met).enumerate().filter(|(_, (_, met))| !**met);
-                let unit = |(number, ((id, _), _)): (usize, (&(BucketId, _), _))| Unit {
-                    id: *id,
-                    stored: None,
-                    journal: Rc::clone(&journal),
-                    number: Some(number),
-                    half_folded: false,
-                };
-                return Ok(Some(left.map(unit).collect()));
+                return Ok(Some(left.map(|(number, ((id, _), _))| Unit::of_journal(*id, number, &journal)).collect()));
             }
         };
         let entries = self.storage.scan(range, page).await?;
@@ -217,7 +245,8 @@ impl Engine {
             }
             scan.covered = Some(covered);
         }
-        Ok(Some(units))
+        let last = units.last().map(|unit| unit.id);
+        Ok(Some(scan.with_journal(units, last)))
     }
 
     /// The stored forms of buckets in the same order, from memory or storage; `None` for one that is not stored.
@@ -266,6 +295,32 @@ impl Scan {
         let half_folded = self.journal.sections_of(&id).iter().any(covers);
         Unit { id, stored: Some(stored), journal: Rc::clone(&self.journal), number, half_folded }
     }
+}
+
+impl Scan {
+    /// The units of a page that ends with the bucket `last`; of a scan in order with those that only the journals have and that come before it.
+    fn with_journal(&mut self, mut units: Vec<Unit>, last: Option<BucketId>) -> Vec<Unit> {
+        let Some(order) = &mut self.order else { return units };
+        let last = last.filter(|_| !matches!(self.rest, Rest::Done));
+        while let Some((id, number)) = order.journal.pop() {
+            if last.is_some_and(|last| in_order(order.ascending, &last, &id).is_lt()) {
+                order.journal.push((id, number));
+                break;
+            }
+            if let Some(met) = self.met.get_mut(number).filter(|met| !**met) {
+                *met = true;
+                units.push(Unit::of_journal(id, number, &self.journal));
+            }
+        }
+        let ascending = order.ascending;
+        sort_by(&mut units, |a, b| in_order(ascending, &a.id, &b.id));
+        units
+    }
+}
+
+/// How two buckets follow each other.
+pub(super) fn in_order(ascending: bool, a: &BucketId, b: &BucketId) -> Ordering {
+    if ascending { a.cmp(b) } else { b.cmp(a) }
 }
 
 /// The buckets at the end of index entries, each once.

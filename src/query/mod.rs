@@ -9,9 +9,11 @@ pub mod projection;
 pub mod pushdown;
 pub mod read_plan;
 pub mod sort;
+pub mod stream;
 
-pub use exec::{Count, Distinct, Exec, Flow, Sink};
+pub use exec::{Count, Distinct, Exec, Flow, Sink, TimeBound};
 pub use expr::Globals;
 pub use filter::Filter;
 pub use find_options::{CountOptions, DistinctOptions, FindOptions};
 pub use read_plan::{ReadAccess, ReadPlan};
+pub use stream::Stream;

@@ -38,14 +38,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Where the matches are sorted by time alone and only the first of them are wanted: true for ascending, and how many.
-    ///
-    /// Buckets are met in the order of their start, so that a scan may end when no later one can hold any of these.
-    pub fn first_by_time(&self) -> Option<(bool, u64)> {
-        let [part] = self.sort.as_ref()?.parts() else { return None };
-        (part.path.as_str() == &*self.time_field).then_some((part.ascending, self.skip.saturating_add(self.limit?)))
-    }
-
     /// The plan of a `find`.
     pub fn new(options: FindOptions, facts: &CollectionFacts<'_>) -> Plan {
         let FindOptions { filter, projection, sort, skip, limit, .. } = options;

@@ -3,10 +3,11 @@
 use std::ops::Bound;
 
 use super::filter::Filter;
-use super::find_options::FindOptions;
+use super::find_options::{FindOptions, Hint};
 use super::plan::{CollectionFacts, Plan};
 use super::projection::Needed;
 use super::pushdown::{Layout, Split, split};
+use super::stream::Stream;
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, TimeseriesOptions};
 use crate::error::Result;
@@ -44,6 +45,8 @@ pub struct ReadPlan {
     pub access: ReadAccess,
     /// What runs over the rows.
     pub plan: Plan,
+    /// How buckets help with the sort, where they do.
+    pub stream: Option<Stream>,
 }
 
 impl ReadPlan {
@@ -60,12 +63,14 @@ impl ReadPlan {
         let split = split(&options.filter, &layout);
         let facts =
             CollectionFacts { time_field: &collection.time_field, meta_field: collection.meta_field.as_deref() };
+        let takes_index = !matches!(options.hint, Some(Hint::Natural { .. }));
         let plan = Plan::new(FindOptions { filter: split.residual.clone(), ..options }, &facts);
         let columns = match &plan.decode {
             Needed::All => ColumnSet::All,
             Needed::Roots(roots) => ColumnSet::Only(roots.clone()),
         };
-        ReadPlan { columns, access: access(&split), split: Some(split), plan }
+        let stream = plan.sort.as_ref().and_then(|sort| Stream::of(sort, &facts));
+        ReadPlan { columns, access: access(&split, takes_index), split: Some(split), plan, stream }
     }
 
     /// The plan of a query over bucket documents.
@@ -76,6 +81,7 @@ impl ReadPlan {
             columns: ColumnSet::All,
             access: ReadAccess::Buckets { low: BucketId::MIN, high: BucketId::MAX },
             plan: Plan::new(options, &facts),
+            stream: None,
         }
     }
 
@@ -124,8 +130,8 @@ impl ReadPlan {
     }
 }
 
-fn access(split: &Split) -> ReadAccess {
-    if let Some(meta) = split.meta_equality() {
+fn access(split: &Split, takes_index: bool) -> ReadAccess {
+    if let Some(meta) = split.meta_equality().filter(|_| takes_index) {
         let (first_ms, last_ms) = split.time_bounds();
         return ReadAccess::Series { meta, first_ms, last_ms };
     }

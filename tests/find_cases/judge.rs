@@ -57,6 +57,9 @@ pub async fn judge(db: &Db, query: &Query, expected: &Expected, batch: i32) -> R
             more.insert(name, of);
         }
     }
+    if let Some(forward) = query.natural {
+        more.insert("hint", bson::doc! { "$natural": if forward { 1 } else { -1 } });
+    }
     raw(&more).iter().for_each(|field| {
         let (name, value) = field.unwrap();
         command.append(name, value);

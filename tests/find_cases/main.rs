@@ -116,7 +116,8 @@ fn shrunk(
             }
         }
     }
-    let simpler: [fn(&mut Query); 5] = [
+    let simpler: [fn(&mut Query); 6] = [
+        |query| query.natural = None,
         |query| query.projection.clear(),
         |query| query.limit = 0,
         |query| query.skip = 0,

@@ -14,6 +14,8 @@ pub struct Query {
     pub skip: i64,
     /// 0 is none.
     pub limit: i64,
+    /// A hint to go through all buckets: true for forward.
+    pub natural: Option<bool>,
 }
 
 const PATHS: [&str; 32] = [
@@ -45,7 +47,8 @@ impl Queries<'_> {
         let few = || self.random.below(1 + self.rows.len() as u64 / 2) as i64;
         let skip = if self.chance(20) { few() } else { 0 };
         let limit = if self.chance(30) { few() } else { 0 };
-        Query { filter, sort, projection, skip, limit }
+        let natural = if self.chance(10) { Some(self.chance(50)) } else { None };
+        Query { filter, sort, projection, skip, limit, natural }
     }
 
     fn chance(&self, percent: u64) -> bool {
@@ -57,8 +60,17 @@ impl Queries<'_> {
     }
 
     fn sort(&self) -> Document {
-        let keys = *self.pick(&[0, 0, 0, 1, 1, 1, 2, 3]);
         let mut sort = Document::new();
+        if self.chance(30) {
+            // What buckets help with: their metadata, then the time.
+            for path in ["m.a", "m", "m.b"].into_iter().filter(|_| self.chance(25)) {
+                sort.insert(path, if self.chance(50) { 1 } else { -1 });
+            }
+            if self.chance(85) {
+                sort.insert("t", if self.chance(50) { 1 } else { -1 });
+            }
+        }
+        let keys = *self.pick(&[0, 0, 0, 1, 1, 1, 2, 3]) * i32::from(sort.is_empty() || self.chance(30));
         for _ in 0..keys {
             let path = *self.pick(&SORT_PATHS);
             sort.insert(path, if self.chance(50) { 1 } else { -1 });

@@ -2,7 +2,7 @@
 
 use super::measurements::Measurements;
 use super::queue::Queue;
-use super::sorter::Sorter;
+use super::sorter::{Sorter, TimeBound};
 use crate::block::Block;
 use crate::error::Result;
 use crate::limits::BLOCK_ROWS_MAX;
@@ -107,12 +107,17 @@ impl Exec {
         }
     }
 
-    /// How many rows wait for a sort whose time is before `bound_ms`, or for `ascending: false` at it or later.
-    pub fn sorting_beyond(&self, time_field: &str, ascending: bool, bound_ms: i64) -> u64 {
-        match &self.output {
-            Output::Queue { .. } => 0,
-            Output::Sorter(sorter) => sorter.count(time_field, &|time_ms| (time_ms < bound_ms) == ascending),
+    /// Lets rows go that a sort has collected and that come before all that are still to be pushed: those before `bound`, or all of
+    /// them. Where `wanted` rows or a good many are not before the bound, they may wait.
+    ///
+    /// Errors: `BadValue` where the sort meets parallel arrays.
+    pub fn release(&mut self, bound: Option<&TimeBound<'_>>, wanted: usize) -> Result<Flow> {
+        let Output::Sorter(sorter) = &mut self.output else { return Ok(Flow::Continue) };
+        match bound {
+            Some(bound) => sorter.release(bound, wanted)?,
+            None => sorter.release_all()?,
         }
+        Ok(if sorter.is_full() { Flow::Enough } else { Flow::Continue })
     }
 
     /// The scan is done: sorts, where there is a sort.

@@ -15,3 +15,4 @@ pub use count::Count;
 pub use distinct::Distinct;
 pub use executor::{Counters, Exec, Flow};
 pub use sink::Sink;
+pub use sorter::TimeBound;

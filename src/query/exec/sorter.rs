@@ -1,22 +1,30 @@
 //! Rows collected for a sort.
 
 use super::assemble::{Run, assemble};
-use super::queue::{Budget, row_size_bytes};
+use super::queue::{Budget, Queue, row_size_bytes};
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
 use crate::query::sort::{SortSpec, sorted_rows};
 
+/// Rows that are worth a sort of their own while more are to come.
+const RELEASED_ROWS_MIN: usize = 32_768;
 /// Rows that a sort with a limit collects beyond those that it keeps before it throws the rest away.
 const PAGE_ROWS: usize = 8192;
 
 /// Collects rows, sorts them at the end, gives them out in order.
 ///
-/// With a limit it holds at most twice the rows that it has to keep, or a page beyond them where that is more.
+/// With a limit it holds at most twice the rows that it has to keep, or a page beyond them where that is more. Rows that are known to
+/// come before all that are still to be pushed may be released before the end.
 pub(super) struct Sorter {
     spec: SortSpec,
+    /// Rows that are still to be left out.
     skip: usize,
-    /// Skip and limit together; `None` without a limit.
+    /// Rows that are still to be sorted, those left out among them; `None` without a limit.
     keep: Option<usize>,
+    /// Rows that were released, in their order.
+    released: Queue,
+    /// With fewer rows than these nobody looks again whether any may be released.
+    look_at_rows: usize,
     blocks: Vec<Block>,
     rows: usize,
     /// Rows in their order, counted over all blocks; empty before `finish`.
@@ -27,7 +35,18 @@ pub(super) struct Sorter {
 impl Sorter {
     pub fn new(spec: SortSpec, skip: usize, limit: Option<usize>) -> Sorter {
         let keep = limit.map(|limit| skip.saturating_add(limit));
-        Sorter { spec, skip, keep, blocks: Vec::new(), rows: 0, sorted: Vec::new(), taken: 0 }
+        let released = Queue::default();
+        Sorter {
+            spec,
+            skip,
+            keep,
+            released,
+            look_at_rows: 0,
+            blocks: Vec::new(),
+            rows: 0,
+            sorted: Vec::new(),
+            taken: 0,
+        }
     }
 
     /// The specification.
@@ -55,19 +74,60 @@ impl Sorter {
         }
     }
 
-    /// How many of the rows collected so far have a date in the column `name` that `wanted` takes.
-    pub fn count(&self, name: &str, wanted: &dyn Fn(i64) -> bool) -> u64 {
-        let of = |block: &Block| match block.column(name).map(Column::data) {
-            Some(ColumnData::Date(dates)) => dates.iter().filter(|date| wanted(**date)).count() as u64,
+    /// Sorts the rows that no row still to be pushed comes before, by the date in the column `bound.name`, and lets them go. With
+    /// fewer than `wanted`, or a good many, it may leave them for later.
+    ///
+    /// Errors: `BadValue` where the sort meets parallel arrays.
+    pub fn release(&mut self, bound: &TimeBound<'_>, wanted: usize) -> Result<()> {
+        let worth = wanted.min(self.keep.unwrap_or(usize::MAX)).clamp(1, RELEASED_ROWS_MIN);
+        if self.rows < worth || self.rows < self.look_at_rows && !bound.ends_page {
+            return Ok(());
+        }
+        let dates = |block: &Block| match block.column(bound.name).map(Column::data) {
+            Some(ColumnData::Date(dates)) => dates.iter().filter(|date| bound.is_before(**date)).count(),
             _ => 0,
         };
-        self.blocks.iter().map(of).sum()
+        let count = self.blocks.iter().map(dates).sum::<usize>();
+        // To look again at each block would be quadratic.
+        self.look_at_rows = if count < worth { self.rows + self.rows / 2 } else { 0 };
+        if count < worth { Ok(()) } else { self.let_go(count) }
     }
 
-    /// Sorts what was collected.
+    /// Sorts all rows and lets them go: whatever is pushed later comes behind them.
+    ///
+    /// Errors: as `release`.
+    pub fn release_all(&mut self) -> Result<()> {
+        self.look_at_rows = 0;
+        if self.rows > 0 { self.let_go(self.rows) } else { Ok(()) }
+    }
+
+    /// Sorts what was collected and lets the first `count` rows go.
+    fn let_go(&mut self, count: usize) -> Result<()> {
+        let sorted = sorted_rows(&self.spec, &self.blocks, self.keep)?;
+        let (first, rest) = sorted.split_at_checked(count).unwrap_or((&sorted, &[]));
+        let skipped = first.len().min(self.skip);
+        let runs = runs_of(first.get(skipped..).unwrap_or_default(), &self.starts());
+        self.released.push(assemble(&self.blocks, &runs));
+        self.skip -= skipped;
+        if let Some(keep) = &mut self.keep {
+            *keep -= first.len();
+        }
+        self.reduce(rest);
+        Ok(())
+    }
+
+    /// True where no further row can change the result.
+    pub fn is_full(&self) -> bool {
+        self.keep == Some(0)
+    }
+
+    /// Sorts what is left.
     ///
     /// Errors: `BadValue` where the sort meets parallel arrays.
     pub fn finish(&mut self) -> Result<()> {
+        if self.released.rows() > 0 {
+            return self.release_all();
+        }
         self.sorted = sorted_rows(&self.spec, &self.blocks, self.keep)?;
         self.taken = self.skip.min(self.sorted.len());
         if self.sorted.len() < self.rows / 2 {
@@ -98,11 +158,14 @@ impl Sorter {
 
     /// Sorted rows that wait.
     pub fn ready(&self) -> usize {
-        self.sorted.len() - self.taken
+        self.released.rows() + self.sorted.len() - self.taken
     }
 
     /// The next rows: at most `rows_max`, and about `bytes_max` bytes but at least one row.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
+        if self.released.rows() > 0 {
+            return self.released.take(rows_max, bytes_max);
+        }
         let end = self.taken.saturating_add(rows_max).min(self.sorted.len());
         let next = self.sorted.get(self.taken..end).unwrap_or_default();
         let mut budget = Budget { rows: rows_max, bytes: bytes_max, used: false };
@@ -120,6 +183,24 @@ impl Sorter {
         }
         self.taken += count;
         assemble(&self.blocks, &runs)
+    }
+}
+
+/// What is known of rows that are still to come to a sort by time.
+pub struct TimeBound<'a> {
+    /// The column of times.
+    pub name: &'a str,
+    /// True where the sort ascends.
+    pub ascending: bool,
+    /// No row to come is earlier; where the sort descends, each is earlier.
+    pub ms: i64,
+    /// True where more rows cost a look into storage.
+    pub ends_page: bool,
+}
+
+impl TimeBound<'_> {
+    fn is_before(&self, time_ms: i64) -> bool {
+        (time_ms < self.ms) == self.ascending
     }
 }
 

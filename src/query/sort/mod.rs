@@ -5,5 +5,5 @@ mod keys;
 mod order;
 mod spec;
 
-pub use order::sorted_rows;
+pub use order::{sorted_groups, sorted_rows};
 pub use spec::{SortPart, SortSpec};

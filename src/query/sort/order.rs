@@ -12,7 +12,23 @@ use crate::value::sort_rows;
 ///
 /// Errors: `BadValue` where two parts of the sort meet different arrays in one row, or where there are 2^32 rows.
 pub fn sorted_rows(spec: &SortSpec, blocks: &[Block], keep: Option<usize>) -> Result<Vec<u32>> {
-    let keys = keys_of_rows(spec, blocks)?;
+    rows_in_order(&keys_of_rows(spec, blocks)?, keep)
+}
+
+/// The rows of `block` in the order of `spec`, each with whether it is the first of those that tie.
+///
+/// Errors: as `sorted_rows`.
+pub fn sorted_groups(spec: &SortSpec, block: &Block) -> Result<Vec<(u32, bool)>> {
+    let keys = keys_of_rows(spec, std::slice::from_ref(block))?;
+    let mut before = None;
+    let starts = |row: u32| {
+        let differs = |before: u32| keys.iter().any(|keys| keys.get(before as usize) != keys.get(row as usize));
+        (row, before.replace(row).is_none_or(differs))
+    };
+    Ok(rows_in_order(&keys, None)?.into_iter().map(starts).collect())
+}
+
+fn rows_in_order(keys: &[Vec<u64>], keep: Option<usize>) -> Result<Vec<u32>> {
     let Some((first, rest)) = keys.split_first() else {
         return Err(Error::internal("A sort without parts"));
     };

@@ -50,6 +50,13 @@ impl SortSpec {
         &self.parts
     }
 
+    /// The first `count` parts, and those behind them; `None` for no parts.
+    pub fn split_at(&self, count: usize) -> (Option<SortSpec>, Option<SortSpec>) {
+        let (front, behind) = self.parts.split_at_checked(count).unwrap_or((&self.parts, &[]));
+        let of = |parts: &[SortPart]| (!parts.is_empty()).then(|| SortSpec { parts: parts.to_vec() });
+        (of(front), of(behind))
+    }
+
     /// The document that parses to this sort.
     pub fn to_doc(&self) -> DocBuf {
         let mut writer = DocWriter::new();

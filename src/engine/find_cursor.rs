@@ -1,0 +1,203 @@
+//! A query between two batches: buckets that were fetched and not unpacked yet, and rows that wait.
+//!
+//! **Invariant**: at any time it holds a page of buckets as they are stored, and unpacked what a batch takes; of a sort that does not
+//! stream, everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
+
+use std::collections::VecDeque;
+
+use super::Engine;
+use super::find::{document_row, matching_sections, section_rows};
+use super::read::{Scan, Unit, in_order};
+use super::sections::SectionRef;
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use crate::bucket::{BucketDoc, BucketFormat, BucketId, unpack};
+use crate::error::Result;
+use crate::limits::BATCH_SIZE_BYTES_MAX;
+use crate::query::plan::Plan;
+use crate::query::sort::{SortSpec, sorted_groups};
+use crate::query::{Exec, Flow, ReadPlan, Stream, TimeBound};
+use crate::value::{OwnedValue, sort_by};
+
+/// A query between two batches.
+pub struct FindCursor {
+    scan: Scan,
+    plan: ReadPlan,
+    exec: Exec,
+    /// Bucket documents instead of measurements.
+    raw: bool,
+    /// Buckets to unpack, in order.
+    units: VecDeque<Next>,
+    scanned: bool,
+}
+
+/// A bucket to unpack.
+struct Next {
+    unit: Unit,
+    /// True where all rows of earlier buckets come before its own.
+    begins_group: bool,
+}
+
+impl FindCursor {
+    /// A cursor that has read nothing yet. The scan is in the order that the sort streams in, where that is one by time.
+    pub(super) fn new(scan: Scan, plan: ReadPlan, raw: bool) -> FindCursor {
+        let sort = match &plan.stream {
+            Some(stream) => stream.rows.clone(),
+            None => plan.plan.sort.clone(),
+        };
+        let exec = Exec::new(Plan { sort, ..plan.plan.clone() });
+        FindCursor { scan, plan, exec, raw, units: VecDeque::new(), scanned: false }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.scanned && self.exec.ready() == 0
+    }
+
+    /// The matching measurements of one bucket and of its journal rows.
+    fn push_unit(&mut self, unit: &Unit) -> Result<Flow> {
+        if let Some(stored) = &unit.stored {
+            let options = &self.scan.collection().entry.options.timeseries;
+            let view = BucketDoc::parse(stored.document.view(), options)?;
+            if self.plan.may_match(&view)? {
+                let rows = unpack(&view, &self.plan.columns, options)?;
+                if self.exec.push(rows, view.meta(), self.plan.all_match(&view))? == Flow::Enough {
+                    return Ok(Flow::Enough);
+                }
+            }
+        }
+        for section in matching_sections(&self.plan, unit) {
+            if let Some((rows, meta)) = section_rows(&self.plan, section)?
+                && self.exec.push(rows, meta, false)? == Flow::Enough
+            {
+                return Ok(Flow::Enough);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// The bucket document as a row.
+    fn push_document(&mut self, unit: &Unit, format: BucketFormat) -> Result<Flow> {
+        let rows = document_row(self.scan.collection(), unit, format)?;
+        self.exec.push(rows, None, false)
+    }
+
+    /// Lets rows go that come before those of all buckets that are left. `wanted` is how many somebody waits for.
+    fn release(&mut self, wanted: usize) -> Result<Flow> {
+        let Some(stream) = &self.plan.stream else { return Ok(Flow::Continue) };
+        let next = match self.units.front() {
+            Some(next) if next.begins_group => return self.exec.release(None, wanted),
+            Some(next) => Some(next.unit.id),
+            None => self.scan.next_bucket(),
+        };
+        // Where there are dates outside the range of ids, these say nothing; and behind the last bucket all is sorted.
+        let (Some(ascending), Some(next), false) = (stream.time, next, self.scan.collection().extended_range.get())
+        else {
+            return Ok(Flow::Continue);
+        };
+        let ms = self.reach_ms(&next, ascending);
+        let bound = TimeBound { name: &self.plan.plan.time_field, ascending, ms, ends_page: self.units.is_empty() };
+        self.exec.release(Some(&bound), wanted)
+    }
+
+    /// No measurement of the bucket is earlier; where `ascending` is false, each is.
+    fn reach_ms(&self, id: &BucketId, ascending: bool) -> i64 {
+        // The id has the whole seconds of the start.
+        let span_ms = self.scan.collection().entry.options.timeseries.span_ms();
+        let start_ms = i64::from(id.time_seconds()) * 1000;
+        if ascending { start_ms } else { start_ms.saturating_add(span_ms).saturating_add(1000) }
+    }
+
+    /// True where the bucket may hold a match.
+    fn may_match(&self, unit: &Unit) -> Result<bool> {
+        let options = &self.scan.collection().entry.options.timeseries;
+        let stored = match &unit.stored {
+            Some(stored) => self.plan.may_match(&BucketDoc::parse(stored.document.view(), options)?)?,
+            None => false,
+        };
+        Ok(stored || matching_sections(&self.plan, unit).next().is_some())
+    }
+
+    /// Puts all buckets into the order of their metadata by `spec`, and those that tie into that of time.
+    fn put_in_order(&mut self, mut units: Vec<Unit>, spec: &SortSpec, ascending: bool) -> Result<()> {
+        sort_by(&mut units, |a, b| in_order(ascending, &a.id, &b.id));
+        let options = &self.scan.collection().entry.options.timeseries;
+        let mut metas = ColumnBuilder::with_capacity(units.len());
+        for unit in &units {
+            let section = unit.sections().next().and_then(SectionRef::section);
+            let meta = match &unit.stored {
+                Some(stored) => BucketDoc::parse(stored.document.view(), options)?.meta(),
+                None => section.and_then(|section| section.meta.as_ref()).map(OwnedValue::view),
+            };
+            match meta {
+                Some(meta) => metas.push(meta),
+                None => metas.push_absent(1),
+            }
+        }
+        let mut block = Block::new(units.len());
+        block.set_column(options.meta_field.as_deref().unwrap_or_default(), metas.finish());
+        let Ok(sorted) = sorted_groups(spec, &block) else {
+            // Metadata that cannot be sorted: an error if a row of that bucket matches, and else none.
+            self.plan.stream = None;
+            self.exec = Exec::new(self.plan.plan.clone());
+            self.units = units.into_iter().map(|unit| Next { unit, begins_group: false }).collect();
+            return Ok(());
+        };
+        let mut units: Vec<Option<Unit>> = units.into_iter().map(Some).collect();
+        let mut take = |row: u32| units.get_mut(row as usize).and_then(Option::take);
+        let next = sorted.into_iter().filter_map(|(row, begins_group)| Some(Next { unit: take(row)?, begins_group }));
+        self.units = next.collect();
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// The next batch of a cursor.
+    pub(super) async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
+        self.fill(cursor, batch_size).await?;
+        let mut batch = cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX);
+        let time_field = cursor.scan.collection().time_field();
+        if batch.rows() == 0 && !cursor.raw && cursor.plan.plan.projection.keeps_root(time_field) {
+            // Whoever takes columns finds the time column in an empty result as well.
+            batch.set_column(time_field, Column::new(ColumnData::Date(Vec::new()), None));
+        }
+        Ok(batch)
+    }
+
+    /// Unpacks buckets until `rows` rows are ready, or everything was seen.
+    async fn fill(&self, cursor: &mut FindCursor, rows: usize) -> Result<()> {
+        if cursor.scanned {
+            return Ok(());
+        }
+        while !cursor.scanned && cursor.exec.ready() < rows {
+            let Some(next) = cursor.units.pop_front() else {
+                cursor.scanned = !self.fetch_units(cursor).await?;
+                continue;
+            };
+            let pushed = match cursor.raw {
+                true => cursor.push_document(&next.unit, self.bucket_format)?,
+                false => cursor.push_unit(&next.unit)?,
+            };
+            let wanted = rows.saturating_sub(cursor.exec.ready());
+            cursor.scanned = pushed == Flow::Enough || cursor.release(wanted)? == Flow::Enough;
+        }
+        if cursor.scanned { cursor.exec.finish() } else { Ok(()) }
+    }
+
+    /// Fetches the next buckets; false where there are none left.
+    async fn fetch_units(&self, cursor: &mut FindCursor) -> Result<bool> {
+        if let Some(Stream { buckets: Some(spec), time, .. }) = cursor.plan.stream.clone() {
+            let mut units = Vec::new();
+            while let Some(page) = self.next_page(&mut cursor.scan).await? {
+                for unit in page {
+                    if cursor.may_match(&unit)? {
+                        units.push(unit);
+                    }
+                }
+            }
+            cursor.put_in_order(units, &spec, time.unwrap_or(true))?;
+            return Ok(!cursor.units.is_empty());
+        }
+        let Some(page) = self.next_page(&mut cursor.scan).await? else { return Ok(false) };
+        cursor.units.extend(page.into_iter().map(|unit| Next { unit, begins_group: false }));
+        Ok(true)
+    }
+}
