@@ -187,10 +187,14 @@ error_codes! {
         Location31249 = 31249,
         /// A projection names a path twice, once as a prefix.
         Location31250 = 31250,
+        /// An expression inside an exclusion projection.
+        Location31252 = 31252,
         /// An inclusion inside an exclusion projection.
         Location31253 = 31253,
         /// An exclusion inside an inclusion projection.
         Location31254 = 31254,
+        /// A literal inside an exclusion projection.
+        Location31310 = 31310,
         /// `$substrCP` from what is no position.
         Location34450 = 34450,
         /// `$substrCP` of what is no length.
@@ -259,6 +263,8 @@ error_codes! {
         Location51091 = 51091,
         /// An option that regular expressions do not have.
         Location51108 = 51108,
+        /// An empty object in a projection.
+        Location51270 = 51270,
         /// A limit of `$filter` that is no positive integer.
         Location327391 = 327391,
         /// `$getField` with unknown arguments.

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
+use support::weather::{database, reading, weather};
 use support::{Db, TestEnv, multiset};
 use timepail::block::{Block, Column, ColumnData};
 use timepail::storage::memory::MemoryStorage;
@@ -66,18 +67,6 @@ impl Storage for Counting {
         }
         self.inner.commit(changes)
     }
-}
-
-fn database() -> Db {
-    Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1))
-}
-
-async fn weather(db: &Db) {
-    db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "station" } }).await;
-}
-
-fn reading(ms: i64, station: &str, temp: f64) -> RawDocumentBuf {
-    rawdoc! { "at": DateTime::from_millis(ms), "station": station, "temp": temp }
 }
 
 #[test]
@@ -480,5 +469,34 @@ fn statistics_count_buckets_measurements_and_bytes() {
         assert!(before.get_i64("journalSize").unwrap() > 0);
         assert_eq!(after.get_i64("journalSize").ok(), Some(0));
         assert!(after.get_i64("size").unwrap() > 0);
+    });
+}
+
+#[test]
+fn a_projection_computes_fields_of_journal_and_buckets_of_metadata_and_of_sorted_rows() {
+    block_on(async {
+        let db = database();
+        weather(&db).await;
+        db.insert("weather", &[reading(1000, "a", 1.5), reading(2000, "b", 2.0), reading(500, "a", 3.0)]).await;
+        for _ in 0..2 {
+            let projection = rawdoc! {
+                "_id": 0, "station": 1, "warm": { "$gte": ["$temp", 2] }, "name": { "$concat": ["$station", "!"] }, "at": "$none",
+            };
+            let find = rawdoc! { "find": "weather", "projection": projection, "sort": { "temp": -1 }, "batchSize": 2 };
+            let expected = [("a", true, "a!"), ("b", true, "b!"), ("a", false, "a!")];
+            let expected =
+                expected.map(|(station, warm, name)| doc! { "station": station, "warm": warm, "name": name });
+            assert_eq!(db.find(find).await, expected);
+            let whole = rawdoc! { "find": "weather", "projection": { "_id": 0, "all": "$$ROOT" }, "limit": 1 };
+            assert_eq!(db.find(whole).await[0].get_document("all").unwrap().len(), 3);
+            let broken = rawdoc! { "find": "weather", "projection": { "x": { "$add": ["$station", 1] } } };
+            assert_eq!(db.fails(broken).await.0, 14);
+            let with_let = rawdoc! {
+                "find": "weather", "let": { "k": 10 }, "sort": { "at": 1 }, "limit": 1,
+                "projection": { "_id": 0, "x": { "$multiply": ["$temp", "$$k"] } },
+            };
+            assert_eq!(db.find(with_let).await, [doc! { "x": 30.0 }]);
+            db.ok(rawdoc! { "flush": 1 }).await;
+        }
     });
 }

@@ -5,23 +5,12 @@ mod support;
 
 use std::rc::Rc;
 
-use bson::{DateTime, RawDocumentBuf, rawdoc};
+use bson::{RawDocumentBuf, rawdoc};
 use futures::executor::block_on;
+use support::weather::{database, reading, weather};
 use support::{Db, TestEnv};
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{Changeset, KeyRange, Page, Storage};
-
-fn database() -> Db {
-    Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1))
-}
-
-async fn weather(db: &Db) {
-    db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "station" } }).await;
-}
-
-fn reading(ms: i64, station: &str, temp: f64) -> RawDocumentBuf {
-    rawdoc! { "at": DateTime::from_millis(ms), "station": station, "temp": temp }
-}
 
 /// Makes the column `temp` of every stored bucket unreadable.
 async fn damage_columns(storage: &MemoryStorage) {

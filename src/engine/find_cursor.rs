@@ -153,7 +153,7 @@ impl Engine {
     /// The next batch of a cursor.
     pub(super) async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
         self.fill(cursor, batch_size).await?;
-        let mut batch = cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX);
+        let mut batch = cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX)?;
         let time_field = cursor.scan.collection().time_field();
         if batch.rows() == 0 && !cursor.raw && cursor.plan.plan.projection.keeps_root(time_field) {
             // Whoever takes columns finds the time column in an empty result as well.

@@ -8,6 +8,7 @@ pub mod model;
 mod native_regex;
 pub mod rows;
 pub mod valid_bucket;
+pub mod weather;
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -79,7 +79,7 @@ impl Exec {
         match &mut self.output {
             Output::Queue { rows: queue, skip, limit } => {
                 // Dropped columns first: they are not worth gathering.
-                rows.retain_columns(|name| self.projection.keeps_root(name));
+                rows.retain_columns(|name| self.projection.reads_root(name));
                 let count = selected.as_ref().map_or(rows.rows(), Vec::len);
                 let start = count.min(*skip);
                 let end = limit.map_or(count, |limit| count.min(start.saturating_add(limit)));
@@ -92,12 +92,12 @@ impl Exec {
                 if let Some(limit) = limit {
                     *limit -= passed.rows();
                 }
-                queue.push(self.projection.apply(passed));
+                queue.push(self.projection.apply(passed)?);
                 Ok(if *limit == Some(0) { Flow::Enough } else { Flow::Continue })
             }
             Output::Sorter(sorter) => {
                 let sorted_by = |name: &str| sorter.spec().parts().iter().any(|part| part.path.first() == name);
-                rows.retain_columns(|name| self.projection.keeps_root(name) || sorted_by(name));
+                rows.retain_columns(|name| self.projection.reads_root(name) || sorted_by(name));
                 sorter.push(match selected {
                     None => rows,
                     Some(selected) => rows.gather(&selected),
@@ -139,14 +139,16 @@ impl Exec {
     }
 
     /// The next batch: at most `rows_max` rows, and about `bytes_max` bytes but at least one row where one is ready.
-    pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
+    ///
+    /// Errors: those of expressions that the projection computes of sorted rows.
+    pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Result<Block> {
         let rows_max = rows_max.min(BLOCK_ROWS_MAX);
         let batch = match &mut self.output {
             Output::Queue { rows, .. } => rows.take(rows_max, bytes_max),
-            Output::Sorter(sorter) => self.projection.apply(sorter.take(rows_max, bytes_max)),
+            Output::Sorter(sorter) => self.projection.apply(sorter.take(rows_max, bytes_max))?,
         };
         self.counters.measurements_returned += batch.rows() as u64;
-        batch
+        Ok(batch)
     }
 
     /// What was done so far.
@@ -191,7 +193,7 @@ mod tests {
         let meta = OwnedValue::int32(7);
         assert_eq!(exec.push(rows(), Some(meta.view()), false).unwrap(), Flow::Continue);
         assert_eq!(exec.push(rows(), None, false).unwrap(), Flow::Continue);
-        let batch = exec.take(7, usize::MAX);
+        let batch = exec.take(7, usize::MAX).unwrap();
         assert_eq!(names(&batch), ["t", "m", "a"]);
         assert!(matches!(batch.column("m").unwrap().data(), ColumnData::Dictionary(..)));
         assert_eq!(batch.column("m").unwrap().present_count(), 5);
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(exec.push(rows(), Some(OwnedValue::int32(7).view()), true).unwrap(), Flow::Continue);
         assert_eq!(exec.ready(), 0);
         exec.finish().unwrap();
-        let batch = exec.take(10, usize::MAX);
+        let batch = exec.take(10, usize::MAX).unwrap();
         assert_eq!(names(&batch), ["a"]);
         assert_eq!(batch.column("a").unwrap().data(), &ColumnData::I32(vec![4, 3]));
     }
@@ -230,7 +232,7 @@ mod tests {
     fn a_projection_of_nothing_gives_as_many_empty_rows() {
         let mut exec = exec(&rawdoc! { "find": "c", "projection": { "x": 1 } });
         assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Continue);
-        let batch = exec.take(3, usize::MAX);
+        let batch = exec.take(3, usize::MAX).unwrap();
         assert_eq!((batch.rows(), batch.columns().len(), exec.ready()), (3, 0, 2));
     }
 

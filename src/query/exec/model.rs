@@ -259,12 +259,12 @@ proptest! {
                 exec_flow = exec.push(block, meta, all_match && early).unwrap();
             }
             while early && exec.ready() >= batch {
-                got.extend(documents(&exec.take(batch, usize::MAX)));
+                got.extend(documents(&exec.take(batch, usize::MAX).unwrap()));
             }
         }
         exec.finish().unwrap();
         while exec.ready() > 0 {
-            let taken = exec.take(batch, usize::MAX);
+            let taken = exec.take(batch, usize::MAX).unwrap();
             prop_assert!((1..=batch).contains(&taken.rows()));
             got.extend(documents(&taken));
         }

@@ -3,6 +3,7 @@
 mod arguments;
 mod arithmetic;
 mod array;
+mod bound;
 mod calendar;
 mod compare;
 mod control;
@@ -18,6 +19,7 @@ mod tests;
 mod tree;
 mod types;
 
+pub use bound::BoundExpr;
 pub use datum::Datum;
 pub use evaluate::Scope;
 pub use globals::Globals;

@@ -1,6 +1,5 @@
 //! `$expr`: an expression that has to be true of the document.
 
-use std::fmt;
 use std::rc::Rc;
 
 use super::compare::Compare;
@@ -8,18 +7,16 @@ use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block};
 use crate::env::Env;
 use crate::error::Result;
-use crate::query::expr::{Expr, Globals, Operator, Reads, Scope, Variable};
+use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Reads, Variable};
 use crate::value::{Doc, DocWriter, Kind, Path, Value};
 
-/// An expression, what it reads, and what is known of it without evaluating it.
-#[derive(Clone)]
+/// An expression and what is known of it without evaluating it.
+#[derive(Clone, Debug)]
 pub struct Condition {
-    expr: Expr,
-    reads: Reads,
+    expr: BoundExpr,
     /// The same condition in the language of filters, where it compares a field with a constant. It is the same only for
     /// documents without an array on the path; for others it tells nothing.
     twin: Option<(Path, Test)>,
-    env: Rc<dyn Env>,
 }
 
 /// The filter of `{$expr: operand}`. What the language of filters can say itself becomes a filter: conjunctions can then be
@@ -43,9 +40,11 @@ fn filter_of(expr: Expr, env: &Rc<dyn Env>) -> Filter {
         Expr::Constant(_) => Filter::AlwaysFalse,
         Expr::Call(operator, arguments) => match logic(operator) {
             Some(combine) => combine(arguments.into_iter().map(|one| filter_of(one, env)).collect()),
-            None => Filter::Expr(Rc::new(Condition::new(Expr::Call(operator, arguments), Rc::clone(env)))),
+            None => {
+                Filter::Expr(Rc::new(Condition::new(BoundExpr::new(Expr::Call(operator, arguments), Rc::clone(env)))))
+            }
         },
-        other => Filter::Expr(Rc::new(Condition::new(other, Rc::clone(env)))),
+        other => Filter::Expr(Rc::new(Condition::new(BoundExpr::new(other, Rc::clone(env))))),
     }
 }
 
@@ -60,17 +59,17 @@ fn logic(operator: &Operator) -> Option<fn(Vec<Filter>) -> Filter> {
 }
 
 impl Condition {
-    fn new(expr: Expr, env: Rc<dyn Env>) -> Condition {
-        let twin = match &expr {
+    fn new(expr: BoundExpr) -> Condition {
+        let twin = match expr.expr() {
             Expr::Call(operator, arguments) => twin(operator, arguments),
             _ => None,
         };
-        Condition { reads: expr.reads(), twin, expr, env }
+        Condition { expr, twin }
     }
 
     /// What the expression depends on.
     pub fn reads(&self) -> &Reads {
-        &self.reads
+        self.expr.reads()
     }
 
     /// The same condition in the language of filters; true or false of documents without an array on its path.
@@ -80,18 +79,18 @@ impl Condition {
 
     /// The same condition with all paths beginning at `root`.
     pub(super) fn with_root(&self, root: &str) -> Condition {
-        Condition::new(self.expr.clone().with_root(root), Rc::clone(&self.env))
+        Condition::new(self.expr.with_root(root))
     }
 
     /// True where the expression is true of `doc`, which needs no other fields than those it reads.
     pub(super) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
-        self.expr.is_true(&Scope::of(doc, &*self.env))
+        self.expr.is_true(doc)
     }
 
     /// True of a document whose fields are all `value`.
     pub(super) fn matches_value(&self, value: Option<Value<'_>>) -> Result<bool> {
         let mut writer = DocWriter::new();
-        for (field, value) in self.reads.fields.iter().zip(std::iter::repeat(value)) {
+        for (field, value) in self.reads().fields.iter().zip(std::iter::repeat(value)) {
             if let Some(value) = value {
                 writer.value(field, value);
             }
@@ -107,24 +106,12 @@ impl Condition {
             test.narrow(path, block, rows);
             return Ok(());
         }
-        let columns: Vec<_> = self.reads.fields.iter().filter_map(|f| Some((f, block.column(f)?))).collect();
         let mut passing = Bitmap::filled(rows.len(), false);
-        let mut scratch = Vec::new();
-        for row in rows.iter() {
-            let mut writer = DocWriter::new();
-            if self.reads.whole {
-                block.write_row(row, &mut writer);
-            } else {
-                for (name, column) in &columns {
-                    if let Some(value) = column.value(row, &mut scratch) {
-                        writer.value(name, value);
-                    }
-                }
-            }
-            if self.matches(writer.finish().view())? {
+        self.expr.for_each_row(block, &mut rows.iter(), &mut |row, value| {
+            if value.is_some_and(Value::is_true) {
                 passing.set(row, true);
             }
-        }
+        })?;
         *rows = passing;
         Ok(())
     }
@@ -143,12 +130,6 @@ fn twin(operator: &Operator, arguments: &[Expr]) -> Option<(Path, Test)> {
     }
     let path = Path::parse(&path.join(".")).ok()?;
     Some((path, Test::Whole(Compare::plain(op, value.clone()))))
-}
-
-impl fmt::Debug for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.expr.fmt(f)
-    }
 }
 
 impl PartialEq for Condition {

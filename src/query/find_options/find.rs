@@ -59,7 +59,7 @@ impl FindOptions {
         for (name, value) in command.iter().skip(1).filter(|(_, value)| is_given(*value)) {
             match name {
                 "filter" => options.filter = filter(name, value, &globals)?,
-                "projection" => options.projection = Projection::parse(object(name, value)?)?,
+                "projection" => options.projection = Projection::parse(object(name, value)?, &globals)?,
                 "sort" => {
                     let empty = object(name, value)?.is_empty();
                     options.sort = if empty { None } else { Some(SortSpec::parse(value)?) };

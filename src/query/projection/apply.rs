@@ -2,17 +2,21 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/exec/projection_node.cpp.
 
-use super::parse::{Node, Projection};
+use super::parse::{Child, Node, Projection};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::error::Result;
+use crate::query::expr::BoundExpr;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
 impl Projection {
-    /// The rows of `block` with the fields that the projection keeps, in their order.
-    pub fn apply(&self, block: Block) -> Block {
-        let mut block = block;
+    /// The rows of `block` with the fields that the projection keeps, in their order, and behind them those that it computes.
+    ///
+    /// Errors: those of expressions.
+    pub fn apply(&self, mut block: Block) -> Result<Block> {
+        let computed = self.computed.iter().map(|(_, expr)| values(expr, &block)).collect::<Result<Vec<_>>>()?;
         block.retain_columns(|name| self.keeps_root(name));
         for (name, child) in &self.root.children {
-            let (Some(node), Some(column)) = (child, block.column(name)) else { continue };
+            let (Child::Below(node), Some(column)) = (child, block.column(name)) else { continue };
             match self.rewrite_column(node, column) {
                 Rewritten::Same => {}
                 Rewritten::Column(column) => block.set_column(name, column),
@@ -21,16 +25,30 @@ impl Projection {
                 }
             }
         }
-        block
+        for ((path, _), values) in self.computed.iter().zip(computed) {
+            let Some((root, below)) = path.split_first() else { continue };
+            let values = if below.is_empty() { values } else { set_below(block.column(root), below, &values) };
+            if values.present_count() > 0 {
+                block.set_column(root, values);
+            }
+        }
+        Ok(block)
     }
 
     /// True where something of the top-level field called `root` may be left.
     pub fn keeps_root(&self, root: &str) -> bool {
         match self.root.child(root) {
             None => !self.inclusion,
-            Some(None) => self.inclusion,
-            Some(Some(_)) => true,
+            Some(Child::Named) => self.inclusion,
+            Some(Child::Computed) => false,
+            Some(Child::Below(_)) => true,
         }
+    }
+
+    /// True where `apply` looks at the top-level field called `root`.
+    pub fn reads_root(&self, root: &str) -> bool {
+        let reads = |expr: &BoundExpr| expr.reads().whole || expr.reads().fields.iter().any(|name| **name == *root);
+        self.keeps_root(root) || self.computed.iter().any(|(_, expr)| reads(expr))
     }
 
     fn rewrite_column(&self, node: &Node, column: &Column) -> Rewritten {
@@ -114,12 +132,12 @@ impl Projection {
                 continue;
             }
             match (node.child(name), inner) {
-                (Some(Some(child)), Some(inner)) => self.write_inner(child, name, value.kind(), inner, writer),
+                (Some(Child::Below(child)), Some(inner)) => self.write_inner(child, name, value.kind(), inner, writer),
                 // Kept: a named field of an inclusion; of an exclusion an unnamed one, or a scalar above the named path.
-                (Some(None), _) if self.inclusion => {
+                (Some(Child::Named), _) if self.inclusion => {
                     writer.value(name, value);
                 }
-                (None, _) | (Some(Some(_)), None) if !self.inclusion => {
+                (None, _) | (Some(Child::Below(_)), None) if !self.inclusion => {
                     writer.value(name, value);
                 }
                 _ => {}
@@ -138,6 +156,59 @@ impl Projection {
     }
 }
 
+/// The values of an expression for all rows.
+fn values(expr: &BoundExpr, block: &Block) -> Result<Column> {
+    let mut builder = ColumnBuilder::with_capacity(block.rows());
+    expr.for_each_row(block, &mut (0..block.rows()), &mut |_, value| push(&mut builder, value))?;
+    Ok(builder.finish())
+}
+
+/// `column` with the fields at `path` in its objects set to `values`.
+fn set_below(column: Option<&Column>, path: &[Box<str>], values: &Column) -> Column {
+    let mut builder = ColumnBuilder::with_capacity(values.len());
+    let (mut scratch, mut new) = (Vec::new(), Vec::new());
+    for row in 0..values.len() {
+        let before = column.and_then(|column| column.value(row, &mut scratch));
+        let mut writer = DocWriter::new();
+        write_set(&mut writer, "", before, path, values.value(row, &mut new));
+        let doc = writer.finish();
+        push(&mut builder, doc.view().get(""));
+    }
+    builder.finish()
+}
+
+/// Writes the field `name` as `before` with `new` at `path`: in an object beside the others, in an array into each element; anything
+/// else gives way to an object.
+fn write_set(writer: &mut DocWriter, name: &str, before: Option<Value<'_>>, path: &[Box<str>], new: Option<Value<'_>>) {
+    let Some((first, below)) = path.split_first() else {
+        if let Some(new) = new {
+            writer.value(name, new);
+        }
+        return;
+    };
+    let container = before.and_then(Value::as_container);
+    if before.is_some_and(|value| value.kind() == Kind::Array) {
+        writer.begin_array(name);
+        for (name, element) in container.into_iter().flatten() {
+            write_set(writer, name, Some(element), path, new);
+        }
+    } else {
+        writer.begin_doc(name);
+        for (name, value) in container.into_iter().flatten().filter(|(name, _)| *name != &**first) {
+            writer.value(name, value);
+        }
+        write_set(writer, first, container.and_then(|object| object.get(first)), below, new);
+    }
+    writer.end();
+}
+
+fn push(builder: &mut ColumnBuilder, value: Option<Value<'_>>) {
+    match value {
+        Some(value) => builder.push(value),
+        None => builder.push_absent(1),
+    }
+}
+
 /// What a projection leaves of a column.
 enum Rewritten {
     Same,
@@ -149,17 +220,17 @@ enum Rewritten {
 mod tests {
     use super::*;
     use crate::block::pivot_docs;
-    use crate::error::Result;
+    use crate::query::filter::samples::globals;
     use crate::value::OwnedValue;
     use bson::{RawDocumentBuf, rawdoc};
 
     fn parse(spec: &RawDocumentBuf) -> Result<Projection> {
-        Projection::parse(Doc::parse(spec.as_bytes()).unwrap())
+        Projection::parse(Doc::parse(spec.as_bytes()).unwrap(), &globals())
     }
 
     fn project(spec: RawDocumentBuf, doc: RawDocumentBuf) -> RawDocumentBuf {
         let block = pivot_docs([Doc::parse(doc.as_bytes()).unwrap()]).unwrap();
-        row(&parse(&spec).unwrap().apply(block), 0)
+        row(&parse(&spec).unwrap().apply(block).unwrap(), 0)
     }
 
     fn row(block: &Block, row: usize) -> RawDocumentBuf {
@@ -213,17 +284,64 @@ mod tests {
     }
 
     #[test]
+    fn computed_fields_come_behind_those_that_are_kept_in_the_order_of_the_projection() {
+        let doc = rawdoc! { "t": 1, "b": 2, "_id": 3, "a": 4 };
+        let spec = rawdoc! { "z": { "$add": ["$a", "$b"] }, "b": 1, "a": { "$multiply": ["$a", 10] }, "k": "text" };
+        assert_eq!(project(spec, doc.clone()), rawdoc! { "b": 2, "_id": 3, "z": 6, "a": 40, "k": "text" });
+        // Of the document as it was, and not where there is no value.
+        let spec = rawdoc! { "_id": 0, "a": "$b", "b": "$a", "x": "$none" };
+        assert_eq!(project(spec, doc.clone()), rawdoc! { "a": 2, "b": 4 });
+        assert_eq!(
+            project(rawdoc! { "_id": 0, "l": ["$a", "$none"] }, doc.clone())
+                .get_array("l")
+                .unwrap()
+                .into_iter()
+                .count(),
+            2
+        );
+        assert_eq!(project(rawdoc! { "_id": { "$literal": 7 } }, doc.clone()), rawdoc! { "_id": 7 });
+        assert_eq!(project(rawdoc! { "all": "$$ROOT", "_id": 0 }, doc.clone()), rawdoc! { "all": doc });
+    }
+
+    #[test]
+    fn a_computed_path_is_set_in_objects_and_in_each_element_of_arrays() {
+        let spec = || rawdoc! { "_id": 0, "a.b": "$n", "a.c": 1 };
+        assert_eq!(
+            project(spec(), rawdoc! { "n": 5, "a": { "b": 1, "c": 2, "d": 3 } }),
+            rawdoc! { "a": { "c": 2, "b": 5 } }
+        );
+        assert_eq!(project(spec(), rawdoc! { "n": 5, "a": 7 }), rawdoc! { "a": { "b": 5 } });
+        assert_eq!(project(spec(), rawdoc! { "n": 5 }), rawdoc! { "a": { "b": 5 } });
+        assert_eq!(project(spec(), rawdoc! { "a": { "b": 1 } }), rawdoc! { "a": {} });
+        assert_eq!(
+            project(spec(), rawdoc! { "n": 5, "a": [1, { "c": 2, "d": 3 }, [{ "b": 4 }]] }),
+            rawdoc! { "a": [{ "c": 2, "b": 5 }, [{ "b": 5 }]] }
+        );
+        assert_eq!(
+            project(rawdoc! { "_id": 0, "a": { "x": { "y": "$n" } } }, rawdoc! { "n": 5, "a": { "x": 1 } }),
+            rawdoc! { "a": { "x": { "y": 5 } } }
+        );
+    }
+
+    #[test]
+    fn an_expression_that_fails_fails_the_projection() {
+        let block = pivot_docs([Doc::parse(rawdoc! { "a": "text" }.as_bytes()).unwrap()]).unwrap();
+        let failed = parse(&rawdoc! { "x": { "$add": ["$a", 1] } }).unwrap().apply(block).unwrap_err();
+        assert_eq!(failed.code, crate::error::ErrorCode::TypeMismatch);
+    }
+
+    #[test]
     fn a_dictionary_is_rewritten_value_by_value_and_stays_one() {
         let meta = rawdoc! { "b": 1, "c": 2 };
         let meta = Doc::parse(meta.as_bytes()).unwrap().as_value();
         let mut block = Block::new(3);
         block.set_column("m", Column::constant(meta, 3));
-        let included = parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block.clone());
+        let included = parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block.clone()).unwrap();
         assert!(matches!(included.column("m").unwrap().data(), ColumnData::Dictionary(..)));
         assert_eq!(row(&included, 2), rawdoc! { "m": { "b": 1 } });
         block.set_column("m", Column::constant(OwnedValue::int32(1).view(), 3));
-        assert!(parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block.clone()).columns().is_empty());
-        assert_eq!(row(&parse(&rawdoc! { "m.b": 0 }).unwrap().apply(block), 0), rawdoc! { "m": 1 });
+        assert!(parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block.clone()).unwrap().columns().is_empty());
+        assert_eq!(row(&parse(&rawdoc! { "m.b": 0 }).unwrap().apply(block).unwrap(), 0), rawdoc! { "m": 1 });
     }
 
     #[test]
@@ -235,7 +353,7 @@ mod tests {
         let data = ColumnData::Dictionary(vec![0, 1, 1, 0], Box::new(values.finish()));
         let mut block = Block::new(4);
         block.set_column("m", Column::new(data, Some(Bitmap::from_fn(4, |row| row != 1))));
-        let block = parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block);
+        let block = parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block).unwrap();
         let rows: Vec<_> = (0..4).map(|i| row(&block, i)).collect();
         assert_eq!(rows, [rawdoc! {}, rawdoc! {}, rawdoc! { "m": { "b": 1 } }, rawdoc! {}]);
         assert!(crate::block::decode(&crate::block::encode(&block)).is_ok());

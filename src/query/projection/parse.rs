@@ -2,29 +2,45 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/query/projection_parser.cpp.
 
+use std::rc::Rc;
+
 use super::needed::Needed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
+use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::value::{Doc, Kind, OwnedValue, Value, compare};
 
-/// A parsed projection: the paths that it keeps, or the paths that it drops.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A parsed projection: the paths that it keeps, or the paths that it drops, and what it computes.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
     pub(super) inclusion: bool,
     pub(super) root: Node,
+    /// In the order of the document, which is that of the fields.
+    pub(super) computed: Vec<(Vec<Box<str>>, BoundExpr)>,
 }
 
-/// Fields below one path; `None` is the end of a named path.
+/// Fields below one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Node {
     /// By name, ascending.
-    pub(super) children: Vec<(Box<str>, Option<Node>)>,
+    pub(super) children: Vec<(Box<str>, Child)>,
+}
+
+/// What is known of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Child {
+    /// It is kept by an inclusion, and dropped by an exclusion.
+    Named,
+    /// It is computed, and what was there is dropped.
+    Computed,
+    /// Fields below it are.
+    Below(Node),
 }
 
 impl Projection {
     /// The projection that keeps everything.
     pub fn all() -> Projection {
-        Projection { inclusion: false, root: Node::default() }
+        Projection { inclusion: false, root: Node::default(), computed: Vec::new() }
     }
 
     /// True where a measurement comes out as it went in.
@@ -34,33 +50,36 @@ impl Projection {
 
     /// The top-level fields that `apply` reads.
     pub fn needed_fields(&self) -> Needed {
-        if self.inclusion {
-            Needed::Roots(self.root.children.iter().map(|(name, _)| name.clone()).collect())
-        } else {
-            Needed::All
+        if !self.inclusion || self.computed.iter().any(|(_, expr)| expr.reads().whole) {
+            return Needed::All;
         }
+        let mut needed = Needed::Roots(self.root.children.iter().map(|(name, _)| name.clone()).collect());
+        self.computed.iter().flat_map(|(_, expr)| &expr.reads().fields).for_each(|name| needed.add_path(name));
+        needed
     }
 
     /// The projection that keeps nothing: rows are only counted.
     pub fn none() -> Projection {
-        Projection { inclusion: true, root: Node::default() }
+        Projection { inclusion: true, ..Projection::all() }
     }
 
     /// Only a top-level field.
     pub fn only(name: &str) -> Projection {
         let mut only = Projection::none();
-        only.root.children.push((name.into(), None));
+        only.root.children.push((name.into(), Child::Named));
         only
     }
 
-    /// Parses `{a: 1, "b.c": 1}`, `{a: 0}`, or the nested form `{b: {c: 1}}`; an empty document keeps everything.
+    /// Parses `{a: 1, "b.c": 1}`, `{a: 0}`, the nested form `{b: {c: 1}}`, and computed fields, `{c: {$add: ["$a", 1]}}`; an empty
+    /// document keeps everything.
     ///
-    /// Errors: 31253 and 31254 where inclusions and exclusions are mixed (`_id` is exempt), 31249 and 31250 where paths
-    /// collide, 40352 for an empty path component, `BadValue` for anything that would be an expression or an operator.
-    pub fn parse(doc: Doc<'_>) -> Result<Projection> {
-        let mut parser = Parser { inclusion: None, id: None, root: Node::default() };
+    /// Errors: 31253 and 31254 where inclusions and exclusions are mixed (`_id` is exempt), 31252 and 31310 for an expression and a literal
+    /// in an exclusion, 31249 and 31250 where paths collide, 40352 for an empty path component, 51270 for an empty object, those of
+    /// expressions, `BadValue` for positional operators.
+    pub fn parse(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
+        let mut parser = Parser { globals, inclusion: None, id: None, root: Node::default(), computed: Vec::new() };
         parser.fields(&mut Vec::new(), doc)?;
-        let Parser { inclusion, id, mut root } = parser;
+        let Parser { inclusion, id, mut root, computed, .. } = parser;
         // A projection of `_id` alone says by it what it is.
         let inclusion = inclusion.or(id).unwrap_or(false);
         if id.is_some() && root.child("_id").is_some() {
@@ -68,22 +87,24 @@ impl Projection {
         }
         // `_id` is kept by an inclusion that does not name it, and dropped by an exclusion only where it is named.
         let id_named = if inclusion { id.unwrap_or(true) } else { id == Some(false) };
-        if id_named {
-            root.insert("_id", None);
+        if id_named && root.child("_id").is_none() {
+            root.insert("_id", Child::Named);
         }
-        Ok(Projection { inclusion, root })
+        Ok(Projection { inclusion, root, computed })
     }
 }
 
-struct Parser {
+struct Parser<'g> {
+    globals: &'g Globals,
     /// What the first field other than `_id` says.
     inclusion: Option<bool>,
     /// What `_id` says.
     id: Option<bool>,
     root: Node,
+    computed: Vec<(Vec<Box<str>>, BoundExpr)>,
 }
 
-impl Parser {
+impl Parser<'_> {
     /// Parses the fields of one level; `above` are the components of the paths that lead to it.
     fn fields<'a>(&mut self, above: &mut Vec<&'a str>, doc: Doc<'a>) -> Result<()> {
         for (name, value) in doc {
@@ -99,21 +120,21 @@ impl Parser {
         check_path(path)?;
         if let Some(doc) = value.as_doc() {
             return match doc.iter().next() {
-                None => Err(Error::bad_value(format!(
-                    "An empty sub-projection is not a valid value. Found empty object at path {}",
-                    path.join(".")
-                ))),
-                Some((name, _)) if name.starts_with('$') => {
-                    Err(not_supported(path, &format!("the operator or expression {name}")))
-                }
+                None => Err(Error::new(
+                    ErrorCode::Location51270,
+                    format!(
+                        "An empty sub-projection is not a valid value. Found empty object at path {}",
+                        path.join(".")
+                    ),
+                )),
+                Some((name, _)) if name.starts_with('$') => self.compute(path, value, ErrorCode::Location31252),
                 Some(_) => self.fields(path, doc),
             };
         }
         let included = match value.kind() {
             Kind::Bool => value.as_bool() == Some(true),
             kind if kind.is_number() => compare(value, OwnedValue::int32(0).view()).is_ne(),
-            Kind::String => return Err(not_supported(path, &format!("the expression {value:?}"))),
-            kind => return Err(not_supported(path, &format!("the {} literal {value:?}", kind.alias()))),
+            _ => return self.compute(path, value, ErrorCode::Location31310),
         };
         if path.as_slice() == ["_id"] {
             self.id = Some(included);
@@ -128,19 +149,30 @@ impl Parser {
                 ErrorCode::Location31253,
                 format!("Cannot do inclusion on field {} in exclusion projection", path.join(".")),
             )),
-            _ => self.root.add(path, path),
+            _ => self.root.add(path, path, Child::Named),
         }
+    }
+
+    /// A field whose value is an expression or a literal; `refusal` is the code for it in an exclusion.
+    fn compute(&mut self, path: &[&str], value: Value<'_>, refusal: ErrorCode) -> Result<()> {
+        if !*self.inclusion.get_or_insert(true) {
+            let message = format!("Cannot use an expression on field {} in an exclusion projection", path.join("."));
+            return Err(Error::new(refusal, message));
+        }
+        let expr = BoundExpr::new(Expr::parse(value, self.globals)?, Rc::clone(self.globals.env()));
+        self.computed.push((path.iter().map(|name| (*name).into()).collect(), expr));
+        self.root.add(path, path, Child::Computed)
     }
 }
 
 impl Node {
     /// What is known of the field `name`.
-    pub(super) fn child(&self, name: &str) -> Option<&Option<Node>> {
+    pub(super) fn child(&self, name: &str) -> Option<&Child> {
         self.children.get(self.place(name).ok()?).map(|(_, child)| child)
     }
 
     /// The field `name`, as `child` where it is new.
-    fn insert(&mut self, name: &str, child: Option<Node>) -> &mut Option<Node> {
+    fn insert(&mut self, name: &str, child: Child) -> &mut Child {
         let at = self.place(name).unwrap_or_else(|at| {
             self.children.insert(at, (name.into(), child));
             at
@@ -154,19 +186,19 @@ impl Node {
         self.children.binary_search_by(|(known, _)| (**known).cmp(name))
     }
 
-    /// Adds the path whose components below this node are `rest`; `path` is the whole of it.
-    fn add(&mut self, rest: &[&str], path: &[&str]) -> Result<()> {
+    /// Adds the path whose components below this node are `rest`; `path` is the whole of it, `end` what its last field is.
+    fn add(&mut self, rest: &[&str], path: &[&str], end: Child) -> Result<()> {
         let Some((name, below)) = rest.split_first() else { return Ok(()) };
         if below.is_empty() {
             if self.child(name).is_some() {
                 return Err(Error::new(ErrorCode::Location31250, format!("Path collision at {}", path.join("."))));
             }
-            self.insert(name, None);
+            self.insert(name, end);
             return Ok(());
         }
-        match self.insert(name, Some(Node::default())) {
-            Some(node) => node.add(below, path),
-            None => Err(Error::new(
+        match self.insert(name, Child::Below(Node::default())) {
+            Child::Below(node) => node.add(below, path, end),
+            _ => Err(Error::new(
                 ErrorCode::Location31249,
                 format!("Path collision at {} remaining portion {}", path.join("."), below.join(".")),
             )),
@@ -197,11 +229,12 @@ fn not_supported(path: &[&str], what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::filter::samples::globals;
     use crate::value::DocWriter;
     use bson::{RawDocumentBuf, rawdoc};
 
     fn parse(spec: &RawDocumentBuf) -> Result<Projection> {
-        Projection::parse(Doc::parse(spec.as_bytes()).unwrap())
+        Projection::parse(Doc::parse(spec.as_bytes()).unwrap(), &globals())
     }
 
     fn code(spec: RawDocumentBuf) -> ErrorCode {
@@ -239,22 +272,28 @@ mod tests {
     }
 
     #[test]
-    fn empty_components_operators_expressions_and_literals_are_refused() {
+    fn empty_components_empty_objects_and_operators_of_find_alone_are_refused() {
         for name in ["", ".a", "a.", "a..b"] {
             assert_eq!(code(one_field(name)), ErrorCode::Location40352, "{name:?}");
         }
-        for spec in [
-            rawdoc! { "a": "$b" },
-            rawdoc! { "a": "text" },
-            rawdoc! { "a": { "$add": [1, 2] } },
-            rawdoc! { "a": { "$slice": 1 } },
-            rawdoc! { "a.$": 1 },
-            rawdoc! { "a": {} },
-            rawdoc! { "a": [1] },
-            rawdoc! { "a": bson::RawBson::Null },
-        ] {
-            assert_eq!(code(spec), ErrorCode::BadValue);
+        assert_eq!(code(rawdoc! { "a": {} }), ErrorCode::Location51270);
+        assert_eq!(code(rawdoc! { "a.$": 1 }), ErrorCode::BadValue);
+        for operator in
+            [rawdoc! { "$slice": 1 }, rawdoc! { "$elemMatch": { "x": 1 } }, rawdoc! { "$meta": "textScore" }]
+        {
+            assert_eq!(code(rawdoc! { "a": operator }), ErrorCode::InvalidPipelineOperator);
         }
+    }
+
+    #[test]
+    fn a_computed_field_makes_an_inclusion_and_has_no_place_in_an_exclusion() {
+        assert!(parse(&rawdoc! { "a": "$b" }).unwrap().inclusion);
+        assert_eq!(code(rawdoc! { "a": "$b", "c": 0 }), ErrorCode::Location31254);
+        assert_eq!(code(rawdoc! { "c": 0, "a": { "$add": [1, 2] } }), ErrorCode::Location31252);
+        assert_eq!(code(rawdoc! { "c": 0, "a": "text" }), ErrorCode::Location31310);
+        assert_eq!(code(rawdoc! { "a": "$b", "a.c": 1 }), ErrorCode::Location31249);
+        assert_eq!(code(rawdoc! { "a.c": "$b", "a": "$d" }), ErrorCode::Location31250);
+        assert_eq!(code(rawdoc! { "a": { "$nothing": 1 } }), ErrorCode::InvalidPipelineOperator);
     }
 
     #[test]
@@ -267,5 +306,8 @@ mod tests {
         let needed = parse(&rawdoc! { "a.b": 1, "c": 1 }).unwrap().needed_fields();
         assert!(needed.contains("a") && needed.contains("c") && needed.contains("_id") && !needed.contains("b"));
         assert_eq!(parse(&rawdoc! { "a": 0 }).unwrap().needed_fields(), Needed::All);
+        let needed = parse(&rawdoc! { "_id": 0, "x": { "$add": ["$a.b", "$c"] } }).unwrap().needed_fields();
+        assert!(needed.contains("a") && needed.contains("c") && !needed.contains("_id"));
+        assert_eq!(parse(&rawdoc! { "x": "$$ROOT" }).unwrap().needed_fields(), Needed::All);
     }
 }
