@@ -1,8 +1,10 @@
 //! The storage of tests, of Node, and of whoever needs nothing kept: a map in memory.
+//!
+//! Its entries stand in one sorted list. An insert moves what is behind it, some 50 bytes an entry: a twentieth of a millisecond among
+//! twenty thousand, which are as many buckets of a thousand measurements; and a tree would be three kilobytes of the module.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage, guard};
@@ -17,7 +19,8 @@ use crate::error::Result;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStorage {
-    map: Rc<RefCell<BTreeMap<Bytes, Bytes>>>,
+    /// Ascending by key.
+    entries: Rc<RefCell<Vec<Entry>>>,
 }
 
 impl MemoryStorage {
@@ -27,73 +30,82 @@ impl MemoryStorage {
     }
 
     fn apply(&self, changes: Changeset) -> Result<()> {
-        let mut map = self.map.borrow_mut();
+        let mut entries = self.entries.borrow_mut();
         // Every guard is judged before anything changes: that is the atomicity, and the meaning of a guard.
         for change in changes.changes() {
             match change {
-                Change::Insert(key, _) if map.contains_key(key) => return Err(guard::exists_already(key)),
-                Change::Require(key) | Change::Expect(key) if !map.contains_key(key) => {
+                Change::Insert(key, _) if get(&entries, key).is_some() => return Err(guard::exists_already(key)),
+                Change::Require(key) | Change::Expect(key) if get(&entries, key).is_none() => {
                     return Err(guard::is_gone(key));
                 }
                 _ => {}
             }
         }
         for change in changes.into_changes() {
-            apply(&mut map, change);
+            apply(&mut entries, change);
         }
         Ok(())
     }
 
     fn page(&self, ranges: &[KeyRange], page: Page) -> Vec<Entry> {
-        let map = self.map.borrow();
+        let entries = self.entries.borrow();
         ranges
             .iter()
-            .flat_map(|range| keys_within(&map, range))
+            .flat_map(|range| entries.get(within(&entries, range)).unwrap_or_default())
             .take(page.entries_max)
-            .map(|(key, value)| Entry {
-                key: key.clone(),
-                value: if page.keys_only { Bytes::new() } else { value.clone() },
+            .map(|entry| match page.keys_only {
+                true => Entry { key: entry.key.clone(), value: Bytes::new() },
+                false => entry.clone(),
             })
             .collect()
     }
 }
 
-fn keys_within<'a>(
-    map: &'a BTreeMap<Bytes, Bytes>,
-    range: &'a KeyRange,
-) -> impl Iterator<Item = (&'a Bytes, &'a Bytes)> {
-    // A range whose start lies behind its end makes `BTreeMap::range` panic.
-    let bounds =
-        (!range.is_empty()).then_some((Bound::Included(range.start.as_slice()), Bound::Excluded(range.end.as_slice())));
-    bounds.into_iter().flat_map(|bounds| map.range::<[u8], _>(bounds))
+/// Where `key` stands in a sorted list, or where it belongs.
+fn place(entries: &[Entry], key: &[u8]) -> std::result::Result<usize, usize> {
+    entries.binary_search_by(|entry| entry.key.as_slice().cmp(key))
 }
 
-/// One write, its guard aside.
-pub(super) fn apply(map: &mut BTreeMap<Bytes, Bytes>, change: Change) {
+/// Which entries lie in `range`, which may be empty.
+fn within(entries: &[Entry], range: &KeyRange) -> Range<usize> {
+    let [start, end] = [&range.start, &range.end].map(|key| place(entries, key).unwrap_or_else(|at| at));
+    start..end.max(start)
+}
+
+/// The value of `key` in a sorted list.
+pub(super) fn get<'a>(entries: &'a [Entry], key: &[u8]) -> Option<&'a Bytes> {
+    entries.get(place(entries, key).ok()?).map(|entry| &entry.value)
+}
+
+/// One write to a sorted list, its guard aside.
+pub(super) fn apply(entries: &mut Vec<Entry>, change: Change) {
     match change {
-        Change::Put(key, value) | Change::Insert(key, value) => {
-            map.insert(key, value);
-        }
+        Change::Put(key, value) | Change::Insert(key, value) => match place(entries, &key) {
+            Ok(at) => {
+                if let Some(entry) = entries.get_mut(at) {
+                    entry.value = value;
+                }
+            }
+            Err(at) => entries.insert(at, Entry { key, value }),
+        },
         Change::Delete(key) => {
-            map.remove(&key);
+            if let Ok(at) = place(entries, &key) {
+                entries.remove(at);
+            }
         }
-        Change::DeleteRange(range) => delete_range(map, &range),
+        Change::DeleteRange(range) => {
+            let doomed = within(entries, &range);
+            entries.drain(doomed);
+        }
         Change::Require(_) | Change::Expect(_) => {}
-    }
-}
-
-fn delete_range(map: &mut BTreeMap<Bytes, Bytes>, range: &KeyRange) {
-    let doomed: Vec<Bytes> = keys_within(map, range).map(|(key, _)| key.clone()).collect();
-    for key in doomed {
-        map.remove(&key);
     }
 }
 
 impl Storage for MemoryStorage {
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
         Box::pin(async move {
-            let map = self.map.borrow();
-            Ok(keys.iter().map(|key| map.get(key).cloned()).collect())
+            let entries = self.entries.borrow();
+            Ok(keys.iter().map(|key| get(&entries, key).cloned()).collect())
         })
     }
 

@@ -1,6 +1,6 @@
 //! A changeset as one transaction: guards first, then the writes, all asked for in one turn.
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
@@ -34,11 +34,11 @@ pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durabili
 
 /// The keys that `changes` insert, and the values that they have after it: evidence that it took place.
 pub(super) fn evidence(changes: &Changeset) -> (Vec<Bytes>, Vec<Option<Bytes>>) {
-    let mut after = BTreeMap::new();
+    let mut after = Vec::new();
     changes.changes().iter().for_each(|change| memory::apply(&mut after, change.clone()));
     let inserted = changes.changes().iter().filter_map(inserted_key);
     // A key that is absent afterwards tells nothing: it was absent before, too.
-    inserted.filter_map(|key| Some((key.to_vec(), Some(after.remove(key)?)))).unzip()
+    inserted.filter_map(|key| Some((key.to_vec(), Some(memory::get(&after, key)?.clone())))).unzip()
 }
 
 /// Hears the answers to the guards.
