@@ -3,8 +3,6 @@
 //! **Invariant**: at any time it holds a page of buckets as they are stored, and unpacked what a batch takes; of a sort that does not
 //! stream, everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
 
-use std::collections::VecDeque;
-
 use super::Engine;
 use super::find::{document_row, matching_sections, section_rows};
 use super::read::{Scan, Unit, in_order};
@@ -25,8 +23,8 @@ pub struct FindCursor {
     exec: Exec,
     /// Bucket documents instead of measurements.
     raw: bool,
-    /// Buckets to unpack, in order.
-    units: VecDeque<Next>,
+    /// Buckets to unpack, the next one last.
+    units: Vec<Next>,
     scanned: bool,
 }
 
@@ -45,7 +43,7 @@ impl FindCursor {
             None => plan.plan.sort.clone(),
         };
         let exec = Exec::new(Plan { sort, ..plan.plan.clone() });
-        FindCursor { scan, plan, exec, raw, units: VecDeque::new(), scanned: false }
+        FindCursor { scan, plan, exec, raw, units: Vec::new(), scanned: false }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -83,7 +81,7 @@ impl FindCursor {
     /// Lets rows go that come before those of all buckets that are left. `wanted` is how many somebody waits for.
     fn release(&mut self, wanted: usize) -> Result<Flow> {
         let Some(stream) = &self.plan.stream else { return Ok(Flow::Continue) };
-        let next = match self.units.front() {
+        let next = match self.units.last() {
             Some(next) if next.begins_group => return self.exec.release(None, wanted),
             Some(next) => Some(next.unit.id),
             None => self.scan.next_bucket(),
@@ -138,12 +136,13 @@ impl FindCursor {
             // Metadata that cannot be sorted: an error if a row of that bucket matches, and else none.
             self.plan.stream = None;
             self.exec = Exec::new(self.plan.plan.clone());
-            self.units = units.into_iter().map(|unit| Next { unit, begins_group: false }).collect();
+            self.units = units.into_iter().rev().map(|unit| Next { unit, begins_group: false }).collect();
             return Ok(());
         };
         let mut units: Vec<Option<Unit>> = units.into_iter().map(Some).collect();
         let mut take = |row: u32| units.get_mut(row as usize).and_then(Option::take);
-        let next = sorted.into_iter().filter_map(|(row, begins_group)| Some(Next { unit: take(row)?, begins_group }));
+        let next =
+            sorted.into_iter().rev().filter_map(|(row, begins_group)| Some(Next { unit: take(row)?, begins_group }));
         self.units = next.collect();
         Ok(())
     }
@@ -168,7 +167,7 @@ impl Engine {
             return Ok(());
         }
         while !cursor.scanned && cursor.exec.ready() < rows {
-            let Some(next) = cursor.units.pop_front() else {
+            let Some(next) = cursor.units.pop() else {
                 cursor.scanned = !self.fetch_units(cursor).await?;
                 continue;
             };
@@ -197,7 +196,7 @@ impl Engine {
             return Ok(!cursor.units.is_empty());
         }
         let Some(page) = self.next_page(&mut cursor.scan).await? else { return Ok(false) };
-        cursor.units.extend(page.into_iter().map(|unit| Next { unit, begins_group: false }));
+        cursor.units = page.into_iter().rev().map(|unit| Next { unit, begins_group: false }).collect();
         Ok(true)
     }
 }

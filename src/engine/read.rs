@@ -4,7 +4,6 @@
 //! dropped here, or does not, and they are rows like any other. So a fold in the middle of a scan neither hides nor doubles a row.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::Engine;
@@ -54,7 +53,8 @@ pub enum Access {
 
 enum Rest {
     Range(KeyRange),
-    Ids(VecDeque<BucketId>),
+    /// The next one last.
+    Ids(Vec<BucketId>),
     Done,
 }
 
@@ -114,7 +114,7 @@ impl Scan {
         let order = self.order.as_ref()?;
         let stored = match &self.rest {
             Rest::Range(range) => keyspace::lowest_bucket(range),
-            Rest::Ids(ids) => ids.front().copied(),
+            Rest::Ids(ids) => ids.last().copied(),
             Rest::Done => None,
         };
         let unmet = order.journal.iter().rev().find(|(_, number)| self.met.get(*number) == Some(&false));
@@ -131,7 +131,10 @@ impl Scan {
     pub(super) fn aim(&mut self, access: Access) {
         self.rest = match access {
             Access::Range(low, high) => Rest::Range(keyspace::buckets(&self.collection.id(), &low, &high)),
-            Access::Ids(buckets) => Rest::Ids(buckets.into()),
+            Access::Ids(mut buckets) => {
+                buckets.reverse();
+                Rest::Ids(buckets)
+            }
         };
     }
 }
@@ -173,7 +176,7 @@ impl Engine {
     pub(super) async fn order_scan(&self, scan: &mut Scan, ascending: bool) -> Result<()> {
         let rest = std::mem::replace(&mut scan.rest, Rest::Done);
         scan.rest = match rest {
-            Rest::Range(range) if !ascending => Rest::Ids(buckets_of(&self.scan_keys(vec![range]).await?)?.into()),
+            Rest::Range(range) if !ascending => Rest::Ids(buckets_of(&self.scan_keys(vec![range]).await?)?),
             rest => rest,
         };
         let mut journal: Vec<(BucketId, usize)> = scan
@@ -186,7 +189,7 @@ impl Engine {
             .collect();
         sort_by(&mut journal, |a, b| in_order(!ascending, &a.0, &b.0));
         if let Rest::Ids(ids) = &mut scan.rest {
-            sort_by(ids.make_contiguous(), |a, b| in_order(ascending, a, b));
+            sort_by(ids, |a, b| in_order(!ascending, a, b));
         }
         scan.order = Some(InOrder { ascending, journal });
         Ok(())
@@ -203,7 +206,8 @@ impl Engine {
         let range = match &mut scan.rest {
             Rest::Range(range) => std::slice::from_ref(range),
             Rest::Ids(buckets) => {
-                let page: Vec<BucketId> = buckets.drain(..buckets.len().min(page.entries_max)).collect();
+                let mut page = buckets.split_off(buckets.len().saturating_sub(page.entries_max));
+                page.reverse();
                 if buckets.is_empty() {
                     scan.rest = Rest::Done;
                 }
