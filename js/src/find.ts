@@ -4,7 +4,7 @@ import { isPlain } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import { blocksToColumns } from "./typed.js";
-import type { CollationOptions, Columns, Document, Filter, FindOptions, Hint, Sort, SortDirection } from "./types.js";
+import type { CollationOptions, Columns, Document, ExplainVerbosity, Filter, FindOptions, Hint, Sort, SortDirection } from "./types.js";
 
 /**
  * The documents that a query finds. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -99,6 +99,19 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
    */
   async toColumns(): Promise<Columns<TSchema>> {
     return blocksToColumns(await this.blocks(), this.reading) as Columns<TSchema>;
+  }
+
+  /**
+   * How the query goes: the reply of the command `explain`. It is run apart from what the cursor gives, with `queryPlanner` (or `false`) only planned.
+   *
+   * @example
+   * ```ts
+   * const { stages } = await weather.find({ "station.id": 7 }).explain("executionStats");
+   * ```
+   */
+  async explain(verbosity: ExplainVerbosity | boolean = true): Promise<Document> {
+    const name = verbosity === true ? "allPlansExecution" : verbosity || "queryPlanner";
+    return (await this.door.run({ explain: this.openingCommand(false), verbosity: name }, undefined, this.reading)).reply;
   }
 
   /** @internal */

@@ -132,6 +132,9 @@ export interface FindOptions extends BSONReadOptions, CommandOptions {
   allowDiskUse?: boolean;
 }
 
+/** How much {@link FindCursor.explain} says: the plan, what became of it, and what became of the plans that were rejected (there are none). */
+export type ExplainVerbosity = "queryPlanner" | "executionStats" | "allPlansExecution";
+
 /** Options of {@link Collection.insertMany}. */
 export interface InsertManyOptions extends CommandOptions {
   /** Stop at the first refused document. Default true. `false` is faster and stores everything that can be stored. */

@@ -31,6 +31,19 @@ test("a cursor sends nothing before it is read", async () => {
   ]);
 });
 
+test("explain asks about the query and leaves the cursor as it is", async () => {
+  const { engine, find } = await database(3);
+  engine.intercept = (command) => ("explain" in command ? { ok: 1, stages: [] } : undefined);
+  const cursor = find().filter({ s: "even" }).limit(1);
+  for (const [given, sent] of [
+    [undefined, "allPlansExecution"], [true, "allPlansExecution"], [false, "queryPlanner"], ["executionStats", "executionStats"],
+  ] as const) {
+    assert.deepEqual(await cursor.explain(given), { ok: 1, stages: [] });
+    assert.deepEqual(engine.commands.pop(), { explain: { find: "c", filter: { s: "even" }, limit: 1 }, verbosity: sent, $db: "db" });
+  }
+  assert.deepEqual(await cursor.toArray(), [{ n: 0, s: "even" }]);
+});
+
 test("a cursor that is closed unread sends nothing at all", async () => {
   const { engine, find } = await database(3);
   const cursor = find();

@@ -99,6 +99,12 @@ cursor.sort("at", -1).sort(["at", "temp"]).sort([["at", "desc"]]).sort(new Map([
 cursor.sort({ at: 0 });
 // @ts-expect-error a limit is a number
 cursor.limit("1");
+same<Awaited<ReturnType<typeof cursor.explain>>, Document>();
+void cursor.explain();
+void cursor.explain("executionStats");
+void cursor.explain(false);
+// @ts-expect-error there is no such verbosity
+void cursor.explain("all");
 await using disposed = weather.find();
 void disposed;
 

@@ -7,6 +7,7 @@ mod delete;
 mod distinct;
 mod drop;
 mod expire;
+mod explain;
 mod find;
 mod fold;
 mod get_parameter;
@@ -84,6 +85,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "distinct" => Box::pin(distinct::run(engine, &request)),
         "drop" => Box::pin(drop::run(engine, &request)),
         "dropDatabase" => Box::pin(drop::run_database(engine)),
+        "explain" => Box::pin(explain::run(engine, &request)),
         "expire" => Box::pin(expire::run(engine, &request)),
         "maintain" => Box::pin(expire::maintain(engine, &request)),
         "find" => Box::pin(find::run(engine, &request)),

@@ -13,8 +13,8 @@ use crate::value::DocWriter;
 pub fn run(engine: &Rc<Engine>, _request: &Request<'_>) -> Reply {
     let uptime_ms = engine.uptime_ms();
     let mut reply = DocWriter::new();
-    reply.string("host", &engine.context_name());
-    reply.string("version", env!("CARGO_PKG_VERSION")).string("process", env!("CARGO_PKG_NAME"));
+    append_identity(&mut reply, engine);
+    reply.string("process", env!("CARGO_PKG_NAME"));
     reply.double("uptime", (uptime_ms / 1000) as f64).int64("uptimeMillis", uptime_ms);
     reply.date("localTime", engine.now_ms());
     if let Some(status) = engine.status() {
@@ -22,6 +22,11 @@ pub fn run(engine: &Rc<Engine>, _request: &Request<'_>) -> Reply {
         reply.end();
     }
     Reply::ok(reply)
+}
+
+/// What tells this opening of the database from others, and the version.
+pub fn append_identity(document: &mut DocWriter, engine: &Engine) {
+    document.string("host", &engine.context_name()).string("version", env!("CARGO_PKG_VERSION"));
 }
 
 fn bucket_catalog(catalog: &mut DocWriter, status: &Status) {

@@ -44,7 +44,7 @@ impl Engine {
         only_one: bool,
         deleted: &mut u64,
     ) -> Result<()> {
-        let plan = || collection.read_plan(FindOptions { filter: filter.clone(), ..FindOptions::default() });
+        let plan = || collection.read_plan(FindOptions { filter: filter.clone(), ..FindOptions::default() }, false);
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
         let span_ms = collection.entry.options.timeseries.span_ms();
         let reached = |section: &Section| {

@@ -13,11 +13,31 @@ use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack};
 use crate::error::{ErrorCode, Result};
 use crate::index;
-use crate::limits::FEW_ROWS_MAX;
-use crate::query::find_options::Hint;
-use crate::query::{FindOptions, Flow, ReadAccess, ReadPlan, Sink};
+use crate::limits::{FEW_ROWS_MAX, FORGOTTEN_BATCH_ROWS};
+use crate::query::{Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::KeyRange;
 use crate::value::{OwnedValue, Value};
+
+/// How a query goes.
+pub struct Planned {
+    /// What it is over.
+    pub collection: Rc<Collection>,
+    /// The plan.
+    pub plan: ReadPlan,
+    /// Index entries that were looked at.
+    pub entries: usize,
+    /// Stored buckets that were read.
+    pub examined: usize,
+    /// What was done with them.
+    pub counters: Counters,
+}
+
+impl Planned {
+    /// What has become of a scan.
+    pub(super) fn of(scan: &Scan, plan: ReadPlan, entries: usize, counters: Counters) -> Planned {
+        Planned { collection: Rc::clone(scan.collection()), plan, entries, examined: scan.examined(), counters }
+    }
+}
 
 /// One batch and the cursor that gives the next; id 0 where there is none.
 pub struct Batch {
@@ -34,24 +54,33 @@ impl Engine {
     /// meets parallel arrays.
     pub async fn find(&self, name: &str, raw: bool, options: FindOptions, batch_size: usize) -> Result<Batch> {
         let keep_open = !options.single_batch;
-        let backward = options.hint == Some(Hint::Natural { ascending: false });
-        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else {
+        let Some(mut cursor) = self.open_cursor(name, raw, options, batch_size).await? else {
             return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
         };
+        let rows = self.next_batch(&mut cursor, batch_size).await?;
+        let cursor_id = if keep_open && !cursor.is_done() { self.keep_cursor(&ns_of(name, raw), cursor) } else { 0 };
+        Ok(Batch { rows, cursor_id })
+    }
+
+    /// A cursor that has read no bucket yet; `None` where there is no such collection.
+    async fn open_cursor(
+        &self,
+        name: &str,
+        raw: bool,
+        options: FindOptions,
+        batch_size: usize,
+    ) -> Result<Option<FindCursor>> {
+        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
+        let entries = scan.entries();
         let wanted =
             plan.plan.limit.map_or(u64::MAX, |limit| limit.saturating_add(plan.plan.skip)).min(batch_size as u64);
         if wanted <= FEW_ROWS_MAX {
             scan.expect_few();
         }
-        match plan.stream.as_ref().and_then(|stream| stream.time.filter(|_| stream.buckets.is_none())) {
-            Some(ascending) => self.order_scan(&mut scan, ascending).await?,
-            None if backward => self.order_scan(&mut scan, false).await?,
-            None => {}
+        if let Some(ascending) = plan.order {
+            self.order_scan(&mut scan, ascending).await?;
         }
-        let mut cursor = FindCursor::new(scan, plan, raw);
-        let rows = self.next_batch(&mut cursor, batch_size).await?;
-        let cursor_id = if keep_open && !cursor.is_done() { self.keep_cursor(&ns_of(name, raw), cursor) } else { 0 };
-        Ok(Batch { rows, cursor_id })
+        Ok(Some(FindCursor::new(scan, plan, entries)))
     }
 
     /// The next batch of a cursor.
@@ -68,38 +97,59 @@ impl Engine {
         Ok(Batch { rows, cursor_id: id })
     }
 
-    /// Pushes the rows of `name` that match into a sink, until it has enough; its bucket documents where `raw`.
+    /// Pushes the rows of `name` that match into a sink, until it has enough; its bucket documents where `raw`. `None` where there is no such
+    /// collection.
     ///
     /// Errors: as `find`, and those of the sink.
-    pub async fn drain(&self, name: &str, raw: bool, options: FindOptions, sink: &mut dyn Sink) -> Result<()> {
-        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else { return Ok(()) };
+    pub async fn drain(
+        &self,
+        name: &str,
+        raw: bool,
+        options: FindOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Planned>> {
+        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
+        let entries = scan.entries();
         sink.begin(&plan.plan);
-        while let Some(units) = self.next_page(&mut scan).await? {
+        'scan: while let Some(units) = self.next_page(&mut scan).await? {
             for unit in units {
-                let flow = if raw {
-                    let rows = document_row(scan.collection(), &unit, self.bucket_format)?;
-                    sink.push(rows, None, false)?
-                } else {
-                    drain_unit(scan.collection(), &plan, sink, &unit)?
-                };
-                if flow == Flow::Enough {
-                    return Ok(());
+                if push_unit(scan.collection(), &plan, sink, &unit, self.bucket_format)? == Flow::Enough {
+                    break 'scan;
                 }
             }
         }
-        Ok(())
+        Ok(Some(Planned::of(&scan, plan, entries, *sink.counters())))
+    }
+
+    /// Finds all that a query finds, and forgets it.
+    ///
+    /// Errors: as `find`.
+    pub async fn try_find(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<Planned>> {
+        let Some(mut cursor) = self.open_cursor(name, raw, options, FORGOTTEN_BATCH_ROWS).await? else {
+            return Ok(None);
+        };
+        while !cursor.is_done() {
+            self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;
+        }
+        Ok(Some(cursor.into_planned()))
+    }
+
+    /// What a query would do, for all that is known without reading the collection.
+    ///
+    /// Errors: those of storage; `BadValue` for a hint at no index.
+    pub async fn plan(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<Planned>> {
+        let Some(collection) = self.collection(name).await? else { return Ok(None) };
+        collection.check_hint(raw, &options)?;
+        let plan = collection.read_plan(options, raw);
+        Ok(Some(Planned { collection, plan, entries: 0, examined: 0, counters: Counters::default() }))
     }
 
     /// A scan aimed at what a query reads; `None` where there is no such collection.
     async fn begin_find(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<(Scan, ReadPlan)>> {
         loop {
             let Some(collection) = self.collection(name).await? else { return Ok(None) };
-            if let (Some(hint), false) = (&options.hint, raw) {
-                let options = &collection.entry.options.timeseries;
-                hint.check(&options.time_field, options.meta_field.as_deref())?;
-            }
-            let plan = |options| if raw { ReadPlan::over_buckets(options) } else { collection.read_plan(options) };
-            match self.aimed_scan(&collection, &|| plan(options.clone())).await {
+            collection.check_hint(raw, &options)?;
+            match self.aimed_scan(&collection, &|| collection.read_plan(options.clone(), raw)).await {
                 // Memory has forgotten it; storage says whether it was made again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
                 other => return other.map(Some),
@@ -142,20 +192,49 @@ fn index_range(collection: &Collection, plan: &ReadPlan) -> Option<KeyRange> {
 }
 
 impl Collection {
-    /// The plan of a query over its measurements, with what is known about them now.
-    pub(super) fn read_plan(&self, options: FindOptions) -> ReadPlan {
+    /// The plan of a query over its measurements, or its bucket documents where `raw`, with what is known about them now.
+    pub(super) fn read_plan(&self, options: FindOptions, raw: bool) -> ReadPlan {
+        if raw {
+            return ReadPlan::over_buckets(options);
+        }
         ReadPlan::new(options, &self.entry.options.timeseries, self.extended_range.get())
+    }
+
+    /// Refuses a hint at an index that is not there.
+    fn check_hint(&self, raw: bool, options: &FindOptions) -> Result<()> {
+        match &options.hint {
+            Some(hint) if !raw => hint.check(self.time_field(), self.meta_field()),
+            _ => Ok(()),
+        }
     }
 }
 
-/// Pushes one bucket and its journal rows into a sink.
-fn drain_unit(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit: &Unit) -> Result<Flow> {
+/// Pushes one bucket and its journal rows into a sink, as one document where the plan is over these.
+pub(super) fn push_unit(
+    collection: &Collection,
+    plan: &ReadPlan,
+    sink: &mut dyn Sink,
+    unit: &Unit,
+    format: BucketFormat,
+) -> Result<Flow> {
+    if plan.is_over_buckets() {
+        return sink.push(document_row(collection, unit, format)?, None, false);
+    }
+    let before = sink.counters().measurements_examined;
+    let flow = push_rows(collection, plan, sink, unit);
+    let counters = sink.counters();
+    counters.buckets_unpacked += u64::from(counters.measurements_examined > before);
+    flow
+}
+
+fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit: &Unit) -> Result<Flow> {
     let options = &collection.entry.options.timeseries;
     if let Some(stored) = &unit.stored {
         let view = BucketDoc::parse(stored.document.view(), options)?;
         if plan.may_match(&view)? {
+            sink.counters().buckets_passed += 1;
             let all_match = plan.all_match(&view);
-            let whole = if all_match { sink.push_whole(view.count()?, view.meta())? } else { None };
+            let whole = if all_match { sink.push_whole(&|| view.count(), view.meta())? } else { None };
             let flow = match whole {
                 Some(flow) => flow,
                 None => sink.push(unpack(&view, &plan.columns, options)?, view.meta(), all_match)?,
@@ -185,10 +264,7 @@ pub(super) fn matching_sections<'a>(plan: &ReadPlan, unit: &'a Unit) -> impl Ite
 }
 
 /// The decoded columns of journal rows, and their metadata; `None` where no row can match.
-pub(super) fn section_rows<'a>(
-    plan: &ReadPlan,
-    reference: &'a SectionRef,
-) -> Result<Option<(Block, Option<Value<'a>>)>> {
+fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Result<Option<(Block, Option<Value<'a>>)>> {
     let Some(section) = reference.section() else { return Ok(None) };
     let meta = section.meta.as_ref().map(OwnedValue::view);
     if !plan.may_match_rows(meta, section.first_ms, section.last_ms)? {
@@ -199,7 +275,7 @@ pub(super) fn section_rows<'a>(
 }
 
 /// The bucket document, journal rows merged in, as a block of one row.
-pub(super) fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
+fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
     let stored = unit.stored.as_ref().map(|stored| stored.document.view());
     let sections: Vec<&SectionRef> = unit.sections().collect();
     let mut pivot = DocPivot::new();

@@ -4,16 +4,16 @@
 //! stream, everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
 
 use super::Engine;
-use super::find::{document_row, matching_sections, section_rows};
+use super::find::{Planned, matching_sections, push_unit};
 use super::read::{Scan, Unit, in_order};
 use super::sections::SectionRef;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
-use crate::bucket::{BucketDoc, BucketFormat, BucketId, unpack};
+use crate::bucket::{BucketDoc, BucketId};
 use crate::error::Result;
 use crate::limits::BATCH_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
 use crate::query::sort::{SortSpec, sorted_groups};
-use crate::query::{Exec, Flow, ReadPlan, Stream, TimeBound};
+use crate::query::{Exec, Flow, ReadPlan, Sink, Stream, TimeBound};
 use crate::value::{OwnedValue, sort_by};
 
 /// A query between two batches.
@@ -21,8 +21,8 @@ pub struct FindCursor {
     scan: Scan,
     plan: ReadPlan,
     exec: Exec,
-    /// Bucket documents instead of measurements.
-    raw: bool,
+    /// Index entries that were looked at.
+    entries: usize,
     /// Buckets to unpack, the next one last.
     units: Vec<Next>,
     scanned: bool,
@@ -37,45 +37,23 @@ struct Next {
 
 impl FindCursor {
     /// A cursor that has read nothing yet. The scan is in the order that the sort streams in, where that is one by time.
-    pub(super) fn new(scan: Scan, plan: ReadPlan, raw: bool) -> FindCursor {
+    pub(super) fn new(scan: Scan, plan: ReadPlan, entries: usize) -> FindCursor {
         let sort = match &plan.stream {
             Some(stream) => stream.rows.clone(),
             None => plan.plan.sort.clone(),
         };
         let exec = Exec::new(Plan { sort, ..plan.plan.clone() });
-        FindCursor { scan, plan, exec, raw, units: Vec::new(), scanned: false }
+        FindCursor { scan, plan, exec, entries, units: Vec::new(), scanned: false }
+    }
+
+    /// What has become of it.
+    pub(super) fn into_planned(mut self) -> Planned {
+        let counters = *self.exec.counters();
+        Planned::of(&self.scan, self.plan, self.entries, counters)
     }
 
     pub(super) fn is_done(&self) -> bool {
         self.scanned && self.exec.ready() == 0
-    }
-
-    /// The matching measurements of one bucket and of its journal rows.
-    fn push_unit(&mut self, unit: &Unit) -> Result<Flow> {
-        if let Some(stored) = &unit.stored {
-            let options = &self.scan.collection().entry.options.timeseries;
-            let view = BucketDoc::parse(stored.document.view(), options)?;
-            if self.plan.may_match(&view)? {
-                let rows = unpack(&view, &self.plan.columns, options)?;
-                if self.exec.push(rows, view.meta(), self.plan.all_match(&view))? == Flow::Enough {
-                    return Ok(Flow::Enough);
-                }
-            }
-        }
-        for section in matching_sections(&self.plan, unit) {
-            if let Some((rows, meta)) = section_rows(&self.plan, section)?
-                && self.exec.push(rows, meta, false)? == Flow::Enough
-            {
-                return Ok(Flow::Enough);
-            }
-        }
-        Ok(Flow::Continue)
-    }
-
-    /// The bucket document as a row.
-    fn push_document(&mut self, unit: &Unit, format: BucketFormat) -> Result<Flow> {
-        let rows = document_row(self.scan.collection(), unit, format)?;
-        self.exec.push(rows, None, false)
     }
 
     /// Lets rows go that come before those of all buckets that are left. `wanted` is how many somebody waits for.
@@ -154,7 +132,7 @@ impl Engine {
         self.fill(cursor, batch_size).await?;
         let mut batch = cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX)?;
         let time_field = cursor.scan.collection().time_field();
-        if batch.rows() == 0 && !cursor.raw && cursor.plan.plan.projection.keeps_root(time_field) {
+        if batch.rows() == 0 && !cursor.plan.is_over_buckets() && cursor.plan.plan.projection.keeps_root(time_field) {
             // Whoever takes columns finds the time column in an empty result as well.
             batch.set_column(time_field, Column::new(ColumnData::Date(Vec::new()), None));
         }
@@ -171,10 +149,8 @@ impl Engine {
                 cursor.scanned = !self.fetch_units(cursor).await?;
                 continue;
             };
-            let pushed = match cursor.raw {
-                true => cursor.push_document(&next.unit, self.bucket_format)?,
-                false => cursor.push_unit(&next.unit)?,
-            };
+            let FindCursor { scan, plan, exec, .. } = &mut *cursor;
+            let pushed = push_unit(scan.collection(), plan, exec, &next.unit, self.bucket_format)?;
             let wanted = rows.saturating_sub(cursor.exec.ready());
             cursor.scanned = pushed == Flow::Enough || cursor.release(wanted)? == Flow::Enough;
         }

@@ -74,6 +74,8 @@ pub struct Scan {
     page_max: usize,
     /// Where the order of units matters.
     order: Option<InOrder>,
+    /// Stored buckets that were read.
+    examined: usize,
 }
 
 /// A scan in the order of bucket ids. Buckets that only the journals have come where their ids say, not at the end.
@@ -122,6 +124,16 @@ impl Scan {
         if order.ascending { both.min() } else { both.max() }
     }
 
+    /// How many buckets an index has named that are still to be fetched.
+    pub(super) fn entries(&self) -> usize {
+        if let Rest::Ids(ids) = &self.rest { ids.len() } else { 0 }
+    }
+
+    /// How many stored buckets were read so far.
+    pub(super) fn examined(&self) -> usize {
+        self.examined
+    }
+
     /// Says that most likely the first buckets do: fewer are fetched, and then more and more.
     pub(super) fn expect_few(&mut self) {
         self.page_max = FIRST_PAGE_BUCKETS;
@@ -166,6 +178,7 @@ impl Engine {
             epoch,
             page_max: SCAN_PAGE_BUCKETS,
             order: None,
+            examined: 0,
         };
         Ok((scan, buckets_of(&snapshot.also)?))
     }
@@ -293,6 +306,7 @@ impl Engine {
 impl Scan {
     /// A bucket that was met, with the journal rows that it does not hold.
     fn unit(&mut self, id: BucketId, stored: Rc<StoredBucket>) -> Unit {
+        self.examined += 1;
         let number = self.journal.number_of(&id);
         self.met.iter_mut().skip(number.unwrap_or(usize::MAX)).take(1).for_each(|met| *met = true);
         let covers = |s: &SectionRef| stored.coverage.covers(s.commit());

@@ -1,6 +1,7 @@
 //! Between a parsed command and its rows: filters, what of them runs before unpacking, plans, execution. Never awaits.
 
 pub mod exec;
+pub mod explain;
 pub mod expr;
 pub mod filter;
 pub mod find_options;
@@ -11,7 +12,8 @@ pub mod read_plan;
 pub mod sort;
 pub mod stream;
 
-pub use exec::{Count, Distinct, Exec, Flow, Sink, TimeBound};
+pub use exec::{Count, Counters, Distinct, Exec, Flow, Sink, TimeBound};
+pub use explain::{Explain, Group, Run};
 pub use expr::Globals;
 pub use filter::Filter;
 pub use find_options::{CountOptions, DistinctOptions, FindOptions};

@@ -38,7 +38,9 @@ pub enum ReadAccess {
 #[derive(Clone, Debug)]
 pub struct ReadPlan {
     /// The filter, taken apart; `None` where rows are bucket documents, which nothing is known of.
-    split: Option<Split>,
+    pub(super) split: Option<Split>,
+    /// Some times may lie outside the standard range.
+    pub(super) extended_range: bool,
     /// The columns to decode.
     pub columns: ColumnSet,
     /// How the buckets are found.
@@ -47,6 +49,8 @@ pub struct ReadPlan {
     pub plan: Plan,
     /// How buckets help with the sort, where they do.
     pub stream: Option<Stream>,
+    /// Where a find has to meet buckets in the order of their ids: true for ascending.
+    pub order: Option<bool>,
 }
 
 impl ReadPlan {
@@ -64,13 +68,24 @@ impl ReadPlan {
         let facts =
             CollectionFacts { time_field: &collection.time_field, meta_field: collection.meta_field.as_deref() };
         let takes_index = !matches!(options.hint, Some(Hint::Natural { .. }));
+        let hinted = backward(&options);
         let plan = Plan::new(FindOptions { filter: split.residual.clone(), ..options }, &facts);
         let columns = match &plan.decode {
             Needed::All => ColumnSet::All,
             Needed::Roots(roots) => ColumnSet::Only(roots.clone()),
         };
         let stream = plan.sort.as_ref().and_then(|sort| Stream::of(sort, &facts));
-        ReadPlan { columns, access: access(&split, takes_index), split: Some(split), plan, stream }
+        let by_time = stream.as_ref().filter(|stream| stream.buckets.is_none()).and_then(|stream| stream.time);
+        let order = by_time.or(hinted);
+        ReadPlan {
+            columns,
+            access: access(&split, takes_index),
+            split: Some(split),
+            extended_range,
+            plan,
+            stream,
+            order,
+        }
     }
 
     /// The plan of a query over bucket documents.
@@ -78,11 +93,18 @@ impl ReadPlan {
         let facts = CollectionFacts { time_field: "", meta_field: None };
         ReadPlan {
             split: None,
+            extended_range: false,
             columns: ColumnSet::All,
             access: ReadAccess::Buckets { low: BucketId::MIN, high: BucketId::MAX },
+            order: backward(&options),
             plan: Plan::new(options, &facts),
             stream: None,
         }
+    }
+
+    /// True where bucket documents are what is asked for.
+    pub fn is_over_buckets(&self) -> bool {
+        self.split.is_none()
     }
 
     /// False where no measurement of the bucket can match.
@@ -128,6 +150,11 @@ impl ReadPlan {
             _ => residual.select(rows),
         }
     }
+}
+
+/// The order of a hint that asks for another one than storage has.
+fn backward(options: &FindOptions) -> Option<bool> {
+    (options.hint == Some(Hint::Natural { ascending: false })).then_some(false)
 }
 
 fn access(split: &Split, takes_index: bool) -> ReadAccess {

@@ -98,6 +98,11 @@ impl Kind {
         }
     }
 
+    /// The number by which `$type` knows it: the type byte with its sign.
+    pub fn code(self) -> i64 {
+        i64::from(self.byte().cast_signed())
+    }
+
     /// True for int32, int64, double and decimal.
     pub fn is_number(self) -> bool {
         matches!(self, Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Decimal128)

@@ -2,7 +2,7 @@
 
 use super::executor::Flow;
 use super::measurements::Measurements;
-use super::sink::Sink;
+use super::sink::{Counters, Sink};
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
@@ -84,13 +84,19 @@ impl Sink for Distinct {
         Ok(Flow::Continue)
     }
 
-    fn push_whole(&mut self, rows: usize, meta: Option<Value<'_>>) -> Result<Option<Flow>> {
+    fn push_whole(&mut self, count: &dyn Fn() -> Result<usize>, meta: Option<Value<'_>>) -> Result<Option<Flow>> {
         if !self.of_meta {
             return Ok(None);
         }
+        let rows = count()?;
         if rows > 0 {
+            self.measurements.counters.measurements_matched += rows as u64;
             self.add(meta)?;
         }
         Ok(Some(Flow::Continue))
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.measurements.counters
     }
 }

@@ -2,6 +2,7 @@
 
 use super::measurements::Measurements;
 use super::queue::Queue;
+use super::sink::{Counters, Sink};
 use super::sorter::{Sorter, TimeBound};
 use crate::block::Block;
 use crate::error::Result;
@@ -20,17 +21,6 @@ pub enum Flow {
     Enough,
 }
 
-/// What an execution has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Buckets and journal sections whose rows were decoded.
-    pub buckets_unpacked: u64,
-    /// Rows in them.
-    pub measurements_examined: u64,
-    /// Rows taken.
-    pub measurements_returned: u64,
-}
-
 /// Runs a plan over the rows that are pushed into it.
 ///
 /// Results do not depend on how the rows are split into pushes. Without a sort, rows come out in the order in which they
@@ -39,7 +29,6 @@ pub struct Exec {
     measurements: Measurements,
     projection: Projection,
     output: Output,
-    counters: Counters,
 }
 
 enum Output {
@@ -60,51 +49,7 @@ impl Exec {
             Some(sort) => Output::Sorter(Sorter::new(sort, skip, limit)),
             None => Output::Queue { rows: Queue::default(), skip, limit },
         };
-        Exec { measurements, projection: plan.projection, output, counters: Counters::default() }
-    }
-
-    /// Takes the decoded rows of one bucket or journal section, without its metadata, which is `meta`.
-    ///
-    /// `all_match` says that every row is known to match.
-    ///
-    /// Errors: `BadValue` where a sort meets parallel arrays, and those of expressions.
-    pub fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow> {
-        if let Output::Queue { limit: Some(0), .. } = self.output {
-            return Ok(Flow::Enough);
-        }
-        let mut rows = self.measurements.complete(rows, meta);
-        self.counters.buckets_unpacked += 1;
-        self.counters.measurements_examined += rows.rows() as u64;
-        let selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
-        match &mut self.output {
-            Output::Queue { rows: queue, skip, limit } => {
-                // Dropped columns first: they are not worth gathering.
-                rows.retain_columns(|name| self.projection.reads_root(name));
-                let count = selected.as_ref().map_or(rows.rows(), Vec::len);
-                let start = count.min(*skip);
-                let end = limit.map_or(count, |limit| count.min(start.saturating_add(limit)));
-                *skip -= start;
-                let passed = match selected {
-                    None if start == 0 && end == count => rows,
-                    None => rows.slice(start..end),
-                    Some(selected) => rows.gather(selected.get(start..end).unwrap_or_default()),
-                };
-                if let Some(limit) = limit {
-                    *limit -= passed.rows();
-                }
-                queue.push(self.projection.apply(passed)?);
-                Ok(if *limit == Some(0) { Flow::Enough } else { Flow::Continue })
-            }
-            Output::Sorter(sorter) => {
-                let sorted_by = |name: &str| sorter.spec().parts().iter().any(|part| part.path.first() == name);
-                rows.retain_columns(|name| self.projection.reads_root(name) || sorted_by(name));
-                sorter.push(match selected {
-                    None => rows,
-                    Some(selected) => rows.gather(&selected),
-                })?;
-                Ok(Flow::Continue)
-            }
-        }
+        Exec { measurements, projection: plan.projection, output }
     }
 
     /// Lets rows go that a sort has collected and that come before all that are still to be pushed: those before `bound`, or all of
@@ -143,17 +88,60 @@ impl Exec {
     /// Errors: those of expressions that the projection computes of sorted rows.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Result<Block> {
         let rows_max = rows_max.min(BLOCK_ROWS_MAX);
-        let batch = match &mut self.output {
-            Output::Queue { rows, .. } => rows.take(rows_max, bytes_max),
-            Output::Sorter(sorter) => self.projection.apply(sorter.take(rows_max, bytes_max))?,
-        };
-        self.counters.measurements_returned += batch.rows() as u64;
-        Ok(batch)
+        match &mut self.output {
+            Output::Queue { rows, .. } => Ok(rows.take(rows_max, bytes_max)),
+            Output::Sorter(sorter) => self.projection.apply(sorter.take(rows_max, bytes_max)),
+        }
+    }
+}
+
+impl Sink for Exec {
+    /// It was built for its plan.
+    fn begin(&mut self, _: &Plan) {}
+
+    fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow> {
+        if let Output::Queue { limit: Some(0), .. } = self.output {
+            return Ok(Flow::Enough);
+        }
+        let mut rows = self.measurements.complete(rows, meta);
+        let selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
+        match &mut self.output {
+            Output::Queue { rows: queue, skip, limit } => {
+                // Dropped columns first: they are not worth gathering.
+                rows.retain_columns(|name| self.projection.reads_root(name));
+                let count = selected.as_ref().map_or(rows.rows(), Vec::len);
+                let start = count.min(*skip);
+                let end = limit.map_or(count, |limit| count.min(start.saturating_add(limit)));
+                *skip -= start;
+                let passed = match selected {
+                    None if start == 0 && end == count => rows,
+                    None => rows.slice(start..end),
+                    Some(selected) => rows.gather(selected.get(start..end).unwrap_or_default()),
+                };
+                if let Some(limit) = limit {
+                    *limit -= passed.rows();
+                }
+                queue.push(self.projection.apply(passed)?);
+                Ok(if *limit == Some(0) { Flow::Enough } else { Flow::Continue })
+            }
+            Output::Sorter(sorter) => {
+                let sorted_by = |name: &str| sorter.spec().parts().iter().any(|part| part.path.first() == name);
+                rows.retain_columns(|name| self.projection.reads_root(name) || sorted_by(name));
+                sorter.push(match selected {
+                    None => rows,
+                    Some(selected) => rows.gather(&selected),
+                })?;
+                Ok(Flow::Continue)
+            }
+        }
     }
 
-    /// What was done so far.
-    pub fn counters(&self) -> Counters {
-        self.counters
+    fn push_whole(&mut self, _: &dyn Fn() -> Result<usize>, _: Option<Value<'_>>) -> Result<Option<Flow>> {
+        Ok(None)
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.measurements.counters
     }
 }
 
@@ -161,7 +149,7 @@ impl Exec {
 mod tests {
     use super::*;
     use crate::block::{ColumnData, pivot_docs};
-    use crate::query::exec::{Count, Sink};
+    use crate::query::exec::Count;
     use crate::query::filter::samples::globals;
     use crate::query::find_options::FindOptions;
     use crate::query::plan::CollectionFacts;
@@ -198,8 +186,8 @@ mod tests {
         assert!(matches!(batch.column("m").unwrap().data(), ColumnData::Dictionary(..)));
         assert_eq!(batch.column("m").unwrap().present_count(), 5);
         assert_eq!(exec.ready(), 3);
-        let counters = Counters { buckets_unpacked: 2, measurements_examined: 10, measurements_returned: 7 };
-        assert_eq!(exec.counters(), counters);
+        let counters = Counters { measurements_examined: 10, measurements_matched: 10, ..Counters::default() };
+        assert_eq!(*exec.counters(), counters);
     }
 
     #[test]
@@ -211,10 +199,11 @@ mod tests {
         assert_eq!(exec.ready(), 7);
         let mut count = Count::default();
         count.begin(&plan(&rawdoc! { "find": "c", "skip": 3, "limit": 7 }));
-        assert_eq!(count.push_whole(9, None), Ok(Some(Flow::Continue)));
+        assert_eq!(count.push_whole(&|| Ok(9), None), Ok(Some(Flow::Continue)));
         assert_eq!(count.push(rows(), None, true), Ok(Flow::Enough));
         assert_eq!(count.count(), 7);
-        assert_eq!(count.counters().buckets_unpacked, 1);
+        let counters = Counters { measurements_examined: 5, measurements_matched: 14, ..Counters::default() };
+        assert_eq!(*count.counters(), counters);
     }
 
     #[test]

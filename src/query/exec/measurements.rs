@@ -1,5 +1,6 @@
 //! Decoded rows of one bucket, made whole and filtered.
 
+use super::sink::Counters;
 use crate::block::{Bitmap, Block, Column};
 use crate::error::Result;
 use crate::query::filter::Filter;
@@ -13,12 +14,18 @@ pub(super) struct Measurements {
     /// The metaField, where somebody reads it.
     meta_field: Option<Box<str>>,
     residual: Filter,
+    pub counters: Counters,
 }
 
 impl Measurements {
     pub fn new(plan: &Plan) -> Measurements {
         let meta_field = plan.meta_field.clone().filter(|_| plan.wants_meta);
-        Measurements { time_field: plan.time_field.clone(), meta_field, residual: plan.residual.clone() }
+        Measurements {
+            time_field: plan.time_field.clone(),
+            meta_field,
+            residual: plan.residual.clone(),
+            counters: Counters::default(),
+        }
     }
 
     /// The rows with their metadata: first the time, then the metadata, then the other fields.
@@ -43,10 +50,11 @@ impl Measurements {
     /// The rows that match; `None` where all do.
     ///
     /// Errors: those of expressions.
-    pub fn select(&self, rows: &Block, all_match: bool) -> Result<Option<Bitmap>> {
-        if all_match || self.residual.is_trivial() {
-            return Ok(None);
-        }
-        Ok(Some(self.residual.select(rows)?).filter(|selected| !selected.all()))
+    pub fn select(&mut self, rows: &Block, all_match: bool) -> Result<Option<Bitmap>> {
+        let selected = if all_match || self.residual.is_trivial() { None } else { Some(self.residual.select(rows)?) };
+        let matched = selected.as_ref().map_or(rows.rows(), Bitmap::count);
+        self.counters.measurements_examined += rows.rows() as u64;
+        self.counters.measurements_matched += matched as u64;
+        Ok(selected.filter(|_| matched < rows.rows()))
     }
 }

@@ -13,6 +13,6 @@ mod sorter;
 
 pub use count::Count;
 pub use distinct::Distinct;
-pub use executor::{Counters, Exec, Flow};
-pub use sink::Sink;
+pub use executor::{Exec, Flow};
+pub use sink::{Counters, Sink};
 pub use sorter::TimeBound;

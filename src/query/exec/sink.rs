@@ -1,10 +1,23 @@
-//! What takes the rows of a scan and makes something else of them than rows.
+//! What takes the rows of a scan: to return them, or to make something else of them.
 
 use super::executor::Flow;
 use crate::block::Block;
 use crate::error::Result;
 use crate::query::plan::Plan;
 use crate::value::Value;
+
+/// What an execution has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Stored buckets that may hold a match.
+    pub buckets_passed: u64,
+    /// Buckets whose columns were decoded, or whose rows in the journals were looked at.
+    pub buckets_unpacked: u64,
+    /// Rows in them.
+    pub measurements_examined: u64,
+    /// Matches, those in buckets that did not have to be unpacked among them.
+    pub measurements_matched: u64,
+}
 
 /// A consumer of matches. What comes of it does not depend on how the rows are split into pushes.
 pub trait Sink {
@@ -17,8 +30,12 @@ pub trait Sink {
     /// Errors: those of expressions, and of what is made of the rows.
     fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow>;
 
-    /// Takes a bucket of `rows` measurements, all of which are known to match, without unpacking it; `None` where it has to be unpacked.
+    /// Takes a bucket all of whose measurements are known to match without unpacking it; `None` where it has to be unpacked. `count` tells
+    /// how many they are.
     ///
-    /// Errors: as `push`.
-    fn push_whole(&mut self, rows: usize, meta: Option<Value<'_>>) -> Result<Option<Flow>>;
+    /// Errors: as `push`, and those of counting.
+    fn push_whole(&mut self, count: &dyn Fn() -> Result<usize>, meta: Option<Value<'_>>) -> Result<Option<Flow>>;
+
+    /// What was done so far. The sink counts measurements, whoever scans counts buckets.
+    fn counters(&mut self) -> &mut Counters;
 }

@@ -18,6 +18,7 @@ mod string;
 mod tests;
 mod tree;
 mod types;
+mod unparse;
 
 pub use bound::BoundExpr;
 pub use datum::Datum;

@@ -8,7 +8,7 @@ use crate::value::{Number, Path, Value};
 /// Bits that are looked at, and what of them is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bits {
-    positions: Vec<u32>,
+    pub(super) positions: Vec<u32>,
     /// One will do; else all are asked.
     any: bool,
     /// The state that is asked for.
@@ -19,6 +19,16 @@ impl Bits {
     /// No bits yet, of which one or all are to be set or clear.
     pub(super) fn of(any: bool, set: bool) -> Bits {
         Bits { positions: Vec::new(), any, set }
+    }
+
+    /// The name of the operator.
+    pub(super) fn name(&self) -> &'static str {
+        match (self.any, self.set) {
+            (false, true) => "$bitsAllSet",
+            (false, false) => "$bitsAllClear",
+            (true, true) => "$bitsAnySet",
+            (true, false) => "$bitsAnyClear",
+        }
     }
 
     fn test(&self, is_set: &dyn Fn(u32) -> bool) -> bool {

@@ -35,6 +35,17 @@ impl CompareOp {
         }
     }
 
+    /// The name of the operator, and of the one that compares by the whole BSON order.
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            CompareOp::Eq => ("$eq", "$_internalExprEq"),
+            CompareOp::Gt => ("$gt", "$_internalExprGt"),
+            CompareOp::Gte => ("$gte", "$_internalExprGte"),
+            CompareOp::Lt => ("$lt", "$_internalExprLt"),
+            CompareOp::Lte => ("$lte", "$_internalExprLte"),
+        }
+    }
+
     /// The comparison with its sides exchanged.
     pub fn flipped(self) -> CompareOp {
         match self {

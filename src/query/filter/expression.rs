@@ -77,6 +77,11 @@ impl Condition {
         self.twin.as_ref()
     }
 
+    /// The expression.
+    pub fn expr(&self) -> &Expr {
+        self.expr.expr()
+    }
+
     /// The same condition with all paths beginning at `root`.
     pub(super) fn with_root(&self, root: &str) -> Condition {
         Condition::new(self.expr.with_root(root))

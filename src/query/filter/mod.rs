@@ -17,6 +17,7 @@ pub(super) mod samples;
 mod schema;
 mod select;
 mod tree;
+mod unparse;
 
 pub use arrays::ElemMatch;
 pub use bits::Bits;

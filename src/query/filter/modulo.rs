@@ -8,8 +8,8 @@ use crate::value::{Number, Path, Value};
 /// Numbers that leave a remainder when divided, their fractions cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modulo {
-    divisor: i64,
-    remainder: i64,
+    pub(super) divisor: i64,
+    pub(super) remainder: i64,
 }
 
 impl Modulo {

@@ -9,7 +9,7 @@ use crate::block::{Bitmap, Column, ColumnData, kernels};
 use crate::env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
-use crate::value::{Doc, Kind, Path, Value};
+use crate::value::{Doc, Kind, OwnedValue, Path, Value};
 
 /// A pattern that strings and symbols match; a stored regular expression passes where it is the same one.
 #[derive(Clone)]
@@ -49,6 +49,13 @@ impl Regex {
     pub(super) fn of(value: Value<'_>, globals: &Globals) -> Result<Regex> {
         let (pattern, options) = value.as_regex().unwrap_or_default();
         Regex::new(pattern, options, globals)
+    }
+
+    /// The regular expression as a value.
+    pub(super) fn to_value(&self) -> OwnedValue {
+        let tag = [Kind::Regex.byte()];
+        let bytes = [&tag, self.pattern.as_bytes(), &[0], self.options.as_bytes(), &[0]].concat();
+        OwnedValue::from_tagged_checked(bytes)
     }
 
     /// What every string that matches begins with; empty where that is not known.

@@ -5,7 +5,7 @@ mod count;
 mod distinct;
 mod find;
 
-pub use arguments::Hint;
+pub use arguments::{Hint, default_index};
 pub use count::CountOptions;
 pub use distinct::DistinctOptions;
 pub use find::FindOptions;

@@ -8,7 +8,7 @@ use super::needed::Needed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
 use crate::query::expr::{BoundExpr, Expr, Globals};
-use crate::value::{Doc, Kind, OwnedValue, Value, compare};
+use crate::value::{Doc, DocWriter, Kind, OwnedValue, Value, compare};
 
 /// A parsed projection: the paths that it keeps, or the paths that it drops, and what it computes.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +68,17 @@ impl Projection {
         let mut only = Projection::none();
         only.root.children.push((name.into(), Child::Named));
         only
+    }
+
+    /// Adds a field whose value parses to this projection.
+    pub fn write(&self, name: &str, writer: &mut DocWriter) {
+        writer.begin_doc(name);
+        if self.inclusion && self.root.child("_id").is_none() {
+            writer.bool("_id", false);
+        }
+        self.root.write("", self.inclusion, writer);
+        self.computed.iter().for_each(|(path, expr)| expr.expr().write(&path.join("."), writer));
+        writer.end();
     }
 
     /// Parses `{a: 1, "b.c": 1}`, `{a: 0}`, the nested form `{b: {c: 1}}`, and computed fields, `{c: {$add: ["$a", 1]}}`; an empty
@@ -180,6 +191,20 @@ impl Node {
         // Both the place found and the place filled exist.
         #[allow(clippy::indexing_slicing)]
         &mut self.children[at].1
+    }
+
+    /// Adds a field for each path that is named; `above` is what stands before the names of this node.
+    fn write(&self, above: &str, inclusion: bool, writer: &mut DocWriter) {
+        for (name, child) in &self.children {
+            let path = [above, name].concat();
+            match child {
+                Child::Named => {
+                    writer.bool(&path, inclusion);
+                }
+                Child::Computed => {}
+                Child::Below(node) => node.write(&(path + "."), inclusion, writer),
+            }
+        }
     }
 
     fn place(&self, name: &str) -> Result<usize, usize> {

@@ -9,6 +9,7 @@ mod split;
 mod time;
 #[cfg(test)]
 mod traps;
+mod unparse;
 
 pub use predicate::{LooseBucketPredicate, TightBucketPredicate};
 pub use reach::IdRange;

@@ -3,16 +3,16 @@
 use super::control::{BucketTest, Side, Summary};
 use super::split::{Layout, META};
 use super::time;
-use crate::query::filter::{Compare, CompareOp, Filter, Test};
+use crate::query::filter::{CompareOp, Filter, Test};
 use crate::value::{Doc, Kind, OwnedValue, Path, Value};
 
 /// True for every bucket with at least one measurement that matches, and for others perhaps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LooseBucketPredicate(Option<BucketTest>);
+pub struct LooseBucketPredicate(pub(super) Option<BucketTest>);
 
 /// True only for buckets all of whose measurements match, and not for every such bucket.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TightBucketPredicate(Option<BucketTest>);
+pub struct TightBucketPredicate(pub(super) Option<BucketTest>);
 
 impl LooseBucketPredicate {
     /// What is true for every bucket.
@@ -75,7 +75,8 @@ pub(super) fn all(tests: Vec<BucketTest>) -> BucketTest {
     join(tests, BucketTest::And)
 }
 
-fn join(mut tests: Vec<BucketTest>, many: fn(Vec<BucketTest>) -> BucketTest) -> BucketTest {
+/// `many` of `tests`, or the only one.
+pub(super) fn join(mut tests: Vec<BucketTest>, many: fn(Vec<BucketTest>) -> BucketTest) -> BucketTest {
     match tests.pop() {
         Some(only) if tests.is_empty() => only,
         last => {
@@ -172,7 +173,7 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
         // Missing values are below everything, and summaries do not see them.
         Test::Whole(compare) if compare.op().includes_less() => Derived::unknown(),
         Test::Compare(compare) | Test::Whole(compare) if is_eligible(compare.value()) => {
-            mixed(path, bounds(path, compare), is_time, layout)
+            mixed(path, bounds(path, compare.op(), compare.value()), is_time, layout)
         }
         Test::In(set) if set.values().iter().all(|v| is_eligible(v.view())) => {
             mixed(path, BucketTest::Encloses { path: path.clone(), set: set.clone() }, is_time, layout)
@@ -193,10 +194,10 @@ fn is_eligible(operand: Value<'_>) -> bool {
     !matches!(operand.kind(), Kind::Null | Kind::Undefined | Kind::Object | Kind::Array | Kind::MinKey | Kind::MaxKey)
 }
 
-fn bounds(path: &Path, compare: &Compare) -> BucketTest {
-    let value = compare.value().to_owned();
-    let one = |side, op| bound(side, path, op, value.clone());
-    match compare.op() {
+/// What holds of the summaries where some value at `path` may pass a comparison.
+pub(super) fn bounds(path: &Path, op: CompareOp, value: Value<'_>) -> BucketTest {
+    let one = |side, op| bound(side, path, op, value.to_owned());
+    match op {
         CompareOp::Eq => all(vec![one(Side::Min, CompareOp::Lte), one(Side::Max, CompareOp::Gte)]),
         op @ (CompareOp::Gt | CompareOp::Gte) => one(Side::Max, op),
         op @ (CompareOp::Lt | CompareOp::Lte) => one(Side::Min, op),

@@ -7,7 +7,7 @@ use crate::value::{Doc, DocBuf, Kind, Number, OwnedValue, Value, compare, equal,
 /// What a document has to be: a schema, checked once and then read as it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
-    pub(super) doc: DocBuf,
+    pub(in crate::query::filter) doc: DocBuf,
     /// Its patterns, compiled.
     pub(super) patterns: Vec<(Box<str>, Regex)>,
 }

@@ -1,0 +1,77 @@
+//! `explain`: how a command goes.
+
+use std::rc::Rc;
+
+use super::find::target;
+use super::{Reply, Request, server_status};
+use crate::bucket::BUCKETS_PREFIX;
+use crate::engine::Engine;
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::{Count, CountOptions, Distinct, DistinctOptions, Explain, FindOptions, Group, Run, Sink};
+use crate::value::{DocWriter, OwnedValue};
+
+/// `{explain: command, verbosity}`. With `queryPlanner` the command is planned only, otherwise it is run and its result forgotten.
+pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&["verbosity"])?;
+    let explained = request.target();
+    let command =
+        explained.as_doc().ok_or_else(|| super::request::wrong_type("explain", "explain", "an object", explained))?;
+    let verbosity = request.string("verbosity")?.unwrap_or("allPlansExecution");
+    let (runs, all_plans) = match verbosity {
+        "queryPlanner" => (false, false),
+        "executionStats" => (true, false),
+        "allPlansExecution" => (true, true),
+        _ => {
+            let message =
+                format!("Enumeration value '{verbosity}' for field 'explain.verbosity' is not a valid value.");
+            return Err(Error::bad_value(message));
+        }
+    };
+    let inner = Request::new(command)?;
+    let globals = engine.globals();
+    // The find that it comes to; what takes the matches where they are not returned, and how that is shown.
+    let (options, sink): (_, Option<(Box<dyn Sink>, Group<'_>)>) = match inner.name() {
+        "find" => (FindOptions::parse(command, &globals)?, None),
+        "count" => {
+            let options = CountOptions::parse(command, &globals)?.into_find();
+            (options, Some((Box::new(Count::default()), ("count", "$sum", OwnedValue::int32(1)))))
+        }
+        "distinct" => {
+            let (options, key) = DistinctOptions::parse(command, &globals)?.into_find();
+            let field = OwnedValue::string(&["$", key.as_str()].concat());
+            (options, Some((Box::new(Distinct::new(key)), ("distinct", "$addToSet", field))))
+        }
+        name => {
+            let message = format!("Explain failed due to unknown command: {name}");
+            return Err(Error::new(ErrorCode::CommandNotFound, message));
+        }
+    };
+    let (name, raw) = target(inner.collection()?);
+    let (mut sink, group) = sink.unzip();
+    let begun_ms = engine.now_ms();
+    let found = match &mut sink {
+        _ if !runs => engine.plan(name, raw, options).await?,
+        Some(sink) => engine.drain(name, raw, options, &mut **sink).await?,
+        None => engine.try_find(name, raw, options).await?,
+    };
+    let run = found.as_ref().map(|found| Run {
+        entries: found.entries as u64,
+        examined: found.examined as u64,
+        counters: found.counters,
+        duration_ms: engine.now_ms() - begun_ms,
+    });
+    let explain = Explain {
+        namespace: &[engine.name(), ".", if found.is_some() { BUCKETS_PREFIX } else { "" }, name].concat(),
+        plan: found.as_ref().map(|found| (&found.plan, &found.collection.entry.options.timeseries)),
+        run: runs.then(|| run.unwrap_or_default()),
+        all_plans,
+        group,
+    };
+    let mut reply = DocWriter::new();
+    reply.string("explainVersion", "1");
+    explain.write(&mut reply);
+    reply.doc("command", command).begin_doc("serverInfo");
+    server_status::append_identity(&mut reply, engine);
+    reply.end();
+    Ok(Reply::ok(reply))
+}

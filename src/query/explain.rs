@@ -1,0 +1,287 @@
+//! A plan as `explain` shows it: how buckets are found, how they are unpacked, and what becomes of their measurements.
+
+use super::exec::Counters;
+use super::find_options::default_index;
+use super::pushdown::Split;
+use super::read_plan::{ReadAccess, ReadPlan};
+use crate::bucket::{BucketId, ColumnSet, TimeseriesOptions};
+use crate::value::{DocWriter, OwnedValue, Value};
+
+/// What became of a query that was run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Run {
+    /// Index entries that were looked at.
+    pub entries: u64,
+    /// Stored buckets that were read.
+    pub examined: u64,
+    /// What was done with them.
+    pub counters: Counters,
+    /// How long it took.
+    pub duration_ms: i64,
+}
+
+/// A plan and what it is shown with.
+pub struct Explain<'a> {
+    /// The database and the collection of the buckets.
+    pub namespace: &'a str,
+    /// The plan, and what it is for; `None` where there is no such collection.
+    pub plan: Option<(&'a ReadPlan, &'a TimeseriesOptions)>,
+    /// What became of it; `None` where it was not run.
+    pub run: Option<Run>,
+    /// True where rejected plans are to be shown as well. There are none.
+    pub all_plans: bool,
+    /// What is made of the matches where they are not returned.
+    pub group: Option<Group<'a>>,
+}
+
+/// A field, its accumulator and the operand of that.
+pub type Group<'a> = (&'a str, &'a str, OwnedValue);
+
+impl Explain<'_> {
+    /// Adds `stages`, or where there is no collection what a stage would hold.
+    pub fn write(&self, writer: &mut DocWriter) {
+        let Some((plan, options)) = self.plan else { return self.write_cursor(writer) };
+        writer.begin_array("stages").begin_doc("0").begin_doc("$cursor");
+        self.write_cursor(writer);
+        writer.end();
+        self.end(self.passed(), writer);
+        self.write_stages(plan, options, writer);
+        writer.end();
+    }
+
+    fn counters(&self) -> Counters {
+        self.run.unwrap_or_default().counters
+    }
+
+    /// How many buckets went on to be unpacked or, where these are what was asked for, to be returned.
+    fn passed(&self) -> u64 {
+        let Counters { buckets_passed, measurements_matched, .. } = self.counters();
+        let raw = self.plan.is_some_and(|(plan, _)| plan.is_over_buckets());
+        if raw { measurements_matched } else { buckets_passed }
+    }
+
+    fn write_cursor(&self, writer: &mut DocWriter) {
+        writer.begin_doc("queryPlanner").string("namespace", self.namespace).bool("indexFilterSet", false);
+        self.write_access("winningPlan", None, writer);
+        writer.begin_array("rejectedPlans").end().end();
+        let Some(run) = &self.run else { return };
+        writer.begin_doc("executionStats").bool("executionSuccess", true).int64("nReturned", long(self.passed()));
+        writer.int64("executionTimeMillis", run.duration_ms).int64("totalKeysExamined", long(run.entries));
+        writer.int64("totalDocsExamined", long(run.examined));
+        self.write_access("executionStages", Some(run), writer);
+        if self.all_plans {
+            writer.begin_array("allPlansExecution").end();
+        }
+        writer.end();
+    }
+
+    /// How the buckets are found, and with a run how many.
+    fn write_access(&self, name: &str, run: Option<&Run>, writer: &mut DocWriter) {
+        writer.begin_doc(name);
+        let counted = |writer: &mut DocWriter, returned: u64, what: &str, examined: u64| {
+            if run.is_some() {
+                writer.int64("nReturned", long(returned)).int64(what, long(examined));
+            }
+        };
+        let Some((plan, options)) = self.plan else {
+            writer.string("stage", "EOF");
+            counted(writer, 0, "docsExamined", 0);
+            writer.end();
+            return;
+        };
+        let documents = self.run.unwrap_or_default().examined;
+        // Whoever takes no rows takes no order.
+        let backward = self.group.is_none() && plan.order == Some(false);
+        let direction = if backward { "backward" } else { "forward" };
+        match &plan.access {
+            ReadAccess::Buckets { low, high } => {
+                let (from_start, to_end) = (*low == BucketId::MIN, *high == BucketId::MAX);
+                let stage = if from_start && to_end { "COLLSCAN" } else { "CLUSTERED_IXSCAN" };
+                writer.string("stage", if low > high { "EOF" } else { stage });
+                write_bucket_filter(plan, writer);
+                if !from_start {
+                    writer.object_id("minRecord", low.as_bytes());
+                }
+                if !to_end {
+                    writer.object_id("maxRecord", high.as_bytes());
+                }
+                writer.string("direction", direction);
+                counted(writer, self.passed(), "docsExamined", documents);
+            }
+            ReadAccess::Series { meta, first_ms, last_ms } => {
+                writer.string("stage", "FETCH");
+                write_bucket_filter(plan, writer);
+                counted(writer, self.passed(), "docsExamined", documents);
+                let time = &options.time_field;
+                let keys = [&["control.min.", time].concat(), &["control.max.", time].concat()];
+                writer.begin_doc("inputStage").string("stage", "IXSCAN").begin_doc("keyPattern").int32("meta", 1);
+                keys.iter().for_each(|key| {
+                    writer.int32(key, 1);
+                });
+                let (_, name) = default_index(time, options.meta_field.as_deref().unwrap_or_default());
+                writer.end().string("indexName", &name).bool("isMultiKey", false);
+                writer.string("direction", direction);
+                let meta = format!("{:?}", meta.view());
+                let bound = |ms: Option<i64>, open: &str| match ms {
+                    Some(ms) => format!("new Date({ms})"),
+                    None => open.to_owned(),
+                };
+                // A bucket that holds a time begins at most a span before it.
+                let first = first_ms.map(|ms| ms.saturating_sub(options.span_ms()));
+                let start = interval(&bound(first, "MinKey"), &bound(*last_ms, "MaxKey"));
+                let bounds = [interval(&meta, &meta), start, interval("MinKey", "MaxKey")];
+                writer.begin_doc("indexBounds");
+                for (key, bound) in ["meta"].into_iter().chain(keys.map(String::as_str)).zip(bounds) {
+                    writer.begin_array(key).string("0", &bound).end();
+                }
+                writer.end();
+                let entries = run.copied().unwrap_or_default().entries;
+                counted(writer, entries, "keysExamined", entries);
+                writer.end();
+            }
+        }
+        writer.end();
+    }
+
+    /// What comes behind the cursor.
+    fn write_stages(&self, plan: &ReadPlan, options: &TimeseriesOptions, writer: &mut DocWriter) {
+        let counters = self.counters();
+        let mut rows = counters.measurements_matched;
+        let mut place = 0;
+        let mut begin = |writer: &mut DocWriter| {
+            place += 1;
+            writer.begin_doc(&place.to_string());
+        };
+        if let Some(split) = &plan.split {
+            begin(writer);
+            write_unpacking(plan, split, options, writer);
+            if self.run.is_some() {
+                writer.int64("nBucketsUnpacked", long(counters.buckets_unpacked));
+                writer.int64("nMeasurementsExamined", long(counters.measurements_examined));
+            }
+            self.end(rows, writer);
+        }
+        let time = plan.stream.as_ref().and_then(|stream| stream.time).filter(|_| !plan.extended_range);
+        let plan = &plan.plan;
+        let limit = plan.limit.unwrap_or(u64::MAX);
+        if let Some(sort) = &plan.sort {
+            begin(writer);
+            let name = if time.is_some() { "$_internalBoundedSort" } else { "$sort" };
+            writer.begin_doc(name).doc("sortKey", sort.to_doc().view());
+            if let Some(ascending) = time {
+                // No measurement is earlier than its bucket, or later than a span behind that.
+                let offset = if ascending { 0 } else { options.span_seconds };
+                writer.begin_doc("bound").string("base", "min").int64("offsetSeconds", offset).end();
+            }
+            let kept = limit.saturating_add(plan.skip);
+            if plan.limit.is_some() {
+                writer.int64("limit", long(kept));
+            }
+            writer.end();
+            rows = rows.min(kept);
+            self.end(rows, writer);
+        }
+        if plan.skip > 0 {
+            begin(writer);
+            writer.int64("$skip", long(plan.skip));
+            rows = rows.saturating_sub(plan.skip);
+            self.end(rows, writer);
+        }
+        rows = rows.min(limit);
+        if plan.limit.is_some() && plan.sort.is_none() {
+            begin(writer);
+            writer.int64("$limit", long(limit));
+            self.end(rows, writer);
+        }
+        if let Some((name, accumulator, operand)) = &self.group {
+            begin(writer);
+            writer.begin_doc("$group").value("_id", Value::NULL).begin_doc(name);
+            writer.value(accumulator, operand.view()).end().end();
+            self.end(rows.min(1), writer);
+        } else if !plan.projection.is_all() {
+            begin(writer);
+            plan.projection.write("$project", writer);
+            self.end(rows, writer);
+        }
+    }
+
+    /// The end of a stage that gives so many rows.
+    fn end(&self, rows: u64, writer: &mut DocWriter) {
+        if self.run.is_some() {
+            writer.int64("nReturned", long(rows));
+        }
+        writer.end();
+    }
+}
+
+/// `$_internalUnpackBucket`: the columns that are decoded, and what is left to be asked of their rows.
+fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, writer: &mut DocWriter) {
+    writer.begin_doc("$_internalUnpackBucket");
+    let meta = plan.plan.meta_field.as_deref();
+    match &plan.columns {
+        ColumnSet::All => {
+            writer.begin_array("exclude");
+        }
+        ColumnSet::Only(names) => {
+            writer.begin_array("include");
+            let meta = meta.filter(|_| plan.plan.wants_meta);
+            for (at, name) in names.iter().map(|name| &**name).chain(meta).enumerate() {
+                writer.string(&at.to_string(), name);
+            }
+        }
+    }
+    writer.end().string("timeField", &options.time_field);
+    meta.into_iter().for_each(|meta| {
+        writer.string("metaField", meta);
+    });
+    writer.int32("bucketMaxSpanSeconds", i32::try_from(options.span_seconds).unwrap_or(i32::MAX));
+    if plan.extended_range {
+        writer.bool("usesExtendedRange", true);
+    }
+    if !split.exact && !split.residual.is_trivial() {
+        if !split.whole.is_trivial() {
+            writer.begin_doc("wholeBucketFilter");
+            split.whole.write(writer);
+            writer.end();
+        }
+        writer.begin_doc("eventFilter");
+        split.residual.write(writer);
+        writer.end();
+    }
+    if options.is_fixed() {
+        writer.bool("fixedBuckets", true);
+    }
+    writer.end();
+}
+
+/// `filter`: what is asked of a bucket before it is unpacked, in the terms of its document; none where nothing is.
+fn write_bucket_filter(plan: &ReadPlan, writer: &mut DocWriter) {
+    let meta = plan.split.as_ref().map_or(&plan.plan.residual, |split| &split.meta);
+    let bucket = plan.split.as_ref().map(|split| &split.bucket).filter(|bucket| !bucket.is_trivial());
+    if meta.is_trivial() && bucket.is_none() {
+        return;
+    }
+    writer.begin_doc("filter");
+    match bucket {
+        Some(bucket) if !meta.is_trivial() => {
+            writer.begin_array("$and").begin_doc("0");
+            meta.write(writer);
+            writer.end().begin_doc("1");
+            bucket.write(writer);
+            writer.end().end();
+        }
+        bucket => {
+            meta.write(writer);
+            bucket.into_iter().for_each(|bucket| bucket.write(writer));
+        }
+    }
+    writer.end();
+}
+
+fn interval(low: &str, high: &str) -> String {
+    ["[", low, ", ", high, "]"].concat()
+}
+
+fn long(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
