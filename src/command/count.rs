@@ -6,14 +6,14 @@ use super::find::target;
 use super::{Reply, Request};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::query::{Count, CountOptions};
+use crate::query::{Count, FindOptions};
 use crate::value::DocWriter;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
-    let options = CountOptions::parse(request.doc(), &engine.globals())?;
+    let options = FindOptions::of_count(request.doc(), &engine.globals())?;
     let mut count = Count::default();
-    engine.drain(user, raw, options.into_find(), &mut count).await?;
+    engine.drain(user, raw, options, &mut count).await?;
     let n = count.count();
     // An int32 where it fits, as the server answers.
     let mut reply = DocWriter::new();

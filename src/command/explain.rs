@@ -7,7 +7,7 @@ use super::{Reply, Request, server_status};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::{Count, CountOptions, Distinct, DistinctOptions, Explain, FindOptions, Group, Run, Sink};
+use crate::query::{Count, Distinct, Explain, FindOptions, Globals, Group, Run, Sink};
 use crate::value::{DocWriter, OwnedValue};
 
 /// `{explain: command, verbosity}`. With `queryPlanner` the command is planned only, otherwise it is run and its result forgotten.
@@ -28,24 +28,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         }
     };
     let inner = Request::new(command)?;
-    let globals = engine.globals();
-    // The find that it comes to; what takes the matches where they are not returned, and how that is shown.
-    let (options, sink): (_, Option<(Box<dyn Sink>, Group<'_>)>) = match inner.name() {
-        "find" => (FindOptions::parse(command, &globals)?, None),
-        "count" => {
-            let options = CountOptions::parse(command, &globals)?.into_find();
-            (options, Some((Box::new(Count::default()), ("count", "$sum", OwnedValue::int32(1)))))
-        }
-        "distinct" => {
-            let (options, key) = DistinctOptions::parse(command, &globals)?.into_find();
-            let field = OwnedValue::string(&["$", key.as_str()].concat());
-            (options, Some((Box::new(Distinct::new(key)), ("distinct", "$addToSet", field))))
-        }
-        name => {
-            let message = format!("Explain failed due to unknown command: {name}");
-            return Err(Error::new(ErrorCode::CommandNotFound, message));
-        }
-    };
+    let (options, sink) = query(&inner, &engine.globals())?;
     let (name, raw) = target(inner.collection()?);
     let (mut sink, group) = sink.unzip();
     let begun_ms = engine.now_ms();
@@ -74,4 +57,30 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     server_status::append_identity(&mut reply, engine);
     reply.end();
     Ok(Reply::ok(reply))
+}
+
+/// What takes the matches where they are not returned, and how that is shown.
+type Into = (Box<dyn Sink>, Group);
+
+/// The find that a command comes to.
+///
+/// Errors: those of the command; `CommandNotFound` for one that cannot be explained.
+fn query(inner: &Request<'_>, globals: &Globals) -> Result<(FindOptions, Option<Into>)> {
+    let command = inner.doc();
+    Ok(match inner.name() {
+        "find" => (FindOptions::parse(command, globals)?, None),
+        "count" => {
+            let options = FindOptions::of_count(command, globals)?;
+            (options, Some((Box::new(Count::default()), ("count", "$sum", OwnedValue::int32(1)))))
+        }
+        "distinct" => {
+            let (options, key) = FindOptions::of_distinct(command, globals)?;
+            let field = OwnedValue::string(&["$", key.as_str()].concat());
+            (options, Some((Box::new(Distinct::new(key)), ("distinct", "$addToSet", field))))
+        }
+        name => {
+            let message = format!("Explain failed due to unknown command: {name}");
+            return Err(Error::new(ErrorCode::CommandNotFound, message));
+        }
+    })
 }

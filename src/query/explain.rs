@@ -31,11 +31,11 @@ pub struct Explain<'a> {
     /// True where rejected plans are to be shown as well. There are none.
     pub all_plans: bool,
     /// What is made of the matches where they are not returned.
-    pub group: Option<Group<'a>>,
+    pub group: Option<Group>,
 }
 
 /// A field, its accumulator and the operand of that.
-pub type Group<'a> = (&'a str, &'a str, OwnedValue);
+pub type Group = (&'static str, &'static str, OwnedValue);
 
 impl Explain<'_> {
     /// Adds `stages`, or where there is no collection what a stage would hold.

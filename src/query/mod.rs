@@ -16,6 +16,6 @@ pub use exec::{Count, Counters, Distinct, Exec, Flow, Sink, TimeBound};
 pub use explain::{Explain, Group, Run};
 pub use expr::Globals;
 pub use filter::Filter;
-pub use find_options::{CountOptions, DistinctOptions, FindOptions};
+pub use find_options::FindOptions;
 pub use read_plan::{ReadAccess, ReadPlan};
 pub use stream::Stream;

@@ -71,7 +71,6 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find_options::CountOptions;
     use super::*;
     use crate::query::filter::samples::globals;
     use crate::value::Doc;
@@ -108,8 +107,8 @@ mod tests {
     #[test]
     fn a_count_decodes_what_its_filter_reads() {
         let count = |command: RawDocumentBuf| {
-            let options = CountOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
-            Plan::new(options.into_find(), &FACTS)
+            let options = FindOptions::of_count(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
+            Plan::new(options, &FACTS)
         };
         assert_eq!(reads(&count(rawdoc! { "count": "c" })), (vec![], false));
         assert_eq!(reads(&count(rawdoc! { "count": "c", "query": { "a.b": 1 } })), (vec!["a"], false));

@@ -4,30 +4,17 @@ use super::arguments::{Hint, check_collation, check_generic, count, filter, inte
 use super::find::{FindOptions, is_given};
 use crate::error::Result;
 use crate::query::expr::Globals;
-use crate::query::filter::Filter;
 use crate::query::projection::Projection;
 use crate::value::Doc;
 
-/// What a `count` asks for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CountOptions {
-    /// Which measurements.
-    pub filter: Filter,
-    /// Matches that are not counted at the front.
-    pub skip: u64,
-    /// Where counting ends; `None` for never.
-    pub limit: Option<u64>,
-    /// The scan that the caller wants.
-    pub hint: Option<Hint>,
-}
-
-impl CountOptions {
-    /// Parses `{count: <collection>, query: …, …}`; the value of the first field is the caller's business. A null
-    /// argument counts as absent, and a negative limit as its absolute value, as it always has.
+impl FindOptions {
+    /// The `find` whose results `{count: <collection>, query: …, …}` counts; the value of the first field is the caller's business. It returns no
+    /// field, so that only those of the filter are decoded. A null argument counts as absent, and a negative limit as its absolute value, as it
+    /// always has.
     ///
     /// Errors: `TypeMismatch`, 51024 for a negative skip, 40415 for unknown arguments, and those of filters.
-    pub fn parse(command: Doc<'_>, globals: &Globals) -> Result<CountOptions> {
-        let mut options = CountOptions { filter: Filter::all(), skip: 0, limit: None, hint: None };
+    pub fn of_count(command: Doc<'_>, globals: &Globals) -> Result<FindOptions> {
+        let mut options = FindOptions { projection: Projection::none(), ..FindOptions::default() };
         for (name, value) in command.iter().skip(1).filter(|(_, value)| is_given(*value)) {
             match name {
                 "query" => options.filter = filter(name, value, globals)?,
@@ -45,12 +32,6 @@ impl CountOptions {
         }
         Ok(options)
     }
-
-    /// The `find` whose results are counted. It returns no field, so that only those of the filter are decoded.
-    pub fn into_find(self) -> FindOptions {
-        let CountOptions { filter, skip, limit, hint } = self;
-        FindOptions { filter, projection: Projection::none(), skip, limit, hint, ..FindOptions::default() }
-    }
 }
 
 #[cfg(test)]
@@ -60,19 +41,19 @@ mod tests {
     use crate::query::filter::samples::globals;
     use bson::{RawDocumentBuf, rawdoc};
 
-    fn parse(command: &RawDocumentBuf) -> Result<CountOptions> {
-        CountOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals())
+    fn parse(command: &RawDocumentBuf) -> Result<FindOptions> {
+        FindOptions::of_count(Doc::parse(command.as_bytes()).unwrap(), &globals())
     }
 
     #[test]
     fn every_argument_is_read() {
         let command = rawdoc! { "count": "c", "query": { "a": 1 }, "skip": 2.0, "limit": -3, "hint": "t_1", "fields": {},
         "comment": 1, "maxTimeMS": 5 };
-        let find = parse(&command).unwrap().into_find();
+        let find = parse(&command).unwrap();
         assert_eq!((find.skip, find.limit, find.hint), (2, Some(3), Some(Hint::Name("t_1".into()))));
         assert!(!find.filter.is_trivial());
         let all = FindOptions { projection: Projection::none(), ..FindOptions::default() };
-        assert_eq!(parse(&rawdoc! { "count": "c" }).unwrap().into_find(), all);
+        assert_eq!(parse(&rawdoc! { "count": "c" }).unwrap(), all);
     }
 
     #[test]

@@ -4,33 +4,22 @@ use super::arguments::{Hint, check_collation, check_generic, expect, filter, unk
 use super::find::{FindOptions, is_given};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
-use crate::query::filter::Filter;
 use crate::query::projection::Projection;
 use crate::value::{Doc, Kind, Path};
 
-/// What a `distinct` asks for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DistinctOptions {
-    /// The path of the values.
-    pub key: Path,
-    /// Which measurements.
-    pub filter: Filter,
-    /// The scan that the caller wants.
-    pub hint: Option<Hint>,
-}
-
-impl DistinctOptions {
-    /// Parses `{distinct: <collection>, key: …, query: …, …}`; the value of the first field is the caller's business. A null query counts
-    /// as absent.
+impl FindOptions {
+    /// The `find` whose results hold the values that `{distinct: <collection>, key: …, query: …, …}` asks for, and their path; the value of the
+    /// first field is the caller's business. A null query counts as absent.
     ///
     /// Errors: `TypeMismatch`, 40414 without a key, 40415 for unknown arguments, `BadValue` for a key with a NUL byte, and those of filters.
-    pub fn parse(command: Doc<'_>, globals: &Globals) -> Result<DistinctOptions> {
-        let (mut key, mut query, mut hint) = (None, Filter::all(), None);
+    pub fn of_distinct(command: Doc<'_>, globals: &Globals) -> Result<(FindOptions, Path)> {
+        let mut options = FindOptions::default();
+        let mut key = None;
         for (name, value) in command.iter().skip(1).filter(|(name, value)| *name == "key" || is_given(*value)) {
             match name {
                 "key" => key = expect(name, value, Kind::String)?.as_str(),
-                "query" => query = filter(name, value, globals)?,
-                "hint" => hint = Hint::parse(value)?,
+                "query" => options.filter = filter(name, value, globals)?,
+                "hint" => options.hint = Hint::parse(value)?,
                 "collation" => check_collation(name, value)?,
                 _ if check_generic(name, value)? => {}
                 _ => return Err(unknown("distinct", name)),
@@ -38,14 +27,9 @@ impl DistinctOptions {
         }
         let missing = "BSON field 'distinct.key' is missing but a required field";
         let key = key.ok_or_else(|| Error::new(ErrorCode::IDLFailedToParse, missing))?;
-        Ok(DistinctOptions { key: Path::parse(key)?, filter: query, hint })
-    }
-
-    /// The `find` whose results hold the values, and their path.
-    pub fn into_find(self) -> (FindOptions, Path) {
-        let DistinctOptions { key, filter, hint } = self;
-        let projection = Projection::only(key.first());
-        (FindOptions { filter, projection, hint, ..FindOptions::default() }, key)
+        let key = Path::parse(key)?;
+        options.projection = Projection::only(key.first());
+        Ok((options, key))
     }
 }
 
@@ -55,8 +39,8 @@ mod tests {
     use crate::query::filter::samples::globals;
     use bson::{RawBson, RawDocumentBuf, rawdoc};
 
-    fn parse(command: &RawDocumentBuf) -> Result<DistinctOptions> {
-        DistinctOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals())
+    fn parse(command: &RawDocumentBuf) -> Result<(FindOptions, Path)> {
+        FindOptions::of_distinct(Doc::parse(command.as_bytes()).unwrap(), &globals())
     }
 
     #[test]
@@ -71,8 +55,7 @@ mod tests {
 
     #[test]
     fn only_the_field_of_the_key_is_read() {
-        let options = parse(&rawdoc! { "distinct": "c", "key": "a.b", "query": RawBson::Null }).unwrap();
-        let (find, key) = options.into_find();
+        let (find, key) = parse(&rawdoc! { "distinct": "c", "key": "a.b", "query": RawBson::Null }).unwrap();
         assert!(find.projection.keeps_root("a") && !find.projection.keeps_root("b"));
         assert_eq!(key.as_str(), "a.b");
     }

@@ -6,6 +6,4 @@ mod distinct;
 mod find;
 
 pub use arguments::{Hint, default_index};
-pub use count::CountOptions;
-pub use distinct::DistinctOptions;
 pub use find::FindOptions;
