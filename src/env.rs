@@ -1,5 +1,6 @@
-//! What the world outside gives: time, randomness, regular expressions. A run with a seed repeats exactly.
+//! What the world outside gives: time, randomness, regular expressions, collators. A run with a seed repeats exactly.
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 /// What the engine asks of the world it runs in.
@@ -13,6 +14,23 @@ pub trait Env {
     ///
     /// Errors: why the pattern does not compile.
     fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn Regex>, String>;
+    /// What compares strings by the rules of a locale; fills in what `wanted` leaves to it. `None` where the host has not just this
+    /// locale, but another one in its place at best.
+    fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>>;
+}
+
+/// What a collator is made of, in the words of ECMA-402.
+pub struct Collating<'a> {
+    /// The language tag, with the variant of its collation.
+    pub locale: &'a str,
+    /// `base`, `case`, `accent` or `variant`.
+    pub sensitivity: &'static str,
+    /// Digits compare as numbers.
+    pub numeric: bool,
+    /// `upper`, `lower` or `false`; `None` for that of the locale.
+    pub case_first: Option<&'static str>,
+    /// True where punctuation is not looked at; `None` for what the locale does.
+    pub ignores_punctuation: Option<bool>,
 }
 
 /// A compiled regular expression.
@@ -20,6 +38,16 @@ pub trait Regex {
     /// True where it matches somewhere in `text`.
     fn is_match(&self, text: &str) -> bool;
 }
+
+/// Compares strings by the rules of a locale.
+pub trait Collator {
+    /// A total order.
+    fn compare(&self, a: &str, b: &str) -> Ordering;
+}
+
+#[cfg(test)]
+#[path = "../tests/support/native_collator.rs"]
+pub mod native_collator;
 
 #[cfg(test)]
 #[path = "../tests/support/native_regex.rs"]
@@ -52,6 +80,9 @@ pub mod fixed {
         }
         fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn Regex>, String> {
             native_regex::compile(pattern, ignores_case)
+        }
+        fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
+            native_collator::collator(wanted)
         }
     }
 }

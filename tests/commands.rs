@@ -272,11 +272,6 @@ fn bad_input_is_refused_with_the_servers_code_and_leaves_the_database_usable() {
             (rawdoc! { "getMore": 5_i64, "collection": "weather" }, 43, name("CursorNotFound")),
             (rawdoc! { "create": "x", "timeseries": { "timeField": "a.b" } }, 72, name("InvalidOptions")),
             (rawdoc! { "create": "x", "timeseries": {} }, 40414, name("IDLFailedToParse")),
-            (
-                rawdoc! { "create": "x", "timeseries": { "timeField": "t" }, "collation": { "locale": "en" } },
-                72,
-                name("InvalidOptions"),
-            ),
         ];
         for (command, code, code_name) in cases {
             assert_eq!(db.fails(command.clone()).await, (code, code_name), "{command:?}");

@@ -1,12 +1,13 @@
-//! The host's clock, random source and regular expressions.
+//! The host's clock, random source, regular expressions and collators.
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 use wasm_bindgen::prelude::*;
 
-use crate::env::{Env, Regex};
+use crate::env::{Collating, Collator, Env, Regex};
 
-/// `Date.now`, `crypto.getRandomValues` and `RegExp`.
+/// `Date.now`, `crypto.getRandomValues`, `RegExp` and `Intl.Collator`.
 pub struct HostEnv;
 
 impl Env for HostEnv {
@@ -31,7 +32,37 @@ impl Env for HostEnv {
             Err(error) => Err(js_sys::Error::from(error).message().into()),
         }
     }
+
+    fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
+        let case = CASES.iter().find(|(case, _)| Some(*case) == wanted.case_first);
+        let punctuation = PUNCTUATION.iter().find(|(ignored, _)| Some(*ignored) == wanted.ignores_punctuation);
+        let options = [
+            "{\"sensitivity\":\"",
+            wanted.sensitivity,
+            if wanted.numeric { "\",\"numeric\":true" } else { "\",\"numeric\":false" },
+            case.map_or("", |(_, option)| option),
+            punctuation.map_or("", |(_, option)| option),
+            "}",
+        ];
+        let collator = IntlCollator::new(wanted.locale, &js_sys::JSON::parse(&options.concat()).ok()?).ok()?;
+        let resolved = String::from(js_sys::JSON::stringify(&collator.resolved_options()).ok()?);
+        let says = |text: &str| resolved.as_bytes().windows(text.len()).any(|part| part == text.as_bytes());
+        wanted.case_first = CASES.iter().find(|(_, option)| says(option)).map(|(case, _)| *case);
+        wanted.ignores_punctuation = Some(says(PUNCTUATION[0].1));
+        // Another locale than the one that was asked for is one in its place.
+        if says(&["\"locale\":\"", wanted.locale, "\""].concat()) { Some(Rc::new(collator)) } else { None }
+    }
 }
+
+/// What `caseFirst` may be, in JSON behind another option.
+const CASES: [(&str, &str); 3] = [
+    ("upper", ",\"caseFirst\":\"upper\""),
+    ("lower", ",\"caseFirst\":\"lower\""),
+    ("false", ",\"caseFirst\":\"false\""),
+];
+
+/// The same of `ignorePunctuation`.
+const PUNCTUATION: [(bool, &str); 2] = [(true, ",\"ignorePunctuation\":true"), (false, ",\"ignorePunctuation\":false")];
 
 #[wasm_bindgen]
 extern "C" {
@@ -46,5 +77,24 @@ extern "C" {
 impl Regex for RegExp {
     fn is_match(&self, text: &str) -> bool {
         self.test(text)
+    }
+}
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = Intl, js_name = Collator)]
+    type IntlCollator;
+    #[wasm_bindgen(constructor, catch, js_namespace = Intl, js_class = "Collator")]
+    fn new(locale: &str, options: &JsValue) -> Result<IntlCollator, JsValue>;
+    #[wasm_bindgen(method, js_name = resolvedOptions)]
+    fn resolved_options(this: &IntlCollator) -> JsValue;
+    /// Below, above or exactly 0.
+    #[wasm_bindgen(method)]
+    fn compare(this: &IntlCollator, a: &str, b: &str) -> i32;
+}
+
+impl Collator for IntlCollator {
+    fn compare(&self, a: &str, b: &str) -> Ordering {
+        IntlCollator::compare(self, a, b).cmp(&0)
     }
 }

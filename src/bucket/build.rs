@@ -151,6 +151,7 @@ fn write_values(out: &mut Vec<u8>, column: &Column) {
 mod tests {
     use super::super::samples::{self, view};
     use super::*;
+    use crate::value::Collation;
     use bson::rawdoc;
 
     const ID: BucketId = BucketId::from_bytes([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
@@ -158,7 +159,7 @@ mod tests {
     const PLAIN: Header<'static> = Header { id: ID, meta: None, closed: false, version: BucketVersion::Uncompressed };
 
     fn summary(rows: &Block, min_time_ms: i64) -> MinMax {
-        let mut summary = MinMax::seed_time("t", min_time_ms);
+        let mut summary = MinMax::seed_time("t", min_time_ms, &Collation::default());
         summary.update_rows(rows, Rows::from(0..rows.rows()), None);
         summary
     }

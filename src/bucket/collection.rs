@@ -1,9 +1,10 @@
 //! The options of a collection: reading `create`, showing and storing them, telling whether two are the same.
 
 use super::options::{Given, TimeseriesOptions, is_nothing, safe_integer, unknown_field, wrong_type};
+use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::NAMESPACE_LENGTH_BYTES_MAX;
-use crate::value::{Doc, DocBuf, DocWriter, Value};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
 
 /// What stands before a collection's name in the name of its buckets.
 pub const BUCKETS_PREFIX: &str = "system.buckets.";
@@ -50,7 +51,7 @@ pub struct CollectionOptions {
     pub expire_after_seconds: Option<i64>,
     /// Bytes of buckets past which the oldest are deleted. Ours, not the server's.
     pub max_bytes: Option<i64>,
-    /// Default collation of queries, as given; absent where it is the simple one.
+    /// The collation, as given until `collate` has made it complete or, where it is the simple one, taken it away.
     pub collation: Option<DocBuf>,
 }
 
@@ -75,7 +76,7 @@ impl<'a> Arguments<'a> {
                 }
                 _ if GENERIC_ARGUMENTS.contains(&name) || is_nothing(value) && is_known(name) => {}
                 "timeseries" => arguments.timeseries = Some(Given::parse(doc()?)?),
-                "collation" => arguments.collation = parse_collation(doc()?)?,
+                "collation" => arguments.collation = Some(doc()?.to_owned()),
                 "expireAfterSeconds" => {
                     let n = safe_integer(value).ok_or_else(|| wrong_type(name, value, "number"))?;
                     arguments.expire_after_seconds = Some((n, value));
@@ -138,21 +139,6 @@ fn check_expire_after(seconds: i64, value: Value<'_>, now_ms: Option<i64>) -> Re
     Ok(())
 }
 
-/// Only the locale is looked at here; what collates reads the rest.
-fn parse_collation(doc: Doc<'_>) -> Result<Option<DocBuf>> {
-    match doc.get("locale") {
-        None => Err(Error::new(
-            ErrorCode::IDLFailedToParse,
-            "BSON field 'collation.locale' is missing but a required field",
-        )),
-        Some(locale) => match locale.as_str() {
-            None => Err(wrong_type("collation.locale", locale, "string")),
-            Some("simple") => Ok(None),
-            Some(_) => Ok(Some(doc.to_owned())),
-        },
-    }
-}
-
 impl CollectionOptions {
     /// The options that a `create` command asks for. Its first field, the name of the collection, is not looked at.
     ///
@@ -187,6 +173,18 @@ impl CollectionOptions {
         Arguments::parse(doc.iter())
             .and_then(|arguments| arguments.resolve(None))
             .map_err(|error| Error::corrupt(format!("Stored collection options are damaged: {}", error.message)))
+    }
+
+    /// Makes the collation complete, and what compares strings by it.
+    ///
+    /// Errors: as `Collation::parse`.
+    pub fn collate(&mut self, env: &dyn Env) -> Result<()> {
+        if let Some(given) = &self.collation {
+            let collation = Collation::parse(given.view(), env)?;
+            self.collation = collation.options().map(Doc::to_owned);
+            self.timeseries.collation = collation;
+        }
+        Ok(())
     }
 
     /// True where creating one over the other changes nothing.
@@ -232,12 +230,15 @@ pub fn validate_collection_name(database: &str, name: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::env::fixed::FixedEnv;
     use bson::{RawDocumentBuf, rawdoc};
 
     const NOW_MS: i64 = 1_700_000_000_000;
 
     fn create(command: &RawDocumentBuf) -> Result<CollectionOptions> {
-        CollectionOptions::parse_create(Doc::parse(command.as_bytes()).unwrap(), NOW_MS)
+        let mut options = CollectionOptions::parse_create(Doc::parse(command.as_bytes()).unwrap(), NOW_MS)?;
+        options.collate(&FixedEnv::default())?;
+        Ok(options)
     }
 
     fn code(command: RawDocumentBuf) -> ErrorCode {
@@ -247,7 +248,9 @@ mod tests {
     fn shown(command: RawDocumentBuf) -> RawDocumentBuf {
         let options = create(&command).unwrap();
         let stored = options.to_doc();
-        assert_eq!(CollectionOptions::from_doc(stored.view()), Ok(options));
+        let mut again = CollectionOptions::from_doc(stored.view()).unwrap();
+        again.collate(&FixedEnv::default()).unwrap();
+        assert_eq!(again, options);
         RawDocumentBuf::from_bytes(stored.into_bytes()).unwrap()
     }
 
@@ -266,7 +269,11 @@ mod tests {
                 "timeseries": {
                     "timeField": "t", "metaField": "m", "bucketMaxSpanSeconds": 900, "bucketRoundingSeconds": 900
                 },
-                "expireAfterSeconds": 60_i64, "collation": { "locale": "de" },
+                "expireAfterSeconds": 60_i64,
+                "collation": {
+                    "locale": "de", "caseLevel": false, "caseFirst": "off", "strength": 3, "numericOrdering": false,
+                    "alternate": "non-ignorable", "maxVariable": "punct", "normalization": false, "backwards": false,
+                },
             }
         );
     }

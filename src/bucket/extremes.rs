@@ -2,6 +2,7 @@
 
 use super::rows::Rows;
 use crate::block::{Column, ColumnData};
+use crate::value::Collation;
 
 /// Where the least and the greatest present cell stand; of equal ones the first.
 pub(super) struct Extremes<'a> {
@@ -12,7 +13,7 @@ pub(super) struct Extremes<'a> {
 }
 
 /// The extremes of `rows`; `None` where no cell is present. A bson column has no order of its own and gives none.
-pub(super) fn extremes<'a>(column: &'a Column, rows: Rows<'_>) -> Option<Extremes<'a>> {
+pub(super) fn extremes<'a>(column: &'a Column, rows: Rows<'_>, collation: &Collation) -> Option<Extremes<'a>> {
     let found = match column.data() {
         ColumnData::F64(v) => of_cells(column, v, rows, below),
         ColumnData::I32(v) => of_cells(column, v, rows, |a, b| a < b),
@@ -21,11 +22,11 @@ pub(super) fn extremes<'a>(column: &'a Column, rows: Rows<'_>) -> Option<Extreme
         ColumnData::ObjectId(v) => of_cells(column, v, rows, |a, b| a < b),
         ColumnData::String(v) => {
             let present = rows.iter().filter(|row| column.is_present(*row));
-            scan(present.map(|row| (row, v.get(row))), |a, b| a < b)
+            scan(present.map(|row| (row, v.get(row))), |a, b| collation.compare_texts(a, b).is_lt())
         }
         ColumnData::Bson(_) => None,
         ColumnData::Dictionary(codes, values) => {
-            return extremes(values, Rows::List(&used(column, codes, values, rows)));
+            return extremes(values, Rows::List(&used(column, codes, values, rows)), collation);
         }
     };
     found.map(|(min, max)| Extremes { column, min, max })
@@ -81,7 +82,7 @@ mod tests {
     use crate::block::Bitmap;
 
     fn found(column: &Column, rows: Rows<'_>) -> Option<(usize, usize)> {
-        extremes(column, rows).map(|e| (e.min, e.max))
+        extremes(column, rows, &Collation::default()).map(|e| (e.min, e.max))
     }
 
     #[test]

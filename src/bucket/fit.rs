@@ -108,7 +108,7 @@ mod tests {
     use super::super::min_max::MinMax;
     use super::super::samples::{block, options};
     use super::*;
-    use crate::value::OwnedValue;
+    use crate::value::{Collation, OwnedValue};
     use bson::rawdoc;
 
     const ID: BucketId = BucketId::from_bytes([9; 12]);
@@ -153,7 +153,7 @@ mod tests {
         let options = options(Some("m"));
         let rows = block(&[rawdoc! { "t": at(1), "a": 1 }, rawdoc! { "t": at(1), "a": "x" }]);
         let answer = |count: usize, closed: bool, meta: Option<Value<'_>>| {
-            let mut summary = MinMax::seed_time("t", 0);
+            let mut summary = MinMax::seed_time("t", 0, &Collation::default());
             summary.update_rows(&rows, Rows::from(0..count), None);
             let header = Header { id: ID, meta: Some(Value::NULL), closed, version: BucketVersion::Uncompressed };
             let document = build(&header, &rows.slice(0..count), &summary, "t").unwrap();

@@ -37,8 +37,8 @@ pub fn merge(
         return Err(Error::internal(format!("Rows of bucket {id} were to be merged into bucket {}", bucket.id())));
     }
     let mut summary = match stored {
-        Some(bucket) => MinMax::from_control(bucket.control_min(), bucket.control_max())?,
-        None => MinMax::seed_time(&options.time_field, min_time_ms),
+        Some(bucket) => MinMax::from_control(bucket.control_min(), bucket.control_max(), &options.collation)?,
+        None => MinMax::seed_time(&options.time_field, min_time_ms, &options.collation),
     };
     let mut before = stored.map(|bucket| unpack(bucket, &ColumnSet::All, options)).transpose()?;
     let mut version = version_of(stored.map(BucketDoc::version), format);
@@ -109,7 +109,7 @@ pub fn rebuild(
     {
         rest = sorted;
     }
-    let mut summary = MinMax::seed_time(&options.time_field, bucket.min_time_ms());
+    let mut summary = MinMax::seed_time(&options.time_field, bucket.min_time_ms(), &options.collation);
     summary.update_rows(&rest, Rows::from(0..rest.rows()), None);
     let header = Header { id: bucket.id(), meta: bucket.meta(), closed: bucket.closed(), version };
     build(&header, &rest, &summary, &options.time_field).map(Some)
@@ -119,7 +119,7 @@ pub fn rebuild(
 mod tests {
     use super::super::samples::{any_docs, block, by_name, documents, options, pivot};
     use super::*;
-    use crate::value::OwnedValue;
+    use crate::value::{Collation, OwnedValue};
     use bson::rawdoc;
     use proptest::prelude::*;
 
@@ -214,7 +214,7 @@ mod tests {
         let options = options(None);
         let rows = block(&[rawdoc! { "t": at(70) }]);
         let header = Header { id: ID, meta: None, closed: true, version: BucketVersion::Uncompressed };
-        let document = build(&header, &rows, &MinMax::seed_time("t", 60_000), "t").unwrap();
+        let document = build(&header, &rows, &MinMax::seed_time("t", 60_000, &Collation::default()), "t").unwrap();
         let bucket = BucketDoc::parse(document.view(), &options).unwrap();
         let format = BucketFormat::Compressed;
         let more = merge(Some(&bucket), &ID, 0, None, &[(&rows, 0..1)], format, &options).unwrap();

@@ -7,17 +7,18 @@ use super::fields::Fields;
 use super::rows::{Rows, first_seen};
 use crate::block::{Block, Column};
 use crate::error::{Error, Result};
-use crate::value::{Doc, DocBuf, DocWriter, Kind, Value, canonical_class, compare};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, Value, canonical_class};
 
 /// Two trees, one of minima and one of maxima.
 ///
 /// Objects are summarised field by field and arrays position by position, so a summary need not be a value that occurs.
 /// Where a path holds both scalars and objects or arrays, the two trees may differ in shape; an update never fails. Equal
-/// values never replace each other: what came first stays. Strings compare by their bytes.
+/// values never replace each other: what came first stays.
 /// Rule: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/flat_bson.cpp.
 #[derive(Clone, Debug, Default)]
 pub struct MinMax {
     fields: Fields<Entry>,
+    collation: Collation,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -44,27 +45,24 @@ enum Side {
     Scalar(Vec<u8>),
 }
 
-/// Which of the two trees an update may touch.
+/// Which of the two trees an update may touch, and how strings compare.
 #[derive(Clone, Copy)]
-struct Sides {
+struct Sides<'c> {
     min: bool,
     max: bool,
+    collation: &'c Collation,
 }
 
-const BOTH: Sides = Sides { min: true, max: true };
-const MIN: Sides = Sides { min: true, max: false };
-const MAX: Sides = Sides { min: false, max: true };
-
 impl MinMax {
-    /// Summaries of nothing.
-    pub fn new() -> MinMax {
-        MinMax::default()
+    /// Summaries of nothing, whose strings will compare by `collation`.
+    pub fn new(collation: &Collation) -> MinMax {
+        MinMax { fields: Fields::default(), collation: collation.clone() }
     }
 
     /// Summaries of a bucket that begins at `min_time_ms`: the time field stands first in both, and its minimum is the
     /// rounded start and not the earliest measurement.
-    pub fn seed_time(time_field: &str, min_time_ms: i64) -> MinMax {
-        let mut summary = MinMax::new();
+    pub fn seed_time(time_field: &str, min_time_ms: i64, collation: &Collation) -> MinMax {
+        let mut summary = MinMax::new(collation);
         summary.update(time_field, Value::new_checked(Kind::Date, &min_time_ms.to_le_bytes()));
         summary
     }
@@ -72,9 +70,10 @@ impl MinMax {
     /// The summaries of a stored bucket; `min_doc` and `max_doc` give them back.
     ///
     /// Errors: `DataCorruptionDetected` where one of them is empty.
-    pub fn from_control(min: Doc<'_>, max: Doc<'_>) -> Result<MinMax> {
-        let mut summary = MinMax::new();
-        for (side, doc, sides) in [("min", min, MIN), ("max", max, MAX)] {
+    pub fn from_control(min: Doc<'_>, max: Doc<'_>, collation: &Collation) -> Result<MinMax> {
+        let mut summary = MinMax::new(collation);
+        for (side, doc, is_min) in [("min", min, true), ("max", max, false)] {
+            let sides = Sides { min: is_min, max: !is_min, collation };
             if doc.is_empty() {
                 return Err(Error::corrupt(format!("'control.{side}' is empty")));
             }
@@ -85,27 +84,29 @@ impl MinMax {
 
     /// Takes in one field of a measurement.
     pub fn update(&mut self, name: &str, value: Value<'_>) {
-        self.fields.slot(name).visit(value, BOTH);
+        let MinMax { fields, collation } = self;
+        fields.slot(name).visit(value, Sides { min: true, max: true, collation });
     }
 
     /// Takes in the present cells of a column, as if one by one.
     pub fn update_column(&mut self, name: &str, column: &Column, rows: Rows<'_>) {
+        let MinMax { fields, collation } = self;
         let mut scratch = Vec::new();
         if column.kind().is_some() {
-            let Some(found) = extremes(column, rows) else { return };
-            let entry = self.fields.slot(name);
-            for (row, sides) in [(found.min, MIN), (found.max, MAX)] {
+            let Some(found) = extremes(column, rows, collation) else { return };
+            let entry = fields.slot(name);
+            for (row, is_min) in [(found.min, true), (found.max, false)] {
                 if let Some(value) = found.column.value(row, &mut scratch) {
-                    entry.visit(value, sides);
+                    entry.visit(value, Sides { min: is_min, max: !is_min, collation });
                 }
             }
             return;
         }
         let Some(first) = rows.iter().position(|row| column.is_present(row)) else { return };
-        let entry = self.fields.slot(name);
+        let entry = fields.slot(name);
         for row in rows.iter().skip(first) {
             if let Some(value) = column.value(row, &mut scratch) {
-                entry.visit(value, BOTH);
+                entry.visit(value, Sides { min: true, max: true, collation });
             }
         }
     }
@@ -152,9 +153,9 @@ impl Side {
         self.kind().is_none_or(|mine| canonical_class(kind).cmp(&canonical_class(mine)) == wanted)
     }
 
-    fn visit_scalar(&mut self, value: Value<'_>, wanted: Ordering) {
+    fn visit_scalar(&mut self, value: Value<'_>, wanted: Ordering, collation: &Collation) {
         let replaced = match self {
-            Side::Scalar(tagged) => compare(value, Value::tagged_checked(tagged)) == wanted,
+            Side::Scalar(tagged) => collation.compare(value, Value::tagged_checked(tagged)) == wanted,
             _ => self.yields_to(value.kind(), wanted),
         };
         if replaced {
@@ -171,25 +172,26 @@ impl Side {
 }
 
 impl Entry {
-    fn visit(&mut self, value: Value<'_>, sides: Sides) {
+    fn visit(&mut self, value: Value<'_>, sides: Sides<'_>) {
         match value.as_container() {
             Some(doc) => self.visit_container(value.kind(), doc, sides),
             None => {
                 if sides.min {
-                    self.min.visit_scalar(value, Ordering::Less);
+                    self.min.visit_scalar(value, Ordering::Less, sides.collation);
                 }
                 if sides.max {
-                    self.max.visit_scalar(value, Ordering::Greater);
+                    self.max.visit_scalar(value, Ordering::Greater, sides.collation);
                 }
             }
         }
     }
 
-    fn visit_container(&mut self, kind: Kind, doc: Doc<'_>, allowed: Sides) {
+    fn visit_container(&mut self, kind: Kind, doc: Doc<'_>, allowed: Sides<'_>) {
         let children = self.children.get_or_insert_default();
         let sides = Sides {
             min: allowed.min && children.open(kind, &mut self.min, Ordering::Less, |entry| &mut entry.min),
             max: allowed.max && children.open(kind, &mut self.max, Ordering::Greater, |entry| &mut entry.max),
+            ..allowed
         };
         if !sides.min && !sides.max {
             return;
@@ -257,11 +259,12 @@ impl Children {
 mod tests {
     use super::super::samples::{any_docs, as_dictionaries, pivot, view};
     use super::*;
+    use crate::value::compare;
     use bson::{RawDocumentBuf, rawdoc};
     use proptest::prelude::*;
 
     fn summary_of(docs: &[RawDocumentBuf]) -> MinMax {
-        let mut summary = MinMax::new();
+        let mut summary = MinMax::default();
         docs.iter().flat_map(|doc| view(doc).iter()).for_each(|(name, value)| summary.update(name, value));
         summary
     }
@@ -276,7 +279,7 @@ mod tests {
     fn assert_round_trip(summary: &MinMax) {
         let (min, max) = (summary.min_doc(), summary.max_doc());
         if !min.view().is_empty() {
-            let again = MinMax::from_control(min.view(), max.view()).unwrap();
+            let again = MinMax::from_control(min.view(), max.view(), &Collation::default()).unwrap();
             assert_eq!((again.min_doc(), again.max_doc()), (min, max));
         }
     }
@@ -365,7 +368,7 @@ mod tests {
 
     #[test]
     fn the_seeded_time_stands_first_and_its_minimum_stays() {
-        let mut summary = MinMax::seed_time("t", 60_000);
+        let mut summary = MinMax::seed_time("t", 60_000, &Collation::default());
         let doc = rawdoc! { "a": 1, "t": bson::DateTime::from_millis(61_000) };
         view(&doc).iter().for_each(|(name, value)| summary.update(name, value));
         let date = bson::DateTime::from_millis;
@@ -376,8 +379,8 @@ mod tests {
     #[test]
     fn an_empty_summary_is_refused() {
         let full = rawdoc! { "a": 1 };
-        assert!(MinMax::from_control(Doc::EMPTY, view(&full)).is_err());
-        assert!(MinMax::from_control(view(&full), Doc::EMPTY).is_err());
+        assert!(MinMax::from_control(Doc::EMPTY, view(&full), &Collation::default()).is_err());
+        assert!(MinMax::from_control(view(&full), Doc::EMPTY, &Collation::default()).is_err());
     }
 
     #[test]
@@ -400,7 +403,7 @@ mod tests {
         #[test]
         fn columns_summarise_as_their_rows_do(docs in any_docs(1..25, true), cut in 0_usize..25, skipped in any::<bool>()) {
             let skip = skipped.then_some("b");
-            let mut by_row = MinMax::new();
+            let mut by_row = MinMax::default();
             for (name, value) in docs.iter().flat_map(|doc| doc.view().iter()).filter(|(name, _)| Some(*name) != skip) {
                 by_row.update(name, value);
             }
@@ -408,7 +411,7 @@ mod tests {
             let cut = cut.min(docs.len());
             let list: Vec<u32> = (0..docs.len() as u32).collect();
             for block in [block.clone(), as_dictionaries(block)] {
-                let mut summary = MinMax::new();
+                let mut summary = MinMax::default();
                 summary.update_rows(&block, Rows::from(0..cut), skip);
                 summary.update_rows(&block, Rows::from(&list[cut..]), skip);
                 prop_assert_eq!(summary.min_doc(), by_row.min_doc());
@@ -420,7 +423,7 @@ mod tests {
         #[test]
         fn summaries_bound_every_row(docs in any_docs(1..25, false)) {
             let block = pivot(&docs);
-            let mut summary = MinMax::new();
+            let mut summary = MinMax::default();
             summary.update_rows(&block, Rows::from(0..docs.len()), None);
             let (min, max) = (summary.min_doc(), summary.max_doc());
             for (name, value) in docs.iter().flat_map(|doc| doc.view().iter()) {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::BUCKET_SPAN_SECONDS_MAX;
-use crate::value::{Doc, DocWriter, Kind, Value};
+use crate::value::{Collation, Doc, DocWriter, Kind, Value};
 
 /// A preset of span and rounding, named by how far apart measurements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +67,8 @@ pub struct TimeseriesOptions {
     pub span_seconds: i64,
     /// What the start of a bucket is a multiple of, where the user gave it (`bucketRoundingSeconds`).
     pub rounding_seconds: Option<i64>,
+    /// How the strings of summaries compare, and those of queries that say nothing else.
+    pub collation: Collation,
 }
 
 impl TimeseriesOptions {
@@ -183,7 +185,14 @@ impl Given {
         }
         let (granularity, span_seconds, rounding_seconds) =
             bucketing(self.granularity, self.span_seconds, self.rounding_seconds)?;
-        Ok(TimeseriesOptions { time_field, meta_field: self.meta_field, granularity, span_seconds, rounding_seconds })
+        Ok(TimeseriesOptions {
+            time_field,
+            meta_field: self.meta_field,
+            granularity,
+            span_seconds,
+            rounding_seconds,
+            collation: Collation::default(),
+        })
     }
 }
 

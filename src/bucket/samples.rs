@@ -6,7 +6,7 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use super::options::{Granularity, TimeseriesOptions};
 use crate::block::{Block, Column, ColumnData, pivot_docs};
-use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, OwnedValue, Value};
 
 pub const TIME: &str = "t";
 
@@ -18,6 +18,7 @@ pub fn options(meta_field: Option<&str>) -> TimeseriesOptions {
         granularity: Some(Granularity::Seconds),
         span_seconds: 3_600,
         rounding_seconds: None,
+        collation: Collation::default(),
     }
 }
 

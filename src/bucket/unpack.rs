@@ -137,7 +137,7 @@ mod tests {
     use super::super::samples::{any_docs, as_dictionaries, documents, options, pivot, view};
     use super::*;
     use crate::error::ErrorCode;
-    use crate::value::{Doc, DocBuf, DocWriter, Kind};
+    use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind};
     use bson::{RawBson, RawDocumentBuf, rawdoc};
     use proptest::prelude::*;
 
@@ -324,7 +324,7 @@ mod tests {
     }
 
     fn build_as(version: BucketVersion, block: &Block) -> DocBuf {
-        let mut summary = MinMax::seed_time("t", 0);
+        let mut summary = MinMax::seed_time("t", 0, &Collation::default());
         summary.update_rows(block, Rows::from(0..block.rows()), None);
         build(&Header { id: BucketId::new(0, 1), meta: None, closed: false, version }, block, &summary, "t").unwrap()
     }

@@ -2,18 +2,19 @@
 
 use std::rc::Rc;
 
-use super::find::target;
+use super::find::{globals_of, target};
 use super::{Reply, Request};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::query::{Count, FindOptions};
-use crate::value::DocWriter;
+use crate::value::{Collation, DocWriter};
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
-    let options = FindOptions::of_count(request.doc(), &engine.globals())?;
+    let globals = globals_of(engine, request)?;
+    let options = |default: &Collation| FindOptions::of_count(request.doc(), &globals(default));
     let mut count = Count::default();
-    engine.drain(user, raw, options, &mut count).await?;
+    engine.drain(user, raw, &options, &mut count).await?;
     let n = count.count();
     // An int32 where it fits, as the server answers.
     let mut reply = DocWriter::new();

@@ -8,10 +8,11 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::WRITE_BATCH_COUNT_MAX;
 use crate::query::{Filter, Globals};
-use crate::value::{Doc, DocWriter, Value};
+use crate::value::{Collation, Doc, DocWriter, Value};
 
-struct Statement {
-    filter: Filter,
+struct Statement<'a> {
+    filter: Doc<'a>,
+    collation: Option<Collation>,
     only_one: bool,
 }
 
@@ -26,19 +27,25 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
             format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {}", statements.len());
         return Err(Error::new(ErrorCode::InvalidLength, message));
     }
-    let globals = match request.field("let").and_then(Value::as_doc) {
-        Some(variables) => engine.globals().with_variables(variables)?,
-        None => engine.globals(),
+    let (globals, variables) = (engine.globals(), request.field("let").and_then(Value::as_doc));
+    // What variables come to may depend on the collation, so that each statement evaluates them again.
+    let with_variables = |globals: Globals| match variables {
+        Some(variables) => globals.with_variables(variables),
+        None => Ok(globals),
     };
+    with_variables(globals.clone())?;
     let mut n = 0_u64;
     let mut errors = Vec::new();
     for (index, statement) in statements.into_iter().enumerate() {
-        let outcome = match parse(statement, &globals) {
+        let outcome = match parse(statement, engine) {
             Err(error) => Err(error),
-            Ok(statement) => match engine.collection(name).await? {
-                None => Ok(0),
-                Some(collection) => engine.delete(&collection, &statement.filter, statement.only_one).await,
-            },
+            Ok(Statement { filter, collation, only_one }) => {
+                let filter = |default: &Collation| {
+                    let collation = collation.as_ref().unwrap_or(default);
+                    Filter::parse(filter, &with_variables(globals.with_collation(collation))?)
+                };
+                engine.delete(name, &filter, only_one).await
+            }
         };
         match outcome {
             Ok(deleted) => n += deleted,
@@ -55,16 +62,18 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(reply))
 }
 
-fn parse(statement: Value<'_>, globals: &Globals) -> Result<Statement> {
-    let doc: Doc<'_> =
+fn parse<'a>(statement: Value<'a>, engine: &Engine) -> Result<Statement<'a>> {
+    let doc: Doc<'a> =
         statement.as_doc().ok_or_else(|| wrong_type("delete", "deletes", "an array of objects", statement))?;
     let mut filter = None;
     let mut limit = None;
+    let mut collation = None;
     for (name, value) in doc.iter() {
         match name {
             "q" => filter = Some(value.as_doc().ok_or_else(|| wrong_type("delete.deletes", "q", "an object", value))?),
             "limit" => limit = Some(value),
-            "hint" | "collation" | "comment" => {}
+            "collation" => collation = engine.collation(Some(value))?,
+            "hint" | "comment" => {}
             _ => return Err(unknown_field("delete.deletes", name)),
         }
     }
@@ -78,5 +87,5 @@ fn parse(statement: Value<'_>, globals: &Globals) -> Result<Statement> {
         }
     };
     let filter = filter.ok_or_else(|| missing_field("delete.deletes", "q"))?;
-    Ok(Statement { filter: Filter::parse(filter, globals)?, only_one })
+    Ok(Statement { filter, collation, only_one })
 }

@@ -2,18 +2,21 @@
 
 use std::rc::Rc;
 
-use super::find::target;
+use super::find::{globals_of, target};
 use super::{Reply, Request};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::query::{Distinct, FindOptions};
-use crate::value::DocWriter;
+use crate::value::{Collation, DocWriter, Path, Value};
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
-    let (options, key) = FindOptions::of_distinct(request.doc(), &engine.globals())?;
-    let mut distinct = Distinct::new(key);
-    engine.drain(user, raw, options, &mut distinct).await?;
+    let globals = globals_of(engine, request)?;
+    let options = |default: &Collation| Ok(FindOptions::of_distinct(request.doc(), &globals(default))?.0);
+    // What is no path is refused with the other options.
+    let key = request.doc().get("key").and_then(Value::as_str).unwrap_or_default();
+    let mut distinct = Distinct::new(Path::parse(key)?);
+    engine.drain(user, raw, &options, &mut distinct).await?;
     let mut reply = DocWriter::new();
     reply.begin_array("values");
     for (at, value) in distinct.into_values().iter().enumerate() {

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use super::find::target;
+use super::find::{globals_of, target};
 use super::{Reply, Request, server_status};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::{Count, Distinct, Explain, FindOptions, Globals, Group, Run, Sink};
-use crate::value::{DocWriter, OwnedValue};
+use crate::value::{Collation, DocWriter, OwnedValue};
 
 /// `{explain: command, verbosity}`. With `queryPlanner` the command is planned only, otherwise it is run and its result forgotten.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
@@ -28,14 +28,16 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         }
     };
     let inner = Request::new(command)?;
-    let (options, sink) = query(&inner, &engine.globals())?;
+    let globals = globals_of(engine, &inner)?;
+    let options = |default: &Collation| Ok(query(&inner, &globals(default))?.0);
+    let (_, sink) = query(&inner, &globals(&Collation::default()))?;
     let (name, raw) = target(inner.collection()?);
     let (mut sink, group) = sink.unzip();
     let begun_ms = engine.now_ms();
     let found = match &mut sink {
-        _ if !runs => engine.plan(name, raw, options).await?,
-        Some(sink) => engine.drain(name, raw, options, &mut **sink).await?,
-        None => engine.try_find(name, raw, options).await?,
+        _ if !runs => engine.plan(name, raw, &options).await?,
+        Some(sink) => engine.drain(name, raw, &options, &mut **sink).await?,
+        None => engine.try_find(name, raw, &options).await?,
     };
     let run = found.as_ref().map(|found| Run {
         entries: found.entries as u64,

@@ -7,9 +7,8 @@ use super::{Reply, Request};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::FIRST_BATCH_COUNT;
-use crate::query::{Filter, FindOptions};
-use crate::value::{DocWriter, Value};
+use crate::query::{Filter, FindOptions, Globals};
+use crate::value::{Collation, DocWriter, Value};
 
 /// A user collection, or the raw view of its buckets.
 pub fn target(name: &str) -> (&str, bool) {
@@ -27,12 +26,19 @@ pub fn parse_filter(engine: &Engine, filter: Option<Value<'_>>, command: &str, f
     }
 }
 
+/// What the filter of a command refers to, given the default collation of the collection.
+///
+/// Errors: those of collations.
+pub fn globals_of(engine: &Engine, request: &Request<'_>) -> Result<impl Fn(&Collation) -> Globals + use<>> {
+    let (globals, given) = (engine.globals(), engine.collation(request.field("collation"))?);
+    Ok(move |default: &Collation| globals.with_collation(given.as_ref().unwrap_or(default)))
+}
+
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let (user, raw) = target(name);
-    let options = FindOptions::parse(request.doc(), &engine.globals())?;
-    let batch_size = options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX));
-    let batch = engine.find(user, raw, options, batch_size).await?;
+    let globals = globals_of(engine, request)?;
+    let batch = engine.find(user, raw, &|default| FindOptions::parse(request.doc(), &globals(default))).await?;
     let reply = cursor(engine, name, batch.cursor_id, "firstBatch");
     Ok(Reply::ok(reply).with_batch(batch.rows))
 }

@@ -14,7 +14,7 @@ use crate::bucket::CollectionOptions;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::error::{Error, Result};
 use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
-use crate::value::{Doc, DocBuf, DocWriter};
+use crate::value::{Collation, Doc, DocBuf, DocWriter};
 
 /// What storage holds about a collection: identity and options.
 #[derive(Clone, Debug)]
@@ -112,6 +112,11 @@ impl Collection {
     /// The prefix of its keys.
     pub fn id(&self) -> CollectionId {
         self.entry.id()
+    }
+
+    /// How strings compare unless a query says otherwise.
+    pub fn collation(&self) -> &Collation {
+        &self.entry.options.timeseries.collation
     }
 
     /// Name of the time field.

@@ -12,25 +12,31 @@ use crate::catalog::Section;
 use crate::error::{ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::query::{Filter, FindOptions, ReadPlan};
-use crate::value::OwnedValue;
+use crate::value::{Collation, OwnedValue};
 
 impl Engine {
     /// Deletes the measurements that match; at most one where `only_one`. Answers how many.
     ///
     /// Journal rows of buckets that may hold a match are folded first, so that what was acknowledged before the call is in a
     /// bucket; measurements that others insert meanwhile stay.
-    /// Errors: `NamespaceNotFound` does not arise: a missing collection has nothing to delete; those of storage.
-    pub async fn delete(&self, collection: &Rc<Collection>, filter: &Filter, only_one: bool) -> Result<u64> {
+    /// `filter` is asked with the default collation of the collection.
+    /// Errors: `NamespaceNotFound` does not arise: a missing collection has nothing to delete; those of the filter and of storage.
+    pub async fn delete(
+        &self,
+        name: &str,
+        filter: &dyn Fn(&Collation) -> Result<Filter>,
+        only_one: bool,
+    ) -> Result<u64> {
         let mut deleted = 0;
         let mut conflicts = 0;
-        let mut collection = Rc::clone(collection);
         loop {
-            match self.delete_pass(&collection, filter, only_one, &mut deleted).await {
+            let Some(collection) = self.collection(name).await? else {
+                return filter(&Collation::default()).map(|_| deleted);
+            };
+            let filter = filter(collection.collation())?;
+            match self.delete_pass(&collection, &filter, only_one, &mut deleted).await {
                 // Memory has forgotten it; storage says whether it was made again.
-                Err(e) if e.code == ErrorCode::NamespaceNotFound => match self.collection(&collection.name).await? {
-                    Some(again) => collection = again,
-                    None => return Ok(deleted),
-                },
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                 other => return other.map(|()| deleted),
             }

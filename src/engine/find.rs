@@ -13,10 +13,14 @@ use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack};
 use crate::error::{ErrorCode, Result};
 use crate::index;
-use crate::limits::{FEW_ROWS_MAX, FORGOTTEN_BATCH_ROWS};
+use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::{Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::KeyRange;
-use crate::value::{OwnedValue, Value};
+use crate::value::{Collation, OwnedValue, Value};
+
+/// The options of a query over a collection of which this is the default collation: another one may be there in the end than the one
+/// that memory knew.
+pub type Options<'a> = dyn Fn(&Collation) -> Result<FindOptions> + 'a;
 
 /// How a query goes.
 pub struct Planned {
@@ -48,30 +52,33 @@ pub struct Batch {
 }
 
 impl Engine {
-    /// The first batch of a query over `name`; `raw` asks for its bucket documents.
+    /// The first batch of a query over `name`; `raw` asks for its bucket documents. `options` is asked with the default collation of
+    /// the collection.
     ///
     /// A missing collection is an empty one. Errors: those of storage; `DataCorruptionDetected`; `BadValue` where a sort
     /// meets parallel arrays.
-    pub async fn find(&self, name: &str, raw: bool, options: FindOptions, batch_size: usize) -> Result<Batch> {
-        let keep_open = !options.single_batch;
-        let Some(mut cursor) = self.open_cursor(name, raw, options, batch_size).await? else {
+    pub async fn find(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Batch> {
+        let Some((mut cursor, options)) = self.open_cursor(name, raw, options, None).await? else {
             return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
         };
-        let rows = self.next_batch(&mut cursor, batch_size).await?;
-        let cursor_id = if keep_open && !cursor.is_done() { self.keep_cursor(&ns_of(name, raw), cursor) } else { 0 };
+        let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
+        let keep_open = !options.single_batch && !cursor.is_done();
+        let cursor_id = if keep_open { self.keep_cursor(&ns_of(name, raw), cursor) } else { 0 };
         Ok(Batch { rows, cursor_id })
     }
 
-    /// A cursor that has read no bucket yet; `None` where there is no such collection.
+    /// A cursor that has read no bucket yet, for batches of a size that is not that of the options; `None` where there is no such
+    /// collection.
     async fn open_cursor(
         &self,
         name: &str,
         raw: bool,
-        options: FindOptions,
-        batch_size: usize,
-    ) -> Result<Option<FindCursor>> {
-        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
+        options: &Options<'_>,
+        batch_size: Option<usize>,
+    ) -> Result<Option<(FindCursor, FindOptions)>> {
+        let Some((mut scan, plan, options)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         let entries = scan.entries();
+        let batch_size = batch_size.unwrap_or(batch_size_of(&options));
         let wanted =
             plan.plan.limit.map_or(u64::MAX, |limit| limit.saturating_add(plan.plan.skip)).min(batch_size as u64);
         if wanted <= FEW_ROWS_MAX {
@@ -80,7 +87,7 @@ impl Engine {
         if let Some(ascending) = plan.order {
             self.order_scan(&mut scan, ascending).await?;
         }
-        Ok(Some(FindCursor::new(scan, plan, entries)))
+        Ok(Some((FindCursor::new(scan, plan, entries), options)))
     }
 
     /// The next batch of a cursor.
@@ -105,10 +112,10 @@ impl Engine {
         &self,
         name: &str,
         raw: bool,
-        options: FindOptions,
+        options: &Options<'_>,
         sink: &mut dyn Sink,
     ) -> Result<Option<Planned>> {
-        let Some((mut scan, plan)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
+        let Some((mut scan, plan, _)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         let entries = scan.entries();
         sink.begin(&plan.plan);
         'scan: while let Some(units) = self.next_page(&mut scan).await? {
@@ -124,8 +131,8 @@ impl Engine {
     /// Finds all that a query finds, and forgets it.
     ///
     /// Errors: as `find`.
-    pub async fn try_find(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<Planned>> {
-        let Some(mut cursor) = self.open_cursor(name, raw, options, FORGOTTEN_BATCH_ROWS).await? else {
+    pub async fn try_find(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Option<Planned>> {
+        let Some((mut cursor, _)) = self.open_cursor(name, raw, options, Some(FORGOTTEN_BATCH_ROWS)).await? else {
             return Ok(None);
         };
         while !cursor.is_done() {
@@ -137,22 +144,33 @@ impl Engine {
     /// What a query would do, for all that is known without reading the collection.
     ///
     /// Errors: those of storage; `BadValue` for a hint at no index.
-    pub async fn plan(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<Planned>> {
-        let Some(collection) = self.collection(name).await? else { return Ok(None) };
+    pub async fn plan(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Option<Planned>> {
+        let Some(collection) = self.collection(name).await? else {
+            return options(&Collation::default()).map(|_| None);
+        };
+        let options = options(collection.collation())?;
         collection.check_hint(raw, &options)?;
         let plan = collection.read_plan(options, raw);
         Ok(Some(Planned { collection, plan, entries: 0, examined: 0, counters: Counters::default() }))
     }
 
     /// A scan aimed at what a query reads; `None` where there is no such collection.
-    async fn begin_find(&self, name: &str, raw: bool, options: FindOptions) -> Result<Option<(Scan, ReadPlan)>> {
+    async fn begin_find(
+        &self,
+        name: &str,
+        raw: bool,
+        options: &Options<'_>,
+    ) -> Result<Option<(Scan, ReadPlan, FindOptions)>> {
         loop {
-            let Some(collection) = self.collection(name).await? else { return Ok(None) };
+            let Some(collection) = self.collection(name).await? else {
+                return options(&Collation::default()).map(|_| None);
+            };
+            let options = options(collection.collation())?;
             collection.check_hint(raw, &options)?;
             match self.aimed_scan(&collection, &|| collection.read_plan(options.clone(), raw)).await {
                 // Memory has forgotten it; storage says whether it was made again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
-                other => return other.map(Some),
+                other => return other.map(|(scan, plan)| Some((scan, plan, options))),
             }
         }
     }
@@ -180,6 +198,11 @@ impl Engine {
         });
         Ok((scan, first))
     }
+}
+
+/// Rows of the first batch.
+fn batch_size_of(options: &FindOptions) -> usize {
+    options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
 /// Where the entries of the default index lie that a plan looks at.

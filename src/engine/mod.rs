@@ -36,6 +36,7 @@ use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::Globals;
 use crate::storage::Storage;
+use crate::value::{Collation, Value};
 
 use bucket_cache::BucketCache;
 pub use collection::Collection;
@@ -113,6 +114,13 @@ impl Engine {
     /// What filters and expressions of a command that begins now may refer to.
     pub fn globals(&self) -> Globals {
         Globals::new(&self.env)
+    }
+
+    /// The collation that a command gives, if it does.
+    ///
+    /// Errors: as `Collation::given`.
+    pub fn collation(&self, given: Option<Value<'_>>) -> Result<Option<Collation>> {
+        Collation::given(given, &*self.env)
     }
 
     /// Refuses every further command.

@@ -13,14 +13,16 @@ impl Engine {
     /// The collection called `name`, from memory or from storage; `None` where there is none.
     ///
     /// What is in memory may be stale: commits and reads check the collection's marker and call `forget`.
-    /// Errors: those of storage; `DataCorruptionDetected`.
+    /// Errors: those of storage; `DataCorruptionDetected`; `BadValue` where this host does not know the locale of its collation.
     pub async fn collection(&self, name: &str) -> Result<Option<Rc<Collection>>> {
         if let Some(known) = self.collections.borrow().get(name) {
             return Ok(Some(Rc::clone(known)));
         }
         let keys = [keyspace::catalog(name)];
         let Some(bytes) = self.storage.get_many(&keys).await?.pop().flatten() else { return Ok(None) };
-        Ok(Some(self.remember(name, CollectionEntry::decode(&bytes)?)))
+        let mut entry = CollectionEntry::decode(&bytes)?;
+        entry.options.collate(&*self.env)?;
+        Ok(Some(self.remember(name, entry)))
     }
 
     /// The collection called `name`.
@@ -63,9 +65,10 @@ impl Engine {
 
     /// Creates a collection; nothing happens where it exists with equal options.
     ///
-    /// Errors: `NamespaceExists`, `InvalidNamespace`, and those of storage.
-    pub async fn create_collection(&self, name: &str, options: CollectionOptions) -> Result<()> {
+    /// Errors: `NamespaceExists`, `InvalidNamespace`, and those of collations and of storage.
+    pub async fn create_collection(&self, name: &str, mut options: CollectionOptions) -> Result<()> {
         validate_collection_name(&self.name, name)?;
+        options.collate(&*self.env)?;
         let uuid = {
             let halves = [self.env.random_u64().to_le_bytes(), self.env.random_u64().to_le_bytes()].concat();
             let mut uuid: [u8; 16] = halves.try_into().unwrap_or_default();

@@ -4,6 +4,7 @@ use super::filter::{Filter, Reads};
 use super::find_options::FindOptions;
 use super::projection::{Needed, Projection};
 use super::sort::SortSpec;
+use crate::value::Collation;
 
 /// What a plan has to know about a collection.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +36,14 @@ pub struct Plan {
     pub skip: u64,
     /// Most matches that are returned; `None` for all.
     pub limit: Option<u64>,
+    /// How strings compare that are neither filtered nor sorted by.
+    pub collation: Collation,
 }
 
 impl Plan {
     /// The plan of a `find`.
     pub fn new(options: FindOptions, facts: &CollectionFacts<'_>) -> Plan {
-        let FindOptions { filter, projection, sort, skip, limit, .. } = options;
+        let FindOptions { filter, projection, sort, skip, limit, collation, .. } = options;
         let residual = filter;
         let mut decode = projection.needed_fields();
         residual.for_each_read(&mut |reads| match reads {
@@ -65,6 +68,7 @@ impl Plan {
             sort,
             skip,
             limit,
+            collation,
         }
     }
 }

@@ -35,12 +35,12 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Doc;
+    use crate::value::{Collation, Doc};
     use bson::{RawDocumentBuf, rawdoc};
 
     /// The parts on metadata, the other ones, and the direction of time.
     fn of(sort: RawDocumentBuf) -> Option<(usize, usize, Option<bool>)> {
-        let spec = SortSpec::parse(Doc::parse(sort.as_bytes()).unwrap().as_value()).unwrap();
+        let spec = SortSpec::parse(Doc::parse(sort.as_bytes()).unwrap().as_value(), &Collation::default()).unwrap();
         let count = |spec: &Option<SortSpec>| spec.as_ref().map_or(0, |spec| spec.parts().len());
         let stream = Stream::of(&spec, &CollectionFacts { time_field: "t", meta_field: Some("m") })?;
         Some((count(&stream.buckets), count(&stream.rows), stream.time))

@@ -1,5 +1,6 @@
 //! BSON semantics over borrowed bytes: views, building, comparison order, numbers, paths, sortable keys, sizes.
 
+mod collation;
 mod decimal;
 mod doc;
 mod hash;
@@ -17,6 +18,7 @@ mod size;
 mod sort;
 mod writer;
 
+pub use collation::Collation;
 pub use decimal::{Decimal, Magnitude};
 pub use doc::{Doc, DocBuf, Elements};
 pub(crate) use doc::{check_value, value_len};

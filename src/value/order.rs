@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::collation::{Rules, compare_texts};
 use super::doc::Doc;
 use super::number::{Number, compare_doubles};
 use super::raw::{Kind, Value};
@@ -31,15 +32,22 @@ pub fn canonical_class(kind: Kind) -> i8 {
     }
 }
 
-/// BSON order of two values: a total order in which NaN equals itself and is below every other number.
+/// BSON order of two values: a total order in which NaN equals itself and is below every other number. Strings compare by their
+/// bytes.
+#[inline(always)]
 pub fn compare(a: Value<'_>, b: Value<'_>) -> Ordering {
+    compare_with(None, a, b)
+}
+
+/// The same where strings compare by `rules`.
+pub(super) fn compare_with(rules: Option<&Rules>, a: Value<'_>, b: Value<'_>) -> Ordering {
     match (a.kind(), b.kind()) {
         (Kind::Double, Kind::Double) => compare_doubles(a.as_f64().unwrap_or_default(), b.as_f64().unwrap_or_default()),
         (Kind::Int32, Kind::Int32) => a.as_i32().cmp(&b.as_i32()),
         (Kind::Int64, Kind::Int64) => a.as_i64().cmp(&b.as_i64()),
         (Kind::Date, Kind::Date) => a.as_date_ms().cmp(&b.as_date_ms()),
-        (Kind::String, Kind::String) => text_bytes(a).cmp(text_bytes(b)),
-        (left, right) => canonical_class(left).cmp(&canonical_class(right)).then_with(|| compare_in_class(a, b)),
+        (Kind::String, Kind::String) => compare_texts(rules, text_bytes(a), text_bytes(b)),
+        (left, right) => canonical_class(left).cmp(&canonical_class(right)).then_with(|| compare_in_class(rules, a, b)),
     }
 }
 
@@ -53,16 +61,18 @@ pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
     a == b || compare(a, b) == Ordering::Equal
 }
 
-fn compare_in_class(a: Value<'_>, b: Value<'_>) -> Ordering {
+fn compare_in_class(rules: Option<&Rules>, a: Value<'_>, b: Value<'_>) -> Ordering {
     match a.kind() {
         Kind::MinKey | Kind::Undefined | Kind::Null | Kind::MaxKey => Ordering::Equal,
         Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Decimal128 => match (Number::of(a), Number::of(b)) {
             (Some(x), Some(y)) => x.compare(y),
             _ => Ordering::Equal,
         },
-        Kind::String | Kind::Symbol | Kind::Code => text_bytes(a).cmp(text_bytes(b)),
-        Kind::Object => compare_objects(doc_of(a), doc_of(b)),
-        Kind::Array => compare_arrays(doc_of(a), doc_of(b)),
+        Kind::String | Kind::Symbol => compare_texts(rules, text_bytes(a), text_bytes(b)),
+        // Code is no text of any language.
+        Kind::Code => text_bytes(a).cmp(text_bytes(b)),
+        Kind::Object => compare_objects(rules, doc_of(a), doc_of(b)),
+        Kind::Array => compare_arrays(rules, doc_of(a), doc_of(b)),
         Kind::Binary => compare_binaries(a, b),
         Kind::ObjectId | Kind::Bool => a.bytes().cmp(b.bytes()),
         Kind::Date => a.as_date_ms().cmp(&b.as_date_ms()),
@@ -72,23 +82,23 @@ fn compare_in_class(a: Value<'_>, b: Value<'_>) -> Ordering {
         Kind::DbPointer => a.bytes().len().cmp(&b.bytes().len()).then_with(|| a.bytes().cmp(b.bytes())),
         Kind::CodeWithScope => {
             let ((code_a, scope_a), (code_b, scope_b)) = (code_and_scope(a), code_and_scope(b));
-            code_a.cmp(code_b).then_with(|| compare_objects(scope_a, scope_b))
+            code_a.cmp(code_b).then_with(|| compare_objects(rules, scope_a, scope_b))
         }
     }
 }
 
 /// Field by field: class of the value, then name, then value; a shorter object first.
-fn compare_objects(a: Doc<'_>, b: Doc<'_>) -> Ordering {
+fn compare_objects(rules: Option<&Rules>, a: Doc<'_>, b: Doc<'_>) -> Ordering {
     compare_elements(a, b, |(name_a, value_a), (name_b, value_b)| {
         canonical_class(value_a.kind())
             .cmp(&canonical_class(value_b.kind()))
             .then_with(|| name_a.cmp(name_b))
-            .then_with(|| compare(value_a, value_b))
+            .then_with(|| compare_with(rules, value_a, value_b))
     })
 }
 
-fn compare_arrays(a: Doc<'_>, b: Doc<'_>) -> Ordering {
-    compare_elements(a, b, |(_, value_a), (_, value_b)| compare(value_a, value_b))
+fn compare_arrays(rules: Option<&Rules>, a: Doc<'_>, b: Doc<'_>) -> Ordering {
+    compare_elements(a, b, |(_, value_a), (_, value_b)| compare_with(rules, value_a, value_b))
 }
 
 fn compare_elements<'a, 'b>(

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use super::collation::Collation;
 use super::doc::Doc;
-use super::order::compare;
 use super::raw::{Kind, Value};
 use crate::error::{Error, Result};
 
@@ -168,26 +168,33 @@ fn walk_elements<'a>(
 /// `value` is the path's top-level field, `rest` what is below it. Arrays are expanded once a level; an empty array at
 /// the end sorts as undefined. `None` is missing. Compare with `compare_sort_keys`. A numeric component takes the
 /// element at that position where there is one, and is a field name of the elements where there is none.
-pub fn sort_key<'a>(value: Option<Value<'a>>, rest: &[Component], ascending: bool) -> Option<Value<'a>> {
-    let mut best = Best { key: None, wanted: if ascending { Ordering::Less } else { Ordering::Greater } };
+pub fn sort_key<'a>(
+    value: Option<Value<'a>>,
+    rest: &[Component],
+    ascending: bool,
+    collation: &Collation,
+) -> Option<Value<'a>> {
+    let wanted = if ascending { Ordering::Less } else { Ordering::Greater };
+    let mut best = Best { key: None, wanted, collation };
     best.visit(value, rest);
     best.key.flatten()
 }
 
 /// The order of sort keys: BSON order, and a missing value ties with null.
-pub fn compare_sort_keys(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Ordering {
-    compare(a.unwrap_or(Value::NULL), b.unwrap_or(Value::NULL))
+pub fn compare_sort_keys(a: Option<Value<'_>>, b: Option<Value<'_>>, collation: &Collation) -> Ordering {
+    collation.compare(a.unwrap_or(Value::NULL), b.unwrap_or(Value::NULL))
 }
 
-struct Best<'a> {
+struct Best<'a, 'c> {
     /// The outer option tells whether there was any key yet, the inner one is a key.
     key: Option<Option<Value<'a>>>,
     wanted: Ordering,
+    collation: &'c Collation,
 }
 
-impl<'a> Best<'a> {
+impl<'a> Best<'a, '_> {
     fn offer(&mut self, key: Option<Value<'a>>) {
-        if self.key.is_none_or(|best| compare_sort_keys(key, best) == self.wanted) {
+        if self.key.is_none_or(|best| compare_sort_keys(key, best, self.collation) == self.wanted) {
             self.key = Some(key);
         }
     }
@@ -376,7 +383,7 @@ mod tests {
     fn key(doc: &RawDocumentBuf, text: &str, ascending: bool) -> String {
         let value = object(doc);
         let p = path(text);
-        sort_key(value.view().as_doc().unwrap().get(p.first()), p.rest(), ascending)
+        sort_key(value.view().as_doc().unwrap().get(p.first()), p.rest(), ascending, &Collation::default())
             .map_or("missing".into(), |v| format!("{v:?}"))
     }
 
@@ -393,7 +400,7 @@ mod tests {
         let doc = rawdoc! { "a": [{ "b": [] }, { "b": null }] };
         assert_eq!(key(&doc, "a.b", true), format!("{:?}", Value::UNDEFINED));
         assert_eq!(key(&doc, "a.b", false), "null");
-        assert_eq!(compare_sort_keys(Some(Value::UNDEFINED), None), Ordering::Less);
+        assert_eq!(compare_sort_keys(Some(Value::UNDEFINED), None, &Collation::default()), Ordering::Less);
     }
 
     #[test]
@@ -401,8 +408,8 @@ mod tests {
         for doc in [rawdoc! {}, rawdoc! { "a": 5 }, rawdoc! { "a": [] }, rawdoc! { "a": [1, { "b": 2 }] }] {
             assert_eq!(key(&doc, "a.b", true), "missing", "{doc:?}");
         }
-        assert_eq!(compare_sort_keys(None, Some(Value::NULL)), Ordering::Equal);
-        assert_eq!(compare_sort_keys(None, Some(OwnedValue::int32(-1).view())), Ordering::Less);
+        assert_eq!(compare_sort_keys(None, Some(Value::NULL), &Collation::default()), Ordering::Equal);
+        assert_eq!(compare_sort_keys(None, Some(OwnedValue::int32(-1).view()), &Collation::default()), Ordering::Less);
     }
 
     #[test]

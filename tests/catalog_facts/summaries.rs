@@ -3,7 +3,7 @@
 
 use bson::{RawDocumentBuf, oid::ObjectId, rawdoc};
 use timepail::bucket::{MinMax, Schema};
-use timepail::value::Doc;
+use timepail::value::{Collation, Doc};
 
 fn view(doc: &RawDocumentBuf) -> Doc<'_> {
     Doc::parse(doc.as_bytes()).unwrap()
@@ -19,7 +19,7 @@ fn assert_shown(summary: &MinMax, min: &RawDocumentBuf, max: &RawDocumentBuf) {
 
 #[test]
 fn a_lesser_value_lowers_the_minimum_and_leaves_the_maximum() {
-    let mut summary = MinMax::new();
+    let mut summary = MinMax::default();
     let first = rawdoc! { "a": 2, "b": 3 };
     update(&mut summary, &first);
     assert_shown(&summary, &first, &first);
@@ -29,14 +29,14 @@ fn a_lesser_value_lowers_the_minimum_and_leaves_the_maximum() {
 
 #[test]
 fn the_summary_of_one_measurement_is_the_measurement() {
-    let mut summary = MinMax::new();
+    let mut summary = MinMax::default();
     update(&mut summary, &rawdoc! { "a": 2, "b": 3 });
     assert_shown(&summary, &rawdoc! { "a": 2, "b": 3 }, &rawdoc! { "a": 2, "b": 3 });
 }
 
 #[test]
 fn an_object_takes_the_place_of_an_array_below_and_an_array_that_of_an_object_above() {
-    let mut summary = MinMax::new();
+    let mut summary = MinMax::default();
     update(&mut summary, &rawdoc! { "a": { "z": 1 }, "b": [{ "z": 1 }, { "z": 2 }] });
     update(&mut summary, &rawdoc! { "a": [{ "z": 1 }, { "z": 2 }], "b": { "z": 1 } });
     let (min, max) = (
@@ -50,7 +50,7 @@ fn an_object_takes_the_place_of_an_array_below_and_an_array_that_of_an_object_ab
 
 #[test]
 fn a_greater_value_raises_the_maximum_and_leaves_the_minimum() {
-    let mut summary = MinMax::new();
+    let mut summary = MinMax::default();
     update(&mut summary, &rawdoc! { "a": 2, "b": 3 });
     update(&mut summary, &rawdoc! { "a": 5, "b": 3 });
     assert_shown(&summary, &rawdoc! { "a": 2, "b": 3 }, &rawdoc! { "a": 5, "b": 3 });
@@ -69,7 +69,7 @@ fn stored_summaries_are_read_and_written_back_as_they_were() {
         (rawdoc! { "a": "a" }, rawdoc! { "a": "aa" }),
         (rawdoc! { "a": id(1), "b": true }, rawdoc! { "a": id(2), "b": true }),
     ] {
-        let summary = MinMax::from_control(view(&min), view(&max)).unwrap();
+        let summary = MinMax::from_control(view(&min), view(&max), &Collation::default()).unwrap();
         assert_shown(&summary, &min, &max);
     }
 }
@@ -82,7 +82,7 @@ fn mixed_types_have_a_summary_and_no_schema() {
         (rawdoc! { "a": [] }, rawdoc! { "a": {} }),
         (rawdoc! { "a": 1 }, rawdoc! { "a": "foo" }),
     ] {
-        assert!(MinMax::from_control(view(&one), view(&two)).is_ok());
+        assert!(MinMax::from_control(view(&one), view(&two), &Collation::default()).is_ok());
         assert!(Schema::from_control(view(&one), view(&two)).is_err());
     }
 }

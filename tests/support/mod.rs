@@ -5,6 +5,7 @@ pub mod checks;
 pub mod faults;
 pub mod log;
 pub mod model;
+mod native_collator;
 mod native_regex;
 pub mod rows;
 pub mod valid_bucket;
@@ -19,7 +20,7 @@ use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
 use timepail::command;
 use timepail::engine::Engine;
-use timepail::env::{Env, Regex};
+use timepail::env::{Collating, Collator, Env, Regex};
 use timepail::storage::Storage;
 use timepail::value::DocWriter;
 
@@ -68,6 +69,9 @@ impl Env for TestEnv {
     }
     fn regex(&self, pattern: &str, ignores_case: bool) -> std::result::Result<Rc<dyn Regex>, String> {
         native_regex::compile(pattern, ignores_case)
+    }
+    fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
+        native_collator::collator(wanted)
     }
 }
 

@@ -2,8 +2,6 @@
 //!
 //! The rules are those by which a server checks its own buckets (`validate`), with two of ours: limits of count and size.
 
-use std::cmp::Ordering;
-
 use bson::spec::BinarySubtype;
 use bson::{Bson, Document};
 use timepail::bucket::{MinMax, Schema, TimeseriesOptions, bucket_start_ms};
@@ -11,7 +9,7 @@ use timepail::column;
 use timepail::limits::{
     BUCKET_COUNT_MAX, BUCKET_COUNT_MIN, BUCKET_SIZE_BYTES_MAX, DOCUMENT_SIZE_BYTES_MAX, STANDARD_DATE_MS_MAX,
 };
-use timepail::value::{Doc, DocWriter, Value, compare, is_normalized};
+use timepail::value::{Collation, Doc, DocWriter, Value, is_normalized};
 
 use super::raw;
 
@@ -75,7 +73,7 @@ fn judge(bucket: &Document, options: &TimeseriesOptions, writers: Writers) -> Re
     rule(min_ms <= first_ms, || "a row before the start".to_owned())?;
     let last_fits = if first_ms < 0 { max_ms >= last_ms } else { max_ms == last_ms };
     rule(last_fits, || format!("the greatest time is {last_ms}"))?;
-    check_summaries(&rows, &sides, data, time)?;
+    check_summaries(&rows, &sides, data, options)?;
 
     let size = raw(bucket).as_bytes().len();
     rule(size <= DOCUMENT_SIZE_BYTES_MAX, || format!("{size} bytes"))?;
@@ -164,32 +162,37 @@ fn owned(value: Value<'_>) -> Bson {
 }
 
 /// `control.min` and `control.max` are what the rows say, field for field.
-fn check_summaries(rows: &[Document], sides: &[Document; 2], data: &Document, time: &str) -> Result<(), String> {
+fn check_summaries(
+    rows: &[Document],
+    sides: &[Document; 2],
+    data: &Document,
+    options: &TimeseriesOptions,
+) -> Result<(), String> {
     for (side, name) in sides.iter().zip(["min", "max"]) {
         let all = side.len() == data.len() && data.keys().all(|field| side.contains_key(field));
         rule(all, || format!("the fields of 'control.{name}' are not those of 'data'"))?;
     }
-    let mut summary = MinMax::new();
+    let mut summary = MinMax::new(&options.collation);
     for row in rows {
         let bytes = raw(row);
-        let fields = Doc::parse(bytes.as_bytes()).unwrap().iter().filter(|(field, _)| *field != time);
+        let fields = Doc::parse(bytes.as_bytes()).unwrap().iter().filter(|(field, _)| *field != options.time_field);
         fields.for_each(|(field, value)| summary.update(field, value));
     }
     let computed = [summary.min_doc(), summary.max_doc()];
     for ((stored, computed), name) in sides.iter().zip(computed).zip(["min", "max"]) {
         let computed = Document::from_reader(computed.into_bytes().as_slice()).unwrap();
         let mut stored = stored.clone();
-        stored.remove(time);
-        rule(equal(&stored, &computed), || format!("'control.{name}' should be {computed}"))?;
+        stored.remove(&options.time_field);
+        rule(equal(&stored, &computed, &options.collation), || format!("'control.{name}' should be {computed}"))?;
     }
     Ok(())
 }
 
-/// Equal but for the order of fields and the types of numbers.
-fn equal(one: &Document, other: &Document) -> bool {
+/// Equal but for the order of fields, the types of numbers and what the collation does not tell apart.
+fn equal(one: &Document, other: &Document, collation: &Collation) -> bool {
     let [one, other] = [one, other].map(|document| raw(&sorted(document)));
     let [one, other] = [&one, &other].map(|document| Doc::parse(document.as_bytes()).unwrap());
-    compare(one.as_value(), other.as_value()) == Ordering::Equal
+    collation.equal(one.as_value(), other.as_value())
 }
 
 fn sorted(document: &Document) -> Document {

@@ -1,5 +1,7 @@
 //! The different values at a path.
 
+use std::cmp::Ordering;
+
 use super::executor::Flow;
 use super::measurements::Measurements;
 use super::sink::{Counters, Sink};
@@ -7,7 +9,7 @@ use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
-use crate::value::{Leaf, Numbers, OwnedValue, Path, Value, append_key, walk_from_value};
+use crate::value::{Collation, Leaf, Numbers, OwnedValue, Path, Value, append_key, walk_from_value};
 
 /// Collects the values that a path reaches in what a plan matches, each once. An array counts as its elements, what is missing as nothing.
 pub struct Distinct {
@@ -15,9 +17,12 @@ pub struct Distinct {
     /// True where the path leads into the metadata.
     of_meta: bool,
     path: Path,
-    /// By keys that are equal where values compare equal: 1 and 1.0 are one value.
+    /// By keys that are equal where values compare equal by bytes: 1 and 1.0 are one value.
     known: Numbers,
     values: Vec<OwnedValue>,
+    collation: Collation,
+    /// The places of `values` in the order of the collation, where bytes do not tell what is equal.
+    order: Vec<usize>,
     size_bytes: usize,
 }
 
@@ -30,6 +35,8 @@ impl Distinct {
             path,
             known: Numbers::default(),
             values: Vec::new(),
+            collation: Collation::default(),
+            order: Vec::new(),
             size_bytes: 0,
         }
     }
@@ -40,12 +47,19 @@ impl Distinct {
     }
 
     fn add(&mut self, root: Option<Value<'_>>) -> Result<()> {
-        let Distinct { path, known, values, size_bytes, .. } = self;
+        let Distinct { path, known, values, size_bytes, collation, order, .. } = self;
         let mut key = Vec::new();
         let mut note = |value: Value<'_>| {
             key.clear();
             append_key(&mut key, value);
-            if known.add(&key).1 {
+            let mut new = known.add(&key).1;
+            if new && !collation.is_simple() {
+                let place = order.binary_search_by(|at| {
+                    values.get(*at).map_or(Ordering::Less, |known| collation.compare(known.view(), value))
+                });
+                new = place.map_err(|place| order.insert(place, values.len())).is_err();
+            }
+            if new {
                 *size_bytes += value.bytes().len();
                 values.push(value.to_owned());
             }
@@ -67,6 +81,7 @@ impl Distinct {
 impl Sink for Distinct {
     fn begin(&mut self, plan: &Plan) {
         self.measurements = Measurements::new(plan);
+        self.collation = plan.collation.clone();
         self.of_meta = plan.meta_field.as_deref() == Some(self.path.first());
     }
 

@@ -13,7 +13,7 @@ use crate::query::filter::samples::globals;
 use crate::query::find_options::FindOptions;
 use crate::query::read_plan::ReadPlan;
 use crate::value::{
-    Doc, DocBuf, DocWriter, Leaf, OwnedValue, Path, Value, compare_sort_keys, equal, sort_key, walk_doc,
+    Collation, Doc, DocBuf, DocWriter, Leaf, OwnedValue, Path, Value, compare_sort_keys, equal, sort_key, walk_doc,
 };
 
 /// The plan of a find on a collection of time `t` and metadata `m`.
@@ -24,6 +24,7 @@ fn plan_of(find: FindOptions) -> ReadPlan {
         granularity: None,
         span_seconds: 3600,
         rounding_seconds: None,
+        collation: Collation::default(),
     };
     ReadPlan::new(find, &options, false)
 }
@@ -155,7 +156,7 @@ fn with_meta((row, meta): &Row) -> DocBuf {
 }
 
 fn key<'a>(doc: &'a DocBuf, part: &crate::query::sort::SortPart) -> Option<Value<'a>> {
-    sort_key(doc.view().get(part.path.first()), part.path.rest(), part.ascending)
+    sort_key(doc.view().get(part.path.first()), part.path.rest(), part.ascending, &part.collation)
 }
 
 /// What the query returns, computed document by document.
@@ -165,7 +166,7 @@ fn expected(rows: &[Row], find: &FindOptions, project: fn(&mut Document)) -> Vec
     if let Some(sort) = &find.sort {
         found.sort_by(|x, y| {
             sort.parts().iter().fold(Ordering::Equal, |order, part| {
-                let by_part = compare_sort_keys(key(x, part), key(y, part));
+                let by_part = compare_sort_keys(key(x, part), key(y, part), &part.collation);
                 order.then(if part.ascending { by_part } else { by_part.reverse() })
             })
         });

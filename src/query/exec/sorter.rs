@@ -233,12 +233,13 @@ fn runs_of(rows: &[u32], starts: &[usize]) -> Vec<Run> {
 mod tests {
     use super::*;
     use crate::block::{Column, ColumnData};
-    use crate::value::Doc;
+    use crate::value::{Collation, Doc};
     use bson::rawdoc;
 
     fn sorter(skip: usize, limit: Option<usize>) -> Sorter {
         Sorter::new(
-            SortSpec::parse(Doc::parse(rawdoc! { "n": 1 }.as_bytes()).unwrap().as_value()).unwrap(),
+            SortSpec::parse(Doc::parse(rawdoc! { "n": 1 }.as_bytes()).unwrap().as_value(), &Collation::default())
+                .unwrap(),
             skip,
             limit,
         )

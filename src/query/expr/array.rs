@@ -6,7 +6,7 @@ use super::evaluate::Scope;
 use super::operators::{Op, Operator};
 use super::tree::Expr;
 use crate::error::{ErrorCode, Result};
-use crate::value::{Number, Value, equal};
+use crate::value::{Collation, Number, Value};
 
 pub(super) fn is_array(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     Ok(Datum::bool(given(arguments, 0).is_some_and(|value| value.as_array().is_some())))
@@ -16,10 +16,10 @@ pub(super) fn size(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'
     Ok(Datum::count(arguments::array(arguments, 0).iter().count()))
 }
 
-pub(super) fn contains(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn contains(_: &Operator, arguments: Arguments<'_, '_>, collation: &Collation) -> Result<Datum<'static>> {
     let array = arguments::array(arguments, 1);
     let wanted = given(arguments, 0);
-    Ok(Datum::bool(wanted.is_some_and(|wanted| array.iter().any(|(_, element)| equal(element, wanted)))))
+    Ok(Datum::bool(wanted.is_some_and(|wanted| array.iter().any(|(_, element)| collation.equal(element, wanted)))))
 }
 
 /// `$arrayElemAt`, `$first`, `$last`: from the end where the position is negative, and missing outside.

@@ -1,32 +1,36 @@
 //! An expression with all that it takes to evaluate it on rows.
 
 use std::fmt;
-use std::rc::Rc;
 
 use super::evaluate::Scope;
+use super::globals::Globals;
 use super::tree::{Expr, Reads};
 use crate::block::Block;
-use crate::env::Env;
 use crate::error::Result;
 use crate::value::{Doc, DocWriter, Value};
 
-/// An expression, what it reads, and the world that it asks for chance.
+/// An expression, what it reads, and what else it refers to.
 #[derive(Clone)]
 pub struct BoundExpr {
     expr: Expr,
     reads: Reads,
-    env: Rc<dyn Env>,
+    globals: Globals,
 }
 
 impl BoundExpr {
-    /// What `expr` says in the world `env`.
-    pub fn new(expr: Expr, env: Rc<dyn Env>) -> BoundExpr {
-        BoundExpr { reads: expr.reads(), expr, env }
+    /// What `expr` says where it was parsed with `globals`.
+    pub fn new(expr: Expr, globals: Globals) -> BoundExpr {
+        BoundExpr { reads: expr.reads(), expr, globals }
     }
 
     /// The expression.
     pub fn expr(&self) -> &Expr {
         &self.expr
+    }
+
+    /// What it refers to besides the document.
+    pub fn globals(&self) -> &Globals {
+        &self.globals
     }
 
     /// What the expression depends on.
@@ -36,14 +40,14 @@ impl BoundExpr {
 
     /// The same with all paths beginning at `root`.
     pub fn with_root(&self, root: &str) -> BoundExpr {
-        BoundExpr::new(self.expr.clone().with_root(root), Rc::clone(&self.env))
+        BoundExpr::new(self.expr.clone().with_root(root), self.globals.clone())
     }
 
     /// True where the expression is true of `doc`, which needs no other fields than those it reads.
     ///
     /// Errors: those of operators.
     pub fn is_true(&self, doc: Doc<'_>) -> Result<bool> {
-        self.expr.is_true(&Scope::of(doc, &*self.env))
+        self.expr.is_true(&Scope::of(doc, &self.globals))
     }
 
     /// Shows `see` the value for each of those rows; `None` is the lack of one.
@@ -69,7 +73,7 @@ impl BoundExpr {
                 }
             }
             let doc = writer.finish();
-            see(row, self.expr.evaluate(&Scope::of(doc.view(), &*self.env))?.view());
+            see(row, self.expr.evaluate(&Scope::of(doc.view(), &self.globals))?.view());
         }
         Ok(())
     }

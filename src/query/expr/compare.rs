@@ -3,11 +3,15 @@
 use super::datum::Datum;
 use super::operators::{Op, Operator};
 use crate::error::Result;
-use crate::value::{Value, compare_options};
+use crate::value::{Collation, Value};
 
-pub(super) fn compare(operator: &Operator, arguments: &[Option<Value<'_>>]) -> Result<Datum<'static>> {
+pub(super) fn compare(
+    operator: &Operator,
+    arguments: &[Option<Value<'_>>],
+    collation: &Collation,
+) -> Result<Datum<'static>> {
     let [left, right] = arguments else { return Ok(Datum::NULL) };
-    let order = compare_options(*left, *right);
+    let order = collation.compare_options(*left, *right);
     Ok(match operator.comparison() {
         Some(op) => Datum::bool(op.holds(order)),
         None if operator.op == Op::Ne => Datum::bool(order.is_ne()),

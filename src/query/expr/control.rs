@@ -74,5 +74,5 @@ fn bind_each(data: &[Datum<'_>], body: &Expr, scope: &Scope<'_>) -> Result<Datum
 /// A double from 0 on and below 1.
 pub(super) fn rand<'s>(_: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     // 53 bits are what a double holds.
-    Ok(Datum::double((scope.env().random_u64() >> 11) as f64 / (1_u64 << 53) as f64))
+    Ok(Datum::double((scope.globals().env().random_u64() >> 11) as f64 / (1_u64 << 53) as f64))
 }

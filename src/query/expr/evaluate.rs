@@ -1,9 +1,9 @@
 //! An expression on a document.
 
 use super::datum::{ArrayWriter, Datum, container, is_nullish};
-use super::operators::Run;
+use super::globals::Globals;
+use super::operators::{Function, Run};
 use super::tree::{Expr, Variable};
-use crate::env::Env;
 use crate::error::Result;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
@@ -12,13 +12,13 @@ use crate::value::{Doc, DocWriter, Kind, Value};
 pub struct Scope<'s> {
     value: Option<Value<'s>>,
     outer: Option<&'s Scope<'s>>,
-    env: &'s dyn Env,
+    globals: &'s Globals,
 }
 
 impl<'s> Scope<'s> {
     /// The scope of a document.
-    pub fn of(root: Doc<'s>, env: &'s dyn Env) -> Scope<'s> {
-        Scope { value: Some(root.as_value()), outer: None, env }
+    pub fn of(root: Doc<'s>, globals: &'s Globals) -> Scope<'s> {
+        Scope { value: Some(root.as_value()), outer: None, globals }
     }
 
     /// This scope with one more variable.
@@ -26,11 +26,11 @@ impl<'s> Scope<'s> {
     where
         's: 'i,
     {
-        Scope { value, outer: Some(self), env: self.env }
+        Scope { value, outer: Some(self), globals: self.globals }
     }
 
-    pub(super) fn env(&self) -> &'s dyn Env {
-        self.env
+    pub(super) fn globals(&self) -> &'s Globals {
+        self.globals
     }
 
     fn get(&self, variable: Variable) -> Option<Value<'s>> {
@@ -86,7 +86,10 @@ impl Expr {
                             want.check(operator.name(), at, *value, *code)?;
                         }
                     }
-                    run(operator, &values)?
+                    match run {
+                        Function::Plain(run) => run(operator, &values)?,
+                        Function::Comparing(run) => run(operator, &values, scope.globals.collation())?,
+                    }
                 }
             },
         })

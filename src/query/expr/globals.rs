@@ -6,22 +6,37 @@ use super::evaluate::Scope;
 use super::tree::Expr;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Doc, OwnedValue, Value};
+use crate::value::{Collation, Doc, OwnedValue, Value};
 
-/// The world outside, the moment of the command, and the variables of its `let`.
+/// The world outside, the moment of the command, its collation, and the variables of its `let`.
 #[derive(Clone)]
 pub struct Globals(Rc<Inner>);
 
 struct Inner {
     env: Rc<dyn Env>,
     now_ms: i64,
+    collation: Collation,
     variables: Vec<(Box<str>, Option<OwnedValue>)>,
 }
 
 impl Globals {
-    /// Those of a command that begins now.
+    /// Those of a command that begins now and compares strings by their bytes.
     pub fn new(env: &Rc<dyn Env>) -> Globals {
-        Globals(Rc::new(Inner { env: Rc::clone(env), now_ms: env.now_ms(), variables: Vec::new() }))
+        Globals(Rc::new(Inner {
+            env: Rc::clone(env),
+            now_ms: env.now_ms(),
+            collation: Collation::default(),
+            variables: Vec::new(),
+        }))
+    }
+
+    /// The same with a collation, and without variables, whose values may depend on it.
+    pub fn with_collation(&self, collation: &Collation) -> Globals {
+        self.with(collation.clone(), Vec::new())
+    }
+
+    fn with(&self, collation: Collation, variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Globals {
+        Globals(Rc::new(Inner { env: Rc::clone(&self.0.env), now_ms: self.0.now_ms, collation, variables }))
     }
 
     /// The same with the variables of a `let`, which are evaluated now.
@@ -36,15 +51,20 @@ impl Globals {
                 let message = format!("The variable '{name}' of let must not access a field");
                 return Err(Error::new(ErrorCode::Location4890500, message));
             }
-            let value = expr.evaluate(&Scope::of(Doc::EMPTY, &*self.0.env))?.view().map(Value::to_owned);
+            let value = expr.evaluate(&Scope::of(Doc::EMPTY, self))?.view().map(Value::to_owned);
             evaluated.push((name.into(), value));
         }
-        Ok(Globals(Rc::new(Inner { env: Rc::clone(&self.0.env), now_ms: self.0.now_ms, variables: evaluated })))
+        Ok(self.with(self.0.collation.clone(), evaluated))
     }
 
     /// The world outside.
     pub fn env(&self) -> &Rc<dyn Env> {
         &self.0.env
+    }
+
+    /// How its strings compare.
+    pub fn collation(&self) -> &Collation {
+        &self.0.collation
     }
 
     /// When the command began: the same moment for every document.

@@ -9,7 +9,7 @@ use super::tree::Expr;
 use super::{arithmetic, array, compare, control, date, string, types};
 use crate::error::{Error, ErrorCode, ErrorCode::*, Result};
 use crate::query::filter::CompareOp;
-use crate::value::Value;
+use crate::value::{Collation, Value};
 
 /// An operator, by number: to compare names takes far more code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +130,16 @@ pub(super) enum Binds {
 
 /// A function of the values of its arguments, and of the operator to tell siblings apart.
 pub(super) type Eager = fn(&Operator, &[Option<Value<'_>>]) -> Result<Datum<'static>>;
+/// The same, which asks how strings compare.
+type Comparing = fn(&Operator, &[Option<Value<'_>>], &Collation) -> Result<Datum<'static>>;
 /// A function that evaluates its arguments itself.
 type Lazy = for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>;
+
+/// What an operator makes of the values of its arguments.
+pub(super) enum Function {
+    Plain(Eager),
+    Comparing(Comparing),
+}
 
 /// What runs an operator.
 pub(super) enum Run {
@@ -140,7 +148,7 @@ pub(super) enum Run {
         wants: &'static [(Want, ErrorCode)],
         /// A null among the arguments makes null.
         nulls: bool,
-        run: Eager,
+        run: Function,
     },
     Lazy(Lazy),
 }
@@ -187,7 +195,7 @@ impl PartialEq for Operator {
 type Wants = &'static [(Want, ErrorCode)];
 
 const fn operator(op: Op, name: &'static str, syntax: Syntax, wants: Wants, nulls: bool, run: Eager) -> Operator {
-    Operator { op, name, syntax, run: Run::Eager { wants, nulls, run } }
+    Operator { op, name, syntax, run: Run::Eager { wants, nulls, run: Function::Plain(run) } }
 }
 
 /// Of so many arguments as `wants` has.
@@ -195,7 +203,13 @@ const fn plain(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator
     operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, false, run)
 }
 
-/// The same where null makes null.
+/// The same where strings compare.
+const fn comparing(op: Op, name: &'static str, wants: Wants, run: Comparing) -> Operator {
+    let run = Run::Eager { wants, nulls: false, run: Function::Comparing(run) };
+    Operator { op, name, syntax: Syntax::Positional(2, 2), run }
+}
+
+/// As `plain` where null makes null.
 const fn null_in(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
 }
@@ -296,13 +310,13 @@ const fn part(op: Op, name: &'static str) -> Operator {
 }
 
 static OPERATORS: &[Operator] = &[
-    plain(Op::Eq, "$eq", TWO, compare::compare),
-    plain(Op::Ne, "$ne", TWO, compare::compare),
-    plain(Op::Gt, "$gt", TWO, compare::compare),
-    plain(Op::Gte, "$gte", TWO, compare::compare),
-    plain(Op::Lt, "$lt", TWO, compare::compare),
-    plain(Op::Lte, "$lte", TWO, compare::compare),
-    plain(Op::Cmp, "$cmp", TWO, compare::compare),
+    comparing(Op::Eq, "$eq", TWO, compare::compare),
+    comparing(Op::Ne, "$ne", TWO, compare::compare),
+    comparing(Op::Gt, "$gt", TWO, compare::compare),
+    comparing(Op::Gte, "$gte", TWO, compare::compare),
+    comparing(Op::Lt, "$lt", TWO, compare::compare),
+    comparing(Op::Lte, "$lte", TWO, compare::compare),
+    comparing(Op::Cmp, "$cmp", TWO, compare::compare),
     lazy(Op::And, "$and", Syntax::Positional(0, MANY), control::and),
     lazy(Op::Or, "$or", Syntax::Positional(0, MANY), control::or),
     plain(Op::Not, "$not", ANY, control::not),
@@ -324,7 +338,7 @@ static OPERATORS: &[Operator] = &[
     operator(Op::Round, "$round", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
     plain(Op::IsArray, "$isArray", ANY, array::is_array),
     plain(Op::Size, "$size", &[(Array, Location17124)], array::size),
-    plain(Op::In, "$in", &[(Any, InternalError), (Array, Location40081)], array::contains),
+    comparing(Op::In, "$in", &[(Any, InternalError), (Array, Location40081)], array::contains),
     null_in(Op::ArrayElemAt, "$arrayElemAt", &[(Array, Location28689), (Numeric, Location28690)], array::element_at),
     null_in(Op::First, "$first", ELEMENTS, array::element_at),
     null_in(Op::Last, "$last", ELEMENTS, array::element_at),

@@ -247,7 +247,7 @@ impl Parser<'_> {
         if !expr.is_foldable() {
             return Ok(expr);
         }
-        let value = expr.evaluate(&Scope::of(Doc::EMPTY, &**self.globals.env()))?.view().map(Value::to_owned);
+        let value = expr.evaluate(&Scope::of(Doc::EMPTY, self.globals))?.view().map(Value::to_owned);
         Ok(Expr::Constant(value))
     }
 }

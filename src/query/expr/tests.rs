@@ -13,7 +13,7 @@ fn evaluate(expr: impl Into<RawBson>, doc: &RawDocumentBuf) -> Result<Option<Raw
     let wrapped = rawdoc! { "e": expr.into() };
     let globals = globals();
     let expr = Expr::parse(Doc::parse(wrapped.as_bytes()).unwrap().get("e").unwrap(), &globals)?;
-    let value = expr.evaluate(&Scope::of(Doc::parse(doc.as_bytes()).unwrap(), &**globals.env()))?.into_static();
+    let value = expr.evaluate(&Scope::of(Doc::parse(doc.as_bytes()).unwrap(), &globals))?.into_static();
     Ok(value.view().map(|value| {
         let mut writer = DocWriter::new();
         writer.value("v", value);

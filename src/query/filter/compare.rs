@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::bounds::{self, Doubles};
 use crate::block::{Bitmap, Column, ColumnData, kernels};
 use crate::error::{Error, Result};
-use crate::value::{Kind, Number, OwnedValue, Path, Value, canonical_class, compare, compare_options};
+use crate::value::{Collation, Kind, Number, OwnedValue, Path, Value, canonical_class};
 
 /// One of the five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,31 +76,32 @@ impl CompareOp {
 pub struct Compare {
     op: CompareOp,
     value: OwnedValue,
+    collation: Collation,
 }
 
 impl Compare {
     /// A comparison with `value`. `path` is for the message.
     ///
     /// Errors: `BadValue` for an undefined operand, and for a regular expression except with `$eq`.
-    pub fn new(path: &Path, op: CompareOp, value: Value<'_>) -> Result<Compare> {
+    pub fn new(path: &Path, op: CompareOp, value: Value<'_>, collation: &Collation) -> Result<Compare> {
         match value.kind() {
             Kind::Undefined => Err(Error::bad_value(format!("Cannot compare '{path}' to undefined"))),
             Kind::Regex if op != CompareOp::Eq => {
                 Err(Error::bad_value(format!("Can't have RegEx as arg to predicate over field '{path}'")))
             }
-            _ => Ok(Compare { op, value: value.to_owned() }),
+            _ => Ok(Compare::plain(op, value.to_owned(), collation)),
         }
     }
 
     /// A comparison with any value, for `matches_whole`.
-    pub(super) fn plain(op: CompareOp, value: OwnedValue) -> Compare {
-        Compare { op, value }
+    pub(super) fn plain(op: CompareOp, value: OwnedValue, collation: &Collation) -> Compare {
+        Compare { op, value, collation: collation.clone() }
     }
 
     /// True where a value, or a missing one, passes by the whole BSON order, as expressions compare: types are not told
     /// apart, a missing value is below null, and a NaN is below the numbers.
     pub(super) fn matches_whole(&self, value: Option<Value<'_>>) -> bool {
-        self.op.holds(compare_options(value, Some(self.value())))
+        self.op.holds(self.collation.compare_options(value, Some(self.value())))
     }
 
     /// As `select`, for `matches_whole`.
@@ -139,6 +140,11 @@ impl Compare {
         self.value.view()
     }
 
+    /// How strings compare.
+    pub fn collation(&self) -> &Collation {
+        &self.collation
+    }
+
     /// True where a value, or a missing one, passes.
     pub fn matches(&self, value: Option<Value<'_>>) -> bool {
         let operand = self.value();
@@ -154,7 +160,7 @@ impl Compare {
                 return left && right && self.op.includes_equal();
             }
         }
-        self.op.holds(compare(found, operand))
+        self.op.holds(self.collation.compare(found, operand))
     }
 
     /// What becomes of values whose type is not the operand's.
@@ -189,6 +195,8 @@ impl Compare {
             ColumnData::ObjectId(v) => {
                 operand.as_object_id().map(|id| Bitmap::from_slice(v, |cell| self.op.holds(cell.cmp(&id))))
             }
+            // A row at a time, as what has no kernel.
+            ColumnData::String(_) if !self.collation.is_simple() => return None,
             ColumnData::String(v) => operand.as_text().filter(|_| operand.kind() != Kind::Code).map(|text| {
                 let wanted = text.as_bytes();
                 match self.op {

@@ -5,10 +5,9 @@ use std::rc::Rc;
 use super::compare::Compare;
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block};
-use crate::env::Env;
 use crate::error::Result;
 use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Reads, Variable};
-use crate::value::{Doc, DocWriter, Kind, Path, Value};
+use crate::value::{Collation, Doc, DocWriter, Kind, Path, Value};
 
 /// An expression and what is known of it without evaluating it.
 #[derive(Clone, Debug)]
@@ -24,7 +23,7 @@ pub struct Condition {
 ///
 /// Errors: those of parsing expressions.
 pub(super) fn parse(operand: Value<'_>, globals: &Globals) -> Result<Filter> {
-    Ok(filter_of(Expr::parse(operand, globals)?, globals.env()))
+    Ok(filter_of(Expr::parse(operand, globals)?, globals))
 }
 
 /// The filter of a rate, a document's chance to pass.
@@ -34,17 +33,17 @@ pub(super) fn sample(rate: f64, globals: &Globals) -> Result<Filter> {
     parse(writer.finish().view().as_value(), globals)
 }
 
-fn filter_of(expr: Expr, env: &Rc<dyn Env>) -> Filter {
+fn filter_of(expr: Expr, globals: &Globals) -> Filter {
     match expr {
         Expr::Constant(value) if value.as_ref().is_some_and(|value| value.view().is_true()) => Filter::AlwaysTrue,
         Expr::Constant(_) => Filter::AlwaysFalse,
         Expr::Call(operator, arguments) => match logic(operator) {
-            Some(combine) => combine(arguments.into_iter().map(|one| filter_of(one, env)).collect()),
+            Some(combine) => combine(arguments.into_iter().map(|one| filter_of(one, globals)).collect()),
             None => {
-                Filter::Expr(Rc::new(Condition::new(BoundExpr::new(Expr::Call(operator, arguments), Rc::clone(env)))))
+                Filter::Expr(Rc::new(Condition::new(BoundExpr::new(Expr::Call(operator, arguments), globals.clone()))))
             }
         },
-        other => Filter::Expr(Rc::new(Condition::new(BoundExpr::new(other, Rc::clone(env))))),
+        other => Filter::Expr(Rc::new(Condition::new(BoundExpr::new(other, globals.clone())))),
     }
 }
 
@@ -61,7 +60,7 @@ fn logic(operator: &Operator) -> Option<fn(Vec<Filter>) -> Filter> {
 impl Condition {
     fn new(expr: BoundExpr) -> Condition {
         let twin = match expr.expr() {
-            Expr::Call(operator, arguments) => twin(operator, arguments),
+            Expr::Call(operator, arguments) => twin(operator, arguments, expr.globals().collation()),
             _ => None,
         };
         Condition { expr, twin }
@@ -123,7 +122,7 @@ impl Condition {
 }
 
 /// A field against a constant, on either side.
-fn twin(operator: &Operator, arguments: &[Expr]) -> Option<(Path, Test)> {
+fn twin(operator: &Operator, arguments: &[Expr], collation: &Collation) -> Option<(Path, Test)> {
     let op = operator.comparison()?;
     let (path, value, op) = match arguments {
         [Expr::Field(Variable::Root, path), Expr::Constant(Some(value))] => (path, value, op),
@@ -134,7 +133,7 @@ fn twin(operator: &Operator, arguments: &[Expr]) -> Option<(Path, Test)> {
         return None;
     }
     let path = Path::parse(&path.join(".")).ok()?;
-    Some((path, Test::Whole(Compare::plain(op, value.clone()))))
+    Some((path, Test::Whole(Compare::plain(op, value.clone(), collation))))
 }
 
 impl PartialEq for Condition {

@@ -5,26 +5,32 @@ use std::cmp::Ordering;
 use super::bounds::{self, Doubles};
 use super::compare::CompareOp;
 use crate::block::{Bitmap, Bytes12, Column, ColumnData, kernels};
-use crate::value::{Kind, Number, OwnedValue, Value, compare, equal, sort_by};
+use crate::value::{Collation, Kind, Number, OwnedValue, Value, sort_by};
 
 /// A set of constants, of which a value must equal one. Null stands for missing too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct In {
     /// Ascending in BSON order, no two equal.
     values: Vec<OwnedValue>,
+    collation: Collation,
 }
 
 impl In {
-    /// The set of `values`.
-    pub fn new(mut values: Vec<OwnedValue>) -> In {
-        sort_by(&mut values, |a, b| compare(a.view(), b.view()));
-        values.dedup_by(|a, b| equal(a.view(), b.view()));
-        In { values }
+    /// The set of `values`, whose strings compare by `collation`.
+    pub fn new(mut values: Vec<OwnedValue>, collation: &Collation) -> In {
+        sort_by(&mut values, |a, b| collation.compare(a.view(), b.view()));
+        values.dedup_by(|a, b| collation.equal(a.view(), b.view()));
+        In { values, collation: collation.clone() }
     }
 
     /// The constants, ascending in BSON order, no two equal.
     pub fn values(&self) -> &[OwnedValue] {
         &self.values
+    }
+
+    /// How strings compare.
+    pub fn collation(&self) -> &Collation {
+        &self.collation
     }
 
     /// True where a value, or a missing one, is in the set.
@@ -33,7 +39,7 @@ impl In {
     }
 
     fn holds(&self, value: Value<'_>) -> bool {
-        self.values.binary_search_by(|candidate| compare(candidate.view(), value)).is_ok()
+        self.values.binary_search_by(|candidate| self.collation.compare(candidate.view(), value)).is_ok()
     }
 
     /// The cells that pass, whether present or not; `None` for data without a type of its own.
@@ -70,6 +76,7 @@ impl In {
             ColumnData::Date(v) => kernels::among(v, &self.each(Value::as_date_ms)),
             ColumnData::Bool(v) => kernels::among(v, &self.each(|b| b.as_bool().map(u8::from))),
             ColumnData::ObjectId(v) => kernels::among::<Bytes12>(v, &self.each(Value::as_object_id)),
+            ColumnData::String(_) if !self.collation.is_simple() => return None,
             ColumnData::String(v) => {
                 let wanted = self.each(|s| s.as_text().filter(|_| s.kind() != Kind::Code).map(str::as_bytes));
                 kernels::texts(v, |cell| wanted.binary_search(&cell).is_ok())
@@ -85,8 +92,8 @@ impl In {
 
     /// The values within `low..=high` in BSON order, ends included.
     pub fn between(&self, low: Value<'_>, high: Value<'_>) -> &[OwnedValue] {
-        let start = self.values.partition_point(|v| compare(v.view(), low) == Ordering::Less);
-        let end = self.values.partition_point(|v| compare(v.view(), high) != Ordering::Greater);
+        let start = self.values.partition_point(|v| self.collation.compare(v.view(), low) == Ordering::Less);
+        let end = self.values.partition_point(|v| self.collation.compare(v.view(), high) != Ordering::Greater);
         self.values.get(start..end).unwrap_or_default()
     }
 }

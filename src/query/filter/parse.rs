@@ -147,7 +147,7 @@ impl<'g> Parser<'g> {
     pub(super) fn equality(self, path: &Path, value: Value<'_>) -> Result<Filter> {
         match value.kind() {
             Kind::Regex => Ok(Filter::Field(path.clone(), Test::Regex(Rc::new(Regex::of(value, self.globals)?)))),
-            _ => compare(path, CompareOp::Eq, value),
+            _ => self.compare(path, CompareOp::Eq, value),
         }
     }
 
@@ -166,9 +166,9 @@ impl<'g> Parser<'g> {
         let known = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
         let operator = known.ok_or_else(|| bad("unknown operator:", name))?;
         match operator {
-            Operator::Compare(op) => compare(path, op, operand),
+            Operator::Compare(op) => self.compare(path, op, operand),
             Operator::Ne if operand.kind() == Kind::Regex => Err(bad("Can't have regex as arg to", name)),
-            Operator::Ne => compare(path, CompareOp::Eq, operand).map(Filter::negated),
+            Operator::Ne => self.compare(path, CompareOp::Eq, operand).map(Filter::negated),
             Operator::In => self.membership(path, name, operand),
             Operator::Nin => self.membership(path, name, operand).map(Filter::negated),
             Operator::Exists => Ok(exists::parse(path.clone(), operand)),
@@ -186,6 +186,11 @@ impl<'g> Parser<'g> {
             )),
             Operator::NotYet => Err(bad(name, "is not supported yet in a filter")),
         }
+    }
+
+    fn compare(self, path: &Path, op: CompareOp, operand: Value<'_>) -> Result<Filter> {
+        let compare = Compare::new(path, op, operand, self.globals.collation())?;
+        Ok(Filter::Field(path.clone(), Test::Compare(compare)))
     }
 
     fn not(self, path: &Path, operand: Value<'_>) -> Result<Filter> {
@@ -211,7 +216,7 @@ impl<'g> Parser<'g> {
             }
         }
         if !values.is_empty() {
-            arms.insert(0, Filter::Field(path.clone(), Test::In(In::new(values))));
+            arms.insert(0, Filter::Field(path.clone(), Test::In(In::new(values, self.globals.collation()))));
         }
         Ok(Filter::or(arms))
     }
@@ -246,10 +251,6 @@ pub(super) fn operators_of<'a>(value: Value<'a>) -> Option<Doc<'a>> {
     let (first, _) = doc.iter().next()?;
     let is_db_ref = doc.get("$ref").is_some() && doc.get("$id").is_some();
     (first.starts_with('$') && !is_db_ref).then_some(doc)
-}
-
-fn compare(path: &Path, op: CompareOp, operand: Value<'_>) -> Result<Filter> {
-    Ok(Filter::Field(path.clone(), Test::Compare(Compare::new(path, op, operand)?)))
 }
 
 #[cfg(test)]

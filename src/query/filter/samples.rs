@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bson::oid::ObjectId;
 use bson::raw::CString;
 use bson::spec::BinarySubtype;
-use bson::{Binary, DateTime, RawArrayBuf, RawBson, RawDocumentBuf, Regex, Timestamp, cstr};
+use bson::{Binary, DateTime, RawArrayBuf, RawBson, RawDocumentBuf, Regex, Timestamp, cstr, rawdoc};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -15,7 +15,7 @@ use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::env::{Env, fixed::FixedEnv};
 use crate::error::Error;
 use crate::query::expr::Globals;
-use crate::value::{Doc, DocBuf, Kind, OwnedValue};
+use crate::value::{Collation, Doc, DocBuf, Kind, OwnedValue};
 
 /// A value from whatever the `bson` crate can turn into one.
 pub fn owned(value: impl Into<RawBson>) -> OwnedValue {
@@ -49,7 +49,27 @@ pub fn globals() -> Globals {
 
 /// The filter of a document.
 pub fn filter(doc: &RawDocumentBuf) -> Filter {
-    Filter::parse(Doc::parse(doc.as_bytes()).unwrap(), &globals()).unwrap()
+    filter_by(doc, &Collation::default())
+}
+
+/// The filter of a document whose strings compare by a collation.
+pub fn filter_by(doc: &RawDocumentBuf, collation: &Collation) -> Filter {
+    Filter::parse(Doc::parse(doc.as_bytes()).unwrap(), &globals().with_collation(collation)).unwrap()
+}
+
+/// One collation of a few that differ much.
+pub fn any_collation() -> impl Strategy<Value = Collation> {
+    thread_local! {
+        // Making one takes longer than a case.
+        static COLLATIONS: [Collation; 4] = [
+            rawdoc! { "locale": "simple" },
+            rawdoc! { "locale": "en", "strength": 1 },
+            rawdoc! { "locale": "en", "strength": 2 },
+            rawdoc! { "locale": "en", "caseFirst": "upper" },
+        ]
+        .map(|options| Collation::parse(Doc::parse(options.as_bytes()).unwrap(), &FixedEnv::default()).unwrap());
+    }
+    (0..4_usize).prop_map(|at| COLLATIONS.with(|all| all[at].clone()))
 }
 
 /// Why a document is no filter.
@@ -81,7 +101,7 @@ pub fn scalar_of(kind: Kind) -> BoxedStrategy<RawBson> {
         f64::NEG_INFINITY,
     ]);
     let long = select(vec![0, 1, 2, -1, TWO_TO_53, TWO_TO_53 + 1, -TWO_TO_53 - 1, i64::MAX, i64::MIN]);
-    let text = || select(vec!["", "a", "ab", "b", "é", "a\0"]).prop_map(str::to_owned);
+    let text = || select(vec!["", "a", "ab", "b", "é", "a\0", "A", "E"]).prop_map(str::to_owned);
     match kind {
         Kind::Double => double.prop_map(RawBson::Double).boxed(),
         Kind::Int32 => select(vec![0, 1, 2, -1, i32::MAX, i32::MIN]).prop_map(RawBson::Int32).boxed(),

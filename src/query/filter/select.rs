@@ -159,7 +159,7 @@ fn select_numbers(column: &Column, holds: &dyn Fn(Number) -> bool) -> Option<Bit
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{any_block, any_filter_doc, any_value, filter};
+    use super::super::samples::{any_block, any_collation, any_filter_doc, any_value, filter, filter_by};
     use super::*;
     use proptest::prelude::*;
 
@@ -167,9 +167,9 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn the_rows_selected_are_those_whose_document_matches(
-            block in any_block(), doc in any_filter_doc(any_value()),
+            block in any_block(), doc in any_filter_doc(any_value()), collation in any_collation(),
         ) {
-            let filter = filter(&doc);
+            let filter = filter_by(&doc, &collation);
             let selected = filter.select(&block).unwrap();
             for row in 0..block.rows() {
                 let mut writer = DocWriter::new();

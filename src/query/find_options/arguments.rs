@@ -132,16 +132,6 @@ pub(super) fn count(name: &str, value: Value<'_>) -> Result<u64> {
     })
 }
 
-/// Accepts the binary comparison and no other.
-pub(super) fn check_collation(name: &str, value: Value<'_>) -> Result<()> {
-    let collation = object(name, value)?;
-    let simple = collation.get("locale").and_then(Value::as_str) == Some("simple");
-    if collation.is_empty() || simple {
-        return Ok(());
-    }
-    Err(Error::bad_value(format!("Collation {collation:?} is not supported yet, only the simple one is")))
-}
-
 fn mismatch(name: &str, value: Value<'_>, expected: &str) -> Error {
     Error::type_mismatch(format!(
         "BSON field '{name}' is the wrong type '{}', expected type '{expected}'",

@@ -1,6 +1,6 @@
 //! The `count` command.
 
-use super::arguments::{Hint, check_collation, check_generic, count, filter, integer, object, unknown};
+use super::arguments::{Hint, check_generic, count, filter, integer, object, unknown};
 use super::find::{FindOptions, is_given};
 use crate::error::Result;
 use crate::query::expr::Globals;
@@ -21,7 +21,8 @@ impl FindOptions {
                 "skip" => options.skip = count(name, value)?,
                 "limit" => options.limit = Some(integer(name, value)?.unsigned_abs()).filter(|limit| *limit > 0),
                 "hint" => options.hint = Hint::parse(value)?,
-                "collation" => check_collation(name, value)?,
+                // Read by the caller, who knows that of the collection.
+                "collation" => {}
                 // Long without meaning, and still sent by old drivers.
                 "fields" => {
                     object(name, value)?;

@@ -1,6 +1,6 @@
 //! The `distinct` command.
 
-use super::arguments::{Hint, check_collation, check_generic, expect, filter, unknown};
+use super::arguments::{Hint, check_generic, expect, filter, unknown};
 use super::find::{FindOptions, is_given};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
@@ -13,14 +13,15 @@ impl FindOptions {
     ///
     /// Errors: `TypeMismatch`, 40414 without a key, 40415 for unknown arguments, `BadValue` for a key with a NUL byte, and those of filters.
     pub fn of_distinct(command: Doc<'_>, globals: &Globals) -> Result<(FindOptions, Path)> {
-        let mut options = FindOptions::default();
+        let mut options = FindOptions { collation: globals.collation().clone(), ..FindOptions::default() };
         let mut key = None;
         for (name, value) in command.iter().skip(1).filter(|(name, value)| *name == "key" || is_given(*value)) {
             match name {
                 "key" => key = expect(name, value, Kind::String)?.as_str(),
                 "query" => options.filter = filter(name, value, globals)?,
                 "hint" => options.hint = Hint::parse(value)?,
-                "collation" => check_collation(name, value)?,
+                // Read by the caller, who knows that of the collection.
+                "collation" => {}
                 _ if check_generic(name, value)? => {}
                 _ => return Err(unknown("distinct", name)),
             }

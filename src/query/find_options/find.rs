@@ -1,12 +1,12 @@
 //! The `find` command.
 
-use super::arguments::{Hint, check_collation, check_generic, count, filter, flag, object, unknown};
+use super::arguments::{Hint, check_generic, count, filter, flag, object, unknown};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::query::projection::Projection;
 use crate::query::sort::SortSpec;
-use crate::value::{Doc, Kind, Value};
+use crate::value::{Collation, Doc, Kind, Value};
 
 /// What a `find` asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct FindOptions {
     pub single_batch: bool,
     /// The scan that the caller wants.
     pub hint: Option<Hint>,
+    /// How strings compare.
+    pub collation: Collation,
 }
 
 impl Default for FindOptions {
@@ -40,6 +42,7 @@ impl Default for FindOptions {
             batch_size: None,
             single_batch: false,
             hint: None,
+            collation: Collation::default(),
         }
     }
 }
@@ -56,22 +59,22 @@ impl FindOptions {
         if let Some(variables) = command.get("let").filter(|value| is_given(*value)) {
             globals = globals.with_variables(object("let", variables)?)?;
         }
+        options.collation = globals.collation().clone();
         for (name, value) in command.iter().skip(1).filter(|(_, value)| is_given(*value)) {
             match name {
                 "filter" => options.filter = filter(name, value, &globals)?,
                 "projection" => options.projection = Projection::parse(object(name, value)?, &globals)?,
                 "sort" => {
                     let empty = object(name, value)?.is_empty();
-                    options.sort = if empty { None } else { Some(SortSpec::parse(value)?) };
+                    options.sort = if empty { None } else { Some(SortSpec::parse(value, globals.collation())?) };
                 }
                 "skip" => options.skip = count(name, value)?,
                 "limit" => options.limit = Some(count(name, value)?).filter(|limit| *limit > 0),
                 "batchSize" => options.batch_size = Some(count(name, value)?),
                 "singleBatch" => options.single_batch = flag(name, value)?,
                 "hint" => options.hint = Hint::parse(value)?,
-                "collation" => check_collation(name, value)?,
-                // Read above: the order of arguments does not matter.
-                "let" => {}
+                // Read above, or by the caller, who knows the collation of the collection.
+                "let" | "collation" => {}
                 "allowDiskUse" | "noCursorTimeout" | "allowPartialResults" | "oplogReplay" => {
                     flag(name, value)?;
                 }
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn wrong_types_are_refused() {
-        for name in ["filter", "projection", "sort", "collation", "let", "readConcern", "min"] {
+        for name in ["filter", "projection", "sort", "let", "readConcern", "min"] {
             assert_eq!(code(name, 1), ErrorCode::TypeMismatch, "{name}");
         }
         for name in ["skip", "limit", "batchSize", "singleBatch", "allowDiskUse", "maxTimeMS", "tailable", "$db"] {
@@ -184,9 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn unknown_arguments_and_other_collations_are_refused() {
+    fn unknown_arguments_are_refused() {
         assert_eq!(code("fliter", rawdoc! {}), ErrorCode::IDLUnknownField);
-        assert_eq!(code("collation", rawdoc! { "locale": "de" }), ErrorCode::BadValue);
         assert_eq!(code("sort", rawdoc! { "a": 2 }), ErrorCode::Location15975);
         assert_eq!(code("projection", rawdoc! { "a": 1, "b": 0 }), ErrorCode::Location31254);
     }

@@ -2,8 +2,6 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/query/projection_parser.cpp.
 
-use std::rc::Rc;
-
 use super::needed::Needed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
@@ -170,7 +168,7 @@ impl Parser<'_> {
             let message = format!("Cannot use an expression on field {} in an exclusion projection", path.join("."));
             return Err(Error::new(refusal, message));
         }
-        let expr = BoundExpr::new(Expr::parse(value, self.globals)?, Rc::clone(self.globals.env()));
+        let expr = BoundExpr::new(Expr::parse(value, self.globals)?, self.globals.clone());
         self.computed.push((path.iter().map(|name| (*name).into()).collect(), expr));
         self.root.add(path, path, Child::Computed)
     }

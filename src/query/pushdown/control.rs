@@ -1,7 +1,7 @@
 //! Tests on the summaries of a bucket: `control.min`, `control.max` and the metadata.
 
 use crate::query::filter::{CompareOp, Filter, In};
-use crate::value::{Doc, Kind, OwnedValue, Path, Value, compare_options};
+use crate::value::{Collation, Doc, Kind, OwnedValue, Path, Value};
 
 /// One of the two summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,8 @@ pub(super) enum Side {
 
 /// A test on a bucket.
 ///
-/// Comparisons are by the whole BSON order, a missing value below null. Summaries keep the extremes of arrays element by
+/// Comparisons are by the whole BSON order, a missing value below null. Strings stand in them only where they compare as those of the
+/// summaries did. Summaries keep the extremes of arrays element by
 /// element, which tells nothing about any one array: where a path meets an array, every test on it is true. Hence a test
 /// on a path that may hold arrays can only ever say that some measurement *may* match.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,7 @@ pub(super) enum BucketTest {
         path: Path,
         op: CompareOp,
         value: OwnedValue,
+        collation: Collation,
     },
     /// Some constant of a set lies between the summaries.
     Encloses {
@@ -60,9 +62,9 @@ impl BucketTest {
             BucketTest::Always(answer) => *answer,
             BucketTest::And(children) => children.iter().all(|child| child.holds(bucket)),
             BucketTest::Or(children) => children.iter().any(|child| child.holds(bucket)),
-            BucketTest::Bound { side, path, op, value } => match bucket.at(*side, path) {
+            BucketTest::Bound { side, path, op, value, collation } => match bucket.at(*side, path) {
                 Found::Array => true,
-                Found::Value(found) => op.holds(compare_options(found, Some(value.view()))),
+                Found::Value(found) => op.holds(collation.compare_options(found, Some(value.view()))),
             },
             BucketTest::Encloses { path, set } => {
                 let low = match bucket.at(Side::Min, path) {
@@ -133,7 +135,13 @@ mod tests {
     }
 
     fn bound(side: Side, path: &str, op: CompareOp, n: i32) -> BucketTest {
-        BucketTest::Bound { side, path: Path::parse(path).unwrap(), op, value: OwnedValue::int32(n) }
+        BucketTest::Bound {
+            side,
+            path: Path::parse(path).unwrap(),
+            op,
+            value: OwnedValue::int32(n),
+            collation: Collation::default(),
+        }
     }
 
     #[test]
@@ -172,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_set_is_met_where_one_of_it_lies_between_the_summaries() {
-        let set = In::new([3, 7].map(OwnedValue::int32).to_vec());
+        let set = In::new([3, 7].map(OwnedValue::int32).to_vec(), &Collation::default());
         let met =
             |min, max| holds(&BucketTest::Encloses { path: Path::parse("a").unwrap(), set: set.clone() }, min, max);
         assert!(met(rawdoc! { "a": 1 }, rawdoc! { "a": 3.0 }));

@@ -4,7 +4,7 @@ use super::control::{BucketTest, Side, Summary};
 use super::split::{Layout, META};
 use super::time;
 use crate::query::filter::{CompareOp, Filter, Test};
-use crate::value::{Doc, Kind, OwnedValue, Path, Value};
+use crate::value::{Collation, Doc, Kind, OwnedValue, Path, Value};
 
 /// True for every bucket with at least one measurement that matches, and for others perhaps.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,14 +172,15 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
         },
         // Missing values are below everything, and summaries do not see them.
         Test::Whole(compare) if compare.op().includes_less() => Derived::unknown(),
-        Test::Compare(compare) | Test::Whole(compare) if is_eligible(compare.value()) => {
-            mixed(path, bounds(path, compare.op(), compare.value()), is_time, layout)
+        Test::Compare(compare) | Test::Whole(compare) if is_eligible(compare.value(), compare.collation(), layout) => {
+            mixed(path, bounds(path, compare.op(), compare.value(), compare.collation()), is_time, layout)
         }
-        Test::In(set) if set.values().iter().all(|v| is_eligible(v.view())) => {
+        Test::In(set) if set.values().iter().all(|v| is_eligible(v.view(), set.collation(), layout)) => {
             mixed(path, BucketTest::Encloses { path: path.clone(), set: set.clone() }, is_time, layout)
         }
         Test::Exists if !layout.mixed_schema => Derived::loose(BucketTest::Exists(path.clone())),
-        Test::Regex(regex) if !regex.prefix().is_empty() => {
+        // A prefix is one of bytes.
+        Test::Regex(regex) if !regex.prefix().is_empty() && layout.options.collation.is_simple() => {
             mixed(path, begins_with(path, regex.prefix()), is_time, layout)
         }
         _ => Derived::unknown(),
@@ -189,14 +190,16 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
 /// Whether the summaries tell something about values that compare with `operand`.
 ///
 /// Null stands for missing, which summaries do not see. Objects and arrays are summarised by their parts. MinKey and
-/// MaxKey are compared with values of every other type, at odds with the order of summaries.
-fn is_eligible(operand: Value<'_>) -> bool {
+/// MaxKey are compared with values of every other type, at odds with the order of summaries. Strings must compare as they did when
+/// the summaries were made.
+fn is_eligible(operand: Value<'_>, collation: &Collation, layout: &Layout<'_>) -> bool {
     !matches!(operand.kind(), Kind::Null | Kind::Undefined | Kind::Object | Kind::Array | Kind::MinKey | Kind::MaxKey)
+        && collation.agrees_on(operand, &layout.options.collation)
 }
 
 /// What holds of the summaries where some value at `path` may pass a comparison.
-pub(super) fn bounds(path: &Path, op: CompareOp, value: Value<'_>) -> BucketTest {
-    let one = |side, op| bound(side, path, op, value.to_owned());
+pub(super) fn bounds(path: &Path, op: CompareOp, value: Value<'_>, collation: &Collation) -> BucketTest {
+    let one = |side, op| bound(side, path, op, value.to_owned(), collation);
     match op {
         CompareOp::Eq => all(vec![one(Side::Min, CompareOp::Lte), one(Side::Max, CompareOp::Gte)]),
         op @ (CompareOp::Gt | CompareOp::Gte) => one(Side::Max, op),
@@ -206,14 +209,15 @@ pub(super) fn bounds(path: &Path, op: CompareOp, value: Value<'_>) -> BucketTest
 
 /// Some string at `path` may begin with `prefix`, or some value is a regular expression, which may be the very same.
 fn begins_with(path: &Path, prefix: &str) -> BucketTest {
-    let from = bound(Side::Max, path, CompareOp::Gte, OwnedValue::string(prefix));
+    let collation = &Collation::default();
+    let from = bound(Side::Max, path, CompareOp::Gte, OwnedValue::string(prefix), collation);
     // The least regular expression.
     let mut tagged = vec![Kind::Regex.byte()];
     tagged.extend_from_slice(&[0, 0]);
-    let patterns = bound(Side::Max, path, CompareOp::Gte, OwnedValue::from_tagged_checked(tagged));
+    let patterns = bound(Side::Max, path, CompareOp::Gte, OwnedValue::from_tagged_checked(tagged), collation);
     match successor(prefix) {
         Some(end) => {
-            let below = bound(Side::Min, path, CompareOp::Lt, OwnedValue::string(&end));
+            let below = bound(Side::Min, path, CompareOp::Lt, OwnedValue::string(&end), collation);
             all(vec![from, BucketTest::Or(vec![below, patterns])])
         }
         None => from,
@@ -235,8 +239,8 @@ fn successor(prefix: &str) -> Option<String> {
 }
 
 /// A summary of a path against a constant.
-pub(super) fn bound(side: Side, path: &Path, op: CompareOp, value: OwnedValue) -> BucketTest {
-    BucketTest::Bound { side, path: path.clone(), op, value }
+pub(super) fn bound(side: Side, path: &Path, op: CompareOp, value: OwnedValue, collation: &Collation) -> BucketTest {
+    BucketTest::Bound { side, path: path.clone(), op, value, collation: collation.clone() }
 }
 
 /// The loose predicate `test`, which says nothing where the bucket has several types at `path`. Times are always dates.

@@ -7,8 +7,10 @@ use proptest::sample::select;
 
 use super::{Layout, split};
 use crate::bucket::{BucketId, MinMax, Schema, TimeseriesOptions, bucket_start_ms, is_extended_range};
-use crate::query::filter::samples::{any_filter_doc, any_value, doc_of, filter, owned, raw_array, raw_doc, scalar_of};
-use crate::value::{Doc, DocBuf, Kind, OwnedValue, equal};
+use crate::query::filter::samples::{
+    any_collation, any_filter_doc, any_value, doc_of, filter_by, owned, raw_array, raw_doc, scalar_of,
+};
+use crate::value::{Collation, Doc, DocBuf, Kind, OwnedValue, equal};
 
 const SPAN_SECONDS: i64 = 3_600;
 
@@ -73,6 +75,7 @@ struct Bucket {
 }
 
 /// A bucket as the catalog would make it: one type a path, unless `mixed`.
+#[allow(clippy::too_many_arguments)]
 fn bucket(
     time: i64,
     rows: Vec<Row>,
@@ -81,11 +84,12 @@ fn bucket(
     mixed: bool,
     fixed: bool,
     extended: bool,
+    collation: Collation,
 ) -> Bucket {
     let rounding_seconds = if fixed { SPAN_SECONDS } else { 60 };
     let start = bucket_start_ms(time, rounding_seconds);
     let id = BucketId::new(start, u64::from(fixed).wrapping_sub(u64::from(mixed)));
-    let mut summary = MinMax::seed_time("t", start);
+    let mut summary = MinMax::seed_time("t", start, &collation);
     let mut schema = Schema::new();
     let mut docs = Vec::new();
     for (offset, a, b) in rows {
@@ -115,6 +119,7 @@ fn bucket(
         granularity: None,
         span_seconds: SPAN_SECONDS,
         rounding_seconds: Some(rounding_seconds),
+        collation,
     };
     let meta = meta.filter(|_| has_meta).map(owned);
     Bucket {
@@ -148,9 +153,10 @@ fn any_bucket() -> BoxedStrategy<Bucket> {
         any::<bool>(),
         any::<bool>(),
         proptest::bool::weighted(0.2),
+        any_collation(),
     )
-        .prop_map(|(time, rows, meta, has_meta, mixed, fixed, extended)| {
-            bucket(time, rows, meta, has_meta, mixed, fixed, extended)
+        .prop_map(|(time, rows, meta, has_meta, mixed, fixed, extended, collation)| {
+            bucket(time, rows, meta, has_meta, mixed, fixed, extended, collation)
         })
         .boxed()
 }
@@ -179,12 +185,13 @@ proptest! {
         bucket in any_bucket(),
         doc in prop_oneof![4 => any_filter_doc(any_operand()), 1 => Just(RawDocumentBuf::new()).boxed()],
         time_test in proptest::option::of((select(vec!["$and", "$or", "$nor"]), any_time_test())),
+        other in proptest::option::of(any_collation()),
     ) {
         let doc = match time_test {
             Some((combine, test)) => with_time(doc, combine, test, bucket.start),
             None => doc,
         };
-        let filter = filter(&doc);
+        let filter = filter_by(&doc, other.as_ref().unwrap_or(&bucket.options.collation));
         let layout = Layout {
             options: &bucket.options,
             extended_range: bucket.extended,

@@ -109,7 +109,9 @@ impl Split {
         };
         conjuncts.iter().find_map(|conjunct| match conjunct {
             Filter::Field(path, Test::Compare(compare)) if path.is_top_level() && compare.op() == CompareOp::Eq => {
-                is_point(compare.value()).then(|| compare.value().to_owned())
+                // Other strings may be equal, and stand elsewhere in an index of bytes.
+                let is_point = is_point(compare.value()) && compare.collation().is_simple_for(compare.value());
+                is_point.then(|| compare.value().to_owned())
             }
             _ => None,
         })
@@ -141,7 +143,7 @@ mod tests {
     use super::*;
     use crate::bucket::BucketId;
     use crate::query::filter::samples::filter;
-    use crate::value::DocBuf;
+    use crate::value::{Collation, DocBuf};
     use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
 
     const HOUR_MS: i64 = 3_600_000;
@@ -155,6 +157,7 @@ mod tests {
             granularity: None,
             span_seconds: 3_600,
             rounding_seconds: Some(3_600),
+            collation: Collation::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use super::reach::{IdRange, Reach};
 use super::split::Layout;
 use crate::bucket::{BucketId, bucket_start_ms};
 use crate::query::filter::{CompareOp, Filter, Test};
-use crate::value::{OwnedValue, Path};
+use crate::value::{Collation, OwnedValue, Path};
 
 /// The last date whose seconds fit the 32 bits of a bucket id.
 const ID_DATE_MS_MAX: i64 = 4_294_967_295_000;
@@ -19,12 +19,13 @@ const ID_DATE_MS_MAX: i64 = 4_294_967_295_000;
 /// a comparison at a border is decided by the bucket alone.
 pub(super) fn derive(path: &Path, op: CompareOp, ms: i64, layout: &Layout<'_>) -> Derived {
     let date = || OwnedValue::date(ms);
-    let min = |op| bound(Side::Min, path, op, date());
-    let max = |op| bound(Side::Max, path, op, date());
+    let simple = Collation::default();
+    let min = |op| bound(Side::Min, path, op, date(), &simple);
+    let max = |op| bound(Side::Max, path, op, date(), &simple);
     let border =
         (layout.fixed_buckets && !layout.extended_range).then(|| bucket_start_ms(ms, layout.options.span_seconds));
     // Nothing at or after `ms` lies in a bucket that begins before the border.
-    let from_border = border.map(|start| bound(Side::Min, path, CompareOp::Gte, OwnedValue::date(start)));
+    let from_border = border.map(|start| bound(Side::Min, path, CompareOp::Gte, OwnedValue::date(start), &simple));
     let (loose, tight) = match op {
         CompareOp::Eq => (vec![min(CompareOp::Lte), max(CompareOp::Gte)], vec![min(op), max(op)]),
         CompareOp::Gt | CompareOp::Gte => (vec![max(op)], vec![min(op)]),

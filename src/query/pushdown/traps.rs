@@ -5,7 +5,7 @@ use bson::{DateTime, RawBson, RawDocumentBuf, cstr, rawdoc};
 use super::{Layout, Split, split};
 use crate::bucket::{MinMax, TimeseriesOptions};
 use crate::query::filter::samples::{filter, hits};
-use crate::value::Doc;
+use crate::value::{Collation, Doc};
 
 /// Which rows of a bucket match, and whether the bucket may hold a match and whether it holds nothing else.
 #[derive(Debug, PartialEq)]
@@ -22,6 +22,7 @@ fn split_of(wanted: &RawDocumentBuf, mixed_schema: bool) -> Split {
         granularity: None,
         span_seconds: 3_600,
         rounding_seconds: Some(60),
+        collation: Collation::default(),
     };
     split(&filter(wanted), &Layout { options: &options, extended_range: false, mixed_schema, fixed_buckets: false })
 }
@@ -29,7 +30,7 @@ fn split_of(wanted: &RawDocumentBuf, mixed_schema: bool) -> Split {
 /// Asks a bucket of `rows`, whose types are mixed or not as they are.
 #[track_caller]
 fn ask(rows: &[RawDocumentBuf], mixed_schema: bool, wanted: RawDocumentBuf) -> Answer {
-    let mut summary = MinMax::seed_time("t", 0);
+    let mut summary = MinMax::seed_time("t", 0, &Collation::default());
     for row in rows {
         Doc::parse(row.as_bytes()).unwrap().iter().for_each(|(name, value)| summary.update(name, value));
     }

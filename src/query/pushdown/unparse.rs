@@ -28,12 +28,12 @@ impl BucketTest {
             }
             BucketTest::And(children) => write_list("$and", children, writer),
             BucketTest::Or(children) => write_list("$or", children, writer),
-            BucketTest::Bound { side, path, op, value } => {
+            BucketTest::Bound { side, path, op, value, .. } => {
                 let name = summary(*side, path.as_str());
                 writer.begin_doc(&name).value(op.names().1, value.view()).end();
             }
             BucketTest::Encloses { path, set } => {
-                let equal = set.values().iter().map(|value| bounds(path, CompareOp::Eq, value.view()));
+                let equal = set.values().iter().map(|value| bounds(path, CompareOp::Eq, value.view(), set.collation()));
                 join(equal.collect(), BucketTest::Or).write(writer);
             }
             BucketTest::Exists(path) => {

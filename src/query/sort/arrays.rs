@@ -93,7 +93,7 @@ fn advance(walk: &mut Walk<'_>) {
 
 fn compare_tuples(parts: &[&SortPart], a: &[Option<Value<'_>>], b: &[Option<Value<'_>>]) -> Ordering {
     let mut each = parts.iter().zip(a.iter().zip(b)).map(|(part, (a, b))| {
-        let order = compare_sort_keys(*a, *b);
+        let order = compare_sort_keys(*a, *b, &part.collation);
         if part.ascending { order } else { order.reverse() }
     });
     each.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
@@ -103,12 +103,12 @@ fn compare_tuples(parts: &[&SortPart], a: &[Option<Value<'_>>], b: &[Option<Valu
 mod tests {
     use super::super::SortSpec;
     use super::*;
-    use crate::value::{Doc, sort_key};
+    use crate::value::{Collation, Doc, sort_key};
     use bson::{RawDocumentBuf, rawdoc};
 
     /// The key tuple in the shell's notation.
     fn keys(sort: RawDocumentBuf, doc: RawDocumentBuf) -> Result<String> {
-        let spec = SortSpec::parse(Doc::parse(sort.as_bytes()).unwrap().as_value()).unwrap();
+        let spec = SortSpec::parse(Doc::parse(sort.as_bytes()).unwrap().as_value(), &Collation::default()).unwrap();
         let doc = Doc::parse(doc.as_bytes()).unwrap();
         let parts: Vec<&SortPart> = spec.parts().iter().collect();
         let values: Vec<_> = parts.iter().map(|part| doc.get(part.path.first())).collect();
@@ -151,7 +151,7 @@ mod tests {
                 let alone = |path: &str, ascending| {
                     let doc = Doc::parse(doc.as_bytes()).unwrap();
                     let path = crate::value::Path::parse(path).unwrap();
-                    format!("{:?}", sort_key(doc.get(path.first()), path.rest(), ascending))
+                    format!("{:?}", sort_key(doc.get(path.first()), path.rest(), ascending, &Collation::default()))
                 };
                 assert_eq!(
                     keys(rawdoc! { "a": a, "b.c": b }, doc.clone()).unwrap(),

@@ -6,7 +6,7 @@ use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
 use crate::block::{Block, Column, ColumnData, VarData};
 use crate::error::Result;
-use crate::value::{Kind, Numbers, Value, canonical_class, compare, sort_by, sort_key, sort_rows};
+use crate::value::{Collation, Kind, Numbers, Value, canonical_class, sort_by, sort_key, sort_rows};
 
 /// The keys of every row of `blocks`, one vector a part.
 ///
@@ -18,7 +18,7 @@ pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<
     for block in blocks {
         fill_pools(&mut pools, &ranked, block)?;
     }
-    let mut ranks = pools.into_iter().zip(&ranked).map(|(pool, part)| pool.into_ranks(part.ascending));
+    let mut ranks = pools.into_iter().zip(&ranked).map(|(pool, part)| pool.into_ranks(part));
     for slot in keys.iter_mut().filter(|slot| slot.is_none()) {
         *slot = ranks.next();
     }
@@ -147,7 +147,7 @@ impl Pool {
     fn push_column(&mut self, part: &SortPart, column: &Column) {
         let mut scratch = Vec::new();
         let mut add = |pool: &mut Pool, column: &Column, row| {
-            pool.add(sort_key(column.value(row, &mut scratch), part.path.rest(), part.ascending))
+            pool.add(sort_key(column.value(row, &mut scratch), part.path.rest(), part.ascending, &part.collation))
         };
         if let ColumnData::Dictionary(index, values) = column.data() {
             let slots: Vec<u32> = (0..values.len()).map(|row| add(self, values, row)).collect();
@@ -168,33 +168,34 @@ impl Pool {
         Value::tagged_checked(self.values.get(slot as usize))
     }
 
-    fn into_ranks(self, ascending: bool) -> Vec<u64> {
+    fn into_ranks(self, part: &SortPart) -> Vec<u64> {
+        let SortPart { ascending, collation, .. } = part;
         let slots = 0..u32::try_from(self.values.len()).unwrap_or(u32::MAX);
-        let mut sorted: Vec<(u64, u32)> = slots.map(|slot| (prefix(self.value(slot)), slot)).collect();
+        let mut sorted: Vec<(u64, u32)> = slots.map(|slot| (prefix(self.value(slot), collation), slot)).collect();
         sort_rows(&mut sorted);
         for same in sorted.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-            sort_by(same, |a, b| compare(self.value(a.1), self.value(b.1)));
+            sort_by(same, |a, b| collation.compare(self.value(a.1), self.value(b.1)));
         }
         let mut ranks = vec![0; sorted.len()];
         let mut rank = 0_u64;
         let mut last: Option<(u64, u32)> = None;
         for entry in sorted {
-            if last.is_some_and(|l| l.0 != entry.0 || compare(self.value(l.1), self.value(entry.1)).is_ne()) {
+            if last.is_some_and(|l| l.0 != entry.0 || collation.compare(self.value(l.1), self.value(entry.1)).is_ne()) {
                 rank += 1;
             }
             last = Some(entry);
             if let Some(slot) = ranks.get_mut(entry.1 as usize) {
-                *slot = if ascending { rank } else { !rank };
+                *slot = if *ascending { rank } else { !rank };
             }
         }
         self.slots.iter().map(|slot| ranks.get(*slot as usize).copied().unwrap_or_default()).collect()
     }
 }
 
-/// The class of a value and the first bytes of a text: most comparisons end here.
-fn prefix(value: Value<'_>) -> u64 {
+/// The class of a value and, where bytes compare, the first ones of a text: most comparisons end here.
+fn prefix(value: Value<'_>, collation: &Collation) -> u64 {
     let mut bytes = [0_u8; 8];
-    let text = value.as_text().filter(|_| value.kind() != Kind::Code).unwrap_or_default();
+    let text = value.as_text().filter(|_| value.kind() != Kind::Code && collation.is_simple()).unwrap_or_default();
     bytes.iter_mut().skip(1).zip(text.as_bytes()).for_each(|(to, from)| *to = *from);
     // The least class is -1.
     bytes[0] = u8::try_from(i16::from(canonical_class(value.kind())) + 1).unwrap_or(u8::MAX);

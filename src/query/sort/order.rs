@@ -98,13 +98,13 @@ fn sort_ties(rows: &mut [(u64, u32)], parts: &[Vec<u64>]) {
 mod tests {
     use super::*;
     use crate::block::pivot_docs;
-    use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value, compare_sort_keys, sort_key};
+    use crate::value::{Collation, Doc, DocBuf, DocWriter, OwnedValue, Value, compare_sort_keys, sort_key};
     use bson::{RawDocumentBuf, rawdoc};
     use proptest::prelude::*;
     use std::cmp::Ordering;
 
     fn spec(doc: &RawDocumentBuf) -> SortSpec {
-        SortSpec::parse(Doc::parse(doc.as_bytes()).unwrap().as_value()).unwrap()
+        SortSpec::parse(Doc::parse(doc.as_bytes()).unwrap().as_value(), &Collation::default()).unwrap()
     }
 
     fn block(docs: &[RawDocumentBuf]) -> Block {
@@ -210,18 +210,18 @@ mod tests {
             for (path, up) in paths[which].iter().zip(up) {
                 sort.double(path, if up { 1.0 } else { -1.0 });
             }
-            let spec = SortSpec::parse(sort.finish().view().as_value()).unwrap();
+            let spec = SortSpec::parse(sort.finish().view().as_value(), &Collation::default()).unwrap();
             let (left, right) = docs.split_at(split.min(docs.len()));
             let blocks = [left, right].map(|part| pivot_docs(part.iter().map(DocBuf::view)).unwrap());
             let got = sorted_rows(&spec, &blocks, keep).unwrap();
 
             fn key<'a>(doc: &'a DocBuf, part: &super::super::SortPart) -> Option<Value<'a>> {
-                sort_key(doc.view().get(part.path.first()), part.path.rest(), part.ascending)
+                sort_key(doc.view().get(part.path.first()), part.path.rest(), part.ascending, &part.collation)
             }
             let mut expected: Vec<u32> = (0..docs.len() as u32).collect();
             expected.sort_by(|x, y| {
                 spec.parts().iter().fold(Ordering::Equal, |order, part| order.then_with(|| {
-                    let order = compare_sort_keys(key(&docs[*x as usize], part), key(&docs[*y as usize], part));
+                    let order = compare_sort_keys(key(&docs[*x as usize], part), key(&docs[*y as usize], part), &part.collation);
                     if part.ascending { order } else { order.reverse() }
                 }))
             });

@@ -4,7 +4,7 @@
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
-use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Path, Value, equal};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, OwnedValue, Path, Value, equal};
 
 /// Most keys of a sort.
 const PARTS_MAX: usize = 32;
@@ -16,6 +16,8 @@ pub struct SortPart {
     pub path: Path,
     /// True for 1, false for -1.
     pub ascending: bool,
+    /// How strings compare.
+    pub collation: Collation,
 }
 
 /// What rows are sorted by: the first part, among its ties the second, and so on. There is at least one.
@@ -25,17 +27,17 @@ pub struct SortSpec {
 }
 
 impl SortSpec {
-    /// Parses `{a: 1, "b.c": -1}`.
+    /// Parses `{a: 1, "b.c": -1}`, for strings that compare by `collation`.
     ///
     /// Errors: 15973 for anything but an object, 15975 for a direction that is not a number equal to 1 or -1, 15976 for an
     /// empty object, 40352 for an empty path component, `BadValue` for `$natural`, `$meta` and other `$`-names, and for
     /// more than 32 keys.
-    pub fn parse(value: Value<'_>) -> Result<SortSpec> {
+    pub fn parse(value: Value<'_>, collation: &Collation) -> Result<SortSpec> {
         let Some(doc) = value.as_doc() else {
             let message = format!("The sort specification must be an object, not {value:?}");
             return Err(Error::new(ErrorCode::Location15973, message));
         };
-        let parts = doc.iter().map(|(name, value)| parse_part(name, value)).collect::<Result<Vec<_>>>()?;
+        let parts = doc.iter().map(|(name, value)| parse_part(name, value, collation)).collect::<Result<Vec<_>>>()?;
         if parts.is_empty() {
             return Err(Error::new(ErrorCode::Location15976, "A sort must have at least one key"));
         }
@@ -67,7 +69,7 @@ impl SortSpec {
     }
 }
 
-fn parse_part(name: &str, direction: Value<'_>) -> Result<SortPart> {
+fn parse_part(name: &str, direction: Value<'_>, collation: &Collation) -> Result<SortPart> {
     if name == "$natural" {
         return Err(Error::bad_value("$natural sort is not possible on a time-series collection; hint it instead"));
     }
@@ -95,7 +97,7 @@ fn parse_part(name: &str, direction: Value<'_>) -> Result<SortPart> {
             format!("Sort direction of '{name}' must be 1 (ascending) or -1 (descending), not {direction:?}"),
         ));
     };
-    Ok(SortPart { path, ascending })
+    Ok(SortPart { path, ascending, collation: collation.clone() })
 }
 
 fn is_meta(doc: Doc<'_>) -> bool {
@@ -108,7 +110,7 @@ mod tests {
     use bson::{RawDocumentBuf, rawdoc};
 
     fn parse(spec: &RawDocumentBuf) -> Result<SortSpec> {
-        SortSpec::parse(Doc::parse(spec.as_bytes()).unwrap().as_value())
+        SortSpec::parse(Doc::parse(spec.as_bytes()).unwrap().as_value(), &Collation::default())
     }
 
     fn code(spec: RawDocumentBuf) -> ErrorCode {
@@ -130,7 +132,10 @@ mod tests {
             assert_eq!(code(spec), ErrorCode::Location15975);
         }
         assert_eq!(code(rawdoc! {}), ErrorCode::Location15976);
-        assert_eq!(SortSpec::parse(OwnedValue::int32(1).view()).unwrap_err().code, ErrorCode::Location15973);
+        assert_eq!(
+            SortSpec::parse(OwnedValue::int32(1).view(), &Collation::default()).unwrap_err().code,
+            ErrorCode::Location15973
+        );
     }
 
     #[test]
