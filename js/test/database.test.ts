@@ -40,8 +40,9 @@ test("open refuses what is no name and no storage", async () => {
 test("createCollection sends the options in the server's words", async () => {
   const { engine, db } = await database();
   const timeseries = { timeField: "at", metaField: "station", granularity: "minutes" } as const;
-  const weather = await db.createCollection("weather", { timeseries, expireAfterSeconds: 86_400, maxBytes: 1e6 });
-  assert.deepEqual(engine.commands, [{ create: "weather", timeseries, expireAfterSeconds: 86_400, maxBytes: 1e6, $db: "plant" }]);
+  const collation = { locale: "de", strength: 2 };
+  const weather = await db.createCollection("weather", { timeseries, expireAfterSeconds: 86_400, maxBytes: 1e6, collation });
+  assert.deepEqual(engine.commands, [{ create: "weather", timeseries, expireAfterSeconds: 86_400, maxBytes: 1e6, collation, $db: "plant" }]);
   assert.deepEqual([weather.collectionName, weather.namespace, weather.dbName], ["weather", "plant.weather", "plant"]);
 });
 

@@ -9,6 +9,8 @@ use super::support::Random;
 
 /// Names inside of values: such that paths often reach something.
 pub const INNER_NAMES: [&str; 6] = ["a", "b", "0", "1", "c", "x.y"];
+/// Texts that are near each other, by one collation or another.
+pub const TEXTS: [&str; 15] = ["", "a", "ab", "b", "é", "abc", "B", "a\0", "a\nb", "A", "É", "e", "a-b", "a10", "a2"];
 const MEASURED: [&str; 5] = ["a", "b", "c", "o", "x.y"];
 const MINUTE_MS: i64 = 60_000;
 
@@ -31,6 +33,21 @@ enum Habit {
 
 pub fn pick<'a, T>(random: &Random, from: &'a [T]) -> &'a T {
     &from[random.below(from.len() as u64) as usize]
+}
+
+/// How strings compare, by their bytes or not.
+pub fn any_collation(random: &Random) -> Document {
+    let of = [
+        doc! { "locale": "simple" },
+        doc! { "locale": "en", "strength": 1 },
+        doc! { "locale": "en", "strength": 2 },
+        doc! { "locale": "fr", "strength": 1, "caseLevel": true },
+        doc! { "locale": "en", "numericOrdering": true },
+        doc! { "locale": "en", "caseFirst": "upper" },
+        doc! { "locale": "en", "strength": 5, "caseFirst": "lower" },
+        doc! { "locale": "en", "alternate": "shifted" },
+    ];
+    pick(random, &of).clone()
 }
 
 /// Measurements with different numbers `n`; `extended` ones also lie outside of 1970 to 2038.
@@ -163,7 +180,6 @@ pub fn scalar(random: &Random, kind: Option<u64>) -> Bson {
     const TWO_TO_53: i64 = 1 << 53;
     let double = [0.0, -0.0, 1.0, 1.5, -1.0, 2.0, 3.0, 0.1, 9_007_199_254_740_992.0, 1e300, 5e-324, f64::NAN];
     let long = [0, 1, 2, 3, -1, TWO_TO_53, TWO_TO_53 + 1, -TWO_TO_53 - 1, i64::MAX, i64::MIN];
-    let texts = ["", "a", "ab", "b", "é", "abc", "B", "a\0", "a\nb"];
     match kind.unwrap_or_else(|| random.below(19)) {
         0 | 9 => match random.below(12) {
             0 => Bson::Double(*pick(random, &[f64::INFINITY, f64::NEG_INFINITY])),
@@ -173,7 +189,7 @@ pub fn scalar(random: &Random, kind: Option<u64>) -> Bson {
         1 | 10 if random.chance(50) => Bson::Int32(random.below(10) as i32),
         1 | 10 => Bson::Int32(*pick(random, &[0, 1, 2, -1, i32::MAX, i32::MIN])),
         2 | 11 => Bson::Int64(*pick(random, &long)),
-        3 | 12 => Bson::String((*pick(random, &texts)).to_owned()),
+        3 | 12 => Bson::String((*pick(random, &TEXTS)).to_owned()),
         4 => Bson::Boolean(random.chance(50)),
         5 => Bson::DateTime(DateTime::from_millis(*pick(random, &[0, 1, -1, 1_700_000_000_000, i64::MAX, i64::MIN]))),
         6 => Bson::ObjectId(ObjectId::from_bytes([*pick(random, &[0, 1, 255]); 12])),

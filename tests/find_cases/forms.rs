@@ -8,7 +8,7 @@ use timepail::catalog::CatalogOptions;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
-use super::data::pick;
+use super::data::{any_collation, pick};
 use super::support::{Db, Random, TestEnv, checks, raw};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,9 +59,14 @@ pub fn forms(random: &Random) -> Vec<Form> {
     kinds.into_iter().map(form).collect()
 }
 
-/// The options of a collection but its name.
+/// The options of a collection but its name, its collation among those of its series.
 pub fn layout(random: &Random) -> Document {
-    let mut layout = doc! { "timeField": "t" };
+    let collation = if random.chance(70) {
+        doc! { "locale": "simple" }
+    } else {
+        any_collation(random)
+    };
+    let mut layout = doc! { "timeField": "t", "collation": collation };
     if random.chance(85) {
         layout.insert("metaField", "m");
     }
@@ -84,7 +89,9 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
         Db::open_with(format, options, Rc::clone(&storage), Rc::clone(&env))
     };
     let mut db = open(form.uncompressed[0]);
-    db.ok(rawdoc! { "create": "c", "timeseries": raw(layout) }).await;
+    let mut timeseries = layout.clone();
+    let collation = timeseries.remove("collation").unwrap();
+    db.ok(raw(&doc! { "create": "c", "timeseries": timeseries, "collation": collation })).await;
     let second = form.shared.then(|| open(form.uncompressed[1]));
     let inserts: Vec<&[Document]> = rows.chunks(form.insert_rows.min(rows.len().div_ceil(2)).max(1)).collect();
     for (at, insert) in inserts.iter().enumerate() {

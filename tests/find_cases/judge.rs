@@ -2,7 +2,7 @@
 
 use bson::{Bson, Document, RawDocumentBuf, rawdoc};
 
-use super::order::{NoKey, compare_keys, sort_key};
+use super::order::{NoKey, compare_keys, set_collation, sort_key};
 use super::plain::matching;
 use super::projection::project;
 use super::queries::Query;
@@ -19,6 +19,7 @@ pub struct Expected {
 impl Expected {
     /// What a query of the rows must find; `None` where that is open.
     pub fn of(rows: &[Document], query: &Query) -> Option<Expected> {
+        set_collation(&query.collation);
         let mut found = Vec::new();
         let mut refused = false;
         for row in matching(rows, &query.filter)? {
@@ -47,8 +48,8 @@ impl Expected {
 pub async fn judge(db: &Db, query: &Query, expected: &Expected, batch: i32) -> Result<(), String> {
     let mut command = rawdoc! { "find": "c", "filter": raw(&query.filter), "batchSize": batch };
     let mut more = Document::new();
-    for (name, of) in [("sort", &query.sort), ("projection", &query.projection)] {
-        if !of.is_empty() {
+    for (name, of) in [("sort", &query.sort), ("projection", &query.projection), ("collation", &query.collation)] {
+        if !of.is_empty() && (name != "collation" || !query.inherits) {
             more.insert(name, of.clone());
         }
     }
@@ -74,6 +75,9 @@ pub async fn judge(db: &Db, query: &Query, expected: &Expected, batch: i32) -> R
     let mut count = rawdoc! { "count": "c", "query": raw(&query.filter), "skip": query.skip };
     if query.limit != 0 {
         count.append(bson::cstr!("limit"), query.limit);
+    }
+    if !query.inherits {
+        count.append(bson::cstr!("collation"), raw(&query.collation));
     }
     let reply = db.command(count).await;
     match reply.get_i32("n").ok() {

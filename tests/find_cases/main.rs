@@ -52,7 +52,8 @@ fn case(seed: u64, tally: &mut Tally) {
         let versions = block_on(versions(db));
         tally.buckets.iter_mut().zip(versions).for_each(|(sum, more)| *sum += more);
     }
-    let queries = Queries { random: &random, rows: &model };
+    let collation = layout.get_document("collation").unwrap();
+    let queries = Queries { random: &random, rows: &model, collation };
     for _ in 0..QUERIES {
         let query = queries.query();
         tally.queries += 1;

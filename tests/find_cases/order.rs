@@ -1,11 +1,27 @@
 //! The order of BSON values and the keys that documents sort by, as the manual has them, as simply as they can be written.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
 
 use bson::{Bson, Document};
-use timepail::value::Doc;
+use timepail::value::{Collation, Doc};
 
-use super::support::raw;
+use super::support::{TestEnv, raw};
+
+thread_local! {
+    /// How the strings of the query compare that is asked.
+    static COLLATION: RefCell<Collation> = RefCell::default();
+}
+
+/// From now on strings compare by this collation.
+pub fn set_collation(document: &Document) {
+    let collation = Collation::parse(Doc::parse(raw(document).as_bytes()).unwrap(), &*TestEnv::new(0)).unwrap();
+    COLLATION.set(collation);
+}
+
+pub fn collation() -> Collation {
+    COLLATION.with_borrow(Clone::clone)
+}
 
 /// The place of a type among the types.
 pub fn class(value: &Bson) -> i32 {
@@ -48,7 +64,9 @@ pub fn order(a: &Bson, b: &Bson) -> Ordering {
         // Their digits are the business of the tests of numbers.
         (Bson::Decimal128(_), _) | (_, Bson::Decimal128(_)) => by_the_crate(a, b),
         _ if class(a) == 10 => numbers(a, b),
-        (Bson::String(a) | Bson::Symbol(a), Bson::String(b) | Bson::Symbol(b)) => a.as_bytes().cmp(b.as_bytes()),
+        (Bson::String(a) | Bson::Symbol(a), Bson::String(b) | Bson::Symbol(b)) => {
+            COLLATION.with_borrow(|collation| collation.compare_texts(a.as_bytes(), b.as_bytes()))
+        }
         (Bson::Document(a), Bson::Document(b)) => documents(a, b),
         (Bson::Array(a), Bson::Array(b)) => {
             let unequal = a.iter().zip(b).map(|(a, b)| order(a, b)).find(|o| o.is_ne());

@@ -10,7 +10,7 @@ use timepail::env::Env;
 use timepail::query::{Filter, Globals};
 use timepail::value::Doc;
 
-use super::order::{class, is_nan, order};
+use super::order::{class, collation, is_nan, order};
 use super::support::{TestEnv, raw};
 
 pub enum Plain {
@@ -47,7 +47,7 @@ pub fn matching<'a>(rows: &'a [Document], filter: &Document) -> Option<Vec<&'a D
 }
 
 fn by_the_crate(filter: Document) -> Plain {
-    let globals = Globals::new(&(TestEnv::new(0) as Rc<dyn Env>));
+    let globals = Globals::new(&(TestEnv::new(0) as Rc<dyn Env>)).with_collation(&collation());
     Plain::Crate(Box::new(Filter::parse(Doc::parse(raw(&filter).as_bytes()).unwrap(), &globals).unwrap()))
 }
 

@@ -2,7 +2,7 @@
 
 use bson::{Bson, DateTime, Document, doc};
 
-use super::data::{INNER_NAMES, any_time, any_value, pick, regex, scalar};
+use super::data::{INNER_NAMES, TEXTS, any_collation, any_time, any_value, pick, regex, scalar};
 use super::support::Random;
 
 /// What a `find` asks for.
@@ -16,6 +16,9 @@ pub struct Query {
     pub limit: i64,
     /// A hint to go through all buckets: true for forward.
     pub natural: Option<bool>,
+    pub collation: Document,
+    /// Whether the collation is the collection's, and not sent.
+    pub inherits: bool,
 }
 
 const PATHS: [&str; 32] = [
@@ -33,11 +36,17 @@ const KEPT_PATHS: [&str; 14] =
 pub struct Queries<'a> {
     pub random: &'a Random,
     pub rows: &'a [Document],
+    /// That of the collection.
+    pub collation: &'a Document,
 }
 
 impl Queries<'_> {
     pub fn query(&self) -> Query {
-        let filter = if self.chance(8) {
+        let inherits = self.chance(60);
+        let collation = if inherits { self.collation.clone() } else { any_collation(self.random) };
+        let filter = if self.chance(30) && (collation.len() > 1 || self.collation.len() > 1) {
+            self.text_filter()
+        } else if self.chance(8) {
             doc! {}
         } else {
             self.filter(2)
@@ -48,7 +57,21 @@ impl Queries<'_> {
         let skip = if self.chance(20) { few() } else { 0 };
         let limit = if self.chance(30) { few() } else { 0 };
         let natural = if self.chance(10) { Some(self.chance(50)) } else { None };
-        Query { filter, sort, projection, skip, limit, natural }
+        Query { filter, sort, projection, skip, limit, natural, collation, inherits }
+    }
+
+    /// A field that holds a text somewhere, against another one.
+    fn text_filter(&self) -> Document {
+        let is_text = |(_, value): &(&String, &Bson)| value.as_str().is_some();
+        let fields: Vec<&String> = self.rows.iter().flat_map(|row| row.iter().filter(is_text)).map(|f| f.0).collect();
+        let name = if fields.is_empty() { "a" } else { self.pick(&fields).as_str() };
+        let text = *self.pick(&TEXTS);
+        match self.random.below(8) {
+            0 => doc! { name: { "$in": [text, *self.pick(&TEXTS)] } },
+            1 => doc! { "$expr": { *self.pick(&["$eq", "$gte", "$lt"]): [format!("${name}"), text] } },
+            2 => doc! { name: text, "n": { "$gte": self.random.below(20) as i32 } },
+            _ => doc! { name: { *self.pick(&["$eq", "$eq", "$gt", "$gte", "$lt", "$lte", "$ne"]): text } },
+        }
     }
 
     fn chance(&self, percent: u64) -> bool {

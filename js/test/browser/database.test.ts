@@ -257,6 +257,57 @@ test("bad input in the page is a typed error and the database goes on", async ()
   await page.close();
 });
 
+test("strings compare by the browser's collator where a collation asks for it", async () => {
+  const page = await tab();
+  const seen = await page.evaluate(async () => {
+    const db = await timepail.open("collation");
+    const timeseries = { timeField: "at" };
+    const c = await db.createCollection("c", { timeseries });
+    const names = ["Zug", "Äpfel", "apfel", "Gunter", "Günter", "a10", "a2"];
+    const rows = names.map((name, i) => ({ at: new Date(i), name }));
+    await c.insertMany(rows);
+    const sorted = async (collation: { locale: string; numericOrdering?: boolean; caseFirst?: string }) => (await c.find().sort({ name: 1 }).collation(collation).toArray()).map((row) => row["name"] as string);
+    const fail = async (collation: { locale: string }) => await c.find().collation(collation).toArray().then(() => "nothing", (e: Error & { code?: number }) => e.code);
+    const seen = {
+      host: [...names].sort(new Intl.Collator("sv").compare),
+      sv: await sorted({ locale: "sv" }),
+      numeric: (await sorted({ locale: "de", numericOrdering: true })).slice(0, 3),
+      equal: await c.countDocuments({ name: "äpfel" }, { collation: { locale: "de", strength: 2 } }),
+      base: await c.distinct("name", { name: "APFEL" }, { collation: { locale: "de", strength: 1 } }),
+      phonebook: await c.deleteMany({ name: { $gt: "Gu", $lt: "Gunter" } }, { collation: { locale: "de@collation=phonebook" } }),
+      shifted: await c.countDocuments({ name: "a-2" }, { collation: { locale: "en", alternate: "shifted" } }),
+      unknown: [await fail({ locale: "xx" }), await fail({ locale: "de-DE" }), await fail({ locale: "de_XX" }), await fail({ locale: "a b" }), await fail({ locale: "de@collation=search" })],
+    };
+    await db.createCollection("d", { timeseries, collation: { locale: "da", strength: 3 } });
+    await db.collection("d").insertMany(["a", "A", "b"].map((name, i) => ({ at: new Date(i), name })));
+    await db.flush();
+    await db.close();
+    return seen;
+  });
+  assert.deepEqual(seen.sv, seen.host);
+  assert.deepEqual(seen.sv.slice(-2), ["Zug", "Äpfel"]);
+  assert.deepEqual(seen.numeric, ["a2", "a10", "apfel"]);
+  assert.deepEqual([seen.equal, seen.base, seen.phonebook.deletedCount, seen.shifted], [1, ["Äpfel"], 1, 1]);
+  assert.deepEqual(seen.unknown, [2, 2, 2, 2, 2]);
+  await page.reload();
+  await page.waitForFunction(() => "timepail" in globalThis);
+  const again = await page.evaluate(async () => {
+    const db = await timepail.open("collation");
+    const d = db.collection("d");
+    const names = (await d.find().sort({ name: 1 }).toArray()).map((row) => row["name"] as string);
+    const above = await d.countDocuments({ name: { $gt: "A" } });
+    const [listed] = await db.listCollections({ name: "d" }).toArray();
+    await db.close();
+    return { names, above, collation: listed!.options!["collation"] };
+  });
+  // The locale sets the upper case first.
+  assert.deepEqual([again.names, again.above], [["A", "a", "b"], 2]);
+  assert.deepEqual(again.collation, {
+    locale: "da", caseLevel: false, caseFirst: "upper", strength: 3, numericOrdering: false, alternate: "non-ignorable", maxVariable: "punct", normalization: false, backwards: false,
+  });
+  await page.close();
+});
+
 test("no page reported an error of its own", () => {
   assert.deepEqual(errors, []);
 });
