@@ -77,12 +77,16 @@ error_codes! {
         WriteConflict = 112,
         /// A malformed bucket document written directly.
         DocumentValidationFailure = 121,
+        /// A list of a group takes more memory than it may.
+        ExceededMemoryLimit = 146,
         /// A find option that a time-series collection cannot express.
         InvalidPipelineOperator = 168,
         /// A value that cannot be converted.
         ConversionFailure = 241,
         /// Stored bytes that break the format.
         DataCorruptionDetected = 246,
+        /// A stage takes more memory than it may.
+        QueryExceededMemoryLimitNoDiskUseAllowed = 292,
         /// A document beyond 16 MiB.
         BSONObjectTooLarge = 10334,
         /// A key that must not exist does.
@@ -93,6 +97,20 @@ error_codes! {
         CursorInUse = 12051,
         /// The storage has no room left (a browser's quota).
         OutOfDiskSpace = 14031,
+        /// `$group` of what is no object.
+        Location15947 = 15947,
+        /// `$group` with two ids.
+        Location15948 = 15948,
+        /// An unknown accumulator.
+        Location15952 = 15952,
+        /// `$group` without an id.
+        Location15955 = 15955,
+        /// A limit that is not positive.
+        Location15958 = 15958,
+        /// `$match` of what is no object.
+        Location15959 = 15959,
+        /// `$project` of what is no object.
+        Location15969 = 15969,
         /// A required field of a command is missing.
         IDLFailedToParse = 40414,
         /// A command has a field that it does not know.
@@ -105,6 +123,8 @@ error_codes! {
         Location15975 = 15975,
         /// A sort without keys.
         Location15976 = 15976,
+        /// `$unwind` of what is neither a path nor an object.
+        Location15981 = 15981,
         /// An expression object with more than one field.
         Location15983 = 15983,
         /// An empty name in a field path of an expression.
@@ -183,6 +203,24 @@ error_codes! {
         Location28714 = 28714,
         /// A function of numbers over what is none.
         Location28765 = 28765,
+        /// A path of `$unwind` that is no string.
+        Location28808 = 28808,
+        /// An option of `$unwind` that is no boolean.
+        Location28809 = 28809,
+        /// A name of an index in `$unwind` that is none.
+        Location28810 = 28810,
+        /// An unknown option of `$unwind`.
+        Location28811 = 28811,
+        /// `$unwind` without a path.
+        Location28812 = 28812,
+        /// A path of `$unwind` without `$`.
+        Location28818 = 28818,
+        /// A name of an index in `$unwind` with `$`.
+        Location28822 = 28822,
+        /// `$unset` of what names no field.
+        Location31002 = 31002,
+        /// `$unset` of a list with something else than names.
+        Location31120 = 31120,
         /// Two projection paths collide.
         Location31249 = 31249,
         /// A projection names a path twice, once as a prefix.
@@ -241,8 +279,44 @@ error_codes! {
         Location40094 = 40094,
         /// `$indexOfCP` between what are no positions.
         Location40096 = 40096,
+        /// `$count` of what is no name.
+        Location40156 = 40156,
+        /// `$count` of an empty name.
+        Location40157 = 40157,
+        /// `$count` of a name with `$`.
+        Location40158 = 40158,
+        /// `$count` of a name with a null byte.
+        Location40159 = 40159,
+        /// `$count` of a name with a dot.
+        Location40160 = 40160,
+        /// A new root that is no object.
+        Location40228 = 40228,
+        /// `$replaceRoot` of what is no object.
+        Location40229 = 40229,
+        /// An unknown option of `$replaceRoot`.
+        Location40230 = 40230,
+        /// `$replaceRoot` without a new root.
+        Location40231 = 40231,
+        /// A field of `$group` that is no accumulator.
+        Location40234 = 40234,
+        /// A field of `$group` with a dot.
+        Location40235 = 40235,
+        /// A field of `$group` with `$`.
+        Location40236 = 40236,
+        /// An accumulator of several values.
+        Location40237 = 40237,
+        /// A field of `$group` with several accumulators.
+        Location40238 = 40238,
+        /// `$addFields` of what is no object.
+        Location40272 = 40272,
+        /// A stage that is not one.
+        Location40323 = 40323,
+        /// An unknown stage.
+        Location40324 = 40324,
         /// An empty path component.
         Location40352 = 40352,
+        /// `$mergeObjects` of what is no object.
+        Location40400 = 40400,
         /// A timezone that is not known.
         Location40485 = 40485,
         /// A timezone that is no string.
@@ -265,8 +339,12 @@ error_codes! {
         Location51108 = 51108,
         /// An empty object in a projection.
         Location51270 = 51270,
+        /// An empty `$project`.
+        Location51272 = 51272,
         /// A limit of `$filter` that is no positive integer.
         Location327391 = 327391,
+        /// A limit that is no integer.
+        Location2107201 = 2107201,
         /// `$getField` with unknown arguments.
         Location3041701 = 3041701,
         /// `$getField` without `field`.
@@ -275,6 +353,8 @@ error_codes! {
         Location3041704 = 3041704,
         /// A variable of `let` that reads the document.
         Location4890500 = 4890500,
+        /// A skip that is no integer.
+        Location5107200 = 5107200,
         /// `$dateDiff` of what is no object.
         Location5166301 = 5166301,
         /// An unknown argument of `$dateDiff`.

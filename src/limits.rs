@@ -48,6 +48,8 @@ pub const WRITE_BATCH_COUNT_MAX: usize = 100_000;
 pub const FIRST_BATCH_COUNT: usize = 101;
 /// Measurements that a find which is only explained holds before it forgets them.
 pub const FORGOTTEN_BATCH_ROWS: usize = 10_000;
+/// Most bytes that a stage of a pipeline holds (`internalDocumentSourceGroupMaxMemoryBytes`), 100 MiB.
+pub const STAGE_SIZE_BYTES_MAX: usize = 100 << 20;
 /// Bytes after which a batch is cut.
 pub const BATCH_SIZE_BYTES_MAX: usize = DOCUMENT_SIZE_BYTES_MAX;
 /// A cursor that nobody asked for this long is dropped: ten minutes.

@@ -1,5 +1,6 @@
 // Everything public except `open`, which each entry point makes with its own way of loading.
 
+export { AggregationCursor } from "./aggregate.js";
 export { Collection } from "./collection.js";
 export { AbstractCursor } from "./cursor.js";
 export { Database, ListCollectionsCursor } from "./database.js";

@@ -1,11 +1,13 @@
 // A collection: inserts, queries and deletes as commands.
 
 import { ObjectId } from "bson";
+import { AggregationCursor } from "./aggregate.js";
 import { FindCursor, queryDocument } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
 import { BulkWriteError, ServerError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock } from "./pivot.js";
 import type {
+  AggregateOptions,
   CollectionOptions,
   ColumnInput,
   ColumnsInput,
@@ -136,6 +138,11 @@ export class Collection<TSchema extends Document = Document> {
   find<T extends Document>(filter: Filter<TSchema>, options?: FindOptions): FindCursor<T>;
   find(filter: Filter<TSchema> = {}, options: FindOptions = {}): FindCursor<TSchema> {
     return new FindCursor<TSchema>(this.#door, this.collectionName, filter, { ...readOptions(this.#options), ...options });
+  }
+
+  /** The documents that come out of a pipeline of stages. Nothing is sent before the cursor is read. */
+  aggregate<T = Document>(pipeline: Document[] = [], options: AggregateOptions = {}): AggregationCursor<T> {
+    return new AggregationCursor<T>(this.#door, this.collectionName, pipeline, { ...readOptions(this.#options), ...options });
   }
 
   /** The first document that matches, or `null`. */

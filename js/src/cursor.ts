@@ -5,7 +5,8 @@ import { documentsToColumns } from "./pivot.js";
 import { readOptions, type Answer, type Door } from "./door.js";
 import { CursorInUseError } from "./errors.js";
 import { blockToDocuments } from "./rows.js";
-import type { BSONReadOptions, Document } from "./types.js";
+import { blocksToColumns } from "./typed.js";
+import type { BSONReadOptions, Columns, Document } from "./types.js";
 
 /** Rows a batch when everything is wanted: few round trips, and still not all of a large result twice in memory. */
 export const BIG_BATCH = 65_536;
@@ -89,6 +90,31 @@ export abstract class AbstractCursor<TSchema = Document> {
     return documents;
   }
 
+  /**
+   * Everything that is left, as columns: typed arrays ready for a chart, without an object a row. {@link map} has no effect on it.
+   *
+   * Numbers become `Float64Array` or `Int32Array` (64-bit ones `BigInt64Array`), dates a `Float64Array` of milliseconds since the epoch, anything else an
+   * array. A cell that a row does not have is `NaN` in a `Float64Array` and `undefined` in an array; integers with such cells become a
+   * `Float64Array` (64-bit ones an array). A field that no row has is missing. The typed arrays may be views of one larger buffer.
+   *
+   * @example
+   * ```ts
+   * const { at, temp } = await weather.find({ "station.id": 7 }).sort({ at: 1 }).toColumns();
+   * ```
+   */
+  async toColumns(): Promise<Columns<TSchema>> {
+    const blocks: Block[] = [];
+    while (await this.#advance(true, true)) {
+      const rest = this.#batch.slice(this.#position);
+      blocks.push(this.#block ?? { rows: rest.length, columns: documentsToColumns(rest) });
+      this.#block = undefined;
+      this.#batch = [];
+    }
+    await this.close();
+    // A result without rows still has columns, empty ones.
+    return blocksToColumns(blocks.length === 0 && this.#last?.rows === 0 ? [this.#last] : blocks, this.#readOptions) as Columns<TSchema>;
+  }
+
   /** Calls `iterator` for each document, one after the other, until it returns `false`. */
   async forEach(iterator: (document: TSchema) => boolean | void): Promise<void> {
     if (typeof iterator !== "function") throw new TypeError("forEach takes a function");
@@ -147,20 +173,6 @@ export abstract class AbstractCursor<TSchema = Document> {
   /** Refuses configuration after the first use. */
   protected assertNew(method: string): void {
     if (this.#state !== "new" || this.#fetching) throw new CursorInUseError(method);
-  }
-
-  /** All that is left as blocks, the documents of the present batch included. */
-  protected async blocks(): Promise<Block[]> {
-    const blocks: Block[] = [];
-    while (await this.#advance(true, true)) {
-      const rest = this.#batch.slice(this.#position);
-      blocks.push(this.#block ?? { rows: rest.length, columns: documentsToColumns(rest) });
-      this.#block = undefined;
-      this.#batch = [];
-    }
-    await this.close();
-    // A result without rows still has columns, empty ones.
-    return blocks.length === 0 && this.#last?.rows === 0 ? [this.#last] : blocks;
   }
 
   /** How BSON is read. */

@@ -3,8 +3,7 @@
 import { isPlain } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
-import { blocksToColumns } from "./typed.js";
-import type { CollationOptions, Columns, Document, ExplainVerbosity, Filter, FindOptions, Hint, Sort, SortDirection } from "./types.js";
+import type { CollationOptions, Document, ExplainVerbosity, Filter, FindOptions, Hint, Sort, SortDirection } from "./types.js";
 
 /**
  * The documents that a query finds. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -83,22 +82,6 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
   /** A cursor with the same query and options, not started, without what {@link map} was given. */
   clone(): FindCursor<TSchema> {
     return new FindCursor<TSchema>(this.door, this.#collection, this.#filter, this.#options);
-  }
-
-  /**
-   * Everything that is left, as columns: typed arrays ready for a chart, without an object a row. {@link map} has no effect on it.
-   *
-   * Numbers become `Float64Array` or `Int32Array` (64-bit ones `BigInt64Array`), dates a `Float64Array` of milliseconds since the epoch, anything else an
-   * array. A cell that a row does not have is `NaN` in a `Float64Array` and `undefined` in an array; integers with such cells become a
-   * `Float64Array` (64-bit ones an array). A field that no row has is missing. The typed arrays may be views of one larger buffer.
-   *
-   * @example
-   * ```ts
-   * const { at, temp } = await weather.find({ "station.id": 7 }).sort({ at: 1 }).toColumns();
-   * ```
-   */
-  async toColumns(): Promise<Columns<TSchema>> {
-    return blocksToColumns(await this.blocks(), this.reading) as Columns<TSchema>;
   }
 
   /**

@@ -132,6 +132,17 @@ export interface FindOptions extends BSONReadOptions, CommandOptions {
   allowDiskUse?: boolean;
 }
 
+/** Options of {@link Collection.aggregate}. */
+export interface AggregateOptions extends BSONReadOptions, CommandOptions {
+  /** Documents a batch, as in {@link FindOptions}. */
+  batchSize?: number;
+  hint?: Hint;
+  collation?: CollationOptions;
+  /** Variables of the pipeline, `$$name` in expressions. */
+  let?: Document;
+  allowDiskUse?: boolean;
+}
+
 /** How much {@link FindCursor.explain} says: the plan, what became of it, and what became of the plans that were rejected (there are none). */
 export type ExplainVerbosity = "queryPlanner" | "executionStats" | "allPlansExecution";
 

@@ -31,6 +31,25 @@ test("a cursor sends nothing before it is read", async () => {
   ]);
 });
 
+test("an aggregation sends its stages, and asks for batches as a find does", async () => {
+  const { engine, db } = await database(3);
+  engine.intercept = (command) =>
+    "aggregate" in command ? { ok: 1, cursor: { id: 0n, ns: "db.c", firstBatch: [{ _id: "a", n: 2 }] } } : undefined;
+  const stages = [{ $match: { s: undefined } }];
+  const cursor = db.collection("c").aggregate(stages, { hint: "x", let: { k: 1 } }).addStage({ $count: "n" });
+  assert.deepEqual(engine.commands, []);
+  assert.deepEqual(await cursor.toArray(), [{ _id: "a", n: 2 }]);
+  assert.deepEqual(engine.commands.pop(), {
+    aggregate: "c", pipeline: [{ $match: { s: null } }, { $count: "n" }], cursor: { batchSize: 65_536 }, hint: "x", let: { k: 1 }, $db: "db",
+  });
+  assert.equal(stages.length, 1, "what was given stays as it is");
+  assert.throws(() => cursor.addStage({ $limit: 1 }), CursorInUseError);
+  assert.deepEqual(await cursor.clone().map((row) => row["n"]).next(), 2);
+  assert.deepEqual(engine.commands.pop()!["cursor"], {});
+  assert.deepEqual({ ...(await cursor.clone().toColumns()) }, { _id: ["a"], n: Float64Array.of(2) });
+  assert.throws(() => db.collection("c").aggregate({} as never), TypeError);
+});
+
 test("explain asks about the query and leaves the cursor as it is", async () => {
   const { engine, find } = await database(3);
   engine.intercept = (command) => ("explain" in command ? { ok: 1, stages: [] } : undefined);

@@ -108,6 +108,14 @@ void cursor.explain("all");
 await using disposed = weather.find();
 void disposed;
 
+// Aggregations.
+const hourly = weather.aggregate<{ _id: Date; temp: number }>([{ $group: { _id: "$at", temp: { $avg: "$temp" } } }], { batchSize: 5 });
+same<Awaited<ReturnType<typeof hourly.toArray>>, { _id: Date; temp: number }[]>();
+same<Awaited<ReturnType<typeof hourly.next>>, { _id: Date; temp: number } | null>();
+void weather.aggregate().addStage<{ n: number }>({ $count: "n" }).map((row) => row.n);
+// @ts-expect-error a pipeline is an array
+weather.aggregate({ $match: {} });
+
 // Columns.
 const columns = await cursor.toColumns();
 same<typeof columns, Columns<Reading>>();

@@ -1,5 +1,6 @@
 //! One file a command: parse the document, call the engine, build the reply. Knows no storage.
 
+mod aggregate;
 mod coll_stats;
 mod count;
 mod create;
@@ -88,6 +89,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "explain" => Box::pin(explain::run(engine, &request)),
         "expire" => Box::pin(expire::run(engine, &request)),
         "maintain" => Box::pin(expire::maintain(engine, &request)),
+        "aggregate" => Box::pin(aggregate::run(engine, &request)),
         "find" => Box::pin(find::run(engine, &request)),
         "flush" => Box::pin(fold::flush(engine)),
         "foldJournals" => Box::pin(fold::fold_journals(engine, &request)),

@@ -1,5 +1,6 @@
 //! `find`, `count` and `distinct`: pages of a scan, pushed into the pure executor.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Engine;
@@ -14,7 +15,7 @@ use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack};
 use crate::error::{ErrorCode, Result};
 use crate::index;
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
-use crate::query::{Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
+use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::KeyRange;
 use crate::value::{Collation, OwnedValue, Value};
 
@@ -64,6 +65,31 @@ impl Engine {
         let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
         let keep_open = !options.single_batch && !cursor.is_done();
         let cursor_id = if keep_open { self.keep_cursor(&ns_of(name, raw), cursor) } else { 0 };
+        Ok(Batch { rows, cursor_id })
+    }
+
+    /// The first batch of a pipeline over `name`; `raw` asks for its bucket documents. `parse` is asked as `options` of `find`.
+    ///
+    /// A missing collection is an empty one. Errors: as `find`, and those of the stages.
+    pub async fn aggregate(
+        &self,
+        name: &str,
+        raw: bool,
+        parse: &dyn Fn(&Collation) -> Result<Aggregation>,
+    ) -> Result<Batch> {
+        // Parsed anew where another collection has taken the place of the one that memory knew.
+        let pipeline = RefCell::new(None);
+        let options = |default: &Collation| {
+            let aggregation = parse(default)?;
+            pipeline.replace(aggregation.pipeline());
+            Ok(aggregation.find)
+        };
+        let Some((mut cursor, options)) = self.open_cursor(name, raw, &options, None).await? else {
+            return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
+        };
+        cursor.run_through(pipeline.take());
+        let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
+        let cursor_id = if cursor.is_done() { 0 } else { self.keep_cursor(&ns_of(name, raw), cursor) };
         Ok(Batch { rows, cursor_id })
     }
 

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::limits::BATCH_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
 use crate::query::sort::{SortSpec, sorted_groups};
-use crate::query::{Exec, Flow, ReadPlan, Sink, Stream, TimeBound};
+use crate::query::{Exec, Flow, Pipeline, ReadPlan, Sink, Stream, TimeBound};
 use crate::value::{OwnedValue, sort_by};
 
 /// A query between two batches.
@@ -21,6 +21,10 @@ pub struct FindCursor {
     scan: Scan,
     plan: ReadPlan,
     exec: Exec,
+    /// The stages behind the find; `None` where rows are taken as they are.
+    pipeline: Option<Pipeline>,
+    /// True where the stages have seen everything.
+    is_through: bool,
     /// Index entries that were looked at.
     entries: usize,
     /// Buckets to unpack, the next one last.
@@ -43,7 +47,7 @@ impl FindCursor {
             None => plan.plan.sort.clone(),
         };
         let exec = Exec::new(Plan { sort, ..plan.plan.clone() });
-        FindCursor { scan, plan, exec, entries, units: Vec::new(), scanned: false }
+        FindCursor { scan, plan, exec, pipeline: None, is_through: false, entries, units: Vec::new(), scanned: false }
     }
 
     /// What has become of it.
@@ -52,8 +56,16 @@ impl FindCursor {
         Planned::of(&self.scan, self.plan, self.entries, counters)
     }
 
+    /// Lets the rows go through stages. Called once, before the first batch.
+    pub(super) fn run_through(&mut self, pipeline: Option<Pipeline>) {
+        self.pipeline = pipeline;
+    }
+
     pub(super) fn is_done(&self) -> bool {
-        self.scanned && self.exec.ready() == 0
+        match &self.pipeline {
+            Some(pipeline) => self.is_through && pipeline.ready() == 0,
+            None => self.scanned && self.exec.ready() == 0,
+        }
     }
 
     /// Lets rows go that come before those of all buckets that are left. `wanted` is how many somebody waits for.
@@ -129,6 +141,9 @@ impl FindCursor {
 impl Engine {
     /// The next batch of a cursor.
     pub(super) async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
+        if cursor.pipeline.is_some() {
+            return self.next_of_pipeline(cursor, batch_size).await;
+        }
         self.fill(cursor, batch_size).await?;
         let mut batch = cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX)?;
         let time_field = cursor.scan.collection().time_field();
@@ -137,6 +152,24 @@ impl Engine {
             batch.set_column(time_field, Column::new(ColumnData::Date(Vec::new()), None));
         }
         Ok(batch)
+    }
+
+    async fn next_of_pipeline(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
+        loop {
+            if let Some(pipeline) = &mut cursor.pipeline
+                && (cursor.is_through || pipeline.ready() >= batch_size)
+            {
+                return Ok(pipeline.take(batch_size, BATCH_SIZE_BYTES_MAX));
+            }
+            // A bucket at a time, as it was unpacked; of a sort all that it has.
+            self.fill(cursor, 1).await?;
+            let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
+            let Some(pipeline) = &mut cursor.pipeline else { return Ok(rows) };
+            if rows.rows() == 0 || pipeline.push(rows)? == Flow::Enough {
+                pipeline.finish()?;
+                (cursor.is_through, cursor.scanned) = (true, true);
+            }
+        }
     }
 
     /// Unpacks buckets until `rows` rows are ready, or everything was seen.

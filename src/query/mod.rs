@@ -10,6 +10,7 @@ pub mod projection;
 pub mod pushdown;
 pub mod read_plan;
 pub mod sort;
+pub mod stage;
 pub mod stream;
 
 pub use exec::{Count, Counters, Distinct, Exec, Flow, Sink, TimeBound};
@@ -18,4 +19,5 @@ pub use expr::Globals;
 pub use filter::Filter;
 pub use find_options::FindOptions;
 pub use read_plan::{ReadAccess, ReadPlan};
+pub use stage::{Aggregation, Pipeline};
 pub use stream::Stream;

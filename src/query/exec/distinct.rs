@@ -1,15 +1,14 @@
 //! The different values at a path.
 
-use std::cmp::Ordering;
-
 use super::executor::Flow;
+use super::known::KnownValues;
 use super::measurements::Measurements;
 use super::sink::{Counters, Sink};
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
-use crate::value::{Collation, Leaf, Numbers, OwnedValue, Path, Value, append_key, walk_from_value};
+use crate::value::{Leaf, OwnedValue, Path, Value, append_key, walk_from_value};
 
 /// Collects the values that a path reaches in what a plan matches, each once. An array counts as its elements, what is missing as nothing.
 pub struct Distinct {
@@ -17,12 +16,7 @@ pub struct Distinct {
     /// True where the path leads into the metadata.
     of_meta: bool,
     path: Path,
-    /// By keys that are equal where values compare equal by bytes: 1 and 1.0 are one value.
-    known: Numbers,
-    values: Vec<OwnedValue>,
-    collation: Collation,
-    /// The places of `values` in the order of the collation, where bytes do not tell what is equal.
-    order: Vec<usize>,
+    known: KnownValues,
     size_bytes: usize,
 }
 
@@ -33,35 +27,24 @@ impl Distinct {
             measurements: Measurements::default(),
             of_meta: false,
             path,
-            known: Numbers::default(),
-            values: Vec::new(),
-            collation: Collation::default(),
-            order: Vec::new(),
+            known: KnownValues::default(),
             size_bytes: 0,
         }
     }
 
     /// The values, in the order in which they were met.
     pub fn into_values(self) -> Vec<OwnedValue> {
-        self.values
+        self.known.into_values()
     }
 
     fn add(&mut self, root: Option<Value<'_>>) -> Result<()> {
-        let Distinct { path, known, values, size_bytes, collation, order, .. } = self;
+        let Distinct { path, known, size_bytes, .. } = self;
         let mut key = Vec::new();
         let mut note = |value: Value<'_>| {
             key.clear();
             append_key(&mut key, value);
-            let mut new = known.add(&key).1;
-            if new && !collation.is_simple() {
-                let place = order.binary_search_by(|at| {
-                    values.get(*at).map_or(Ordering::Less, |known| collation.compare(known.view(), value))
-                });
-                new = place.map_err(|place| order.insert(place, values.len())).is_err();
-            }
-            if new {
+            if known.add(&key, &mut || Value::to_owned(value)).1 {
                 *size_bytes += value.bytes().len();
-                values.push(value.to_owned());
             }
         };
         walk_from_value(root, path.rest(), Leaf::Whole, &mut |value| {
@@ -81,7 +64,7 @@ impl Distinct {
 impl Sink for Distinct {
     fn begin(&mut self, plan: &Plan) {
         self.measurements = Measurements::new(plan);
-        self.collation = plan.collation.clone();
+        self.known = KnownValues::new(plan.collation.clone());
         self.of_meta = plan.meta_field.as_deref() == Some(self.path.first());
     }
 

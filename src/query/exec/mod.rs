@@ -4,6 +4,7 @@ mod assemble;
 mod count;
 mod distinct;
 mod executor;
+mod known;
 mod measurements;
 #[cfg(test)]
 mod model;
@@ -14,5 +15,7 @@ mod sorter;
 pub use count::Count;
 pub use distinct::Distinct;
 pub use executor::{Exec, Flow};
+pub use known::KnownValues;
+pub use queue::Queue;
 pub use sink::{Counters, Sink};
 pub use sorter::TimeBound;

@@ -7,7 +7,7 @@ use crate::block::Block;
 
 /// A queue of blocks, taken by rows.
 #[derive(Default)]
-pub(super) struct Queue {
+pub struct Queue {
     blocks: VecDeque<Block>,
     /// Rows of the first block that were taken already.
     taken: usize,
@@ -15,6 +15,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// Adds rows behind the others.
     pub fn push(&mut self, block: Block) {
         if block.rows() > 0 {
             self.rows += block.rows();

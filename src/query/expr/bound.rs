@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::evaluate::Scope;
 use super::globals::Globals;
-use super::tree::{Expr, Reads};
-use crate::block::Block;
+use super::tree::{Expr, Reads, Variable};
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::value::{Doc, DocWriter, Value};
 
@@ -48,6 +48,63 @@ impl BoundExpr {
     /// Errors: those of operators.
     pub fn is_true(&self, doc: Doc<'_>) -> Result<bool> {
         self.expr.is_true(&Scope::of(doc, &self.globals))
+    }
+
+    /// The values for all rows of `block`.
+    ///
+    /// Errors: those of operators.
+    pub fn column(&self, block: &Block) -> Result<Column> {
+        let rows = block.rows();
+        let only_field = match self.reads.fields.as_slice() {
+            [first, more @ ..] if !self.reads.whole && !self.reads.chance && more.iter().all(|name| name == first) => {
+                Some(first)
+            }
+            _ => None,
+        };
+        let column = only_field.and_then(|name| Some((name, block.column(name)?)));
+        match (&self.expr, column) {
+            (Expr::Constant(Some(value)), _) => return Ok(Column::constant(value.view(), rows)),
+            (Expr::Field(Variable::Root, path), Some((_, column))) if path.len() == 1 => return Ok(column.clone()),
+            _ => {}
+        }
+        if let Some((name, column)) = column
+            && column.presence().is_none()
+        {
+            match (column.data(), self.expr.bin_ms()) {
+                (ColumnData::Dictionary(index, values), _) if values.len() < rows => {
+                    // Each value once, not each row.
+                    let mut block = Block::new(values.len());
+                    block.set_column(name, (**values).clone());
+                    return Ok(self.column(&block)?.gather(index));
+                }
+                (ColumnData::Date(times), Some(bin_ms)) => return self.bins(name, times, bin_ms),
+                _ => {}
+            }
+        }
+        let mut builder = ColumnBuilder::with_capacity(rows);
+        self.for_each_row(block, &mut (0..rows), &mut |_, value| match value {
+            Some(value) => builder.push(value),
+            None => builder.push_absent(1),
+        })?;
+        Ok(builder.finish())
+    }
+
+    /// The bins of times, where each is `bin_ms` long. What lies in the bin of the row before is not computed again.
+    fn bins(&self, name: &str, times: &[i64], bin_ms: i64) -> Result<Column> {
+        let mut starts = Vec::with_capacity(times.len());
+        let mut bin = 0..0;
+        for time_ms in times {
+            if !bin.contains(time_ms) {
+                let mut writer = DocWriter::new();
+                writer.date(name, *time_ms);
+                let doc = writer.finish();
+                let start = self.expr.evaluate(&Scope::of(doc.view(), &self.globals))?;
+                let start_ms = start.view().and_then(Value::as_date_ms).unwrap_or_default();
+                bin = start_ms..start_ms.saturating_add(bin_ms);
+            }
+            starts.push(bin.start);
+        }
+        Ok(Column::new(ColumnData::Date(starts), None))
     }
 
     /// Shows `see` the value for each of those rows; `None` is the lack of one.

@@ -65,6 +65,11 @@ impl Unit {
         })
     }
 
+    /// How long it is, where all are equally long.
+    pub(super) fn length_ms(self) -> Option<i64> {
+        if let Unit::Months(_) = self { None } else { Some(self.anchor(0).1) }
+    }
+
     /// The start, length and number of the unit 0: what lies in 2000 first.
     fn anchor(self, first_day: i64) -> (i64, i64) {
         match self {

@@ -4,6 +4,7 @@ use super::arguments::{Arguments, date, failure, given, integer, text};
 use super::calendar::{DAY_MS, Unit, civil, days_of, weekday};
 use super::datum::Datum;
 use super::operators::{Op, Operator};
+use super::tree::{Expr, Variable};
 use crate::error::{Error, ErrorCode, Result};
 
 fn unit(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<Unit> {
@@ -96,6 +97,25 @@ pub(super) fn truncate(operator: &Operator, arguments: Arguments<'_, '_>) -> Res
     let bin = unit.index(date(arguments, 0).saturating_add(offset), first_day).div_euclid(size);
     let start = bin.checked_mul(size).and_then(|index| unit.start(index, first_day)?.checked_sub(offset));
     start.map(Datum::date).ok_or_else(|| overflow(operator))
+}
+
+impl Expr {
+    /// How long each bin of a `$dateTrunc` of a field is, in milliseconds; `None` for another expression, and for bins that differ.
+    pub(super) fn bin_ms(&self) -> Option<i64> {
+        let Expr::Call(operator, arguments) = self else { return None };
+        let [Expr::Field(Variable::Root, path), Expr::Constant(Some(unit)), size, zone, day] = arguments.as_slice()
+        else {
+            return None;
+        };
+        let is_constant = |expr: &Expr| matches!(expr, Expr::Constant(_));
+        let size = match size {
+            Expr::Constant(Some(size)) => size.view().as_integer()?,
+            Expr::Constant(None) => 1,
+            _ => return None,
+        };
+        let fits = operator.op == Op::DateTrunc && path.len() == 1 && is_constant(zone) && is_constant(day);
+        Unit::named(unit.view().as_str()?)?.length_ms()?.checked_mul(size).filter(|_| fits)
+    }
 }
 
 /// How many borders of a unit lie between two dates.

@@ -1,5 +1,6 @@
 //! The command documents of `find`, `count` and `distinct`, parsed and checked.
 
+mod aggregate;
 mod arguments;
 mod count;
 mod distinct;

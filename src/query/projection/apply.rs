@@ -13,7 +13,7 @@ impl Projection {
     ///
     /// Errors: those of expressions.
     pub fn apply(&self, mut block: Block) -> Result<Block> {
-        let computed = self.computed.iter().map(|(_, expr)| values(expr, &block)).collect::<Result<Vec<_>>>()?;
+        let computed = self.computed.iter().map(|(_, expr)| expr.column(&block)).collect::<Result<Vec<_>>>()?;
         block.retain_columns(|name| self.keeps_root(name));
         for (name, child) in &self.root.children {
             let (Child::Below(node), Some(column)) = (child, block.column(name)) else { continue };
@@ -28,8 +28,9 @@ impl Projection {
         for ((path, _), values) in self.computed.iter().zip(computed) {
             let Some((root, below)) = path.split_first() else { continue };
             let values = if below.is_empty() { values } else { set_below(block.column(root), below, &values) };
-            if values.present_count() > 0 {
-                block.set_column(root, values);
+            match values.present_count() {
+                0 => drop(block.remove_column(root)),
+                _ => block.set_column(root, values),
             }
         }
         Ok(block)
@@ -154,13 +155,6 @@ impl Projection {
         self.write_container(node, kind, inner, writer);
         writer.end();
     }
-}
-
-/// The values of an expression for all rows.
-fn values(expr: &BoundExpr, block: &Block) -> Result<Column> {
-    let mut builder = ColumnBuilder::with_capacity(block.rows());
-    expr.for_each_row(block, &mut (0..block.rows()), &mut |_, value| push(&mut builder, value))?;
-    Ok(builder.finish())
 }
 
 /// `column` with the fields at `path` in its objects set to `values`.

@@ -43,7 +43,7 @@ impl Projection {
 
     /// True where a measurement comes out as it went in.
     pub fn is_all(&self) -> bool {
-        !self.inclusion && self.root.children.is_empty()
+        !self.inclusion && self.root.children.is_empty() && self.computed.is_empty()
     }
 
     /// The top-level fields that `apply` reads.
@@ -59,6 +59,26 @@ impl Projection {
     /// The projection that keeps nothing: rows are only counted.
     pub fn none() -> Projection {
         Projection { inclusion: true, ..Projection::all() }
+    }
+
+    /// The top-level fields of those names, and no other.
+    pub fn of_roots(names: &[Box<str>]) -> Projection {
+        let mut projection = Projection::none();
+        for name in names {
+            projection.root.insert(name, Child::Named);
+        }
+        projection
+    }
+
+    /// Parses the fields that `$addFields` sets. Only objects without operators are fields of their own; everything else is an expression
+    /// or a literal.
+    ///
+    /// Errors: as `parse`.
+    pub fn parse_set(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
+        let mut parser =
+            Parser { globals, sets: true, inclusion: None, id: None, root: Node::default(), computed: Vec::new() };
+        parser.fields(&mut Vec::new(), doc)?;
+        Ok(Projection { computed: parser.computed, ..Projection::all() })
     }
 
     /// Only a top-level field.
@@ -86,7 +106,8 @@ impl Projection {
     /// in an exclusion, 31249 and 31250 where paths collide, 40352 for an empty path component, 51270 for an empty object, those of
     /// expressions, `BadValue` for positional operators.
     pub fn parse(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
-        let mut parser = Parser { globals, inclusion: None, id: None, root: Node::default(), computed: Vec::new() };
+        let mut parser =
+            Parser { globals, sets: false, inclusion: None, id: None, root: Node::default(), computed: Vec::new() };
         parser.fields(&mut Vec::new(), doc)?;
         let Parser { inclusion, id, mut root, computed, .. } = parser;
         // A projection of `_id` alone says by it what it is.
@@ -105,6 +126,8 @@ impl Projection {
 
 struct Parser<'g> {
     globals: &'g Globals,
+    /// True where every field is computed.
+    sets: bool,
     /// What the first field other than `_id` says.
     inclusion: Option<bool>,
     /// What `_id` says.
@@ -129,6 +152,7 @@ impl Parser<'_> {
         check_path(path)?;
         if let Some(doc) = value.as_doc() {
             return match doc.iter().next() {
+                None if self.sets => self.compute(path, value, ErrorCode::BadValue),
                 None => Err(Error::new(
                     ErrorCode::Location51270,
                     format!(
@@ -141,6 +165,7 @@ impl Parser<'_> {
             };
         }
         let included = match value.kind() {
+            _ if self.sets => return self.compute(path, value, ErrorCode::BadValue),
             Kind::Bool => value.as_bool() == Some(true),
             kind if kind.is_number() => compare(value, OwnedValue::int32(0).view()).is_ne(),
             _ => return self.compute(path, value, ErrorCode::Location31310),

@@ -1,0 +1,56 @@
+//! `$stdDevPop` and `$stdDevSamp`.
+
+use std::ops::Range;
+
+use super::{Accumulator, each_cell};
+use crate::block::Column;
+use crate::error::Result;
+use crate::value::OwnedValue;
+
+/// Standard deviations of groups, by Welford's sums. Anything but a number counts as nothing.
+pub(super) struct Deviations {
+    /// True for that of a sample.
+    is_sample: bool,
+    groups: Vec<Moments>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    mean: f64,
+    /// Sum of the squares of the distances from the mean.
+    squares: f64,
+}
+
+impl Deviations {
+    pub fn new(is_sample: bool) -> Deviations {
+        Deviations { is_sample, groups: Vec::new() }
+    }
+}
+
+impl Accumulator for Deviations {
+    fn grow(&mut self) {
+        self.groups.push(Moments::default());
+    }
+
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+        let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
+        each_cell(cells, rows, &mut |value| {
+            #[allow(clippy::cast_precision_loss)]
+            let number = value.as_f64().or_else(|| value.as_integer().map(|n| n as f64));
+            if let Some(x) = number.filter(|_| value.kind().is_number()) {
+                moments.count += 1.0;
+                let delta = x - moments.mean;
+                moments.mean += delta / moments.count;
+                moments.squares += delta * (x - moments.mean);
+            }
+            Ok(())
+        })
+    }
+
+    fn value(&self, group: usize) -> OwnedValue {
+        let Moments { count, squares, .. } = self.groups.get(group).copied().unwrap_or_default();
+        let divisor = if self.is_sample { count - 1.0 } else { count };
+        if divisor < 0.5 { OwnedValue::null() } else { OwnedValue::double((squares / divisor).sqrt()) }
+    }
+}

@@ -1,0 +1,125 @@
+//! `$sum`, `$avg`, `$count`.
+
+use std::ops::Range;
+
+use super::{Accumulator, each_cell};
+use crate::block::{Column, ColumnData};
+use crate::error::{Error, Result};
+use crate::value::{Kind, OwnedValue};
+
+/// Sums of groups. Anything but a number counts as nothing.
+pub(super) struct Sums {
+    is_average: bool,
+    groups: Vec<Sum>,
+}
+
+/// Integers are added exactly, and doubles with what each addition has lost, so that the order of rows hardly matters.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    count: u64,
+    integers: i128,
+    doubles: f64,
+    /// What rounding has taken from `doubles`.
+    lost: f64,
+    has_int64: bool,
+    has_double: bool,
+}
+
+impl Sum {
+    fn add_double(&mut self, x: f64) {
+        let sum = self.doubles + x;
+        let lost = if self.doubles.abs() >= x.abs() { (self.doubles - sum) + x } else { (x - sum) + self.doubles };
+        self.doubles = sum;
+        self.lost += lost;
+    }
+
+    /// The sum as a double.
+    fn total(&self) -> f64 {
+        // What is lost is no number beside infinities.
+        let doubles = if self.doubles.is_finite() { self.doubles + self.lost } else { self.doubles };
+        #[allow(clippy::cast_precision_loss)]
+        let integers = self.integers as f64;
+        doubles + integers
+    }
+
+    fn value(&self) -> OwnedValue {
+        if self.has_double {
+            return OwnedValue::double(self.total());
+        }
+        match (i32::try_from(self.integers), i64::try_from(self.integers)) {
+            (Ok(n), _) if !self.has_int64 => OwnedValue::int32(n),
+            (_, Ok(n)) => OwnedValue::int64(n),
+            _ => OwnedValue::double(self.total()),
+        }
+    }
+}
+
+impl Sums {
+    pub fn new(is_average: bool) -> Sums {
+        Sums { is_average, groups: Vec::new() }
+    }
+}
+
+impl Accumulator for Sums {
+    fn grow(&mut self) {
+        self.groups.push(Sum::default());
+    }
+
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+        let Some(sum) = self.groups.get_mut(group) else { return Ok(()) };
+        match (cells.data(), cells.presence()) {
+            (ColumnData::F64(cells), None) => {
+                let cells = cells.get(rows).unwrap_or_default();
+                sum.count += cells.len() as u64;
+                sum.has_double |= !cells.is_empty();
+                cells.iter().for_each(|x| sum.add_double(*x));
+                return Ok(());
+            }
+            (ColumnData::I32(cells), None) => {
+                let cells = cells.get(rows).unwrap_or_default();
+                sum.count += cells.len() as u64;
+                sum.integers += i128::from(cells.iter().map(|n| i64::from(*n)).sum::<i64>());
+                return Ok(());
+            }
+            // The same number for all rows, as in a count.
+            (ColumnData::Dictionary(_, values), None) if values.len() == 1 => {
+                if let ColumnData::I32(values) = values.data() {
+                    sum.count += rows.len() as u64;
+                    sum.integers += i128::from(values.first().copied().unwrap_or_default()) * rows.len() as i128;
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        each_cell(cells, rows, &mut |value| {
+            match value.kind() {
+                Kind::Double => {
+                    sum.has_double = true;
+                    sum.add_double(value.as_f64().unwrap_or_default());
+                }
+                Kind::Int32 => sum.integers += i128::from(value.as_i32().unwrap_or_default()),
+                Kind::Int64 => {
+                    sum.has_int64 = true;
+                    sum.integers += i128::from(value.as_i64().unwrap_or_default());
+                }
+                Kind::Decimal128 => return Err(Error::bad_value("Sums of decimals are not supported yet")),
+                _ => return Ok(()),
+            }
+            sum.count += 1;
+            Ok(())
+        })
+    }
+
+    fn value(&self, group: usize) -> OwnedValue {
+        let sum = self.groups.get(group).copied().unwrap_or_default();
+        if !self.is_average {
+            return sum.value();
+        }
+        if sum.count == 0 {
+            return OwnedValue::null();
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let count = sum.count as f64;
+        OwnedValue::double(sum.total() / count)
+    }
+}

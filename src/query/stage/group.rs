@@ -1,0 +1,195 @@
+//! `$group`: rows of equal keys become one.
+//!
+//! Rule: mongodb/mongo src/mongo/db/exec/agg/group_base_stage.cpp. Keys are computed as columns; rows that follow each other with the
+//! same cells are a run, for which the group is looked up once, and which goes to the accumulators as a range of their columns.
+
+use std::ops::Range;
+
+use super::Stage;
+use super::accumulator::{Accumulator, AccumulatorSpec};
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::query::exec::{Flow, KnownValues};
+use crate::query::expr::BoundExpr;
+use crate::query::projection::Needed;
+use crate::value::{Collation, DocWriter, OwnedValue, Value, append_key, append_missing_key};
+
+/// What a `$group` asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupSpec {
+    /// What rows are grouped by.
+    pub key: Key,
+    /// The fields of the result behind `_id`.
+    pub fields: Vec<(Box<str>, AccumulatorSpec, BoundExpr)>,
+    /// By which keys are equal, and extremes are chosen.
+    pub collation: Collation,
+}
+
+/// What rows are grouped by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Key {
+    /// The value of an expression; where there is none, null.
+    One(BoundExpr),
+    /// An object of the values of expressions.
+    Object(Vec<(Box<str>, BoundExpr)>),
+}
+
+impl Key {
+    fn parts(&self) -> Vec<&BoundExpr> {
+        match self {
+            Key::One(expr) => vec![expr],
+            Key::Object(fields) => fields.iter().map(|(_, expr)| expr).collect(),
+        }
+    }
+}
+
+impl GroupSpec {
+    /// The top-level fields that it reads.
+    pub fn needed_fields(&self) -> Needed {
+        let mut needed = Needed::none();
+        for expr in self.key.parts().into_iter().chain(self.fields.iter().map(|(_, _, expr)| expr)) {
+            if expr.reads().whole {
+                return Needed::All;
+            }
+            expr.reads().fields.iter().for_each(|name| needed.add_path(name));
+        }
+        needed
+    }
+}
+
+/// A `$group` at work.
+pub(super) struct Group {
+    spec: GroupSpec,
+    /// The ids, by the keys of their parts.
+    groups: KnownValues,
+    accumulators: Vec<Box<dyn Accumulator>>,
+    /// What ids take; accumulators know of themselves.
+    size_bytes: usize,
+    made: Option<Block>,
+}
+
+impl Group {
+    pub fn new(spec: GroupSpec) -> Group {
+        let accumulators = spec.fields.iter().map(|(_, accumulator, _)| accumulator.start(&spec.collation)).collect();
+        let groups = KnownValues::new(spec.collation.clone());
+        Group { spec, groups, accumulators, size_bytes: 0, made: None }
+    }
+
+    /// The group of a row.
+    fn group_of(&mut self, keys: &[Column], row: usize, scratch: &mut [Vec<u8>]) -> usize {
+        let mut bytes = Vec::new();
+        let values: Vec<Option<Value<'_>>> =
+            keys.iter().zip(scratch).map(|(key, scratch)| key.value(row, scratch)).collect();
+        for value in &values {
+            match value {
+                Some(value) => append_key(&mut bytes, *value),
+                // As a key by itself nothing is null; in an object it is left out.
+                None if matches!(self.spec.key, Key::One(_)) => append_key(&mut bytes, Value::NULL),
+                None => append_missing_key(&mut bytes),
+            }
+        }
+        let (group, is_new) = self.groups.add(&bytes, &mut || self.spec.key.id(&values));
+        if is_new {
+            self.size_bytes += 2 * bytes.len() + 64;
+            self.accumulators.iter_mut().for_each(|accumulator| accumulator.grow());
+        }
+        group
+    }
+}
+
+impl Key {
+    fn id(&self, values: &[Option<Value<'_>>]) -> OwnedValue {
+        match (self, values) {
+            (Key::Object(fields), _) => {
+                let mut writer = DocWriter::new();
+                for ((name, _), value) in fields.iter().zip(values) {
+                    match value {
+                        Some(value) => {
+                            writer.value(name, *value);
+                        }
+                        // An object of one field has it always.
+                        None if fields.len() == 1 => {
+                            writer.value(name, Value::NULL);
+                        }
+                        None => {}
+                    }
+                }
+                OwnedValue::doc(writer.finish().view())
+            }
+            (Key::One(_), [Some(value)]) => Value::to_owned(*value),
+            (Key::One(_), _) => OwnedValue::null(),
+        }
+    }
+}
+
+impl Stage for Group {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        let keys = self.spec.key.parts().into_iter().map(|key| key.column(&rows)).collect::<Result<Vec<_>>>()?;
+        let inputs = self.spec.fields.iter().map(|(_, _, input)| input.column(&rows)).collect::<Result<Vec<_>>>()?;
+        let mut scratch = vec![Vec::new(); keys.len()];
+        let mut start = 0;
+        while start < rows.rows() {
+            let run = start..keys.iter().map(|key| run_end(key, start)).min().unwrap_or(rows.rows());
+            let group = self.group_of(&keys, start, &mut scratch);
+            for (accumulator, input) in self.accumulators.iter_mut().zip(&inputs) {
+                accumulator.add(group, input, run.clone())?;
+            }
+            start = run.end;
+        }
+        let size_bytes = self.accumulators.iter().map(|a| a.size_bytes()).sum::<usize>() + self.size_bytes;
+        if size_bytes > STAGE_SIZE_BYTES_MAX {
+            return Err(Error::new(
+                ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
+                "Exceeded memory limit for $group, and there is no disk to spill to",
+            ));
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let ids = self.groups.values();
+        let mut block = Block::new(ids.len());
+        let mut column = ColumnBuilder::with_capacity(ids.len());
+        ids.iter().for_each(|id| column.push(id.view()));
+        block.set_column("_id", column.finish());
+        for ((name, ..), accumulator) in self.spec.fields.iter().zip(&self.accumulators) {
+            let mut column = ColumnBuilder::with_capacity(ids.len());
+            (0..ids.len()).for_each(|group| column.push(accumulator.value(group).view()));
+            block.set_column(name, column.finish());
+        }
+        self.made = Some(block).filter(|block| block.rows() > 0);
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}
+
+/// Behind the last row that has the same cell as the row `start`, without a gap between.
+fn run_end(column: &Column, start: usize) -> usize {
+    fn equal<T: PartialEq>(cells: &[T], start: usize) -> usize {
+        let behind = cells.get(start..).unwrap_or_default();
+        start + behind.iter().take_while(|cell| Some(*cell) == behind.first()).count()
+    }
+    let by_value = |range: Range<usize>| {
+        let (mut first, mut next) = (Vec::new(), Vec::new());
+        let first = column.value(start, &mut first).map(|value| (value.kind(), value.bytes().to_vec()));
+        let is_same = |row: &usize| {
+            let next = column.value(*row, &mut next);
+            next.map(|value| (value.kind(), value.bytes())) == first.as_ref().map(|(kind, bytes)| (*kind, &**bytes))
+        };
+        start + range.take_while(is_same).count()
+    };
+    match column.data() {
+        _ if column.presence().is_some() => by_value(start..column.len()),
+        ColumnData::F64(cells) => equal(cells, start).max(start + 1),
+        ColumnData::I32(cells) => equal(cells, start),
+        ColumnData::I64(cells) | ColumnData::Date(cells) => equal(cells, start),
+        ColumnData::Bool(cells) => equal(cells, start),
+        ColumnData::Dictionary(index, _) => equal(index, start),
+        ColumnData::ObjectId(cells) => equal(cells, start),
+        ColumnData::String(_) | ColumnData::Bson(_) => by_value(start..column.len()),
+    }
+}

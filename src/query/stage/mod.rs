@@ -1,0 +1,32 @@
+//! The stages of a pipeline behind what a `find` can do: blocks in, blocks out. Never awaits.
+
+mod accumulator;
+mod group;
+mod parse;
+mod pipeline;
+mod reshape;
+
+pub use parse::Aggregation;
+pub use pipeline::Pipeline;
+
+use crate::block::Block;
+use crate::error::Result;
+use crate::query::exec::Flow;
+
+/// A stage at work. What it answers does not depend on how the rows are split into blocks.
+pub(super) trait Stage {
+    /// Takes rows.
+    ///
+    /// Errors: those of expressions and of what the stage computes.
+    fn push(&mut self, rows: Block) -> Result<Flow>;
+
+    /// No more rows come.
+    ///
+    /// Errors: as `push`.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Rows that are ready; `None` where there are none now.
+    ///
+    /// Errors: as `push`.
+    fn take(&mut self) -> Result<Option<Block>>;
+}

@@ -1,0 +1,379 @@
+//! A pipeline, parsed. What stands together like the parts of a `find` becomes one: filter, sort, skip, limit, projection, in this
+//! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
+
+use super::Stage;
+use super::accumulator::AccumulatorSpec;
+use super::group::{Group, GroupSpec, Key};
+use super::pipeline::Pipeline;
+use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::exec::Exec;
+use crate::query::expr::{BoundExpr, Expr, Globals};
+use crate::query::filter::Filter;
+use crate::query::find_options::FindOptions;
+use crate::query::plan::{CollectionFacts, Plan};
+use crate::query::projection::{Needed, Projection};
+use crate::query::sort::SortSpec;
+use crate::value::{Doc, DocWriter, OwnedValue, Value};
+
+/// A pipeline: what is found first, and what becomes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregation {
+    /// The find in front.
+    pub find: FindOptions,
+    steps: Vec<Step>,
+}
+
+/// A step behind the first find.
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Find(Box<FindOptions>),
+    Group(GroupSpec),
+    Unwind(UnwindSpec),
+    ReplaceRoot(BoundExpr),
+}
+
+/// The parts of a find in the order in which they run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Filter,
+    Sort,
+    Skip,
+    Limit,
+    Projection,
+}
+
+impl Aggregation {
+    /// Parses the stages of a pipeline, an array of objects.
+    ///
+    /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, and those of
+    /// the stages.
+    pub fn parse(pipeline: Doc<'_>, globals: &Globals) -> Result<Aggregation> {
+        let mut parser = Parser { globals, steps: Vec::new(), part: Part::Filter };
+        parser.steps.push(Step::Find(Box::default()));
+        for (_, stage) in pipeline {
+            let stage = stage
+                .as_doc()
+                .ok_or_else(|| Error::type_mismatch("Each element of the 'pipeline' array must be an object"))?;
+            let mut fields = stage.iter();
+            let (Some((name, argument)), None) = (fields.next(), fields.next()) else {
+                let message = "A pipeline stage specification object must contain exactly one field.";
+                return Err(Error::new(ErrorCode::Location40323, message));
+            };
+            parser.stage(name, argument)?;
+        }
+        let mut steps = parser.steps.into_iter();
+        let Some(Step::Find(mut find)) = steps.next() else { return Err(Error::internal("A pipeline without a find")) };
+        let steps: Vec<Step> = steps.collect();
+        if let (Some(Step::Group(group)), true) = (steps.first(), find.projection.is_all()) {
+            // What the group does not read is not decoded.
+            if let Needed::Roots(roots) = group.needed_fields() {
+                find.projection = Projection::of_roots(&roots);
+            }
+        }
+        Ok(Aggregation { find: *find, steps })
+    }
+
+    /// The steps behind the first find, ready to run; `None` where there are none.
+    pub fn pipeline(&self) -> Option<Pipeline> {
+        let stage = |step: &Step| -> Box<dyn Stage> {
+            match step.clone() {
+                Step::Find(find) => {
+                    // Rows, of which nobody knows where they come from.
+                    let facts = CollectionFacts { time_field: "", meta_field: None };
+                    Box::new(Exec::new(Plan::new(*find, &facts)))
+                }
+                Step::Group(spec) => Box::new(Group::new(spec)),
+                Step::Unwind(spec) => Box::new(Unwind::new(spec)),
+                Step::ReplaceRoot(expr) => Box::new(ReplaceRoot::new(expr)),
+            }
+        };
+        (!self.steps.is_empty()).then(|| Pipeline::new(self.steps.iter().map(stage).collect()))
+    }
+}
+
+struct Parser<'g> {
+    globals: &'g Globals,
+    steps: Vec<Step>,
+    /// How far the last find has come.
+    part: Part,
+}
+
+impl Parser<'_> {
+    /// The find that a part belongs to: the last one where that has not come further, else a new one.
+    fn find(&mut self, part: Part) -> &mut FindOptions {
+        let begins = self.part > part || self.part == Part::Projection;
+        if begins || !matches!(self.steps.last(), Some(Step::Find(_))) {
+            self.steps.push(Step::Find(Box::default()));
+        }
+        self.part = part;
+        match self.steps.last_mut() {
+            Some(Step::Find(find)) => find,
+            _ => unreachable!("a find was pushed"),
+        }
+    }
+
+    fn stage(&mut self, name: &str, argument: Value<'_>) -> Result<()> {
+        let object = |code: ErrorCode, message: &str| argument.as_doc().ok_or_else(|| Error::new(code, message));
+        match name {
+            "$match" => {
+                let filter = object(ErrorCode::Location15959, "the match filter must be an expression in an object")?;
+                let filter = Filter::parse(filter, self.globals)?;
+                let find = self.find(Part::Filter);
+                find.filter = Filter::and(vec![std::mem::take(&mut find.filter), filter]);
+            }
+            "$sort" => {
+                let sort = SortSpec::parse(argument, self.globals.collation())?;
+                // A later sort takes the place of an earlier one.
+                self.find(Part::Sort).sort = Some(sort);
+            }
+            "$skip" => {
+                let skip = count(name, argument, ErrorCode::Location5107200)?;
+                let find = self.find(Part::Skip);
+                find.skip = find.skip.saturating_add(skip);
+            }
+            "$limit" => {
+                let limit = count(name, argument, ErrorCode::Location2107201)?;
+                if limit == 0 {
+                    return Err(Error::new(ErrorCode::Location15958, "the limit must be positive"));
+                }
+                let find = self.find(Part::Limit);
+                find.limit = Some(find.limit.map_or(limit, |known| known.min(limit)));
+            }
+            "$project" => {
+                let fields = object(ErrorCode::Location15969, "$project specification must be an object")?;
+                if fields.is_empty() {
+                    let message = "$project specification must have at least one field";
+                    return Err(Error::new(ErrorCode::Location51272, message));
+                }
+                let projection = Projection::parse(fields, self.globals)?;
+                self.find(Part::Projection).projection = projection;
+            }
+            "$addFields" | "$set" => {
+                let fields = object(ErrorCode::Location40272, "$addFields specification stage must be an object")?;
+                let projection = Projection::parse_set(fields, self.globals)?;
+                self.find(Part::Projection).projection = projection;
+            }
+            "$unset" => {
+                let mut dropped = DocWriter::new();
+                for path in strings(argument)? {
+                    dropped.int32(path, 0);
+                }
+                let projection = Projection::parse(dropped.finish().view(), self.globals)?;
+                self.find(Part::Projection).projection = projection;
+            }
+            "$group" => {
+                let spec = self.group(argument)?;
+                self.steps.push(Step::Group(spec));
+            }
+            "$count" => self.count_rows(argument)?,
+            "$sortByCount" => {
+                let key = self.expr(argument)?;
+                let one = self.constant(OwnedValue::int32(1));
+                self.push_group(Key::One(key), "count", one);
+                let mut sort = DocWriter::new();
+                sort.int32("count", -1);
+                self.find(Part::Sort).sort =
+                    Some(SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?);
+            }
+            "$unwind" => self.steps.push(Step::Unwind(unwind(argument)?)),
+            "$replaceWith" => {
+                let step = Step::ReplaceRoot(self.expr(argument)?);
+                self.steps.push(step);
+            }
+            "$replaceRoot" => {
+                let options = object(ErrorCode::Location40229, "expected an object as specification for $replaceRoot")?;
+                if options.iter().any(|(name, _)| name != "newRoot") {
+                    return Err(Error::new(ErrorCode::Location40230, "unrecognized option to $replaceRoot stage"));
+                }
+                let new_root = options.get("newRoot").ok_or_else(|| {
+                    Error::new(ErrorCode::Location40231, "no newRoot specified for the $replaceRoot stage")
+                })?;
+                let step = Step::ReplaceRoot(self.expr(new_root)?);
+                self.steps.push(step);
+            }
+            _ => {
+                let message = format!("Unrecognized pipeline stage name: '{name}'");
+                return Err(Error::new(ErrorCode::Location40324, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn expr(&self, value: Value<'_>) -> Result<BoundExpr> {
+        Ok(BoundExpr::new(Expr::parse(value, self.globals)?, self.globals.clone()))
+    }
+
+    fn constant(&self, value: OwnedValue) -> BoundExpr {
+        BoundExpr::new(Expr::Constant(Some(value)), self.globals.clone())
+    }
+
+    fn push_group(&mut self, key: Key, name: &str, input: BoundExpr) {
+        let sum = AccumulatorSpec::named("$sum").map(|sum| (name.into(), sum, input));
+        self.steps.push(Step::Group(GroupSpec {
+            key,
+            fields: sum.into_iter().collect(),
+            collation: self.globals.collation().clone(),
+        }));
+    }
+
+    /// `$count`: one group of all rows, without its id.
+    fn count_rows(&mut self, argument: Value<'_>) -> Result<()> {
+        let refuse = |code, what: &str| Err(Error::new(code, format!("the count field must be {what}")));
+        let name = match argument.as_str() {
+            None => return refuse(ErrorCode::Location40156, "a non-empty string"),
+            Some("") => return refuse(ErrorCode::Location40157, "a non-empty string"),
+            Some(name) if name.starts_with('$') => {
+                return refuse(ErrorCode::Location40158, "no path: it begins with $");
+            }
+            Some(name) if name.contains('\0') => return refuse(ErrorCode::Location40159, "a name without a null byte"),
+            Some(name) if name.contains('.') => return refuse(ErrorCode::Location40160, "a name without a dot"),
+            Some(name) => name,
+        };
+        let (all, one) = (self.constant(OwnedValue::null()), self.constant(OwnedValue::int32(1)));
+        self.push_group(Key::One(all), name, one);
+        let mut without_id = DocWriter::new();
+        without_id.int32("_id", 0);
+        let projection = Projection::parse(without_id.finish().view(), self.globals)?;
+        self.find(Part::Projection).projection = projection;
+        Ok(())
+    }
+
+    fn group(&self, argument: Value<'_>) -> Result<GroupSpec> {
+        let Some(doc) = argument.as_doc() else {
+            return Err(Error::new(ErrorCode::Location15947, "a group's fields must be specified in an object"));
+        };
+        let (mut key, mut fields) = (None, Vec::new());
+        for (name, value) in doc {
+            if name == "_id" {
+                if key.replace(self.key(value)?).is_some() {
+                    return Err(Error::new(ErrorCode::Location15948, "a group's _id may only be specified once"));
+                }
+                continue;
+            }
+            let refuse = |code, problem: &str| Err(Error::new(code, format!("The field '{name}' {problem}")));
+            if name.contains('.') {
+                return refuse(ErrorCode::Location40235, "cannot contain '.'");
+            }
+            if name.starts_with('$') {
+                return refuse(ErrorCode::Location40236, "cannot be an operator name");
+            }
+            let Some(accumulation) = value.as_doc() else {
+                return refuse(ErrorCode::Location40234, "must be an accumulator object");
+            };
+            let mut operators = accumulation.iter();
+            let (Some((operator, input)), None) = (operators.next(), operators.next()) else {
+                return refuse(ErrorCode::Location40238, "must specify one accumulator");
+            };
+            let Some(accumulator) = AccumulatorSpec::named(operator) else {
+                return Err(Error::new(ErrorCode::Location15952, format!("unknown group operator '{operator}'")));
+            };
+            fields.push((name.into(), accumulator, self.input(operator, input)?));
+        }
+        let key =
+            key.ok_or_else(|| Error::new(ErrorCode::Location15955, "a group specification must include an _id"))?;
+        Ok(GroupSpec { key, fields, collation: self.globals.collation().clone() })
+    }
+
+    /// What an accumulator adds of each row.
+    fn input(&self, operator: &str, input: Value<'_>) -> Result<BoundExpr> {
+        if operator == "$count" {
+            if input.as_doc().is_none_or(|input| !input.is_empty()) {
+                return Err(Error::type_mismatch("$count takes no arguments, i.e. $count:{}"));
+            }
+            return Ok(self.constant(OwnedValue::int32(1)));
+        }
+        let Some(list) = input.as_array() else { return self.expr(input) };
+        let mut items = list.iter();
+        match (items.next(), items.next()) {
+            (Some((_, only)), None) => self.expr(only),
+            _ => {
+                let message = format!("The {operator} accumulator is a unary operator");
+                Err(Error::new(ErrorCode::Location40237, message))
+            }
+        }
+    }
+
+    fn key(&self, value: Value<'_>) -> Result<Key> {
+        match value.as_doc() {
+            Some(object) if object.iter().next().is_some_and(|(name, _)| !name.starts_with('$')) => {
+                let fields = object.iter().map(|(name, value)| Ok((name.into(), self.expr(value)?)));
+                // Parsed as a whole as well: names of fields have rules of their own.
+                self.expr(value)?;
+                fields.collect::<Result<Vec<_>>>().map(Key::Object)
+            }
+            _ => self.expr(value).map(Key::One),
+        }
+    }
+}
+
+/// An integer that is not negative.
+fn count(name: &str, value: Value<'_>, code: ErrorCode) -> Result<u64> {
+    value.as_integer().and_then(|n| u64::try_from(n).ok()).ok_or_else(|| {
+        Error::new(
+            code,
+            format!("invalid argument to {name} stage: expected a non-negative 64-bit integer in: {value:?}"),
+        )
+    })
+}
+
+/// A string or an array of strings.
+fn strings(value: Value<'_>) -> Result<Vec<&str>> {
+    let found: Option<Vec<&str>> = match value.as_array() {
+        Some(array) if !array.is_empty() => array.iter().map(|(_, item)| item.as_str()).collect(),
+        Some(_) => None,
+        None => {
+            let message = "$unset specification must be a string or an array";
+            return value.as_str().map(|one| vec![one]).ok_or_else(|| Error::new(ErrorCode::Location31002, message));
+        }
+    };
+    let message = "$unset specification must be a string or an array containing only string values";
+    found.ok_or_else(|| Error::new(ErrorCode::Location31120, message))
+}
+
+fn unwind(argument: Value<'_>) -> Result<UnwindSpec> {
+    let (mut path, mut index, mut keeps_empty) = (argument.as_str(), None, false);
+    if let Some(options) = argument.as_doc() {
+        for (name, value) in options {
+            match name {
+                "path" => {
+                    let message =
+                        format!("expected a string as the path for $unwind stage, got {}", value.kind().alias());
+                    path = Some(value.as_str().ok_or_else(|| Error::new(ErrorCode::Location28808, message))?);
+                }
+                "preserveNullAndEmptyArrays" => {
+                    let message = "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage";
+                    keeps_empty = value.as_bool().ok_or_else(|| Error::new(ErrorCode::Location28809, message))?;
+                }
+                "includeArrayIndex" => {
+                    let message = "expected a non-empty string for the includeArrayIndex option to $unwind stage";
+                    let name = value.as_str().filter(|name| !name.is_empty());
+                    let name = name.ok_or_else(|| Error::new(ErrorCode::Location28810, message))?;
+                    if name.starts_with('$') {
+                        let message = "includeArrayIndex option to $unwind stage should not be prefixed with a '$'";
+                        return Err(Error::new(ErrorCode::Location28822, message));
+                    }
+                    index = Some(name);
+                }
+                _ => {
+                    return Err(Error::new(
+                        ErrorCode::Location28811,
+                        format!("unrecognized option to $unwind stage: {name}"),
+                    ));
+                }
+            }
+        }
+    } else if path.is_none() {
+        let message = "expected either a string or an object as specification for $unwind stage";
+        return Err(Error::new(ErrorCode::Location15981, message));
+    }
+    let path = path.ok_or_else(|| Error::new(ErrorCode::Location28812, "no path specified to $unwind stage"))?;
+    let path = path.strip_prefix('$').ok_or_else(|| {
+        Error::new(
+            ErrorCode::Location28818,
+            format!("path option to $unwind stage should be prefixed with a '$': {path}"),
+        )
+    })?;
+    let parts = |path: &str| path.split('.').map(Into::into).collect();
+    Ok(UnwindSpec { path: parts(path), index: index.map(parts), keeps_empty })
+}

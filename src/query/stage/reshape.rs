@@ -1,0 +1,167 @@
+//! Stages that make other rows of each row: `$replaceRoot`, `$unwind`.
+
+use super::Stage;
+use crate::block::{Block, DocPivot};
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::exec::Flow;
+use crate::query::expr::BoundExpr;
+use crate::value::{Doc, DocWriter, Kind, OwnedValue, Value};
+
+/// Rows that a stage has made of documents.
+#[derive(Default)]
+struct Made(Option<DocPivot>);
+
+impl Made {
+    fn push(&mut self, doc: Doc<'_>) -> Result<()> {
+        self.0.get_or_insert_with(DocPivot::new).push(doc)
+    }
+
+    fn take(&mut self) -> Option<Block> {
+        self.0.take().map(DocPivot::finish)
+    }
+}
+
+/// `$replaceRoot` and `$replaceWith`: each row becomes the object that an expression gives.
+pub(super) struct ReplaceRoot {
+    new_root: BoundExpr,
+    made: Made,
+}
+
+impl ReplaceRoot {
+    pub fn new(new_root: BoundExpr) -> ReplaceRoot {
+        ReplaceRoot { new_root, made: Made::default() }
+    }
+}
+
+impl Stage for ReplaceRoot {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        let (made, mut failed) = (&mut self.made, Ok(()));
+        self.new_root.for_each_row(&rows, &mut (0..rows.rows()), &mut |_, value| {
+            let pushed = match value.and_then(Value::as_doc) {
+                Some(doc) => made.push(doc),
+                None => Err(Error::new(
+                    ErrorCode::Location40228,
+                    format!(
+                        "'newRoot' expression must evaluate to an object, but resulting value was of type {}",
+                        value.map_or("missing", |value| value.kind().alias())
+                    ),
+                )),
+            };
+            failed = std::mem::replace(&mut failed, Ok(())).and(pushed);
+        })?;
+        failed.map(|()| Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}
+
+/// `$unwind`: a row for each element of an array.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct UnwindSpec {
+    /// The path without its `$`, in parts.
+    pub path: Vec<Box<str>>,
+    /// Where the place of the element goes.
+    pub index: Option<Vec<Box<str>>>,
+    /// True where rows without elements stay.
+    pub keeps_empty: bool,
+}
+
+pub(super) struct Unwind {
+    spec: UnwindSpec,
+    made: Made,
+}
+
+impl Unwind {
+    pub fn new(spec: UnwindSpec) -> Unwind {
+        Unwind { spec, made: Made::default() }
+    }
+}
+
+impl Stage for Unwind {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        let UnwindSpec { path, index, keeps_empty } = &self.spec;
+        for row in 0..rows.rows() {
+            let mut writer = DocWriter::new();
+            rows.write_row(row, &mut writer);
+            let doc = writer.finish();
+            let found = reach(doc.view(), path);
+            let mut emit = |element: Option<Value<'_>>, place: Option<i64>| {
+                let mut writer = DocWriter::new();
+                write_with(&mut writer, doc.view(), path, element);
+                let unwound = writer.finish();
+                let Some(index) = index else { return self.made.push(unwound.view()) };
+                let mut writer = DocWriter::new();
+                let place = place.map_or_else(OwnedValue::null, OwnedValue::int64);
+                write_with(&mut writer, unwound.view(), index, Some(place.view()));
+                self.made.push(writer.finish().view())
+            };
+            match found.and_then(Value::as_array) {
+                Some(array) if array.iter().next().is_some() => {
+                    for (place, (_, element)) in (0..).zip(array.iter()) {
+                        emit(Some(element), Some(place))?;
+                    }
+                }
+                // An empty array leaves nothing of its field.
+                Some(_) if *keeps_empty => emit(None, None)?,
+                Some(_) => {}
+                None if found.is_some_and(|value| !is_nothing(value)) || *keeps_empty => emit(found, None)?,
+                None => {}
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}
+
+fn is_nothing(value: Value<'_>) -> bool {
+    matches!(value.kind(), Kind::Null | Kind::Undefined)
+}
+
+/// What a path of object fields reaches.
+fn reach<'a>(doc: Doc<'a>, path: &[Box<str>]) -> Option<Value<'a>> {
+    let (first, below) = path.split_first()?;
+    let value = doc.get(first)?;
+    if below.is_empty() { Some(value) } else { reach(value.as_doc()?, below) }
+}
+
+/// Writes the fields of `doc` with `new` at the path, in its place, or behind the others where there was none.
+fn write_with(writer: &mut DocWriter, doc: Doc<'_>, path: &[Box<str>], new: Option<Value<'_>>) {
+    let Some((first, below)) = path.split_first() else { return };
+    let put = |writer: &mut DocWriter, before: Option<Value<'_>>| match (below.is_empty(), new) {
+        (true, Some(new)) => {
+            writer.value(first, new);
+        }
+        (true, None) => {}
+        (false, _) => {
+            writer.begin_doc(first);
+            let empty = DocWriter::new().finish();
+            write_with(writer, before.and_then(Value::as_doc).unwrap_or(empty.view()), below, new);
+            writer.end();
+        }
+    };
+    let mut met = false;
+    for (name, value) in doc {
+        if *name == **first {
+            met = true;
+            put(writer, Some(value));
+        } else {
+            writer.value(name, value);
+        }
+    }
+    if !met {
+        put(writer, None);
+    }
+}
