@@ -138,6 +138,31 @@ fn the_newest_measurement_of_each_series_is_its_first_in_descending_order() {
 }
 
 #[test]
+fn the_order_of_time_holds_for_whoever_asks_for_it_and_for_filtered_rows() {
+    with_readings(async |db| {
+        let by_time = |direction: i32, group: Document| {
+            let filter = doc! { "temp": { "$gte": 4 }, "station": "a" };
+            vec![doc! { "$match": filter }, doc! { "$sort": { "at": direction } }, doc! { "$group": group }]
+        };
+        let ends =
+            doc! { "_id": "$station", "f": { "$first": "$temp" }, "l": { "$last": "$temp" }, "n": { "$sum": 1 } };
+        assert_eq!(run(db, by_time(1, ends.clone())).await, [doc! { "_id": "a", "f": 4.0, "l": 22.0, "n": 10 }]);
+        assert_eq!(run(db, by_time(-1, ends)).await, [doc! { "_id": "a", "f": 22.0, "l": 4.0, "n": 10 }]);
+        let list = doc! { "_id": 1, "all": { "$push": "$temp" } };
+        let all = run(db, by_time(-1, list)).await;
+        let expected: Vec<Bson> = (2..12).rev().map(|n| Bson::Double(f64::from(2 * n))).collect();
+        assert_eq!(all[0].get_array("all").unwrap(), &expected);
+        // A group by itself, and of a field that no sort names.
+        let limited = vec![
+            doc! { "$sort": { "at": -1 } },
+            doc! { "$limit": 2 },
+            doc! { "$group": { "_id": 1, "f": { "$last": "$at" } } },
+        ];
+        assert_eq!(run(db, limited).await[0].get_datetime("f").unwrap().timestamp_millis(), 11 * HOUR_MS / 4);
+    });
+}
+
+#[test]
 fn values_become_lists_sets_deviations_and_merged_objects() {
     with_readings(async |db| {
         let pipeline = vec![

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::find::{cursor, globals_of, target};
 use super::{Reply, Request};
-use crate::engine::Engine;
+use crate::engine::{Defaults, Engine};
 use crate::error::Result;
 use crate::query::Aggregation;
 
@@ -12,7 +12,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let (user, raw) = target(name);
     let globals = globals_of(engine, request)?;
-    let parse = |default: &_| Aggregation::of_command(request.doc(), &globals(default));
+    let parse =
+        |defaults: Defaults<'_>| Aggregation::of_command(request.doc(), &globals(defaults), defaults.time_field);
     let batch = engine.aggregate(user, raw, &parse).await?;
     let reply = cursor(engine, name, batch.cursor_id, "firstBatch");
     Ok(Reply::ok(reply).with_batch(batch.rows))

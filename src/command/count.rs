@@ -4,15 +4,15 @@ use std::rc::Rc;
 
 use super::find::{globals_of, target};
 use super::{Reply, Request};
-use crate::engine::Engine;
+use crate::engine::{Defaults, Engine};
 use crate::error::Result;
 use crate::query::{Count, FindOptions};
-use crate::value::{Collation, DocWriter};
+use crate::value::DocWriter;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
     let globals = globals_of(engine, request)?;
-    let options = |default: &Collation| FindOptions::of_count(request.doc(), &globals(default));
+    let options = |defaults: Defaults<'_>| FindOptions::of_count(request.doc(), &globals(defaults));
     let mut count = Count::default();
     engine.drain(user, raw, &options, &mut count).await?;
     let n = count.count();

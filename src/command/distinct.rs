@@ -4,15 +4,15 @@ use std::rc::Rc;
 
 use super::find::{globals_of, target};
 use super::{Reply, Request};
-use crate::engine::Engine;
+use crate::engine::{Defaults, Engine};
 use crate::error::Result;
 use crate::query::{Distinct, FindOptions};
-use crate::value::{Collation, DocWriter, Path, Value};
+use crate::value::{DocWriter, Path, Value};
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
     let globals = globals_of(engine, request)?;
-    let options = |default: &Collation| Ok(FindOptions::of_distinct(request.doc(), &globals(default))?.0);
+    let options = |defaults: Defaults<'_>| Ok(FindOptions::of_distinct(request.doc(), &globals(defaults))?.0);
     // What is no path is refused with the other options.
     let key = request.doc().get("key").and_then(Value::as_str).unwrap_or_default();
     let mut distinct = Distinct::new(Path::parse(key)?);

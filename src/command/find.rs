@@ -5,10 +5,10 @@ use std::rc::Rc;
 use super::request::wrong_type;
 use super::{Reply, Request};
 use crate::bucket::BUCKETS_PREFIX;
-use crate::engine::Engine;
+use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::{Filter, FindOptions, Globals};
-use crate::value::{Collation, DocWriter, Value};
+use crate::value::{DocWriter, Value};
 
 /// A user collection, or the raw view of its buckets.
 pub fn target(name: &str) -> (&str, bool) {
@@ -29,16 +29,16 @@ pub fn parse_filter(engine: &Engine, filter: Option<Value<'_>>, command: &str, f
 /// What the filter of a command refers to, given the default collation of the collection.
 ///
 /// Errors: those of collations.
-pub fn globals_of(engine: &Engine, request: &Request<'_>) -> Result<impl Fn(&Collation) -> Globals + use<>> {
+pub fn globals_of(engine: &Engine, request: &Request<'_>) -> Result<impl Fn(Defaults<'_>) -> Globals + use<>> {
     let (globals, given) = (engine.globals(), engine.collation(request.field("collation"))?);
-    Ok(move |default: &Collation| globals.with_collation(given.as_ref().unwrap_or(default)))
+    Ok(move |defaults: Defaults<'_>| globals.with_collation(given.as_ref().unwrap_or(defaults.collation)))
 }
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let (user, raw) = target(name);
     let globals = globals_of(engine, request)?;
-    let batch = engine.find(user, raw, &|default| FindOptions::parse(request.doc(), &globals(default))).await?;
+    let batch = engine.find(user, raw, &|defaults| FindOptions::parse(request.doc(), &globals(defaults))).await?;
     let reply = cursor(engine, name, batch.cursor_id, "firstBatch");
     Ok(Reply::ok(reply).with_batch(batch.rows))
 }

@@ -19,9 +19,24 @@ use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPla
 use crate::storage::KeyRange;
 use crate::value::{Collation, OwnedValue, Value};
 
-/// The options of a query over a collection of which this is the default collation: another one may be there in the end than the one
-/// that memory knew.
-pub type Options<'a> = dyn Fn(&Collation) -> Result<FindOptions> + 'a;
+/// What a command takes from its collection.
+#[derive(Clone, Copy)]
+pub struct Defaults<'a> {
+    /// By which strings are compared where the command does not say.
+    pub collation: &'a Collation,
+    /// Which field of each row is a date; empty where none is known to be.
+    pub time_field: &'a str,
+}
+
+impl<'a> Defaults<'a> {
+    /// Where there is no collection.
+    pub fn of_nothing(collation: &'a Collation) -> Defaults<'a> {
+        Defaults { collation, time_field: "" }
+    }
+}
+
+/// The options of a query over a collection with these defaults: another one may be there in the end than the one that memory knew.
+pub type Options<'a> = dyn Fn(Defaults<'_>) -> Result<FindOptions> + 'a;
 
 /// How a query goes.
 pub struct Planned {
@@ -75,12 +90,12 @@ impl Engine {
         &self,
         name: &str,
         raw: bool,
-        parse: &dyn Fn(&Collation) -> Result<Aggregation>,
+        parse: &dyn Fn(Defaults<'_>) -> Result<Aggregation>,
     ) -> Result<Batch> {
         // Parsed anew where another collection has taken the place of the one that memory knew.
         let pipeline = RefCell::new(None);
-        let options = |default: &Collation| {
-            let aggregation = parse(default)?;
+        let options = |defaults: Defaults<'_>| {
+            let aggregation = parse(defaults)?;
             pipeline.replace(aggregation.pipeline());
             Ok(aggregation.find)
         };
@@ -172,9 +187,9 @@ impl Engine {
     /// Errors: those of storage; `BadValue` for a hint at no index.
     pub async fn plan(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Option<Planned>> {
         let Some(collection) = self.collection(name).await? else {
-            return options(&Collation::default()).map(|_| None);
+            return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
         };
-        let options = options(collection.collation())?;
+        let options = options(collection.defaults(raw))?;
         collection.check_hint(raw, &options)?;
         let plan = collection.read_plan(options, raw);
         Ok(Some(Planned { collection, plan, entries: 0, examined: 0, counters: Counters::default() }))
@@ -189,9 +204,9 @@ impl Engine {
     ) -> Result<Option<(Scan, ReadPlan, FindOptions)>> {
         loop {
             let Some(collection) = self.collection(name).await? else {
-                return options(&Collation::default()).map(|_| None);
+                return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
             };
-            let options = options(collection.collation())?;
+            let options = options(collection.defaults(raw))?;
             collection.check_hint(raw, &options)?;
             match self.aimed_scan(&collection, &|| collection.read_plan(options.clone(), raw)).await {
                 // Memory has forgotten it; storage says whether it was made again.
@@ -241,6 +256,11 @@ fn index_range(collection: &Collection, plan: &ReadPlan) -> Option<KeyRange> {
 }
 
 impl Collection {
+    /// What commands over its measurements, or over its bucket documents, take from it.
+    fn defaults(&self, raw: bool) -> Defaults<'_> {
+        Defaults { collation: self.collation(), time_field: if raw { "" } else { self.time_field() } }
+    }
+
     /// The plan of a query over its measurements, or its bucket documents where `raw`, with what is known about them now.
     pub(super) fn read_plan(&self, options: FindOptions, raw: bool) -> ReadPlan {
         if raw {

@@ -42,6 +42,7 @@ use bucket_cache::BucketCache;
 pub use collection::Collection;
 use cursor::Cursors;
 use expire::Expired;
+pub use find::Defaults;
 use keyspace::ContextId;
 use sorted_map::SortedMap;
 

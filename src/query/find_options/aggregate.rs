@@ -9,9 +9,10 @@ use crate::value::Doc;
 
 impl Aggregation {
     /// Parses `{aggregate: <collection>, pipeline: […], cursor: {…}, …}`; the value of the first field is the caller's business.
+    /// `time_field` as in `parse`.
     ///
     /// Errors: `TypeMismatch`, `FailedToParse` without `cursor`, 40414 without `pipeline`, 40415 for unknown arguments, and those of the stages.
-    pub fn of_command(command: Doc<'_>, globals: &Globals) -> Result<Aggregation> {
+    pub fn of_command(command: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
         let mut globals = globals.clone();
         if let Some(variables) = command.get("let").filter(|value| is_given(*value)) {
             globals = globals.with_variables(object("let", variables)?)?;
@@ -51,7 +52,7 @@ impl Aggregation {
             let message = "The 'cursor' option is required, except for aggregate with the explain argument";
             return Err(Error::new(ErrorCode::FailedToParse, message));
         }
-        let mut aggregation = Aggregation::parse(pipeline, &globals)?;
+        let mut aggregation = Aggregation::parse(pipeline, &globals, time_field)?;
         (aggregation.find.hint, aggregation.find.batch_size) = (hint, batch_size);
         aggregation.find.collation = globals.collation().clone();
         Ok(aggregation)

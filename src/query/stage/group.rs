@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::Stage;
-use super::accumulator::{Accumulator, AccumulatorSpec};
+use super::accumulator::{Accumulator, AccumulatorSpec, Times};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -24,6 +24,9 @@ pub struct GroupSpec {
     pub fields: Vec<(Box<str>, AccumulatorSpec, BoundExpr)>,
     /// By which keys are equal, and extremes are chosen.
     pub collation: Collation,
+    /// The time field by which rows would be sorted, and whether ascending: they come as they are, and whoever cares for their order
+    /// looks at it. A million rows are not sorted for the sake of the newest of each series.
+    pub unsorted_by: Option<(Box<str>, bool)>,
 }
 
 /// What rows are grouped by.
@@ -48,6 +51,7 @@ impl GroupSpec {
     /// The top-level fields that it reads.
     pub fn needed_fields(&self) -> Needed {
         let mut needed = Needed::none();
+        self.unsorted_by.iter().for_each(|(time_field, _)| needed.add_path(time_field));
         for expr in self.key.parts().into_iter().chain(self.fields.iter().map(|(_, _, expr)| expr)) {
             if expr.reads().whole {
                 return Needed::All;
@@ -127,13 +131,21 @@ impl Stage for Group {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         let keys = self.spec.key.parts().into_iter().map(|key| key.column(&rows)).collect::<Result<Vec<_>>>()?;
         let inputs = self.spec.fields.iter().map(|(_, _, input)| input.column(&rows)).collect::<Result<Vec<_>>>()?;
+        let sorting = self.spec.unsorted_by.clone();
+        let times = sorting.as_ref().and_then(|(name, ascending)| match rows.column(name)?.data() {
+            ColumnData::Date(ms) => Some(Times { ms, ascending: *ascending }),
+            _ => None,
+        });
         let mut scratch = vec![Vec::new(); keys.len()];
         let mut start = 0;
         while start < rows.rows() {
             let run = start..keys.iter().map(|key| run_end(key, start)).min().unwrap_or(rows.rows());
             let group = self.group_of(&keys, start, &mut scratch);
             for (accumulator, input) in self.accumulators.iter_mut().zip(&inputs) {
-                accumulator.add(group, input, run.clone())?;
+                match &times {
+                    Some(times) => accumulator.add_unordered(group, input, run.clone(), times)?,
+                    None => accumulator.add(group, input, run.clone())?,
+                }
             }
             start = run.end;
         }

@@ -44,11 +44,12 @@ enum Part {
 }
 
 impl Aggregation {
-    /// Parses the stages of a pipeline, an array of objects.
+    /// Parses the stages of a pipeline, an array of objects. `time_field` is that of the collection; empty where rows have none that is always
+    /// a date, as bucket documents.
     ///
     /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, and those of
     /// the stages.
-    pub fn parse(pipeline: Doc<'_>, globals: &Globals) -> Result<Aggregation> {
+    pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
         let mut parser = Parser { globals, steps: Vec::new(), part: Part::Filter };
         parser.steps.push(Step::Find(Box::default()));
         for (_, stage) in pipeline {
@@ -64,8 +65,16 @@ impl Aggregation {
         }
         let mut steps = parser.steps.into_iter();
         let Some(Step::Find(mut find)) = steps.next() else { return Err(Error::internal("A pipeline without a find")) };
-        let steps: Vec<Step> = steps.collect();
-        if let (Some(Step::Group(group)), true) = (steps.first(), find.projection.is_all()) {
+        let mut steps: Vec<Step> = steps.collect();
+        if let (Some(Step::Group(group)), true) = (steps.first_mut(), find.projection.is_all()) {
+            if let (Some([by_time]), true) =
+                (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
+                && by_time.path.as_str() == time_field
+                && group.fields.iter().all(|(_, accumulator, _)| accumulator.takes_any_order)
+            {
+                group.unsorted_by = Some((time_field.into(), by_time.ascending));
+                find.sort = None;
+            }
             // What the group does not read is not decoded.
             if let Needed::Roots(roots) = group.needed_fields() {
                 find.projection = Projection::of_roots(&roots);
@@ -214,6 +223,7 @@ impl Parser<'_> {
             key,
             fields: sum.into_iter().collect(),
             collation: self.globals.collation().clone(),
+            unsorted_by: None,
         }));
     }
 
@@ -272,7 +282,7 @@ impl Parser<'_> {
         }
         let key =
             key.ok_or_else(|| Error::new(ErrorCode::Location15955, "a group specification must include an _id"))?;
-        Ok(GroupSpec { key, fields, collation: self.globals.collation().clone() })
+        Ok(GroupSpec { key, fields, collation: self.globals.collation().clone(), unsorted_by: None })
     }
 
     /// What an accumulator adds of each row.

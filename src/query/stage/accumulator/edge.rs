@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, each_cell};
+use super::{Accumulator, Times, each_cell};
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
@@ -11,29 +11,53 @@ use crate::value::{DocWriter, Kind, OwnedValue, Value};
 pub(super) struct Edges {
     is_last: bool,
     groups: Vec<Option<OwnedValue>>,
+    /// The time of each value, where rows came out of order.
+    times_ms: Vec<i64>,
     size_bytes: usize,
 }
 
 impl Edges {
     pub fn new(is_last: bool) -> Edges {
-        Edges { is_last, groups: Vec::new(), size_bytes: 0 }
+        Edges { is_last, groups: Vec::new(), times_ms: Vec::new(), size_bytes: 0 }
+    }
+
+    fn set(&mut self, group: usize, cells: &Column, row: usize) {
+        if let Some(known) = self.groups.get_mut(group) {
+            let mut scratch = Vec::new();
+            let value = cells.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();
+            self.size_bytes += value.tagged().len();
+            self.size_bytes -= known.replace(value).map_or(0, |before| before.tagged().len());
+        }
     }
 }
 
 impl Accumulator for Edges {
     fn grow(&mut self) {
         self.groups.push(None);
+        self.times_ms.push(0);
     }
 
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
         let row = if self.is_last { rows.end.saturating_sub(1) } else { rows.start };
-        if let Some(known) = self.groups.get_mut(group)
-            && (self.is_last || known.is_none())
-        {
-            let mut scratch = Vec::new();
-            let value = cells.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();
-            self.size_bytes += value.tagged().len();
-            self.size_bytes -= known.replace(value).map_or(0, |before| before.tagged().len());
+        if self.is_last || self.groups.get(group).is_some_and(Option::is_none) {
+            self.set(group, cells, row);
+        }
+        Ok(())
+    }
+
+    fn add_unordered(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: &Times<'_>) -> Result<()> {
+        let wants_latest = times.ascending == self.is_last;
+        let is_better = |ms: i64, than: i64| if wants_latest { ms > than } else { ms < than };
+        let mut best = self.groups.get(group).and_then(Option::as_ref).and_then(|_| self.times_ms.get(group)).copied();
+        let mut chosen = None;
+        for (row, ms) in rows.clone().zip(times.ms.get(rows).unwrap_or_default()) {
+            if best.is_none_or(|best| is_better(*ms, best)) {
+                (best, chosen) = (Some(*ms), Some(row));
+            }
+        }
+        if let (Some(row), Some(best)) = (chosen, best) {
+            self.set(group, cells, row);
+            self.times_ms.get_mut(group).into_iter().for_each(|ms| *ms = best);
         }
         Ok(())
     }

@@ -25,6 +25,14 @@ pub trait Accumulator {
     /// Errors: values that cannot be added.
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()>;
 
+    /// As `add`, where the rows come out of their order, which is that of `times_ms`, one a row of the column.
+    ///
+    /// Errors: as `add`.
+    fn add_unordered(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: &Times<'_>) -> Result<()> {
+        let _ = times;
+        self.add(group, cells, rows)
+    }
+
     /// What has come of a group.
     fn value(&self, group: usize) -> OwnedValue;
 
@@ -34,11 +42,21 @@ pub trait Accumulator {
     }
 }
 
+/// The times of rows, by which they would be sorted.
+pub struct Times<'a> {
+    /// Milliseconds since the epoch, one a row.
+    pub ms: &'a [i64],
+    /// True where the sort ascends.
+    pub ascending: bool,
+}
+
 /// A row of the table of accumulators.
 #[derive(Clone, Copy)]
 pub struct AccumulatorSpec {
     /// With its `$`.
     pub name: &'static str,
+    /// True where the order of rows does not matter, or that of their times is enough.
+    pub takes_any_order: bool,
     start: fn(&Collation) -> Box<dyn Accumulator>,
 }
 
@@ -67,19 +85,27 @@ impl fmt::Debug for AccumulatorSpec {
 }
 
 const TABLE: [AccumulatorSpec; 12] = [
-    AccumulatorSpec { name: "$sum", start: |_| Box::new(sum::Sums::new(false)) },
-    AccumulatorSpec { name: "$avg", start: |_| Box::new(sum::Sums::new(true)) },
-    AccumulatorSpec { name: "$min", start: |by| Box::new(extreme::Extremes::new(false, by)) },
-    AccumulatorSpec { name: "$max", start: |by| Box::new(extreme::Extremes::new(true, by)) },
-    AccumulatorSpec { name: "$first", start: |_| Box::new(edge::Edges::new(false)) },
-    AccumulatorSpec { name: "$last", start: |_| Box::new(edge::Edges::new(true)) },
-    AccumulatorSpec { name: "$push", start: |_| Box::new(list::Lists::new(false)) },
-    AccumulatorSpec { name: "$addToSet", start: |_| Box::new(list::Lists::new(true)) },
-    AccumulatorSpec { name: "$stdDevPop", start: |_| Box::new(deviation::Deviations::new(false)) },
-    AccumulatorSpec { name: "$stdDevSamp", start: |_| Box::new(deviation::Deviations::new(true)) },
+    AccumulatorSpec { name: "$sum", takes_any_order: true, start: |_| Box::new(sum::Sums::new(false)) },
+    AccumulatorSpec { name: "$avg", takes_any_order: true, start: |_| Box::new(sum::Sums::new(true)) },
+    AccumulatorSpec { name: "$min", takes_any_order: true, start: |by| Box::new(extreme::Extremes::new(false, by)) },
+    AccumulatorSpec { name: "$max", takes_any_order: true, start: |by| Box::new(extreme::Extremes::new(true, by)) },
+    AccumulatorSpec { name: "$first", takes_any_order: true, start: |_| Box::new(edge::Edges::new(false)) },
+    AccumulatorSpec { name: "$last", takes_any_order: true, start: |_| Box::new(edge::Edges::new(true)) },
+    AccumulatorSpec { name: "$push", takes_any_order: false, start: |_| Box::new(list::Lists::new(false)) },
+    AccumulatorSpec { name: "$addToSet", takes_any_order: false, start: |_| Box::new(list::Lists::new(true)) },
+    AccumulatorSpec {
+        name: "$stdDevPop",
+        takes_any_order: true,
+        start: |_| Box::new(deviation::Deviations::new(false)),
+    },
+    AccumulatorSpec {
+        name: "$stdDevSamp",
+        takes_any_order: true,
+        start: |_| Box::new(deviation::Deviations::new(true)),
+    },
     // Its argument is an empty object; the parser gives it a 1 to add.
-    AccumulatorSpec { name: "$count", start: |_| Box::new(sum::Sums::new(false)) },
-    AccumulatorSpec { name: "$mergeObjects", start: |_| Box::new(edge::Merged::default()) },
+    AccumulatorSpec { name: "$count", takes_any_order: true, start: |_| Box::new(sum::Sums::new(false)) },
+    AccumulatorSpec { name: "$mergeObjects", takes_any_order: false, start: |_| Box::new(edge::Merged::default()) },
 ];
 
 /// Shows `see` every cell of a range that is there.
