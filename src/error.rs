@@ -97,6 +97,12 @@ error_codes! {
         CursorInUse = 12051,
         /// The storage has no room left (a browser's quota).
         OutOfDiskSpace = 14031,
+        /// A required field of a command is missing.
+        IDLFailedToParse = 40414,
+        /// A command has a field that it does not know.
+        IDLUnknownField = 40415,
+    }
+    numbered {
         /// `$group` of what is no object.
         Location15947 = 15947,
         /// `$group` with two ids.
@@ -111,12 +117,6 @@ error_codes! {
         Location15959 = 15959,
         /// `$project` of what is no object.
         Location15969 = 15969,
-        /// A required field of a command is missing.
-        IDLFailedToParse = 40414,
-        /// A command has a field that it does not know.
-        IDLUnknownField = 40415,
-    }
-    numbered {
         /// A `sort` that is not a document.
         Location15973 = 15973,
         /// A sort direction that is neither 1 nor -1.

@@ -78,7 +78,7 @@ pub const FEW_ROWS_MAX: u64 = 4000;
 /// Buckets fetched first where most likely a few of them do.
 pub const FIRST_PAGE_BUCKETS: usize = 4;
 /// Buckets fetched with one storage call.
-pub const SCAN_PAGE_BUCKETS: usize = 64;
+pub const SCAN_PAGE_BUCKETS: usize = 256;
 /// Stored buckets that stay in memory, in bytes: those that were written or read last. At three bytes a point that is a million.
 pub const BUCKET_CACHE_BYTES_MAX: usize = 4 << 20;
 /// Stored buckets that are looked at for one series that asks for a bucket to reopen.

@@ -91,7 +91,7 @@ export async function queries({ rows, rounds, log }) {
   const some = await records(rows / 10);
   const read = 10 * (await timed(rounds, async () => must((await some.select()).length > 0, "records")));
   await some.drop();
-  const { executionStats, stages } = {};
+  const { executionStats, stages } = await explained(stored, filter);
   results.push({ task: `${found} rows of ${rows} by a value`, value: own, unit: "ms" });
   results.push({ task: "the same, for the first time", value: cold, unit: "ms" });
   if (executionStats) results.push({ task: "buckets examined, and unpacked", value: executionStats, unit: `and ${stages}` });
@@ -106,8 +106,23 @@ export async function queries({ rows, rounds, log }) {
   results.push({ task: "the newest row of all", value: newest, unit: "ms" });
   const page = await timed(rounds, async () => must((await stored.find().sort({ at: 1 }).limit(100).toArray()).length === 100, "page"));
   results.push({ task: "the first hundred by time", value: page, unit: "ms" });
+  const means = [{ $group: { _id: "$sensor", a: { $avg: "$a" } } }];
+  const million = await timed(rounds, async () => must((await stored.aggregate(means).toArray()).length === SERIES, "means"));
+  results.push({ task: `mean of each of ${SERIES} series, ${rows} rows`, value: million, unit: "ms" });
   await db.close();
   indexedDB.deleteDatabase("timepail:queries");
+
+  const small = await open("hours", { storage: "indexeddb" });
+  const hours = await small.createCollection("points", { timeseries });
+  const some_rows = rows / 10 / SERIES;
+  for (let s = 0; s < SERIES; s++) await hours.insertColumns(columns(some_rows, s), { meta: `s${s}` });
+  await small.flush();
+  const hour = { $dateTrunc: { date: "$at", unit: "hour" } };
+  const pipeline = [{ $group: { _id: { s: "$sensor", h: hour }, mean: { $avg: "$a" }, low: { $min: "$a" }, high: { $max: "$a" } } }];
+  const hourly = await timed(rounds, async () => must((await hours.aggregate(pipeline).toArray()).length === SERIES * Math.ceil(some_rows / 3600), "hourly"));
+  results.push({ task: `hourly mean, least and greatest of ${SERIES} series, ${rows / 10} rows`, value: hourly, unit: "ms" });
+  await small.close();
+  indexedDB.deleteDatabase("timepail:hours");
 
   const many = await open("many", { storage: "indexeddb" });
   const sensors = await many.createCollection("points", { timeseries });
@@ -118,6 +133,12 @@ export async function queries({ rows, rounds, log }) {
     must((await Promise.all(of)).every(([point]) => point.at.getTime() === START + (rows / 1000 - 1) * 1000), "newest of each");
   });
   results.push({ task: "the newest row of each of 1000 series, a find each", value: last, unit: "ms" });
+  const group = [{ $sort: { at: -1 } }, { $group: { _id: "$sensor", at: { $first: "$at" }, a: { $first: "$a" } } }];
+  const grouped = await timed(rounds, async () => {
+    const newest = await sensors.aggregate(group).toArray();
+    must(newest.length === 1000 && newest.every(({ at }) => at.getTime() === START + (rows / 1000 - 1) * 1000), "newest of each, grouped");
+  });
+  results.push({ task: "the same by $sort and $group", value: grouped, unit: "ms" });
   await many.close();
   indexedDB.deleteDatabase("timepail:many");
   return results;

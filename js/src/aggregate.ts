@@ -2,8 +2,8 @@
 
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
-import { withNulls } from "./find.js";
-import type { AggregateOptions, Document } from "./types.js";
+import { sortDocument, withNulls } from "./find.js";
+import type { AggregateOptions, Document, Sort } from "./types.js";
 
 /**
  * The documents that a pipeline gives. Read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -35,6 +35,45 @@ export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchem
     this.assertNew("addStage");
     this.pipeline.push(stage);
     return this as unknown as AggregationCursor<T>;
+  }
+
+  /** Adds a `$match`. */
+  match(filter: Document): this {
+    return this.#add("$match", filter);
+  }
+
+  /** Adds a `$group`. The type of the result is the caller's word. */
+  group<T = Document>($group: Document): AggregationCursor<T> {
+    return this.#add("$group", $group) as unknown as AggregationCursor<T>;
+  }
+
+  /** Adds a `$project`. */
+  project<T = Document>($project: Document): AggregationCursor<T> {
+    return this.#add("$project", $project) as unknown as AggregationCursor<T>;
+  }
+
+  /** Adds a `$sort`, in any form that a find takes. */
+  sort(sort: Sort): this {
+    return this.#add("$sort", sortDocument(sort));
+  }
+
+  /** Adds a `$limit`. */
+  limit(limit: number): this {
+    return this.#add("$limit", limit);
+  }
+
+  /** Adds a `$skip`. */
+  skip(skip: number): this {
+    return this.#add("$skip", skip);
+  }
+
+  /** Adds an `$unwind`: `unwind("$path")`. */
+  unwind<T = Document>(unwind: Document | string): AggregationCursor<T> {
+    return this.#add("$unwind", unwind) as unknown as AggregationCursor<T>;
+  }
+
+  #add(name: string, argument: unknown): this {
+    return this.addStage({ [name]: argument }) as unknown as this;
   }
 
   /** Every document goes through `transform`. */

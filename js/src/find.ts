@@ -153,7 +153,7 @@ function integer(value: number, what: string): number {
 const DIRECTIONS: Readonly<Record<string, number>> = { 1: 1, asc: 1, ascending: 1, "-1": -1, desc: -1, descending: -1 };
 
 /** A sort as the command wants it. A `Map`, for an object would put keys that look like numbers first. */
-function sortDocument(sort: Sort): Map<string, number> {
+export function sortDocument(sort: Sort): Map<string, number> {
   const pairs: Iterable<readonly [string, unknown]> =
     typeof sort === "string"
       ? [[sort, 1]]
