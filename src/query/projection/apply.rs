@@ -121,10 +121,11 @@ impl Projection {
         for (name, value) in container {
             let inner = value.as_container();
             if kind == Kind::Array {
-                // The elements move up where a scalar disappears, and arrays in arrays are walked too.
+                // The elements move up where a scalar disappears, and arrays in arrays are walked too. A scalar in whose place
+                // fields are computed stays until then.
                 match inner {
                     Some(inner) => self.write_inner(node, &position.to_string(), value.kind(), inner, writer),
-                    None if self.inclusion => continue,
+                    None if self.inclusion && !node.computes() => continue,
                     None => {
                         writer.value(&position.to_string(), value);
                     }
@@ -309,7 +310,7 @@ mod tests {
         assert_eq!(project(spec(), rawdoc! { "a": { "b": 1 } }), rawdoc! { "a": {} });
         assert_eq!(
             project(spec(), rawdoc! { "n": 5, "a": [1, { "c": 2, "d": 3 }, [{ "b": 4 }]] }),
-            rawdoc! { "a": [{ "c": 2, "b": 5 }, [{ "b": 5 }]] }
+            rawdoc! { "a": [{ "b": 5 }, { "c": 2, "b": 5 }, [{ "b": 5 }]] }
         );
         assert_eq!(
             project(rawdoc! { "_id": 0, "a": { "x": { "y": "$n" } } }, rawdoc! { "n": 5, "a": { "x": 1 } }),

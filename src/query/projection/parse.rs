@@ -205,6 +205,15 @@ impl Node {
         self.children.get(self.place(name).ok()?).map(|(_, child)| child)
     }
 
+    /// True where a field at or below this node is computed.
+    pub(super) fn computes(&self) -> bool {
+        self.children.iter().any(|(_, child)| match child {
+            Child::Named => false,
+            Child::Computed => true,
+            Child::Below(node) => node.computes(),
+        })
+    }
+
     /// The field `name`, as `child` where it is new.
     fn insert(&mut self, name: &str, child: Child) -> &mut Child {
         let at = self.place(name).unwrap_or_else(|at| {
