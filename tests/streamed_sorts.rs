@@ -260,6 +260,23 @@ fn a_natural_hint_says_from_which_end_buckets_are_read() {
 }
 
 #[test]
+fn a_natural_hint_puts_buckets_of_journals_in_their_place() {
+    // Forward they came behind all stored ones.
+    block_on(async {
+        let db = Db::open(stored().await, TestEnv::new(2));
+        let reading = |hour: i64, n: i64| rawdoc! { "t": DateTime::from_millis(hour * HOUR_MS), "m": n, "n": n };
+        db.insert("c", &[reading(3, 1001), reading(50, 1000), reading(40, 1002)]).await;
+        for direction in [1, -1] {
+            let find = rawdoc! { "find": "c", "hint": { "$natural": direction }, "projection": { "t": 1 } };
+            let hours = db.find(find).await.into_iter().map(|row| {
+                i64::from(direction) * row.get_datetime("t").unwrap().timestamp_millis().div_euclid(HOUR_MS)
+            });
+            assert!(hours.is_sorted(), "{direction}");
+        }
+    });
+}
+
+#[test]
 fn a_hint_names_the_index_or_its_keys_and_any_other_is_refused() {
     block_on(async {
         let db = Db::open(stored().await, TestEnv::new(2));

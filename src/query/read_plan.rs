@@ -68,7 +68,7 @@ impl ReadPlan {
         let facts =
             CollectionFacts { time_field: &collection.time_field, meta_field: collection.meta_field.as_deref() };
         let takes_index = !matches!(options.hint, Some(Hint::Natural { .. }));
-        let hinted = backward(&options);
+        let hinted = hinted(&options);
         let plan = Plan::new(FindOptions { filter: split.residual.clone(), ..options }, &facts);
         let columns = match &plan.decode {
             Needed::All => ColumnSet::All,
@@ -96,7 +96,7 @@ impl ReadPlan {
             extended_range: false,
             columns: ColumnSet::All,
             access: ReadAccess::Buckets { low: BucketId::MIN, high: BucketId::MAX },
-            order: backward(&options),
+            order: hinted(&options),
             plan: Plan::new(options, &facts),
             stream: None,
         }
@@ -152,9 +152,12 @@ impl ReadPlan {
     }
 }
 
-/// The order of a hint that asks for another one than storage has.
-fn backward(options: &FindOptions) -> Option<bool> {
-    (options.hint == Some(Hint::Natural { ascending: false })).then_some(false)
+/// The order that a hint asks for. Forward is how storage reads, but not where the buckets lie that only journals have.
+fn hinted(options: &FindOptions) -> Option<bool> {
+    match options.hint {
+        Some(Hint::Natural { ascending }) => Some(ascending),
+        _ => None,
+    }
 }
 
 fn access(split: &Split, takes_index: bool) -> ReadAccess {
