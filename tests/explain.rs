@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId, rawdoc};
 use futures::executor::block_on;
+use support::explained::{Explained, explain};
 use support::{Db, TestEnv};
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{Changeset, KeyRange, Page, Storage};
@@ -39,50 +40,6 @@ fn id(hours: i64, counter: u8) -> ObjectId {
     let mut bytes = [counter; 12];
     bytes[..4].copy_from_slice(&((hours * 3600) as u32).to_be_bytes());
     ObjectId::from_bytes(bytes)
-}
-
-async fn explain(db: &Db, command: RawDocumentBuf) -> Explained {
-    Explained(db.ok(rawdoc! { "explain": command }).await)
-}
-
-struct Explained(Document);
-
-impl Explained {
-    fn stages(&self) -> Vec<&Document> {
-        self.0.get_array("stages").unwrap().iter().map(|stage| stage.as_document().unwrap()).collect()
-    }
-    /// What a stage of that name is given.
-    fn stage(&self, name: &str) -> &Document {
-        self.stages().into_iter().find_map(|stage| stage.get_document(name).ok()).unwrap()
-    }
-    /// The names of the stages.
-    fn names(&self) -> Vec<&str> {
-        self.stages().into_iter().map(|stage| stage.keys().next().unwrap().as_str()).collect()
-    }
-    fn unpack(&self) -> &Document {
-        self.stage("$_internalUnpackBucket")
-    }
-    fn plan(&self) -> &Document {
-        self.stage("$cursor").get_document("queryPlanner").unwrap().get_document("winningPlan").unwrap()
-    }
-    fn stats(&self) -> &Document {
-        self.stage("$cursor").get_document("executionStats").unwrap()
-    }
-    /// Buckets read, buckets that passed, buckets unpacked, measurements in them.
-    fn counts(&self) -> [i64; 4] {
-        let stats = self.stats();
-        let unpack = self.stages()[1];
-        [
-            stats.get_i64("totalDocsExamined").unwrap(),
-            stats.get_i64("nReturned").unwrap(),
-            unpack.get_i64("nBucketsUnpacked").unwrap(),
-            unpack.get_i64("nMeasurementsExamined").unwrap(),
-        ]
-    }
-    /// What the last stage gives.
-    fn returned(&self) -> i64 {
-        self.stages().last().unwrap().get_i64("nReturned").unwrap()
-    }
 }
 
 /// Cuts every stored bucket in two.
