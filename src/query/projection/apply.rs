@@ -52,6 +52,11 @@ impl Projection {
         self.keeps_root(root) || self.computed.iter().any(|(_, expr)| reads(expr))
     }
 
+    /// Whether a scalar where `node` is goes: it has none of the fields below. Where some are computed it keeps its place for them.
+    fn drops_scalars(&self, node: &Node) -> bool {
+        self.inclusion && !node.computes()
+    }
+
     fn rewrite_column(&self, node: &Node, column: &Column) -> Rewritten {
         match column.data() {
             ColumnData::Bson(_) => {
@@ -60,7 +65,7 @@ impl Projection {
             }
             ColumnData::Dictionary(index, values) => self.rewrite_dictionary(node, column, index, values),
             // Typed cells are scalars, and a scalar has no field below it.
-            _ if self.inclusion => Rewritten::Nothing,
+            _ if self.drops_scalars(node) => Rewritten::Nothing,
             _ => Rewritten::Same,
         }
     }
@@ -80,7 +85,7 @@ impl Projection {
                     builder.push(Value::new_checked(kind, doc.view().as_bytes()));
                     present += 1;
                 }
-                None => match value.filter(|_| !self.inclusion) {
+                None => match value.filter(|_| !self.drops_scalars(node)) {
                     Some(scalar) => {
                         builder.push(scalar);
                         present += 1;
@@ -94,7 +99,7 @@ impl Projection {
 
     fn rewrite_dictionary(&self, node: &Node, column: &Column, index: &[u32], values: &Column) -> Rewritten {
         if !matches!(values.data(), ColumnData::Bson(_)) {
-            return if self.inclusion { Rewritten::Nothing } else { Rewritten::Same };
+            return if self.drops_scalars(node) { Rewritten::Nothing } else { Rewritten::Same };
         }
         let (rewritten, present) = self.rewrite_cells(node, values);
         if present == 0 {
@@ -121,11 +126,10 @@ impl Projection {
         for (name, value) in container {
             let inner = value.as_container();
             if kind == Kind::Array {
-                // The elements move up where a scalar disappears, and arrays in arrays are walked too. A scalar in whose place
-                // fields are computed stays until then.
+                // The elements move up where a scalar disappears, and arrays in arrays are walked too.
                 match inner {
                     Some(inner) => self.write_inner(node, &position.to_string(), value.kind(), inner, writer),
-                    None if self.inclusion && !node.computes() => continue,
+                    None if self.drops_scalars(node) => continue,
                     None => {
                         writer.value(&position.to_string(), value);
                     }
@@ -139,7 +143,10 @@ impl Projection {
                 (Some(Child::Named), _) if self.inclusion => {
                     writer.value(name, value);
                 }
-                (None, _) | (Some(Child::Below(_)), None) if !self.inclusion => {
+                (None, _) if !self.inclusion => {
+                    writer.value(name, value);
+                }
+                (Some(Child::Below(child)), None) if !self.drops_scalars(child) => {
                     writer.value(name, value);
                 }
                 _ => {}
@@ -172,8 +179,8 @@ fn set_below(column: Option<&Column>, path: &[Box<str>], values: &Column) -> Col
     builder.finish()
 }
 
-/// Writes the field `name` as `before` with `new` at `path`: in an object beside the others, in an array into each element; anything
-/// else gives way to an object.
+/// Writes the field `name` as `before` with `new` at `path`: in an object where it stood, or behind the others; in an array in each
+/// element. Anything else gives way to an object.
 fn write_set(writer: &mut DocWriter, name: &str, before: Option<Value<'_>>, path: &[Box<str>], new: Option<Value<'_>>) {
     let Some((first, below)) = path.split_first() else {
         if let Some(new) = new {
@@ -189,10 +196,18 @@ fn write_set(writer: &mut DocWriter, name: &str, before: Option<Value<'_>>, path
         }
     } else {
         writer.begin_doc(name);
-        for (name, value) in container.into_iter().flatten().filter(|(name, _)| *name != &**first) {
-            writer.value(name, value);
+        let mut is_set = false;
+        for (name, value) in container.into_iter().flatten() {
+            if name == &**first {
+                write_set(writer, name, Some(value), below, new);
+                is_set = true;
+            } else {
+                writer.value(name, value);
+            }
         }
-        write_set(writer, first, container.and_then(|object| object.get(first)), below, new);
+        if !is_set {
+            write_set(writer, first, None, below, new);
+        }
     }
     writer.end();
 }
@@ -217,7 +232,7 @@ mod tests {
     use crate::block::pivot_docs;
     use crate::query::filter::samples::globals;
     use crate::value::OwnedValue;
-    use bson::{RawDocumentBuf, rawdoc};
+    use bson::{RawDocumentBuf, cstr, rawdoc};
 
     fn parse(spec: &RawDocumentBuf) -> Result<Projection> {
         Projection::parse(Doc::parse(spec.as_bytes()).unwrap(), &globals())
@@ -316,6 +331,24 @@ mod tests {
             project(rawdoc! { "_id": 0, "a": { "x": { "y": "$n" } } }, rawdoc! { "n": 5, "a": { "x": 1 } }),
             rawdoc! { "a": { "x": { "y": 5 } } }
         );
+    }
+
+    #[test]
+    fn a_computed_path_begins_where_its_field_stood() {
+        let doc = rawdoc! { "b": 4, "o": { "p": { "q": 1 }, "s": 3, "r": 2 }, "a": 1 };
+        assert_eq!(
+            project(rawdoc! { "_id": 0, "b.c": "$a", "a": 1 }, doc.clone()),
+            rawdoc! { "b": { "c": 1 }, "a": 1 }
+        );
+        for (path, place) in [(cstr!("o.p.z"), cstr!("p")), (cstr!("o.s.z"), cstr!("s"))] {
+            let found = project(rawdoc! { "_id": 0, path: "$a", "o.r": 1 }, doc.clone());
+            assert_eq!(found, rawdoc! { "o": { place: { "z": 1 }, "r": 2 } });
+        }
+        let set = rawdoc! { "o.s": "$a", "b.c": "$a" };
+        let set = Projection::parse_set(Doc::parse(set.as_bytes()).unwrap(), &globals()).unwrap();
+        let block = pivot_docs([Doc::parse(doc.as_bytes()).unwrap()]).unwrap();
+        let expected = rawdoc! { "b": { "c": 1 }, "o": { "p": { "q": 1 }, "s": 1, "r": 2 }, "a": 1 };
+        assert_eq!(row(&set.apply(block).unwrap(), 0), expected);
     }
 
     #[test]
