@@ -224,6 +224,20 @@ fn metadata_with_parallel_arrays_is_refused_only_where_a_measurement_of_it_match
 }
 
 #[test]
+fn parallel_arrays_behind_the_time_are_refused_wherever_they_stand() {
+    block_on(async {
+        let db = Db::open(stored().await, TestEnv::new(2));
+        // The last row of all: a scan that ended early would not see it.
+        let at = DateTime::from_millis(HOURS * HOUR_MS);
+        db.insert("c", &[rawdoc! { "t": at, "m": "a", "n": 1000_i64, "x": [1, 2], "y": [3] }]).await;
+        let both = rawdoc! { "find": "c", "sort": { "t": 1, "x": 1, "y": 1 }, "limit": 1 };
+        assert_eq!(db.fails(both).await.0, 2);
+        let one = rawdoc! { "find": "c", "sort": { "t": 1, "x": 1 }, "limit": 1 };
+        assert_eq!(db.find(one).await.len(), 1);
+    });
+}
+
+#[test]
 fn dates_that_ids_do_not_tell_are_sorted_all_the_same() {
     block_on(async {
         let db = Db::open(stored().await, TestEnv::new(2));

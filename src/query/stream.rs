@@ -19,15 +19,16 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `None` for a sort that does not begin with the time, and is not of the metadata alone or of metadata and then time alone: with other
-    /// fields behind the metadata, each row has to be asked whether both have arrays.
+    /// `None` but for a sort of the time and perhaps one field more, of metadata alone, and of metadata and then time alone: where two
+    /// parts may meet different arrays in a row, that is an error, and each row has to be asked.
     pub fn of(sort: &SortSpec, facts: &CollectionFacts<'_>) -> Option<Stream> {
         let parts = sort.parts();
         let on_meta = parts.iter().take_while(|part| Some(part.path.first()) == facts.meta_field).count();
         let by_time = parts.get(on_meta).filter(|part| part.path.as_str() == facts.time_field);
         let (buckets, rows) = sort.split_at(on_meta);
         let behind = parts.len() - on_meta;
-        let streams = if on_meta == 0 { by_time.is_some() } else { behind == usize::from(by_time.is_some()) };
+        let streams =
+            if on_meta == 0 { by_time.is_some() && behind <= 2 } else { behind == usize::from(by_time.is_some()) };
         streams.then(|| Stream { buckets, rows, time: by_time.map(|part| part.ascending) })
     }
 }
@@ -55,6 +56,7 @@ mod tests {
         for other in [
             rawdoc! { "a": 1, "t": 1 },
             rawdoc! { "t.x": 1 },
+            rawdoc! { "t": 1, "a": 1, "b": 1 },
             rawdoc! { "mm": 1 },
             rawdoc! { "m": 1, "a": 1 },
             rawdoc! { "m": 1, "t": 1, "a": 1 },
