@@ -1,12 +1,13 @@
 //! Whether the answers to a query are those that a plain list gives.
 
-use bson::{Bson, Document, RawDocumentBuf, rawdoc};
+use bson::{Bson, Document, rawdoc};
 
-use super::order::{NoKey, compare_keys, set_collation, sort_key};
-use super::plain::matching;
-use super::projection::project;
-use super::queries::Query;
-use super::support::{Db, canonical, raw, take_rows};
+use crate::plain_list::batches::all_batches;
+use crate::plain_list::filter::matching;
+use crate::plain_list::order::{NoKey, compare_keys, set_collation, sort_key};
+use crate::plain_list::projection::project;
+use crate::plain_list::queries::Query;
+use crate::support::{Db, canonical, raw};
 
 pub struct Expected {
     /// What matches: its number, what the projection leaves of it, and its sort key.
@@ -103,23 +104,4 @@ fn same_page(query: &Query, expected: &Expected, found: &[Document]) -> Result<(
         left.swap_remove(at);
     }
     Ok(())
-}
-
-async fn all_batches(db: &Db, command: RawDocumentBuf, batch: i32) -> Result<Vec<Document>, String> {
-    let mut reply = db.command(command).await;
-    let (mut rows, mut name) = (Vec::new(), "firstBatch");
-    loop {
-        let Ok(cursor) = reply.get_document_mut("cursor") else { return Err(reply.to_string()) };
-        let more = take_rows(cursor, name);
-        if more.len() > batch.max(1) as usize {
-            return Err(format!("{} rows in a batch of {batch}", more.len()));
-        }
-        rows.extend(more);
-        let id = cursor.get_i64("id").unwrap();
-        if id == 0 {
-            return Ok(rows);
-        }
-        name = "nextBatch";
-        reply = db.command(rawdoc! { "getMore": id, "collection": "c", "batchSize": batch.max(1) }).await;
-    }
 }

@@ -7,22 +7,18 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
-mod data;
-mod forms;
 mod judge;
-mod order;
-mod plain;
-mod projection;
-mod queries;
+#[path = "../plain_list/mod.rs"]
+mod plain_list;
 #[path = "../support/mod.rs"]
 mod support;
 
 use bson::Document;
-use data::{measurements, normalized};
-use forms::{Form, forms, layout, stored, versions};
 use futures::executor::block_on;
 use judge::{Expected, judge};
-use queries::{Queries, Query};
+use plain_list::data::{measurements, normalized};
+use plain_list::forms::{Form, forms, layout, stored, versions};
+use plain_list::queries::{Queries, Query};
 use support::{Db, Random};
 
 /// Cases of a run that asks for no number.

@@ -11,7 +11,7 @@ use timepail::query::{Filter, Globals};
 use timepail::value::Doc;
 
 use super::order::{class, collation, is_nan, order};
-use super::support::{TestEnv, raw};
+use crate::support::{TestEnv, raw};
 
 pub enum Plain {
     And(Vec<Plain>),

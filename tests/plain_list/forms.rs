@@ -9,7 +9,7 @@ use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
 use super::data::{any_collation, pick};
-use super::support::{Db, Random, TestEnv, checks, raw};
+use crate::support::{Db, Random, TestEnv, checks, raw};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Folded {

@@ -3,7 +3,7 @@
 use bson::{Bson, DateTime, Document, doc};
 
 use super::data::{INNER_NAMES, TEXTS, any_collation, any_time, any_value, pick, regex, scalar};
-use super::support::Random;
+use crate::support::Random;
 
 /// What a `find` asks for.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Queries<'_> {
         }
     }
 
-    fn filter(&self, depth: u64) -> Document {
+    pub fn filter(&self, depth: u64) -> Document {
         match self.random.below(if depth == 0 { 9 } else { 15 }) {
             0..=6 => self.field(),
             7 => self.expression(),
@@ -235,7 +235,7 @@ impl Queries<'_> {
     }
 
     /// A constant that a filter may compare with: often one that is stored, or its neighbour.
-    fn operand(&self, path: &str) -> Bson {
+    pub fn operand(&self, path: &str) -> Bson {
         let value = loop {
             let value = match self.random.below(10) {
                 0..=6 => self.stored(path),

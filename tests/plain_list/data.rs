@@ -5,7 +5,7 @@ use bson::raw::CString;
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, DateTime, Document, Regex, Timestamp, doc};
 
-use super::support::Random;
+use crate::support::Random;
 
 /// Names inside of values: such that paths often reach something.
 pub const INNER_NAMES: [&str; 6] = ["a", "b", "0", "1", "c", "x.y"];

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use bson::{Bson, Document};
 use timepail::value::{Collation, Doc};
 
-use super::support::{TestEnv, raw};
+use crate::support::{TestEnv, raw};
 
 thread_local! {
     /// How the strings of the query compare that is asked.

@@ -1,0 +1,27 @@
+//! All that a cursor gives.
+
+use bson::{Document, RawDocumentBuf, rawdoc};
+
+use crate::support::{Db, take_rows};
+
+/// The rows of a command on the collection `c` that answers with a cursor, in batches of `batch`.
+///
+/// Errors: the reply of a command that failed; a batch that is too large.
+pub async fn all_batches(db: &Db, command: RawDocumentBuf, batch: i32) -> Result<Vec<Document>, String> {
+    let mut reply = db.command(command).await;
+    let (mut rows, mut name) = (Vec::new(), "firstBatch");
+    loop {
+        let Ok(cursor) = reply.get_document_mut("cursor") else { return Err(reply.to_string()) };
+        let more = take_rows(cursor, name);
+        if more.len() > batch.max(1) as usize {
+            return Err(format!("{} rows in a batch of {batch}", more.len()));
+        }
+        rows.extend(more);
+        let id = cursor.get_i64("id").unwrap();
+        if id == 0 {
+            return Ok(rows);
+        }
+        name = "nextBatch";
+        reply = db.command(rawdoc! { "getMore": id, "collection": "c", "batchSize": batch.max(1) }).await;
+    }
+}

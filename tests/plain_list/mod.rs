@@ -1,0 +1,10 @@
+//! What a collection must answer, worked out on a plain list of documents, and the measurements, forms and queries to ask it with.
+#![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+pub mod batches;
+pub mod data;
+pub mod filter;
+pub mod forms;
+pub mod order;
+pub mod projection;
+pub mod queries;
