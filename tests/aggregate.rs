@@ -274,6 +274,72 @@ fn arrays_unwind_to_a_row_for_each_element() {
     });
 }
 
+/// A row of group `k` for each of the values `v`, and one without it.
+async fn with_values(values: &[Bson]) -> Db {
+    let db = database();
+    weather(&db).await;
+    let at = DateTime::from_millis(0);
+    let mut rows: Vec<Document> = values.iter().map(|value| doc! { "at": at, "v": value }).collect();
+    rows.push(doc! { "at": at });
+    for (n, row) in (0..).zip(&mut rows) {
+        row.insert("n", n);
+    }
+    db.insert("weather", &rows.iter().map(|row| RawDocumentBuf::try_from(row).unwrap()).collect::<Vec<_>>()).await;
+    db
+}
+
+#[test]
+fn unwinding_below_a_field_that_is_not_there_makes_no_objects() {
+    // A row that stays lost its scalar to an empty object, or got one.
+    block_on(async {
+        let db = with_values(&[5.into(), Bson::Null, doc! { "w": [] }.into()]).await;
+        let unwind = doc! { "path": "$v.w", "preserveNullAndEmptyArrays": true };
+        let pipeline = vec![doc! { "$sort": { "n": 1 } }, doc! { "$unwind": unwind }, doc! { "$project": { "v": 1 } }];
+        let rows = run(&db, pipeline).await;
+        assert_eq!(rows, [doc! { "v": 5 }, doc! { "v": Bson::Null }, doc! { "v": {} }, doc! {}]);
+    });
+}
+
+#[test]
+fn the_only_part_of_a_key_is_null_where_it_is_missing() {
+    // Rows without the field were a group beside those with null.
+    block_on(async {
+        let db = with_values(&[Bson::Null]).await;
+        let group = doc! { "$group": { "_id": { "x": "$v" }, "rows": { "$count": {} } } };
+        assert_eq!(run(&db, vec![group]).await, [doc! { "_id": { "x": Bson::Null }, "rows": 2 }]);
+    });
+}
+
+#[test]
+fn sets_have_one_of_the_strings_that_a_collation_takes_for_equal() {
+    // They were compared by their bytes.
+    block_on(async {
+        let db = with_values(&["a".into(), "A".into(), "b".into(), "B".into(), "a".into()]).await;
+        let pipeline =
+            vec![doc! { "$sort": { "n": 1 } }, doc! { "$group": { "_id": 1, "all": { "$addToSet": "$v" } } }];
+        let command = |strength: i32| {
+            let collation = doc! { "locale": "en", "strength": strength };
+            doc! { "aggregate": "weather", "pipeline": pipeline.clone(), "cursor": {}, "collation": collation }
+        };
+        for (strength, set) in [(2, vec!["a", "b"]), (3, vec!["a", "A", "b", "B"])] {
+            let reply = db.ok(RawDocumentBuf::try_from(&command(strength)).unwrap()).await;
+            let rows = take_rows(&mut reply.get_document("cursor").unwrap().clone(), "firstBatch");
+            assert_eq!(rows, [doc! { "_id": 1, "all": set }]);
+        }
+    });
+}
+
+#[test]
+fn what_adds_up_numbers_refuses_decimals_rather_than_leaving_them_out() {
+    // Deviations took them for no numbers.
+    block_on(async {
+        let db = with_values(&[Bson::Decimal128("1.5".parse().unwrap())]).await;
+        for operator in ["$sum", "$avg", "$stdDevPop", "$stdDevSamp"] {
+            assert_eq!(code(&db, doc! { "$group": { "_id": 1, "x": { operator: "$v" } } }).await, 2, "{operator}");
+        }
+    });
+}
+
 #[test]
 fn what_is_no_pipeline_is_refused_with_the_code_of_the_stage() {
     with_readings(async |db| {

@@ -88,8 +88,8 @@ impl Group {
         for value in &values {
             match value {
                 Some(value) => append_key(&mut bytes, *value),
-                // As a key by itself nothing is null; in an object it is left out.
-                None if matches!(self.spec.key, Key::One(_)) => append_key(&mut bytes, Value::NULL),
+                // As the only part of a key nothing is null; beside others it is left out.
+                None if values.len() == 1 => append_key(&mut bytes, Value::NULL),
                 None => append_missing_key(&mut bytes),
             }
         }

@@ -5,7 +5,7 @@ use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
-use crate::value::{Doc, DocWriter, Kind, OwnedValue, Value};
+use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value};
 
 /// Rows that a stage has made of documents.
 #[derive(Default)]
@@ -90,27 +90,22 @@ impl Stage for Unwind {
             let mut writer = DocWriter::new();
             rows.write_row(row, &mut writer);
             let doc = writer.finish();
-            let found = reach(doc.view(), path);
-            let mut emit = |element: Option<Value<'_>>, place: Option<i64>| {
-                let mut writer = DocWriter::new();
-                write_with(&mut writer, doc.view(), path, element);
-                let unwound = writer.finish();
-                let Some(index) = index else { return self.made.push(unwound.view()) };
-                let mut writer = DocWriter::new();
+            let mut emit = |unwound: Doc<'_>, place: Option<i64>| {
+                let Some(index) = index else { return self.made.push(unwound) };
                 let place = place.map_or_else(OwnedValue::null, OwnedValue::int64);
-                write_with(&mut writer, unwound.view(), index, Some(place.view()));
-                self.made.push(writer.finish().view())
+                self.made.push(with(unwound, index, Some(place.view())).view())
             };
+            let found = reach(doc.view(), path);
             match found.and_then(Value::as_array) {
-                Some(array) if array.iter().next().is_some() => {
+                Some(array) if !array.is_empty() => {
                     for (place, (_, element)) in (0..).zip(array.iter()) {
-                        emit(Some(element), Some(place))?;
+                        emit(with(doc.view(), path, Some(element)).view(), Some(place))?;
                     }
                 }
                 // An empty array leaves nothing of its field.
-                Some(_) if *keeps_empty => emit(None, None)?,
+                Some(_) if *keeps_empty => emit(with(doc.view(), path, None).view(), None)?,
                 Some(_) => {}
-                None if found.is_some_and(|value| !is_nothing(value)) || *keeps_empty => emit(found, None)?,
+                None if found.is_some_and(|value| !is_nothing(value)) || *keeps_empty => emit(doc.view(), None)?,
                 None => {}
             }
         }
@@ -135,6 +130,13 @@ fn reach<'a>(doc: Doc<'a>, path: &[Box<str>]) -> Option<Value<'a>> {
     let (first, below) = path.split_first()?;
     let value = doc.get(first)?;
     if below.is_empty() { Some(value) } else { reach(value.as_doc()?, below) }
+}
+
+/// The document with something else at a path, as `write_with` has it.
+fn with(doc: Doc<'_>, path: &[Box<str>], new: Option<Value<'_>>) -> DocBuf {
+    let mut writer = DocWriter::new();
+    write_with(&mut writer, doc, path, new);
+    writer.finish()
 }
 
 /// Writes the fields of `doc` with `new` at the path, in its place, or behind the others where there was none.

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, each_cell};
+use super::{Accumulator, each_cell, no_decimals};
 use crate::block::Column;
 use crate::error::Result;
-use crate::value::OwnedValue;
+use crate::value::{Kind, OwnedValue};
 
 /// Standard deviations of groups, by Welford's sums. Anything but a number counts as nothing.
 pub(super) struct Deviations {
@@ -36,6 +36,9 @@ impl Accumulator for Deviations {
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
         let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
         each_cell(cells, rows, &mut |value| {
+            if value.kind() == Kind::Decimal128 {
+                return Err(no_decimals());
+            }
             #[allow(clippy::cast_precision_loss)]
             let number = value.as_f64().or_else(|| value.as_integer().map(|n| n as f64));
             if let Some(x) = number.filter(|_| value.kind().is_number()) {

@@ -6,7 +6,7 @@ use super::{Accumulator, each_cell};
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::value::{DocWriter, Kind, Numbers, OwnedValue, Value, append_key};
+use crate::value::{Collation, DocWriter, Kind, Numbers, OwnedValue, Value, append_key};
 
 /// Lists of the values of groups; what is missing is left out.
 pub(super) struct Lists {
@@ -16,11 +16,12 @@ pub(super) struct Lists {
     /// Values by group and key.
     known: Numbers,
     size_bytes: usize,
+    collation: Collation,
 }
 
 impl Lists {
-    pub fn new(is_set: bool) -> Lists {
-        Lists { is_set, groups: Vec::new(), known: Numbers::default(), size_bytes: 0 }
+    pub fn new(is_set: bool, collation: &Collation) -> Lists {
+        Lists { is_set, groups: Vec::new(), known: Numbers::default(), size_bytes: 0, collation: collation.clone() }
     }
 }
 
@@ -30,7 +31,7 @@ impl Accumulator for Lists {
     }
 
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
-        let Lists { is_set, groups, known, size_bytes } = self;
+        let Lists { is_set, groups, known, size_bytes, collation } = self;
         let Some(list) = groups.get_mut(group) else { return Ok(()) };
         each_cell(cells, rows, &mut |value| {
             if *is_set {
@@ -40,6 +41,10 @@ impl Accumulator for Lists {
                     return Ok(());
                 }
                 *size_bytes += key.len();
+                // Bytes that are new to the set may be equal to others all the same.
+                if !collation.is_simple() && list.iter().any(|known| collation.compare(known.view(), value).is_eq()) {
+                    return Ok(());
+                }
             }
             *size_bytes += value.bytes().len() + 32;
             list.push(value.to_owned());

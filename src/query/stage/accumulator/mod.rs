@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::block::Column;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::value::{Collation, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
@@ -91,8 +91,8 @@ const TABLE: [AccumulatorSpec; 12] = [
     AccumulatorSpec { name: "$max", takes_any_order: true, start: |by| Box::new(extreme::Extremes::new(true, by)) },
     AccumulatorSpec { name: "$first", takes_any_order: true, start: |_| Box::new(edge::Edges::new(false)) },
     AccumulatorSpec { name: "$last", takes_any_order: true, start: |_| Box::new(edge::Edges::new(true)) },
-    AccumulatorSpec { name: "$push", takes_any_order: false, start: |_| Box::new(list::Lists::new(false)) },
-    AccumulatorSpec { name: "$addToSet", takes_any_order: false, start: |_| Box::new(list::Lists::new(true)) },
+    AccumulatorSpec { name: "$push", takes_any_order: false, start: |by| Box::new(list::Lists::new(false, by)) },
+    AccumulatorSpec { name: "$addToSet", takes_any_order: false, start: |by| Box::new(list::Lists::new(true, by)) },
     AccumulatorSpec {
         name: "$stdDevPop",
         takes_any_order: true,
@@ -107,6 +107,10 @@ const TABLE: [AccumulatorSpec; 12] = [
     AccumulatorSpec { name: "$count", takes_any_order: true, start: |_| Box::new(sum::Sums::new(false)) },
     AccumulatorSpec { name: "$mergeObjects", takes_any_order: false, start: |_| Box::new(edge::Merged::default()) },
 ];
+
+fn no_decimals() -> Error {
+    Error::bad_value("Sums of decimals are not supported yet")
+}
 
 /// Shows `see` every cell of a range that is there.
 fn each_cell(cells: &Column, rows: Range<usize>, see: &mut dyn FnMut(Value<'_>) -> Result<()>) -> Result<()> {

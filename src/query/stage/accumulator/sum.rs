@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, each_cell};
+use super::{Accumulator, each_cell, no_decimals};
 use crate::block::{Column, ColumnData};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::value::{Kind, OwnedValue};
 
 /// Sums of groups. Anything but a number counts as nothing.
@@ -102,7 +102,7 @@ impl Accumulator for Sums {
                     sum.has_int64 = true;
                     sum.integers += i128::from(value.as_i64().unwrap_or_default());
                 }
-                Kind::Decimal128 => return Err(Error::bad_value("Sums of decimals are not supported yet")),
+                Kind::Decimal128 => return Err(no_decimals()),
                 _ => return Ok(()),
             }
             sum.count += 1;

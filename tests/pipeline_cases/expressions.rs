@@ -1,0 +1,148 @@
+//! The expressions of random pipelines, evaluated on one document.
+
+use bson::{Bson, DateTime, Document};
+
+use super::stages::Stop;
+use crate::plain_list::order::order;
+
+/// The value of an expression; `None` is the lack of one.
+pub fn evaluate(expression: &Bson, row: &Document) -> Result<Option<Bson>, Stop> {
+    Ok(match expression {
+        Bson::String(text) if text == "$$REMOVE" => None,
+        Bson::String(text) if text == "$$ROOT" => Some(Bson::Document(row.clone())),
+        Bson::String(text) if text.starts_with('$') => {
+            let path: Vec<&str> = text[1..].split('.').collect();
+            field(row, &path)
+        }
+        Bson::Array(items) => {
+            let items = items.iter().map(|item| Ok(evaluate(item, row)?.unwrap_or(Bson::Null)));
+            Some(Bson::Array(items.collect::<Result<_, _>>()?))
+        }
+        Bson::Document(object) => match object.iter().next() {
+            Some((name, argument)) if name.starts_with('$') => operator(name, argument, row)?,
+            _ => {
+                let mut made = Document::new();
+                for (name, value) in object {
+                    made.extend(evaluate(value, row)?.map(|value| (name.clone(), value)));
+                }
+                Some(Bson::Document(made))
+            }
+        },
+        literal => Some(literal.clone()),
+    })
+}
+
+/// A path: through objects, and through the objects of an array, but not by their positions.
+fn field(object: &Document, path: &[&str]) -> Option<Bson> {
+    let value = object.get(path[0])?;
+    match (value, &path[1..]) {
+        (_, []) => Some(value.clone()),
+        (Bson::Document(inner), rest) => field(inner, rest),
+        (Bson::Array(items), rest) => {
+            let objects = items.iter().filter_map(Bson::as_document);
+            Some(Bson::Array(objects.filter_map(|inner| field(inner, rest)).collect()))
+        }
+        _ => None,
+    }
+}
+
+fn is_nothing(value: &Option<Bson>) -> bool {
+    matches!(value, None | Some(Bson::Null | Bson::Undefined))
+}
+
+fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>, Stop> {
+    let list = || argument.as_array().unwrap().iter().map(|item| evaluate(item, row)).collect::<Result<Vec<_>, _>>();
+    Ok(match name {
+        "$literal" => Some(argument.clone()),
+        "$type" => Some(Bson::from(type_name(evaluate(argument, row)?.as_ref()))),
+        "$isNumber" => {
+            use Bson::{Decimal128, Double, Int32, Int64};
+            let is_number = matches!(evaluate(argument, row)?, Some(Double(_) | Int32(_) | Int64(_) | Decimal128(_)));
+            Some(Bson::Boolean(is_number))
+        }
+        "$ifNull" => {
+            let values = list()?;
+            let found = values.iter().find(|value| !is_nothing(value)).or(values.last());
+            found.cloned().flatten()
+        }
+        "$cond" => {
+            let [condition, yes, no] = argument.as_array().unwrap().as_slice() else { unreachable!() };
+            let holds = match evaluate(condition, row)? {
+                None | Some(Bson::Null | Bson::Undefined) => false,
+                Some(Bson::Boolean(truth)) => truth,
+                Some(number @ (Bson::Double(_) | Bson::Int32(_) | Bson::Int64(_) | Bson::Decimal128(_))) => {
+                    order(&number, &Bson::Int32(0)).is_ne()
+                }
+                Some(_) => true,
+            };
+            evaluate(if holds { yes } else { no }, row)?
+        }
+        "$gte" | "$eq" => {
+            let [a, b] = <[_; 2]>::try_from(list()?).unwrap();
+            let found = match (&a, &b) {
+                (Some(a), Some(b)) => order(a, b),
+                // Nothing is below everything.
+                _ => a.is_some().cmp(&b.is_some()),
+            };
+            Some(Bson::Boolean(if name == "$eq" { found.is_eq() } else { found.is_ge() }))
+        }
+        "$add" => match <[_; 2]>::try_from(list()?).unwrap() {
+            [a, b] if is_nothing(&a) || is_nothing(&b) => Some(Bson::Null),
+            [Some(Bson::Int64(a)), Some(Bson::Int32(b))] => Some(Bson::Int64(a + i64::from(b))),
+            [Some(Bson::Int32(a)), Some(Bson::Int32(b))] => Some(Bson::Int32(a + b)),
+            [Some(Bson::Double(a)), Some(Bson::Int32(b))] => Some(Bson::Double(a + f64::from(b))),
+            _ => return Err(Stop::Open),
+        },
+        "$dateTrunc" => {
+            let options = argument.as_document().unwrap();
+            let unit_ms: i64 = match options.get_str("unit").unwrap() {
+                "minute" => 60_000,
+                "hour" => 3_600_000,
+                _ => 86_400_000,
+            };
+            let bin_ms = unit_ms * i64::from(options.get_i32("binSize").unwrap_or(1));
+            match evaluate(options.get("date").unwrap(), row)? {
+                None | Some(Bson::Null | Bson::Undefined) => Some(Bson::Null),
+                Some(Bson::DateTime(at)) => {
+                    // Near the ends of all dates the server fails, sooner or later.
+                    if at.timestamp_millis().unsigned_abs() > 9_000_000_000_000_000_000 {
+                        return Err(Stop::Open);
+                    }
+                    // The first second of the year 2000 begins a bin.
+                    let since = i128::from(at.timestamp_millis()) - 946_684_800_000;
+                    let bin = since.div_euclid(bin_ms.into()) * i128::from(bin_ms) + 946_684_800_000;
+                    Some(Bson::DateTime(DateTime::from_millis(bin as i64)))
+                }
+                Some(_) => return Err(Stop::Open),
+            }
+        }
+        other => panic!("the operator {other}"),
+    })
+}
+
+fn type_name(value: Option<&Bson>) -> &'static str {
+    match value {
+        None => "missing",
+        Some(Bson::Double(_)) => "double",
+        Some(Bson::String(_)) => "string",
+        Some(Bson::Document(_)) => "object",
+        Some(Bson::Array(_)) => "array",
+        Some(Bson::Binary(_)) => "binData",
+        Some(Bson::Undefined) => "undefined",
+        Some(Bson::ObjectId(_)) => "objectId",
+        Some(Bson::Boolean(_)) => "bool",
+        Some(Bson::DateTime(_)) => "date",
+        Some(Bson::Null) => "null",
+        Some(Bson::RegularExpression(_)) => "regex",
+        Some(Bson::DbPointer(_)) => "dbPointer",
+        Some(Bson::JavaScriptCode(_)) => "javascript",
+        Some(Bson::Symbol(_)) => "symbol",
+        Some(Bson::JavaScriptCodeWithScope(_)) => "javascriptWithScope",
+        Some(Bson::Int32(_)) => "int",
+        Some(Bson::Timestamp(_)) => "timestamp",
+        Some(Bson::Int64(_)) => "long",
+        Some(Bson::Decimal128(_)) => "decimal",
+        Some(Bson::MinKey) => "minKey",
+        Some(Bson::MaxKey) => "maxKey",
+    }
+}
