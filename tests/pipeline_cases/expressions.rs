@@ -78,12 +78,10 @@ fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>,
             evaluate(if holds { yes } else { no }, row)?
         }
         "$gte" | "$eq" => {
-            let [a, b] = <[_; 2]>::try_from(list()?).unwrap();
-            let found = match (&a, &b) {
-                (Some(a), Some(b)) => order(a, b),
-                // Nothing is below everything.
-                _ => a.is_some().cmp(&b.is_some()),
-            };
+            // Nothing has the place of what is undefined: behind the lowest key, before null.
+            let [a, b] =
+                <[_; 2]>::try_from(list()?).unwrap().map(|value: Option<Bson>| value.unwrap_or(Bson::Undefined));
+            let found = order(&a, &b);
             Some(Bson::Boolean(if name == "$eq" { found.is_eq() } else { found.is_ge() }))
         }
         "$add" => match <[_; 2]>::try_from(list()?).unwrap() {

@@ -114,10 +114,24 @@ fn sorted(list: Vec<Document>, exact: bool, sort: &Document) -> Result<Rows, Sto
     Ok(Rows { list: keyed.into_iter().map(|(_, row)| row).collect(), ordered, exact })
 }
 
+/// The fields of a stage by their paths: what is in an object without operators is set on its own.
+fn flat(above: &str, spec: &Document) -> Document {
+    let mut all = doc! {};
+    for (name, value) in spec {
+        match value {
+            Bson::Document(below) if below.keys().next().is_some_and(|name| !name.starts_with('$')) => {
+                all.extend(flat(&format!("{above}{name}."), below));
+            }
+            _ => drop(all.insert(format!("{above}{name}"), value.clone())),
+        }
+    }
+    all
+}
+
 /// Paths with 0 or 1, and computed fields.
 fn projected(row: &Document, spec: &Document) -> Result<Document, Stop> {
     let (plain, computed): (Document, Document) =
-        spec.clone().into_iter().partition(|(_, value)| matches!(value, Bson::Int32(_)));
+        flat("", spec).into_iter().partition(|(_, value)| matches!(value, Bson::Int32(_)));
     let mut paths = plain;
     paths.extend(computed.keys().map(|path| (path.clone(), Bson::Int32(1))));
     with_fields(row, project(row, &paths), &computed)
@@ -125,7 +139,7 @@ fn projected(row: &Document, spec: &Document) -> Result<Document, Stop> {
 
 /// `to` with fields that are computed of `row`.
 fn with_fields(row: &Document, mut to: Document, spec: &Document) -> Result<Document, Stop> {
-    for (path, expression) in spec {
+    for (path, expression) in &flat("", spec) {
         let path: Vec<&str> = path.split('.').collect();
         set(&mut to, &path, evaluate(expression, row)?.as_ref());
     }
