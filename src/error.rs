@@ -103,6 +103,8 @@ error_codes! {
         IDLUnknownField = 40415,
     }
     numbered {
+        /// A sort of `$top` that is no object.
+        Location10065 = 10065,
         /// `$group` of what is no object.
         Location15947 = 15947,
         /// `$group` with two ids.
@@ -393,8 +395,46 @@ error_codes! {
         Location5439018 = 5439018,
         /// A `$near` operator on a time-series collection.
         Location5626500 = 5626500,
+        /// `$firstN` of what is no object.
+        Location5787801 = 5787801,
+        /// `$minN` of what is no object.
+        Location5787900 = 5787900,
+        /// An unknown argument of `$firstN` or `$minN`.
+        Location5787901 = 5787901,
+        /// An `n` that is no number.
+        Location5787902 = 5787902,
+        /// An `n` that is no integer.
+        Location5787903 = 5787903,
+        /// `$firstN` or `$minN` without `n`.
+        Location5787906 = 5787906,
+        /// `$firstN` or `$minN` without `input`.
+        Location5787907 = 5787907,
+        /// An `n` below 1.
+        Location5787908 = 5787908,
+        /// `$top` of what is no object.
+        Location5788001 = 5788001,
+        /// An unknown argument of `$top`.
+        Location5788002 = 5788002,
+        /// `$topN` without `n`.
+        Location5788003 = 5788003,
+        /// `$top` without `output`.
+        Location5788004 = 5788004,
+        /// `$top` without `sortBy`.
+        Location5788005 = 5788005,
         /// A bucket id could not be found within the retries.
         Location6130900 = 6130900,
+        /// `$percentile` of what is no object.
+        Location7429703 = 7429703,
+        /// `$median` of what is no object.
+        Location7436100 = 7436100,
+        /// Percentiles that are not constant.
+        Location7750300 = 7750300,
+        /// Percentiles that are no array.
+        Location7750301 = 7750301,
+        /// A percentile that is no number.
+        Location7750302 = 7750302,
+        /// A percentile that is not from 0 to 1.
+        Location7750303 = 7750303,
         /// A document names the same top-level field twice.
         Location12602102 = 12602102,
     }

@@ -5,53 +5,10 @@ mod support;
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
-use support::weather::{database, reading, weather};
-use support::{Db, take_rows};
+use support::pipelines::{code, run, with_readings, with_values};
+use support::weather::{database, weather};
 
 const HOUR_MS: i64 = 3_600_000;
-
-/// Runs a pipeline to its end, in batches of `batch`.
-async fn run_in(db: &Db, pipeline: Vec<Document>, batch: i32) -> Vec<Document> {
-    let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": { "batchSize": batch } };
-    let reply = db.ok(RawDocumentBuf::try_from(&command).unwrap()).await;
-    let mut cursor = reply.get_document("cursor").unwrap().clone();
-    let mut rows = take_rows(&mut cursor, "firstBatch");
-    while cursor.get_i64("id").unwrap() != 0 {
-        let id = cursor.get_i64("id").unwrap();
-        let more = rawdoc! { "getMore": id, "collection": "weather", "batchSize": batch.max(1) };
-        cursor = db.ok(more).await.get_document("cursor").unwrap().clone();
-        rows.extend(take_rows(&mut cursor, "nextBatch"));
-    }
-    rows
-}
-
-async fn run(db: &Db, pipeline: Vec<Document>) -> Vec<Document> {
-    let rows = run_in(db, pipeline.clone(), 101).await;
-    assert_eq!(run_in(db, pipeline, 2).await, rows, "in other batches");
-    rows
-}
-
-/// The code of a pipeline of one stage that is refused.
-async fn code(db: &Db, stage: Document) -> i32 {
-    let command = doc! { "aggregate": "weather", "pipeline": [stage], "cursor": {} };
-    db.fails(RawDocumentBuf::try_from(&command).unwrap()).await.0
-}
-
-/// Readings of two stations, four an hour; `check` sees them in the journal and in buckets.
-fn with_readings(check: impl AsyncFn(&Db)) {
-    block_on(async {
-        let db = database();
-        weather(&db).await;
-        let readings: Vec<RawDocumentBuf> = (0..24)
-            .map(|n| reading(n / 2 * HOUR_MS / 4, if n % 2 == 0 { "a" } else { "b" }, f64::from(n as i32)))
-            .collect();
-        db.insert("weather", &readings).await;
-        for _ in 0..2 {
-            check(&db).await;
-            db.ok(rawdoc! { "flush": 1 }).await;
-        }
-    });
-}
 
 fn sorted_by_id(mut rows: Vec<Document>) -> Vec<Document> {
     rows.sort_by_key(|row| row.get("_id").unwrap().to_string());
@@ -274,20 +231,6 @@ fn arrays_unwind_to_a_row_for_each_element() {
     });
 }
 
-/// A row of group `k` for each of the values `v`, and one without it.
-async fn with_values(values: &[Bson]) -> Db {
-    let db = database();
-    weather(&db).await;
-    let at = DateTime::from_millis(0);
-    let mut rows: Vec<Document> = values.iter().map(|value| doc! { "at": at, "v": value }).collect();
-    rows.push(doc! { "at": at });
-    for (n, row) in (0..).zip(&mut rows) {
-        row.insert("n", n);
-    }
-    db.insert("weather", &rows.iter().map(|row| RawDocumentBuf::try_from(row).unwrap()).collect::<Vec<_>>()).await;
-    db
-}
-
 #[test]
 fn unwinding_below_a_field_that_is_not_there_makes_no_objects() {
     // A row that stays lost its scalar to an empty object, or got one.
@@ -307,36 +250,6 @@ fn the_only_part_of_a_key_is_null_where_it_is_missing() {
         let db = with_values(&[Bson::Null]).await;
         let group = doc! { "$group": { "_id": { "x": "$v" }, "rows": { "$count": {} } } };
         assert_eq!(run(&db, vec![group]).await, [doc! { "_id": { "x": Bson::Null }, "rows": 2 }]);
-    });
-}
-
-#[test]
-fn sets_have_one_of_the_strings_that_a_collation_takes_for_equal() {
-    // They were compared by their bytes.
-    block_on(async {
-        let db = with_values(&["a".into(), "A".into(), "b".into(), "B".into(), "a".into()]).await;
-        let pipeline =
-            vec![doc! { "$sort": { "n": 1 } }, doc! { "$group": { "_id": 1, "all": { "$addToSet": "$v" } } }];
-        let command = |strength: i32| {
-            let collation = doc! { "locale": "en", "strength": strength };
-            doc! { "aggregate": "weather", "pipeline": pipeline.clone(), "cursor": {}, "collation": collation }
-        };
-        for (strength, set) in [(2, vec!["a", "b"]), (3, vec!["a", "A", "b", "B"])] {
-            let reply = db.ok(RawDocumentBuf::try_from(&command(strength)).unwrap()).await;
-            let rows = take_rows(&mut reply.get_document("cursor").unwrap().clone(), "firstBatch");
-            assert_eq!(rows, [doc! { "_id": 1, "all": set }]);
-        }
-    });
-}
-
-#[test]
-fn what_adds_up_numbers_refuses_decimals_rather_than_leaving_them_out() {
-    // Deviations took them for no numbers.
-    block_on(async {
-        let db = with_values(&[Bson::Decimal128("1.5".parse().unwrap())]).await;
-        for operator in ["$sum", "$avg", "$stdDevPop", "$stdDevSamp"] {
-            assert_eq!(code(&db, doc! { "$group": { "_id": 1, "x": { operator: "$v" } } }).await, 2, "{operator}");
-        }
     });
 }
 

@@ -4,7 +4,7 @@ use bson::{Bson, Document};
 
 use super::expressions::evaluate;
 use super::stages::Stop;
-use crate::plain_list::order::order;
+use crate::plain_list::order::{compare_keys, order};
 
 type Values = Vec<Option<Bson>>;
 
@@ -59,7 +59,13 @@ fn one_group(spec: &Document, key: Values, rows: &[&Document], ordered: bool) ->
             continue;
         }
         let (operator, argument) = accumulation.as_document().unwrap().iter().next().unwrap();
-        made.insert(name, accumulated(operator, argument, rows, ordered)?);
+        let made_now = match argument.as_document() {
+            Some(arguments) if arguments.keys().any(|name| ["input", "output"].contains(&name.as_str())) => {
+                ranked(operator, arguments, rows, ordered, made.get("_id").unwrap())?
+            }
+            _ => accumulated(operator, argument, rows, ordered)?,
+        };
+        made.insert(name, made_now);
     }
     Ok(made)
 }
@@ -112,6 +118,104 @@ fn accumulated(operator: &str, argument: &Bson, rows: &[&Document], ordered: boo
     })
 }
 
+/// Accumulators with named arguments.
+fn ranked(operator: &str, arguments: &Document, rows: &[&Document], ordered: bool, id: &Bson) -> Result<Bson, Stop> {
+    let output = arguments.get("output").or(arguments.get("input")).unwrap();
+    let values = rows.iter().map(|row| evaluate(output, row)).collect::<Result<Values, _>>()?;
+    if let "$median" | "$percentile" = operator {
+        return percentiles(operator == "$median", arguments, &values.into_iter().flatten().collect::<Vec<_>>());
+    }
+    let id = id.as_document().cloned().unwrap_or_default();
+    let n = match arguments.get("n") {
+        Some(n) => evaluate(n, &id)?.unwrap().as_i32().unwrap() as usize,
+        None => 1,
+    };
+    let mut values: Vec<Bson> = values.into_iter().map(|value| value.unwrap_or(Bson::Null)).collect();
+    let count = values.len();
+    match operator {
+        "$firstN" | "$lastN" if !ordered && count > 1 => return Err(Stop::Open),
+        "$firstN" => values.truncate(n),
+        "$lastN" => drop(values.drain(..count.saturating_sub(n))),
+        "$minN" | "$maxN" => {
+            values.retain(|value| !matches!(value, Bson::Null));
+            values.sort_by(|a, b| if operator == "$minN" { order(a, b) } else { order(b, a) });
+            values.truncate(n);
+        }
+        _ => {
+            values = by_keys(
+                operator.starts_with("$top"),
+                arguments.get_document("sortBy").unwrap(),
+                rows,
+                values,
+                ordered,
+                n,
+            )?
+        }
+    }
+    Ok(if arguments.contains_key("n") { Bson::Array(values) } else { values.remove(0) })
+}
+
+/// The `n` values whose rows stand first, or last, by a sort; among those that tie the first that come.
+fn by_keys(
+    is_top: bool,
+    sort: &Document,
+    rows: &[&Document],
+    values: Vec<Bson>,
+    ordered: bool,
+    n: usize,
+) -> Result<Vec<Bson>, Stop> {
+    let mut keyed = Vec::new();
+    for (row, value) in rows.iter().zip(values) {
+        let (mut key, mut arrays) = (Vec::new(), 0);
+        for (path, direction) in sort {
+            key.push(match evaluate(&format!("${path}").into(), row)? {
+                Some(Bson::Array(items)) => {
+                    arrays += 1;
+                    let ascending = direction.as_i32() == Some(1);
+                    let first = items.into_iter().min_by(|a, b| if ascending { order(a, b) } else { order(b, a) });
+                    first.unwrap_or(Bson::Undefined)
+                }
+                value => value.unwrap_or(Bson::Null),
+            });
+        }
+        if arrays > 1 {
+            return Err(Stop::Refused);
+        }
+        keyed.push((key, value));
+    }
+    let compare = |a: &(Vec<Bson>, Bson), b: &(Vec<Bson>, Bson)| compare_keys(sort, &a.0, &b.0);
+    keyed.sort_by(|a, b| if is_top { compare(a, b) } else { compare(b, a) });
+    if !ordered && keyed.windows(2).any(|two| compare(&two[0], &two[1]).is_eq()) {
+        return Err(Stop::Open);
+    }
+    keyed.truncate(n);
+    keyed.sort_by(compare);
+    Ok(keyed.into_iter().map(|(_, value)| value).collect())
+}
+
+fn percentiles(is_median: bool, arguments: &Document, values: &[Bson]) -> Result<Bson, Stop> {
+    let mut numbers = numbers(values)?;
+    numbers.retain(|x| !x.is_nan());
+    numbers.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let last = numbers.len() as f64 - 1.0;
+    let at = |p: f64| {
+        if numbers.is_empty() {
+            return Bson::Null;
+        }
+        if arguments.get_str("method").unwrap() != "continuous" {
+            // The least of which at least that share is not above it.
+            let below = |x: &f64| numbers.iter().filter(|other| *other <= x).count() as f64;
+            return numbers.iter().find(|x| below(x) >= p * numbers.len() as f64).copied().unwrap().into();
+        }
+        let (low, high) = (numbers[(p * last).floor() as usize], numbers[(p * last).ceil() as usize]);
+        if low == high { low.into() } else { (low + (high - low) * (p * last).fract()).into() }
+    };
+    if is_median {
+        return Ok(at(0.5));
+    }
+    Ok(arguments.get_array("p").unwrap().iter().map(|p| at(p.as_f64().unwrap())).collect::<Vec<_>>().into())
+}
+
 /// How many numbers there are, and what they come to; undefined where rounding may have made anything of it.
 fn sum(values: &[Bson]) -> Result<(usize, Bson), Stop> {
     let (mut count, mut integers, mut doubles, mut has_long) = (0, 0_i128, Vec::new(), false);
@@ -141,7 +245,7 @@ fn sum(values: &[Bson]) -> Result<(usize, Bson), Stop> {
     Ok((count, total))
 }
 
-fn deviation(values: &[Bson], fewer: usize) -> Result<Bson, Stop> {
+fn numbers(values: &[Bson]) -> Result<Vec<f64>, Stop> {
     let number = |value: &Bson| match value {
         Bson::Int32(n) => Some(Ok(f64::from(*n))),
         Bson::Int64(n) => Some(Ok(*n as f64)),
@@ -149,7 +253,11 @@ fn deviation(values: &[Bson], fewer: usize) -> Result<Bson, Stop> {
         Bson::Decimal128(_) => Some(Err(Stop::Refused)),
         _ => None,
     };
-    let numbers = values.iter().filter_map(number).collect::<Result<Vec<f64>, _>>()?;
+    values.iter().filter_map(number).collect()
+}
+
+fn deviation(values: &[Bson], fewer: usize) -> Result<Bson, Stop> {
+    let numbers = numbers(values)?;
     let count = numbers.len();
     if count <= fewer {
         return Ok(Bson::Null);

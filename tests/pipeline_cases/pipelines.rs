@@ -52,7 +52,8 @@ impl Pipelines<'_> {
     }
 
     fn path(&self, grouped: bool) -> &'static str {
-        if grouped { *self.pick(&GROUPED) } else { *self.pick(&PATHS) }
+        let paths: &[&str] = if grouped { &GROUPED } else { &PATHS };
+        paths[self.random.below(paths.len() as u64) as usize]
     }
 
     fn stage(&self, rows: &Rows, grouped: bool) -> Document {
@@ -185,6 +186,12 @@ impl Pipelines<'_> {
         }
     }
 
+    /// How many values are kept, at times by the id.
+    fn count(&self) -> Bson {
+        let count = 1 + self.random.below(4) as i32;
+        if self.chance(20) { doc! { "$cond": [{ "$gte": ["$x", 1] }, count, 1] }.into() } else { count.into() }
+    }
+
     fn group(&self, rows: &Rows, grouped: bool) -> Document {
         let id = if self.chance(40) {
             let mut parts = doc! { "x": self.key(rows, grouped) };
@@ -209,16 +216,45 @@ impl Pipelines<'_> {
             ("pop", "$stdDevPop"),
             ("samp", "$stdDevSamp"),
             ("merged", "$mergeObjects"),
+            ("firsts", "$firstN"),
+            ("lasts", "$lastN"),
+            ("lows", "$minN"),
+            ("highs", "$maxN"),
+            ("top", "$top"),
+            ("bottom", "$bottom"),
+            ("tops", "$topN"),
+            ("bottoms", "$bottomN"),
+            ("median", "$median"),
+            ("shares", "$percentile"),
         ] {
-            let by_order = ["$first", "$last", "$push", "$mergeObjects"].contains(&operator);
-            if !self.chance(25) || by_order && !rows.ordered {
+            let by_order = ["$first", "$last", "$push", "$mergeObjects", "$firstN", "$lastN"].contains(&operator);
+            if !self.chance(18) || by_order && !rows.ordered {
                 continue;
             }
             let input = match operator {
                 "$count" => doc! {}.into(),
                 "$mergeObjects" if self.chance(70) => doc! { "u": self.expression(rows, grouped) }.into(),
-                "$push" | "$first" | "$last" if self.chance(15) => "$$ROOT".into(),
+                // Its fields come in any order, so that nothing may compare it.
+                "$push" | "$last" if self.chance(15) => "$$ROOT".into(),
                 "$sum" if self.chance(30) => 1.into(),
+                "$firstN" | "$lastN" | "$minN" | "$maxN" => {
+                    doc! { "n": self.count(), "input": self.expression(rows, grouped) }.into()
+                }
+                "$top" | "$bottom" => {
+                    doc! { "sortBy": self.sort(grouped), "output": self.expression(rows, grouped) }.into()
+                }
+                "$topN" | "$bottomN" => {
+                    let output = self.expression(rows, grouped);
+                    doc! { "sortBy": self.sort(grouped), "output": output, "n": self.count() }.into()
+                }
+                "$median" | "$percentile" => {
+                    let method = *self.pick(&["approximate", "discrete", "continuous"]);
+                    let mut arguments = doc! { "input": self.expression(rows, grouped), "method": method };
+                    if operator == "$percentile" {
+                        arguments.insert("p", vec![0.0, 0.25, self.random.below(101) as f64 / 100.0, 1.0]);
+                    }
+                    arguments.into()
+                }
                 // An array is several arguments.
                 _ => match self.expression(rows, grouped) {
                     Bson::Array(items) => items[0].clone(),

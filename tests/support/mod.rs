@@ -8,6 +8,7 @@ pub mod log;
 pub mod model;
 mod native_collator;
 mod native_regex;
+pub mod pipelines;
 pub mod rows;
 pub mod valid_bucket;
 pub mod weather;

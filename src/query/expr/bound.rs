@@ -7,7 +7,7 @@ use super::globals::Globals;
 use super::tree::{Expr, Reads, Variable};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
-use crate::value::{Doc, DocWriter, Value};
+use crate::value::{Doc, DocWriter, OwnedValue, Value};
 
 /// An expression, what it reads, and what else it refers to.
 #[derive(Clone)]
@@ -48,6 +48,13 @@ impl BoundExpr {
     /// Errors: those of operators.
     pub fn is_true(&self, doc: Doc<'_>) -> Result<bool> {
         self.expr.is_true(&Scope::of(doc, &self.globals))
+    }
+
+    /// The value for `doc`, which needs no other fields than those it reads; `None` is the lack of one.
+    ///
+    /// Errors: those of operators.
+    pub fn value(&self, doc: Doc<'_>) -> Result<Option<OwnedValue>> {
+        Ok(self.expr.evaluate(&Scope::of(doc, &self.globals))?.view().map(Value::to_owned))
     }
 
     /// The values for all rows of `block`.

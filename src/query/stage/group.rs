@@ -6,14 +6,14 @@
 use std::ops::Range;
 
 use super::Stage;
-use super::accumulator::{Accumulator, AccumulatorSpec, Times};
+use super::accumulator::{Accumulation, Accumulator, Times};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Flow, KnownValues};
 use crate::query::expr::BoundExpr;
 use crate::query::projection::Needed;
-use crate::value::{Collation, DocWriter, OwnedValue, Value, append_key, append_missing_key};
+use crate::value::{Collation, Doc, DocWriter, OwnedValue, Value, append_key, append_missing_key};
 
 /// What a `$group` asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +21,8 @@ pub struct GroupSpec {
     /// What rows are grouped by.
     pub key: Key,
     /// The fields of the result behind `_id`.
-    pub fields: Vec<(Box<str>, AccumulatorSpec, BoundExpr)>,
-    /// By which keys are equal, and extremes are chosen.
+    pub fields: Vec<Accumulation>,
+    /// By which keys are equal.
     pub collation: Collation,
     /// The time field by which rows would be sorted, and whether ascending: they come as they are, and whoever cares for their order
     /// looks at it. A million rows are not sorted for the sake of the newest of each series.
@@ -52,7 +52,7 @@ impl GroupSpec {
     pub fn needed_fields(&self) -> Needed {
         let mut needed = Needed::none();
         self.unsorted_by.iter().for_each(|(time_field, _)| needed.add_path(time_field));
-        for expr in self.key.parts().into_iter().chain(self.fields.iter().map(|(_, _, expr)| expr)) {
+        for expr in self.key.parts().into_iter().chain(self.fields.iter().map(|field| &field.input)) {
             if expr.reads().whole {
                 return Needed::All;
             }
@@ -75,13 +75,15 @@ pub(super) struct Group {
 
 impl Group {
     pub fn new(spec: GroupSpec) -> Group {
-        let accumulators = spec.fields.iter().map(|(_, accumulator, _)| accumulator.start(&spec.collation)).collect();
+        let accumulators = spec.fields.iter().map(Accumulation::start).collect();
         let groups = KnownValues::new(spec.collation.clone());
         Group { spec, groups, accumulators, size_bytes: 0, made: None }
     }
 
     /// The group of a row.
-    fn group_of(&mut self, keys: &[Column], row: usize, scratch: &mut [Vec<u8>]) -> usize {
+    ///
+    /// Errors: an `n` that is no positive integer.
+    fn group_of(&mut self, keys: &[Column], row: usize, scratch: &mut [Vec<u8>]) -> Result<usize> {
         let mut bytes = Vec::new();
         let values: Vec<Option<Value<'_>>> =
             keys.iter().zip(scratch).map(|(key, scratch)| key.value(row, scratch)).collect();
@@ -96,9 +98,12 @@ impl Group {
         let (group, is_new) = self.groups.add(&bytes, &mut || self.spec.key.id(&values));
         if is_new {
             self.size_bytes += 2 * bytes.len() + 64;
-            self.accumulators.iter_mut().for_each(|accumulator| accumulator.grow());
+            let id = self.groups.values().get(group).and_then(|id| id.view().as_doc());
+            for (field, accumulator) in self.spec.fields.iter().zip(&mut self.accumulators) {
+                accumulator.grow(field.n.as_ref().map_or(Ok(1), |n| count_of(n, id))?);
+            }
         }
-        group
+        Ok(group)
     }
 }
 
@@ -130,7 +135,7 @@ impl Key {
 impl Stage for Group {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         let keys = self.spec.key.parts().into_iter().map(|key| key.column(&rows)).collect::<Result<Vec<_>>>()?;
-        let inputs = self.spec.fields.iter().map(|(_, _, input)| input.column(&rows)).collect::<Result<Vec<_>>>()?;
+        let inputs = self.spec.fields.iter().map(|field| field.input.column(&rows)).collect::<Result<Vec<_>>>()?;
         let sorting = self.spec.unsorted_by.clone();
         let times = sorting.as_ref().and_then(|(name, ascending)| match rows.column(name)?.data() {
             ColumnData::Date(ms) => Some(Times { ms, ascending: *ascending }),
@@ -140,7 +145,7 @@ impl Stage for Group {
         let mut start = 0;
         while start < rows.rows() {
             let run = start..keys.iter().map(|key| run_end(key, start)).min().unwrap_or(rows.rows());
-            let group = self.group_of(&keys, start, &mut scratch);
+            let group = self.group_of(&keys, start, &mut scratch)?;
             for (accumulator, input) in self.accumulators.iter_mut().zip(&inputs) {
                 match &times {
                     Some(times) => accumulator.add_unordered(group, input, run.clone(), times)?,
@@ -165,10 +170,10 @@ impl Stage for Group {
         let mut column = ColumnBuilder::with_capacity(ids.len());
         ids.iter().for_each(|id| column.push(id.view()));
         block.set_column("_id", column.finish());
-        for ((name, ..), accumulator) in self.spec.fields.iter().zip(&self.accumulators) {
+        for (field, accumulator) in self.spec.fields.iter().zip(&self.accumulators) {
             let mut column = ColumnBuilder::with_capacity(ids.len());
             (0..ids.len()).for_each(|group| column.push(accumulator.value(group).view()));
-            block.set_column(name, column.finish());
+            block.set_column(&field.name, column.finish());
         }
         self.made = Some(block).filter(|block| block.rows() > 0);
         Ok(())
@@ -176,6 +181,21 @@ impl Stage for Group {
 
     fn take(&mut self) -> Result<Option<Block>> {
         Ok(self.made.take())
+    }
+}
+
+/// How many values a group keeps: what `n` says of the fields of its id.
+fn count_of(n: &BoundExpr, id: Option<Doc<'_>>) -> Result<usize> {
+    let empty = DocWriter::new().finish();
+    let refuse = |code, what: &str| Err(Error::new(code, format!("Value for 'n' must be {what}")));
+    let n = n.value(id.unwrap_or(empty.view()))?;
+    let Some(n) = n.filter(|n| n.view().kind().is_number()) else {
+        return refuse(ErrorCode::Location5787902, "of integral type");
+    };
+    match n.view().as_integer() {
+        None => refuse(ErrorCode::Location5787903, "of integral type"),
+        Some(n) if n > 0 => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
+        Some(_) => refuse(ErrorCode::Location5787908, "greater than 0"),
     }
 }
 

@@ -2,7 +2,7 @@
 //! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
 
 use super::Stage;
-use super::accumulator::AccumulatorSpec;
+use super::accumulator::Accumulation;
 use super::group::{Group, GroupSpec, Key};
 use super::pipeline::Pipeline;
 use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
@@ -14,7 +14,7 @@ use crate::query::find_options::FindOptions;
 use crate::query::plan::{CollectionFacts, Plan};
 use crate::query::projection::{Needed, Projection};
 use crate::query::sort::SortSpec;
-use crate::value::{Doc, DocWriter, OwnedValue, Value};
+use crate::value::{Doc, DocWriter, Value};
 
 /// A pipeline: what is found first, and what becomes of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,7 @@ impl Aggregation {
             if let (Some([by_time]), true) =
                 (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
                 && by_time.path.as_str() == time_field
-                && group.fields.iter().all(|(_, accumulator, _)| accumulator.takes_any_order)
+                && group.fields.iter().all(Accumulation::takes_any_order)
             {
                 group.unsorted_by = Some((time_field.into(), by_time.ascending));
                 find.sort = None;
@@ -178,8 +178,7 @@ impl Parser<'_> {
             "$count" => self.count_rows(argument)?,
             "$sortByCount" => {
                 let key = self.expr(argument)?;
-                let one = self.constant(OwnedValue::int32(1));
-                self.push_group(Key::One(key), "count", one);
+                self.push_count(Key::One(key), "count")?;
                 let mut sort = DocWriter::new();
                 sort.int32("count", -1);
                 self.find(Part::Sort).sort =
@@ -213,18 +212,13 @@ impl Parser<'_> {
         Ok(BoundExpr::new(Expr::parse(value, self.globals)?, self.globals.clone()))
     }
 
-    fn constant(&self, value: OwnedValue) -> BoundExpr {
-        BoundExpr::new(Expr::Constant(Some(value)), self.globals.clone())
-    }
-
-    fn push_group(&mut self, key: Key, name: &str, input: BoundExpr) {
-        let sum = AccumulatorSpec::named("$sum").map(|sum| (name.into(), sum, input));
-        self.steps.push(Step::Group(GroupSpec {
-            key,
-            fields: sum.into_iter().collect(),
-            collation: self.globals.collation().clone(),
-            unsorted_by: None,
-        }));
+    /// A group that only counts its rows, in the field `name`.
+    fn push_count(&mut self, key: Key, name: &str) -> Result<()> {
+        let empty = DocWriter::new().finish();
+        let count = Accumulation::parse(name, "$count", empty.view().as_value(), self.globals)?;
+        let collation = self.globals.collation().clone();
+        self.steps.push(Step::Group(GroupSpec { key, fields: vec![count], collation, unsorted_by: None }));
+        Ok(())
     }
 
     /// `$count`: one group of all rows, without its id.
@@ -240,8 +234,7 @@ impl Parser<'_> {
             Some(name) if name.contains('.') => return refuse(ErrorCode::Location40160, "a name without a dot"),
             Some(name) => name,
         };
-        let (all, one) = (self.constant(OwnedValue::null()), self.constant(OwnedValue::int32(1)));
-        self.push_group(Key::One(all), name, one);
+        self.push_count(Key::One(self.expr(Value::NULL)?), name)?;
         let mut without_id = DocWriter::new();
         without_id.int32("_id", 0);
         let projection = Projection::parse(without_id.finish().view(), self.globals)?;
@@ -275,33 +268,11 @@ impl Parser<'_> {
             let (Some((operator, input)), None) = (operators.next(), operators.next()) else {
                 return refuse(ErrorCode::Location40238, "must specify one accumulator");
             };
-            let Some(accumulator) = AccumulatorSpec::named(operator) else {
-                return Err(Error::new(ErrorCode::Location15952, format!("unknown group operator '{operator}'")));
-            };
-            fields.push((name.into(), accumulator, self.input(operator, input)?));
+            fields.push(Accumulation::parse(name, operator, input, self.globals)?);
         }
         let key =
             key.ok_or_else(|| Error::new(ErrorCode::Location15955, "a group specification must include an _id"))?;
         Ok(GroupSpec { key, fields, collation: self.globals.collation().clone(), unsorted_by: None })
-    }
-
-    /// What an accumulator adds of each row.
-    fn input(&self, operator: &str, input: Value<'_>) -> Result<BoundExpr> {
-        if operator == "$count" {
-            if input.as_doc().is_none_or(|input| !input.is_empty()) {
-                return Err(Error::type_mismatch("$count takes no arguments, i.e. $count:{}"));
-            }
-            return Ok(self.constant(OwnedValue::int32(1)));
-        }
-        let Some(list) = input.as_array() else { return self.expr(input) };
-        let mut items = list.iter();
-        match (items.next(), items.next()) {
-            (Some((_, only)), None) => self.expr(only),
-            _ => {
-                let message = format!("The {operator} accumulator is a unary operator");
-                Err(Error::new(ErrorCode::Location40237, message))
-            }
-        }
     }
 
     fn key(&self, value: Value<'_>) -> Result<Key> {

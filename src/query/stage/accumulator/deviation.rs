@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, each_cell, no_decimals};
+use super::{Accumulator, each_cell, number};
 use crate::block::Column;
 use crate::error::Result;
-use crate::value::{Kind, OwnedValue};
+use crate::value::OwnedValue;
 
 /// Standard deviations of groups, by Welford's sums. Anything but a number counts as nothing.
 pub(super) struct Deviations {
@@ -29,19 +29,14 @@ impl Deviations {
 }
 
 impl Accumulator for Deviations {
-    fn grow(&mut self) {
+    fn grow(&mut self, _: usize) {
         self.groups.push(Moments::default());
     }
 
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
         let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
         each_cell(cells, rows, &mut |value| {
-            if value.kind() == Kind::Decimal128 {
-                return Err(no_decimals());
-            }
-            #[allow(clippy::cast_precision_loss)]
-            let number = value.as_f64().or_else(|| value.as_integer().map(|n| n as f64));
-            if let Some(x) = number.filter(|_| value.kind().is_number()) {
+            if let Some(x) = number(value)? {
                 moments.count += 1.0;
                 let delta = x - moments.mean;
                 moments.mean += delta / moments.count;

@@ -32,7 +32,7 @@ impl Edges {
 }
 
 impl Accumulator for Edges {
-    fn grow(&mut self) {
+    fn grow(&mut self, _: usize) {
         self.groups.push(None);
         self.times_ms.push(0);
     }
@@ -78,7 +78,7 @@ pub(super) struct Merged {
 }
 
 impl Accumulator for Merged {
-    fn grow(&mut self) {
+    fn grow(&mut self, _: usize) {
         self.groups.push(OwnedValue::doc(DocWriter::new().finish().view()));
     }
 

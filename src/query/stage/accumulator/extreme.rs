@@ -32,7 +32,7 @@ impl Extremes {
 }
 
 impl Accumulator for Extremes {
-    fn grow(&mut self) {
+    fn grow(&mut self, _: usize) {
         self.groups.push(None);
     }
 

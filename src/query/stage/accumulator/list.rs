@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, each_cell};
+use super::{Accumulator, array_of, each_cell, list_is_full};
 use crate::block::Column;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::Result;
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::value::{Collation, DocWriter, Kind, Numbers, OwnedValue, Value, append_key};
+use crate::value::{Collation, Numbers, OwnedValue, append_key};
 
 /// Lists of the values of groups; what is missing is left out.
 pub(super) struct Lists {
@@ -26,7 +26,7 @@ impl Lists {
 }
 
 impl Accumulator for Lists {
-    fn grow(&mut self) {
+    fn grow(&mut self, _: usize) {
         self.groups.push(Vec::new());
     }
 
@@ -49,20 +49,14 @@ impl Accumulator for Lists {
             *size_bytes += value.bytes().len() + 32;
             list.push(value.to_owned());
             if *size_bytes > STAGE_SIZE_BYTES_MAX {
-                let message = "A list of a $group takes more memory than it may";
-                return Err(Error::new(ErrorCode::ExceededMemoryLimit, message));
+                return Err(list_is_full());
             }
             Ok(())
         })
     }
 
     fn value(&self, group: usize) -> OwnedValue {
-        let mut writer = DocWriter::new();
-        for (place, value) in self.groups.get(group).into_iter().flatten().enumerate() {
-            writer.value(&place.to_string(), value.view());
-        }
-        let array = writer.finish();
-        Value::new_checked(Kind::Array, array.view().as_bytes()).to_owned()
+        array_of(&mut self.groups.get(group).into_iter().flatten().map(OwnedValue::view))
     }
 
     fn size_bytes(&self) -> usize {

@@ -2,23 +2,30 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_*.cpp.
 
+mod arguments;
 mod deviation;
 mod edge;
 mod extreme;
 mod list;
+mod percentile;
+mod ranked;
 mod sum;
 
 use std::fmt;
 use std::ops::Range;
 
+use arguments::Arguments;
+use ranked::{Rank, Ranked};
+
 use crate::block::Column;
-use crate::error::{Error, Result};
-use crate::value::{Collation, OwnedValue, Value};
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::{BoundExpr, Globals};
+use crate::value::{Collation, DocWriter, Kind, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
 pub trait Accumulator {
-    /// Makes room for one more group, the next in number.
-    fn grow(&mut self);
+    /// Makes room for one more group, the next in number, with its `n` where the accumulator has one.
+    fn grow(&mut self, n: usize);
 
     /// Adds those cells of a column to a group.
     ///
@@ -50,25 +57,65 @@ pub struct Times<'a> {
     pub ascending: bool,
 }
 
+/// What comes of an accumulator besides its input.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// How strings compare.
+    pub collation: Collation,
+    /// The directions of a `sortBy`.
+    ascending: Vec<bool>,
+    /// The `p` of `$percentile`.
+    percentiles: Vec<f64>,
+    is_continuous: bool,
+}
+
+/// A field of a `$group`, parsed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accumulation {
+    /// The name of the field.
+    pub name: Box<str>,
+    spec: AccumulatorSpec,
+    /// What it adds of each row.
+    pub input: BoundExpr,
+    /// How many values it keeps, an expression of the id of a group.
+    pub n: Option<BoundExpr>,
+    settings: Settings,
+}
+
+impl Accumulation {
+    /// Parses `{<operator>: <argument>}`, what the field `name` is to be.
+    ///
+    /// Errors: 15952 for an unknown operator, and those of its arguments.
+    pub fn parse(name: &str, operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Accumulation> {
+        arguments::parse(name, operator, argument, globals)
+    }
+
+    /// True where the order of rows does not matter, or that of their times is enough.
+    pub fn takes_any_order(&self) -> bool {
+        self.spec.takes_any_order
+    }
+
+    /// The accumulator, without groups.
+    pub fn start(&self) -> Box<dyn Accumulator> {
+        (self.spec.start)(&self.settings)
+    }
+}
+
 /// A row of the table of accumulators.
 #[derive(Clone, Copy)]
-pub struct AccumulatorSpec {
+struct AccumulatorSpec {
     /// With its `$`.
-    pub name: &'static str,
+    name: &'static str,
     /// True where the order of rows does not matter, or that of their times is enough.
-    pub takes_any_order: bool,
-    start: fn(&Collation) -> Box<dyn Accumulator>,
+    takes_any_order: bool,
+    arguments: Arguments,
+    start: fn(&Settings) -> Box<dyn Accumulator>,
 }
 
 impl AccumulatorSpec {
     /// The accumulator of that name.
-    pub fn named(name: &str) -> Option<AccumulatorSpec> {
+    fn named(name: &str) -> Option<AccumulatorSpec> {
         TABLE.iter().find(|spec| spec.name == name).copied()
-    }
-
-    /// One without groups, that compares strings by `collation`.
-    pub fn start(&self, collation: &Collation) -> Box<dyn Accumulator> {
-        (self.start)(collation)
     }
 }
 
@@ -84,29 +131,65 @@ impl fmt::Debug for AccumulatorSpec {
     }
 }
 
-const TABLE: [AccumulatorSpec; 12] = [
-    AccumulatorSpec { name: "$sum", takes_any_order: true, start: |_| Box::new(sum::Sums::new(false)) },
-    AccumulatorSpec { name: "$avg", takes_any_order: true, start: |_| Box::new(sum::Sums::new(true)) },
-    AccumulatorSpec { name: "$min", takes_any_order: true, start: |by| Box::new(extreme::Extremes::new(false, by)) },
-    AccumulatorSpec { name: "$max", takes_any_order: true, start: |by| Box::new(extreme::Extremes::new(true, by)) },
-    AccumulatorSpec { name: "$first", takes_any_order: true, start: |_| Box::new(edge::Edges::new(false)) },
-    AccumulatorSpec { name: "$last", takes_any_order: true, start: |_| Box::new(edge::Edges::new(true)) },
-    AccumulatorSpec { name: "$push", takes_any_order: false, start: |by| Box::new(list::Lists::new(false, by)) },
-    AccumulatorSpec { name: "$addToSet", takes_any_order: false, start: |by| Box::new(list::Lists::new(true, by)) },
-    AccumulatorSpec {
-        name: "$stdDevPop",
-        takes_any_order: true,
-        start: |_| Box::new(deviation::Deviations::new(false)),
-    },
-    AccumulatorSpec {
-        name: "$stdDevSamp",
-        takes_any_order: true,
-        start: |_| Box::new(deviation::Deviations::new(true)),
-    },
-    // Its argument is an empty object; the parser gives it a 1 to add.
-    AccumulatorSpec { name: "$count", takes_any_order: true, start: |_| Box::new(sum::Sums::new(false)) },
-    AccumulatorSpec { name: "$mergeObjects", takes_any_order: false, start: |_| Box::new(edge::Merged::default()) },
+const fn row(
+    name: &'static str,
+    takes_any_order: bool,
+    arguments: Arguments,
+    start: fn(&Settings) -> Box<dyn Accumulator>,
+) -> AccumulatorSpec {
+    AccumulatorSpec { name, takes_any_order, arguments, start }
+}
+
+const TABLE: [AccumulatorSpec; 22] = [
+    row("$sum", true, Arguments::Input, |_| Box::new(sum::Sums::new(false))),
+    row("$avg", true, Arguments::Input, |_| Box::new(sum::Sums::new(true))),
+    row("$min", true, Arguments::Input, |by| Box::new(extreme::Extremes::new(false, &by.collation))),
+    row("$max", true, Arguments::Input, |by| Box::new(extreme::Extremes::new(true, &by.collation))),
+    row("$first", true, Arguments::Input, |_| Box::new(edge::Edges::new(false))),
+    row("$last", true, Arguments::Input, |_| Box::new(edge::Edges::new(true))),
+    row("$push", false, Arguments::Input, |by| Box::new(list::Lists::new(false, &by.collation))),
+    row("$addToSet", false, Arguments::Input, |by| Box::new(list::Lists::new(true, &by.collation))),
+    row("$stdDevPop", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(false))),
+    row("$stdDevSamp", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(true))),
+    row("$count", true, Arguments::Nothing, |_| Box::new(sum::Sums::new(false))),
+    row("$mergeObjects", false, Arguments::Input, |_| Box::new(edge::Merged::default())),
+    row("$firstN", false, Arguments::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::First, false, by))),
+    row("$lastN", false, Arguments::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::Last, false, by))),
+    row("$minN", true, Arguments::Named(&arguments::EXTREMES), |by| Box::new(Ranked::new(Rank::Least, false, by))),
+    row("$maxN", true, Arguments::Named(&arguments::EXTREMES), |by| Box::new(Ranked::new(Rank::Greatest, false, by))),
+    row("$top", false, Arguments::Named(&arguments::TOP), |by| Box::new(Ranked::new(Rank::Top, true, by))),
+    row("$bottom", false, Arguments::Named(&arguments::TOP), |by| Box::new(Ranked::new(Rank::Bottom, true, by))),
+    row("$topN", false, Arguments::Named(&arguments::TOP_N), |by| Box::new(Ranked::new(Rank::Top, false, by))),
+    row("$bottomN", false, Arguments::Named(&arguments::TOP_N), |by| Box::new(Ranked::new(Rank::Bottom, false, by))),
+    row("$median", true, Arguments::Named(&arguments::MEDIAN), |by| Box::new(percentile::Percentiles::new(by))),
+    row("$percentile", true, Arguments::Named(&arguments::PERCENTILE), |by| Box::new(percentile::Percentiles::new(by))),
 ];
+
+/// A number as a double; `None` for anything else.
+///
+/// Errors: decimals.
+fn number(value: Value<'_>) -> Result<Option<f64>> {
+    #[allow(clippy::cast_precision_loss)]
+    match value.kind() {
+        Kind::Decimal128 => Err(no_decimals()),
+        Kind::Double => Ok(value.as_f64()),
+        Kind::Int32 | Kind::Int64 => Ok(value.as_integer().map(|n| n as f64)),
+        _ => Ok(None),
+    }
+}
+
+/// The error of what holds more than it may.
+fn list_is_full() -> Error {
+    Error::new(ErrorCode::ExceededMemoryLimit, "A list of a $group takes more memory than it may")
+}
+
+fn array_of(values: &mut dyn Iterator<Item = Value<'_>>) -> OwnedValue {
+    let mut writer = DocWriter::new();
+    for (place, value) in values.enumerate() {
+        writer.value(&place.to_string(), value);
+    }
+    Value::new_checked(Kind::Array, writer.finish().view().as_bytes()).to_owned()
+}
 
 fn no_decimals() -> Error {
     Error::bad_value("Sums of decimals are not supported yet")

@@ -61,7 +61,7 @@ impl Sums {
 }
 
 impl Accumulator for Sums {
-    fn grow(&mut self) {
+    fn grow(&mut self, _: usize) {
         self.groups.push(Sum::default());
     }
 

@@ -1,0 +1,179 @@
+//! The arguments of accumulators.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_multi.cpp, accumulator_percentile.cpp.
+
+use super::{Accumulation, AccumulatorSpec, Settings};
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::{BoundExpr, Expr, Globals};
+use crate::query::sort::SortSpec;
+use crate::value::{DocWriter, OwnedValue, Value};
+
+/// What stands behind the name of an accumulator.
+#[derive(Clone, Copy)]
+pub(super) enum Arguments {
+    /// The expression that it adds.
+    Input,
+    /// An empty object.
+    Nothing,
+    /// An object of arguments.
+    Named(&'static Named),
+}
+
+/// The arguments of an object, all of which are required.
+pub(super) struct Named {
+    /// What anything but an object is refused with.
+    not_object: ErrorCode,
+    /// The code of other arguments.
+    unknown: ErrorCode,
+    /// Names, with the codes of their lack.
+    required: &'static [(&'static str, ErrorCode)],
+}
+
+const INPUT: (&str, ErrorCode) = ("input", ErrorCode::Location5787907);
+const N_OF_INPUT: (&str, ErrorCode) = ("n", ErrorCode::Location5787906);
+const OUTPUT: (&str, ErrorCode) = ("output", ErrorCode::Location5788004);
+const SORT_BY: (&str, ErrorCode) = ("sortBy", ErrorCode::Location5788005);
+const REQUIRED: ErrorCode = ErrorCode::IDLFailedToParse;
+
+/// Of `$firstN` and `$lastN`.
+pub(super) const EDGES: Named = Named {
+    not_object: ErrorCode::Location5787801,
+    unknown: ErrorCode::Location5787901,
+    required: &[N_OF_INPUT, INPUT],
+};
+/// Of `$minN` and `$maxN`.
+pub(super) const EXTREMES: Named = Named { not_object: ErrorCode::Location5787900, ..EDGES };
+/// Of `$top` and `$bottom`.
+pub(super) const TOP: Named =
+    Named { not_object: ErrorCode::Location5788001, unknown: ErrorCode::Location5788002, required: &[OUTPUT, SORT_BY] };
+/// Of `$topN` and `$bottomN`.
+pub(super) const TOP_N: Named = Named { required: &[("n", ErrorCode::Location5788003), OUTPUT, SORT_BY], ..TOP };
+/// Of `$median`.
+pub(super) const MEDIAN: Named = Named {
+    not_object: ErrorCode::Location7436100,
+    unknown: ErrorCode::IDLUnknownField,
+    required: &[("input", REQUIRED), ("method", REQUIRED)],
+};
+/// Of `$percentile`.
+pub(super) const PERCENTILE: Named = Named {
+    not_object: ErrorCode::Location7429703,
+    required: &[("input", REQUIRED), ("method", REQUIRED), ("p", REQUIRED)],
+    ..MEDIAN
+};
+
+/// The field of a `$group` that is to be `{<operator>: <argument>}`.
+///
+/// Errors: 15952 for an unknown operator, and those of its arguments.
+pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Accumulation> {
+    let Some(spec) = AccumulatorSpec::named(operator) else {
+        return Err(Error::new(ErrorCode::Location15952, format!("unknown group operator '{operator}'")));
+    };
+    let mut made = Accumulation {
+        name: field.into(),
+        spec,
+        input: constant(globals),
+        n: None,
+        settings: Settings { collation: globals.collation().clone(), ..Settings::default() },
+    };
+    match spec.arguments {
+        Arguments::Nothing if argument.as_doc().is_some_and(|argument| argument.is_empty()) => {}
+        Arguments::Nothing => return Err(Error::type_mismatch("$count takes no arguments, i.e. $count:{}")),
+        Arguments::Input => made.input = input(operator, argument, globals)?,
+        Arguments::Named(named) => made.set(named, argument, globals)?,
+    }
+    Ok(made)
+}
+
+/// What a count adds.
+fn constant(globals: &Globals) -> BoundExpr {
+    BoundExpr::new(Expr::Constant(Some(OwnedValue::int32(1))), globals.clone())
+}
+
+fn bound(value: Value<'_>, globals: &Globals) -> Result<BoundExpr> {
+    Ok(BoundExpr::new(Expr::parse(value, globals)?, globals.clone()))
+}
+
+/// An expression, or an array of one.
+fn input(operator: &str, argument: Value<'_>, globals: &Globals) -> Result<BoundExpr> {
+    let Some(list) = argument.as_array() else { return bound(argument, globals) };
+    let mut items = list.iter();
+    match (items.next(), items.next()) {
+        (Some((_, only)), None) => bound(only, globals),
+        _ => {
+            let message = format!("The {operator} accumulator is a unary operator");
+            Err(Error::new(ErrorCode::Location40237, message))
+        }
+    }
+}
+
+impl Accumulation {
+    fn set(&mut self, named: &Named, argument: Value<'_>, globals: &Globals) -> Result<()> {
+        let operator = self.spec.name;
+        let refuse = |code, what: &str, name: &str| {
+            Err(Error::new(code, format!("{what}{name} in the specification of {operator}")))
+        };
+        let Some(doc) = argument.as_doc() else {
+            return refuse(named.not_object, "there must be an object", "");
+        };
+        if let Some((name, _)) = doc.iter().find(|(name, _)| named.required.iter().all(|known| known.0 != *name)) {
+            return refuse(named.unknown, "unknown argument ", name);
+        }
+        let mut output = None;
+        for (name, code) in named.required {
+            let Some(value) = doc.get(name) else { return refuse(*code, "missing argument ", name) };
+            match *name {
+                "n" => self.n = Some(bound(value, globals)?),
+                "output" => output = Some(value),
+                "sortBy" if value.as_doc().is_none() => {
+                    return refuse(ErrorCode::Location10065, "no object as ", name);
+                }
+                "sortBy" => self.sort(value, output, globals)?,
+                "p" => self.settings.percentiles = percentiles(value, globals)?,
+                "method" => {
+                    let method = value.as_str().ok_or_else(|| Error::type_mismatch("'method' must be a string"))?;
+                    self.settings.is_continuous = method == "continuous";
+                    if !["approximate", "discrete", "continuous"].contains(&method) {
+                        return refuse(
+                            ErrorCode::BadValue,
+                            "a method other than approximate, discrete and continuous",
+                            "",
+                        );
+                    }
+                }
+                _ => self.input = bound(value, globals)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The input is an object: what comes out, and what it is sorted by.
+    fn sort(&mut self, sort: Value<'_>, output: Option<Value<'_>>, globals: &Globals) -> Result<()> {
+        let sort = SortSpec::parse(sort, globals.collation())?;
+        let mut writer = DocWriter::new();
+        writer.value("output", output.unwrap_or(Value::NULL)).begin_array("keys");
+        for (place, part) in sort.parts().iter().enumerate() {
+            writer.string(&place.to_string(), &["$", part.path.as_str()].concat());
+            self.settings.ascending.push(part.ascending);
+        }
+        writer.end();
+        self.input = bound(writer.finish().view().as_value(), globals)?;
+        Ok(())
+    }
+}
+
+/// Numbers from 0 to 1.
+fn percentiles(value: Value<'_>, globals: &Globals) -> Result<Vec<f64>> {
+    let refuse = |code| Error::new(code, "The 'p' of $percentile must be an array of constant numbers from 0 to 1");
+    let Expr::Constant(Some(array)) = Expr::parse(value, globals)? else {
+        return Err(refuse(ErrorCode::Location7750300));
+    };
+    let Some(array) = array.view().as_array().filter(|array| !array.is_empty()) else {
+        return Err(refuse(ErrorCode::Location7750301));
+    };
+    let each = array.iter().map(|(_, p)| match super::number(p)? {
+        None => Err(refuse(ErrorCode::Location7750302)),
+        Some(p) if (0.0..=1.0).contains(&p) => Ok(p),
+        Some(_) => Err(refuse(ErrorCode::Location7750303)),
+    });
+    each.collect()
+}

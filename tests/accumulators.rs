@@ -1,0 +1,130 @@
+//! The accumulators of `$group`.
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod support;
+
+use bson::{Bson, RawDocumentBuf, doc};
+use futures::executor::block_on;
+use support::pipelines::{code, run, with_readings, with_values};
+use support::take_rows;
+
+#[test]
+fn sets_have_one_of_the_strings_that_a_collation_takes_for_equal() {
+    // They were compared by their bytes.
+    block_on(async {
+        let db = with_values(&["a".into(), "A".into(), "b".into(), "B".into(), "a".into()]).await;
+        let pipeline =
+            vec![doc! { "$sort": { "n": 1 } }, doc! { "$group": { "_id": 1, "all": { "$addToSet": "$v" } } }];
+        let command = |strength: i32| {
+            let collation = doc! { "locale": "en", "strength": strength };
+            doc! { "aggregate": "weather", "pipeline": pipeline.clone(), "cursor": {}, "collation": collation }
+        };
+        for (strength, set) in [(2, vec!["a", "b"]), (3, vec!["a", "A", "b", "B"])] {
+            let reply = db.ok(RawDocumentBuf::try_from(&command(strength)).unwrap()).await;
+            let rows = take_rows(&mut reply.get_document("cursor").unwrap().clone(), "firstBatch");
+            assert_eq!(rows, [doc! { "_id": 1, "all": set }]);
+        }
+    });
+}
+
+#[test]
+fn what_adds_up_numbers_refuses_decimals_rather_than_leaving_them_out() {
+    // Deviations took them for no numbers.
+    block_on(async {
+        let db = with_values(&[Bson::Decimal128("1.5".parse().unwrap())]).await;
+        for operator in ["$sum", "$avg", "$stdDevPop", "$stdDevSamp"] {
+            assert_eq!(code(&db, doc! { "$group": { "_id": 1, "x": { operator: "$v" } } }).await, 2, "{operator}");
+        }
+    });
+}
+
+#[test]
+fn some_values_of_a_group_are_kept_by_their_place_or_their_order() {
+    block_on(async {
+        let db = with_values(&[3.into(), Bson::Null, 1.into(), "x".into(), 2.into()]).await;
+        let of = |operator: &str, n: i32| doc! { operator: { "input": "$v", "n": n } };
+        let by = |operator: &str| doc! { operator: { "output": "$n", "sortBy": { "v": 1, "n": -1 } } };
+        let some = |operator: &str, n: i32| doc! { operator: { "output": ["$v", "$n"], "sortBy": { "v": 1, "n": -1 }, "n": n } };
+        let group = doc! { "$group": {
+            "_id": 1, "first": of("$firstN", 2), "last": of("$lastN", 2), "low": of("$minN", 2), "high": of("$maxN", 9),
+            "top": by("$top"), "bottom": by("$bottom"), "tops": some("$topN", 2), "bottoms": some("$bottomN", 2),
+        } };
+        let rows = run(&db, vec![doc! { "$sort": { "n": 1 } }, group]).await;
+        let expected = doc! {
+            "_id": 1, "first": [3, null], "last": [2, null], "low": [1, 2], "high": ["x", 3, 2, 1],
+            "top": 5, "bottom": 3, "tops": [[null, 5], [null, 1]], "bottoms": [[3, 0], ["x", 3]],
+        };
+        assert_eq!(rows, [expected]);
+    });
+}
+
+#[test]
+fn how_many_values_are_kept_may_depend_on_the_id() {
+    block_on(async {
+        let db = with_values(&[1.into(), 2.into(), 3.into()]).await;
+        let n = doc! { "$cond": [{ "$eq": ["$kind", "int"] }, 2, 1] };
+        let group =
+            doc! { "$group": { "_id": { "kind": { "$type": "$v" } }, "low": { "$minN": { "input": "$v", "n": n } } } };
+        let rows = run(&db, vec![group, doc! { "$sort": { "_id": 1 } }]).await;
+        let none: [i32; 0] = [];
+        let expected =
+            [doc! { "_id": { "kind": "int" }, "low": [1, 2] }, doc! { "_id": { "kind": "missing" }, "low": none }];
+        assert_eq!(rows, expected);
+    });
+}
+
+#[test]
+fn percentiles_are_of_numbers_only_and_a_median_of_none_is_null() {
+    block_on(async {
+        let db = with_values(&[4.into(), 1_i64.into(), "x".into(), 2.5.into(), f64::NAN.into(), 3.into()]).await;
+        let median = |input: &str, method: &str| doc! { "$median": { "input": input, "method": method } };
+        let of = |input: &str| doc! { "$percentile": { "input": input, "p": [0, 0.5, 0.9], "method": "approximate" } };
+        let group = doc! { "$group": {
+            "_id": 1, "median": median("$v", "discrete"), "between": median("$v", "continuous"), "none": median("$t", "approximate"),
+            "some": of("$v"), "nothing": of("$t"),
+        } };
+        let expected = doc! {
+            "_id": 1, "median": 2.5, "between": 2.75, "none": null, "some": [1.0, 2.5, 4.0],
+            "nothing": [null, null, null],
+        };
+        assert_eq!(run(&db, vec![group]).await, [expected]);
+    });
+}
+
+#[test]
+fn arguments_of_accumulators_are_refused_with_the_codes_of_each() {
+    with_readings(async |db| {
+        let percentile = |p: Bson| doc! { "$percentile": { "input": 1, "method": "approximate", "p": p } };
+        let of_n = |n: Bson| doc! { "$firstN": { "input": 1, "n": n } };
+        for (wanted, accumulation) in [
+            (5787801, doc! { "$firstN": 1 }),
+            (5787900, doc! { "$maxN": 1 }),
+            (5787901, doc! { "$minN": { "input": 1, "n": 1, "x": 1 } }),
+            (5787906, doc! { "$lastN": { "input": 1 } }),
+            (5787907, doc! { "$lastN": { "n": 1 } }),
+            (5787902, of_n("x".into())),
+            (5787903, of_n(1.5.into())),
+            (5787908, of_n(0.into())),
+            (5788001, doc! { "$top": 1 }),
+            (5788002, doc! { "$top": { "output": 1, "sortBy": { "at": 1 }, "n": 1 } }),
+            (5788003, doc! { "$bottomN": { "output": 1, "sortBy": { "at": 1 } } }),
+            (5788004, doc! { "$bottom": { "sortBy": { "at": 1 } } }),
+            (5788005, doc! { "$bottom": { "output": 1 } }),
+            (10065, doc! { "$bottom": { "output": 1, "sortBy": "at" } }),
+            (15975, doc! { "$top": { "output": 1, "sortBy": { "at": 2 } } }),
+            (7436100, doc! { "$median": 1 }),
+            (7429703, doc! { "$percentile": 1 }),
+            (40414, doc! { "$median": { "input": 1 } }),
+            (40415, doc! { "$median": { "input": 1, "method": "approximate", "p": [0.5] } }),
+            (2, doc! { "$median": { "input": 1, "method": "x" } }),
+            (14, doc! { "$median": { "input": 1, "method": 1 } }),
+            (7750300, percentile("$temp".into())),
+            (7750301, percentile(Bson::Array(vec![]))),
+            (7750302, percentile(vec!["x"].into())),
+            (7750303, percentile(vec![1.5].into())),
+        ] {
+            let stage = doc! { "$group": { "_id": 1, "x": accumulation } };
+            assert_eq!(code(db, stage.clone()).await, wanted, "{stage}");
+        }
+    });
+}
