@@ -254,6 +254,21 @@ fn the_only_part_of_a_key_is_null_where_it_is_missing() {
 }
 
 #[test]
+fn a_field_that_is_set_keeps_its_place_in_its_object() {
+    // It went behind the others, which is another object.
+    block_on(async {
+        let db = with_values(&[doc! { "a": 1, "b": { "c": 2, "d": 3 }, "e": 4 }.into()]).await;
+        let set = |path: &str| {
+            vec![doc! { "$match": { "n": 0 } }, doc! { "$set": { path: 9 } }, doc! { "$project": { "v": 1 } }]
+        };
+        let expected = doc! { "v": { "a": 1, "b": { "c": 9, "d": 3 }, "e": 4 } };
+        assert_eq!(run(&db, set("v.b.c")).await, [expected]);
+        let expected = doc! { "v": { "a": 1, "b": 9, "e": 4 } };
+        assert_eq!(run(&db, set("v.b")).await, [expected]);
+    });
+}
+
+#[test]
 fn what_is_no_pipeline_is_refused_with_the_code_of_the_stage() {
     with_readings(async |db| {
         for (wanted, stage) in [

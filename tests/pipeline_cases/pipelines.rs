@@ -128,7 +128,7 @@ impl Pipelines<'_> {
         if keep == 1 {
             projection.insert("n", 1);
             if self.chance(60) {
-                projection.insert(*self.pick(&["x", "y", "z.y"]), self.expression(rows, grouped));
+                projection.insert(*self.pick(&["x", "y", "z.y", "c.x", "b.b.c"]), self.expression(rows, grouped));
             }
             if self.chance(20) {
                 projection.insert("_id", 0);
@@ -140,6 +140,9 @@ impl Pipelines<'_> {
     }
 
     fn sort(&self, grouped: bool) -> Document {
+        if self.chance(15) && !grouped {
+            return doc! { "t": *self.pick(&[1, -1]) };
+        }
         let mut sort = doc! {};
         for _ in 0..self.random.below(3) {
             sort.insert(self.path(grouped), *self.pick(&[1, -1]));

@@ -133,7 +133,7 @@ fn projected(row: &Document, spec: &Document) -> Result<Document, Stop> {
     let (plain, computed): (Document, Document) =
         flat("", spec).into_iter().partition(|(_, value)| matches!(value, Bson::Int32(_)));
     let mut paths = plain;
-    paths.extend(computed.keys().map(|path| (path.clone(), Bson::Int32(1))));
+    paths.extend(computed.keys().map(|path| (format!("{path}\0"), Bson::Int32(1))));
     with_fields(row, project(row, &paths), &computed)
 }
 

@@ -2,7 +2,8 @@
 
 use bson::{Bson, Document};
 
-/// The fields of `row` that `projection`, a document of dotted paths and 0 or 1, leaves.
+/// The fields of `row` that `projection`, a document of dotted paths and 0 or 1, leaves. What a path with a null byte behind it names will be
+/// computed: it goes, and what is above it keeps its place, be it a scalar.
 pub fn project(row: &Document, projection: &Document) -> Document {
     let inclusion = projection.iter().any(|(path, keep)| path != "_id" && keep.as_i32() == Some(1))
         || projection.keys().all(|path| path == "_id") && projection.get_i32("_id").ok() == Some(1);
@@ -39,6 +40,6 @@ fn inner(value: &Bson, paths: &[&str], inclusion: bool) -> Option<Bson> {
         Bson::Array(items) => {
             Some(Bson::Array(items.iter().filter_map(|item| inner(item, paths, inclusion)).collect()))
         }
-        scalar => (!inclusion).then(|| scalar.clone()),
+        scalar => (!inclusion || paths.iter().any(|path| path.ends_with('\0'))).then(|| scalar.clone()),
     }
 }

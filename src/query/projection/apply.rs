@@ -172,42 +172,49 @@ fn set_below(column: Option<&Column>, path: &[Box<str>], values: &Column) -> Col
     for row in 0..values.len() {
         let before = column.and_then(|column| column.value(row, &mut scratch));
         let mut writer = DocWriter::new();
-        write_set(&mut writer, "", before, path, values.value(row, &mut new));
+        write_below(&mut writer, "", before, path, values.value(row, &mut new));
         let doc = writer.finish();
         push(&mut builder, doc.view().get(""));
     }
     builder.finish()
 }
 
-/// Writes the field `name` as `before` with `new` at `path`: in an object where it stood, or behind the others; in an array in each
-/// element. Anything else gives way to an object.
-fn write_set(writer: &mut DocWriter, name: &str, before: Option<Value<'_>>, path: &[Box<str>], new: Option<Value<'_>>) {
-    let Some((first, below)) = path.split_first() else {
-        if let Some(new) = new {
-            writer.value(name, new);
-        }
-        return;
+/// Writes the fields of an object with `new` at `path`: in its place, or behind the others where there was none. In an array it goes into
+/// each element; anything else on the way gives way to an object.
+pub fn write_set(writer: &mut DocWriter, object: Option<Doc<'_>>, path: &[Box<str>], new: Option<Value<'_>>) {
+    let Some((first, below)) = path.split_first() else { return };
+    let put = |writer: &mut DocWriter, before: Option<Value<'_>>| match new {
+        _ if !below.is_empty() => write_below(writer, first, before, below, new),
+        Some(new) => drop(writer.value(first, new)),
+        None => {}
     };
-    let container = before.and_then(Value::as_container);
-    if before.is_some_and(|value| value.kind() == Kind::Array) {
-        writer.begin_array(name);
-        for (name, element) in container.into_iter().flatten() {
-            write_set(writer, name, Some(element), path, new);
+    let mut is_set = false;
+    for (name, value) in object.into_iter().flatten() {
+        if *name == **first {
+            is_set = true;
+            put(writer, Some(value));
+        } else {
+            writer.value(name, value);
         }
+    }
+    if !is_set {
+        put(writer, None);
+    }
+}
+
+fn write_below(
+    writer: &mut DocWriter,
+    name: &str,
+    before: Option<Value<'_>>,
+    path: &[Box<str>],
+    new: Option<Value<'_>>,
+) {
+    if let Some(array) = before.and_then(Value::as_array) {
+        writer.begin_array(name);
+        array.iter().for_each(|(name, element)| write_below(writer, name, Some(element), path, new));
     } else {
         writer.begin_doc(name);
-        let mut is_set = false;
-        for (name, value) in container.into_iter().flatten() {
-            if name == &**first {
-                write_set(writer, name, Some(value), below, new);
-                is_set = true;
-            } else {
-                writer.value(name, value);
-            }
-        }
-        if !is_set {
-            write_set(writer, first, None, below, new);
-        }
+        write_set(writer, before.and_then(Value::as_doc), path, new);
     }
     writer.end();
 }

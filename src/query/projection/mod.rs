@@ -4,5 +4,6 @@ mod apply;
 mod needed;
 mod parse;
 
+pub use apply::write_set;
 pub use needed::Needed;
 pub use parse::Projection;

@@ -5,6 +5,7 @@ use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
+use crate::query::projection::write_set;
 use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value};
 
 /// Rows that a stage has made of documents.
@@ -132,38 +133,9 @@ fn reach<'a>(doc: Doc<'a>, path: &[Box<str>]) -> Option<Value<'a>> {
     if below.is_empty() { Some(value) } else { reach(value.as_doc()?, below) }
 }
 
-/// The document with something else at a path, as `write_with` has it.
+/// The document with something else at a path.
 fn with(doc: Doc<'_>, path: &[Box<str>], new: Option<Value<'_>>) -> DocBuf {
     let mut writer = DocWriter::new();
-    write_with(&mut writer, doc, path, new);
+    write_set(&mut writer, Some(doc), path, new);
     writer.finish()
-}
-
-/// Writes the fields of `doc` with `new` at the path, in its place, or behind the others where there was none.
-fn write_with(writer: &mut DocWriter, doc: Doc<'_>, path: &[Box<str>], new: Option<Value<'_>>) {
-    let Some((first, below)) = path.split_first() else { return };
-    let put = |writer: &mut DocWriter, before: Option<Value<'_>>| match (below.is_empty(), new) {
-        (true, Some(new)) => {
-            writer.value(first, new);
-        }
-        (true, None) => {}
-        (false, _) => {
-            writer.begin_doc(first);
-            let empty = DocWriter::new().finish();
-            write_with(writer, before.and_then(Value::as_doc).unwrap_or(empty.view()), below, new);
-            writer.end();
-        }
-    };
-    let mut met = false;
-    for (name, value) in doc {
-        if *name == **first {
-            met = true;
-            put(writer, Some(value));
-        } else {
-            writer.value(name, value);
-        }
-    }
-    if !met {
-        put(writer, None);
-    }
 }
