@@ -268,6 +268,9 @@ fn deviation(values: &[Bson], fewer: usize) -> Result<Bson, Stop> {
     if numbers.iter().any(|x| x.abs() > 1e7) {
         return Ok(Bson::Undefined);
     }
+    if numbers.iter().all(|x| *x == numbers[0]) {
+        return Ok(Bson::Double(0.0));
+    }
     let mean = numbers.iter().sum::<f64>() / count as f64;
     let squares: f64 = numbers.iter().map(|x| (x - mean) * (x - mean)).sum();
     Ok(Bson::Double((squares / (count - fewer) as f64).sqrt()))

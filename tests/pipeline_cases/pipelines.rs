@@ -128,7 +128,10 @@ impl Pipelines<'_> {
         if keep == 1 {
             projection.insert("n", 1);
             if self.chance(60) {
-                projection.insert(*self.pick(&["x", "y", "z.y", "c.x", "b.b.c"]), self.expression(rows, grouped));
+                let path = *self.pick(&["x", "y", "z.y", "c.x", "b.b.c"]);
+                if !projection.contains_key(&path[..1]) {
+                    projection.insert(path, self.expression(rows, grouped));
+                }
             }
             if self.chance(20) {
                 projection.insert("_id", 0);
