@@ -103,340 +103,173 @@ error_codes! {
         IDLUnknownField = 40415,
     }
     numbered {
-        /// A sort of `$top` that is no object.
-        Location10065 = 10065,
-        /// `$group` of what is no object.
-        Location15947 = 15947,
-        /// `$group` with two ids.
-        Location15948 = 15948,
-        /// An unknown accumulator.
-        Location15952 = 15952,
-        /// `$group` without an id.
-        Location15955 = 15955,
-        /// A limit that is not positive.
-        Location15958 = 15958,
-        /// `$match` of what is no object.
-        Location15959 = 15959,
-        /// `$project` of what is no object.
-        Location15969 = 15969,
-        /// A `sort` that is not a document.
-        Location15973 = 15973,
-        /// A sort direction that is neither 1 nor -1.
-        Location15975 = 15975,
-        /// A sort without keys.
-        Location15976 = 15976,
-        /// `$unwind` of what is neither a path nor an object.
-        Location15981 = 15981,
-        /// An expression object with more than one field.
-        Location15983 = 15983,
-        /// An empty name in a field path of an expression.
-        Location15998 = 15998,
-        /// A value that is no date.
-        Location16006 = 16006,
-        /// A value that is no string.
-        Location16007 = 16007,
-        /// A wrong number of arguments.
-        Location16020 = 16020,
-        /// A name in a field path that begins with `$`.
-        Location16410 = 16410,
-        /// A field of an object expression with a dot.
-        Location16412 = 16412,
-        /// `$mod` by zero.
-        Location16610 = 16610,
-        /// `$mod` of what is no number.
-        Location16611 = 16611,
-        /// Two dates in `$add`.
-        Location16612 = 16612,
-        /// `$concat` of what is no string.
-        Location16702 = 16702,
-        /// The path `$`.
-        Location16872 = 16872,
-        /// `$let` of what is no object.
-        Location16874 = 16874,
-        /// An unknown argument of `$let`.
-        Location16875 = 16875,
-        /// `$let` without `vars`.
-        Location16876 = 16876,
-        /// `$let` without `in`.
-        Location16877 = 16877,
-        /// `$map` of what is no object.
-        Location16878 = 16878,
-        /// An unknown argument of `$map`.
-        Location16879 = 16879,
-        /// `$map` without `input`.
-        Location16880 = 16880,
-        /// `$map` without `in`.
-        Location16882 = 16882,
-        /// `$map` over what is no array.
-        Location16883 = 16883,
-        /// `$cond` without one of its three arguments.
-        Location17080 = 17080,
-        /// An unknown argument of `$cond`.
-        Location17083 = 17083,
-        /// `$size` of what is no array.
-        Location17124 = 17124,
-        /// A `distinct` whose values are more than fit a document.
-        Location17217 = 17217,
-        /// A variable that does not exist.
-        Location17276 = 17276,
-        /// `$filter` of what is no object.
-        Location28646 = 28646,
-        /// An unknown argument of `$filter`.
-        Location28647 = 28647,
-        /// `$filter` without `input`.
-        Location28648 = 28648,
-        /// `$filter` without `cond`.
-        Location28650 = 28650,
-        /// `$filter` over what is no array.
-        Location28651 = 28651,
-        /// `$concatArrays` of what is no array.
-        Location28664 = 28664,
-        /// Too few or too many arguments.
-        Location28667 = 28667,
-        /// `$abs` of the least int64.
-        Location28680 = 28680,
-        /// A position in what is no array.
-        Location28689 = 28689,
-        /// A position that is no number.
-        Location28690 = 28690,
-        /// A position that is no int32.
-        Location28691 = 28691,
-        /// `$sqrt` below zero.
-        Location28714 = 28714,
-        /// A function of numbers over what is none.
-        Location28765 = 28765,
-        /// A path of `$unwind` that is no string.
-        Location28808 = 28808,
-        /// An option of `$unwind` that is no boolean.
-        Location28809 = 28809,
-        /// A name of an index in `$unwind` that is none.
-        Location28810 = 28810,
-        /// An unknown option of `$unwind`.
-        Location28811 = 28811,
-        /// `$unwind` without a path.
-        Location28812 = 28812,
-        /// A path of `$unwind` without `$`.
-        Location28818 = 28818,
-        /// A name of an index in `$unwind` with `$`.
-        Location28822 = 28822,
-        /// `$unset` of what names no field.
-        Location31002 = 31002,
-        /// `$unset` of a list with something else than names.
-        Location31120 = 31120,
-        /// Two projection paths collide.
-        Location31249 = 31249,
-        /// A projection names a path twice, once as a prefix.
-        Location31250 = 31250,
-        /// An expression inside an exclusion projection.
-        Location31252 = 31252,
-        /// An inclusion inside an exclusion projection.
-        Location31253 = 31253,
-        /// An exclusion inside an inclusion projection.
-        Location31254 = 31254,
-        /// A literal inside an exclusion projection.
-        Location31310 = 31310,
-        /// `$substrCP` from what is no position.
-        Location34450 = 34450,
-        /// `$substrCP` of what is no length.
-        Location34452 = 34452,
-        /// `$strLenCP` of what is no string.
-        Location34471 = 34471,
-        /// `$strLenBytes` of what is no string.
-        Location34473 = 34473,
-        /// `$switch` of what is no object.
-        Location40060 = 40060,
-        /// `$switch` whose branches are no array.
-        Location40061 = 40061,
-        /// A branch of `$switch` that is no object.
-        Location40062 = 40062,
-        /// An unknown argument of a branch.
-        Location40063 = 40063,
-        /// A branch without `case`.
-        Location40064 = 40064,
-        /// A branch without `then`.
-        Location40065 = 40065,
-        /// `$switch` without a branch that matches.
-        Location40066 = 40066,
-        /// An unknown argument of `$switch`.
-        Location40067 = 40067,
-        /// `$switch` without branches.
-        Location40068 = 40068,
-        /// `$reduce` of what is no object.
-        Location40075 = 40075,
-        /// An unknown argument of `$reduce`.
-        Location40076 = 40076,
-        /// `$reduce` without `input`.
-        Location40077 = 40077,
-        /// `$reduce` without `initialValue`.
-        Location40078 = 40078,
-        /// `$reduce` without `in`.
-        Location40079 = 40079,
-        /// `$reduce` over what is no array.
-        Location40080 = 40080,
-        /// `$in` of what is no array.
-        Location40081 = 40081,
-        /// `$indexOfCP` in what is no string.
-        Location40093 = 40093,
-        /// `$indexOfCP` of what is no string.
-        Location40094 = 40094,
-        /// `$indexOfCP` between what are no positions.
-        Location40096 = 40096,
-        /// `$count` of what is no name.
-        Location40156 = 40156,
-        /// `$count` of an empty name.
-        Location40157 = 40157,
-        /// `$count` of a name with `$`.
-        Location40158 = 40158,
-        /// `$count` of a name with a null byte.
-        Location40159 = 40159,
-        /// `$count` of a name with a dot.
-        Location40160 = 40160,
-        /// A new root that is no object.
-        Location40228 = 40228,
-        /// `$replaceRoot` of what is no object.
-        Location40229 = 40229,
-        /// An unknown option of `$replaceRoot`.
-        Location40230 = 40230,
-        /// `$replaceRoot` without a new root.
-        Location40231 = 40231,
-        /// A field of `$group` that is no accumulator.
-        Location40234 = 40234,
-        /// A field of `$group` with a dot.
-        Location40235 = 40235,
-        /// A field of `$group` with `$`.
-        Location40236 = 40236,
-        /// An accumulator of several values.
-        Location40237 = 40237,
-        /// A field of `$group` with several accumulators.
-        Location40238 = 40238,
-        /// `$addFields` of what is no object.
-        Location40272 = 40272,
-        /// A stage that is not one.
-        Location40323 = 40323,
-        /// An unknown stage.
-        Location40324 = 40324,
-        /// An empty path component.
-        Location40352 = 40352,
-        /// `$mergeObjects` of what is no object.
-        Location40400 = 40400,
-        /// A timezone that is not known.
-        Location40485 = 40485,
-        /// A timezone that is no string.
-        Location40517 = 40517,
-        /// An unknown argument of a date expression.
-        Location40535 = 40535,
-        /// A date expression without `date`.
-        Location40539 = 40539,
-        /// Negative `limit`, `skip` or `batchSize`.
-        Location51024 = 51024,
-        /// Options in `$regex` and, before it, in `$options`.
-        Location51074 = 51074,
-        /// Options in `$regex` and, behind it, in `$options`.
-        Location51075 = 51075,
-        /// A precision of `$round` or `$trunc` beyond its bounds.
-        Location51083 = 51083,
-        /// `$regex` pattern that does not compile.
-        Location51091 = 51091,
-        /// An option that regular expressions do not have.
-        Location51108 = 51108,
-        /// An empty object in a projection.
-        Location51270 = 51270,
-        /// An empty `$project`.
-        Location51272 = 51272,
-        /// A limit of `$filter` that is no positive integer.
-        Location327391 = 327391,
-        /// A limit that is no integer.
-        Location2107201 = 2107201,
-        /// `$getField` with unknown arguments.
-        Location3041701 = 3041701,
-        /// `$getField` without `field`.
-        Location3041702 = 3041702,
-        /// `$getField` of a name that is no string.
-        Location3041704 = 3041704,
-        /// A variable of `let` that reads the document.
-        Location4890500 = 4890500,
-        /// A skip that is no integer.
-        Location5107200 = 5107200,
-        /// `$dateDiff` of what is no object.
-        Location5166301 = 5166301,
-        /// An unknown argument of `$dateDiff`.
-        Location5166302 = 5166302,
-        /// `$dateDiff` without a required argument.
-        Location5166303 = 5166303,
-        /// `$dateDiff` of what is no date.
-        Location5166307 = 5166307,
-        /// `$dateAdd` or `$dateSubtract` of what is no object.
-        Location5166400 = 5166400,
-        /// An unknown argument of `$dateAdd` or `$dateSubtract`.
-        Location5166401 = 5166401,
-        /// `$dateAdd` or `$dateSubtract` without a required argument.
-        Location5166402 = 5166402,
-        /// `$dateAdd` or `$dateSubtract` of what is no date.
-        Location5166403 = 5166403,
-        /// `$dateAdd` or `$dateSubtract` by what is no integer.
-        Location5166405 = 5166405,
-        /// A date beyond 64 bits.
-        Location5166406 = 5166406,
-        /// `$dateTrunc` of what is no object.
-        Location5439007 = 5439007,
-        /// An unknown argument of `$dateTrunc`.
-        Location5439008 = 5439008,
-        /// `$dateTrunc` without a required argument.
-        Location5439009 = 5439009,
-        /// `$dateTrunc` of what is no date.
-        Location5439012 = 5439012,
-        /// A unit of time that is no string.
-        Location5439013 = 5439013,
-        /// A start of the week that is no day.
-        Location5439015 = 5439015,
-        /// A size of bins that is no integer.
-        Location5439017 = 5439017,
-        /// A size of bins below 1.
-        Location5439018 = 5439018,
-        /// A `$near` operator on a time-series collection.
-        Location5626500 = 5626500,
-        /// `$firstN` of what is no object.
-        Location5787801 = 5787801,
-        /// `$minN` of what is no object.
-        Location5787900 = 5787900,
-        /// An unknown argument of `$firstN` or `$minN`.
-        Location5787901 = 5787901,
-        /// An `n` that is no number.
-        Location5787902 = 5787902,
-        /// An `n` that is no integer.
-        Location5787903 = 5787903,
-        /// `$firstN` or `$minN` without `n`.
-        Location5787906 = 5787906,
-        /// `$firstN` or `$minN` without `input`.
-        Location5787907 = 5787907,
-        /// An `n` below 1.
-        Location5787908 = 5787908,
-        /// `$top` of what is no object.
-        Location5788001 = 5788001,
-        /// An unknown argument of `$top`.
-        Location5788002 = 5788002,
-        /// `$topN` without `n`.
-        Location5788003 = 5788003,
-        /// `$top` without `output`.
-        Location5788004 = 5788004,
-        /// `$top` without `sortBy`.
-        Location5788005 = 5788005,
-        /// A bucket id could not be found within the retries.
-        Location6130900 = 6130900,
-        /// `$percentile` of what is no object.
-        Location7429703 = 7429703,
-        /// `$median` of what is no object.
-        Location7436100 = 7436100,
-        /// Percentiles that are not constant.
-        Location7750300 = 7750300,
-        /// Percentiles that are no array.
-        Location7750301 = 7750301,
-        /// A percentile that is no number.
-        Location7750302 = 7750302,
-        /// A percentile that is not from 0 to 1.
-        Location7750303 = 7750303,
-        /// A document names the same top-level field twice.
-        Location12602102 = 12602102,
+        /** A sort of `$top` that is no object. */ Location10065 = 10065,
+        /** `$group` of what is no object. */ Location15947 = 15947,
+        /** `$group` with two ids. */ Location15948 = 15948,
+        /** An unknown accumulator. */ Location15952 = 15952,
+        /** `$group` without an id. */ Location15955 = 15955,
+        /** A limit that is not positive. */ Location15958 = 15958,
+        /** `$match` of what is no object. */ Location15959 = 15959,
+        /** `$project` of what is no object. */ Location15969 = 15969,
+        /** A `sort` that is not a document. */ Location15973 = 15973,
+        /** A sort direction that is neither 1 nor -1. */ Location15975 = 15975,
+        /** A sort without keys. */ Location15976 = 15976,
+        /** `$unwind` of what is neither a path nor an object. */ Location15981 = 15981,
+        /** An expression object with more than one field. */ Location15983 = 15983,
+        /** An empty name in a field path of an expression. */ Location15998 = 15998,
+        /** A value that is no date. */ Location16006 = 16006,
+        /** A value that is no string. */ Location16007 = 16007,
+        /** A wrong number of arguments. */ Location16020 = 16020,
+        /** A name in a field path that begins with `$`. */ Location16410 = 16410,
+        /** A field of an object expression with a dot. */ Location16412 = 16412,
+        /** `$mod` by zero. */ Location16610 = 16610,
+        /** `$mod` of what is no number. */ Location16611 = 16611,
+        /** Two dates in `$add`. */ Location16612 = 16612,
+        /** `$concat` of what is no string. */ Location16702 = 16702,
+        /** The path `$`. */ Location16872 = 16872,
+        /** `$let` of what is no object. */ Location16874 = 16874,
+        /** An unknown argument of `$let`. */ Location16875 = 16875,
+        /** `$let` without `vars`. */ Location16876 = 16876,
+        /** `$let` without `in`. */ Location16877 = 16877,
+        /** `$map` of what is no object. */ Location16878 = 16878,
+        /** An unknown argument of `$map`. */ Location16879 = 16879,
+        /** `$map` without `input`. */ Location16880 = 16880,
+        /** `$map` without `in`. */ Location16882 = 16882,
+        /** `$map` over what is no array. */ Location16883 = 16883,
+        /** `$cond` without one of its three arguments. */ Location17080 = 17080,
+        /** An unknown argument of `$cond`. */ Location17083 = 17083,
+        /** `$size` of what is no array. */ Location17124 = 17124,
+        /** A `distinct` whose values are more than fit a document. */ Location17217 = 17217,
+        /** A variable that does not exist. */ Location17276 = 17276,
+        /** `$filter` of what is no object. */ Location28646 = 28646,
+        /** An unknown argument of `$filter`. */ Location28647 = 28647,
+        /** `$filter` without `input`. */ Location28648 = 28648,
+        /** `$filter` without `cond`. */ Location28650 = 28650,
+        /** `$filter` over what is no array. */ Location28651 = 28651,
+        /** `$concatArrays` of what is no array. */ Location28664 = 28664,
+        /** Too few or too many arguments. */ Location28667 = 28667,
+        /** `$abs` of the least int64. */ Location28680 = 28680,
+        /** A position in what is no array. */ Location28689 = 28689,
+        /** A position that is no number. */ Location28690 = 28690,
+        /** A position that is no int32. */ Location28691 = 28691,
+        /** `$sqrt` below zero. */ Location28714 = 28714,
+        /** A function of numbers over what is none. */ Location28765 = 28765,
+        /** A path of `$unwind` that is no string. */ Location28808 = 28808,
+        /** An option of `$unwind` that is no boolean. */ Location28809 = 28809,
+        /** A name of an index in `$unwind` that is none. */ Location28810 = 28810,
+        /** An unknown option of `$unwind`. */ Location28811 = 28811,
+        /** `$unwind` without a path. */ Location28812 = 28812,
+        /** A path of `$unwind` without `$`. */ Location28818 = 28818,
+        /** A name of an index in `$unwind` with `$`. */ Location28822 = 28822,
+        /** `$unset` of what names no field. */ Location31002 = 31002,
+        /** `$unset` of a list with something else than names. */ Location31120 = 31120,
+        /** Two projection paths collide. */ Location31249 = 31249,
+        /** A projection names a path twice, once as a prefix. */ Location31250 = 31250,
+        /** An expression inside an exclusion projection. */ Location31252 = 31252,
+        /** An inclusion inside an exclusion projection. */ Location31253 = 31253,
+        /** An exclusion inside an inclusion projection. */ Location31254 = 31254,
+        /** A literal inside an exclusion projection. */ Location31310 = 31310,
+        /** `$substrCP` from what is no position. */ Location34450 = 34450,
+        /** `$substrCP` of what is no length. */ Location34452 = 34452,
+        /** `$strLenCP` of what is no string. */ Location34471 = 34471,
+        /** `$strLenBytes` of what is no string. */ Location34473 = 34473,
+        /** `$switch` of what is no object. */ Location40060 = 40060,
+        /** `$switch` whose branches are no array. */ Location40061 = 40061,
+        /** A branch of `$switch` that is no object. */ Location40062 = 40062,
+        /** An unknown argument of a branch. */ Location40063 = 40063,
+        /** A branch without `case`. */ Location40064 = 40064,
+        /** A branch without `then`. */ Location40065 = 40065,
+        /** `$switch` without a branch that matches. */ Location40066 = 40066,
+        /** An unknown argument of `$switch`. */ Location40067 = 40067,
+        /** `$switch` without branches. */ Location40068 = 40068,
+        /** `$reduce` of what is no object. */ Location40075 = 40075,
+        /** An unknown argument of `$reduce`. */ Location40076 = 40076,
+        /** `$reduce` without `input`. */ Location40077 = 40077,
+        /** `$reduce` without `initialValue`. */ Location40078 = 40078,
+        /** `$reduce` without `in`. */ Location40079 = 40079,
+        /** `$reduce` over what is no array. */ Location40080 = 40080,
+        /** `$in` of what is no array. */ Location40081 = 40081,
+        /** `$indexOfCP` in what is no string. */ Location40093 = 40093,
+        /** `$indexOfCP` of what is no string. */ Location40094 = 40094,
+        /** `$indexOfCP` between what are no positions. */ Location40096 = 40096,
+        /** `$count` of what is no name. */ Location40156 = 40156,
+        /** `$count` of an empty name. */ Location40157 = 40157,
+        /** `$count` of a name with `$`. */ Location40158 = 40158,
+        /** `$count` of a name with a null byte. */ Location40159 = 40159,
+        /** `$count` of a name with a dot. */ Location40160 = 40160,
+        /** A new root that is no object. */ Location40228 = 40228,
+        /** `$replaceRoot` of what is no object. */ Location40229 = 40229,
+        /** An unknown option of `$replaceRoot`. */ Location40230 = 40230,
+        /** `$replaceRoot` without a new root. */ Location40231 = 40231,
+        /** A field of `$group` that is no accumulator. */ Location40234 = 40234,
+        /** A field of `$group` with a dot. */ Location40235 = 40235,
+        /** A field of `$group` with `$`. */ Location40236 = 40236,
+        /** An accumulator of several values. */ Location40237 = 40237,
+        /** A field of `$group` with several accumulators. */ Location40238 = 40238,
+        /** `$addFields` of what is no object. */ Location40272 = 40272,
+        /** A stage that is not one. */ Location40323 = 40323,
+        /** An unknown stage. */ Location40324 = 40324,
+        /** An empty path component. */ Location40352 = 40352,
+        /** `$mergeObjects` of what is no object. */ Location40400 = 40400,
+        /** A timezone that is not known. */ Location40485 = 40485,
+        /** A timezone that is no string. */ Location40517 = 40517,
+        /** An unknown argument of a date expression. */ Location40535 = 40535,
+        /** A date expression without `date`. */ Location40539 = 40539,
+        /** Negative `limit`, `skip` or `batchSize`. */ Location51024 = 51024,
+        /** Options in `$regex` and, before it, in `$options`. */ Location51074 = 51074,
+        /** Options in `$regex` and, behind it, in `$options`. */ Location51075 = 51075,
+        /** A precision of `$round` or `$trunc` beyond its bounds. */ Location51083 = 51083,
+        /** `$regex` pattern that does not compile. */ Location51091 = 51091,
+        /** An option that regular expressions do not have. */ Location51108 = 51108,
+        /** An empty object in a projection. */ Location51270 = 51270,
+        /** An empty `$project`. */ Location51272 = 51272,
+        /** A limit of `$filter` that is no positive integer. */ Location327391 = 327391,
+        /** A limit that is no integer. */ Location2107201 = 2107201,
+        /** `$getField` with unknown arguments. */ Location3041701 = 3041701,
+        /** `$getField` without `field`. */ Location3041702 = 3041702,
+        /** `$getField` of a name that is no string. */ Location3041704 = 3041704,
+        /** A variable of `let` that reads the document. */ Location4890500 = 4890500,
+        /** A skip that is no integer. */ Location5107200 = 5107200,
+        /** `$dateDiff` of what is no object. */ Location5166301 = 5166301,
+        /** An unknown argument of `$dateDiff`. */ Location5166302 = 5166302,
+        /** `$dateDiff` without a required argument. */ Location5166303 = 5166303,
+        /** `$dateDiff` of what is no date. */ Location5166307 = 5166307,
+        /** `$dateAdd` or `$dateSubtract` of what is no object. */ Location5166400 = 5166400,
+        /** An unknown argument of `$dateAdd` or `$dateSubtract`. */ Location5166401 = 5166401,
+        /** `$dateAdd` or `$dateSubtract` without a required argument. */ Location5166402 = 5166402,
+        /** `$dateAdd` or `$dateSubtract` of what is no date. */ Location5166403 = 5166403,
+        /** `$dateAdd` or `$dateSubtract` by what is no integer. */ Location5166405 = 5166405,
+        /** A date beyond 64 bits. */ Location5166406 = 5166406,
+        /** `$dateTrunc` of what is no object. */ Location5439007 = 5439007,
+        /** An unknown argument of `$dateTrunc`. */ Location5439008 = 5439008,
+        /** `$dateTrunc` without a required argument. */ Location5439009 = 5439009,
+        /** `$dateTrunc` of what is no date. */ Location5439012 = 5439012,
+        /** A unit of time that is no string. */ Location5439013 = 5439013,
+        /** A start of the week that is no day. */ Location5439015 = 5439015,
+        /** A size of bins that is no integer. */ Location5439017 = 5439017,
+        /** A size of bins below 1. */ Location5439018 = 5439018,
+        /** A `$near` operator on a time-series collection. */ Location5626500 = 5626500,
+        /** `$firstN` of what is no object. */ Location5787801 = 5787801,
+        /** `$minN` of what is no object. */ Location5787900 = 5787900,
+        /** An unknown argument of `$firstN` or `$minN`. */ Location5787901 = 5787901,
+        /** An `n` that is no number. */ Location5787902 = 5787902,
+        /** An `n` that is no integer. */ Location5787903 = 5787903,
+        /** `$firstN` or `$minN` without `n`. */ Location5787906 = 5787906,
+        /** `$firstN` or `$minN` without `input`. */ Location5787907 = 5787907,
+        /** An `n` below 1. */ Location5787908 = 5787908,
+        /** `$top` of what is no object. */ Location5788001 = 5788001,
+        /** An unknown argument of `$top`. */ Location5788002 = 5788002,
+        /** `$topN` without `n`. */ Location5788003 = 5788003,
+        /** `$top` without `output`. */ Location5788004 = 5788004,
+        /** `$top` without `sortBy`. */ Location5788005 = 5788005,
+        /** A bucket id could not be found within the retries. */ Location6130900 = 6130900,
+        /** `$percentile` of what is no object. */ Location7429703 = 7429703,
+        /** `$median` of what is no object. */ Location7436100 = 7436100,
+        /** Percentiles that are not constant. */ Location7750300 = 7750300,
+        /** Percentiles that are no array. */ Location7750301 = 7750301,
+        /** A percentile that is no number. */ Location7750302 = 7750302,
+        /** A percentile that is not from 0 to 1. */ Location7750303 = 7750303,
+        /** A document names the same top-level field twice. */ Location12602102 = 12602102,
     }
 }
 
