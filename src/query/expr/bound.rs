@@ -79,10 +79,12 @@ impl BoundExpr {
         {
             match (column.data(), self.expr.bin_ms()) {
                 (ColumnData::Dictionary(index, values), _) if values.len() < rows => {
-                    // Each value once, not each row.
+                    // Each value once, not each row. A value that no row has any more may fail; then the rows are asked.
                     let mut block = Block::new(values.len());
                     block.set_column(name, (**values).clone());
-                    return Ok(self.column(&block)?.gather(index));
+                    if let Ok(column) = self.column(&block) {
+                        return Ok(column.gather(index));
+                    }
                 }
                 (ColumnData::Date(times), Some(bin_ms)) => return self.bins(name, times, bin_ms),
                 _ => {}
@@ -152,5 +154,35 @@ impl fmt::Debug for BoundExpr {
 impl PartialEq for BoundExpr {
     fn eq(&self, other: &BoundExpr) -> bool {
         self.expr == other.expr
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::filter::samples::globals;
+    use crate::value::{Kind, OwnedValue};
+    use bson::rawdoc;
+
+    /// The values of an expression over a dictionary of a number and a string.
+    fn column(expr: bson::RawDocumentBuf, index: Vec<u32>) -> Result<Column> {
+        let mut values = ColumnBuilder::new();
+        values.push(OwnedValue::int32(1).view());
+        values.push(OwnedValue::string("x").view());
+        let mut block = Block::new(index.len());
+        block.set_column("a", Column::new(ColumnData::Dictionary(index, Box::new(values.finish())), None));
+        let expr = Expr::parse(Doc::parse(expr.as_bytes()).unwrap().as_value(), &globals()).unwrap();
+        BoundExpr::new(expr, globals()).column(&block)
+    }
+
+    #[test]
+    fn a_value_of_a_dictionary_that_no_row_has_cannot_fail() {
+        let sum = rawdoc! { "$add": ["$a", 1] };
+        let found = column(sum.clone(), vec![0, 0, 0]).unwrap();
+        assert_eq!(found.value(2, &mut Vec::new()).and_then(Value::as_i32), Some(2));
+        assert!(column(sum, vec![0, 1, 0]).is_err());
+        let kinds = column(rawdoc! { "$type": "$a" }, vec![1, 0, 1]).unwrap();
+        assert_eq!(kinds.kind(), Some(Kind::String));
+        assert_eq!(kinds.value(1, &mut Vec::new()).and_then(Value::as_str), Some("int"));
     }
 }
