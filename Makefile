@@ -46,6 +46,7 @@ check: tools $(MODULES)
 ## make bench         benchmarks; ratios within one run
 bench: build browser
 	node bench/run.mjs
+	node bench/queries.mjs
 	node bench/shapes.mjs
 	node bench/columns.mjs
 	node bench/sizes.mjs
