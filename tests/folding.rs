@@ -305,3 +305,24 @@ fn of_two_that_have_read_the_same_epoch_one_conflicts_and_goes_on() {
         assert_eq!(db.find(rawdoc! { "find": "system.buckets.c" }).await.len(), 3);
     });
 }
+
+#[test]
+fn an_epoch_tells_whose_changeset_has_begun_it() {
+    block_on(async {
+        // Two contexts that begin the same epoch: a lost answer of one must not be taken for that of the other.
+        let mut values = Vec::new();
+        for seed in [1, 2] {
+            let storage = Rc::new(MemoryStorage::new());
+            let db = Db::open(storage.clone(), TestEnv::new(seed));
+            db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t" } }).await;
+            db.insert("c", &[rawdoc! { "t": DateTime::from_millis(0), "n": 1 }]).await;
+            db.ok(rawdoc! { "flush": 1 }).await;
+            let markers = [KeyRange::prefix(b"M")];
+            let page = Page { entries_max: 100, keys_only: false };
+            let entries = storage.scan(&markers, page).await.unwrap();
+            values.extend(entries.into_iter().map(|entry| entry.value).filter(|value| value.len() == 8));
+        }
+        assert_eq!(values.len(), 2, "an epoch each");
+        assert_ne!(values[0], values[1]);
+    });
+}

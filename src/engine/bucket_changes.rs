@@ -94,7 +94,8 @@ impl<'a> BucketChanges<'a> {
         let mut changes = Changeset::new();
         changes.require(keyspace::epoch(&id, epoch));
         changes.delete(keyspace::epoch(&id, epoch));
-        changes.insert(keyspace::epoch(&id, next), Vec::new());
+        // Whose changeset it was: where an answer is lost, an epoch that somebody else has begun must not look like our own.
+        changes.insert(keyspace::epoch(&id, next), engine.env.random_u64().to_le_bytes().to_vec());
         folded.into_iter().for_each(|range| changes.delete_range(range));
         self.stale.drain(..).for_each(|key| changes.delete(key));
         self.removals(&page, &mut changes)?;

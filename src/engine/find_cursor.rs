@@ -184,7 +184,8 @@ impl Engine {
             };
             let FindCursor { scan, plan, exec, .. } = &mut *cursor;
             let pushed = push_unit(scan.collection(), plan, exec, &next.unit, self.bucket_format)?;
-            let wanted = rows.saturating_sub(cursor.exec.ready());
+            // Stages wait for nothing in particular.
+            let wanted = if cursor.pipeline.is_some() { usize::MAX } else { rows.saturating_sub(cursor.exec.ready()) };
             cursor.scanned = pushed == Flow::Enough || cursor.release(wanted)? == Flow::Enough;
         }
         if cursor.scanned { cursor.exec.finish() } else { Ok(()) }

@@ -88,9 +88,10 @@ impl Sorter {
             _ => 0,
         };
         let count = self.blocks.iter().map(dates).sum::<usize>();
-        // To look again at each block would be quadratic.
-        self.look_at_rows = if count < worth { self.rows + self.rows / 2 } else { 0 };
-        if count < worth { Ok(()) } else { self.let_go(count) }
+        // To look again at each block, or to sort all rows for the sake of a few, would be quadratic.
+        let is_enough = count >= worth && (count >= self.rows / 8 || self.keep.is_some_and(|keep| count >= keep));
+        self.look_at_rows = if is_enough { 0 } else { self.rows + self.rows / 2 };
+        if is_enough { self.let_go(count) } else { Ok(()) }
     }
 
     /// Sorts all rows and lets them go: whatever is pushed later comes behind them.

@@ -141,6 +141,9 @@ impl Stage for Group {
             ColumnData::Date(ms) => Some(Times { ms, ascending: *ascending }),
             _ => None,
         });
+        if sorting.is_some() && times.is_none() && rows.rows() > 0 {
+            return Err(Error::internal("Rows that were not sorted have no date column for the time field"));
+        }
         let mut scratch = vec![Vec::new(); keys.len()];
         let mut start = 0;
         while start < rows.rows() {
