@@ -80,7 +80,9 @@ pub const FIRST_PAGE_BUCKETS: usize = 4;
 /// Buckets fetched with one storage call.
 pub const SCAN_PAGE_BUCKETS: usize = 256;
 /// Stored buckets that stay in memory, in bytes: those that were written or read last. At three bytes a point that is a million.
-pub const BUCKET_CACHE_BYTES_MAX: usize = 4 << 20;
+pub const BUCKET_CACHE_BYTES_MAX: usize = 8 << 20;
+/// Of these, what one scan may bring: a longer one leaves room for the buckets that are being filled, and meets its beginning again.
+pub const SCAN_CACHE_BYTES_MAX: usize = BUCKET_CACHE_BYTES_MAX / 2;
 /// Stored buckets that are looked at for one series that asks for a bucket to reopen.
 pub const REOPEN_CANDIDATES_MAX: usize = 4;
 /// A context looks for expired buckets at most this often.

@@ -34,4 +34,4 @@ pub use options::{Granularity, TimeseriesOptions};
 pub use rows::Rows;
 pub use schema::Schema;
 pub use time::{bucket_start_ms, is_extended_range};
-pub use unpack::{ColumnSet, unpack};
+pub use unpack::{ColumnSet, unpack, unpack_edge};

@@ -37,9 +37,32 @@ impl ColumnSet {
 /// many rows it has.
 /// Errors: `DataCorruptionDetected` naming the bucket and the column.
 pub fn unpack(bucket: &BucketDoc<'_>, wanted: &ColumnSet, options: &TimeseriesOptions) -> Result<Block> {
+    unpack_rows(bucket, wanted, options, None)
+}
+
+/// As `unpack`, of which only the row with the first time matters, or where `is_last` that with the last: fewer rows may come, the one
+/// among them.
+///
+/// Errors: as `unpack`.
+pub fn unpack_edge(
+    bucket: &BucketDoc<'_>,
+    wanted: &ColumnSet,
+    options: &TimeseriesOptions,
+    is_last: bool,
+) -> Result<Block> {
+    unpack_rows(bucket, wanted, options, Some(is_last).filter(|_| bucket.version() == BucketVersion::Sorted))
+}
+
+fn unpack_rows(
+    bucket: &BucketDoc<'_>,
+    wanted: &ColumnSet,
+    options: &TimeseriesOptions,
+    edge: Option<bool>,
+) -> Result<Block> {
+    let time_field = &options.time_field;
     let unpacked = match bucket.version() {
-        BucketVersion::Uncompressed => unpack_uncompressed(bucket, wanted, &options.time_field),
-        BucketVersion::Sorted | BucketVersion::Unsorted => unpack_compressed(bucket, wanted, &options.time_field),
+        BucketVersion::Uncompressed => unpack_uncompressed(bucket, wanted, time_field),
+        BucketVersion::Sorted | BucketVersion::Unsorted => unpack_compressed(bucket, wanted, time_field, edge),
     };
     unpacked.map_err(|what| damaged(&bucket.id(), what))
 }
@@ -71,17 +94,28 @@ fn compressed(value: Value<'_>) -> Result<&[u8], String> {
     }
 }
 
-fn unpack_compressed(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str) -> Result<Block, String> {
+/// `edge` asks for the first row alone, or where it is true for the last.
+fn unpack_compressed(
+    bucket: &BucketDoc<'_>,
+    wanted: &ColumnSet,
+    time_field: &str,
+    edge: Option<bool>,
+) -> Result<Block, String> {
     let rows = compressed_count(bucket)?;
+    let range = match edge {
+        Some(true) => rows.saturating_sub(1)..rows,
+        Some(false) => 0..rows.min(1),
+        None => 0..rows,
+    };
     let decoded = |value: Value<'_>| -> Result<Column, String> {
-        let column = column::decode(compressed(value)?, rows).map_err(|what| what.to_string())?;
+        let column = column::decode_from(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
         // Nothing tells which rows a column that is too short lacks.
         if column.len() < rows {
             return Err(format!("it has {} elements, not {rows}", column.len()));
         }
-        Ok(column)
+        Ok(if range.len() < rows { column.slice(range.clone()) } else { column })
     };
-    let mut block = Block::new(rows);
+    let mut block = Block::new(range.len());
     if wanted.contains(time_field) {
         let times = decoded(bucket.times()).and_then(|times| match times.data() {
             ColumnData::Date(_) if times.presence().is_none() => Ok(times),

@@ -14,5 +14,5 @@ mod vectors;
 mod write;
 
 pub use error::ColumnError;
-pub use read::{count, decode};
+pub use read::{count, decode, decode_from};
 pub use write::{ColumnWriter, encode};

@@ -3,16 +3,21 @@
 //! **Invariant**: what is kept of a collection is at least as new as the epoch that its `Collection` knows. Whoever learns that the epoch
 //! has moved on, and has not moved it itself, has the buckets of the collection forgotten; what was asked of storage before that
 //! is not kept any more when it comes.
+//!
+//! Of one range of keys it may know that every bucket that is stored there is kept. Scans of that range need no storage.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::keyspace::CollectionId;
+use super::keyspace::{self, CollectionId};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::BucketId;
 use crate::limits::BUCKET_CACHE_BYTES_MAX;
+use crate::storage::KeyRange;
 
 type Key = (CollectionId, BucketId);
+/// A bucket that is stored.
+type Kept = (BucketId, Rc<StoredBucket>);
 
 /// Up to `BUCKET_CACHE_BYTES_MAX` of stored buckets. The one that was put first goes first.
 #[derive(Default)]
@@ -23,6 +28,8 @@ pub struct BucketCache {
     order: VecDeque<(Key, u64)>,
     next: u64,
     size_bytes: usize,
+    /// A collection, and where all its stored buckets are kept.
+    covered: Option<(CollectionId, KeyRange)>,
 }
 
 impl BucketCache {
@@ -44,8 +51,52 @@ impl BucketCache {
         while self.size_bytes > BUCKET_CACHE_BYTES_MAX
             && let Some((oldest, number)) = self.order.pop_front()
         {
-            self.take(&oldest, Some(number));
+            if self.take(&oldest, Some(number))
+                && let Some((of, range)) = &mut self.covered
+                && *of == oldest.0
+                && range.start <= keyspace::bucket(of, &oldest.1)
+            {
+                // What has come first lies in front, for scans go forward.
+                range.start = keyspace::buckets(of, &oldest.1, &oldest.1).end.max(std::mem::take(&mut range.start));
+            }
         }
+    }
+
+    /// Notes that all buckets of `range` that are stored were put.
+    pub fn cover(&mut self, collection: &CollectionId, range: &KeyRange) {
+        let known = self.covered.take();
+        let mut range = range.clone();
+        if let Some((of, known)) = known
+            && of == *collection
+            && known.start <= range.end
+            && range.start <= known.end
+        {
+            range = KeyRange { start: known.start.min(range.start), end: known.end.max(range.end) };
+        }
+        self.covered = Some((*collection, range));
+    }
+
+    /// The stored buckets of `range` from its start on, at most `count`, and where they are all; `None` where that is not known of its start.
+    pub fn scan(&self, collection: &CollectionId, range: &KeyRange, count: usize) -> Option<(Vec<Kept>, KeyRange)> {
+        let (_, known) = self.covered.as_ref().filter(|(of, _)| of == collection)?;
+        if range.start < known.start || known.end <= range.start {
+            return None;
+        }
+        let mut end = known.end.clone().min(range.end.clone());
+        let mut found = Vec::new();
+        let from = self.kept.partition_point(|((of, id), ..)| keyspace::bucket(of, id) < range.start);
+        for ((of, id), _, stored) in self.kept.iter().skip(from) {
+            if of != collection || keyspace::bucket(of, id) >= end {
+                break;
+            }
+            let Some(stored) = stored else { continue };
+            found.push((*id, Rc::clone(stored)));
+            if found.len() == count {
+                end = keyspace::buckets(of, id, id).end;
+                break;
+            }
+        }
+        Some((found, KeyRange { start: range.start.clone(), end }))
     }
 
     /// Forgets a bucket.
@@ -67,14 +118,17 @@ impl BucketCache {
         self.kept.retain(|((of, _), ..)| of != collection);
         self.order.retain(|((of, _), _)| of != collection);
         self.size_bytes = self.kept.iter().map(|(_, _, stored)| size_bytes(stored.as_deref())).sum();
+        self.covered.take_if(|(of, _)| of == collection);
     }
 
-    fn take(&mut self, key: &Key, number: Option<u64>) {
-        if let Ok(at) = self.place(key)
-            && self.kept.get(at).is_some_and(|kept| number.is_none_or(|number| number == kept.1))
-        {
+    /// Takes out what is kept of a bucket; true where there was something.
+    fn take(&mut self, key: &Key, number: Option<u64>) -> bool {
+        let Ok(at) = self.place(key) else { return false };
+        let found = self.kept.get(at).is_some_and(|kept| number.is_none_or(|number| number == kept.1));
+        if found {
             self.size_bytes -= size_bytes(self.kept.remove(at).2.as_deref());
         }
+        found
     }
 
     fn place(&self, key: &Key) -> Result<usize, usize> {

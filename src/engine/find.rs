@@ -11,7 +11,7 @@ use super::keyspace;
 use super::read::{Access, Scan, Unit, buckets_of};
 use super::sections::SectionRef;
 use crate::block::{Block, DocPivot};
-use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack};
+use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack, unpack_edge};
 use crate::error::{ErrorCode, Result};
 use crate::index;
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
@@ -99,7 +99,7 @@ impl Engine {
             pipeline.replace(aggregation.pipeline());
             Ok(aggregation.find)
         };
-        let Some((mut cursor, options)) = self.open_cursor(name, raw, &options, None).await? else {
+        let Some((mut cursor, options)) = self.open_cursor(name, raw, &options, Some(usize::MAX)).await? else {
             return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
         };
         cursor.run_through(pipeline.take());
@@ -306,7 +306,13 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
             let whole = if all_match { sink.push_whole(&|| view.count(), view.meta())? } else { None };
             let flow = match whole {
                 Some(flow) => flow,
-                None => sink.push(unpack(&view, &plan.columns, options)?, view.meta(), all_match)?,
+                None => {
+                    let rows = match plan.plan.edge_is_last.filter(|_| all_match) {
+                        Some(is_last) => unpack_edge(&view, &plan.columns, options, is_last)?,
+                        None => unpack(&view, &plan.columns, options)?,
+                    };
+                    sink.push(rows, view.meta(), all_match)?
+                }
             };
             if flow == Flow::Enough {
                 return Ok(flow);

@@ -13,7 +13,7 @@ use super::sections::{ByBucket, SectionRef};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::BucketId;
 use crate::error::{Error, Result};
-use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_PAGE_BUCKETS};
+use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_CACHE_BYTES_MAX, SCAN_PAGE_BUCKETS};
 use crate::storage::{Bytes, KeyRange, Page};
 use crate::value::{Numbers, sort_by};
 
@@ -76,6 +76,8 @@ pub struct Scan {
     order: Option<InOrder>,
     /// Stored buckets that were read.
     examined: usize,
+    /// How many bytes of buckets may still go into memory.
+    may_keep_bytes: usize,
 }
 
 /// A scan in the order of bucket ids. Buckets that only the journals have come where their ids say, not at the end.
@@ -179,6 +181,7 @@ impl Engine {
             page_max: SCAN_PAGE_BUCKETS,
             order: None,
             examined: 0,
+            may_keep_bytes: SCAN_CACHE_BYTES_MAX,
         };
         Ok((scan, buckets_of(&snapshot.also)?))
     }
@@ -243,27 +246,53 @@ impl Engine {
                 return Ok(Some(left.map(|(number, ((id, _), _))| Unit::of_journal(*id, number, &journal)).collect()));
             }
         };
-        let entries = self.storage.scan(range, page).await?;
-        let full = entries.len() >= page.entries_max;
-        let mut units: Vec<Unit> = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let bucket = keyspace::bucket_id(&entry.key)?;
-            let stored = Rc::new(decode_stored(&bucket, entry.value)?);
-            units.push(scan.unit(bucket, stored));
-        }
+        let kept = range.first().and_then(|range| self.buckets.borrow().scan(&id, range, page.entries_max));
+        let (found, covered) = match kept {
+            Some(kept) => kept,
+            None => self.read_page(&scan.collection, range, page, &mut scan.may_keep_bytes).await?,
+        };
         if let Rest::Range(range) = &mut scan.rest {
-            let mut covered = range.clone();
-            match units.last() {
-                Some(last) if full => {
-                    range.start = keyspace::buckets(&id, &last.id, &last.id).end;
-                    covered.end.clone_from(&range.start);
-                }
-                _ => scan.rest = Rest::Done,
+            range.start.clone_from(&covered.end);
+            if range.is_empty() {
+                scan.rest = Rest::Done;
             }
-            scan.covered = Some(covered);
         }
+        scan.covered = Some(covered);
+        let units: Vec<Unit> = found.into_iter().map(|(id, stored)| scan.unit(id, stored)).collect();
         let last = units.last().map(|unit| unit.id);
         Ok(Some(scan.with_journal(units, last)))
+    }
+
+    /// The stored buckets of a page of one range, and where they are all. Memory keeps them as far as it may.
+    async fn read_page(
+        &self,
+        collection: &Collection,
+        range: &[KeyRange],
+        page: Page,
+        may_keep_bytes: &mut usize,
+    ) -> Result<(Vec<(BucketId, Rc<StoredBucket>)>, KeyRange)> {
+        let (id, epoch) = (collection.id(), collection.epoch.get());
+        let entries = self.storage.scan(range, page).await?;
+        let mut covered = range.first().cloned().ok_or_else(|| Error::internal("A page of no range"))?;
+        if let Some(last) = entries.last().filter(|_| entries.len() >= page.entries_max) {
+            covered.end = [&last.key[..], &[0]].concat();
+        }
+        let size_bytes = entries.iter().map(|entry| entry.value.len()).sum();
+        let mut found = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let bucket = keyspace::bucket_id(&entry.key)?;
+            found.push((bucket, Rc::new(decode_stored(&bucket, entry.value)?)));
+        }
+        // As in `fetch`. What a scan brings beyond its share would push out what it has brought before.
+        *may_keep_bytes = may_keep_bytes.saturating_sub(size_bytes);
+        if *may_keep_bytes > 0 && collection.epoch.get() == epoch {
+            let mut cache = self.buckets.borrow_mut();
+            for (bucket, stored) in &found {
+                cache.put(&id, bucket, Some(Rc::clone(stored)));
+            }
+            cache.cover(&id, &covered);
+        }
+        Ok((found, covered))
     }
 
     /// The stored forms of buckets in the same order, from memory or storage; `None` for one that is not stored.

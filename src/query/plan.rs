@@ -1,7 +1,7 @@
 //! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
 
 use super::filter::{Filter, Reads};
-use super::find_options::FindOptions;
+use super::find_options::{Edge, FindOptions};
 use super::projection::{Needed, Projection};
 use super::sort::SortSpec;
 use crate::value::Collation;
@@ -38,12 +38,14 @@ pub struct Plan {
     pub limit: Option<u64>,
     /// How strings compare that are neither filtered nor sorted by.
     pub collation: Collation,
+    /// Of the matches of one series that come together only the one with the first time matters, or where this is true the last.
+    pub edge_is_last: Option<bool>,
 }
 
 impl Plan {
     /// The plan of a `find`.
     pub fn new(options: FindOptions, facts: &CollectionFacts<'_>) -> Plan {
-        let FindOptions { filter, projection, sort, skip, limit, collation, .. } = options;
+        let FindOptions { filter, projection, sort, skip, limit, collation, edge, .. } = options;
         let residual = filter;
         let mut decode = projection.needed_fields();
         residual.for_each_read(&mut |reads| match reads {
@@ -54,6 +56,8 @@ impl Plan {
         for part in sort.iter().flat_map(SortSpec::parts) {
             decode.add_path(part.path.as_str());
         }
+        let of_series = |edge: &Edge| edge.alike.iter().all(|name| facts.meta_field == Some(name));
+        let edge = edge.filter(|edge| of_series(edge) && skip == 0 && limit.is_none() && sort.is_none());
         let wants_meta = facts.meta_field.is_some_and(|meta| decode.contains(meta));
         if let Some(meta) = facts.meta_field {
             decode.remove(meta);
@@ -69,6 +73,7 @@ impl Plan {
             skip,
             limit,
             collation,
+            edge_is_last: edge.map(|edge| edge.is_last),
         }
     }
 }

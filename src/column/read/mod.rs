@@ -14,4 +14,4 @@ mod typed;
 mod vectors;
 mod words;
 
-pub use reader::{count, decode};
+pub use reader::{count, decode, decode_from};

@@ -24,6 +24,13 @@ struct Rows {
 ///
 /// Errors: the rule that is broken, and the offset of the item that breaks it.
 pub fn decode(bytes: &[u8], rows_max: usize) -> Result<Column, ColumnError> {
+    decode_from(bytes, rows_max, 0)
+}
+
+/// As `decode`, of which the rows before `from` do not matter: their values may be any.
+///
+/// Errors: as `decode`.
+pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column, ColumnError> {
     // A word stands for two hundred and forty elements for each of its bytes at most.
     let capacity = rows_max.min(bytes.len().saturating_mul(240));
     let mut items = Items::new(bytes);
@@ -39,7 +46,7 @@ pub fn decode(bytes: &[u8], rows_max: usize) -> Result<Column, ColumnError> {
                     return Err(fail(TOO_MANY));
                 }
                 if rows.takes_typed(kind) {
-                    rows.typed.get_or_insert_with(|| TypedRows::new(kind, rows.absent, capacity)).literal(bytes);
+                    rows.typed.get_or_insert_with(|| TypedRows::new(kind, rows.absent, capacity, from)).literal(bytes);
                 } else {
                     stream = Stream::behind(kind, bytes);
                     push(rows.entries(), kind, bytes).map_err(fail)?;

@@ -21,6 +21,8 @@ pub const NO_INTEGER: &str = "the last double is no integer in the scale of a co
 pub struct TypedRows {
     kind: Kind,
     by_slope: bool,
+    /// The first row whose value matters.
+    from: usize,
     rows: Vec<i64>,
     presence: Presence,
     /// The integer of the last present element, and its difference to the one before.
@@ -41,8 +43,8 @@ impl TypedRows {
         matches!(kind, Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date | Kind::Bool | Kind::ObjectId)
     }
 
-    /// `absent` rows without a value; there will be no more than about `capacity`.
-    pub fn new(kind: Kind, absent: usize, capacity: usize) -> TypedRows {
+    /// `absent` rows without a value; there will be no more than about `capacity`, and those before `from` do not matter.
+    pub fn new(kind: Kind, absent: usize, capacity: usize, from: usize) -> TypedRows {
         let mut rows = Vec::with_capacity(capacity);
         rows.resize(absent, 0);
         let mut presence = Presence::default();
@@ -52,6 +54,7 @@ impl TypedRows {
         TypedRows {
             kind,
             by_slope: Coding::of(kind) == Coding::DeltaOfDelta,
+            from,
             rows,
             presence,
             value: 0,
@@ -208,7 +211,7 @@ impl TypedRows {
             return;
         }
         let multiplier = scale::multiplier(scale);
-        for row in self.rows.get_mut(first..).unwrap_or_default() {
+        for row in self.rows.get_mut(first.max(self.from)..).unwrap_or_default() {
             // Integers beyond 2^53 come from damaged columns only; any double will do for them.
             *row = bits(*row as f64 / multiplier);
         }

@@ -29,6 +29,8 @@ pub struct Exec {
     measurements: Measurements,
     projection: Projection,
     output: Output,
+    /// As of the plan.
+    edge_is_last: Option<bool>,
 }
 
 enum Output {
@@ -49,7 +51,7 @@ impl Exec {
             Some(sort) => Output::Sorter(Sorter::new(sort, skip, limit)),
             None => Output::Queue { rows: Queue::default(), skip, limit },
         };
-        Exec { measurements, projection: plan.projection, output }
+        Exec { measurements, projection: plan.projection, output, edge_is_last: plan.edge_is_last }
     }
 
     /// Lets rows go that a sort has collected and that come before all that are still to be pushed: those before `bound`, or all of
@@ -104,7 +106,10 @@ impl Sink for Exec {
             return Ok(Flow::Enough);
         }
         let mut rows = self.measurements.complete(rows, meta);
-        let selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
+        let mut selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
+        if let Some(is_last) = self.edge_is_last {
+            selected = self.measurements.edge(&rows, selected, is_last);
+        }
         match &mut self.output {
             Output::Queue { rows: queue, skip, limit } => {
                 // Dropped columns first: they are not worth gathering.

@@ -38,6 +38,11 @@ impl BoundExpr {
         &self.reads
     }
 
+    /// True for fields and constants, which do not fail.
+    pub fn is_plain(&self) -> bool {
+        matches!(self.expr, Expr::Constant(_) | Expr::Field(..))
+    }
+
     /// The same with all paths beginning at `root`.
     pub fn with_root(&self, root: &str) -> BoundExpr {
         BoundExpr::new(self.expr.clone().with_root(root), self.globals.clone())

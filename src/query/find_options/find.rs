@@ -29,6 +29,17 @@ pub struct FindOptions {
     pub hint: Option<Hint>,
     /// How strings compare.
     pub collation: Collation,
+    /// Where few of the matches matter to whoever takes them.
+    pub edge: Option<Edge>,
+}
+
+/// Of rows that are alike in some fields only the one with the first, or last, time matters; the others may be left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// True where the last matters.
+    pub is_last: bool,
+    /// Those fields.
+    pub alike: Vec<Box<str>>,
 }
 
 impl Default for FindOptions {
@@ -43,6 +54,7 @@ impl Default for FindOptions {
             single_batch: false,
             hint: None,
             collation: Collation::default(),
+            edge: None,
         }
     }
 }

@@ -7,4 +7,4 @@ mod distinct;
 mod find;
 
 pub use arguments::{Hint, default_index};
-pub use find::FindOptions;
+pub use find::{Edge, FindOptions};

@@ -12,6 +12,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Flow, KnownValues};
 use crate::query::expr::BoundExpr;
+use crate::query::find_options::Edge;
 use crate::query::projection::Needed;
 use crate::value::{Collation, Doc, DocWriter, OwnedValue, Value, append_key, append_missing_key};
 
@@ -59,6 +60,18 @@ impl GroupSpec {
             expr.reads().fields.iter().for_each(|name| needed.add_path(name));
         }
         needed
+    }
+
+    /// Where only the first or the last row of each group matters, and nothing of the others can fail.
+    pub fn edge(&self) -> Option<Edge> {
+        let (_, ascending) = self.unsorted_by.as_ref()?;
+        let mut is_last = self.fields.iter().map(|field| field.is_last().filter(|_| field.input.is_plain()));
+        let first = is_last.next()??;
+        let keys = self.key.parts();
+        let reads_fields = keys.iter().all(|key| !key.reads().whole && !key.reads().chance);
+        let alike = keys.iter().flat_map(|key| key.reads().fields.iter().cloned()).collect();
+        (reads_fields && is_last.all(|is_last| is_last == Some(first)))
+            .then(|| Edge { is_last: first == *ascending, alike })
     }
 }
 

@@ -74,6 +74,7 @@ impl Aggregation {
             {
                 group.unsorted_by = Some((time_field.into(), by_time.ascending));
                 find.sort = None;
+                find.edge = group.edge();
             }
             // What the group does not read is not decoded.
             if let Needed::Roots(roots) = group.needed_fields() {

@@ -47,7 +47,8 @@ impl Accumulator for Edges {
 
     fn add_unordered(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: &Times<'_>) -> Result<()> {
         let wants_latest = times.ascending == self.is_last;
-        let is_better = |ms: i64, than: i64| if wants_latest { ms > than } else { ms < than };
+        // Of equal times the one that comes later is the later one.
+        let is_better = |ms: i64, than: i64| if wants_latest { ms >= than } else { ms < than };
         let mut best = self.groups.get(group).and_then(Option::as_ref).and_then(|_| self.times_ms.get(group)).copied();
         let mut chosen = None;
         for (row, ms) in rows.clone().zip(times.ms.get(rows).unwrap_or_default()) {

@@ -95,6 +95,15 @@ impl Accumulation {
         self.spec.takes_any_order
     }
 
+    /// Where it takes one row only of those in the order of their times: whether that is the last, and not the first.
+    pub fn is_last(&self) -> Option<bool> {
+        match self.spec.name {
+            "$first" => Some(false),
+            "$last" => Some(true),
+            _ => None,
+        }
+    }
+
     /// The accumulator, without groups.
     pub fn start(&self) -> Box<dyn Accumulator> {
         (self.spec.start)(&self.settings)
