@@ -318,6 +318,25 @@ mod tests {
     }
 
     #[test]
+    fn of_a_bucket_in_the_order_of_time_the_row_at_an_edge_comes_alone() {
+        let options = options(None);
+        let at = |version: i32, times: &[i64], is_last: bool| {
+            let values: Vec<f64> = times.iter().map(|ms| *ms as f64 / 4.0).collect();
+            let document = bucket(version, rawdoc! { "a": doubles(&values), "t": dates(times) });
+            let bucket = BucketDoc::parse(view(&document), &options).unwrap();
+            rows(&unpack_edge(&bucket, &ColumnSet::All, &options, is_last).unwrap())
+        };
+        let row = |ms: i64| rawdoc! { "t": date(ms), "a": ms as f64 / 4.0 };
+        assert_eq!(at(2, &[3, 5, 8], true), expected(&[row(8)]));
+        assert_eq!(at(2, &[3, 5, 8], false), expected(&[row(3)]));
+        assert_eq!(at(3, &[3, 8, 5], true), expected(&[row(3), row(8), row(5)]));
+        // A column that is damaged before the row is an error all the same.
+        let document = bucket(2, rawdoc! { "a": doubles(&[1.0]), "t": dates(&[1, 2]) });
+        let bucket = BucketDoc::parse(view(&document), &options).unwrap();
+        assert!(unpack_edge(&bucket, &ColumnSet::All, &options, true).is_err());
+    }
+
+    #[test]
     fn a_column_that_is_not_asked_for_is_not_decoded() {
         let options = options(None);
         let limits = rawdoc! { "t": date(0) };

@@ -136,9 +136,9 @@ impl BucketCache {
     }
 }
 
-/// The document, and about what keeping it takes beside.
+/// About what an entry takes.
 fn size_bytes(stored: Option<&StoredBucket>) -> usize {
-    stored.map_or(0, |stored| stored.document.view().as_bytes().len()) + 200
+    stored.map_or(200, StoredBucket::size_bytes)
 }
 
 #[cfg(test)]
@@ -203,6 +203,55 @@ mod tests {
         assert_eq!(kept(&cache), [true, false, true, false, true]);
         cache.put(&[1; 8], &id(9), stored(BUCKET_CACHE_BYTES_MAX));
         assert!(cache.kept.is_empty() && cache.order.is_empty() && cache.size_bytes == 0);
+    }
+
+    /// The numbers of the buckets in a scan from `from` to `to`, and where it ends.
+    fn scanned(cache: &BucketCache, from: u8, to: u8, count: usize) -> Option<(Vec<u8>, KeyRange)> {
+        let range = keyspace::buckets(&[1; 8], &id(from), &id(to));
+        let (found, covered) = cache.scan(&[1; 8], &range, count)?;
+        assert_eq!(covered.start, range.start);
+        Some((found.iter().map(|(id, _)| id.as_bytes()[0]).collect(), covered))
+    }
+
+    #[test]
+    fn a_range_is_known_as_far_as_all_its_buckets_were_put() {
+        let mut cache = BucketCache::default();
+        (1..6).for_each(|number| cache.put(&[1; 8], &id(number), stored(1)));
+        assert_eq!(scanned(&cache, 1, 5, 9), None);
+        let range = |low, high| keyspace::buckets(&[1; 8], &id(low), &id(high));
+        cache.cover(&[1; 8], &range(2, 3));
+        let next = KeyRange { start: range(3, 3).end, end: range(4, 4).end };
+        cache.cover(&[1; 8], &next);
+        assert_eq!(scanned(&cache, 2, 9, 9), Some((vec![2, 3, 4], KeyRange { end: next.end, ..range(2, 9) })));
+        assert_eq!(scanned(&cache, 2, 3, 9), Some((vec![2, 3], range(2, 3))));
+        assert_eq!(scanned(&cache, 2, 9, 2), Some((vec![2, 3], range(2, 3))));
+        assert_eq!((scanned(&cache, 1, 3, 9), scanned(&cache, 5, 9, 9)), (None, None));
+        assert!(cache.scan(&[2; 8], &range(2, 3), 9).is_none());
+        // What is known not to be stored, and what is gone, are no buckets; what is written is one.
+        cache.put(&[1; 8], &id(3), None);
+        assert_eq!(scanned(&cache, 2, 4, 9).unwrap().0, [2, 4]);
+        cache.remove(&[1; 8], &id(2));
+        cache.put(&[1; 8], &id(3), stored(2));
+        assert_eq!(scanned(&cache, 2, 4, 9).unwrap().0, [3, 4]);
+        // Neither is next to the other: the later one is known.
+        cache.cover(&[1; 8], &range(7, 9));
+        assert!(scanned(&cache, 2, 4, 9).is_none() && scanned(&cache, 7, 8, 9).is_some());
+        cache.forget(&[1; 8]);
+        assert!(scanned(&cache, 7, 8, 9).is_none());
+    }
+
+    #[test]
+    fn a_range_is_known_behind_what_had_to_make_room() {
+        let mut cache = BucketCache::default();
+        (1..4).for_each(|number| cache.put(&[1; 8], &id(number), stored(BUCKET_CACHE_BYTES_MAX / 5)));
+        cache.cover(&[1; 8], &keyspace::buckets(&[1; 8], &id(1), &id(4)));
+        assert_eq!(scanned(&cache, 1, 4, 9).unwrap().0, [1, 2, 3]);
+        // Of another collection.
+        cache.put(&[2; 8], &id(1), stored(BUCKET_CACHE_BYTES_MAX / 2));
+        assert!(scanned(&cache, 1, 4, 9).is_none());
+        assert_eq!(scanned(&cache, 2, 4, 9).unwrap().0, [2, 3]);
+        cache.put(&[2; 8], &id(2), stored(BUCKET_CACHE_BYTES_MAX - 1000));
+        assert!((0..5).all(|from| scanned(&cache, from, 4, 9).is_none_or(|(found, _)| found.is_empty())));
     }
 
     #[test]

@@ -219,8 +219,8 @@ impl Engine {
         scan.covered = None;
         let page = Page { entries_max: scan.page_max, keys_only: false };
         scan.page_max = (2 * scan.page_max).min(SCAN_PAGE_BUCKETS);
-        let range = match &mut scan.rest {
-            Rest::Range(range) => std::slice::from_ref(range),
+        match &mut scan.rest {
+            Rest::Range(_) => {}
             Rest::Ids(buckets) => {
                 let mut page = buckets.split_off(buckets.len().saturating_sub(page.entries_max));
                 page.reverse();
@@ -245,19 +245,26 @@ impl Engine {
                 let left = journal.buckets().iter().zip(&scan.met).enumerate().filter(|(_, (_, met))| !**met);
                 return Ok(Some(left.map(|(number, ((id, _), _))| Unit::of_journal(*id, number, &journal)).collect()));
             }
-        };
-        let kept = range.first().and_then(|range| self.buckets.borrow().scan(&id, range, page.entries_max));
-        let (found, covered) = match kept {
-            Some(kept) => kept,
-            None => self.read_page(&scan.collection, range, page, &mut scan.may_keep_bytes).await?,
-        };
-        if let Rest::Range(range) = &mut scan.rest {
+        }
+        let mut found = Vec::new();
+        // A page without a bucket would not tell how far it went.
+        while let (true, Rest::Range(range)) = (found.is_empty(), &mut scan.rest) {
+            let kept = self.buckets.borrow().scan(&id, range, page.entries_max);
+            let covered;
+            (found, covered) = match kept {
+                Some(kept) => {
+                    let size_bytes = kept.0.iter().map(|(_, stored)| stored.size_bytes()).sum();
+                    scan.may_keep_bytes = scan.may_keep_bytes.saturating_sub(size_bytes);
+                    kept
+                }
+                None => self.read_page(&scan.collection, range, page, &mut scan.may_keep_bytes).await?,
+            };
             range.start.clone_from(&covered.end);
             if range.is_empty() {
                 scan.rest = Rest::Done;
             }
+            scan.covered = Some(covered);
         }
-        scan.covered = Some(covered);
         let units: Vec<Unit> = found.into_iter().map(|(id, stored)| scan.unit(id, stored)).collect();
         let last = units.last().map(|unit| unit.id);
         Ok(Some(scan.with_journal(units, last)))
@@ -267,30 +274,34 @@ impl Engine {
     async fn read_page(
         &self,
         collection: &Collection,
-        range: &[KeyRange],
+        range: &KeyRange,
         page: Page,
         may_keep_bytes: &mut usize,
     ) -> Result<(Vec<(BucketId, Rc<StoredBucket>)>, KeyRange)> {
         let (id, epoch) = (collection.id(), collection.epoch.get());
-        let entries = self.storage.scan(range, page).await?;
-        let mut covered = range.first().cloned().ok_or_else(|| Error::internal("A page of no range"))?;
+        let entries = self.storage.scan(std::slice::from_ref(range), page).await?;
+        let mut covered = range.clone();
         if let Some(last) = entries.last().filter(|_| entries.len() >= page.entries_max) {
             covered.end = [&last.key[..], &[0]].concat();
         }
-        let size_bytes = entries.iter().map(|entry| entry.value.len()).sum();
         let mut found = Vec::with_capacity(entries.len());
         for entry in entries {
             let bucket = keyspace::bucket_id(&entry.key)?;
             found.push((bucket, Rc::new(decode_stored(&bucket, entry.value)?)));
         }
         // As in `fetch`. What a scan brings beyond its share would push out what it has brought before.
-        *may_keep_bytes = may_keep_bytes.saturating_sub(size_bytes);
         if *may_keep_bytes > 0 && collection.epoch.get() == epoch {
             let mut cache = self.buckets.borrow_mut();
+            let mut kept = covered.clone();
             for (bucket, stored) in &found {
+                *may_keep_bytes = may_keep_bytes.saturating_sub(stored.size_bytes());
+                if *may_keep_bytes == 0 {
+                    kept.end = keyspace::bucket(&id, bucket);
+                    break;
+                }
                 cache.put(&id, bucket, Some(Rc::clone(stored)));
             }
-            cache.cover(&id, &covered);
+            cache.cover(&id, &kept);
         }
         Ok((found, covered))
     }

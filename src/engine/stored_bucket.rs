@@ -60,6 +60,11 @@ impl StoredBucket {
         StoredBucket { coverage, document, checked_rows: Cell::new(None) }
     }
 
+    /// About what it takes in memory.
+    pub fn size_bytes(&self) -> usize {
+        self.document.view().as_bytes().len() + 200
+    }
+
     /// The stored form.
     pub fn encode(coverage: &Coverage, document: Doc<'_>) -> Vec<u8> {
         let mut out = Vec::with_capacity(8 + coverage.entries.len() * ENTRY_LEN + document.as_bytes().len());

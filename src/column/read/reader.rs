@@ -272,6 +272,14 @@ mod tests {
         }
 
         #[test]
+        fn the_rows_that_matter_are_read_alike_whatever_stands_before_them(bytes in any_column(), from in 0..200_usize) {
+            use crate::column::read::vectors::cells;
+            let behind = |column: &Column| cells(&column.slice(from.min(column.len())..column.len()));
+            let (all, some) = (decode(&bytes, 3000), decode_from(&bytes, 3000, from));
+            prop_assert_eq!(all.as_ref().map(behind), some.as_ref().map(behind));
+        }
+
+        #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(column) = decode(&bytes, 1000) {
                 prop_assert!(column.len() <= 1000);

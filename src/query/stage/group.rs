@@ -71,7 +71,7 @@ impl GroupSpec {
         let reads_fields = keys.iter().all(|key| !key.reads().whole && !key.reads().chance);
         let alike = keys.iter().flat_map(|key| key.reads().fields.iter().cloned()).collect();
         (reads_fields && is_last.all(|is_last| is_last == Some(first)))
-            .then(|| Edge { is_last: first == *ascending, alike })
+            .then_some(Edge { is_last: first == *ascending, alike })
     }
 }
 
