@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 
 /// Shorthand used throughout the crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -280,8 +281,14 @@ impl fmt::Display for ErrorCode {
 }
 
 /// What went wrong: the server's code and a sentence that names the field and the offending value.
+///
+/// One pointer wide: nearly every function passes errors on, and all of them pay for what that takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct Error(Box<Failure>);
+
+/// What an error says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
     /// The server's code.
     pub code: ErrorCode,
     /// A sentence without a final stop.
@@ -291,7 +298,12 @@ pub struct Error {
 impl Error {
     /// An error with `code`.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Error { code, message: message.into() }
+        Error(Box::new(Failure { code, message: message.into() }))
+    }
+
+    /// The sentence.
+    pub fn into_message(self) -> String {
+        self.0.message
     }
 
     /// A value that cannot be accepted.
@@ -322,6 +334,14 @@ impl Error {
     /// A guard that failed.
     pub fn write_conflict(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::WriteConflict, message)
+    }
+}
+
+impl Deref for Error {
+    type Target = Failure;
+
+    fn deref(&self) -> &Failure {
+        &self.0
     }
 }
 

@@ -261,7 +261,7 @@ fn absent_column(rows: usize) -> Column {
 }
 
 fn decode_dictionary(aux: &[u8], kind: u32) -> Result<Column, String> {
-    let inner = decode_at(aux, false).map_err(|e| e.message)?;
+    let inner = decode_at(aux, false).map_err(Error::into_message)?;
     let date = |t| t == TYPE_DATE || t == TYPE_DATE_F64;
     let inner_kind = read_u32(aux, HEADER_LEN + 8).unwrap_or_default();
     match inner.columns() {
