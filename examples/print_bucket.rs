@@ -50,7 +50,7 @@ fn first_document(bytes: &[u8]) -> Result<(Doc<'_>, &[u8]), String> {
     let (prefix, _) = bytes.split_first_chunk::<4>().ok_or("its length is cut off")?;
     let length = usize::try_from(i32::from_le_bytes(*prefix)).map_err(|_| "its length is negative")?;
     let (doc, behind) = bytes.split_at_checked(length).ok_or("it is cut off")?;
-    Ok((Doc::parse(doc).map_err(|error| error.message)?, behind))
+    Ok((Doc::parse(doc).map_err(timepail::error::Error::into_message)?, behind))
 }
 
 fn describe_bucket(out: &mut String, bucket: Doc<'_>) {

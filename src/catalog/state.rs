@@ -199,6 +199,12 @@ impl Catalog {
         self.next_era();
     }
 
+    /// Fills buckets by other options from now on.
+    pub fn reconfigure(&mut self, timeseries: TimeseriesOptions) {
+        self.clear();
+        self.timeseries = timeseries;
+    }
+
     /// The collection is gone: no bucket is left, and what was counted goes to what the process has counted.
     pub fn retire(&mut self) {
         self.clear();

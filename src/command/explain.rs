@@ -45,9 +45,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         counters: found.counters,
         duration_ms: engine.now_ms() - begun_ms,
     });
+    let entry = found.as_ref().map(|found| found.collection.entry());
     let explain = Explain {
         namespace: &[engine.name(), ".", if found.is_some() { BUCKETS_PREFIX } else { "" }, name].concat(),
-        plan: found.as_ref().map(|found| (&found.plan, &found.collection.entry.options.timeseries)),
+        plan: found.as_ref().zip(entry.as_ref()).map(|(found, entry)| (&found.plan, &entry.options.timeseries)),
         run: runs.then(|| run.unwrap_or_default()),
         all_plans,
         group,

@@ -157,7 +157,7 @@ fn index_keys(collection: &Collection, bucket: &BucketId, document: Doc<'_>) -> 
     if collection.meta_field().is_none() {
         return Ok(Vec::new());
     }
-    let view = BucketDoc::parse(document, &collection.entry.options.timeseries)?;
+    let view = BucketDoc::parse(document, &collection.entry().options.timeseries)?;
     let entries = index::entries(view.meta(), view.min_time_ms());
     let key = |entry: &Vec<u8>| keyspace::index_entry(&collection.id(), index::META_TIME_INDEX, entry, bucket);
     Ok(entries.iter().map(key).collect())

@@ -14,7 +14,7 @@ use crate::bucket::CollectionOptions;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::error::{Error, Result};
 use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
-use crate::value::{Collation, Doc, DocBuf, DocWriter};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
 
 /// What storage holds about a collection: identity and options.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct CollectionEntry {
     pub uuid: [u8; 16],
     /// The options of `create`, normalised.
     pub options: CollectionOptions,
+    /// How often the entry was changed.
+    pub version: u64,
 }
 
 impl CollectionEntry {
@@ -36,6 +38,9 @@ impl CollectionEntry {
         let options = self.options.to_doc();
         let mut writer = DocWriter::new();
         writer.binary("uuid", 4, &self.uuid).doc("options", options.view());
+        if self.version > 0 {
+            writer.int64("version", self.version.cast_signed());
+        }
         writer.finish()
     }
 
@@ -50,6 +55,7 @@ impl CollectionEntry {
         Ok(CollectionEntry {
             uuid: uuid.try_into().map_err(|_| corrupt())?,
             options: CollectionOptions::from_doc(options)?,
+            version: doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned(),
         })
     }
 }
@@ -58,8 +64,10 @@ impl CollectionEntry {
 pub struct Collection {
     /// The name that users know.
     pub name: String,
-    /// Its identity and options.
-    pub entry: CollectionEntry,
+    /// Its entry when this context first saw it: identity, fields and collation, which stay.
+    first: CollectionEntry,
+    /// Its entry as far as this context knows.
+    entry: RefCell<Rc<CollectionEntry>>,
     /// Open buckets.
     pub(super) catalog: RefCell<Catalog>,
     /// True once dates outside the standard range are known to be stored.
@@ -95,7 +103,8 @@ impl Collection {
         Collection {
             name: name.to_owned(),
             catalog: RefCell::new(Catalog::new(options, catalog_options, Rc::clone(totals), seed)),
-            entry,
+            entry: RefCell::new(Rc::new(entry.clone())),
+            first: entry,
             extended_range: Cell::new(false),
             records: RefCell::default(),
             view: RefCell::default(),
@@ -109,24 +118,37 @@ impl Collection {
         }
     }
 
+    /// Its identity and options. Others may change them: reads, folds and deletes notice it, inserts do not.
+    pub fn entry(&self) -> Rc<CollectionEntry> {
+        Rc::clone(&self.entry.borrow())
+    }
+
+    /// Takes over an entry that storage holds. Rows go to new buckets where these are to be filled in another way.
+    pub(super) fn set_entry(&self, entry: CollectionEntry) {
+        if entry.options.timeseries != self.entry().options.timeseries {
+            self.catalog.borrow_mut().reconfigure(entry.options.timeseries.clone());
+        }
+        *self.entry.borrow_mut() = Rc::new(entry);
+    }
+
     /// The prefix of its keys.
     pub fn id(&self) -> CollectionId {
-        self.entry.id()
+        self.first.id()
     }
 
     /// How strings compare unless a query says otherwise.
     pub fn collation(&self) -> &Collation {
-        &self.entry.options.timeseries.collation
+        &self.first.options.timeseries.collation
     }
 
     /// Name of the time field.
     pub fn time_field(&self) -> &str {
-        &self.entry.options.timeseries.time_field
+        &self.first.options.timeseries.time_field
     }
 
     /// Name of the metadata field.
     pub fn meta_field(&self) -> Option<&str> {
-        self.entry.options.timeseries.meta_field.as_deref()
+        self.first.options.timeseries.meta_field.as_deref()
     }
 
     /// What the catalog counted in this context.

@@ -52,7 +52,7 @@ impl Engine {
     ) -> Result<()> {
         let plan = || collection.read_plan(FindOptions { filter: filter.clone(), ..FindOptions::default() }, false);
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
-        let span_ms = collection.entry.options.timeseries.span_ms();
+        let span_ms = collection.entry().options.timeseries.span_ms();
         let reached = |section: &Section| {
             let end_ms = section.min_time_ms.saturating_add(span_ms);
             let meta = section.meta.as_ref().map(OwnedValue::view);
@@ -92,7 +92,7 @@ impl Engine {
         changes: &mut BucketChanges<'_>,
     ) -> Result<u64> {
         let Some(stored) = &unit.stored else { return Ok(0) };
-        let options = &collection.entry.options.timeseries;
+        let options = &collection.entry().options.timeseries;
         let view = BucketDoc::parse(stored.document.view(), options)?;
         if !plan.may_match(&view)? {
             return Ok(0);

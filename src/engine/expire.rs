@@ -78,7 +78,7 @@ impl Engine {
     }
 
     async fn expire_collection(&self, collection: &Rc<Collection>, expired: &mut Expired) -> Result<()> {
-        let options = &collection.entry.options;
+        let options = &collection.entry().options;
         // Tells whether there are dates outside the standard range.
         self.journal_snapshot(collection, &[]).await?;
         if let Some(seconds) = options.expire_after_seconds {
@@ -104,7 +104,7 @@ impl Engine {
     /// With dates outside the standard range, ids do not sort by time: the latest measurement must be old as well, and the ids of
     /// dates before 1970, which stand at the end, are looked at too.
     async fn expire_by_age(&self, collection: &Rc<Collection>, seconds: i64, expired: &mut Expired) -> Result<()> {
-        let options = &collection.entry.options.timeseries;
+        let options = &collection.entry().options.timeseries;
         let bound_ms = self.now_ms().saturating_sub(seconds.saturating_mul(1000));
         let goes = |_: &BucketId, last_ms| !collection.extended_range.get() || last_ms <= bound_ms;
         let start_ms = bound_ms.saturating_sub(options.span_ms());
@@ -176,7 +176,7 @@ impl Engine {
             let mut gone = *expired;
             for unit in &units {
                 let Some(stored) = &unit.stored else { continue };
-                let view = BucketDoc::parse(stored.document.view(), &collection.entry.options.timeseries)?;
+                let view = BucketDoc::parse(stored.document.view(), &collection.entry().options.timeseries)?;
                 // Rows that came since may be later than what is stored.
                 let sections = unit.sections().filter_map(|reference| reference.section());
                 if goes(&unit.id, sections.map(|section| section.last_ms).fold(view.max_time_ms(), i64::max)) {
@@ -198,7 +198,7 @@ impl Engine {
 impl Collection {
     fn measured(&self, id: &BucketId, stored: &StoredBucket) -> Option<Measured> {
         let document = stored.document.view();
-        let view = BucketDoc::parse(document, &self.entry.options.timeseries).ok()?;
+        let view = BucketDoc::parse(document, &self.entry().options.timeseries).ok()?;
         Some(Measured { id: *id, bytes: document.as_bytes().len() as u64, min_time_ms: view.min_time_ms() })
     }
 

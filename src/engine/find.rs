@@ -216,17 +216,17 @@ impl Engine {
         }
     }
 
-    /// A scan aimed at what a plan reads. `plan` is asked again where the journals tell that there are dates outside the
-    /// standard range, which no one in this context knew.
+    /// A scan aimed at what a plan reads. `plan` is asked again where the snapshot tells what no one in this context
+    /// knew: that there are dates outside the standard range, or that the entry of the collection was changed.
     pub(super) async fn aimed_scan(
         &self,
         collection: &Rc<Collection>,
         plan: &dyn Fn() -> ReadPlan,
     ) -> Result<(Scan, ReadPlan)> {
         let mut first = plan();
-        let known = collection.extended_range.get();
+        let known = (collection.extended_range.get(), collection.entry().version);
         let (mut scan, mut found) = self.begin_scan(collection, index_range(collection, &first)).await?;
-        if collection.extended_range.get() != known {
+        if (collection.extended_range.get(), collection.entry().version) != known {
             first = plan();
             found = match index_range(collection, &first) {
                 Some(range) => buckets_of(&self.scan_keys(vec![range]).await?)?,
@@ -249,7 +249,7 @@ fn batch_size_of(options: &FindOptions) -> usize {
 /// Where the entries of the default index lie that a plan looks at.
 fn index_range(collection: &Collection, plan: &ReadPlan) -> Option<KeyRange> {
     let ReadAccess::Series { meta, first_ms, last_ms } = &plan.access else { return None };
-    let span_ms = collection.entry.options.timeseries.span_ms();
+    let span_ms = collection.entry().options.timeseries.span_ms();
     let (start, end) = index::range(Some(meta.view()), span_ms, *first_ms, *last_ms);
     let prefix = keyspace::index_prefix(&collection.id(), index::META_TIME_INDEX);
     Some(KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() })
@@ -266,7 +266,7 @@ impl Collection {
         if raw {
             return ReadPlan::over_buckets(options);
         }
-        ReadPlan::new(options, &self.entry.options.timeseries, self.extended_range.get())
+        ReadPlan::new(options, &self.entry().options.timeseries, self.extended_range.get())
     }
 
     /// Refuses a hint at an index that is not there.
@@ -297,7 +297,7 @@ pub(super) fn push_unit(
 }
 
 fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit: &Unit) -> Result<Flow> {
-    let options = &collection.entry.options.timeseries;
+    let options = &collection.entry().options.timeseries;
     if let Some(stored) = &unit.stored {
         let view = BucketDoc::parse(stored.document.view(), options)?;
         if plan.may_match(&view)? {

@@ -89,14 +89,14 @@ impl FindCursor {
     /// No measurement of the bucket is earlier; where `ascending` is false, each is.
     fn reach_ms(&self, id: &BucketId, ascending: bool) -> i64 {
         // The id has the whole seconds of the start.
-        let span_ms = self.scan.collection().entry.options.timeseries.span_ms();
+        let span_ms = self.scan.collection().entry().options.timeseries.span_ms();
         let start_ms = i64::from(id.time_seconds()) * 1000;
         if ascending { start_ms } else { start_ms.saturating_add(span_ms).saturating_add(1000) }
     }
 
     /// True where the bucket may hold a match.
     fn may_match(&self, unit: &Unit) -> Result<bool> {
-        let options = &self.scan.collection().entry.options.timeseries;
+        let options = &self.scan.collection().entry().options.timeseries;
         let stored = match &unit.stored {
             Some(stored) => self.plan.may_match(&BucketDoc::parse(stored.document.view(), options)?)?,
             None => false,
@@ -107,7 +107,7 @@ impl FindCursor {
     /// Puts all buckets into the order of their metadata by `spec`, and those that tie into that of time.
     fn put_in_order(&mut self, mut units: Vec<Unit>, spec: &SortSpec, ascending: bool) -> Result<()> {
         sort_by(&mut units, |a, b| in_order(ascending, &a.id, &b.id));
-        let options = &self.scan.collection().entry.options.timeseries;
+        let options = &self.scan.collection().entry().options.timeseries;
         let mut metas = ColumnBuilder::with_capacity(units.len());
         for unit in &units {
             let section = unit.sections().next().and_then(SectionRef::section);

@@ -236,7 +236,7 @@ pub(super) fn merge_sections(
     sections: &[&SectionRef],
     format: BucketFormat,
 ) -> Result<DocBuf> {
-    let options = &collection.entry.options.timeseries;
+    let options = &collection.entry().options.timeseries;
     let stored = stored.map(|document| BucketDoc::parse(document, options)).transpose()?;
     let first = sections.first().and_then(|section| section.section());
     let first = first.ok_or_else(|| Error::internal("A bucket was to be merged with no rows"))?;

@@ -82,6 +82,11 @@ impl Engine {
         if keys.get(1).is_some_and(|key| keyspace::is_marker(key, &id, Marker::ExtendedRange)) {
             collection.extended_range.set(true);
         }
+        let version = keys.iter().take(4).find_map(|key| keyspace::version_of(key)).unwrap_or_default();
+        if version != collection.entry().version {
+            self.reload_entry(collection).await?;
+            return Ok(None);
+        }
         let epoch = keys.iter().take(3).find_map(|key| keyspace::epoch_of(key));
         let epoch = epoch.ok_or_else(|| Error::corrupt("A collection does not say how often it was changed"))?;
         if epoch > collection.epoch.get() {

@@ -5,6 +5,7 @@
 //! | `C` name | collection: id, options |
 //! | `M` collection flag | marker: the collection exists (0), holds extended-range dates (1) |
 //! | `M` collection 2 epoch | marker: how often its buckets were changed |
+//! | `M` collection 3 version | marker: how often its catalog entry was changed; none where it never was |
 //! | `J` collection context seq | journal record |
 //! | `B` collection bucket-id | stored bucket |
 //! | `I` collection index key bucket-id | empty |
@@ -22,6 +23,7 @@ const BUCKET: u8 = b'B';
 const INDEX: u8 = b'I';
 /// Stands where the flag of other markers is.
 const EPOCH: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Identity of one life of a collection: drawn at random by `create`, so that a re-created collection shares no key.
 pub type CollectionId = [u8; 8];
@@ -79,9 +81,23 @@ pub fn epoch(collection: &CollectionId, epoch: u64) -> Bytes {
 
 /// The epoch in a marker; `None` for a key of another kind.
 pub fn epoch_of(key: &[u8]) -> Option<u64> {
-    let (start, epoch) = key.split_last_chunk::<8>()?;
-    (start.first() == Some(&MARKER) && start.len() == 10 && start.last() == Some(&EPOCH))
-        .then_some(u64::from_be_bytes(*epoch))
+    number_of(key, EPOCH)
+}
+
+/// The marker that says how often the catalog entry of a collection was changed, which is more than never.
+pub fn version(collection: &CollectionId, version: u64) -> Bytes {
+    key(MARKER, &[collection, &[VERSION], &version.to_be_bytes()])
+}
+
+/// The version in a marker; `None` for a key of another kind.
+pub fn version_of(key: &[u8]) -> Option<u64> {
+    number_of(key, VERSION)
+}
+
+fn number_of(key: &[u8], kind: u8) -> Option<u64> {
+    let (start, number) = key.split_last_chunk::<8>()?;
+    (start.first() == Some(&MARKER) && start.len() == 10 && start.last() == Some(&kind))
+        .then_some(u64::from_be_bytes(*number))
 }
 
 /// True for the key of that marker.
@@ -205,11 +221,13 @@ mod tests {
     #[test]
     fn markers_of_a_collection_and_their_kinds_are_told_apart() {
         let coll = [2; 8];
-        let all = [marker(&coll, Marker::Exists), marker(&coll, Marker::ExtendedRange), epoch(&coll, 2)];
+        let all =
+            [marker(&coll, Marker::Exists), marker(&coll, Marker::ExtendedRange), epoch(&coll, 2), version(&coll, 5)];
         let range = markers(&coll);
         for key in &all {
             assert!(range.start <= *key && *key < range.end);
             assert_eq!(epoch_of(key).is_some(), *key == all[2]);
+            assert_eq!(version_of(key), (*key == all[3]).then_some(5));
             assert_eq!(is_marker(key, &coll, Marker::Exists), *key == all[0]);
         }
         assert!(all.is_sorted());

@@ -40,7 +40,7 @@ impl Engine {
         let mut known = self.collections.borrow_mut();
         // Somebody may have loaded it during the await; there must be one catalog of open buckets.
         if let Some(there) = known.get(name) {
-            if there.entry.uuid == entry.uuid {
+            if there.entry().uuid == entry.uuid {
                 return Rc::clone(there);
             }
             there.catalog.borrow_mut().retire();
@@ -77,7 +77,7 @@ impl Engine {
             uuid[8] = uuid[8] & 0x3F | 0x80;
             uuid
         };
-        let entry = CollectionEntry { uuid, options };
+        let entry = CollectionEntry { uuid, options, version: 0 };
         let mut changes = Changeset::new();
         changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
         changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
@@ -102,6 +102,55 @@ impl Engine {
             }
             Err(e) => Err(e),
         }
+    }
+
+    /// The entry that storage holds of a collection in use.
+    ///
+    /// Errors: `NamespaceNotFound` where it was dropped, and perhaps made again; those of storage.
+    async fn stored_entry(&self, collection: &Rc<Collection>) -> Result<CollectionEntry> {
+        let bytes = self.storage.get_many(&[keyspace::catalog(&collection.name)]).await?.pop().flatten();
+        let stored = bytes.as_deref().map(CollectionEntry::decode).transpose()?;
+        let Some(mut entry) = stored.filter(|entry| entry.uuid == collection.entry().uuid) else {
+            self.forget(collection);
+            return Err(self.namespace_not_found(&collection.name));
+        };
+        entry.options.collate(&*self.env)?;
+        Ok(entry)
+    }
+
+    /// Takes over what others have made of the entry of a collection.
+    ///
+    /// Errors: as `stored_entry`.
+    pub(super) async fn reload_entry(&self, collection: &Rc<Collection>) -> Result<()> {
+        let entry = self.stored_entry(collection).await?;
+        collection.set_entry(entry);
+        Ok(())
+    }
+
+    /// Changes the entry of a collection, from the one that storage holds; nothing happens where `change` answers false.
+    ///
+    /// Errors: `WriteConflict` where somebody else changes it at the same time, so that one tries again; those of `change`; as `stored_entry`.
+    pub async fn change_entry(
+        &self,
+        collection: &Rc<Collection>,
+        change: &dyn Fn(&mut CollectionEntry) -> Result<bool>,
+    ) -> Result<()> {
+        let mut entry = self.stored_entry(collection).await?;
+        if change(&mut entry)? {
+            let id = collection.id();
+            let mut changes = Changeset::new();
+            changes.require(keyspace::marker(&id, Marker::Exists));
+            if entry.version > 0 {
+                changes.require(keyspace::version(&id, entry.version));
+                changes.delete(keyspace::version(&id, entry.version));
+            }
+            entry.version += 1;
+            changes.insert(keyspace::version(&id, entry.version), Vec::new());
+            changes.put(keyspace::catalog(&collection.name), entry.encode().into_bytes());
+            self.storage.commit(changes).await?;
+        }
+        collection.set_entry(entry);
+        Ok(())
     }
 
     /// Drops a collection and everything that belongs to it, in one commit; absent is fine.

@@ -109,7 +109,7 @@ impl Engine {
 /// Where the keys lie that lead to the buckets of a request.
 fn range_of(collection: &Collection, request: &ReopenRequest) -> KeyRange {
     let id = collection.id();
-    let span_ms = collection.entry.options.timeseries.span_ms();
+    let span_ms = collection.entry().options.timeseries.span_ms();
     let first_ms = request.time_ms.saturating_sub(span_ms);
     if let Some(bucket) = request.archived {
         return keyspace::buckets(&id, &bucket, &bucket);
@@ -175,7 +175,7 @@ fn judge(
     request: &ReopenRequest,
     candidate: &Candidate,
 ) -> Result<Option<Reopened>, ReopenFailure> {
-    let options = &collection.entry.options.timeseries;
+    let options = &collection.entry().options.timeseries;
     let catalog = collection.catalog.borrow();
     let frozen = || catalog.is_frozen(candidate.id).then_some(ReopenFailure::MarkedFrozen).map_or(Ok(()), Err);
     let covered = |section: &&SectionRef| {

@@ -38,7 +38,7 @@ impl Engine {
                     let document = stored.document.view();
                     sizes.bucket_bytes += document.as_bytes().len() as u64;
                     sizes.measurements +=
-                        BucketDoc::parse(document, &collection.entry.options.timeseries)?.count()? as u64;
+                        BucketDoc::parse(document, &collection.entry().options.timeseries)?.count()? as u64;
                 }
                 sizes.measurements += unit.sections().map(|s| s.rows().1.len() as u64).sum::<u64>();
             }

@@ -70,7 +70,7 @@ impl<'a> Input<'a> {
 /// Refuses an element that is not valid BSON, texts in UTF-8 included.
 pub fn check(element: &[u8]) -> Result<(), String> {
     let kind = Kind::from_byte(element[0]).ok_or("no such type")?;
-    Value::parse(kind, &element[1..]).map(|_| ()).map_err(|error| error.message)
+    Value::parse(kind, &element[1..]).map(|_| ()).map_err(timepail::error::Error::into_message)
 }
 
 /// How many bytes the value takes that `bytes` begin with; it may be more than there are.

@@ -20,7 +20,7 @@ enum Shape {
 /// Reads a section behind its start byte. Gives its last element.
 pub fn decode(start: u8, input: &mut Input<'_>, rows: &mut Rows) -> Result<Element, String> {
     let reference = input.value(if start == 0xF2 { ARRAY } else { OBJECT })?;
-    let reference = Value::parse_tagged(&reference).map_err(|error| error.message)?;
+    let reference = Value::parse_tagged(&reference).map_err(timepail::error::Error::into_message)?;
     let mut streams = Vec::new();
     let shape = shape_of(reference, start == 0xF0, &mut streams);
     if streams.is_empty() {

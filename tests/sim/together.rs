@@ -170,7 +170,7 @@ impl Task {
         let name = "system.buckets.c";
         let Some(buckets) = self.batches(name, rawdoc! { "find": name, "batchSize": 1 }).await else { return };
         let Ok(Some(collection)) = self.db.engine.collection("c").await else { return };
-        let options = &collection.entry.options.timeseries;
+        let options = &collection.entry().options.timeseries;
         let rows: Vec<Document> =
             buckets.iter().flat_map(|b| measurements_of_valid(b, options, Writers::Several).unwrap()).collect();
         self.log.judge(&doc! {}, &rows, began, self.log.now()).unwrap();

@@ -14,7 +14,7 @@ const ALL: i32 = 1_000_000;
 
 /// The options that `create` has stored.
 pub async fn options_of(db: &Db, name: &str) -> TimeseriesOptions {
-    db.engine.existing_collection(name).await.unwrap().entry.options.timeseries.clone()
+    db.engine.existing_collection(name).await.unwrap().entry().options.timeseries.clone()
 }
 
 /// Every measurement, once its buckets are valid and together hold the same as `find` finds, as `count` counts, as `collStats` says.

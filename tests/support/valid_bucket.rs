@@ -81,7 +81,7 @@ fn judge(bucket: &Document, options: &TimeseriesOptions, writers: Writers) -> Re
         check_limits(rows.len(), size)?;
         let [min, max] = sides.map(|side| raw(&side));
         let [min, max] = [&min, &max].map(|side| Doc::parse(side.as_bytes()).unwrap());
-        Schema::from_control(min, max).map_err(|e| e.message)?;
+        Schema::from_control(min, max).map_err(timepail::error::Error::into_message)?;
     }
     Ok(rows)
 }

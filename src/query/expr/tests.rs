@@ -4,7 +4,7 @@ use bson::{DateTime, RawBson, RawDocumentBuf, rawbson, rawdoc};
 
 use super::{Expr, Scope};
 use crate::env::fixed::FixedEnv;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::query::filter::samples::globals;
 use crate::value::{Doc, DocWriter};
 
@@ -48,7 +48,7 @@ fn missing(expr: impl Into<RawBson>) {
 #[track_caller]
 fn fails(expr: impl Into<RawBson>, code: ErrorCode) {
     let expr = expr.into();
-    let found = evaluate(expr.clone(), &doc()).map_err(|Error { code, .. }| code);
+    let found = evaluate(expr.clone(), &doc()).map_err(|e| e.code);
     assert_eq!(found, Err(code), "{expr:?}");
 }
 
