@@ -68,10 +68,16 @@ error_codes! {
         NamespaceExists = 48,
         /// No such command.
         CommandNotFound = 59,
+        /// An index that cannot be made.
+        CannotCreateIndex = 67,
         /// Options that contradict each other or are not allowed here.
         InvalidOptions = 72,
         /// A malformed collection name.
         InvalidNamespace = 73,
+        /// Options of an index that cannot stand together, or an index that exists with others.
+        IndexOptionsConflict = 85,
+        /// A name that another index has.
+        IndexKeySpecsConflict = 86,
         /// A storage operation failed for a reason of its own.
         OperationFailed = 96,
         /// A guard of a storage commit failed: somebody else wrote first. Retried internally.
@@ -82,6 +88,10 @@ error_codes! {
         ExceededMemoryLimit = 146,
         /// A find option that a time-series collection cannot express.
         InvalidPipelineOperator = 168,
+        /// A key that several indexes have.
+        AmbiguousIndexKeyPattern = 181,
+        /// An option that no index has.
+        InvalidIndexSpecificationOption = 197,
         /// A value that cannot be converted.
         ConversionFailure = 241,
         /// Stored bytes that break the format.
@@ -104,7 +114,7 @@ error_codes! {
         IDLUnknownField = 40415,
     }
     numbered {
-        /** A sort of `$top` that is no object. */ Location10065 = 10065,
+        /** A sort of `$top`, or a filter of an index, that is no object. */ Location10065 = 10065,
         /** `$group` of what is no object. */ Location15947 = 15947,
         /** `$group` with two ids. */ Location15948 = 15948,
         /** An unknown accumulator. */ Location15952 = 15952,
@@ -263,6 +273,8 @@ error_codes! {
         /** `$topN` without `n`. */ Location5788003 = 5788003,
         /** `$top` without `output`. */ Location5788004 = 5788004,
         /** `$top` without `sortBy`. */ Location5788005 = 5788005,
+        /** A filter of an index that says nothing about buckets. */ Location5916301 = 5916301,
+        /** An array at the path of an index on measurements. */ Location5930501 = 5930501,
         /** A bucket id could not be found within the retries. */ Location6130900 = 6130900,
         /** `$percentile` of what is no object. */ Location7429703 = 7429703,
         /** `$median` of what is no object. */ Location7436100 = 7436100,

@@ -79,6 +79,12 @@ pub const FEW_ROWS_MAX: u64 = 4000;
 pub const FIRST_PAGE_BUCKETS: usize = 4;
 /// Buckets fetched with one storage call.
 pub const SCAN_PAGE_BUCKETS: usize = 256;
+/// Most indexes of a collection.
+pub const INDEXES_MAX: usize = 64;
+/// Most parts of a key over buckets.
+pub const INDEX_FIELDS_MAX: usize = 32;
+/// Most seconds after which an index may let buckets go.
+pub const TTL_SECONDS_MAX: i64 = i32::MAX as i64;
 /// Stored buckets that stay in memory, in bytes: those that were written or read last. At three bytes a point that is a million.
 pub const BUCKET_CACHE_BYTES_MAX: usize = 8 << 20;
 /// Of these, what one scan may bring: a longer one leaves room for the buckets that are being filled, and meets its beginning again.

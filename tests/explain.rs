@@ -74,6 +74,8 @@ fn a_series_is_found_by_the_index_and_no_other_bucket_is_read() {
                 "keyPattern": { "meta": 1, "control.min.t": 1, "control.max.t": 1 },
                 "indexName": "m_1_t_1",
                 "isMultiKey": false,
+                "isSparse": false,
+                "isPartial": false,
                 "direction": "forward",
                 "indexBounds": {
                     "meta": ["[\"a\", \"a\"]"],

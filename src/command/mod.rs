@@ -12,6 +12,7 @@ mod explain;
 mod find;
 mod fold;
 mod get_parameter;
+mod indexes;
 mod insert;
 mod list_collections;
 mod request;
@@ -82,10 +83,12 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "collStats" => Box::pin(coll_stats::run(engine, &request)),
         "count" => Box::pin(count::run(engine, &request)),
         "create" => Box::pin(create::run(engine, &request)),
+        "createIndexes" => Box::pin(indexes::create(engine, &request)),
         "delete" => Box::pin(delete::run(engine, &request)),
         "distinct" => Box::pin(distinct::run(engine, &request)),
         "drop" => Box::pin(drop::run(engine, &request)),
         "dropDatabase" => Box::pin(drop::run_database(engine)),
+        "dropIndexes" => Box::pin(indexes::drop(engine, &request)),
         "explain" => Box::pin(explain::run(engine, &request)),
         "expire" => Box::pin(expire::run(engine, &request)),
         "maintain" => Box::pin(expire::maintain(engine, &request)),
@@ -98,6 +101,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "insert" => Box::pin(insert::run(engine, &request, payload)),
         "killCursors" => return find::kill_cursors(engine, &request),
         "listCollections" => Box::pin(list_collections::run(engine, &request)),
+        "listIndexes" => Box::pin(indexes::list(engine, &request)),
         "ping" => return Ok(Reply::ok(DocWriter::new())),
         "serverStatus" => return Ok(server_status::run(engine, &request)),
         name => return Err(Error::new(ErrorCode::CommandNotFound, format!("no such command: '{name}'"))),

@@ -13,7 +13,7 @@ use super::read::Unit;
 use super::stored_bucket::{Coverage, StoredBucket};
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::{Error, Result};
-use crate::index;
+use crate::index::{self, Summary};
 use crate::storage::{Bytes, Changeset, KeyRange};
 use crate::value::{Doc, DocBuf, sort_by};
 
@@ -92,10 +92,7 @@ impl<'a> BucketChanges<'a> {
         let id = self.collection.id();
         let next = epoch.wrapping_add(1);
         let mut changes = Changeset::new();
-        changes.require(keyspace::epoch(&id, epoch));
-        changes.delete(keyspace::epoch(&id, epoch));
-        // Whose changeset it was: where an answer is lost, an epoch that somebody else has begun must not look like our own.
-        changes.insert(keyspace::epoch(&id, next), engine.env.random_u64().to_le_bytes().to_vec());
+        engine.move_epoch(&id, epoch, &mut changes);
         folded.into_iter().for_each(|range| changes.delete_range(range));
         self.stale.drain(..).for_each(|key| changes.delete(key));
         self.removals(&page, &mut changes)?;
@@ -153,14 +150,24 @@ impl<'a> Page<'a> {
 }
 
 /// The keys of a bucket's index entries.
-fn index_keys(collection: &Collection, bucket: &BucketId, document: Doc<'_>) -> Result<Vec<Bytes>> {
-    if collection.meta_field().is_none() {
-        return Ok(Vec::new());
+pub(super) fn index_keys(collection: &Collection, bucket: &BucketId, document: Doc<'_>) -> Result<Vec<Bytes>> {
+    let entry = collection.entry();
+    let view = BucketDoc::parse(document, &entry.options.timeseries)?;
+    let id = collection.id();
+    let mut keys = Vec::new();
+    if collection.meta_field().is_some() {
+        let entries = index::entries(view.meta(), view.min_time_ms());
+        keys.extend(entries.iter().map(|entry| keyspace::index_entry(&id, index::META_TIME_INDEX, entry, bucket)));
     }
-    let view = BucketDoc::parse(document, &collection.entry().options.timeseries)?;
-    let entries = index::entries(view.meta(), view.min_time_ms());
-    let key = |entry: &Vec<u8>| keyspace::index_entry(&collection.id(), index::META_TIME_INDEX, entry, bucket);
-    Ok(entries.iter().map(key).collect())
+    let summary = Summary { meta: view.meta(), min: view.control_min(), max: view.control_max() };
+    for index in entry.indexes.iter().filter(|index| index.spec.number != index::META_TIME_INDEX) {
+        if index.takes(&summary)
+            && let Some(entry) = index::entry(&index.spec, &summary)
+        {
+            keys.push(keyspace::index_entry(&id, index.spec.number, &entry, bucket));
+        }
+    }
+    Ok(keys)
 }
 
 impl Engine {

@@ -12,8 +12,11 @@ use super::sorted_map::SortedMap;
 use super::write::Queue;
 use crate::bucket::CollectionOptions;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
+use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::index::IndexSpec;
 use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
+use crate::query::{Globals, Index};
 use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
 
 /// What storage holds about a collection: identity and options.
@@ -25,6 +28,10 @@ pub struct CollectionEntry {
     pub options: CollectionOptions,
     /// How often the entry was changed.
     pub version: u64,
+    /// Its indexes as users have made them, the default one among them.
+    pub specs: Vec<IndexSpec>,
+    /// The same, ready for planning; empty before `prepare`.
+    pub indexes: Vec<Index>,
 }
 
 impl CollectionEntry {
@@ -40,6 +47,13 @@ impl CollectionEntry {
         writer.binary("uuid", 4, &self.uuid).doc("options", options.view());
         if self.version > 0 {
             writer.int64("version", self.version.cast_signed());
+            writer.begin_array("indexes");
+            for (place, spec) in self.specs.iter().enumerate() {
+                writer.begin_doc(&place.to_string());
+                spec.write(&mut writer);
+                writer.end();
+            }
+            writer.end();
         }
         writer.finish()
     }
@@ -52,11 +66,34 @@ impl CollectionEntry {
         let doc = Doc::parse(bytes).map_err(|_| corrupt())?;
         let (_, uuid) = doc.get("uuid").and_then(|v| v.as_binary()).ok_or_else(corrupt)?;
         let options = doc.get("options").and_then(|v| v.as_doc()).ok_or_else(corrupt)?;
-        Ok(CollectionEntry {
-            uuid: uuid.try_into().map_err(|_| corrupt())?,
-            options: CollectionOptions::from_doc(options)?,
-            version: doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned(),
-        })
+        let mut entry =
+            CollectionEntry::new(uuid.try_into().map_err(|_| corrupt())?, CollectionOptions::from_doc(options)?);
+        entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
+        if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
+            let read = |(_, spec): (_, Value<'_>)| {
+                IndexSpec::read(spec.as_doc().ok_or_else(corrupt)?, &entry.options.timeseries)
+            };
+            entry.specs = stored.iter().map(read).collect::<Result<_>>()?;
+        }
+        Ok(entry)
+    }
+
+    /// The entry of a new collection, which has the default index where it has a metaField.
+    pub fn new(uuid: [u8; 16], options: CollectionOptions) -> CollectionEntry {
+        let specs = IndexSpec::default_of(&options.timeseries).into_iter().collect();
+        CollectionEntry { uuid, options, version: 0, specs, indexes: Vec::new() }
+    }
+
+    /// Makes ready what it takes to compare strings and to plan.
+    ///
+    /// Errors: as `CollectionOptions::collate` and `Index::new`.
+    pub fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
+        self.options.collate(env)?;
+        let timeseries = &self.options.timeseries;
+        let globals = globals.with_collation(&timeseries.collation);
+        self.indexes =
+            self.specs.iter().map(|spec| Index::new(spec.clone(), timeseries, &globals)).collect::<Result<_>>()?;
+        Ok(())
     }
 }
 

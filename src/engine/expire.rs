@@ -145,7 +145,7 @@ impl Engine {
             return Ok(measured.clone());
         }
         let mut all = Vec::new();
-        let (mut scan, _) = self.begin_scan(collection, None).await?;
+        let (mut scan, _) = self.begin_scan(collection, &[]).await?;
         scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
         while let Some(units) = self.next_page(&mut scan).await? {
             all.extend(units.iter().filter_map(|unit| collection.measured(&unit.id, unit.stored.as_deref()?)));
@@ -165,10 +165,10 @@ impl Engine {
         rule: Rule<'_>,
         expired: &mut Expired,
     ) -> Result<()> {
-        let (mut scan, _) = self.begin_scan(collection, None).await?;
+        let (mut scan, _) = self.begin_scan(collection, &[]).await?;
         let goes = |id: &BucketId, last_ms| (low..=high).contains(id) && rule(id, last_ms);
         if self.fold_sections(&scan, &|section| goes(&section.bucket, section.last_ms)).await? {
-            (scan, _) = self.begin_scan(collection, None).await?;
+            (scan, _) = self.begin_scan(collection, &[]).await?;
         }
         scan.aim(Access::Range(low, high));
         while let Some(units) = self.next_page(&mut scan).await? {

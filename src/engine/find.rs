@@ -15,6 +15,7 @@ use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack, unpack_edge
 use crate::error::{ErrorCode, Result};
 use crate::index;
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
+use crate::query::indexes::check_hint;
 use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::KeyRange;
 use crate::value::{Collation, OwnedValue, Value};
@@ -225,17 +226,19 @@ impl Engine {
     ) -> Result<(Scan, ReadPlan)> {
         let mut first = plan();
         let known = (collection.extended_range.get(), collection.entry().version);
-        let (mut scan, mut found) = self.begin_scan(collection, index_range(collection, &first)).await?;
+        let (mut scan, mut found) = self.begin_scan(collection, &index_ranges(collection, &first)).await?;
         if (collection.extended_range.get(), collection.entry().version) != known {
             first = plan();
-            found = match index_range(collection, &first) {
-                Some(range) => buckets_of(&self.scan_keys(vec![range]).await?)?,
-                None => Vec::new(),
-            };
+            found = buckets_of(&self.scan_keys(index_ranges(collection, &first)).await?)?;
+        }
+        let only_indexed = matches!(&first.access, ReadAccess::Index(access) if access.only_indexed);
+        // What is not folded yet is in no index.
+        if only_indexed && self.fold_sections(&scan, &|_| true).await? {
+            (scan, found) = self.begin_scan(collection, &index_ranges(collection, &first)).await?;
         }
         scan.aim(match &first.access {
             ReadAccess::Buckets { low, high } => Access::Range(*low, *high),
-            ReadAccess::Series { .. } => Access::Ids(found),
+            ReadAccess::Series { .. } | ReadAccess::Index(_) => Access::Ids(found),
         });
         Ok((scan, first))
     }
@@ -246,13 +249,26 @@ fn batch_size_of(options: &FindOptions) -> usize {
     options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
-/// Where the entries of the default index lie that a plan looks at.
-fn index_range(collection: &Collection, plan: &ReadPlan) -> Option<KeyRange> {
-    let ReadAccess::Series { meta, first_ms, last_ms } = &plan.access else { return None };
-    let span_ms = collection.entry().options.timeseries.span_ms();
-    let (start, end) = index::range(Some(meta.view()), span_ms, *first_ms, *last_ms);
-    let prefix = keyspace::index_prefix(&collection.id(), index::META_TIME_INDEX);
-    Some(KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() })
+/// Where the entries of the index lie that a plan looks at.
+fn index_ranges(collection: &Collection, plan: &ReadPlan) -> Vec<KeyRange> {
+    let prefix = |number| keyspace::index_prefix(&collection.id(), number);
+    match &plan.access {
+        ReadAccess::Buckets { .. } => Vec::new(),
+        ReadAccess::Series { meta, first_ms, last_ms } => {
+            let span_ms = collection.entry().options.timeseries.span_ms();
+            let (start, end) = index::range(Some(meta.view()), span_ms, *first_ms, *last_ms);
+            let prefix = prefix(index::META_TIME_INDEX);
+            vec![KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() }]
+        }
+        ReadAccess::Index(access) => {
+            let prefix = prefix(access.spec.number);
+            let range = |(low, high): &(Vec<u8>, Vec<u8>)| KeyRange {
+                start: [&prefix[..], low].concat(),
+                end: KeyRange::prefix(&[&prefix[..], high].concat()).end,
+            };
+            access.ranges.iter().map(range).collect()
+        }
+    }
 }
 
 impl Collection {
@@ -266,13 +282,14 @@ impl Collection {
         if raw {
             return ReadPlan::over_buckets(options);
         }
-        ReadPlan::new(options, &self.entry().options.timeseries, self.extended_range.get())
+        let entry = self.entry();
+        ReadPlan::new(options, &entry.options.timeseries, self.extended_range.get(), &entry.indexes)
     }
 
     /// Refuses a hint at an index that is not there.
     fn check_hint(&self, raw: bool, options: &FindOptions) -> Result<()> {
         match &options.hint {
-            Some(hint) if !raw => hint.check(self.time_field(), self.meta_field()),
+            Some(hint) if !raw => check_hint(hint, &self.entry().indexes),
             _ => Ok(()),
         }
     }

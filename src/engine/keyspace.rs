@@ -176,6 +176,10 @@ pub fn encloses_known_only(collection: &CollectionId, low: &[u8], high: &[u8], k
     if low.first() == Some(&BUCKET) && high.first() == Some(&BUCKET) {
         return known.start.as_slice() <= low && high < known.end.as_slice();
     }
+    // Of other indexes nothing is known of what lies between two entries.
+    if low.get(9..11) != Some(&crate::index::META_TIME_INDEX.to_be_bytes()) {
+        return false;
+    }
     // A date of nine bytes, then the bucket.
     let meta = |key: &[u8]| key.split_last_chunk::<21>().map(|(meta, _)| meta.len());
     let (Some(len), Some(_)) = (meta(low), meta(high)) else { return false };

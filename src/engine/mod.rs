@@ -13,6 +13,7 @@ pub mod expire;
 pub mod find;
 mod find_cursor;
 pub mod fold;
+mod indexes;
 pub mod journal;
 pub mod keyspace;
 pub mod namespace;
@@ -43,6 +44,7 @@ pub use collection::Collection;
 use cursor::Cursors;
 use expire::Expired;
 pub use find::Defaults;
+pub use indexes::Dropped;
 use keyspace::ContextId;
 use sorted_map::SortedMap;
 

@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::{Collection, CollectionEntry};
-use super::keyspace::{self, Marker};
+use super::keyspace::{self, CollectionId, Marker};
 use crate::bucket::{CollectionOptions, validate_collection_name};
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::storage::{Changeset, Page};
 
 impl Engine {
@@ -21,7 +22,7 @@ impl Engine {
         let keys = [keyspace::catalog(name)];
         let Some(bytes) = self.storage.get_many(&keys).await?.pop().flatten() else { return Ok(None) };
         let mut entry = CollectionEntry::decode(&bytes)?;
-        entry.options.collate(&*self.env)?;
+        entry.prepare(&*self.env, &self.globals())?;
         Ok(Some(self.remember(name, entry)))
     }
 
@@ -77,7 +78,8 @@ impl Engine {
             uuid[8] = uuid[8] & 0x3F | 0x80;
             uuid
         };
-        let entry = CollectionEntry { uuid, options, version: 0 };
+        let mut entry = CollectionEntry::new(uuid, options);
+        entry.prepare(&*self.env, &self.globals())?;
         let mut changes = Changeset::new();
         changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
         changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
@@ -114,7 +116,7 @@ impl Engine {
             self.forget(collection);
             return Err(self.namespace_not_found(&collection.name));
         };
-        entry.options.collate(&*self.env)?;
+        entry.prepare(&*self.env, &self.globals())?;
         Ok(entry)
     }
 
@@ -127,30 +129,62 @@ impl Engine {
         Ok(())
     }
 
-    /// Changes the entry of a collection, from the one that storage holds; nothing happens where `change` answers false.
+    /// Learns what others have made of the entry of a collection.
     ///
-    /// Errors: `WriteConflict` where somebody else changes it at the same time, so that one tries again; those of `change`; as `stored_entry`.
+    /// Errors: `NamespaceNotFound`; those of storage.
+    pub async fn refresh(&self, collection: &Rc<Collection>) -> Result<()> {
+        self.journal_snapshot(collection, &[]).await.map(|_| ())
+    }
+
+    /// Changes the entry of a collection and what else `change` says, in one commit that moves the epoch on: whoever changes buckets by the
+    /// old entry fails, and finds the new one. Nothing happens where `change` answers false.
+    ///
+    /// Errors: those of `change`; `NamespaceNotFound`; those of storage.
     pub async fn change_entry(
         &self,
         collection: &Rc<Collection>,
-        change: &dyn Fn(&mut CollectionEntry) -> Result<bool>,
+        change: &mut dyn FnMut(&mut CollectionEntry, &mut Changeset) -> Result<bool>,
     ) -> Result<()> {
-        let mut entry = self.stored_entry(collection).await?;
-        if change(&mut entry)? {
-            let id = collection.id();
+        let id = collection.id();
+        for attempt in 0.. {
+            // With the epoch comes the entry of that moment.
+            let epoch = self.journal_snapshot(collection, &[]).await?.epoch;
+            let mut entry = CollectionEntry::clone(&collection.entry());
             let mut changes = Changeset::new();
-            changes.require(keyspace::marker(&id, Marker::Exists));
+            if !change(&mut entry, &mut changes)? {
+                break;
+            }
+            entry.prepare(&*self.env, &self.globals())?;
+            self.move_epoch(&id, epoch, &mut changes);
             if entry.version > 0 {
-                changes.require(keyspace::version(&id, entry.version));
                 changes.delete(keyspace::version(&id, entry.version));
             }
             entry.version += 1;
-            changes.insert(keyspace::version(&id, entry.version), Vec::new());
+            changes.put(keyspace::version(&id, entry.version), Vec::new());
             changes.put(keyspace::catalog(&collection.name), entry.encode().into_bytes());
-            self.storage.commit(changes).await?;
+            match self.storage.commit(changes).await {
+                Ok(()) => {
+                    if collection.epoch.get() == epoch {
+                        // No bucket has changed, so what memory holds of them stays.
+                        collection.epoch.set(epoch.wrapping_add(1));
+                        collection.set_entry(entry);
+                    }
+                    break;
+                }
+                Err(e) if e.code == ErrorCode::WriteConflict && attempt < CHANGE_CONFLICTS_MAX => {}
+                Err(e) => return Err(e),
+            }
         }
-        collection.set_entry(entry);
         Ok(())
+    }
+
+    /// Adds to `changes` that the epoch of a collection moves on, from the one of what they were made of.
+    pub(super) fn move_epoch(&self, id: &CollectionId, epoch: u64, changes: &mut Changeset) {
+        changes.require(keyspace::epoch(id, epoch));
+        changes.delete(keyspace::epoch(id, epoch));
+        // Whose changeset it was: where an answer is lost, an epoch that somebody else has begun must not look like our own.
+        let value = self.env.random_u64().to_le_bytes().to_vec();
+        changes.insert(keyspace::epoch(id, epoch.wrapping_add(1)), value);
     }
 
     /// Drops a collection and everything that belongs to it, in one commit; absent is fine.

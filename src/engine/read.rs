@@ -159,16 +159,16 @@ pub(super) fn decode_stored(bucket: &BucketId, value: Vec<u8>) -> Result<StoredB
 }
 
 impl Engine {
-    /// Begins a scan: reads the journals and, at the same moment, the buckets in the entries of an index range, in index
+    /// Begins a scan: reads the journals and, at the same moment, the buckets in the entries of index ranges, in index
     /// order, each once.
     ///
     /// Errors: as `journal_snapshot`.
     pub(super) async fn begin_scan(
         &self,
         collection: &Rc<Collection>,
-        index: Option<KeyRange>,
+        index: &[KeyRange],
     ) -> Result<(Scan, Vec<BucketId>)> {
-        let snapshot = self.journal_snapshot(collection, index.as_slice()).await?;
+        let snapshot = self.journal_snapshot(collection, index).await?;
         let journal = collection.by_bucket(&snapshot.journal);
         let (epoch, met) = (snapshot.epoch, vec![false; journal.buckets().len()]);
         let scan = Scan {

@@ -29,7 +29,7 @@ impl Engine {
         let mut sizes = Sizes::default();
         let snapshot = self.journal_snapshot(collection, &[]).await?;
         sizes.journal_bytes = snapshot.journal.iter().map(|entry| entry.record.stored_bytes as u64).sum();
-        let (mut scan, _) = self.begin_scan(collection, None).await?;
+        let (mut scan, _) = self.begin_scan(collection, &[]).await?;
         scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
         while let Some(units) = self.next_page(&mut scan).await? {
             for unit in units {

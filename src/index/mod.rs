@@ -1,7 +1,9 @@
-//! Order-preserving index entries over bucket documents.
-//!
-//! So far one index: the default one over metadata and time, which every collection with a metaField has.
+//! Order-preserving index entries over bucket documents: of the default index over metadata and time, and of those that users make.
 
+mod entries;
 mod meta_time;
+mod spec;
 
+pub use entries::{ANY, Summary, entry};
 pub use meta_time::{META_TIME_INDEX, entries, range};
+pub use spec::{IndexSpec, Part, Source};

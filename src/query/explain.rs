@@ -1,10 +1,11 @@
 //! A plan as `explain` shows it: how buckets are found, how they are unpacked, and what becomes of their measurements.
 
 use super::exec::Counters;
-use super::find_options::default_index;
+use super::indexes::Interval;
 use super::pushdown::Split;
 use super::read_plan::{ReadAccess, ReadPlan};
 use crate::bucket::{BucketId, ColumnSet, TimeseriesOptions};
+use crate::index::IndexSpec;
 use crate::value::{DocWriter, OwnedValue, Value};
 
 /// What became of a query that was run.
@@ -109,37 +110,62 @@ impl Explain<'_> {
                 counted(writer, self.passed(), "docsExamined", documents);
             }
             ReadAccess::Series { meta, first_ms, last_ms } => {
-                writer.string("stage", "FETCH");
-                write_bucket_filter(plan, writer);
-                counted(writer, self.passed(), "docsExamined", documents);
-                let time = &options.time_field;
-                let keys = [&["control.min.", time].concat(), &["control.max.", time].concat()];
-                writer.begin_doc("inputStage").string("stage", "IXSCAN").begin_doc("keyPattern").int32("meta", 1);
-                keys.iter().for_each(|key| {
-                    writer.int32(key, 1);
-                });
-                let (_, name) = default_index(time, options.meta_field.as_deref().unwrap_or_default());
-                writer.end().string("indexName", &name).bool("isMultiKey", false);
-                writer.string("direction", direction);
-                let meta = format!("{:?}", meta.view());
-                let bound = |ms: Option<i64>, open: &str| match ms {
-                    Some(ms) => format!("new Date({ms})"),
-                    None => open.to_owned(),
-                };
+                let bound = |ms: Option<i64>| ms.map(OwnedValue::date);
                 // A bucket that holds a time begins at most a span before it.
                 let first = first_ms.map(|ms| ms.saturating_sub(options.span_ms()));
-                let start = interval(&bound(first, "MinKey"), &bound(*last_ms, "MaxKey"));
-                let bounds = [interval(&meta, &meta), start, interval("MinKey", "MaxKey")];
-                writer.begin_doc("indexBounds");
-                for (key, bound) in ["meta"].into_iter().chain(keys.map(String::as_str)).zip(bounds) {
-                    writer.begin_array(key).string("0", &bound).end();
+                let point = vec![(Some(meta.clone()), Some(meta.clone()))];
+                let bounds = [point, vec![(bound(first), bound(*last_ms))], vec![(None, None)]];
+                if let Some(spec) = IndexSpec::default_of(options) {
+                    self.write_index_scan(plan, &spec, &bounds, direction, run, writer);
                 }
-                writer.end();
-                let entries = run.copied().unwrap_or_default().entries;
-                counted(writer, entries, "keysExamined", entries);
-                writer.end();
+            }
+            ReadAccess::Index(access) => {
+                self.write_index_scan(plan, &access.spec, &access.bounds, direction, run, writer);
             }
         }
+        writer.end();
+    }
+
+    /// The buckets that an index has named, and how it was asked.
+    fn write_index_scan(
+        &self,
+        plan: &ReadPlan,
+        index: &IndexSpec,
+        bounds: &[Vec<Interval>],
+        direction: &str,
+        run: Option<&Run>,
+        writer: &mut DocWriter,
+    ) {
+        let known = run.copied().unwrap_or_default();
+        let counted = |writer: &mut DocWriter, returned: u64, what: &str, examined: u64| {
+            if run.is_some() {
+                writer.int64("nReturned", long(returned)).int64(what, long(examined));
+            }
+        };
+        writer.string("stage", "FETCH");
+        write_bucket_filter(plan, writer);
+        counted(writer, self.passed(), "docsExamined", known.examined);
+        writer.begin_doc("inputStage").string("stage", "IXSCAN").doc("keyPattern", index.bucket_key().view());
+        writer.string("indexName", &index.name).bool("isMultiKey", false).bool("isSparse", index.sparse);
+        writer.bool("isPartial", index.partial.is_some()).string("direction", direction);
+        writer.begin_doc("indexBounds");
+        for (part, intervals) in index.parts.iter().zip(bounds) {
+            writer.begin_array(&part.name);
+            for (place, (low, high)) in intervals.iter().enumerate() {
+                let ends =
+                    [(low, "MinKey"), (high, "MaxKey")].map(|(end, open)| match end.as_ref().map(OwnedValue::view) {
+                        Some(value) => match value.as_date_ms() {
+                            Some(ms) => format!("new Date({ms})"),
+                            None => format!("{value:?}"),
+                        },
+                        None => open.to_owned(),
+                    });
+                writer.string(&place.to_string(), &interval(&ends[0], &ends[1]));
+            }
+            writer.end();
+        }
+        writer.end();
+        counted(writer, known.entries, "keysExamined", known.entries);
         writer.end();
     }
 

@@ -4,6 +4,7 @@ use std::ops::Bound;
 
 use super::filter::Filter;
 use super::find_options::{FindOptions, Hint};
+use super::indexes::{Index, IndexAccess, choose};
 use super::plan::{CollectionFacts, Plan};
 use super::projection::Needed;
 use super::pushdown::{Layout, Split, split};
@@ -32,6 +33,8 @@ pub enum ReadAccess {
         /// No match is later.
         last_ms: Option<i64>,
     },
+    /// Through an index that a user has made.
+    Index(Box<IndexAccess>),
 }
 
 /// Plain data: what a query reads and what then runs over the rows.
@@ -55,7 +58,12 @@ pub struct ReadPlan {
 
 impl ReadPlan {
     /// The plan of a query over measurements.
-    pub fn new(options: FindOptions, collection: &TimeseriesOptions, extended_range: bool) -> ReadPlan {
+    pub fn new(
+        options: FindOptions,
+        collection: &TimeseriesOptions,
+        extended_range: bool,
+        indexes: &[Index],
+    ) -> ReadPlan {
         let layout = Layout {
             options: collection,
             extended_range,
@@ -67,7 +75,12 @@ impl ReadPlan {
         let split = split(&options.filter, &layout);
         let facts =
             CollectionFacts { time_field: &collection.time_field, meta_field: collection.meta_field.as_deref() };
-        let takes_index = !matches!(options.hint, Some(Hint::Natural { .. }));
+        let by_index = match options.hint {
+            Some(Hint::Natural { .. }) => None,
+            _ => choose(indexes, options.hint.as_ref(), &options.filter, &split, collection),
+        };
+        let takes_default = indexes.iter().any(|index| index.is_usable_default())
+            && !matches!(options.hint, Some(Hint::Natural { .. }));
         let hinted = hinted(&options);
         let plan = Plan::new(FindOptions { filter: split.residual.clone(), ..options }, &facts);
         let columns = match &plan.decode {
@@ -79,7 +92,7 @@ impl ReadPlan {
         let order = by_time.or(hinted);
         ReadPlan {
             columns,
-            access: access(&split, takes_index),
+            access: by_index.unwrap_or_else(|| access(&split, takes_default)),
             split: Some(split),
             extended_range,
             plan,

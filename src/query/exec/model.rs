@@ -26,7 +26,7 @@ fn plan_of(find: FindOptions) -> ReadPlan {
         rounding_seconds: None,
         collation: Collation::default(),
     };
-    ReadPlan::new(find, &options, false)
+    ReadPlan::new(find, &options, false, &[])
 }
 
 /// A measurement without its metadata, and its metadata.

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
-use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, equal};
+use crate::value::{Doc, DocBuf, Kind, OwnedValue, Value, equal};
 
 /// How the scan should go, as the caller wants it.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,30 +40,6 @@ impl Hint {
         }
         Ok(Some(Hint::Natural { ascending: is(1) }))
     }
-
-    /// Checks that the index which is hinted exists.
-    ///
-    /// Errors: `BadValue`.
-    pub fn check(&self, time_field: &str, meta_field: Option<&str>) -> Result<()> {
-        let index = meta_field.map(|meta_field| default_index(time_field, meta_field));
-        let exists = match (self, &index) {
-            (Hint::Natural { .. }, _) => true,
-            (Hint::Name(hinted), Some((_, name))) => **hinted == **name,
-            (Hint::Keys(hinted), Some((keys, _))) => equal(hinted.view().as_value(), keys.view().as_value()),
-            (_, None) => false,
-        };
-        if exists {
-            return Ok(());
-        }
-        Err(Error::bad_value("The hint provided does not correspond to an existing index"))
-    }
-}
-
-/// The index of whoever has none: the built-in one over metadata and time. Its keys as users write them, and its name.
-pub fn default_index(time_field: &str, meta_field: &str) -> (DocBuf, String) {
-    let mut keys = DocWriter::new();
-    keys.int32(meta_field, 1).int32(time_field, 1);
-    (keys.finish(), format!("{meta_field}_1_{time_field}_1"))
 }
 
 /// Checks an argument that every command takes and that changes nothing here; false where there is none of this name.

@@ -6,5 +6,5 @@ mod count;
 mod distinct;
 mod find;
 
-pub use arguments::{Hint, default_index};
+pub use arguments::Hint;
 pub use find::{Edge, FindOptions};

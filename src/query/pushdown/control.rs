@@ -87,6 +87,34 @@ impl BucketTest {
     }
 }
 
+impl BucketTest {
+    /// As `LooseBucketPredicate::interval`.
+    pub(super) fn narrow(&self, side: Side, path: &Path, found: &mut (Option<OwnedValue>, Option<OwnedValue>)) {
+        match self {
+            BucketTest::And(children) => children.iter().for_each(|child| child.narrow(side, path, found)),
+            // One type it is.
+            BucketTest::Or(arms) => {
+                if let [test, BucketTest::TypesDiffer(other)] = arms.as_slice()
+                    && other == path
+                {
+                    test.narrow(side, path, found);
+                }
+            }
+            BucketTest::Bound { side: of, path: other, op, value, collation }
+                if *of == side && other == path && collation.is_simple_for(value.view()) =>
+            {
+                if !op.includes_less() {
+                    found.0 = Some(value.clone());
+                }
+                if matches!(op, CompareOp::Lt | CompareOp::Lte | CompareOp::Eq) {
+                    found.1 = Some(value.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 impl<'a> Summary<'a> {
     fn at(&self, side: Side, path: &Path) -> Found<'a> {
         let doc = match side {

@@ -31,6 +31,16 @@ impl LooseBucketPredicate {
         self.0.is_none()
     }
 
+    /// Between which values the lowest, or the highest, value at `path` lies in all buckets that may match and have one type there; `None` is
+    /// open. Strings only where they compare by their bytes.
+    pub fn interval(&self, is_max: bool, path: &Path) -> (Option<OwnedValue>, Option<OwnedValue>) {
+        let mut found = (None, None);
+        if let Some(test) = &self.0 {
+            test.narrow(if is_max { Side::Max } else { Side::Min }, path, &mut found);
+        }
+        found
+    }
+
     fn and(children: impl IntoIterator<Item = LooseBucketPredicate>) -> LooseBucketPredicate {
         let known: Vec<BucketTest> = children.into_iter().filter_map(|child| child.0).collect();
         LooseBucketPredicate((!known.is_empty()).then(|| all(known)))

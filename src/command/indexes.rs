@@ -1,0 +1,63 @@
+//! `createIndexes`, `listIndexes`, `dropIndexes`.
+
+use std::rc::Rc;
+
+use super::find::cursor;
+use super::request::{missing_field, wrong_type};
+use super::{Reply, Request, int};
+use crate::block::DocPivot;
+use crate::engine::{Dropped, Engine};
+use crate::error::{Error, Result};
+use crate::value::{DocWriter, Value};
+
+pub async fn create(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&["indexes", "commitQuorum", "ignoreUnknownIndexOptions"])?;
+    let specs = request.array("indexes")?.ok_or_else(|| missing_field("createIndexes", "indexes"))?;
+    let doc = |spec: Value<'_>| wrong_type("createIndexes", "indexes", "an array of objects", spec);
+    let specs = specs.map(|spec| spec.as_doc().ok_or_else(|| doc(spec))).collect::<Result<Vec<_>>>()?;
+    if specs.is_empty() {
+        return Err(Error::bad_value("Must specify at least one index to create"));
+    }
+    let (before, after) = engine.create_indexes(request.collection()?, &specs).await?;
+    let mut reply = DocWriter::new();
+    reply.int32("numIndexesBefore", int(before)).int32("numIndexesAfter", int(after));
+    reply.bool("createdCollectionAutomatically", false);
+    if before == after {
+        reply.string("note", "all indexes already exist");
+    }
+    Ok(Reply::ok(reply))
+}
+
+pub async fn list(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&["cursor"])?;
+    let name = request.collection()?;
+    let collection = engine.existing_collection(name).await?;
+    engine.refresh(&collection).await?;
+    let mut pivot = DocPivot::new();
+    for spec in collection.entry().ready_indexes() {
+        pivot.push(spec.shown().view())?;
+    }
+    Ok(Reply::ok(cursor(engine, name, 0, "firstBatch")).with_batch(pivot.finish()))
+}
+
+pub async fn drop(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&["index"])?;
+    let which = request.field("index").ok_or_else(|| missing_field("dropIndexes", "index"))?;
+    let wrong = |found: Value<'_>| wrong_type("dropIndexes", "index", "a name, names or a key", found);
+    let dropped = match (which.as_str(), which.as_array(), which.as_doc()) {
+        (Some("*"), ..) => Dropped::All,
+        (Some(name), ..) => Dropped::Names(vec![name]),
+        (_, Some(names), _) => Dropped::Names(
+            names.iter().map(|(_, name)| name.as_str().ok_or_else(|| wrong(name))).collect::<Result<_>>()?,
+        ),
+        (_, _, Some(key)) => Dropped::Key(key),
+        _ => return Err(wrong(which)),
+    };
+    let before = engine.drop_indexes(request.collection()?, &dropped).await?;
+    let mut reply = DocWriter::new();
+    reply.int32("nIndexesWas", int(before));
+    if matches!(dropped, Dropped::All) {
+        reply.string("msg", "non-_id indexes dropped for collection");
+    }
+    Ok(Reply::ok(reply))
+}

@@ -1,0 +1,265 @@
+//! Making and dropping indexes, while others write.
+//!
+//! **Invariant**: once an index stands in the catalog entry, every changeset that writes a bucket writes its entry: the entry moves the
+//! epoch on, so that whoever writes by the old one fails. Queries see the index when all buckets that were there have theirs.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::bucket_changes::index_keys;
+use super::collection::{Collection, CollectionEntry};
+use super::keyspace;
+use super::read::{Access, Unit};
+use crate::block::{Block, ColumnData};
+use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
+use crate::error::{Error, ErrorCode, Result};
+use crate::index::{IndexSpec, META_TIME_INDEX, Source};
+use crate::limits::{CHANGE_CONFLICTS_MAX, INDEXES_MAX};
+use crate::storage::{Changeset, KeyRange};
+use crate::value::{Component, Doc, Kind, Path, Value};
+
+/// Which indexes to drop.
+pub enum Dropped<'a> {
+    /// All.
+    All,
+    /// Those of these names.
+    Names(Vec<&'a str>),
+    /// The one over this key.
+    Key(Doc<'a>),
+}
+
+impl Engine {
+    /// Makes indexes; those that are there already stay. Answers how many there were and how many there are.
+    ///
+    /// Errors: `NamespaceNotFound`; those of `IndexSpec::parse`; `IndexOptionsConflict` and `IndexKeySpecsConflict`; `CannotCreateIndex` for
+    /// too many; 5930501 where an array stands on an indexed path. Where one cannot be made, none is.
+    pub async fn create_indexes(&self, name: &str, given: &[Doc<'_>]) -> Result<(usize, usize)> {
+        let collection = self.existing_collection(name).await?;
+        let options = collection.entry().options.timeseries.clone();
+        let specs = given.iter().map(|spec| IndexSpec::parse(*spec, &options)).collect::<Result<Vec<_>>>()?;
+        let (mut before, mut after, mut new) = (0, 0, Vec::new());
+        self.change_entry(&collection, &mut |entry, _| {
+            before = entry.ready_indexes().count();
+            new.clear();
+            for spec in &specs {
+                let mut is_known = false;
+                for known in &entry.specs {
+                    is_known |= spec.is_same_as(known)? && known.ready;
+                }
+                if !is_known {
+                    add(entry, spec, &mut new)?;
+                }
+            }
+            after = before + new.len();
+            Ok(!new.is_empty())
+        })
+        .await?;
+        let built = match new.is_empty() {
+            true => return Ok((before, after)),
+            false => self.build(&collection, &new).await,
+        };
+        self.change_entry(&collection, &mut |entry, changes| {
+            let is_new = |spec: &IndexSpec| new.contains(&spec.number);
+            match &built {
+                Ok(()) => entry.specs.iter_mut().filter(|spec| is_new(spec)).for_each(|spec| spec.ready = true),
+                Err(_) => remove(entry, changes, &is_new),
+            }
+            Ok(true)
+        })
+        .await?;
+        built.map(|()| (before, after))
+    }
+
+    /// Drops indexes, with all their entries. Answers how many there were.
+    ///
+    /// Errors: `NamespaceNotFound`; `IndexNotFound`, and then none is dropped.
+    pub async fn drop_indexes(&self, name: &str, which: &Dropped<'_>) -> Result<usize> {
+        let collection = self.existing_collection(name).await?;
+        let mut before = 0;
+        self.change_entry(&collection, &mut |entry, changes| {
+            before = entry.ready_indexes().count();
+            let not_found =
+                |what: &str| Err(Error::new(ErrorCode::IndexNotFound, ["index not found with ", what].concat()));
+            let goes: Vec<u16> = match which {
+                Dropped::All => entry.specs.iter().map(|spec| spec.number).collect(),
+                Dropped::Names(names) => {
+                    let known = |name: &&str| entry.specs.iter().any(|spec| *spec.name == **name);
+                    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+                        return not_found(&format!("name [{unknown}]"));
+                    }
+                    let named = entry.specs.iter().filter(|spec| names.contains(&&*spec.name));
+                    named.map(|spec| spec.number).collect()
+                }
+                Dropped::Key(key) => match entry.index_of(*key)? {
+                    Some(spec) => vec![spec.number],
+                    None => return not_found(&format!("key {key:?}")),
+                },
+            };
+            remove(entry, changes, &|spec| goes.contains(&spec.number));
+            Ok(!goes.is_empty())
+        })
+        .await?;
+        Ok(before)
+    }
+
+    /// Writes the entries of new indexes, page by page.
+    async fn build(&self, collection: &Rc<Collection>, numbers: &[u16]) -> Result<()> {
+        let id = collection.id();
+        let (mut from, mut conflicts) = (BucketId::MIN, 0);
+        'again: loop {
+            let (mut scan, _) = self.begin_scan(collection, &[]).await?;
+            for section in scan.sections() {
+                collection.check_arrays(section.rows().0)?;
+            }
+            scan.aim(Access::Range(from, BucketId::MAX));
+            while let Some(units) = self.next_page(&mut scan).await? {
+                let mut changes = Changeset::new();
+                // Nobody has written a bucket since: what is written is the entry of what is stored.
+                changes.require(keyspace::epoch(&id, scan.epoch()));
+                for unit in &units {
+                    let Some(stored) = &unit.stored else { continue };
+                    self.check_bucket(collection, unit)?;
+                    let prefixes =
+                        numbers.iter().map(|number| keyspace::index_prefix(&id, *number)).collect::<Vec<_>>();
+                    for key in index_keys(collection, &unit.id, stored.document.view())? {
+                        if prefixes.iter().any(|prefix| key.starts_with(prefix)) {
+                            changes.put(key, Vec::new());
+                        }
+                    }
+                }
+                match self.storage.commit(changes).await {
+                    Ok(()) => {}
+                    Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => {
+                        conflicts += 1;
+                        from = units.first().map_or(from, |unit| unit.id);
+                        continue 'again;
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+            return Ok(());
+        }
+    }
+
+    /// Refuses a bucket with an array on an indexed path of measurements.
+    fn check_bucket(&self, collection: &Collection, unit: &Unit) -> Result<()> {
+        let entry = collection.entry();
+        let options = &entry.options.timeseries;
+        let Some(stored) = &unit.stored else { return Ok(()) };
+        let view = BucketDoc::parse(stored.document.view(), options)?;
+        let names = collection.array_free_paths().iter().map(|path| path.first().into()).collect::<Vec<Box<str>>>();
+        // Scalars alone leave scalars in the summaries.
+        let is_plain = |name: &str| {
+            let kinds = [view.control_min(), view.control_max()].map(|doc| doc.get(name).map(|value| value.kind()));
+            kinds[0] == kinds[1] && kinds[0].is_none_or(|kind| !matches!(kind, Kind::Object | Kind::Array))
+        };
+        let mut wanted: Vec<Box<str>> = names.into_iter().filter(|name| !is_plain(name)).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        wanted.sort();
+        wanted.dedup();
+        let rows = unpack(&view, &ColumnSet::Only(wanted), options)?;
+        collection.check_arrays(&rows)
+    }
+}
+
+impl CollectionEntry {
+    /// The indexes that users see.
+    pub fn ready_indexes(&self) -> impl Iterator<Item = &IndexSpec> {
+        self.specs.iter().filter(|spec| spec.ready)
+    }
+
+    /// The index over a user's key.
+    ///
+    /// Errors: `AmbiguousIndexKeyPattern`.
+    pub fn index_of(&self, key: Doc<'_>) -> Result<Option<&IndexSpec>> {
+        let mut found = self.specs.iter().filter(|spec| spec.has_key(key));
+        match (found.next(), found.next()) {
+            (first, None) => Ok(first),
+            _ => {
+                let message = format!("Several indexes have the key {key:?}; name the one that is meant");
+                Err(Error::new(ErrorCode::AmbiguousIndexKeyPattern, message))
+            }
+        }
+    }
+}
+
+impl Collection {
+    /// The paths of measurements that no array may stand on, because an index is over them.
+    fn array_free_paths(&self) -> Vec<Path> {
+        let entry = self.entry();
+        let parts = entry.specs.iter().flat_map(|spec| &spec.parts);
+        parts
+            .filter(|part| part.source == Source::Min && part.path.as_str() != self.time_field())
+            .map(|part| part.path.clone())
+            .collect()
+    }
+
+    /// The rows that hold an array on such a path, and what is wrong with them.
+    pub fn array_errors(&self, rows: &Block) -> Vec<(usize, Error)> {
+        let mut errors = Vec::new();
+        for path in self.array_free_paths() {
+            let Some(column) = rows.column(path.first()) else { continue };
+            if !matches!(column.data(), ColumnData::Bson(_) | ColumnData::Dictionary(..)) {
+                continue;
+            }
+            let mut scratch = Vec::new();
+            for row in 0..column.len() {
+                if column.value(row, &mut scratch).is_some_and(|value| meets_array(value, path.rest())) {
+                    let message = format!("An index is over '{path}', which may hold no array in measurements");
+                    errors.push((row, Error::new(ErrorCode::Location5930501, message)));
+                }
+            }
+        }
+        errors
+    }
+
+    fn check_arrays(&self, rows: &Block) -> Result<()> {
+        self.array_errors(rows).into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    }
+}
+
+fn meets_array(value: Value<'_>, path: &[Component]) -> bool {
+    if value.kind() == Kind::Array {
+        return true;
+    }
+    let below = path.split_first().and_then(|(name, rest)| Some((value.as_doc()?.get(name.name())?, rest)));
+    below.is_some_and(|(value, rest)| meets_array(value, rest))
+}
+
+/// Adds an index that is still to be built.
+fn add(entry: &mut CollectionEntry, spec: &IndexSpec, new: &mut Vec<u16>) -> Result<()> {
+    // One that was begun and never became ready is made anew.
+    entry.specs.retain(|known| known.ready || known.name != spec.name || new.contains(&known.number));
+    if new.iter().any(|number| entry.specs.iter().any(|known| known.number == *number && known.name == spec.name)) {
+        return Ok(());
+    }
+    if entry.specs.len() >= INDEXES_MAX {
+        let message = format!("A collection has {INDEXES_MAX} indexes at most");
+        return Err(Error::new(ErrorCode::CannotCreateIndex, message));
+    }
+    let free = |number: &u16| entry.specs.iter().all(|spec| spec.number != *number);
+    let is_default = IndexSpec::default_of(&entry.options.timeseries)
+        .is_some_and(|default| default.bucket_key() == spec.bucket_key());
+    // The entries over whole metadata and time are always there.
+    let number = if is_default && !spec.sparse && spec.partial.is_none() && free(&META_TIME_INDEX) {
+        META_TIME_INDEX
+    } else {
+        (META_TIME_INDEX + 1..).find(free).unwrap_or(u16::MAX)
+    };
+    new.push(number);
+    let mut spec = spec.clone();
+    spec.number = number;
+    entry.specs.push(spec);
+    Ok(())
+}
+
+/// Removes indexes and their entries, but for those over whole metadata and time, by which measurements find their buckets.
+fn remove(entry: &mut CollectionEntry, changes: &mut Changeset, goes: &dyn Fn(&IndexSpec) -> bool) {
+    let id = entry.id();
+    for spec in entry.specs.iter().filter(|spec| goes(spec) && spec.number != META_TIME_INDEX) {
+        changes.delete_range(KeyRange::prefix(&keyspace::index_prefix(&id, spec.number)));
+    }
+    entry.specs.retain(|spec| !goes(spec));
+}

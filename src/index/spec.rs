@@ -1,0 +1,353 @@
+//! What an index is over: read from what a user asks for, kept in the catalog entry, shown again.
+//!
+//! Rule: mongodb/mongo src/mongo/db/timeseries/timeseries_index_schema_conversion_functions.cpp. A user names fields of measurements; the
+//! index is over buckets, on their metadata and on the extremes in their `control`.
+
+use super::meta_time::META_TIME_INDEX;
+use crate::bucket::TimeseriesOptions;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{INDEX_FIELDS_MAX, TTL_SECONDS_MAX};
+use crate::value::{Doc, DocBuf, DocWriter, Kind, Number, OwnedValue, Path, Value, equal};
+
+/// Arguments of an index that are kept and shown, and change nothing here.
+const SHOWN: [&str; 3] = ["background", "storageEngine", "v"];
+/// Kinds of index that are known and that there are none of here.
+const KINDS: [&str; 6] = ["2d", "2dsphere", "2dsphere_bucket", "geoHaystack", "columnstore", "wildcard"];
+
+/// A part of the key, over buckets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Where the value stands in a bucket document, as a user of the raw buckets names it.
+    pub name: Box<str>,
+    /// What is looked at.
+    pub source: Source,
+    /// The path below `meta`, `control.min` or `control.max`, or `meta` itself.
+    pub path: Path,
+    /// The direction or the kind, as the user wrote it.
+    pub direction: OwnedValue,
+}
+
+/// The parts of a bucket that an index looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The metadata. The path begins with `meta`.
+    Meta,
+    /// The lowest values.
+    Min,
+    /// The highest values.
+    Max,
+}
+
+/// An index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexSpec {
+    /// Its number in the key space.
+    pub number: u16,
+    /// Its name.
+    pub name: Box<str>,
+    /// What the user has asked for, `hidden` and `expireAfterSeconds` aside.
+    spec: DocBuf,
+    /// Its key.
+    pub parts: Vec<Part>,
+    /// Buckets that have none of its parts are not in it.
+    pub sparse: bool,
+    /// Queries do not see it.
+    pub hidden: bool,
+    /// All buckets that stood there when it was made are in it.
+    pub ready: bool,
+    /// The age at which the buckets in it go.
+    pub expire_after_seconds: Option<i64>,
+    /// Only buckets in which a measurement may match this are in it.
+    pub partial: Option<DocBuf>,
+    /// The span of a bucket when it was made, by which `partial` bounds times.
+    pub span_seconds: i64,
+}
+
+impl IndexSpec {
+    /// The index that a collection with a metaField is made with.
+    pub fn default_of(options: &TimeseriesOptions) -> Option<IndexSpec> {
+        let (time, meta) = (&options.time_field, options.meta_field.as_deref()?);
+        let mut spec = DocWriter::new();
+        spec.begin_doc("key").int32(meta, 1).int32(time, 1).end().string("name", &[meta, "_1_", time, "_1"].concat());
+        // Both are names that the options of the collection have been checked for.
+        let index = IndexSpec::parse(spec.finish().view(), options).ok()?;
+        Some(IndexSpec { number: META_TIME_INDEX, ready: true, ..index })
+    }
+
+    /// Parses what `createIndexes` asks for, or what `to_doc` has written of it.
+    ///
+    /// Errors: `FailedToParse` without key or name, `CannotCreateIndex`, `InvalidOptions`, `IndexOptionsConflict`,
+    /// `InvalidIndexSpecificationOption`, `TypeMismatch`, `BadValue`, 10065.
+    pub fn parse(given: Doc<'_>, options: &TimeseriesOptions) -> Result<IndexSpec> {
+        let (mut key, mut name, mut sparse, mut hidden) = (None, None, false, false);
+        let (mut expire_after_seconds, mut partial) = (None, None);
+        let mut spec = DocWriter::new();
+        spec.int32("v", 2);
+        for (field, value) in given {
+            let flag = || value.as_truthy().ok_or_else(|| wrong_type(field, "a bool", value));
+            let object = || value.as_doc().ok_or_else(|| wrong_type(field, "an object", value));
+            match field {
+                "key" => key = Some(object()?),
+                "name" => name = Some(value.as_str().ok_or_else(|| wrong_type(field, "a string", value))?),
+                "sparse" => sparse = flag()?,
+                "hidden" => {
+                    hidden = flag()?;
+                    continue;
+                }
+                "unique" | "prepareUnique" => {
+                    if flag()? {
+                        return Err(Error::invalid_options(
+                            "Unique indexes are not supported on a time-series collection",
+                        ));
+                    }
+                    continue;
+                }
+                "partialFilterExpression" => {
+                    let filter = value.as_doc().ok_or_else(|| {
+                        Error::new(ErrorCode::Location10065, "partialFilterExpression must be an object")
+                    })?;
+                    if given.get("collation").is_some() {
+                        let message = "An index cannot have both a collation and a partialFilterExpression here";
+                        return Err(Error::new(ErrorCode::IndexOptionsConflict, message));
+                    }
+                    partial = Some(filter.to_owned());
+                }
+                "expireAfterSeconds" => {
+                    expire_after_seconds = Some(ttl_seconds(value)?);
+                    continue;
+                }
+                "collation" => {
+                    object()?;
+                }
+                "v" => continue,
+                _ if SHOWN.contains(&field) => {}
+                _ => {
+                    let message = format!("The field '{field}' is not valid for an index specification");
+                    return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
+                }
+            }
+            spec.value(field, value);
+        }
+        let missing = |field: &str| Error::new(ErrorCode::FailedToParse, format!("An index needs the field '{field}'"));
+        let (key, name) = (key.ok_or_else(|| missing("key"))?, name.ok_or_else(|| missing("name"))?);
+        let parts = parts_of(key, options).map_err(cannot_create)?;
+        match name {
+            "" => return Err(cannot_create(Error::bad_value("the name of an index cannot be empty"))),
+            "*" => return Err(Error::bad_value("The index name '*' is not valid")),
+            _ => {}
+        }
+        if sparse && parts.iter().any(|part| part.source != Source::Meta && part.path.as_str() != options.time_field) {
+            return Err(Error::invalid_options("Sparse indexes are not supported on measurements"));
+        }
+        let mut index = IndexSpec {
+            number: 0,
+            name: name.into(),
+            spec: spec.finish(),
+            parts,
+            sparse,
+            hidden,
+            ready: false,
+            expire_after_seconds,
+            partial,
+            span_seconds: options.span_seconds,
+        };
+        if expire_after_seconds.is_some() {
+            index.check_ttl(key, options)?;
+        }
+        Ok(index)
+    }
+
+    /// An index that expires buckets is over the time alone, and only some series are in it.
+    fn check_ttl(&mut self, key: Doc<'_>, options: &TimeseriesOptions) -> Result<()> {
+        let refuse = |message: &str| Err(Error::invalid_options(message));
+        let is_meta = |name: &str| {
+            let path = options.meta_field.as_deref().and_then(|meta| name.strip_prefix(meta));
+            path.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let Some(filter) = &self.partial else {
+            return refuse(
+                "TTL indexes are not supported on a time-series collection without a filter on the metaField",
+            );
+        };
+        if !reads_only(filter.view(), &is_meta) {
+            return refuse("The filter of a TTL index on a time-series collection must be on the metaField alone");
+        }
+        if key.iter().count() > 1 {
+            return Err(cannot_create(Error::bad_value("TTL indexes are single-field indexes")));
+        }
+        if key.get(&options.time_field).is_none() {
+            return refuse("TTL indexes on a time-series collection must be on the timeField");
+        }
+        self.parts.retain(|part| part.source == Source::Min);
+        Ok(())
+    }
+
+    /// As users see it.
+    pub fn shown(&self) -> DocBuf {
+        let mut writer = DocWriter::new();
+        for (name, value) in self.spec.view() {
+            writer.value(name, value);
+        }
+        if let Some(seconds) = self.expire_after_seconds {
+            writer.int64("expireAfterSeconds", seconds);
+        }
+        if self.hidden {
+            writer.bool("hidden", true);
+        }
+        writer.finish()
+    }
+
+    /// The key as users see it.
+    pub fn key(&self) -> Doc<'_> {
+        self.spec.view().get("key").and_then(Value::as_doc).unwrap_or(Doc::EMPTY)
+    }
+
+    /// The key over buckets.
+    pub fn bucket_key(&self) -> DocBuf {
+        let mut writer = DocWriter::new();
+        for part in &self.parts {
+            writer.value(&part.name, part.direction.view());
+        }
+        writer.finish()
+    }
+
+    /// Adds what the catalog entry keeps.
+    pub fn write(&self, writer: &mut DocWriter) {
+        writer.int32("number", self.number.into()).bool("ready", self.ready).int64("span", self.span_seconds);
+        writer.doc("spec", self.shown().view());
+    }
+
+    /// Reads what `write` has written.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    pub fn read(stored: Doc<'_>, options: &TimeseriesOptions) -> Result<IndexSpec> {
+        let corrupt = || Error::corrupt("A catalog entry holds a damaged index");
+        let spec = stored.get("spec").and_then(Value::as_doc).ok_or_else(corrupt)?;
+        let number = stored.get("number").and_then(Value::as_integer).and_then(|n| u16::try_from(n).ok());
+        let span_seconds = stored.get("span").and_then(Value::as_integer).ok_or_else(corrupt)?;
+        let ready = stored.get("ready").and_then(Value::as_truthy).ok_or_else(corrupt)?;
+        let index = IndexSpec::parse(spec, options).map_err(|_| corrupt())?;
+        Ok(IndexSpec { number: number.ok_or_else(corrupt)?, span_seconds, ready, ..index })
+    }
+
+    /// What the name, or else another index, would make the same again: `IndexKeySpecsConflict` and `IndexOptionsConflict`. True where it is
+    /// the same index.
+    pub fn is_same_as(&self, other: &IndexSpec) -> Result<bool> {
+        let of = |index: &IndexSpec, field: &str| index.spec.view().get(field).map(|value| value.to_owned());
+        let same = |field: &str| of(self, field) == of(other, field);
+        let key = self.bucket_key() == other.bucket_key() && same("collation") && same("partialFilterExpression");
+        let options = self.sparse == other.sparse && self.expire_after_seconds == other.expire_after_seconds;
+        let refuse = |code, why: &str| {
+            Err(Error::new(
+                code,
+                format!("An index '{}' exists already, {why}: {:?}", other.name, other.shown().view()),
+            ))
+        };
+        match (self.name == other.name, key) {
+            (true, true) if options => Ok(true),
+            (true, true) => refuse(ErrorCode::IndexOptionsConflict, "with other options"),
+            (true, false) => refuse(ErrorCode::IndexKeySpecsConflict, "with another key, collation or filter"),
+            (false, true) if options => refuse(ErrorCode::IndexOptionsConflict, "with a different name"),
+            (false, true) => refuse(ErrorCode::IndexOptionsConflict, "with a different name and options"),
+            (false, false) => Ok(false),
+        }
+    }
+
+    /// True where the user's key is this one.
+    pub fn has_key(&self, key: Doc<'_>) -> bool {
+        equal(self.key().as_value(), key.as_value())
+    }
+}
+
+/// The parts over buckets that stand for the fields of a user's key.
+///
+/// Errors: `BadValue`, `InvalidOptions` for text.
+fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<Part>> {
+    let mut parts: Vec<Part> = Vec::new();
+    if key.is_empty() {
+        return Err(Error::bad_value("an index needs at least one field"));
+    }
+    for (name, direction) in key {
+        let below = options.meta_field.as_deref().and_then(|meta| name.strip_prefix(meta));
+        let on_meta = below.filter(|rest| rest.is_empty() || rest.starts_with('.'));
+        check_part(name, direction, on_meta.is_some())?;
+        let mut add = |source: Source, prefix: &str, path: &str| -> Result<()> {
+            let name = [prefix, path].concat();
+            let path = Path::parse(if source == Source::Meta { &name } else { path })?;
+            parts.push(Part { name: name.into(), source, path, direction: direction.to_owned() });
+            Ok(())
+        };
+        if let Some(rest) = on_meta {
+            add(Source::Meta, "meta", rest)?;
+            continue;
+        }
+        let ascending = Number::of(direction).is_none_or(|number| number.compare(Number::Integer(0)).is_ge());
+        let mut sides = [(Source::Min, "control.min."), (Source::Max, "control.max.")];
+        if !ascending {
+            sides.reverse();
+        }
+        for (source, prefix) in sides {
+            add(source, prefix, name)?;
+        }
+    }
+    let twice = |part: &Part| parts.iter().filter(|other| other.name == part.name).count() > 1;
+    if let Some(part) = parts.iter().find(|part| twice(part)) {
+        return Err(Error::bad_value(format!("the field '{}' stands in the key twice", part.name)));
+    }
+    let hashed = parts.iter().filter(|part| part.direction.view().kind() == Kind::String).count();
+    if parts.len() > INDEX_FIELDS_MAX || hashed > 1 {
+        return Err(Error::bad_value("a key has at most 32 parts over buckets, and one that is hashed"));
+    }
+    Ok(parts)
+}
+
+fn check_part(name: &str, direction: Value<'_>, on_meta: bool) -> Result<()> {
+    let refuse =
+        |why: &str| Err(Error::bad_value(format!("the key part '{name}: {direction:?}' is not possible: {why}")));
+    if name.split('.').any(|component| component.is_empty() || component.starts_with('$')) {
+        return refuse("a name in it is empty or begins with '$'");
+    }
+    match (Number::of(direction), direction.as_str()) {
+        (Some(number), _) if number.is_nan() || number.compare(Number::Integer(0)).is_eq() => {
+            refuse("a direction is not 0")
+        }
+        (Some(_), _) => Ok(()),
+        (_, Some("text")) => Err(Error::invalid_options("Text indexes are not supported on a time-series collection")),
+        (_, Some("hashed")) if on_meta => Ok(()),
+        (_, Some(kind)) if KINDS.contains(&kind) => refuse("there is no index of this kind"),
+        (_, Some("hashed")) => refuse("only the metaField can be hashed"),
+        _ => refuse("it is no direction and no kind of index"),
+    }
+}
+
+/// Everything about the key that is wrong, as `createIndexes` says it.
+fn cannot_create(error: Error) -> Error {
+    match error.code {
+        ErrorCode::BadValue => {
+            Error::new(ErrorCode::CannotCreateIndex, ["Cannot create the index: ", &error.message].concat())
+        }
+        _ => error,
+    }
+}
+
+fn ttl_seconds(value: Value<'_>) -> Result<i64> {
+    let seconds = value.as_integer().filter(|seconds| (0..=TTL_SECONDS_MAX).contains(seconds));
+    seconds.ok_or_else(|| {
+        let message =
+            format!("expireAfterSeconds of an index must be an integer from 0 to {TTL_SECONDS_MAX}, not {value:?}");
+        Error::new(ErrorCode::CannotCreateIndex, message)
+    })
+}
+
+/// True where every path of a filter passes.
+fn reads_only(filter: Doc<'_>, passes: &dyn Fn(&str) -> bool) -> bool {
+    filter.iter().all(|(name, value)| match (name.starts_with('$'), value.as_array()) {
+        (true, Some(arms)) => arms.iter().all(|(_, arm)| arm.as_doc().is_some_and(|arm| reads_only(arm, passes))),
+        (true, None) => false,
+        (false, _) => passes(name),
+    })
+}
+
+fn wrong_type(field: &str, wanted: &str, found: Value<'_>) -> Error {
+    Error::type_mismatch(format!("The field '{field}' of an index must be {wanted}, not {found:?}"))
+}

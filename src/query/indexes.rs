@@ -1,0 +1,294 @@
+//! Which index finds the buckets of a query, and where in it they are.
+
+use crate::bucket::TimeseriesOptions;
+use crate::error::{Error, ErrorCode, Result};
+use crate::index::{ANY, IndexSpec, META_TIME_INDEX, Part, Source};
+use crate::query::expr::Globals;
+use crate::query::filter::{CompareOp, Filter, Test};
+use crate::query::find_options::Hint;
+use crate::query::pushdown::{Layout, Split, split};
+use crate::query::read_plan::ReadAccess;
+use crate::value::{Kind, Number, OwnedValue, Value, append_key, canonical_class};
+
+/// Most ranges of an index that one scan looks at.
+const RANGES_MAX: usize = 1000;
+
+/// An index, ready for planning.
+#[derive(Clone, Debug)]
+pub struct Index {
+    /// What it is over.
+    pub spec: IndexSpec,
+    /// The filter of a partial index as it was written, and taken apart for buckets.
+    partial: Option<(Filter, Split)>,
+}
+
+/// Values of one part of a key: from the first to the second, both included; `None` is open.
+pub type Interval = (Option<OwnedValue>, Option<OwnedValue>);
+
+/// How a query goes through an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexAccess {
+    /// The index.
+    pub spec: IndexSpec,
+    /// Where its entries are: from the first of these on to all that begin with the second, without what all entries of the index begin with.
+    pub ranges: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Of each part the intervals that are looked at.
+    pub bounds: Vec<Vec<Interval>>,
+    /// True where the query is not to see buckets that the index lacks.
+    pub only_indexed: bool,
+    /// How much it narrows: two for each part that is a point, one for a range.
+    score: usize,
+}
+
+impl Index {
+    /// An index of a collection.
+    ///
+    /// Errors: 5916301 for a filter that says nothing about buckets; those of filters.
+    pub fn new(spec: IndexSpec, options: &TimeseriesOptions, globals: &Globals) -> Result<Index> {
+        let Some(filter) = &spec.partial else { return Ok(Index { spec, partial: None }) };
+        let options = TimeseriesOptions { span_seconds: spec.span_seconds, ..options.clone() };
+        // As the filter is stored: not narrowed by what else is known of the collection.
+        let layout = Layout { options: &options, extended_range: true, mixed_schema: true, fixed_buckets: false };
+        let filter = Filter::parse(filter.view(), globals)?;
+        let split = split(&filter, &layout);
+        let known = !split.bucket.is_trivial() || split.residual.is_trivial();
+        if !known || !has_bucket_form(&filter, &layout) {
+            let message = "The partialFilterExpression holds a predicate that says nothing about buckets";
+            return Err(Error::new(ErrorCode::Location5916301, message));
+        }
+        Ok(Index { spec, partial: Some((filter, split)) })
+    }
+
+    /// True where the bucket is in it, as far as its filter says.
+    pub fn takes(&self, bucket: &crate::index::Summary<'_>) -> bool {
+        let Some((_, split)) = &self.partial else { return true };
+        split.meta.matches_value(bucket.meta).unwrap_or(true)
+            && split.bucket.may_match(bucket.min, bucket.max, bucket.meta)
+    }
+
+    /// True where a query does not see buckets that are not in it.
+    fn is_incomplete(&self) -> bool {
+        self.spec.sparse || self.partial.is_some()
+    }
+
+    /// True where queries may go through it, and it is the one over whole metadata and time.
+    pub fn is_usable_default(&self) -> bool {
+        self.spec.number == META_TIME_INDEX && !self.spec.hidden
+    }
+
+    /// True where queries may go through it.
+    fn is_visible(&self) -> bool {
+        self.spec.ready && !self.spec.hidden
+    }
+
+    /// True where it is what a hint names.
+    fn is_hinted(&self, hint: &Hint) -> bool {
+        match hint {
+            Hint::Name(name) => **name == *self.spec.name,
+            Hint::Keys(keys) => self.spec.has_key(keys.view()),
+            Hint::Natural { .. } => false,
+        }
+    }
+
+    /// How a query would go through it whose filter is taken apart in `split`.
+    fn access(&self, split: &Split, options: &TimeseriesOptions, span_ms: i64) -> IndexAccess {
+        let mut ranges = Vec::new();
+        let mut bounds: Vec<Vec<Interval>> = Vec::new();
+        let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+        let (mut score, mut closed) = (0, false);
+        for part in &self.spec.parts {
+            let intervals = if closed { Vec::new() } else { intervals_of(part, split, options, span_ms) };
+            let narrow = !intervals.is_empty() && (prefixes.len() + 1) * intervals.len() + ranges.len() < RANGES_MAX;
+            bounds.push(if narrow { intervals.clone() } else { vec![(None, None)] });
+            if !narrow {
+                closed = true;
+                continue;
+            }
+            let points = intervals.iter().all(|(low, high)| low.is_some() && low == high);
+            score += if points { 2 } else { 1 };
+            let before = std::mem::take(&mut prefixes);
+            for prefix in &before {
+                let any = [&prefix[..], &[ANY]].concat();
+                ranges.push((any.clone(), any));
+                for (low, high) in &intervals {
+                    let key = |value: &Option<OwnedValue>| {
+                        let mut key = prefix.clone();
+                        value.iter().for_each(|value| append_key(&mut key, value.view()));
+                        key
+                    };
+                    let (low, high) = (key(low), key(high));
+                    match points {
+                        true => prefixes.push(low),
+                        false => ranges.push((low, high)),
+                    }
+                }
+            }
+            closed = !points;
+        }
+        ranges.extend(prefixes.into_iter().map(|prefix| (prefix.clone(), prefix)));
+        IndexAccess { spec: self.spec.clone(), ranges, bounds, only_indexed: false, score }
+    }
+}
+
+/// The best access through an index; `None` where it is as well to do without.
+///
+/// An index that lacks buckets is taken where it cannot lack a match, or where it is hinted: then the query does not see the others.
+pub fn choose(
+    indexes: &[Index],
+    hint: Option<&Hint>,
+    filter: &Filter,
+    split: &Split,
+    options: &TimeseriesOptions,
+) -> Option<ReadAccess> {
+    let span_ms = options.span_ms();
+    let mut others = indexes.iter().filter(|index| index.is_visible() && index.spec.number != META_TIME_INDEX);
+    let through = |access| ReadAccess::Index(Box::new(access));
+    if let Some(hint) = hint {
+        let hinted = others.find(|index| index.is_hinted(hint))?;
+        let only_indexed = hinted.is_incomplete();
+        return Some(through(IndexAccess { only_indexed, ..hinted.access(split, options, span_ms) }));
+    }
+    // Where the time narrows the buckets themselves, only a point does better; and so does whole metadata in the default index.
+    let by_meta = split.meta_equality().filter(|_| indexes.iter().any(Index::is_usable_default));
+    let least = match (by_meta, split.id_range.is_full()) {
+        (Some(_), _) => 3,
+        (None, false) => 2,
+        (None, true) => 1,
+    };
+    let mut best: Option<IndexAccess> = None;
+    for index in others {
+        let access = index.access(split, options, span_ms);
+        let lacks_matches = index.partial.as_ref().is_some_and(|(partial, _)| !implies(filter, partial))
+            || index.spec.sparse && !is_bounded_on_meta(&access);
+        if !lacks_matches && access.score >= least && best.as_ref().is_none_or(|best| access.score > best.score) {
+            best = Some(access);
+        }
+    }
+    best.map(through)
+}
+
+/// Checks that the index which is hinted can be used.
+///
+/// Errors: `BadValue`.
+pub fn check_hint(hint: &Hint, indexes: &[Index]) -> Result<()> {
+    let natural = matches!(hint, Hint::Natural { .. });
+    if natural || indexes.iter().any(|index| index.is_visible() && index.is_hinted(hint)) {
+        return Ok(());
+    }
+    Err(Error::bad_value("The hint provided does not correspond to an existing index"))
+}
+
+/// True where a bound on the metadata rules out what is missing.
+fn is_bounded_on_meta(access: &IndexAccess) -> bool {
+    let first = access.spec.parts.iter().zip(&access.bounds).next();
+    first.is_some_and(|(part, bounds)| {
+        part.source == Source::Meta && bounds.iter().all(|(low, high)| low.is_some() || high.is_some())
+    })
+}
+
+/// The intervals of a part in which all buckets that may match are, or have `ANY`; none where there is no bound.
+fn intervals_of(part: &Part, split: &Split, options: &TimeseriesOptions, span_ms: i64) -> Vec<Interval> {
+    let is_hashed = part.direction.view().kind() == Kind::String;
+    let (mut low, mut high) = (None, None);
+    if part.source == Source::Meta {
+        let conjuncts = match &split.meta {
+            Filter::And(children) => children.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        for conjunct in conjuncts {
+            let Filter::Field(path, test) = conjunct else { continue };
+            if *path != part.path {
+                continue;
+            }
+            match test {
+                Test::Compare(compare)
+                    if is_bound(compare.value()) && compare.collation().is_simple_for(compare.value()) =>
+                {
+                    let value = compare.value().to_owned();
+                    match compare.op() {
+                        CompareOp::Eq => return vec![(Some(value.clone()), Some(value))],
+                        CompareOp::Gt | CompareOp::Gte => low = Some(value),
+                        CompareOp::Lt | CompareOp::Lte => high = Some(value),
+                    }
+                }
+                Test::In(set)
+                    if set.values().iter().all(|v| is_bound(v.view()) && set.collation().is_simple_for(v.view())) =>
+                {
+                    return set.values().iter().map(|value| (Some(value.clone()), Some(value.clone()))).collect();
+                }
+                _ => {}
+            }
+        }
+    } else if part.path.as_str() == options.time_field {
+        // A bucket that holds a time begins at most a span before it, and ends at most a span behind it.
+        let date = |ms: Option<i64>, by_ms: i64| ms.map(|ms| OwnedValue::date(ms.saturating_add(by_ms)));
+        let (first, last) = split.time_bounds();
+        (low, high) = match part.source {
+            Source::Min => (date(first, -span_ms), date(last, 0)),
+            _ => (date(first, 0), date(last, span_ms)),
+        };
+    } else {
+        (low, high) = split.bucket.interval(part.source == Source::Max, &part.path);
+    }
+    if is_hashed || low.is_none() && high.is_none() { Vec::new() } else { vec![(low, high)] }
+}
+
+fn is_nan(value: Value<'_>) -> bool {
+    Number::of(value).is_some_and(Number::is_nan)
+}
+
+/// True for values that are found by their key: null stands for missing as well.
+fn is_bound(value: Value<'_>) -> bool {
+    !matches!(value.kind(), Kind::Null | Kind::Undefined)
+}
+
+/// True where each conjunct on measurements has a form over buckets.
+fn has_bucket_form(filter: &Filter, layout: &Layout<'_>) -> bool {
+    match filter {
+        Filter::And(children) | Filter::Or(children) => children.iter().all(|child| has_bucket_form(child, layout)),
+        Filter::AlwaysTrue => true,
+        other => {
+            let split = split(other, layout);
+            split.residual.is_trivial() || !split.bucket.is_trivial()
+        }
+    }
+}
+
+/// True where whatever matches `filter` matches `wanted`; false where that is not seen.
+fn implies(filter: &Filter, wanted: &Filter) -> bool {
+    if let Filter::And(parts) = wanted {
+        return parts.iter().all(|part| implies(filter, part));
+    }
+    let conjuncts = match filter {
+        Filter::And(children) => children.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    wanted.is_trivial() || conjuncts.iter().any(|conjunct| conjunct == wanted || is_narrower(conjunct, wanted))
+}
+
+/// True where one comparison of a field passes nothing that the other does not pass.
+fn is_narrower(filter: &Filter, wanted: &Filter) -> bool {
+    let (Filter::Field(path, Test::Compare(narrow)), Filter::Field(wanted_path, Test::Compare(wide))) =
+        (filter, wanted)
+    else {
+        return false;
+    };
+    let order = wide.collation().compare(narrow.value(), wide.value());
+    path == wanted_path
+        && narrow.collation() == wide.collation()
+        // Of one class: comparisons see nothing of others.
+        && canonical_class(narrow.value().kind()) == canonical_class(wide.value().kind())
+        && !is_nan(narrow.value())
+        && !is_nan(wide.value())
+        && match (narrow.op(), wide.op()) {
+            (CompareOp::Eq, wide) => wide.holds(order),
+            (narrow, wide) if narrow.includes_less() != wide.includes_less() => false,
+            (_, CompareOp::Lte) => order.is_le(),
+            (_, CompareOp::Gte) => order.is_ge(),
+            (CompareOp::Lt, CompareOp::Lt) => order.is_le(),
+            (CompareOp::Gt, CompareOp::Gt) => order.is_ge(),
+            (_, CompareOp::Lt) => order.is_lt(),
+            (_, CompareOp::Gt) => order.is_gt(),
+            (_, CompareOp::Eq) => false,
+        }
+}
