@@ -236,6 +236,8 @@ fn what_is_like_another_index_is_the_same_or_a_conflict() {
             |name: &str, b: i32| doc! { "key": { "mm.a": 1 }, "name": name, "partialFilterExpression": { "mm.b": b } };
         create(&db, &[partial("b", 1), partial("c", 2), index(doc! { "mm.a": -1 }, "d")]).await;
         assert_eq!(names(&db).await, ["mm_1_tm_1", "a", "b", "c", "d"]);
+        assert_eq!(db.fails(rawdoc! { "dropIndexes": "c", "index": { "mm.a": 1 } }).await.0, 181);
+        assert_eq!(db.fails(rawdoc! { "dropIndexes": "c", "index": { "mm.a": 0 } }).await.0, 27);
         let many: Vec<Document> = (0..59).map(|n| index(doc! { format!("f{n}"): 1 }, &format!("f{n}"))).collect();
         create(&db, &many).await;
         assert_eq!(refused(&db, index(doc! { "last": 1 }, "last")).await, 67);
@@ -485,5 +487,93 @@ fn contexts_that_do_not_know_of_a_new_index_learn_of_it_before_they_fold() {
         create(&other, &specs()).await;
         let again = support::checks::keys(&*storage, b"I").await;
         assert!(entries.iter().map(|entry| &entry.key).eq(again.iter().map(|entry| &entry.key)));
+    });
+}
+
+#[test]
+fn index_stats_count_the_queries_that_go_through_each_index() {
+    block_on(async {
+        let (db, _) = collection().await;
+        insert(&db, &rows(40)).await;
+        create(&db, &[index(doc! { "mm.site": 1 }, "site")]).await;
+        for filter in [doc! { "mm.site": 1 }, doc! { "mm.site": 2 }, doc! { "mm": 7 }, doc! { "n": 1 }] {
+            numbers(&db, &doc! { "find": "c", "filter": filter }).await;
+        }
+        let aggregate = async |pipeline: Vec<Document>| {
+            let reply = db.ok(raw(&doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} })).await;
+            let batch = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().clone();
+            batch.iter().map(|doc| doc.as_document().unwrap().clone()).collect::<Vec<_>>()
+        };
+        let stats = aggregate(vec![doc! { "$indexStats": {} }]).await;
+        let shown: Vec<(&str, i64)> = stats
+            .iter()
+            .map(|doc| (doc.get_str("name").unwrap(), doc.get_document("accesses").unwrap().get_i64("ops").unwrap()))
+            .collect();
+        assert_eq!(shown, [("mm_1_tm_1", 1), ("site", 2)]);
+        assert_eq!(stats[1].get_document("key").unwrap(), &doc! { "mm.site": 1 });
+        assert_eq!(stats[1].get_document("spec").unwrap(), &list(&db).await[1]);
+        assert!(stats[1].get_document("accesses").unwrap().get_datetime("since").is_ok());
+        let sum = vec![
+            doc! { "$indexStats": {} },
+            doc! { "$match": { "name": "site" } },
+            doc! { "$group": { "_id": Bson::Null, "n": { "$sum": "$accesses.ops" } } },
+        ];
+        assert_eq!(aggregate(sum).await, [doc! { "_id": Bson::Null, "n": 2_i64 }]);
+        for (code, pipeline) in [
+            (40602, vec![doc! { "$limit": 1 }, doc! { "$indexStats": {} }]),
+            (28803, vec![doc! { "$indexStats": { "a": 1 } }]),
+        ] {
+            assert_eq!(db.fails(raw(&doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} })).await.0, code);
+        }
+    });
+}
+
+#[test]
+fn an_index_on_time_lets_the_buckets_of_some_series_go() {
+    block_on(async {
+        let storage = Rc::new(MemoryStorage::new());
+        let env = TestEnv::new(1);
+        let db = Db::open(storage.clone(), Rc::clone(&env));
+        db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "tm", "metaField": "mm" } }).await;
+        let old = env.now_ms.get() - 10 * 60 * MINUTE_MS;
+        let row =
+            |n: i64, keep: bool, ms: i64| doc! { "tm": DateTime::from_millis(ms), "mm": { "keep": keep }, "n": n };
+        insert(&db, &[row(1, true, old), row(2, false, old), row(3, false, env.now_ms.get())]).await;
+        let ttl = doc! {
+            "key": { "tm": 1 }, "name": "ttl", "expireAfterSeconds": 3600, "partialFilterExpression": { "mm.keep": false },
+        };
+        create(&db, std::slice::from_ref(&ttl)).await;
+        let shown = &list(&db).await[1];
+        assert_eq!(shown.get_i64("expireAfterSeconds").unwrap(), 3600);
+        assert_eq!(shown.get_document("partialFilterExpression").unwrap(), &doc! { "mm.keep": false });
+        db.ok(rawdoc! { "expire": 1 }).await;
+        assert_eq!(numbers(&db, &doc! { "find": "c" }).await, [1, 3]);
+        // Beside a plain index over the time, whose key is another one.
+        create(&db, &[index(doc! { "tm": 1 }, "tm_1")]).await;
+        for name in ["tm_1", "ttl"] {
+            assert!(names(&db).await.contains(&name.to_owned()));
+            db.ok(rawdoc! { "dropIndexes": "c", "index": { "tm": 1 } }).await;
+            assert!(!names(&db).await.contains(&name.to_owned()));
+        }
+        env.now_ms.set(env.now_ms.get() + 100 * 60 * MINUTE_MS);
+        db.ok(rawdoc! { "expire": 1 }).await;
+        assert_eq!(numbers(&db, &doc! { "find": "c" }).await, [1, 3]);
+    });
+}
+
+#[test]
+fn coll_stats_has_the_sizes_of_indexes() {
+    block_on(async {
+        let (db, storage) = collection().await;
+        insert(&db, &rows(40)).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        create(&db, &[index(doc! { "x": 1 }, "x")]).await;
+        let stats = db.ok(rawdoc! { "collStats": "c" }).await;
+        let entries = support::checks::keys(&*storage, b"I").await;
+        let total: i64 = entries.iter().map(|entry| entry.key.len() as i64).sum();
+        let sizes = stats.get_document("indexSizes").unwrap();
+        assert_eq!(sizes.keys().collect::<Vec<_>>(), ["mm_1_tm_1", "x"]);
+        assert_eq!(sizes.values().map(|size| size.as_i64().unwrap()).sum::<i64>(), total);
+        assert_eq!((stats.get_i32("nindexes").unwrap(), stats.get_i64("totalIndexSize").unwrap()), (2, total));
     });
 }

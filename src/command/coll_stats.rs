@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Reply, Request, long};
+use super::{Reply, Request, int, long};
 use crate::catalog::Stats;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -29,6 +29,13 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     // A collection that was not used in this process has counted nothing.
     if stats != Stats::default() {
         append_counters(&mut reply, &stats);
+    }
+    reply.end().int32("nindexes", int(sizes.indexes.len()));
+    let index_bytes: u64 = sizes.indexes.iter().map(|(_, bytes)| bytes).sum();
+    reply.int64("totalIndexSize", size(index_bytes));
+    reply.int64("totalSize", size(index_bytes + sizes.bucket_bytes + sizes.journal_bytes)).begin_doc("indexSizes");
+    for (name, bytes) in &sizes.indexes {
+        reply.int64(name, size(*bytes));
     }
     reply.end();
     Ok(Reply::ok(reply))

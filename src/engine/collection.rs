@@ -123,6 +123,10 @@ pub struct Collection {
     pub(super) epoch: Cell<u64>,
     /// The sizes of all stored buckets, in order of their ids, where they are known at `epoch`. Of use with a `maxBytes`.
     pub(super) measured: RefCell<Option<Vec<Measured>>>,
+    /// How often queries have gone through which index, by number.
+    pub(super) index_uses: RefCell<Vec<(u16, i64)>>,
+    /// Since when that is counted.
+    pub since_ms: i64,
     /// The fold that runs.
     pub(super) folding: RefCell<Option<Signal>>,
 }
@@ -135,6 +139,7 @@ impl Collection {
         catalog_options: CatalogOptions,
         totals: &Rc<Totals>,
         seed: u64,
+        since_ms: i64,
     ) -> Collection {
         let options = entry.options.timeseries.clone();
         Collection {
@@ -151,6 +156,8 @@ impl Collection {
             queue: RefCell::default(),
             epoch: Cell::new(0),
             measured: RefCell::default(),
+            index_uses: RefCell::default(),
+            since_ms,
             folding: RefCell::new(None),
         }
     }
@@ -196,6 +203,20 @@ impl Collection {
     /// Counts what the catalog cannot see itself.
     pub fn count(&self, counter: Counter, n: u64) {
         self.catalog.borrow_mut().count(counter, n);
+    }
+
+    /// Counts a query that goes through an index.
+    pub(super) fn count_use(&self, number: u16) {
+        let mut uses = self.index_uses.borrow_mut();
+        match uses.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, n)) => *n += 1,
+            None => uses.push((number, 1)),
+        }
+    }
+
+    /// How many queries have gone through an index in this context.
+    pub fn uses_of(&self, number: u16) -> i64 {
+        self.index_uses.borrow().iter().find(|(known, _)| *known == number).map_or(0, |(_, n)| *n)
     }
 
     fn journal_size_bytes(&self) -> usize {

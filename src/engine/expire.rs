@@ -12,10 +12,11 @@ use super::keyspace;
 use super::read::Access;
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId};
+use crate::catalog::Section;
 use crate::error::{ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS};
 use crate::storage;
-use crate::value::sort_by;
+use crate::value::{OwnedValue, Value, sort_by};
 
 /// What a pass has deleted of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub(super) struct Measured {
     min_time_ms: i64,
 }
 
-/// Whether a bucket goes, by its id and its latest time.
-type Rule<'a> = &'a dyn Fn(&BucketId, i64) -> bool;
+/// Whether a bucket goes, by its id, its latest time and its metadata.
+type Rule<'a> = &'a dyn Fn(&BucketId, i64, Option<Value<'_>>) -> bool;
 
 impl Engine {
     /// True where no pass has run in this context for a minute, or ever.
@@ -57,7 +58,8 @@ impl Engine {
         self.last_expiry_ms.set(Some(self.now_ms()));
         let mut all = Vec::new();
         for (name, entry) in self.list_collections().await? {
-            if entry.options.expire_after_seconds.is_none() && entry.options.max_bytes.is_none() {
+            let by_index = entry.specs.iter().any(|spec| spec.expire_after_seconds.is_some());
+            if entry.options.expire_after_seconds.is_none() && entry.options.max_bytes.is_none() && !by_index {
                 continue;
             }
             let Some(collection) = self.collection(&name).await? else { continue };
@@ -78,11 +80,17 @@ impl Engine {
     }
 
     async fn expire_collection(&self, collection: &Rc<Collection>, expired: &mut Expired) -> Result<()> {
-        let options = &collection.entry().options;
-        // Tells whether there are dates outside the standard range.
+        // Tells whether there are dates outside the standard range, and what others have made of the entry.
         self.journal_snapshot(collection, &[]).await?;
+        let entry = collection.entry();
+        let options = &entry.options;
         if let Some(seconds) = options.expire_after_seconds {
-            self.expire_by_age(collection, seconds, expired).await?;
+            self.expire_by_age(collection, seconds, &|_| true, expired).await?;
+        }
+        for index in &entry.indexes {
+            if let Some(seconds) = index.spec.expire_after_seconds {
+                self.expire_by_age(collection, seconds, &|meta| index.takes_meta(meta), expired).await?;
+            }
         }
         if let Some(max_bytes) = options.max_bytes {
             self.expire_by_size(collection, max_bytes.unsigned_abs(), expired).await?;
@@ -99,14 +107,22 @@ impl Engine {
         Ok(())
     }
 
-    /// Deletes every bucket that began a span and `seconds` ago.
+    /// Deletes every bucket that began a span and `seconds` ago and whose metadata `goes`.
     ///
     /// With dates outside the standard range, ids do not sort by time: the latest measurement must be old as well, and the ids of
     /// dates before 1970, which stand at the end, are looked at too.
-    async fn expire_by_age(&self, collection: &Rc<Collection>, seconds: i64, expired: &mut Expired) -> Result<()> {
+    async fn expire_by_age(
+        &self,
+        collection: &Rc<Collection>,
+        seconds: i64,
+        goes: &dyn Fn(Option<Value<'_>>) -> bool,
+        expired: &mut Expired,
+    ) -> Result<()> {
         let options = &collection.entry().options.timeseries;
         let bound_ms = self.now_ms().saturating_sub(seconds.saturating_mul(1000));
-        let goes = |_: &BucketId, last_ms| !collection.extended_range.get() || last_ms <= bound_ms;
+        let goes = |_: &BucketId, last_ms: i64, meta: Option<Value<'_>>| {
+            (!collection.extended_range.get() || last_ms <= bound_ms) && goes(meta)
+        };
         let start_ms = bound_ms.saturating_sub(options.span_ms());
         if start_ms >= 0 {
             self.sweep(collection, BucketId::MIN, BucketId::highest_at(start_ms), &goes, expired).await?;
@@ -135,7 +151,7 @@ impl Engine {
         }
         sort_by(&mut oldest, Ord::cmp);
         let (Some(first), Some(last)) = (oldest.first(), oldest.last()) else { return Ok(()) };
-        self.sweep(collection, *first, *last, &|id, _| oldest.binary_search(id).is_ok(), expired).await
+        self.sweep(collection, *first, *last, &|id, _, _| oldest.binary_search(id).is_ok(), expired).await
     }
 
     /// The sizes of all stored buckets, in order of their ids. They are read where others have changed buckets since the last time.
@@ -166,8 +182,11 @@ impl Engine {
         expired: &mut Expired,
     ) -> Result<()> {
         let (mut scan, _) = self.begin_scan(collection, &[]).await?;
-        let goes = |id: &BucketId, last_ms| (low..=high).contains(id) && rule(id, last_ms);
-        if self.fold_sections(&scan, &|section| goes(&section.bucket, section.last_ms)).await? {
+        let goes =
+            |id: &BucketId, last_ms, meta: Option<Value<'_>>| (low..=high).contains(id) && rule(id, last_ms, meta);
+        let folds =
+            |section: &Section| goes(&section.bucket, section.last_ms, section.meta.as_ref().map(OwnedValue::view));
+        if self.fold_sections(&scan, &folds).await? {
             (scan, _) = self.begin_scan(collection, &[]).await?;
         }
         scan.aim(Access::Range(low, high));
@@ -179,7 +198,8 @@ impl Engine {
                 let view = BucketDoc::parse(stored.document.view(), &collection.entry().options.timeseries)?;
                 // Rows that came since may be later than what is stored.
                 let sections = unit.sections().filter_map(|reference| reference.section());
-                if goes(&unit.id, sections.map(|section| section.last_ms).fold(view.max_time_ms(), i64::max)) {
+                let last_ms = sections.map(|section| section.last_ms).fold(view.max_time_ms(), i64::max);
+                if goes(&unit.id, last_ms, view.meta()) {
                     changes.remove(unit)?;
                     gone.buckets += 1;
                     gone.measurements += view.count()? as u64;

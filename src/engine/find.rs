@@ -16,7 +16,7 @@ use crate::error::{ErrorCode, Result};
 use crate::index;
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::indexes::check_hint;
-use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
+use crate::query::{Aggregation, Counters, DocumentSource, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::KeyRange;
 use crate::value::{Collation, OwnedValue, Value};
 
@@ -100,6 +100,10 @@ impl Engine {
             pipeline.replace(aggregation.pipeline());
             Ok(aggregation.find)
         };
+        if let Some(DocumentSource::IndexStats) = parse(Defaults::of_nothing(&Collation::default()))?.source {
+            let rows = self.index_stats(name, parse).await?;
+            return Ok(Batch { rows, cursor_id: 0 });
+        }
         let Some((mut cursor, options)) = self.open_cursor(name, raw, &options, Some(usize::MAX)).await? else {
             return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
         };
@@ -235,6 +239,11 @@ impl Engine {
         // What is not folded yet is in no index.
         if only_indexed && self.fold_sections(&scan, &|_| true).await? {
             (scan, found) = self.begin_scan(collection, &index_ranges(collection, &first)).await?;
+        }
+        match &first.access {
+            ReadAccess::Buckets { .. } => {}
+            ReadAccess::Series { .. } => collection.count_use(index::META_TIME_INDEX),
+            ReadAccess::Index(access) => collection.count_use(access.spec.number),
         }
         scan.aim(match &first.access {
             ReadAccess::Buckets { low, high } => Access::Range(*low, *high),

@@ -8,15 +8,17 @@ use std::rc::Rc;
 use super::Engine;
 use super::bucket_changes::index_keys;
 use super::collection::{Collection, CollectionEntry};
+use super::find::Defaults;
 use super::keyspace;
 use super::read::{Access, Unit};
-use crate::block::{Block, ColumnData};
+use crate::block::{Block, ColumnData, DocPivot};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{IndexSpec, META_TIME_INDEX, Source};
 use crate::limits::{CHANGE_CONFLICTS_MAX, INDEXES_MAX};
+use crate::query::Aggregation;
 use crate::storage::{Changeset, KeyRange};
-use crate::value::{Component, Doc, Kind, Path, Value};
+use crate::value::{Component, Doc, DocWriter, Kind, Path, Value};
 
 /// Which indexes to drop.
 pub enum Dropped<'a> {
@@ -102,6 +104,27 @@ impl Engine {
         Ok(before)
     }
 
+    /// One document for each index and what a pipeline makes of them; nothing of a missing collection.
+    ///
+    /// Errors: those of the stages and of storage.
+    pub(super) async fn index_stats(
+        &self,
+        name: &str,
+        parse: &dyn Fn(Defaults<'_>) -> Result<Aggregation>,
+    ) -> Result<Block> {
+        let Some(collection) = self.collection(name).await? else { return Ok(Block::new(0)) };
+        self.refresh(&collection).await?;
+        let mut pivot = DocPivot::new();
+        for spec in collection.entry().ready_indexes() {
+            let mut writer = DocWriter::new();
+            writer.string("name", &spec.name).doc("key", spec.key()).string("host", &self.name).begin_doc("accesses");
+            writer.int64("ops", collection.uses_of(spec.number)).date("since", collection.since_ms).end();
+            writer.doc("spec", spec.shown().view());
+            pivot.push(writer.finish().view())?;
+        }
+        parse(Defaults { collation: collection.collation(), time_field: "" })?.run_over(pivot.finish())
+    }
+
     /// Writes the entries of new indexes, page by page.
     async fn build(&self, collection: &Rc<Collection>, numbers: &[u16]) -> Result<()> {
         let id = collection.id();
@@ -170,11 +193,18 @@ impl CollectionEntry {
         self.specs.iter().filter(|spec| spec.ready)
     }
 
-    /// The index over a user's key.
+    /// The index over a user's key: the one over the same parts of buckets, else the one that was asked for by that key.
     ///
-    /// Errors: `AmbiguousIndexKeyPattern`.
+    /// Errors: `IndexNotFound` for a key that none can have; `AmbiguousIndexKeyPattern`.
     pub fn index_of(&self, key: Doc<'_>) -> Result<Option<&IndexSpec>> {
-        let mut found = self.specs.iter().filter(|spec| spec.has_key(key));
+        let mut asked = DocWriter::new();
+        asked.doc("key", key).string("name", "key");
+        let wanted = IndexSpec::parse(asked.finish().view(), &self.options.timeseries)
+            .map_err(|error| Error::new(ErrorCode::IndexNotFound, error.into_message()))?
+            .bucket_key();
+        let is_over = |spec: &&IndexSpec| spec.bucket_key() == wanted;
+        let by_parts = self.specs.iter().any(|spec| is_over(&spec));
+        let mut found = self.specs.iter().filter(|spec| if by_parts { is_over(spec) } else { spec.has_key(key) });
         match (found.next(), found.next()) {
             (first, None) => Ok(first),
             _ => {

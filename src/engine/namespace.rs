@@ -46,8 +46,8 @@ impl Engine {
             }
             there.catalog.borrow_mut().retire();
         }
-        let collection =
-            Rc::new(Collection::new(name, entry, self.catalog_options, &self.totals, self.env.random_u64()));
+        let (seed, now_ms) = (self.env.random_u64(), self.now_ms());
+        let collection = Rc::new(Collection::new(name, entry, self.catalog_options, &self.totals, seed, now_ms));
         known.insert(name.to_owned(), Rc::clone(&collection));
         collection
     }

@@ -66,6 +66,11 @@ impl Index {
             && split.bucket.may_match(bucket.min, bucket.max, bucket.meta)
     }
 
+    /// True where its filter, which is on the metadata alone, passes buckets with this.
+    pub fn takes_meta(&self, meta: Option<Value<'_>>) -> bool {
+        self.partial.as_ref().is_none_or(|(_, split)| split.meta.matches_value(meta).unwrap_or(false))
+    }
+
     /// True where a query does not see buckets that are not in it.
     fn is_incomplete(&self) -> bool {
         self.spec.sparse || self.partial.is_some()
@@ -108,8 +113,11 @@ impl Index {
             score += if points { 2 } else { 1 };
             let before = std::mem::take(&mut prefixes);
             for prefix in &before {
-                let any = [&prefix[..], &[ANY]].concat();
-                ranges.push((any.clone(), any));
+                // It lies below all values.
+                if intervals.iter().all(|(low, _)| low.is_some()) {
+                    let any = [&prefix[..], &[ANY]].concat();
+                    ranges.push((any.clone(), any));
+                }
                 for (low, high) in &intervals {
                     let key = |value: &Option<OwnedValue>| {
                         let mut key = prefix.clone();

@@ -21,5 +21,5 @@ pub use filter::Filter;
 pub use find_options::FindOptions;
 pub use indexes::{Index, IndexAccess};
 pub use read_plan::{ReadAccess, ReadPlan};
-pub use stage::{Aggregation, Pipeline};
+pub use stage::{Aggregation, DocumentSource, Pipeline};
 pub use stream::Stream;

@@ -6,7 +6,7 @@ mod parse;
 mod pipeline;
 mod reshape;
 
-pub use parse::Aggregation;
+pub use parse::{Aggregation, DocumentSource};
 pub use pipeline::Pipeline;
 
 use crate::block::Block;

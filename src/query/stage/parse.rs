@@ -6,6 +6,7 @@ use super::accumulator::Accumulation;
 use super::group::{Group, GroupSpec, Key};
 use super::pipeline::Pipeline;
 use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
+use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Exec;
 use crate::query::expr::{BoundExpr, Expr, Globals};
@@ -22,6 +23,15 @@ pub struct Aggregation {
     /// The find in front.
     pub find: FindOptions,
     steps: Vec<Step>,
+    /// The stage in front that gives documents of its own, if there is one.
+    pub source: Option<DocumentSource>,
+}
+
+/// Where documents come from that are no measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentSource {
+    /// `$indexStats`: one for each index.
+    IndexStats,
 }
 
 /// A step behind the first find.
@@ -51,8 +61,9 @@ impl Aggregation {
     /// the stages.
     pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
         let mut parser = Parser { globals, steps: Vec::new(), part: Part::Filter };
+        let mut source = None;
         parser.steps.push(Step::Find(Box::default()));
-        for (_, stage) in pipeline {
+        for (place, (_, stage)) in pipeline.iter().enumerate() {
             let stage = stage
                 .as_doc()
                 .ok_or_else(|| Error::type_mismatch("Each element of the 'pipeline' array must be an object"))?;
@@ -61,12 +72,25 @@ impl Aggregation {
                 let message = "A pipeline stage specification object must contain exactly one field.";
                 return Err(Error::new(ErrorCode::Location40323, message));
             };
-            parser.stage(name, argument)?;
+            match name {
+                "$indexStats" if place > 0 => {
+                    let message = "$indexStats is only valid as the first stage in a pipeline.";
+                    return Err(Error::new(ErrorCode::Location40602, message));
+                }
+                "$indexStats" if argument.as_doc().is_some_and(|doc| doc.is_empty()) => {
+                    source = Some(DocumentSource::IndexStats);
+                }
+                "$indexStats" => {
+                    let message = "The $indexStats stage specification must be an empty object";
+                    return Err(Error::new(ErrorCode::Location28803, message));
+                }
+                _ => parser.stage(name, argument)?,
+            }
         }
         let mut steps = parser.steps.into_iter();
         let Some(Step::Find(mut find)) = steps.next() else { return Err(Error::internal("A pipeline without a find")) };
         let mut steps: Vec<Step> = steps.collect();
-        if let (Some(Step::Group(group)), true) = (steps.first_mut(), find.projection.is_all()) {
+        if let (Some(Step::Group(group)), true, None) = (steps.first_mut(), find.projection.is_all(), source) {
             if let (Some([by_time]), true) =
                 (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
                 && by_time.path.as_str() == time_field
@@ -81,24 +105,39 @@ impl Aggregation {
                 find.projection = Projection::of_roots(&roots);
             }
         }
-        Ok(Aggregation { find: *find, steps })
+        Ok(Aggregation { find: *find, steps, source })
     }
 
     /// The steps behind the first find, ready to run; `None` where there are none.
     pub fn pipeline(&self) -> Option<Pipeline> {
-        let stage = |step: &Step| -> Box<dyn Stage> {
-            match step.clone() {
-                Step::Find(find) => {
-                    // Rows, of which nobody knows where they come from.
-                    let facts = CollectionFacts { time_field: "", meta_field: None };
-                    Box::new(Exec::new(Plan::new(*find, &facts)))
-                }
-                Step::Group(spec) => Box::new(Group::new(spec)),
-                Step::Unwind(spec) => Box::new(Unwind::new(spec)),
-                Step::ReplaceRoot(expr) => Box::new(ReplaceRoot::new(expr)),
+        (!self.steps.is_empty()).then(|| Pipeline::new(self.steps.iter().map(Step::start).collect()))
+    }
+
+    /// What becomes of documents that its source has given.
+    ///
+    /// Errors: those of the stages.
+    pub fn run_over(&self, rows: Block) -> Result<Block> {
+        let find = Step::Find(Box::new(self.find.clone()));
+        let mut pipeline = Pipeline::new([&find].into_iter().chain(&self.steps).map(Step::start).collect());
+        // Whether it has enough does not matter: there is no more.
+        let _ = pipeline.push(rows)?;
+        pipeline.finish()?;
+        Ok(pipeline.take(usize::MAX, usize::MAX))
+    }
+}
+
+impl Step {
+    fn start(&self) -> Box<dyn Stage> {
+        match self.clone() {
+            Step::Find(find) => {
+                // Rows, of which nobody knows where they come from.
+                let facts = CollectionFacts { time_field: "", meta_field: None };
+                Box::new(Exec::new(Plan::new(*find, &facts)))
             }
-        };
-        (!self.steps.is_empty()).then(|| Pipeline::new(self.steps.iter().map(stage).collect()))
+            Step::Group(spec) => Box::new(Group::new(spec)),
+            Step::Unwind(spec) => Box::new(Unwind::new(spec)),
+            Step::ReplaceRoot(expr) => Box::new(ReplaceRoot::new(expr)),
+        }
     }
 }
 
