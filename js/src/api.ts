@@ -6,4 +6,5 @@ export { AbstractCursor } from "./cursor.js";
 export { Database, ListCollectionsCursor } from "./database.js";
 export { BadValueError, BulkWriteError, ClosedError, CursorInUseError, LoadError, ServerError, TimepailError } from "./errors.js";
 export { FindCursor } from "./find.js";
+export { ListIndexesCursor } from "./indexes.js";
 export type * from "./types.js";

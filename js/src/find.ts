@@ -3,7 +3,7 @@
 import { isPlain } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
-import type { CollationOptions, Document, ExplainVerbosity, Filter, FindOptions, Hint, Sort, SortDirection } from "./types.js";
+import type { CollationOptions, Document, ExplainVerbosity, Filter, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
 
 /**
  * The documents that a query finds. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -153,7 +153,7 @@ function integer(value: number, what: string): number {
 const DIRECTIONS: Readonly<Record<string, number>> = { 1: 1, asc: 1, ascending: 1, "-1": -1, desc: -1, descending: -1 };
 
 /** A sort as the command wants it. A `Map`, for an object would put keys that look like numbers first. */
-export function sortDocument(sort: Sort): Map<string, number> {
+export function sortDocument(sort: Sort | IndexKeys, value: (direction: unknown) => unknown = directionNumber): Map<string, unknown> {
   const pairs: Iterable<readonly [string, unknown]> =
     typeof sort === "string"
       ? [[sort, 1]]
@@ -162,7 +162,7 @@ export function sortDocument(sort: Sort): Map<string, number> {
         : Array.isArray(sort)
           ? sortPairs(sort)
           : Object.entries(sort);
-  return new Map([...pairs].map(([key, direction]) => [key, directionNumber(direction)]));
+  return new Map([...pairs].map(([key, direction]) => [key, value(direction)]));
 }
 
 function sortPairs(sort: readonly unknown[]): (readonly [string, unknown])[] {

@@ -82,6 +82,36 @@ export type Sort =
 /** Which index to use: its name or its key pattern. */
 export type Hint = string | Document;
 
+/** What an index is over: fields with 1, -1 or "hashed", in any form that a sort has. */
+export type IndexKeys = string | readonly (string | readonly [string, 1 | -1 | "hashed"])[] | Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
+
+/** Options of {@link Collection.createIndex}. */
+export interface CreateIndexOptions {
+  /** Its name; without one it is made of the keys. */
+  name?: string;
+  /** Buckets without any of its fields are not in it. Not with fields of measurements. */
+  sparse?: boolean;
+  /** Queries do not use it. */
+  hidden?: boolean;
+  /** Only buckets in which a measurement may match are in it. */
+  partialFilterExpression?: Document;
+  /** The age at which the buckets in it are deleted. Only over the time, with a filter on the metadata. */
+  expireAfterSeconds?: number;
+  collation?: CollationOptions;
+}
+
+/** An index to make. */
+export interface IndexDescription extends CreateIndexOptions {
+  key: IndexKeys;
+}
+
+/** An index as it is listed. */
+export interface IndexInfo extends CreateIndexOptions {
+  v: number;
+  key: Document;
+  name: string;
+}
+
 /** Language rules for comparing strings. */
 export interface CollationOptions {
   locale: string;
