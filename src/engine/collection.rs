@@ -20,7 +20,7 @@ use crate::query::{Globals, Index};
 use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
 
 /// What storage holds about a collection: identity and options.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct CollectionEntry {
     /// Drawn at random by `create`. Its first eight bytes are the collection's id in the key space.
     pub uuid: [u8; 16],
@@ -29,7 +29,7 @@ pub struct CollectionEntry {
     /// How often the entry was changed.
     pub version: u64,
     /// Its indexes as users have made them, the default one among them.
-    pub specs: Vec<IndexSpec>,
+    pub specs: Vec<Rc<IndexSpec>>,
     /// The same, ready for planning; empty before `prepare`.
     pub indexes: Vec<Index>,
 }
@@ -71,7 +71,7 @@ impl CollectionEntry {
         entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
         if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
             let read = |(_, spec): (_, Value<'_>)| {
-                IndexSpec::read(spec.as_doc().ok_or_else(corrupt)?, &entry.options.timeseries)
+                IndexSpec::read(spec.as_doc().ok_or_else(corrupt)?, &entry.options.timeseries).map(Rc::new)
             };
             entry.specs = stored.iter().map(read).collect::<Result<_>>()?;
         }
@@ -80,7 +80,7 @@ impl CollectionEntry {
 
     /// The entry of a new collection, which has the default index where it has a metaField.
     pub fn new(uuid: [u8; 16], options: CollectionOptions) -> CollectionEntry {
-        let specs = IndexSpec::default_of(&options.timeseries).into_iter().collect();
+        let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).collect();
         CollectionEntry { uuid, options, version: 0, specs, indexes: Vec::new() }
     }
 
@@ -92,7 +92,7 @@ impl CollectionEntry {
         let timeseries = &self.options.timeseries;
         let globals = globals.with_collation(&timeseries.collation);
         self.indexes =
-            self.specs.iter().map(|spec| Index::new(spec.clone(), timeseries, &globals)).collect::<Result<_>>()?;
+            self.specs.iter().map(|spec| Index::new(Rc::clone(spec), timeseries, &globals)).collect::<Result<_>>()?;
         Ok(())
     }
 }
@@ -102,7 +102,7 @@ pub struct Collection {
     /// The name that users know.
     pub name: String,
     /// Its entry when this context first saw it: identity, fields and collation, which stay.
-    first: CollectionEntry,
+    first: Rc<CollectionEntry>,
     /// Its entry as far as this context knows.
     entry: RefCell<Rc<CollectionEntry>>,
     /// Open buckets.
@@ -142,10 +142,11 @@ impl Collection {
         since_ms: i64,
     ) -> Collection {
         let options = entry.options.timeseries.clone();
+        let entry = Rc::new(entry);
         Collection {
             name: name.to_owned(),
             catalog: RefCell::new(Catalog::new(options, catalog_options, Rc::clone(totals), seed)),
-            entry: RefCell::new(Rc::new(entry.clone())),
+            entry: RefCell::new(Rc::clone(&entry)),
             first: entry,
             extended_range: Cell::new(false),
             records: RefCell::default(),

@@ -18,7 +18,7 @@ use crate::index::{IndexSpec, META_TIME_INDEX, Source};
 use crate::limits::{CHANGE_CONFLICTS_MAX, INDEXES_MAX};
 use crate::query::Aggregation;
 use crate::storage::{Changeset, KeyRange};
-use crate::value::{Component, Doc, DocWriter, Kind, Path, Value};
+use crate::value::{Component, Doc, DocWriter, Kind, Path, Value, sort_by};
 
 /// Which indexes to drop.
 pub enum Dropped<'a> {
@@ -63,7 +63,10 @@ impl Engine {
         self.change_entry(&collection, &mut |entry, changes| {
             let is_new = |spec: &IndexSpec| new.contains(&spec.number);
             match &built {
-                Ok(()) => entry.specs.iter_mut().filter(|spec| is_new(spec)).for_each(|spec| spec.ready = true),
+                Ok(()) => {
+                    let made = entry.specs.iter_mut().filter(|spec| is_new(spec));
+                    made.filter_map(Rc::get_mut).for_each(|spec| spec.ready = true);
+                }
                 Err(_) => remove(entry, changes, &is_new),
             }
             Ok(true)
@@ -180,7 +183,7 @@ impl Engine {
         if wanted.is_empty() {
             return Ok(());
         }
-        wanted.sort();
+        sort_by(&mut wanted, Ord::cmp);
         wanted.dedup();
         let rows = unpack(&view, &ColumnSet::Only(wanted), options)?;
         collection.check_arrays(&rows)
@@ -190,7 +193,7 @@ impl Engine {
 impl CollectionEntry {
     /// The indexes that users see.
     pub fn ready_indexes(&self) -> impl Iterator<Item = &IndexSpec> {
-        self.specs.iter().filter(|spec| spec.ready)
+        self.specs.iter().map(|spec| &**spec).filter(|spec| spec.ready)
     }
 
     /// The index over a user's key: the one over the same parts of buckets, else the one that was asked for by that key.
@@ -202,11 +205,11 @@ impl CollectionEntry {
         let wanted = IndexSpec::parse(asked.finish().view(), &self.options.timeseries)
             .map_err(|error| Error::new(ErrorCode::IndexNotFound, error.into_message()))?
             .bucket_key();
-        let is_over = |spec: &&IndexSpec| spec.bucket_key() == wanted;
-        let by_parts = self.specs.iter().any(|spec| is_over(&spec));
+        let is_over = |spec: &IndexSpec| spec.bucket_key() == wanted;
+        let by_parts = self.specs.iter().any(|spec| is_over(spec));
         let mut found = self.specs.iter().filter(|spec| if by_parts { is_over(spec) } else { spec.has_key(key) });
         match (found.next(), found.next()) {
-            (first, None) => Ok(first),
+            (first, None) => Ok(first.map(|spec| &**spec)),
             _ => {
                 let message = format!("Several indexes have the key {key:?}; name the one that is meant");
                 Err(Error::new(ErrorCode::AmbiguousIndexKeyPattern, message))
@@ -279,9 +282,7 @@ fn add(entry: &mut CollectionEntry, spec: &IndexSpec, new: &mut Vec<u16>) -> Res
         (META_TIME_INDEX + 1..).find(free).unwrap_or(u16::MAX)
     };
     new.push(number);
-    let mut spec = spec.clone();
-    spec.number = number;
-    entry.specs.push(spec);
+    entry.specs.push(Rc::new(spec.numbered(number)));
     Ok(())
 }
 

@@ -149,7 +149,7 @@ impl Engine {
         for attempt in 0.. {
             // With the epoch comes the entry of that moment.
             let epoch = self.journal_snapshot(collection, &[]).await?.epoch;
-            let mut entry = CollectionEntry::clone(&collection.entry());
+            let mut entry = CollectionEntry::decode(collection.entry().encode().view().as_bytes())?;
             let mut changes = Changeset::new();
             if !change(&mut entry, &mut changes)? {
                 break;

@@ -9,8 +9,21 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{INDEX_FIELDS_MAX, TTL_SECONDS_MAX};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Number, OwnedValue, Path, Value, equal};
 
-/// Arguments of an index that are kept and shown, and change nothing here.
-const SHOWN: [&str; 3] = ["background", "storageEngine", "v"];
+/// The fields of an index, what they have to be, and whether they are shown as they were given.
+const FIELDS: [(&str, &str, bool); 12] = [
+    ("key", "an object", true),
+    ("name", "a string", true),
+    ("sparse", "a bool", true),
+    ("partialFilterExpression", "an object", true),
+    ("collation", "an object", true),
+    ("background", "", true),
+    ("storageEngine", "", true),
+    ("hidden", "a bool", false),
+    ("unique", "a bool", false),
+    ("prepareUnique", "a bool", false),
+    ("expireAfterSeconds", "", false),
+    ("v", "", false),
+];
 /// Kinds of index that are known and that there are none of here.
 const KINDS: [&str; 6] = ["2d", "2dsphere", "2dsphere_bucket", "geoHaystack", "columnstore", "wildcard"];
 
@@ -79,63 +92,51 @@ impl IndexSpec {
     /// Errors: `FailedToParse` without key or name, `CannotCreateIndex`, `InvalidOptions`, `IndexOptionsConflict`,
     /// `InvalidIndexSpecificationOption`, `TypeMismatch`, `BadValue`, 10065.
     pub fn parse(given: Doc<'_>, options: &TimeseriesOptions) -> Result<IndexSpec> {
-        let (mut key, mut name, mut sparse, mut hidden) = (None, None, false, false);
-        let (mut expire_after_seconds, mut partial) = (None, None);
         let mut spec = DocWriter::new();
         spec.int32("v", 2);
         for (field, value) in given {
-            let flag = || value.as_truthy().ok_or_else(|| wrong_type(field, "a bool", value));
-            let object = || value.as_doc().ok_or_else(|| wrong_type(field, "an object", value));
-            match field {
-                "key" => key = Some(object()?),
-                "name" => name = Some(value.as_str().ok_or_else(|| wrong_type(field, "a string", value))?),
-                "sparse" => sparse = flag()?,
-                "hidden" => {
-                    hidden = flag()?;
-                    continue;
-                }
-                "unique" | "prepareUnique" => {
-                    if flag()? {
-                        return Err(Error::invalid_options(
-                            "Unique indexes are not supported on a time-series collection",
-                        ));
-                    }
-                    continue;
-                }
-                "partialFilterExpression" => {
-                    let filter = value.as_doc().ok_or_else(|| {
-                        Error::new(ErrorCode::Location10065, "partialFilterExpression must be an object")
-                    })?;
-                    if given.get("collation").is_some() {
-                        let message = "An index cannot have both a collation and a partialFilterExpression here";
-                        return Err(Error::new(ErrorCode::IndexOptionsConflict, message));
-                    }
-                    partial = Some(filter.to_owned());
-                }
-                "expireAfterSeconds" => {
-                    expire_after_seconds = Some(ttl_seconds(value)?);
-                    continue;
-                }
-                "collation" => {
-                    object()?;
-                }
-                "v" => continue,
-                _ if SHOWN.contains(&field) => {}
-                _ => {
-                    let message = format!("The field '{field}' is not valid for an index specification");
-                    return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
-                }
+            let Some((_, wanted, is_kept)) = FIELDS.iter().find(|(name, ..)| *name == field) else {
+                let message = ["The field '", field, "' is not valid for an index specification"].concat();
+                return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
+            };
+            let fits = match *wanted {
+                "an object" => value.as_doc().is_some(),
+                "a string" => value.as_str().is_some(),
+                "a bool" => value.as_truthy().is_some(),
+                _ => true,
+            };
+            if !fits {
+                let code = match field {
+                    "partialFilterExpression" => ErrorCode::Location10065,
+                    _ => ErrorCode::TypeMismatch,
+                };
+                return Err(Error::new(code, format!("The field '{field}' of an index must be {wanted}, not {value:?}")));
             }
-            spec.value(field, value);
+            if *is_kept {
+                spec.value(field, value);
+            }
         }
-        let missing = |field: &str| Error::new(ErrorCode::FailedToParse, format!("An index needs the field '{field}'"));
-        let (key, name) = (key.ok_or_else(|| missing("key"))?, name.ok_or_else(|| missing("name"))?);
+        let flag = |name: &str| given.get(name).and_then(Value::as_truthy) == Some(true);
+        let (Some(key), Some(name)) =
+            (given.get("key").and_then(Value::as_doc), given.get("name").and_then(Value::as_str))
+        else {
+            return Err(Error::new(ErrorCode::FailedToParse, "An index needs the fields 'key' and 'name'"));
+        };
+        let partial = given.get("partialFilterExpression").and_then(Value::as_doc).map(Doc::to_owned);
+        if partial.is_some() && given.get("collation").is_some() {
+            let message = "An index cannot have both a collation and a partialFilterExpression here";
+            return Err(Error::new(ErrorCode::IndexOptionsConflict, message));
+        }
+        if flag("unique") || flag("prepareUnique") {
+            return Err(Error::invalid_options("Unique indexes are not supported on a time-series collection"));
+        }
         let parts = parts_of(key, options).map_err(cannot_create)?;
         match name {
-            "" => return Err(cannot_create(Error::bad_value("the name of an index cannot be empty"))),
+            "" => return Err(cannot_create(Error::bad_value("its name is empty"))),
             "*" => return Err(Error::bad_value("The index name '*' is not valid")),
             _ => {}
         }
+        let sparse = flag("sparse");
         if sparse && parts.iter().any(|part| part.source != Source::Meta && part.path.as_str() != options.time_field) {
             return Err(Error::invalid_options("Sparse indexes are not supported on measurements"));
         }
@@ -145,13 +146,13 @@ impl IndexSpec {
             spec: spec.finish(),
             parts,
             sparse,
-            hidden,
+            hidden: flag("hidden"),
             ready: false,
-            expire_after_seconds,
+            expire_after_seconds: given.get("expireAfterSeconds").map(ttl_seconds).transpose()?,
             partial,
             span_seconds: options.span_seconds,
         };
-        if expire_after_seconds.is_some() {
+        if index.expire_after_seconds.is_some() {
             index.check_ttl(key, options)?;
         }
         Ok(index)
@@ -180,6 +181,11 @@ impl IndexSpec {
         }
         self.parts.retain(|part| part.source == Source::Min);
         Ok(())
+    }
+
+    /// The same under a number.
+    pub fn numbered(&self, number: u16) -> IndexSpec {
+        IndexSpec { number, ..self.clone() }
     }
 
     /// As users see it.
@@ -237,20 +243,14 @@ impl IndexSpec {
         let same = |field: &str| of(self, field) == of(other, field);
         let key = self.bucket_key() == other.bucket_key() && same("collation") && same("partialFilterExpression");
         let options = self.sparse == other.sparse && self.expire_after_seconds == other.expire_after_seconds;
-        let refuse = |code, why: &str| {
-            Err(Error::new(
-                code,
-                format!("An index '{}' exists already, {why}: {:?}", other.name, other.shown().view()),
-            ))
+        let code = match (self.name == other.name, key) {
+            (true, true) if options => return Ok(true),
+            (false, false) => return Ok(false),
+            (true, false) => ErrorCode::IndexKeySpecsConflict,
+            (_, true) => ErrorCode::IndexOptionsConflict,
         };
-        match (self.name == other.name, key) {
-            (true, true) if options => Ok(true),
-            (true, true) => refuse(ErrorCode::IndexOptionsConflict, "with other options"),
-            (true, false) => refuse(ErrorCode::IndexKeySpecsConflict, "with another key, collation or filter"),
-            (false, true) if options => refuse(ErrorCode::IndexOptionsConflict, "with a different name"),
-            (false, true) => refuse(ErrorCode::IndexOptionsConflict, "with a different name and options"),
-            (false, false) => Ok(false),
-        }
+        let message = "An index exists already with the same name and another key, or the same key and another name or options: ";
+        Err(Error::new(code, format!("{message}{:?}", other.shown().view())))
     }
 
     /// True where the user's key is this one.
@@ -332,11 +332,7 @@ fn cannot_create(error: Error) -> Error {
 
 fn ttl_seconds(value: Value<'_>) -> Result<i64> {
     let seconds = value.as_integer().filter(|seconds| (0..=TTL_SECONDS_MAX).contains(seconds));
-    seconds.ok_or_else(|| {
-        let message =
-            format!("expireAfterSeconds of an index must be an integer from 0 to {TTL_SECONDS_MAX}, not {value:?}");
-        Error::new(ErrorCode::CannotCreateIndex, message)
-    })
+    seconds.ok_or_else(|| cannot_create(Error::bad_value("expireAfterSeconds must be an integer from 0 to 2147483647")))
 }
 
 /// True where every path of a filter passes.
@@ -346,8 +342,4 @@ fn reads_only(filter: Doc<'_>, passes: &dyn Fn(&str) -> bool) -> bool {
         (true, None) => false,
         (false, _) => passes(name),
     })
-}
-
-fn wrong_type(field: &str, wanted: &str, found: Value<'_>) -> Error {
-    Error::type_mismatch(format!("The field '{field}' of an index must be {wanted}, not {found:?}"))
 }

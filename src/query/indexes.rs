@@ -1,14 +1,16 @@
 //! Which index finds the buckets of a query, and where in it they are.
 
+use std::rc::Rc;
+
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{ANY, IndexSpec, META_TIME_INDEX, Part, Source};
 use crate::query::expr::Globals;
 use crate::query::filter::{CompareOp, Filter, Test};
-use crate::query::find_options::Hint;
+use crate::query::find_options::{FindOptions, Hint};
 use crate::query::pushdown::{Layout, Split, split};
 use crate::query::read_plan::ReadAccess;
-use crate::value::{Kind, Number, OwnedValue, Value, append_key, canonical_class};
+use crate::value::{DocWriter, Kind, Number, OwnedValue, Value, append_key, canonical_class};
 
 /// Most ranges of an index that one scan looks at.
 const RANGES_MAX: usize = 1000;
@@ -17,7 +19,7 @@ const RANGES_MAX: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct Index {
     /// What it is over.
-    pub spec: IndexSpec,
+    pub spec: Rc<IndexSpec>,
     /// The filter of a partial index as it was written, and taken apart for buckets.
     partial: Option<(Filter, Split)>,
 }
@@ -29,7 +31,7 @@ pub type Interval = (Option<OwnedValue>, Option<OwnedValue>);
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexAccess {
     /// The index.
-    pub spec: IndexSpec,
+    pub spec: Rc<IndexSpec>,
     /// Where its entries are: from the first of these on to all that begin with the second, without what all entries of the index begin with.
     pub ranges: Vec<(Vec<u8>, Vec<u8>)>,
     /// Of each part the intervals that are looked at.
@@ -44,7 +46,7 @@ impl Index {
     /// An index of a collection.
     ///
     /// Errors: 5916301 for a filter that says nothing about buckets; those of filters.
-    pub fn new(spec: IndexSpec, options: &TimeseriesOptions, globals: &Globals) -> Result<Index> {
+    pub fn new(spec: Rc<IndexSpec>, options: &TimeseriesOptions, globals: &Globals) -> Result<Index> {
         let Some(filter) = &spec.partial else { return Ok(Index { spec, partial: None }) };
         let options = TimeseriesOptions { span_seconds: spec.span_seconds, ..options.clone() };
         // As the filter is stored: not narrowed by what else is known of the collection.
@@ -134,7 +136,7 @@ impl Index {
             closed = !points;
         }
         ranges.extend(prefixes.into_iter().map(|prefix| (prefix.clone(), prefix)));
-        IndexAccess { spec: self.spec.clone(), ranges, bounds, only_indexed: false, score }
+        IndexAccess { spec: Rc::clone(&self.spec), ranges, bounds, only_indexed: false, score }
     }
 }
 
@@ -143,15 +145,14 @@ impl Index {
 /// An index that lacks buckets is taken where it cannot lack a match, or where it is hinted: then the query does not see the others.
 pub fn choose(
     indexes: &[Index],
-    hint: Option<&Hint>,
-    filter: &Filter,
+    query: &FindOptions,
     split: &Split,
     options: &TimeseriesOptions,
 ) -> Option<ReadAccess> {
     let span_ms = options.span_ms();
     let mut others = indexes.iter().filter(|index| index.is_visible() && index.spec.number != META_TIME_INDEX);
     let through = |access| ReadAccess::Index(Box::new(access));
-    if let Some(hint) = hint {
+    if let Some(hint) = &query.hint {
         let hinted = others.find(|index| index.is_hinted(hint))?;
         let only_indexed = hinted.is_incomplete();
         return Some(through(IndexAccess { only_indexed, ..hinted.access(split, options, span_ms) }));
@@ -166,7 +167,7 @@ pub fn choose(
     let mut best: Option<IndexAccess> = None;
     for index in others {
         let access = index.access(split, options, span_ms);
-        let lacks_matches = index.partial.as_ref().is_some_and(|(partial, _)| !implies(filter, partial))
+        let lacks_matches = index.partial.as_ref().is_some_and(|(partial, _)| !implies(&query.filter, partial, query.collation == options.collation))
             || index.spec.sparse && !is_bounded_on_meta(&access);
         if !lacks_matches && access.score >= least && best.as_ref().is_none_or(|best| access.score > best.score) {
             best = Some(access);
@@ -262,16 +263,25 @@ fn has_bucket_form(filter: &Filter, layout: &Layout<'_>) -> bool {
     }
 }
 
-/// True where whatever matches `filter` matches `wanted`; false where that is not seen.
-fn implies(filter: &Filter, wanted: &Filter) -> bool {
+/// True where whatever matches `filter` matches `wanted`; false where that is not seen. `same_language` says that both compare strings alike.
+fn implies(filter: &Filter, wanted: &Filter, same_language: bool) -> bool {
     if let Filter::And(parts) = wanted {
-        return parts.iter().all(|part| implies(filter, part));
+        return parts.iter().all(|part| implies(filter, part, same_language));
     }
     let conjuncts = match filter {
         Filter::And(children) => children.as_slice(),
         other => std::slice::from_ref(other),
     };
-    wanted.is_trivial() || conjuncts.iter().any(|conjunct| conjunct == wanted || is_narrower(conjunct, wanted))
+    let shown = |filter: &Filter| {
+        let mut writer = DocWriter::new();
+        filter.write(&mut writer);
+        writer.finish()
+    };
+    let wanted_shown = shown(wanted);
+    wanted.is_trivial()
+        || conjuncts
+            .iter()
+            .any(|conjunct| is_narrower(conjunct, wanted) || same_language && shown(conjunct) == wanted_shown)
 }
 
 /// True where one comparison of a field passes nothing that the other does not pass.

@@ -77,7 +77,7 @@ impl ReadPlan {
             CollectionFacts { time_field: &collection.time_field, meta_field: collection.meta_field.as_deref() };
         let by_index = match options.hint {
             Some(Hint::Natural { .. }) => None,
-            _ => choose(indexes, options.hint.as_ref(), &options.filter, &split, collection),
+            _ => choose(indexes, &options, &split, collection),
         };
         let takes_default = indexes.iter().any(|index| index.is_usable_default())
             && !matches!(options.hint, Some(Hint::Natural { .. }));
