@@ -110,7 +110,10 @@ impl IndexSpec {
                     "partialFilterExpression" => ErrorCode::Location10065,
                     _ => ErrorCode::TypeMismatch,
                 };
-                return Err(Error::new(code, format!("The field '{field}' of an index must be {wanted}, not {value:?}")));
+                return Err(Error::new(
+                    code,
+                    format!("The field '{field}' of an index must be {wanted}, not {value:?}"),
+                ));
             }
             if *is_kept {
                 spec.value(field, value);
@@ -249,7 +252,8 @@ impl IndexSpec {
             (true, false) => ErrorCode::IndexKeySpecsConflict,
             (_, true) => ErrorCode::IndexOptionsConflict,
         };
-        let message = "An index exists already with the same name and another key, or the same key and another name or options: ";
+        let message =
+            "An index exists already with the same name and another key, or the same key and another name or options: ";
         Err(Error::new(code, format!("{message}{:?}", other.shown().view())))
     }
 

@@ -50,7 +50,13 @@ impl Index {
         let Some(filter) = &spec.partial else { return Ok(Index { spec, partial: None }) };
         let options = TimeseriesOptions { span_seconds: spec.span_seconds, ..options.clone() };
         // As the filter is stored: not narrowed by what else is known of the collection.
-        let layout = Layout { options: &options, extended_range: true, mixed_schema: true, fixed_buckets: false };
+        let layout = Layout {
+            options: &options,
+            extended_range: true,
+            mixed_schema: true,
+            fixed_buckets: false,
+            is_index_filter: true,
+        };
         let filter = Filter::parse(filter.view(), globals)?;
         let split = split(&filter, &layout);
         let known = !split.bucket.is_trivial() || split.residual.is_trivial();
@@ -167,7 +173,10 @@ pub fn choose(
     let mut best: Option<IndexAccess> = None;
     for index in others {
         let access = index.access(split, options, span_ms);
-        let lacks_matches = index.partial.as_ref().is_some_and(|(partial, _)| !implies(&query.filter, partial, query.collation == options.collation))
+        let lacks_matches = index
+            .partial
+            .as_ref()
+            .is_some_and(|(partial, _)| !implies(&query.filter, partial, query.collation == options.collation))
             || index.spec.sparse && !is_bounded_on_meta(&access);
         if !lacks_matches && access.score >= least && best.as_ref().is_none_or(|best| access.score > best.score) {
             best = Some(access);

@@ -71,6 +71,7 @@ impl ReadPlan {
             // buckets may come from elsewhere.
             mixed_schema: true,
             fixed_buckets: collection.is_fixed(),
+            is_index_filter: false,
         };
         let split = split(&options.filter, &layout);
         let facts =

@@ -34,6 +34,8 @@ pub struct Form {
     pub shared: bool,
     /// Whether the reader has not written.
     pub reopened: bool,
+    /// Whether there are indexes: over the metadata from the start or from midway, over fields of measurements in the end.
+    pub indexed: Option<bool>,
     pub seed: u64,
 }
 
@@ -46,6 +48,7 @@ pub fn forms(random: &Random) -> Vec<Form> {
         insert_rows: 1 + random.below(30) as usize,
         shared: random.chance(25),
         reopened: random.chance(40),
+        indexed: random.chance(50).then(|| random.chance(50)),
         seed: random.next(),
     };
     let kinds = [
@@ -93,6 +96,10 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
     let collation = timeseries.remove("collation").unwrap();
     db.ok(raw(&doc! { "create": "c", "timeseries": timeseries, "collation": collation })).await;
     let second = form.shared.then(|| open(form.uncompressed[1]));
+    let on_series = layout.contains_key("metaField").then(on_series).unwrap_or_default();
+    if form.indexed == Some(true) {
+        create_indexes(&db, &on_series).await;
+    }
     let inserts: Vec<&[Document]> = rows.chunks(form.insert_rows.min(rows.len().div_ceil(2)).max(1)).collect();
     for (at, insert) in inserts.iter().enumerate() {
         let sent: Vec<_> = insert.iter().map(raw).collect();
@@ -100,10 +107,19 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
         let reply = writer.insert("c", &sent).await;
         assert!(!reply.contains_key("writeErrors") && reply.get_i32("n").ok() == Some(insert.len() as i32), "{reply}");
         let midway = at + 1 == inserts.len().div_ceil(2);
+        if midway && form.indexed == Some(false) {
+            create_indexes(&db, &on_series).await;
+        }
         if form.folded == Folded::Always || form.folded == Folded::Midway && midway {
             db.ok(rawdoc! { "flush": 1 }).await;
             db.engine.close().await;
             db = open(form.uncompressed[usize::from(midway)]);
+        }
+    }
+    if form.indexed.is_some() {
+        create_indexes(&db, &on_measurements()).await;
+        if form.seed.is_multiple_of(3) && layout.contains_key("metaField") {
+            db.ok(rawdoc! { "dropIndexes": "c", "index": "m_1_t_1" }).await;
         }
     }
     if matches!(form.folded, Folded::AtTheEnd | Folded::Always) {
@@ -111,6 +127,40 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
         db.ok(rawdoc! { "foldJournals": 1 }).await;
     }
     if form.reopened { open(false) } else { db }
+}
+
+/// Indexes that no measurement is refused for.
+fn on_series() -> Vec<Document> {
+    vec![
+        doc! { "key": { "m": -1 } },
+        doc! { "key": { "m.a": 1 } },
+        doc! { "key": { "m.b": -1, "t": 1, "m.a": 1 } },
+        doc! { "key": { "t": -1, "m.a": 1 } },
+        doc! { "key": { "m": "hashed" } },
+        doc! { "key": { "m.c.b": 1, "m.a": 1 }, "sparse": true },
+        doc! { "key": { "m.a": 1, "t": 1 }, "partialFilterExpression": { "m.b": { "$gte": 0 } } },
+    ]
+}
+
+/// Indexes that cannot be made where there are arrays.
+fn on_measurements() -> [Document; 5] {
+    [
+        doc! { "key": { "a": 1 } },
+        doc! { "key": { "b": -1, "m.a": 1 } },
+        doc! { "key": { "a.b": 1, "t": 1 } },
+        doc! { "key": { "n": 1 }, "partialFilterExpression": { "a": { "$gt": 0 } } },
+        doc! { "key": { "b.a": -1 }, "partialFilterExpression": { "$or": [{ "b": 1 }, { "m.a": { "$exists": true } }] } },
+    ]
+}
+
+async fn create_indexes(db: &Db, specs: &[Document]) {
+    for (place, spec) in specs.iter().enumerate() {
+        let mut spec = spec.clone();
+        spec.insert("name", format!("{place} of {}", specs.len()));
+        let reply = db.command(raw(&doc! { "createIndexes": "c", "indexes": [spec] })).await;
+        let is_made = reply.get_f64("ok").ok() == Some(1.0);
+        assert!(is_made || reply.get_i32("code").ok() == Some(5_930_501), "{reply}");
+    }
 }
 
 /// How many buckets of each version there are.

@@ -188,7 +188,10 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
         Test::In(set) if set.values().iter().all(|v| is_eligible(v.view(), set.collation(), layout)) => {
             mixed(path, BucketTest::Encloses { path: path.clone(), set: set.clone() }, is_time, layout)
         }
-        Test::Exists if !layout.mixed_schema => Derived::loose(BucketTest::Exists(path.clone())),
+        // The server asks buckets for a field only where it knows of no mixed types, as it does of the filters of indexes.
+        Test::Exists if !layout.mixed_schema || layout.is_index_filter => {
+            mixed(path, BucketTest::Exists(path.clone()), is_time, layout)
+        }
         // A prefix is one of bytes.
         Test::Regex(regex) if !regex.prefix().is_empty() && layout.options.collation.is_simple() => {
             mixed(path, begins_with(path, regex.prefix()), is_time, layout)

@@ -197,6 +197,7 @@ proptest! {
             extended_range: bucket.extended,
             mixed_schema: bucket.mixed,
             fixed_buckets: bucket.fixed,
+            is_index_filter: true,
         };
         let split = split(&filter, &layout);
         let meta = bucket.meta.as_ref().map(OwnedValue::view);

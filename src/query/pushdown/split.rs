@@ -24,6 +24,8 @@ pub struct Layout<'a> {
     pub mixed_schema: bool,
     /// Span and rounding are equal and were never changed.
     pub fixed_buckets: bool,
+    /// The filter is that of a partial index.
+    pub is_index_filter: bool,
 }
 
 impl Layout<'_> {
@@ -163,7 +165,13 @@ mod tests {
 
     fn split_with(doc: &RawDocumentBuf, change: impl FnOnce(&mut Layout<'_>)) -> Split {
         let options = options(Some("m"));
-        let mut layout = Layout { options: &options, extended_range: false, mixed_schema: false, fixed_buckets: false };
+        let mut layout = Layout {
+            options: &options,
+            extended_range: false,
+            mixed_schema: false,
+            fixed_buckets: false,
+            is_index_filter: false,
+        };
         change(&mut layout);
         split(&filter(doc), &layout)
     }
@@ -209,7 +217,13 @@ mod tests {
     #[test]
     fn without_a_metadata_field_everything_is_measured() {
         let options = options(None);
-        let layout = Layout { options: &options, extended_range: false, mixed_schema: false, fixed_buckets: false };
+        let layout = Layout {
+            options: &options,
+            extended_range: false,
+            mixed_schema: false,
+            fixed_buckets: false,
+            is_index_filter: false,
+        };
         let wanted = filter(&rawdoc! { "meta": 1, "m": 2 });
         let split = split(&wanted, &layout);
         assert!(split.meta.is_trivial());

@@ -24,7 +24,16 @@ fn split_of(wanted: &RawDocumentBuf, mixed_schema: bool) -> Split {
         rounding_seconds: Some(60),
         collation: Collation::default(),
     };
-    split(&filter(wanted), &Layout { options: &options, extended_range: false, mixed_schema, fixed_buckets: false })
+    split(
+        &filter(wanted),
+        &Layout {
+            options: &options,
+            extended_range: false,
+            mixed_schema,
+            fixed_buckets: false,
+            is_index_filter: false,
+        },
+    )
 }
 
 /// Asks a bucket of `rows`, whose types are mixed or not as they are.
