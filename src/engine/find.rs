@@ -96,9 +96,9 @@ impl Engine {
         // Parsed anew where another collection has taken the place of the one that memory knew.
         let pipeline = RefCell::new(None);
         let options = |defaults: Defaults<'_>| {
-            let aggregation = parse(defaults)?;
-            pipeline.replace(aggregation.pipeline());
-            Ok(aggregation.find)
+            let (find, stages) = parse(defaults)?.into_parts();
+            pipeline.replace(stages);
+            Ok(find)
         };
         if let Some(DocumentSource::IndexStats) = parse(Defaults::of_nothing(&Collation::default()))?.source {
             let rows = self.index_stats(name, parse).await?;

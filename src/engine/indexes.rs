@@ -75,6 +75,35 @@ impl Engine {
         built.map(|()| (before, after))
     }
 
+    /// Hides an index or shows it again, and changes the age at which its buckets go. Answers what it was like before.
+    ///
+    /// Errors: `NamespaceNotFound`; `IndexNotFound`; `InvalidOptions` for an age where there is none.
+    pub async fn change_index(
+        &self,
+        name: &str,
+        which: &Dropped<'_>,
+        hidden: Option<bool>,
+        expire_after_seconds: Option<i64>,
+    ) -> Result<IndexSpec> {
+        let collection = self.existing_collection(name).await?;
+        let mut before = None;
+        self.change_entry(&collection, &mut |entry, _| {
+            let numbers = entry.named(which)?;
+            let found = entry.specs.iter_mut().find(|spec| numbers.contains(&spec.number)).and_then(Rc::get_mut);
+            let spec = found.ok_or_else(|| Error::internal("An index is in use while it is changed"))?;
+            if expire_after_seconds.is_some() && spec.expire_after_seconds.is_none() {
+                return Err(Error::invalid_options("Only an index that lets buckets go has an age to change"));
+            }
+            before = Some(spec.numbered(spec.number));
+            let old = (spec.hidden, spec.expire_after_seconds);
+            spec.hidden = hidden.unwrap_or(spec.hidden);
+            spec.expire_after_seconds = expire_after_seconds.or(spec.expire_after_seconds);
+            Ok(old != (spec.hidden, spec.expire_after_seconds))
+        })
+        .await?;
+        before.ok_or_else(|| Error::internal("No index was changed"))
+    }
+
     /// Drops indexes, with all their entries. Answers how many there were.
     ///
     /// Errors: `NamespaceNotFound`; `IndexNotFound`, and then none is dropped.
@@ -83,23 +112,7 @@ impl Engine {
         let mut before = 0;
         self.change_entry(&collection, &mut |entry, changes| {
             before = entry.ready_indexes().count();
-            let not_found =
-                |what: &str| Err(Error::new(ErrorCode::IndexNotFound, ["index not found with ", what].concat()));
-            let goes: Vec<u16> = match which {
-                Dropped::All => entry.specs.iter().map(|spec| spec.number).collect(),
-                Dropped::Names(names) => {
-                    let known = |name: &&str| entry.specs.iter().any(|spec| *spec.name == **name);
-                    if let Some(unknown) = names.iter().find(|name| !known(name)) {
-                        return not_found(&format!("name [{unknown}]"));
-                    }
-                    let named = entry.specs.iter().filter(|spec| names.contains(&&*spec.name));
-                    named.map(|spec| spec.number).collect()
-                }
-                Dropped::Key(key) => match entry.index_of(*key)? {
-                    Some(spec) => vec![spec.number],
-                    None => return not_found(&format!("key {key:?}")),
-                },
-            };
+            let goes = entry.named(which)?;
             remove(entry, changes, &|spec| goes.contains(&spec.number));
             Ok(!goes.is_empty())
         })
@@ -194,6 +207,30 @@ impl CollectionEntry {
     /// The indexes that users see.
     pub fn ready_indexes(&self) -> impl Iterator<Item = &IndexSpec> {
         self.specs.iter().map(|spec| &**spec).filter(|spec| spec.ready)
+    }
+
+    /// The numbers of indexes.
+    ///
+    /// Errors: `IndexNotFound` where one is not there; `AmbiguousIndexKeyPattern`.
+    fn named(&self, which: &Dropped<'_>) -> Result<Vec<u16>> {
+        let unknown = match which {
+            Dropped::All => return Ok(self.specs.iter().map(|spec| spec.number).collect()),
+            Dropped::Names(names) => {
+                let known = |name: &&&str| self.specs.iter().any(|spec| *spec.name == ***name);
+                match names.iter().find(|name| !known(name)) {
+                    Some(unknown) => format!("name [{unknown}]"),
+                    None => {
+                        let named = self.specs.iter().filter(|spec| names.contains(&&*spec.name));
+                        return Ok(named.map(|spec| spec.number).collect());
+                    }
+                }
+            }
+            Dropped::Key(key) => match self.index_of(*key)? {
+                Some(spec) => return Ok(vec![spec.number]),
+                None => format!("key {key:?}"),
+            },
+        };
+        Err(Error::new(ErrorCode::IndexNotFound, ["index not found with ", &unknown].concat()))
     }
 
     /// The index over a user's key: the one over the same parts of buckets, else the one that was asked for by that key.

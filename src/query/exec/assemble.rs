@@ -146,7 +146,7 @@ impl Join<'_> {
     }
 
     /// The cells of fixed width; `None` where the sources differ in type.
-    fn slices<T: Copy + Default>(&self, pick: impl Fn(&ColumnData) -> Option<&Vec<T>>) -> Option<Vec<T>> {
+    fn slices<T: Copy + Default>(&self, pick: fn(&ColumnData) -> Option<&Vec<T>>) -> Option<Vec<T>> {
         let slices =
             self.sources.iter().map(|source| source.map_or(Some(&[][..]), |c| Some(pick(c.data())?.as_slice())));
         let slices: Vec<&[T]> = slices.collect::<Option<_>>()?;
@@ -166,7 +166,7 @@ impl Join<'_> {
     }
 
     /// The cells of varying width; `None` where the sources differ in type.
-    fn var(&self, pick: impl Fn(&ColumnData) -> Option<&VarData>) -> Option<VarData> {
+    fn var(&self, pick: fn(&ColumnData) -> Option<&VarData>) -> Option<VarData> {
         let sources = self.sources.iter().map(|source| source.map_or(Some(None), |c| Some(Some(pick(c.data())?))));
         let sources: Vec<Option<&VarData>> = sources.collect::<Option<_>>()?;
         let mut joined = VarData::default();

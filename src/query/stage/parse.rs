@@ -108,17 +108,20 @@ impl Aggregation {
         Ok(Aggregation { find: *find, steps, source })
     }
 
-    /// The steps behind the first find, ready to run; `None` where there are none.
-    pub fn pipeline(&self) -> Option<Pipeline> {
-        (!self.steps.is_empty()).then(|| Pipeline::new(self.steps.iter().map(Step::start).collect()))
+    /// The find in front, and the steps behind it, ready to run; `None` where there are none.
+    pub fn into_parts(self) -> (FindOptions, Option<Pipeline>) {
+        let is_empty = self.steps.is_empty();
+        let pipeline = Pipeline::new(self.steps.into_iter().map(Step::start).collect());
+        (self.find, Some(pipeline).filter(|_| !is_empty))
     }
 
     /// What becomes of documents that its source has given.
     ///
     /// Errors: those of the stages.
-    pub fn run_over(&self, rows: Block) -> Result<Block> {
-        let find = Step::Find(Box::new(self.find.clone()));
-        let mut pipeline = Pipeline::new([&find].into_iter().chain(&self.steps).map(Step::start).collect());
+    pub fn run_over(mut self, rows: Block) -> Result<Block> {
+        self.steps.insert(0, Step::Find(Box::new(std::mem::take(&mut self.find))));
+        let (_, pipeline) = self.into_parts();
+        let Some(mut pipeline) = pipeline else { return Ok(rows) };
         // Whether it has enough does not matter: there is no more.
         let _ = pipeline.push(rows)?;
         pipeline.finish()?;
@@ -127,8 +130,8 @@ impl Aggregation {
 }
 
 impl Step {
-    fn start(&self) -> Box<dyn Stage> {
-        match self.clone() {
+    fn start(self) -> Box<dyn Stage> {
+        match self {
             Step::Find(find) => {
                 // Rows, of which nobody knows where they come from.
                 let facts = CollectionFacts { time_field: "", meta_field: None };
