@@ -2,9 +2,8 @@
 
 export { AggregationCursor } from "./aggregate.js";
 export { Collection } from "./collection.js";
-export { AbstractCursor } from "./cursor.js";
-export { Database, ListCollectionsCursor } from "./database.js";
+export { AbstractCursor, CommandCursor as ListCollectionsCursor, CommandCursor as ListIndexesCursor } from "./cursor.js";
+export { Database } from "./database.js";
 export { BadValueError, BulkWriteError, ClosedError, CursorInUseError, LoadError, ServerError, TimepailError } from "./errors.js";
 export { FindCursor } from "./find.js";
-export { ListIndexesCursor } from "./indexes.js";
 export type * from "./types.js";

@@ -2,8 +2,8 @@
 
 import { ObjectId } from "bson";
 import { AggregationCursor } from "./aggregate.js";
+import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument } from "./find.js";
-import { ListIndexesCursor } from "./indexes.js";
 import { pick, readOptions, type Door } from "./door.js";
 import { BulkWriteError, ServerError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock } from "./pivot.js";
@@ -228,8 +228,8 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /** The indexes, the default one among them. */
-  listIndexes(): ListIndexesCursor {
-    return new ListIndexesCursor(this.#door, this.collectionName);
+  listIndexes(): CommandCursor<IndexInfo> {
+    return new CommandCursor(this.#door, this.collectionName, { listIndexes: this.collectionName }, {});
   }
 
   /** The indexes as an array. */

@@ -230,3 +230,24 @@ export abstract class AbstractCursor<TSchema = Document> {
     if (this.#id === 0n) this.#state = "done";
   }
 }
+
+/** The cursor of a command that lists something. */
+export class CommandCursor<T = Document> extends AbstractCursor<T> {
+  readonly #command: Document;
+
+  /** @internal */
+  constructor(door: Door, namespace: string, command: Document, options: BSONReadOptions) {
+    super(door, namespace, options);
+    this.#command = command;
+  }
+
+  /** @internal */
+  protected override get batchSizeSet(): number | undefined {
+    return undefined;
+  }
+
+  /** @internal */
+  protected override openingCommand(): Document {
+    return this.#command;
+  }
+}

@@ -1,6 +1,6 @@
 // Opening a database, and the database itself.
 
-import { AbstractCursor, asyncDispose } from "./cursor.js";
+import { CommandCursor, asyncDispose } from "./cursor.js";
 import { Collection } from "./collection.js";
 import { Door, pick, readOptions } from "./door.js";
 import type { OpenEngine } from "./engine.js";
@@ -141,8 +141,9 @@ export class Database {
   }
 
   /** The collections whose description matches `filter`. */
-  listCollections(filter: Document = {}, options: ListCollectionsOptions = {}): ListCollectionsCursor {
-    return new ListCollectionsCursor(this.#door, queryDocument(filter), options);
+  listCollections(filter: Document = {}, options: ListCollectionsOptions = {}): CommandCursor<CollectionInfo> {
+    const command = { listCollections: 1, filter: queryDocument(filter), ...pick(options, "nameOnly", "authorizedCollections", "comment") };
+    return new CommandCursor(this.#door, "$cmd.listCollections", command, options);
   }
 
   /** Removes a collection and its measurements. */
@@ -204,32 +205,4 @@ export class Database {
 
 function checkEvent(event: string): void {
   if (event !== "change") throw new TypeError(`There is no event "${event}"`);
-}
-
-/** The cursor of {@link Database.listCollections}. */
-export class ListCollectionsCursor extends AbstractCursor<CollectionInfo> {
-  readonly #filter: Document;
-  readonly #options: ListCollectionsOptions;
-
-  /** @internal */
-  constructor(door: Door, filter: Document, options: ListCollectionsOptions) {
-    super(door, "$cmd.listCollections", options);
-    this.#filter = filter;
-    this.#options = { ...options };
-  }
-
-  /** @internal */
-  protected override get batchSizeSet(): number | undefined {
-    return this.#options.batchSize;
-  }
-
-  /** @internal */
-  protected override openingCommand(): Document {
-    return {
-      listCollections: 1,
-      filter: this.#filter,
-      cursor: pick(this.#options, "batchSize"),
-      ...pick(this.#options, "nameOnly", "authorizedCollections", "comment"),
-    };
-  }
 }

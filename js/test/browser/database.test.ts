@@ -308,6 +308,58 @@ test("strings compare by the browser's collator where a collation asks for it", 
   await page.close();
 });
 
+test("indexes are made, used, listed and dropped, and another tab learns of them", async () => {
+  const [page, other] = [await tab(), await tab()];
+  const seen = await page.evaluate(async () => {
+    const db = await timepail.open("indexes");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "sensor" } });
+    const rows = Array.from({ length: 300 }, (_, i) => ({ at: new Date(i * 1000), sensor: { id: i % 30, site: `s${i % 3}` }, v: i }));
+    await c.insertMany(rows);
+    await db.flush();
+    const names = [
+      await c.createIndex({ "sensor.site": 1, at: -1 }),
+      ...(await c.createIndexes([{ key: "v" }, { key: [["sensor.id", "hashed"]], name: "mine" }, { key: new Map([["sensor.id", 1]]), partialFilterExpression: { "sensor.site": "s1" } }])),
+    ];
+    const code = async (call: Promise<unknown>) => await call.then(() => 0, (error: Error & { code?: number }) => error.code);
+    const explained = await c.find({ "sensor.site": "s1" }).explain("executionStats");
+    const cursor = (explained["stages"] as { $cursor?: { queryPlanner: { winningPlan: { inputStage: { indexName: string } } }; executionStats: { totalDocsExamined: number } } }[])[0]!.$cursor!;
+    return {
+      names,
+      index: cursor.queryPlanner.winningPlan.inputStage.indexName,
+      examined: Number(cursor.executionStats.totalDocsExamined),
+      found: (await c.find({ "sensor.site": "s1" }).toArray()).length,
+      hinted: (await c.find({}).hint("mine").toArray()).length,
+      refused: [await code(c.createIndex({ v: 1 }, { unique: true } as object)), await code(c.createIndex({ v: "text" })), await code(c.find().hint("none").toArray()), await code(c.insertOne({ at: new Date(0), sensor: { id: 1 }, v: [1] }))],
+    };
+  });
+  assert.deepEqual(seen, { names: ["sensor.site_1_at_-1", "v_1", "mine", "sensor.id_1"], index: "sensor.site_1_at_-1", examined: 10, found: 100, hinted: 300, refused: [72, 72, 2, 5930501] });
+  const there = await other.evaluate(async () => {
+    const db = await timepail.open("indexes");
+    const c = db.collection("c");
+    const names = (await c.indexes()).map((index) => index.name);
+    const [, , , , partial] = await c.listIndexes().toArray();
+    await c.dropIndex("v_1");
+    await c.dropIndex({ "sensor.site": 1, at: -1 });
+    const left = (await c.indexes()).map((index) => index.name);
+    return { names, partial: partial!.partialFilterExpression, left, all: await c.dropIndexes(), none: (await c.indexes()).length };
+  });
+  assert.deepEqual(there, {
+    names: ["sensor_1_at_1", "sensor.site_1_at_-1", "v_1", "mine", "sensor.id_1"],
+    partial: { "sensor.site": "s1" },
+    left: ["sensor_1_at_1", "mine", "sensor.id_1"],
+    all: true,
+    none: 0,
+  });
+  const after = await page.evaluate(async () => {
+    const db = await timepail.open("indexes");
+    const c = db.collection("c");
+    return [(await c.find({ "sensor.site": "s1" }).toArray()).length, (await c.indexes()).length];
+  });
+  assert.deepEqual(after, [100, 0]);
+  await page.close();
+  await other.close();
+});
+
 test("no page reported an error of its own", () => {
   assert.deepEqual(errors, []);
 });
