@@ -335,10 +335,12 @@ fn create_keeps_the_collation_complete_and_compares_it() {
         db.ok(create(rawdoc! { "locale": "da", "version": "57.1" })).await;
         db.ok(create(rawdoc! { "locale": "da", "strength": 3.0, "caseFirst": "upper" })).await;
         for other in
-            [rawdoc! { "locale": "da", "strength": 1 }, rawdoc! { "locale": "simple" }, rawdoc! { "locale": "de" }]
+            [rawdoc! { "locale": "da", "strength": 4 }, rawdoc! { "locale": "simple" }, rawdoc! { "locale": "de" }]
         {
             assert_eq!(db.fails(create(other)).await.0, 48);
         }
+        // Complete it would have `caseFirst: "upper"`, which is not possible at this strength, and could not be read again.
+        assert_eq!(db.fails(create(rawdoc! { "locale": "da", "strength": 1 })).await.0, 2);
         let mut reply = db.ok(rawdoc! { "listCollections": 1 }).await;
         let listed = take_rows(reply.get_document_mut("cursor").unwrap(), "firstBatch");
         let complete = doc! {
