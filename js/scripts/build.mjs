@@ -8,8 +8,13 @@ import { build as esbuild } from "esbuild";
 import { minify } from "terser";
 import { readBuild } from "./builds.mjs";
 import { withOrder } from "./order.mjs";
+import { SHARED, Whole, halves, left, renamed, worthLending } from "./split.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
 
+/** The halves of the module in the package. */
+const MODULES = ["timepail.wasm", "timepail-more.wasm"];
+/** What the second half takes from the first, as wasm-bindgen's module has it. */
+const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
 const ENTRIES = { index: join(JS, "src/index.ts"), node: join(JS, "src/entry/node.ts") };
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
@@ -31,34 +36,66 @@ async function compile(toolEnv, { features, cargo, rustc }, dev) {
 /** Writes glue, declarations and the module, not yet optimised, into `folder`. A module to look into keeps the names of its functions. */
 async function bindgen(env, module, folder, dev) {
   rmSync(folder, { recursive: true, force: true });
-  const stripped = dev ? [] : ["--remove-name-section", "--remove-producers-section"];
+  const stripped = dev ? [] : ["--remove-producers-section"];
   // No default path: the driver says where the module is, and bundlers would follow the glue's guess to a file that is not shipped.
   const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped];
   await must("wasm-bindgen", args, { env });
   return filesUnder(folder).map((file) => join(folder, file));
 }
 
-/** Puts glue and module where the TypeScript source imports them and the module into the package. */
-async function optimise(folder, flags) {
+/** Puts glue and both halves of the module where the TypeScript source imports them and into the package. */
+async function optimise(folder, flags, later) {
   mkdirSync(WASM, { recursive: true });
   mkdirSync(DIST, { recursive: true });
-  for (const file of ["timepail.js", "timepail.d.ts"]) copyFileSync(join(folder, file), join(WASM, file));
+  copyFileSync(join(folder, "timepail.d.ts"), join(WASM, "timepail.d.ts"));
   const module = join(folder, "timepail_bg.wasm");
-  const inSource = join(WASM, "timepail_bg.wasm");
-  if (flags === undefined) copyFileSync(module, inSource);
-  else {
-    // The last of the flags comes with the new order: to read and write the module alone would make it 0.8 KB longer.
-    const [first, ordered] = ["optimised.wasm", "ordered.wasm"].map((name) => join(dirname(folder), name));
-    await must(bin("wasm-opt"), [...flags.slice(0, -1), module, "-o", first]);
-    writeFileSync(ordered, withOrder(readFileSync(first)));
-    const last = [...flags.slice(-1), "--reorder-functions-by-name", "--minify-imports-and-exports-and-modules"];
-    const renamed = await must(bin("wasm-opt"), [...last, ordered, "-o", `${inSource}.new`]);
-    const glue = join(WASM, "timepail.js");
-    writeFileSync(glue, withoutLoader(shortened(readFileSync(glue, "utf8"), JSON.parse(renamed))));
-    renameSync(`${inSource}.new`, inSource);
+  const glue = withoutLoader(readFileSync(join(folder, "timepail.js"), "utf8"));
+  const [first, second] = MODULES.map((name) => join(DIST, name));
+  if (flags === undefined) {
+    // Everything is in the first half.
+    copyFileSync(module, first);
+    writeFileSync(second, Buffer.from("\0asm\x01\0\0\0", "latin1"));
+    writeFileSync(join(WASM, "timepail.js"), glue);
+  } else {
+    const [one, other] = await split(module, folder, new RegExp(later));
+    const renames = JSON.parse(await shrink(one, flags, ["--minify-imports-and-exports-and-modules"], `${first}.new`));
+    writeFileSync(join(WASM, "timepail.js"), shortened(glue, renames));
+    await shrink(other, flags, [], `${second}.new`);
+    // The glue has all functions under one name.
+    const names = new Map(renames.imports.map(([, name, short]) => [name, short]));
+    writeFileSync(`${second}.new`, renamed(readFileSync(`${second}.new`), "a", names));
+    for (const file of [first, second]) renameSync(`${file}.new`, file);
   }
-  copyFileSync(inSource, join(DIST, "timepail.wasm"));
-  return [join(WASM, "timepail.js"), join(WASM, "timepail.d.ts"), inSource, join(DIST, "timepail.wasm")];
+  return [join(WASM, "timepail.js"), join(WASM, "timepail.d.ts"), first, second];
+}
+
+/** Runs wasm-opt over a half; resolves to what it has printed. */
+async function shrink(half, flags, more, target) {
+  // The last of the flags comes with the new order: to read and write the module alone would make it 0.8 KB longer.
+  const [optimised, ordered] = ["optimised", "ordered"].map((name) => half.replace(".wasm", `.${name}.wasm`));
+  await must(bin("wasm-opt"), [...flags.slice(0, -1), "--strip-debug", half, "-o", optimised]);
+  writeFileSync(ordered, withOrder(readFileSync(optimised)));
+  return must(bin("wasm-opt"), [...flags.slice(-1), "--reorder-functions-by-name", ...more, ordered, "-o", target]);
+}
+
+/** Takes the module apart: functions whose names `later` matches, and what only they reach, are in the second half. */
+async function split(module, folder, later) {
+  const whole = new Whole(readFileSync(module));
+  const names = whole.names();
+  // Names have a hash behind that of each crate.
+  const plain = (own) => (names.get(whole.imported + own) ?? "").replaceAll(/\[[0-9a-f]+\]/g, "");
+  const moved = [...whole.bodies.keys()].filter((own) => later.test(plain(own)));
+  const files = ["first.wasm", "second.wasm"].map((name) => join(dirname(folder), name));
+  const write = (lent) => halves(whole, moved, lent).forEach((half, at) => writeFileSync(files[at], half));
+  write([]);
+  const [inFirst, inSecond] = await Promise.all(
+    files.map(async (file) => {
+      await must(bin("wasm-opt"), ["--remove-unused-module-elements", "-g", file, "-o", `${file}.left`]);
+      return left(readFileSync(`${file}.left`));
+    }),
+  );
+  write(worthLending(whole, inFirst, inSecond, moved));
+  return files;
 }
 
 /**
@@ -93,14 +130,18 @@ function withoutLoader(glue) {
   const load = `async function __wbg_init({ module_or_path: module }) {
     return wasm ??= __wbg_finalize_init(await WebAssembly.instantiate(module, __wbg_get_imports()), module);
 }
-export { __wbg_init as default };
+async function more(module) {
+    const shared = { ${SHARED_NAMES.map((name) => `${name}: wasm.${name}`).join(", ")} };
+    await WebAssembly.instantiate(module, { ...__wbg_get_imports(), ${SHARED}: shared });
+}
+export { __wbg_init as default, more };
 `;
   return glue.slice(0, start) + load;
 }
 
 /** One bundle for browsers and one for Node, flat in js/dist, sharing what they share. */
 async function bundle() {
-  for (const entry of readdirSync(DIST)) if (entry !== "timepail.wasm") rmSync(join(DIST, entry), { recursive: true });
+  for (const entry of readdirSync(DIST)) if (!MODULES.includes(entry)) rmSync(join(DIST, entry), { recursive: true });
   const { metafile } = await esbuild({
     entryPoints: ENTRIES,
     outdir: DIST,
@@ -165,14 +206,14 @@ await main(async () => {
 
   const build = readBuild();
   const env = await toolEnv("env");
-  const self = ["build", "steps", "wasm", "order"].map((name) => join(JS, `scripts/${name}.mjs`));
+  const self = ["build", "steps", "wasm", "order", "split"].map((name) => join(JS, `scripts/${name}.mjs`));
 
   const module = await step("cargo", () => compile(env, build, dev));
   const glue = join(ROOT, "target/wasm-bindgen");
   await once("wasm-bindgen", hashOf([module, ...self], `${build.bindgen} ${dev}`), () => bindgen(env, module, glue, dev));
   const raw = filesUnder(glue).map((file) => join(glue, file));
   const flags = dev ? undefined : build.opt;
-  await once("wasm-opt", hashOf([...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : flags.join(" ")), () => optimise(glue, flags));
+  await once("wasm-opt", hashOf([...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : [...flags, build.later].join(" ")), () => optimise(glue, flags, build.later));
 
   const settings = ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"].map((file) => join(JS, file));
   const source = filesUnder(join(JS, "src")).filter((file) => !file.endsWith(".wasm")).map((file) => join(JS, "src", file));

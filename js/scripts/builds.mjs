@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parse } from "smol-toml";
 import { ROOT, Stop } from "./steps.mjs";
 
-const KEYS = ["target", "features", "cargo", "rustc", "wasm-opt", "budget"];
+const KEYS = ["target", "features", "cargo", "rustc", "wasm-opt", "later", "budget"];
 
 /** `{ bindgen, target, features, cargo, rustc, opt, budget: { wasm, js } }` of the default build; throws where a file contradicts it. */
 export function readBuild() {
@@ -33,7 +33,7 @@ export function checkedBuild(table, lock, cargo) {
   for (const flag of opt)
     if (!byHand.includes(flag)) throw new Stop(`wasm-pack.toml has wasm-opt flag ${flag}, [package.metadata.wasm-pack] in Cargo.toml lacks it`);
 
-  const budget = { wasm: build.budget?.["wasm-gzip"], js: build.budget?.["js-gzip"] };
-  if (!(budget.wasm > 0 && budget.js > 0)) throw new Stop("wasm-pack.toml: build.default.budget needs wasm-gzip and js-gzip");
-  return { bindgen, target: build.target, features: build.features, cargo: build.cargo ?? [], rustc: build.rustc ?? [], opt, budget };
+  const budget = { wasm: build.budget?.["wasm-gzip"], more: build.budget?.["more-gzip"], js: build.budget?.["js-gzip"] };
+  if (!Object.values(budget).every((most) => most > 0)) throw new Stop("wasm-pack.toml: build.default.budget needs wasm-gzip, more-gzip and js-gzip");
+  return { bindgen, target: build.target, features: build.features, cargo: build.cargo ?? [], rustc: build.rustc ?? [], opt, later: build.later, budget };
 }

@@ -20,7 +20,7 @@ export function sizesOf(files) {
 
 await main(() => {
   const { budget } = readBuild();
-  const module = join(DIST, "timepail.wasm");
+  const [module, more] = ["timepail.wasm", "timepail-more.wasm"].map((name) => join(DIST, name));
   // node.js is the entry of another runtime; no page fetches it.
   const scripts = filesUnder(DIST).filter((file) => file.endsWith(".js") && file !== "node.js").map((file) => join(DIST, file));
   if (!existsSync(module) || scripts.length === 0) throw new Stop("there is no package in js/dist; run make build");
@@ -28,7 +28,7 @@ await main(() => {
   const number = (value) => value.toLocaleString("en-US").padStart(11);
   console.log(`${"bytes".padEnd(6)}${["raw", "gzip", "brotli", "gzip budget"].map((name) => name.padStart(12)).join("")}`);
   const over = [];
-  for (const [name, files, most] of [["wasm", [module], budget.wasm], ["js", scripts, budget.js]]) {
+  for (const [name, files, most] of [["wasm", [module], budget.wasm], ["more", [more], budget.more], ["js", scripts, budget.js]]) {
     const { raw, gzip, brotli } = sizesOf(files);
     console.log(`${name.padEnd(6)} ${[raw, gzip, brotli, most].map(number).join(" ")}`);
     if (gzip > most) over.push(`${name} is ${gzip - most} bytes over its budget`);

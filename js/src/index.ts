@@ -22,7 +22,10 @@ export * from "./api.js";
  */
 export function open(name: string, options: OpenOptions = {}): Promise<Database> {
   return openWith(
-    wasmEngine(() => options.wasm ?? new URL("./timepail.wasm", import.meta.url)),
+    wasmEngine(
+      () => options.wasm ?? new URL("./timepail.wasm", import.meta.url),
+      () => options.wasmMore ?? new URL("./timepail-more.wasm", import.meta.url),
+    ),
     name,
     options,
   );

@@ -311,6 +311,8 @@ export interface OpenOptions {
   retentionIntervalMS?: number;
   /** Where to load the WebAssembly module from, when it does not lie beside the package's JavaScript. The first `open` of a page decides. */
   wasm?: WasmSource | Promise<WasmSource>;
+  /** The same for its second half, timepail-more.wasm, which the first command loads that is none of the most common: `aggregate`, indexes, `explain`. */
+  wasmMore?: WasmSource | Promise<WasmSource>;
 }
 
 /** What a listener of {@link Database.on} hears. */

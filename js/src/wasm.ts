@@ -1,6 +1,7 @@
-// The engine in WebAssembly: one module and one instance a page, whatever the number of databases.
+// The engine in WebAssembly: one module and one instance a page, whatever the number of databases. It comes in two halves, of which the
+// second is loaded by the first command that is not among the most common.
 
-import init, { open_engine } from "./wasm/timepail.js";
+import init, { more, open_engine } from "./wasm/timepail.js";
 import { encodeDocument } from "./bson.js";
 import type { Engine, OpenEngine } from "./engine.js";
 import { ServerError } from "./errors.js";
@@ -8,9 +9,24 @@ import { compileModule } from "./load.js";
 import type { WasmSource } from "./types.js";
 
 let started: Promise<unknown> | undefined;
+let completed: Promise<unknown> | undefined;
 
-/** Opens engines in the module that `source` gives; the first call that succeeds decides where it comes from. */
-export function wasmEngine(source: () => WasmSource | Promise<WasmSource>): OpenEngine {
+/** Commands that the first half can do alone. wasm-pack.toml says what the second one has. */
+const FIRST = /^(insert|find|getMore|killCursors|count|distinct|delete|create|drop|dropDatabase|listCollections|ping|flush|foldJournals|maintain|expire)$/;
+
+type Source = () => WasmSource | Promise<WasmSource>;
+
+/** Opens engines in the module that `source` gives and `rest` completes; the first call that succeeds decides where it comes from. */
+export function wasmEngine(source: Source, rest: Source): OpenEngine {
+  const complete = async (): Promise<unknown> => {
+    completed ??= compileModule(rest()).then(more);
+    try {
+      return await completed;
+    } catch (error) {
+      completed = undefined;
+      throw error;
+    }
+  };
   return async (name, options) => {
     started ??= compileModule(source()).then((module) => init({ module_or_path: module }));
     try {
@@ -21,7 +37,16 @@ export function wasmEngine(source: () => WasmSource | Promise<WasmSource>): Open
       throw error;
     }
     try {
-      return (await open_engine(name, encodeDocument(options))) as Engine;
+      const engine = (await open_engine(name, encodeDocument(options))) as Engine;
+      return {
+        run_command: (command, payload) => {
+          // The name of the first field.
+          const name = new TextDecoder().decode(command.subarray(5, command.indexOf(0, 5)));
+          const run = () => engine.run_command(command, payload);
+          return FIRST.test(name) ? run() : complete().then(run);
+        },
+        close: () => engine.close(),
+      };
     } catch (error) {
       const { message, code, codeName } = error as ServerError;
       throw typeof code === "number" ? new ServerError({ ok: 0, errmsg: message, code, codeName }) : error;

@@ -11,7 +11,10 @@ export * from "../api.js";
 /** Opens a database; the same as in browsers. Without IndexedDB it lives in memory, as long as it is open. */
 export function open(name: string, options: OpenOptions = {}): Promise<Database> {
   return openWith(
-    wasmEngine(() => load(options.wasm ?? new URL("./timepail.wasm", import.meta.url))),
+    wasmEngine(
+      () => load(options.wasm ?? new URL("./timepail.wasm", import.meta.url)),
+      () => load(options.wasmMore ?? new URL("./timepail-more.wasm", import.meta.url)),
+    ),
     name,
     options,
   );

@@ -1,0 +1,203 @@
+// Takes a module apart: what every page needs, and what is loaded by the first command that asks for more.
+//
+// Both halves share memory, tables and globals, and each keeps the numbers that functions have in the whole, so that no instruction is
+// read. What has moved leaves a call through a place of the function table that the other half fills: in the first half for what is in
+// the second only, in the second for what is long and in the first anyway. The rest the second half has once more; wasm-opt then drops
+// from both what nothing reaches.
+
+import { CODE, CUSTOM, DATA, IMPORT, Reader, bodiesOf, importedFunctions, leb, prefixed, sectionsOf } from "./wasm.mjs";
+
+const [TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, START, ELEMENT, DATA_COUNT] = [1, 3, 4, 5, 6, 7, 8, 9, 12];
+/** What the halves share is imported from here. */
+export const SHARED = "shared";
+/** A shorter function is cheaper to have twice than to call. */
+const CALL_BYTES_MIN = 120;
+
+/** A module, read as far as splitting it takes. */
+export class Whole {
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.sections = sectionsOf(bytes);
+    this.imported = importedFunctions(bytes, this.sections);
+    this.bodies = bodiesOf(bytes, this.sections);
+    this.types = this.#list(TYPE, (reader) => {
+      reader.at++;
+      const params = reader.number();
+      reader.at += params;
+      const results = reader.number();
+      reader.at += results;
+      return params;
+    });
+    this.typeOf = this.#list(FUNCTION, (reader) => reader.number());
+    this.tables = this.#list(TABLE, (reader) => {
+      const kind = bytes[reader.at++];
+      const flags = reader.number();
+      const min = reader.number();
+      return { kind, min, max: flags & 1 ? reader.number() : undefined };
+    });
+    this.globals = this.#list(GLOBAL, (reader) => {
+      const type = bytes.subarray(reader.at, (reader.at += 2));
+      // A constant: one instruction, whose operand is a number or another global, and the end.
+      while (bytes[reader.at] !== 0x0b) {
+        const opcode = bytes[reader.at++];
+        if (opcode === 0x43) reader.at += 4;
+        else if (opcode === 0x44) reader.at += 8;
+        else reader.number();
+      }
+      reader.at++;
+      return type;
+    });
+    this.functions = this.tables.findIndex(({ kind }) => kind === 0x70);
+  }
+
+  /** The entries of a section. */
+  #list(id, read) {
+    const section = this.sections.find((section) => section.id === id);
+    if (!section) return [];
+    const reader = new Reader(this.bytes, section.start);
+    return Array.from({ length: reader.number() }, () => read(reader));
+  }
+
+  /** What a section holds, without its head. */
+  raw(id) {
+    const section = this.sections.find((section) => section.id === id);
+    return section ? this.bytes.subarray(section.start, section.end) : undefined;
+  }
+
+  /** The names of the module's own functions, by number. */
+  names() {
+    const names = new Map();
+    for (const section of this.sections.filter(({ id }) => id === CUSTOM)) {
+      const reader = new Reader(this.bytes, section.start);
+      if (reader.name() !== "name") continue;
+      while (reader.at < section.end) {
+        const kind = this.bytes[reader.at++];
+        const end = reader.number() + reader.at;
+        if (kind === 1) for (let left = reader.number(); left > 0; left--) names.set(reader.number(), reader.name());
+        reader.at = end;
+      }
+    }
+    return names;
+  }
+
+  /** A body that calls what stands at a place of the table. */
+  call(own, place) {
+    const type = this.typeOf[own];
+    const params = Array.from({ length: this.types[type] }, (_, at) => Buffer.concat([Buffer.from([0x20]), leb(at)]));
+    return Buffer.concat([Buffer.from([0]), ...params, constant(place), Buffer.from([0x11]), leb(type), leb(this.functions), Buffer.from([0x0b])]);
+  }
+}
+
+/** `i32.const`. */
+function constant(value) {
+  const bytes = [0x41];
+  for (;;) {
+    const byte = value & 0x7f;
+    value >>= 7;
+    if (value === 0 && !(byte & 0x40)) return Buffer.from([...bytes, byte]);
+    bytes.push(byte | 0x80);
+  }
+}
+
+const section = (id, content) => Buffer.concat([Buffer.from([id]), prefixed(content)]);
+const list = (entries) => Buffer.concat([leb(entries.length), ...entries]);
+const name = (text) => prefixed(Buffer.from(text));
+
+/** Functions, put into the table from a place on. */
+function segment(whole, place, functions) {
+  const offset = Buffer.concat([constant(place), Buffer.from([0x0b])]);
+  const head = whole.functions === 0 ? [Buffer.from([0]), offset] : [Buffer.from([2]), leb(whole.functions), offset, Buffer.from([0])];
+  return Buffer.concat([...head, list(functions.map((own) => leb(whole.imported + own)))]);
+}
+
+/** Names by which what is left of a half can be told from the other: the number of each function. */
+function numbered(whole) {
+  const names = Array.from({ length: whole.imported + whole.bodies.length }, (_, at) => Buffer.concat([leb(at), name(String(at - whole.imported))]));
+  return section(CUSTOM, Buffer.concat([name("name"), Buffer.from([1]), prefixed(list(names))]));
+}
+
+/**
+ * The two halves. `moved` are the numbers of functions that only the second has, `lent` those that it takes from the first.
+ */
+export function halves(whole, moved, lent) {
+  const { imported, tables, globals, functions } = whole;
+  const base = tables[functions].min;
+  const places = new Map([...moved, ...lent].map((own, at) => [own, base + at]));
+  const end = base + places.size;
+  const code = (stubs) => section(CODE, list(whole.bodies.map((body, own) => prefixed(stubs.has(own) ? whole.call(own, places.get(own)) : body))));
+  const kept = ({ id, start }) => id !== CUSTOM || new Reader(whole.bytes, start).name() === "target_features";
+  const limits = ({ kind, min, max }, at) => {
+    const more = at === functions ? end - base : 0;
+    return Buffer.concat([Buffer.from([kind, max === undefined ? 0 : 1]), leb(min + more), ...(max === undefined ? [] : [leb(max + more)])]);
+  };
+
+  const add = (id, extra) => {
+    const raw = whole.raw(id);
+    const reader = new Reader(raw ?? Buffer.from([0]), 0);
+    const count = reader.number();
+    return section(id, Buffer.concat([leb(count + extra.length), reader.bytes.subarray(reader.at), ...extra]));
+  };
+  const exported = (text, kind, at) => Buffer.concat([name(text), Buffer.from([kind]), leb(at)]);
+  const first = [];
+  for (const part of whole.sections) {
+    if (part.id === TABLE) first.push(section(TABLE, list(tables.map(limits))));
+    else if (part.id === EXPORT) {
+      first.push(add(EXPORT, [...tables.map((_, at) => exported(`table${at}`, 1, at)), ...globals.map((_, at) => exported(`global${at}`, 3, at))]));
+    } else if (part.id === ELEMENT) first.push(add(ELEMENT, lent.length > 0 ? [segment(whole, base + moved.length, lent)] : []));
+    else if (part.id === CODE) first.push(code(new Set(moved)));
+    else if (kept(part)) first.push(whole.bytes.subarray(part.head, part.end));
+  }
+
+  const memory = new Reader(whole.raw(MEMORY), 1);
+  memory.number();
+  const from = (text, kind, type) => Buffer.concat([name(SHARED), name(text), Buffer.from([kind]), type]);
+  const shared = [
+    from("memory", 2, Buffer.concat([Buffer.from([0]), leb(memory.number())])),
+    ...tables.map(({ kind, min }, at) => from(`table${at}`, 1, Buffer.concat([Buffer.from([kind, 0]), leb(at === functions ? end : min)]))),
+    ...globals.map((type, at) => from(`global${at}`, 3, type)),
+  ];
+  const second = [];
+  for (const part of whole.sections) {
+    if (part.id === IMPORT) second.push(add(IMPORT, shared));
+    else if (part.id === EXPORT) second.push(section(ELEMENT, list([segment(whole, base, moved)])));
+    else if (part.id === CODE) second.push(code(new Set(lent)));
+    else if (![TABLE, MEMORY, GLOBAL, START, ELEMENT, DATA_COUNT, DATA].includes(part.id) && kept(part)) {
+      second.push(whole.bytes.subarray(part.head, part.end));
+    }
+  }
+  const head = whole.bytes.subarray(0, 8);
+  return [first, second].map((parts) => Buffer.concat([head, ...parts, numbered(whole)]));
+}
+
+/** The numbers of the functions that are left in a half. */
+export function left(bytes) {
+  return new Set([...new Whole(bytes).names().values()].map(Number).filter((own) => own >= 0));
+}
+
+/** What the second half takes from the first, out of what both have. */
+export function worthLending(whole, inFirst, inSecond, moved) {
+  const gone = new Set(moved);
+  return [...inSecond].filter((own) => inFirst.has(own) && !gone.has(own) && whole.bodies[own].length >= CALL_BYTES_MIN);
+}
+
+/** `bytes` with functions imported under other names. */
+export function renamed(bytes, module, names) {
+  const part = sectionsOf(bytes).find(({ id }) => id === IMPORT);
+  const reader = new Reader(bytes, part.start);
+  const entries = Array.from({ length: reader.number() }, () => {
+    const [from, text] = [reader.name(), reader.name()];
+    const start = reader.at;
+    const kind = bytes[reader.at++];
+    if (kind === 0) reader.number();
+    else if (kind === 3) reader.at += 2;
+    else {
+      if (kind === 1) reader.at++;
+      const flags = reader.number();
+      reader.number();
+      if (flags & 1) reader.number();
+    }
+    const type = bytes.subarray(start, reader.at);
+    return Buffer.concat([...(kind === 0 ? [name(module), name(names.get(text) ?? text)] : [name(from), name(text)]), type]);
+  });
+  return Buffer.concat([bytes.subarray(0, part.head), section(IMPORT, list(entries)), bytes.subarray(part.end)]);
+}
