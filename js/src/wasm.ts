@@ -1,7 +1,7 @@
 // The engine in WebAssembly: one module and one instance a page, whatever the number of databases. It comes in two halves, of which the
 // second is loaded by the first command that is not among the most common.
 
-import init, { more, open_engine } from "./wasm/timepail.js";
+import init, { complete, open_engine } from "./wasm/timepail.js";
 import { encodeDocument } from "./bson.js";
 import type { Engine, OpenEngine } from "./engine.js";
 import { ServerError } from "./errors.js";
@@ -12,14 +12,14 @@ let started: Promise<unknown> | undefined;
 let completed: Promise<unknown> | undefined;
 
 /** Commands that the first half can do alone. wasm-pack.toml says what the second one has. */
-const FIRST = /^(insert|find|getMore|killCursors|count|distinct|delete|create|drop|dropDatabase|listCollections|ping|flush|foldJournals|maintain|expire)$/;
+const FIRST = /^(insert|find|getMore|killCursors|count|distinct|delete|create|drop(Database)?|listCollections|ping|flush|foldJournals|maintain|expire)$/;
 
 type Source = () => WasmSource | Promise<WasmSource>;
 
 /** Opens engines in the module that `source` gives and `rest` completes; the first call that succeeds decides where it comes from. */
 export function wasmEngine(source: Source, rest: Source): OpenEngine {
-  const complete = async (): Promise<unknown> => {
-    completed ??= compileModule(rest()).then(more);
+  const completion = async (): Promise<unknown> => {
+    completed ??= compileModule(rest()).then(complete);
     try {
       return await completed;
     } catch (error) {
@@ -43,7 +43,7 @@ export function wasmEngine(source: Source, rest: Source): OpenEngine {
           // The name of the first field.
           const name = new TextDecoder().decode(command.subarray(5, command.indexOf(0, 5)));
           const run = () => engine.run_command(command, payload);
-          return FIRST.test(name) ? run() : complete().then(run);
+          return FIRST.test(name) ? run() : completion().then(run);
         },
         close: () => engine.close(),
       };
