@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSy
 import { join } from "node:path";
 import { DIST, JS, ROOT, Stop, main, must } from "./steps.mjs";
 
-const REQUIRED = ["LICENSE", "README.md", "package.json", "dist/index.js", "dist/node.js", "dist/index.d.ts", "dist/timepail.wasm"];
+const REQUIRED = ["LICENSE", "README.md", "package.json", "dist/index.js", "dist/node.js", "dist/index.d.ts", "dist/timepail.wasm", "dist/timepail-more.wasm"];
 const ALLOWED = /^(LICENSE|README\.md|package\.json|dist\/timepail\.wasm|dist\/[\w-]+\.js(\.map)?|dist\/([\w-]+\/)*[\w-]+\.d\.ts)$/;
 
 await main(async () => {

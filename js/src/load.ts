@@ -3,7 +3,7 @@
 import { LoadError } from "./errors.js";
 import type { WasmSource } from "./types.js";
 
-const ADVICE = "serve timepail.wasm beside the package's JavaScript, or say where it is: open(name, { wasm: url })";
+const ADVICE = "serve both .wasm files beside the package's JavaScript, or say where they are: open(name, { wasm, wasmMore })";
 
 /** The module of `source`. Whatever goes wrong is a {@link LoadError}. */
 export async function compileModule(source: WasmSource | Promise<WasmSource>): Promise<WebAssembly.Module> {

@@ -311,7 +311,7 @@ export interface OpenOptions {
   retentionIntervalMS?: number;
   /** Where to load the WebAssembly module from, when it does not lie beside the package's JavaScript. The first `open` of a page decides. */
   wasm?: WasmSource | Promise<WasmSource>;
-  /** The same for its second half, timepail-more.wasm, which the first command loads that is none of the most common: `aggregate`, indexes, `explain`. */
+  /** The same for its second half, timepail-more.wasm: the first command loads it that is not among the most common, such as `aggregate`. */
   wasmMore?: WasmSource | Promise<WasmSource>;
 }
 

@@ -22,7 +22,7 @@ test("a module is compiled from whatever is given", async () => {
 
 test("a page in place of the module is recognised", async () => {
   for (const type of ["text/html", "application/octet-stream"]) {
-    await assert.rejects(compileModule(answer("\n<!doctype html><title>App</title>", type)), (error: unknown) => error instanceof LoadError && /HTML page.*serve timepail\.wasm/.test(error.message));
+    await assert.rejects(compileModule(answer("\n<!doctype html><title>App</title>", type)), (error: unknown) => error instanceof LoadError && /HTML page.*serve both \.wasm files/.test(error.message));
   }
 });
 

@@ -28,6 +28,6 @@ async function load(source: WasmSource | Promise<WasmSource>): Promise<WasmSourc
   try {
     return await readFile(typeof given === "string" && given.startsWith("file:") ? new URL(given) : (given as URL | string));
   } catch (cause) {
-    throw new LoadError(`${String(given)} cannot be read; say where timepail.wasm is with open(name, { wasm: path })`, { cause });
+    throw new LoadError(`${String(given)} cannot be read; say where the .wasm files are: open(name, { wasm, wasmMore })`, { cause });
   }
 }

@@ -1,0 +1,50 @@
+// The two halves of the module: what the first one can do alone, and what becomes of a command whose half cannot be had.
+// A module a test: the first database decides where a process has it from.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { LoadError, open } from "../src/entry/node.js";
+
+const bytes = (name: string): Promise<Uint8Array<ArrayBuffer>> => readFile(new URL(`../dist/${name}`, import.meta.url)) as Promise<Uint8Array<ArrayBuffer>>;
+
+test("common commands need one half, others wait for the second, and go on once it can be had", async () => {
+  let wasmMore: Promise<Uint8Array<ArrayBuffer>> = Promise.reject(new LoadError("not today"));
+  wasmMore.catch(() => {});
+  const options = {
+    storage: "memory" as const,
+    wasm: bytes("timepail.wasm"),
+    get wasmMore() {
+      return wasmMore;
+    },
+  };
+  const db = await open("halves", options);
+  const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" }, expireAfterSeconds: 1e9 });
+  await c.insertMany(Array.from({ length: 50 }, (_, i) => ({ at: new Date(Date.now() - i * 1000), m: { id: i % 5 }, v: i, list: [i, "x", null], more: { deep: [{ v: i }] } })));
+  await c.insertColumns({ at: [Date.now()], v: [1] }, { meta: { id: 9 } });
+  await db.flush();
+  const sorts = [{ at: 1 }, { at: -1 }, { m: 1 }, { v: -1 }] as const;
+  for (const sort of sorts) assert.equal((await c.find({ v: { $gte: 0 }, $expr: { $gt: ["$v", -1] } }).sort(sort).batchSize(7).toArray()).length, 51);
+  assert.equal((await c.find({ list: "x", "more.deep.v": { $in: [1, 2, 3] } }).project({ twice: { $add: ["$v", "$v"] } }).toArray()).length, 3);
+  assert.deepEqual([await c.countDocuments({ "m.id": 1 }), (await c.distinct("m.id")).length, await c.estimatedDocumentCount()], [10, 6, 51]);
+  assert.equal((await c.find().limit(5).toColumns())["v"]!.length, 5);
+  assert.equal((await c.deleteMany({ v: { $gt: 40 } })).deletedCount + (await c.deleteOne({ v: 3 })).deletedCount, 10);
+  assert.equal((await db.listCollections().toArray()).length, 2);
+  await db.command({ expire: 1 });
+  await db.command({ ping: 1 });
+  await assert.rejects(c.insertOne({ v: 1 }), { code: 2 });
+
+  await assert.rejects(c.aggregate([]).toArray(), /not today/);
+  await assert.rejects(c.createIndex({ v: 1 }), /not today/);
+  await assert.rejects(db.command({ nonsense: 1 }), /not today/);
+  assert.equal(await c.countDocuments(), 41);
+
+  wasmMore = bytes("timepail-more.wasm");
+  const [aggregated, name] = await Promise.all([c.aggregate([{ $group: { _id: "$m.id", n: { $sum: 1 } } }]).toArray(), c.createIndex({ v: 1 })]);
+  assert.deepEqual([aggregated.length, name], [6, "v_1"]);
+  await assert.rejects(db.command({ nonsense: 1 }), { code: 59 });
+  await assert.rejects(c.insertOne({ at: new Date(), v: [1] }), { code: 5930501 });
+  assert.equal((await c.find({ v: { $lt: 2 } }).explain())["stages"][0].$cursor.queryPlanner.winningPlan.inputStage.indexName, "v_1");
+  assert.deepEqual([await c.dropIndexes(), await c.drop()], [true, true]);
+  await db.close();
+});
