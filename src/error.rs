@@ -62,10 +62,20 @@ error_codes! {
         NamespaceNotFound = 26,
         /// An index that does not exist.
         IndexNotFound = 27,
+        /// A path that leads through what is no object.
+        PathNotViable = 28,
+        /// Two operators of an update at one path.
+        ConflictingUpdateOperators = 40,
         /// No such cursor.
         CursorNotFound = 43,
         /// The name is taken, or taken with other options.
         NamespaceExists = 48,
+        /// A name of a field that begins with `$`.
+        DollarPrefixedFieldName = 52,
+        /// A new element too far behind the end of an array.
+        CannotBackfillArray = 54,
+        /// A path with an empty name.
+        EmptyFieldName = 56,
         /// No such command.
         CommandNotFound = 59,
         /// An index that cannot be made.
@@ -278,6 +288,7 @@ error_codes! {
         /** A filter of an index that says nothing about buckets. */ Location5916301 = 5916301,
         /** An array at the path of an index on measurements. */ Location5930501 = 5930501,
         /** A bucket id could not be found within the retries. */ Location6130900 = 6130900,
+        /** A findAndModify that may be sent twice. */ Location7314600 = 7314600,
         /** `$percentile` of what is no object. */ Location7429703 = 7429703,
         /** `$median` of what is no object. */ Location7436100 = 7436100,
         /** Percentiles that are not constant. */ Location7750300 = 7750300,

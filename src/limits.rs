@@ -42,6 +42,9 @@ pub const BLOCK_COLUMNS_MAX: usize = 65_535;
 /// column can stand for thousands of objects; a healthy bucket stays far below.
 pub const COLUMN_SIZE_BYTES_MAX: usize = 64 << 20;
 
+/// Elements that an update puts between the end of an array and a new one.
+pub const ARRAY_PADDING_MAX: usize = 1_500_000;
+
 /// Statements in one write command.
 pub const WRITE_BATCH_COUNT_MAX: usize = 100_000;
 /// Documents in a first batch when `batchSize` is not given.

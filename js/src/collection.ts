@@ -3,7 +3,7 @@
 import { ObjectId } from "bson";
 import { AggregationCursor } from "./aggregate.js";
 import { CommandCursor } from "./cursor.js";
-import { FindCursor, queryDocument, sortDocument } from "./find.js";
+import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
 import { BulkWriteError, ServerError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock } from "./pivot.js";
@@ -20,6 +20,7 @@ import type {
   DistinctOptions,
   Document,
   Filter,
+  FindOneAndDeleteOptions,
   FindOptions,
   IndexDescription,
   IndexInfo,
@@ -30,6 +31,8 @@ import type {
   InsertManyResult,
   InsertOneOptions,
   InsertOneResult,
+  UpdateOptions,
+  UpdateResult,
   WriteError,
 } from "./types.js";
 
@@ -185,12 +188,34 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Deletes every measurement that matches. A range of time drops whole buckets without opening them. */
   deleteMany(filter: Filter<TSchema> = {}, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return this.#delete(filter, 0, options);
+    return this.#write("delete", filter, { limit: 0 }, options);
   }
 
   /** Deletes one measurement that matches. */
   deleteOne(filter: Filter<TSchema> = {}, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return this.#delete(filter, 1, options);
+    return this.#write("delete", filter, { limit: 1 }, options);
+  }
+
+  /** Deletes one measurement that matches, of a `sort` the first, and gives it; `null` where none does. */
+  findOneAndDelete(filter: Filter<TSchema>, options: FindOneAndDeleteOptions = {}): Promise<TSchema | null> {
+    return this.#ask("findAndModify", "value", filter, {
+      remove: true,
+      ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort) }, "sort", "fields", "hint", "collation", "let", "comment"),
+    });
+  }
+
+  /**
+   * Changes the metadata of every measurement that matches. Nothing else can be changed: `filter` and `update` may name the metadata only.
+   *
+   * @throws ServerError 72, `InvalidOptions`, for any other update
+   */
+  updateMany(filter: Filter<TSchema>, update: Document, options: UpdateOptions = {}): Promise<UpdateResult> {
+    return this.#write("update", filter, { u: withNulls(update), multi: true }, options);
+  }
+
+  /** Always rejects with `ServerError` 72, `InvalidOptions`, as a server does: single measurements cannot be changed. */
+  updateOne(filter: Filter<TSchema>, update: Document, options: UpdateOptions = {}): Promise<UpdateResult> {
+    return this.#write("update", filter, { u: withNulls(update), multi: false }, options);
   }
 
   /**
@@ -243,15 +268,18 @@ export class Collection<TSchema extends Document = Document> {
     return true;
   }
 
-  async #delete(filter: Document, limit: 0 | 1, options: DeleteOptions): Promise<DeleteResult> {
+  /** One statement of `delete` or `update`. */
+  async #write(command: string, filter: Document, statement: Document, options: UpdateOptions): Promise<any> {
     const { reply } = await this.#door.run({
-      delete: this.collectionName,
-      deletes: [{ q: queryDocument(filter), limit, ...pick(options, "collation", "hint") }],
+      [command]: this.collectionName,
+      [command + "s"]: [{ q: queryDocument(filter), ...statement, ...pick(options, "collation", "hint", "arrayFilters", "upsert") }],
       ...pick(options, "ordered", "let", "comment"),
     });
     const writeErrors = reply["writeErrors"] as WriteError[] | undefined;
     if (writeErrors?.length) throw new ServerError({ ...reply, ...writeErrors[0] });
-    return { acknowledged: true, deletedCount: Number(reply["n"]) };
+    const n = Number(reply["n"]);
+    const modifiedCount = Number(reply["nModified"]);
+    return { acknowledged: true, ...(statement["u"] ? { matchedCount: n, modifiedCount, upsertedCount: 0, upsertedId: null } : { deletedCount: n }) };
   }
 
   /** Sends rows `0..rows` in as few commands as allowed; `part` makes what one of them carries. */

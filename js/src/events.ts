@@ -33,12 +33,13 @@ export class Events {
 
   /** Notes that `command` has succeeded with `reply`. */
   note(command: Document, reply: Document): void {
-    const [operation, target] = Object.entries(command)[0] as [ChangeEvent["operation"], unknown];
-    const count = Number(reply["n"] ?? 0);
+    const [name, target] = Object.entries(command)[0] as [string, unknown];
+    const operation = (name === "findAndModify" ? "delete" : name) as ChangeEvent["operation"];
+    const count = Number(reply["nModified"] ?? reply["n"] ?? reply["lastErrorObject"]?.n ?? 0);
     const change: ChangeEvent = { operation, local: true, ...(typeof target === "string" && { collection: target }) };
-    if (operation === "insert" || operation === "delete") {
+    if (["insert", "update", "delete"].includes(operation)) {
       if (count > 0) this.#emit({ ...change, count });
-    } else if (operation === "create" || operation === "drop" || operation === "dropDatabase") {
+    } else if (["create", "drop", "dropDatabase"].includes(operation)) {
       this.#emit(change);
     }
     for (const { name, nBuckets, nMeasurements, nBytes, oldest } of (reply["collections"] ?? []) as Document[]) {

@@ -200,6 +200,22 @@ export interface DeleteOptions extends CommandOptions {
   let?: Document;
 }
 
+/** Options of {@link Collection.updateMany}. */
+export interface UpdateOptions extends DeleteOptions {
+  arrayFilters?: Document[];
+  /** Refused where it is true. */
+  upsert?: boolean;
+}
+
+/** Options of {@link Collection.findOneAndDelete}. */
+export interface FindOneAndDeleteOptions extends CommandOptions {
+  projection?: Document;
+  sort?: Sort;
+  hint?: Hint;
+  collation?: CollationOptions;
+  let?: Document;
+}
+
 /** Options of {@link Collection.countDocuments}. */
 export interface CountDocumentsOptions extends CommandOptions {
   limit?: number;
@@ -318,12 +334,12 @@ export interface OpenOptions {
 /** What a listener of {@link Database.on} hears. */
 export interface ChangeEvent {
   /** `expire` is what retention (`expireAfterSeconds`, `maxBytes`) has deleted. */
-  operation: "create" | "insert" | "delete" | "expire" | "drop" | "dropDatabase";
+  operation: "create" | "insert" | "update" | "delete" | "expire" | "drop" | "dropDatabase";
   /** Name of the collection; not there where the whole database was dropped. */
   collection?: string;
   /** True for what this `Database` has done, false for what another tab or worker has. */
   local: boolean;
-  /** How many measurements were inserted or deleted. */
+  /** How many measurements were inserted, changed or deleted. */
   count?: number;
   /** Of `expire`: how many buckets went. */
   buckets?: number;
@@ -360,6 +376,15 @@ export interface InsertColumnsResult {
 export interface DeleteResult {
   acknowledged: boolean;
   deletedCount: number;
+}
+
+/** What {@link Collection.updateMany} did. */
+export interface UpdateResult {
+  acknowledged: boolean;
+  matchedCount: number;
+  modifiedCount: number;
+  upsertedCount: number;
+  upsertedId: null;
 }
 
 /** Why one document was refused. */

@@ -187,6 +187,30 @@ test("deletes say how many", async () => {
   await assert.rejects(c.deleteMany({}), (error: unknown) => error instanceof ServerError && error.code === 72 && error.message === "no");
 });
 
+test("updates carry their statement and say how many matched and changed", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  engine.intercept = () => ({ ok: 1, n: 3, nModified: 2 });
+  const result = await c.updateMany({ m: 1, a: undefined }, { $set: { m: undefined } }, { arrayFilters: [{ i: 1 }], hint: "h", let: { v: 1 } });
+  assert.deepEqual(result, { acknowledged: true, matchedCount: 3, modifiedCount: 2, upsertedCount: 0, upsertedId: null });
+  const statement = { q: { m: 1, a: null }, u: { $set: { m: null } }, multi: true, arrayFilters: [{ i: 1 }], hint: "h" };
+  assert.deepEqual(engine.commands[0], { update: "c", updates: [statement], let: { v: 1 }, $db: "plant" });
+  engine.intercept = () => ({ ok: 1, n: 0, nModified: 0, writeErrors: [{ index: 0, code: 72, codeName: "InvalidOptions", errmsg: "no" }] });
+  await assert.rejects(c.updateOne({}, { $set: { m: 1 } }), (error: unknown) => error instanceof ServerError && error.code === 72);
+  assert.deepEqual(engine.commands[1]!["updates"], [{ q: {}, u: { $set: { m: 1 } }, multi: false }]);
+});
+
+test("the one that is found and deleted is given, or null", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  engine.intercept = () => ({ ok: 1, lastErrorObject: { n: 1 }, value: { v: 1 } });
+  assert.deepEqual(await c.findOneAndDelete({ v: undefined }, { sort: "v", projection: { v: 1 }, hint: "h" }), { v: 1 });
+  const sent = { findAndModify: "c", query: { v: null }, remove: true, sort: { v: 1 }, fields: { v: 1 }, hint: "h", $db: "plant" };
+  assert.deepEqual(engine.commands[0], sent);
+  engine.intercept = () => ({ ok: 1, lastErrorObject: { n: 0 }, value: null });
+  assert.equal(await c.findOneAndDelete({}), null);
+});
+
 test("undefined in a query is null, so that no condition gets lost", async () => {
   const { engine, db } = await database();
   const c = db.collection("c");

@@ -40,6 +40,24 @@ test("a delete that deletes nothing is no change, and one that fails is none", a
   assert.deepEqual(heard, [{ operation: "delete", collection: "c", local: true, count: 3 }]);
 });
 
+test("an update is heard with what it has changed, and a measurement that was found and deleted as a delete", async () => {
+  const { engine, db, heard } = await watched();
+  const c = db.collection("c");
+  engine.intercept = () => ({ ok: 1, n: 3, nModified: 0 });
+  await c.updateMany({}, { $set: { m: 1 } });
+  engine.intercept = () => ({ ok: 1, lastErrorObject: { n: 0 }, value: null });
+  await c.findOneAndDelete({});
+  assert.deepEqual(heard, []);
+  engine.intercept = () => ({ ok: 1, n: 3, nModified: 2 });
+  await c.updateMany({}, { $set: { m: 1 } });
+  engine.intercept = () => ({ ok: 1, lastErrorObject: { n: 1 }, value: {} });
+  await c.findOneAndDelete({});
+  assert.deepEqual(heard, [
+    { operation: "update", collection: "c", local: true, count: 2 },
+    { operation: "delete", collection: "c", local: true, count: 1 },
+  ]);
+});
+
 test("what retention has deleted is heard, collection by collection", async () => {
   const { engine, db, heard } = await watched();
   const gone = { nBuckets: Long.fromNumber(2), nMeasurements: Long.fromNumber(30), nBytes: Long.fromNumber(999) };

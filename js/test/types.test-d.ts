@@ -131,6 +131,9 @@ new Float64Array(at as Float64Array).set(temp as Float64Array);
 // Results and errors.
 const { deletedCount } = await weather.deleteMany({ at: { $lt: new Date() } });
 same<typeof deletedCount, number>();
+const { matchedCount, modifiedCount } = await weather.updateMany({ "station.id": 7 }, { $set: { station: 8 } });
+same<typeof matchedCount, number>();
+same<typeof modifiedCount, number>();
 same<Awaited<ReturnType<typeof db.command>>, Document>();
 const caught: unknown = null;
 if (caught instanceof BulkWriteError) {

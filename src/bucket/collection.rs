@@ -4,7 +4,7 @@ use super::options::{Given, TimeseriesOptions, is_nothing, safe_integer, unknown
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::NAMESPACE_LENGTH_BYTES_MAX;
-use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, Value};
 
 /// What stands before a collection's name in the name of its buckets.
 pub const BUCKETS_PREFIX: &str = "system.buckets.";
@@ -63,20 +63,27 @@ struct Arguments<'a> {
     max_bytes: Option<i64>,
     collation: Option<DocBuf>,
     foreign: Option<&'a str>,
+    /// No expiry any more.
+    expires_never: bool,
 }
 
 impl<'a> Arguments<'a> {
-    fn parse(fields: impl Iterator<Item = (&'a str, Value<'a>)>) -> Result<Arguments<'a>> {
+    /// Of a collection that is there the fields are known.
+    fn parse(fields: Doc<'a>, first: usize, is_new: bool) -> Result<Arguments<'a>> {
         let mut arguments = Arguments::default();
-        for (name, value) in fields {
+        for (name, value) in fields.iter().skip(first) {
             let doc = || value.as_doc().ok_or_else(|| wrong_type(name, value, "object"));
             match name {
                 _ if FOREIGN_OPTIONS.contains(&name) => {
                     arguments.foreign.get_or_insert(name);
                 }
                 _ if GENERIC_ARGUMENTS.contains(&name) || is_nothing(value) && is_known(name) => {}
-                "timeseries" => arguments.timeseries = Some(Given::parse(doc()?)?),
+                "timeseries" => arguments.timeseries = Some(Given::parse(doc()?, is_new)?),
                 "collation" => arguments.collation = Some(doc()?.to_owned()),
+                "expireAfterSeconds" if !is_new && value.as_str() == Some("off") => arguments.expires_never = true,
+                "expireAfterSeconds" if !is_new && value.kind() == Kind::String => {
+                    return Err(Error::invalid_options("'expireAfterSeconds' must be a number or 'off'"));
+                }
                 "expireAfterSeconds" => {
                     let n = safe_integer(value).ok_or_else(|| wrong_type(name, value, "number"))?;
                     arguments.expire_after_seconds = Some((n, value));
@@ -93,6 +100,9 @@ impl<'a> Arguments<'a> {
                 "temp" => {
                     value.as_truthy().ok_or_else(|| wrong_type(name, value, "bool"))?;
                 }
+                // Every bucket is taken for one that may.
+                "timeseriesBucketsMayHaveMixedSchemaData" if !is_new && value.as_bool().is_some() => {}
+                "index" | "recordPreImages" | "cappedSize" | "cappedMax" if !is_new => arguments.foreign = Some(name),
                 _ => return Err(unknown_field(&format!("create.{name}"))),
             }
         }
@@ -145,7 +155,34 @@ impl CollectionOptions {
     /// Errors: 14, 2, 40414, 40415 where an argument does not parse; `InvalidOptions` where the arguments do not go together,
     /// are those of other kinds of collection, or lack `timeseries`.
     pub fn parse_create(command: Doc<'_>, now_ms: i64) -> Result<CollectionOptions> {
-        Arguments::parse(command.iter().skip(1))?.resolve(Some(now_ms))
+        Arguments::parse(command, 1, true)?.resolve(Some(now_ms))
+    }
+
+    /// The options that a `collMod` command leaves. Its first field, the name of the collection, is not looked at.
+    ///
+    /// Errors: 14, 2, 40415 where an argument does not parse; `InvalidOptions` where it is one of other collections, or asks for what
+    /// is not possible.
+    pub fn modified(&self, command: Doc<'_>, now_ms: i64) -> Result<CollectionOptions> {
+        let arguments = Arguments::parse(command, 1, false)?;
+        if let Some(name) = arguments.foreign.or(arguments.collation.as_ref().map(|_| "collation")) {
+            return Err(Error::invalid_options(format!("'{name}' cannot be changed on a time-series collection")));
+        }
+        let mut new = self.clone();
+        if let Some((seconds, value)) = arguments.expire_after_seconds {
+            check_expire_after(seconds, value, Some(now_ms))?;
+            new.expire_after_seconds = Some(seconds);
+        }
+        if arguments.expires_never {
+            new.expire_after_seconds = None;
+        }
+        new.max_bytes = arguments.max_bytes.or(new.max_bytes);
+        if let Some(given) = arguments.timeseries {
+            if arguments.expires_never || arguments.expire_after_seconds.is_some() || arguments.max_bytes.is_some() {
+                return Err(Error::invalid_options("'timeseries' cannot be changed together with anything else"));
+            }
+            new.timeseries = self.timeseries.modified(given)?;
+        }
+        Ok(new)
     }
 
     /// The options as `listCollections` shows them, which is also how they are stored.
@@ -170,7 +207,7 @@ impl CollectionOptions {
     ///
     /// Errors: `DataCorruptionDetected` where no `to_doc` wrote them.
     pub fn from_doc(doc: Doc<'_>) -> Result<CollectionOptions> {
-        Arguments::parse(doc.iter())
+        Arguments::parse(doc, 0, true)
             .and_then(|arguments| arguments.resolve(None))
             .map_err(|error| Error::corrupt(format!("Stored collection options are damaged: {}", error.message)))
     }

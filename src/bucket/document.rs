@@ -4,8 +4,9 @@ use super::id::BucketId;
 use super::options::TimeseriesOptions;
 use super::row_key::ROWS_MAX;
 use super::unpack::row_count;
-use crate::error::{Error, Result};
-use crate::value::{Doc, Kind, Value};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
+use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
 
 /// How a bucket's columns are stored (`control.version`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +219,24 @@ impl<'a> Control<'a> {
     }
 }
 
+/// The document of a bucket with other metadata.
+///
+/// Errors: `BSONObjectTooLarge` beyond 16 MiB.
+pub fn with_meta(document: Doc<'_>, meta: Option<Value<'_>>) -> Result<DocBuf> {
+    let mut writer = DocWriter::with_capacity(document.as_bytes().len());
+    for (name, value) in document.into_iter().filter(|(name, _)| *name != "meta") {
+        writer.value(name, value);
+        if let Some(meta) = meta.filter(|_| name == "control") {
+            writer.value("meta", meta);
+        }
+    }
+    if writer.len() >= DOCUMENT_SIZE_BYTES_MAX {
+        let message = format!("A bucket would be larger than {DOCUMENT_SIZE_BYTES_MAX} bytes");
+        return Err(Error::new(ErrorCode::BSONObjectTooLarge, message));
+    }
+    Ok(writer.finish())
+}
+
 /// What is wrong with a bucket.
 pub(super) fn damaged(id: &BucketId, what: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("Bucket {id} is damaged: {what}"))
@@ -227,7 +246,6 @@ pub(super) fn damaged(id: &BucketId, what: impl std::fmt::Display) -> Error {
 mod tests {
     use super::super::samples::{options, view};
     use super::*;
-    use crate::error::ErrorCode;
     use bson::{RawBson, RawDocumentBuf, rawdoc};
 
     fn date(ms: i64) -> bson::DateTime {
@@ -311,6 +329,14 @@ mod tests {
         assert!(BucketDoc::parse(view(&document), &options(Some("m"))).is_err());
         let no_id = rawdoc! { "_id": 1, "control": control(), "data": data() };
         assert!(BucketDoc::parse(view(&no_id), &options(Some("m"))).is_err());
+    }
+
+    #[test]
+    fn other_metadata_stands_where_metadata_stands_and_changes_nothing_else() {
+        let (document, options) = (bucket(control(), data()), options(Some("m")));
+        let none = with_meta(view(&document), None).unwrap();
+        assert_eq!(BucketDoc::parse(none.view(), &options).unwrap().meta(), None);
+        assert_eq!(with_meta(none.view(), view(&document).get("meta")).unwrap().view(), view(&document));
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod unpack;
 pub use build::{Header, build};
 pub use collection::{BUCKETS_PREFIX, CollectionOptions, validate_collection_name};
 pub use convert::{compress, decompress};
-pub use document::{BucketDoc, BucketFormat, BucketVersion};
+pub use document::{BucketDoc, BucketFormat, BucketVersion, with_meta};
 pub use fit::{Fit, Misfit, fit};
 pub use id::{BucketId, IdGenerator};
 pub use merge::{merge, rebuild};

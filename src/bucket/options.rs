@@ -67,6 +67,8 @@ pub struct TimeseriesOptions {
     pub span_seconds: i64,
     /// What the start of a bucket is a multiple of, where the user gave it (`bucketRoundingSeconds`).
     pub rounding_seconds: Option<i64>,
+    /// True once span or rounding were changed: older buckets have the earlier ones.
+    pub rebucketed: bool,
     /// How the strings of summaries compare, and those of queries that say nothing else.
     pub collation: Collation,
 }
@@ -85,9 +87,9 @@ impl TimeseriesOptions {
         self.span_seconds.saturating_mul(1000)
     }
 
-    /// True where span and rounding are the user's own, and hence equal: bucket boundaries are then known.
+    /// True where span and rounding are the user's own, and hence equal, and always were: bucket boundaries are then known.
     pub fn is_fixed(&self) -> bool {
-        self.granularity.is_none() && self.rounding_seconds == Some(self.span_seconds)
+        !self.rebucketed && self.granularity.is_none() && self.rounding_seconds == Some(self.span_seconds)
     }
 
     /// True where both mean the same: the same fields and the same buckets.
@@ -97,6 +99,29 @@ impl TimeseriesOptions {
             (granularity, o.span_seconds, o.effective_rounding_seconds())
         };
         self.time_field == other.time_field && self.meta_field == other.meta_field && shape(self) == shape(other)
+    }
+
+    /// The same with the bucketing that a `collMod` asks for.
+    ///
+    /// Buckets may get longer and starts coarser, never the other way: what was read by a span stays within reach.
+    /// Errors: `InvalidOptions` for what does not go together and for a shorter span or a finer rounding.
+    pub(super) fn modified(&self, given: Given) -> Result<TimeseriesOptions> {
+        let mut new = self.clone();
+        if given.granularity.is_none() && given.span_seconds.is_none() && given.rounding_seconds.is_none() {
+            return Ok(new);
+        }
+        (new.granularity, new.span_seconds, new.rounding_seconds) =
+            bucketing(given.granularity, given.span_seconds, given.rounding_seconds)?;
+        let shape = |options: &TimeseriesOptions| (options.span_seconds, options.effective_rounding_seconds());
+        let (before, after) = (shape(self), shape(&new));
+        if before == after {
+            return Ok(self.clone());
+        }
+        if before.0 > after.0 || before.1 > after.1 {
+            return Err(Error::invalid_options("Buckets cannot become shorter, nor their starts finer"));
+        }
+        new.rebucketed = true;
+        Ok(new)
     }
 
     /// The options as `listCollections` shows them.
@@ -131,8 +156,8 @@ impl Given {
     /// Reads types, ranges and keys, in the order in which the fields stand.
     ///
     /// Errors: 14 for a type, 2 for a range, a NUL or an unknown granularity, 40415 for an unknown field, 40414 for a
-    /// field given twice or without `timeField`.
-    pub(super) fn parse(doc: Doc<'_>) -> Result<Given> {
+    /// field given twice or, of a new collection, without `timeField`. Those of a collection that is there are not given.
+    pub(super) fn parse(doc: Doc<'_>, is_new: bool) -> Result<Given> {
         let mut given = Given::default();
         for (at, (name, value)) in doc.iter().enumerate() {
             if doc.iter().take(at).any(|(earlier, _)| earlier == name) {
@@ -142,6 +167,7 @@ impl Given {
                 continue;
             }
             match name {
+                "timeField" | "metaField" if !is_new => return Err(unknown_field(&format!("timeseries.{name}"))),
                 "timeField" => given.time_field = Some(field_name(name, value)?),
                 "metaField" => given.meta_field = Some(field_name(name, value)?),
                 "granularity" => {
@@ -157,7 +183,7 @@ impl Given {
                 _ => return Err(unknown_field(&format!("timeseries.{name}"))),
             }
         }
-        if given.time_field.is_none() {
+        if is_new && given.time_field.is_none() {
             return Err(missing("BSON field 'timeseries.timeField' is missing but a required field"));
         }
         Ok(given)
@@ -191,6 +217,7 @@ impl Given {
             granularity,
             span_seconds,
             rounding_seconds,
+            rebucketed: false,
             collation: Collation::default(),
         })
     }
@@ -286,7 +313,7 @@ mod tests {
     use bson::{RawDocumentBuf, rawdoc};
 
     fn parse(doc: &RawDocumentBuf) -> Result<TimeseriesOptions> {
-        Given::parse(Doc::parse(doc.as_bytes()).unwrap())?.resolve()
+        Given::parse(Doc::parse(doc.as_bytes()).unwrap(), true)?.resolve()
     }
 
     fn code(doc: RawDocumentBuf) -> ErrorCode {
@@ -374,6 +401,54 @@ mod tests {
         }
         assert_eq!(parse(&rawdoc! { "timeField": "t", "metaField": "" }).unwrap().meta_field.as_deref(), Some(""));
         assert_eq!(parse(&rawdoc! { "timeField": "_id" }).unwrap().time_field, "_id");
+    }
+
+    #[test]
+    fn buckets_may_get_longer_and_coarser_and_never_the_other_way() {
+        let presets = [("seconds", 3_600, 60), ("minutes", 86_400, 3_600), ("hours", 2_592_000, 86_400)];
+        let preset = |name: &str| rawdoc! { "granularity": name };
+        let custom = |n: i32| rawdoc! { "bucketMaxSpanSeconds": n, "bucketRoundingSeconds": n };
+        let modified = |from: &RawDocumentBuf, to: &RawDocumentBuf| {
+            let mut create = rawdoc! { "timeField": "t" };
+            from.iter_elements().flatten().for_each(|field| create.append(field.key(), field.value().unwrap()));
+            let before = parse(&create).unwrap();
+            Given::parse(Doc::parse(to.as_bytes()).unwrap(), false)
+                .and_then(|given| before.modified(given))
+                .map(|after| (after == before, after.rebucketed))
+        };
+        let (changed, same) = (Ok((false, true)), Ok((true, false)));
+        let code = |outcome: Result<(bool, bool)>| outcome.map_err(|error| error.code);
+        for (from, (name, span, rounding)) in presets.into_iter().enumerate() {
+            for (to, (other, ..)) in presets.into_iter().enumerate() {
+                let expected = match from.cmp(&to) {
+                    std::cmp::Ordering::Less => changed,
+                    std::cmp::Ordering::Equal => same,
+                    std::cmp::Ordering::Greater => Err(ErrorCode::InvalidOptions),
+                };
+                assert_eq!(code(modified(&preset(name), &preset(other))), expected, "{name} to {other}");
+            }
+            assert_eq!(code(modified(&preset(name), &custom(span))), Ok((false, true)));
+            assert_eq!(code(modified(&preset(name), &custom(span - 1))), Err(ErrorCode::InvalidOptions));
+            assert_eq!(code(modified(&custom(rounding), &preset(name))), Ok((false, true)));
+            assert_eq!(code(modified(&custom(rounding + 1), &preset(name))), Err(ErrorCode::InvalidOptions));
+            let spelled = rawdoc! { "granularity": name, "bucketMaxSpanSeconds": span };
+            assert_eq!(code(modified(&preset(name), &spelled)), Ok((true, false)));
+        }
+        assert_eq!(code(modified(&custom(900), &custom(900))), Ok((true, false)));
+        assert_eq!(code(modified(&custom(900), &custom(901))), Ok((false, true)));
+        assert_eq!(code(modified(&custom(900), &custom(899))), Err(ErrorCode::InvalidOptions));
+        assert_eq!(code(modified(&custom(900), &rawdoc! {})), Ok((true, false)));
+        for (wrong, expected) in [
+            (rawdoc! { "bucketMaxSpanSeconds": 9000 }, ErrorCode::InvalidOptions),
+            (rawdoc! { "bucketMaxSpanSeconds": 9000, "bucketRoundingSeconds": 9001 }, ErrorCode::InvalidOptions),
+            (rawdoc! { "granularity": "seconds", "bucketRoundingSeconds": 60 }, ErrorCode::InvalidOptions),
+            (rawdoc! { "bucketMaxSpanSeconds": 31_536_001 }, ErrorCode::BadValue),
+            (rawdoc! { "granularity": "days" }, ErrorCode::BadValue),
+            (rawdoc! { "timeField": "t" }, ErrorCode::IDLUnknownField),
+            (rawdoc! { "other": 1 }, ErrorCode::IDLUnknownField),
+        ] {
+            assert_eq!(code(modified(&custom(900), &wrong)), Err(expected), "{wrong:?}");
+        }
     }
 
     #[test]

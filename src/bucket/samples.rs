@@ -15,6 +15,7 @@ pub fn options(meta_field: Option<&str>) -> TimeseriesOptions {
     TimeseriesOptions {
         time_field: TIME.to_owned(),
         meta_field: meta_field.map(str::to_owned),
+        rebucketed: false,
         granularity: Some(Granularity::Seconds),
         span_seconds: 3_600,
         rounding_seconds: None,

@@ -1,15 +1,17 @@
 //! One file a command: parse the document, call the engine, build the reply. Knows no storage.
 
 mod aggregate;
+mod coll_mod;
 mod coll_stats;
 mod count;
 mod create;
-mod delete;
+
 mod distinct;
 mod drop;
 mod expire;
 mod explain;
 mod find;
+mod find_and_modify;
 mod fold;
 mod get_parameter;
 mod indexes;
@@ -17,6 +19,7 @@ mod insert;
 mod list_collections;
 mod request;
 mod server_status;
+mod statements;
 
 use std::rc::Rc;
 
@@ -80,11 +83,12 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
     let payload = payload.map(block::decode).transpose()?;
     // Boxed, so that the future of every command is as small as this one, and its code stays apart.
     let running: LocalFuture<'_, Reply> = match request.name() {
+        "collMod" => Box::pin(coll_mod::run(engine, &request)),
         "collStats" => Box::pin(coll_stats::run(engine, &request)),
         "count" => Box::pin(count::run(engine, &request)),
         "create" => Box::pin(create::run(engine, &request)),
         "createIndexes" => Box::pin(indexes::create(engine, &request)),
-        "delete" => Box::pin(delete::run(engine, &request)),
+        "delete" | "update" => Box::pin(statements::run(engine, &request)),
         "distinct" => Box::pin(distinct::run(engine, &request)),
         "drop" => Box::pin(drop::run(engine, &request)),
         "dropDatabase" => Box::pin(drop::run_database(engine)),
@@ -94,6 +98,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "maintain" => Box::pin(expire::maintain(engine, &request)),
         "aggregate" => Box::pin(aggregate::run(engine, &request)),
         "find" => Box::pin(find::run(engine, &request)),
+        "findAndModify" | "findandmodify" => Box::pin(find_and_modify::run(engine, &request)),
         "flush" => Box::pin(fold::flush(engine)),
         "foldJournals" => Box::pin(fold::fold_journals(engine, &request)),
         "getMore" => Box::pin(find::get_more(engine, &request)),

@@ -47,6 +47,7 @@ impl CollectionEntry {
         writer.binary("uuid", 4, &self.uuid).doc("options", options.view());
         if self.version > 0 {
             writer.int64("version", self.version.cast_signed());
+            writer.bool("rebucketed", self.options.timeseries.rebucketed);
             writer.begin_array("indexes");
             for (place, spec) in self.specs.iter().enumerate() {
                 writer.begin_doc(&place.to_string());
@@ -68,6 +69,7 @@ impl CollectionEntry {
         let options = doc.get("options").and_then(|v| v.as_doc()).ok_or_else(corrupt)?;
         let mut entry =
             CollectionEntry::new(uuid.try_into().map_err(|_| corrupt())?, CollectionOptions::from_doc(options)?);
+        entry.options.timeseries.rebucketed = doc.get("rebucketed").and_then(Value::as_bool).unwrap_or_default();
         entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
         if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
             let read = |(_, spec): (_, Value<'_>)| {

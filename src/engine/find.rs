@@ -296,7 +296,7 @@ impl Collection {
     }
 
     /// Refuses a hint at an index that is not there.
-    fn check_hint(&self, raw: bool, options: &FindOptions) -> Result<()> {
+    pub(super) fn check_hint(&self, raw: bool, options: &FindOptions) -> Result<()> {
         match &options.hint {
             Some(hint) if !raw => check_hint(hint, &self.entry().indexes),
             _ => Ok(()),
@@ -357,8 +357,8 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
 
 /// The journal rows of a bucket; none where its metadata, which all of them have, does not match.
 pub(super) fn matching_sections<'a>(plan: &ReadPlan, unit: &'a Unit) -> impl Iterator<Item = &'a SectionRef> {
-    let first = unit.sections().next().and_then(SectionRef::section);
-    let meta = first.and_then(|section| section.meta.as_ref()).map(OwnedValue::view);
+    let first = unit.sections().next();
+    let meta = first.and_then(SectionRef::meta);
     // Where an expression fails, rows in time raise it.
     let may_match = first.is_some() && plan.may_match_rows(meta, i64::MIN, i64::MAX).unwrap_or(true);
     may_match.then(|| unit.sections()).into_iter().flatten()
@@ -382,7 +382,7 @@ fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> R
     let mut pivot = DocPivot::new();
     match stored {
         Some(document) if sections.is_empty() => pivot.push(document)?,
-        stored => pivot.push(merge_sections(collection, stored, &sections, format)?.view())?,
+        stored => pivot.push(merge_sections(collection, stored, &unit.id, &sections, format)?.view())?,
     }
     Ok(pivot.finish())
 }

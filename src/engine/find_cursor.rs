@@ -14,7 +14,7 @@ use crate::limits::BATCH_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
 use crate::query::sort::{SortSpec, sorted_groups};
 use crate::query::{Exec, Flow, Pipeline, ReadPlan, Sink, Stream, TimeBound};
-use crate::value::{OwnedValue, sort_by};
+use crate::value::sort_by;
 
 /// A query between two batches.
 pub struct FindCursor {
@@ -110,10 +110,9 @@ impl FindCursor {
         let options = &self.scan.collection().entry().options.timeseries;
         let mut metas = ColumnBuilder::with_capacity(units.len());
         for unit in &units {
-            let section = unit.sections().next().and_then(SectionRef::section);
             let meta = match &unit.stored {
                 Some(stored) => BucketDoc::parse(stored.document.view(), options)?.meta(),
-                None => section.and_then(|section| section.meta.as_ref()).map(OwnedValue::view),
+                None => unit.sections().next().and_then(SectionRef::meta),
             };
             match meta {
                 Some(meta) => metas.push(meta),

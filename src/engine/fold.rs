@@ -18,6 +18,7 @@ use super::keyspace::{self, ContextId};
 use super::read::Scan;
 use super::sections::{ByBucket, SectionRef};
 use super::signal::Signal;
+use super::stored_bucket::Coverage;
 use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
 use crate::catalog::{Counter, Section};
@@ -139,11 +140,19 @@ impl Engine {
         }
         let journalled = |context: &ContextId, up_to| journal.iter().any(|e| e.context == *context && e.seq <= up_to);
         let mut rest = by_bucket.buckets();
+        let mut moved: Vec<(BucketId, Coverage, DocBuf)> = Vec::new();
         let mut running: Option<Pin<Box<dyn Future<Output = Result<u64>> + '_>>> = None;
         loop {
             let (step, later) = rest.split_at(step_len(rest));
             rest = later;
-            let (changes, converted) = self.step_changes(collection, step, &journalled).await?;
+            let (mut changes, converted) =
+                self.step_changes(collection, &by_bucket, step, &journalled, &mut moved).await?;
+            if rest.is_empty() {
+                // With the removal of their records: before, they are rows of these, and behind it of buckets.
+                for (bucket, coverage, document) in moved.drain(..) {
+                    changes.write(&bucket, None, coverage, document)?;
+                }
+            }
             if let Some(running) = running.take() {
                 epoch = running.await?;
             }
@@ -166,11 +175,15 @@ impl Engine {
     }
 
     /// The buckets of one step with the rows of their sections, and how many of them are no longer in order of time.
+    ///
+    /// Rows whose metadata is no longer that of their bucket go to `moved`, in buckets of their own.
     async fn step_changes<'a>(
         &self,
         collection: &'a Rc<Collection>,
+        by_bucket: &ByBucket,
         step: &[(BucketId, Vec<SectionRef>)],
         journalled: &dyn Fn(&ContextId, u64) -> bool,
+        moved: &mut Vec<(BucketId, Coverage, DocBuf)>,
     ) -> Result<(BucketChanges<'a>, u64)> {
         let now_ms = self.now_ms();
         let ids: Vec<BucketId> = step.iter().map(|(bucket, _)| *bucket).collect();
@@ -179,15 +192,33 @@ impl Engine {
         let mut converted = 0;
         for ((bucket, sections), old) in step.iter().zip(&stored) {
             let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
-            // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
-            let fresh: Vec<&SectionRef> = sections.iter().filter(|s| !coverage.covers(s.commit())).collect();
-            if fresh.is_empty() {
+            let all = by_bucket.sections_of(bucket);
+            // The other groups of a bucket are looked at together with its first one.
+            if all.first().map(SectionRef::meta) != sections.first().map(SectionRef::meta) {
                 continue;
             }
+            // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
+            let mut fresh: Vec<&SectionRef> = all.iter().filter(|s| !coverage.covers(s.commit())).collect();
+            let Some(first) = fresh.first() else { continue };
             coverage.expire(now_ms, journalled);
+            let meta = match old {
+                Some(old) => old.document.view().get("meta"),
+                None => first.meta(),
+            };
+            if fresh.iter().any(|section| section.meta() != meta) {
+                self.move_strangers(collection, &mut fresh, meta, &mut coverage, moved)?;
+                // What comes next from here goes elsewhere, if this context was one of those that did not know.
+                collection.catalog.borrow_mut().clear_bucket(*bucket);
+            }
             fresh.iter().for_each(|s| coverage.cover(s.commit(), now_ms));
+            if fresh.is_empty() {
+                if let Some(old) = old {
+                    changes.write(bucket, Some(old), coverage, old.document.clone())?;
+                }
+                continue;
+            }
             let before = old.as_ref().map(|stored| stored.document.view());
-            let after = merge_sections(collection, before, &fresh, self.bucket_format).inspect_err(|e| {
+            let after = merge_sections(collection, before, bucket, &fresh, self.bucket_format).inspect_err(|e| {
                 if e.code == ErrorCode::BSONObjectTooLarge {
                     let counter = if old.is_some() { Counter::TooLargeUpdate } else { Counter::TooLargeInsert };
                     collection.count(counter, 1);
@@ -197,6 +228,47 @@ impl Engine {
             changes.write(bucket, old.as_deref(), coverage, after)?;
         }
         Ok((changes, converted))
+    }
+}
+
+impl Engine {
+    /// Takes the rows of other metadata out of `fresh`, into buckets of their own, and notes in `coverage` that they went.
+    fn move_strangers(
+        &self,
+        collection: &Collection,
+        fresh: &mut Vec<&SectionRef>,
+        meta: Option<Value<'_>>,
+        coverage: &mut Coverage,
+        moved: &mut Vec<(BucketId, Coverage, DocBuf)>,
+    ) -> Result<()> {
+        let now_ms = self.now_ms();
+        // Coverage knows whole records.
+        let mut commits = Vec::new();
+        for section in &*fresh {
+            if section.meta() != meta {
+                commits.push(section.commit());
+                coverage.except(section.commit(), now_ms);
+            }
+        }
+        let mut others = Vec::new();
+        for section in std::mem::take(fresh) {
+            let to = if commits.contains(&section.commit()) { &mut others } else { &mut *fresh };
+            to.push(section);
+        }
+        while let Some(first) = others.first().copied() {
+            let (mut same, mut rest) = (Vec::new(), Vec::new());
+            for section in others {
+                let to = if section.meta() == first.meta() { &mut same } else { &mut rest };
+                to.push(section);
+            }
+            others = rest;
+            let min_time_ms = first.section().map_or(0, |section| section.min_time_ms);
+            let id = BucketId::new(min_time_ms, self.env.random_u64());
+            let mut coverage = Coverage::default();
+            coverage.came_from(first.commit(), now_ms);
+            moved.push((id, coverage, merge_sections(collection, None, &id, &same, self.bucket_format)?));
+        }
+        Ok(())
     }
 }
 
@@ -233,6 +305,7 @@ fn is_unsorted(document: Doc<'_>) -> bool {
 pub(super) fn merge_sections(
     collection: &Collection,
     stored: Option<Doc<'_>>,
+    id: &BucketId,
     sections: &[&SectionRef],
     format: BucketFormat,
 ) -> Result<DocBuf> {
@@ -242,5 +315,5 @@ pub(super) fn merge_sections(
     let first = first.ok_or_else(|| Error::internal("A bucket was to be merged with no rows"))?;
     let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(|section| section.rows()).collect();
     let meta = first.meta.as_ref().map(|m| m.view());
-    merge(stored.as_ref(), &first.bucket, first.min_time_ms, meta, &additions, format, options)
+    merge(stored.as_ref(), id, first.min_time_ms, meta, &additions, format, options)
 }

@@ -5,9 +5,9 @@
 
 pub mod bucket_cache;
 mod bucket_changes;
+pub mod change;
 pub mod collection;
 pub mod cursor;
-pub mod delete;
 pub mod direct_write;
 pub mod expire;
 pub mod find;
@@ -40,7 +40,8 @@ use crate::storage::Storage;
 use crate::value::{Collation, Value};
 
 use bucket_cache::BucketCache;
-pub use collection::Collection;
+pub use change::{Change, ChangeKind};
+pub use collection::{Collection, CollectionEntry};
 use cursor::Cursors;
 use expire::Expired;
 pub use find::Defaults;

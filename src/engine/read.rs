@@ -21,8 +21,10 @@ use crate::value::{Numbers, sort_by};
 pub struct Unit {
     /// The bucket.
     pub id: BucketId,
-    /// Its stored form.
+    /// Its stored form; `None` as well for journal rows whose metadata is another than that of the stored form.
     pub stored: Option<Rc<StoredBucket>>,
+    /// The bucket as it is stored, whatever its metadata: says which journal rows are in it.
+    holder: Option<Rc<StoredBucket>>,
     journal: Rc<ByBucket>,
     /// Its place in the journals, where it is in them.
     number: Option<usize>,
@@ -33,13 +35,14 @@ pub struct Unit {
 impl Unit {
     /// A bucket of which only journal rows are known.
     fn of_journal(id: BucketId, number: usize, journal: &Rc<ByBucket>) -> Unit {
-        Unit { id, stored: None, journal: Rc::clone(journal), number: Some(number), half_folded: false }
+        let journal = Rc::clone(journal);
+        Unit { id, stored: None, holder: None, journal, number: Some(number), half_folded: false }
     }
 
-    /// Journal rows that the stored form does not hold, in commit order.
+    /// Journal rows that no stored form holds, in commit order. All have one metadata, that of the stored form where there is one.
     pub fn sections(&self) -> impl Iterator<Item = &SectionRef> {
-        let all = self.number.and_then(|number| self.journal.buckets().get(number)).map_or(&[][..], |(_, all)| all);
-        all.iter().filter(|s| !self.stored.as_ref().is_some_and(|stored| stored.coverage.covers(s.commit())))
+        let all = self.number.map_or(&[][..], |number| self.journal.sections(number));
+        all.iter().filter(|s| !self.holder.as_ref().is_some_and(|stored| stored.coverage.covers(s.commit())))
     }
 }
 
@@ -229,8 +232,7 @@ impl Engine {
                 }
                 let found = self.fetch(&scan.collection, &page).await?;
                 let last = page.last().copied();
-                let units = page.into_iter().zip(found);
-                let units = units.filter_map(|(id, stored)| stored.map(|stored| scan.unit(id, stored))).collect();
+                let units = scan.units(page.into_iter().zip(found).collect());
                 return Ok(Some(scan.with_journal(units, last)));
             }
             Rest::Done if scan.order.is_some() => {
@@ -265,8 +267,8 @@ impl Engine {
             }
             scan.covered = Some(covered);
         }
-        let units: Vec<Unit> = found.into_iter().map(|(id, stored)| scan.unit(id, stored)).collect();
-        let last = units.last().map(|unit| unit.id);
+        let last = found.last().map(|(id, _)| *id);
+        let units = scan.units(found.into_iter().map(|(id, stored)| (id, Some(stored))).collect());
         Ok(Some(scan.with_journal(units, last)))
     }
 
@@ -344,14 +346,40 @@ impl Engine {
 }
 
 impl Scan {
-    /// A bucket that was met, with the journal rows that it does not hold.
-    fn unit(&mut self, id: BucketId, stored: Rc<StoredBucket>) -> Unit {
-        self.examined += 1;
-        let number = self.journal.number_of(&id);
-        self.met.iter_mut().skip(number.unwrap_or(usize::MAX)).take(1).for_each(|met| *met = true);
-        let covers = |s: &SectionRef| stored.coverage.covers(s.commit());
-        let half_folded = self.journal.sections_of(&id).iter().any(covers);
-        Unit { id, stored: Some(stored), journal: Rc::clone(&self.journal), number, half_folded }
+    /// Buckets that were met, with the journal rows that they do not hold.
+    #[inline(never)]
+    fn units(&mut self, found: Vec<(BucketId, Option<Rc<StoredBucket>>)>) -> Vec<Unit> {
+        let mut units = Vec::with_capacity(found.len());
+        for (id, stored) in found {
+            let Some(stored) = stored else { continue };
+            self.examined += 1;
+            // Its rows are still rows of a record here, under the bucket that they went from.
+            if stored.coverage.origins().any(|origin| self.sections().any(|section| section.commit() == origin)) {
+                continue;
+            }
+            let unit = |number| Unit {
+                id,
+                half_folded: false,
+                holder: Some(Rc::clone(&stored)),
+                journal: Rc::clone(&self.journal),
+                number,
+                stored: None,
+            };
+            let mut own = unit(None);
+            for number in self.journal.groups_of(&id) {
+                self.met.iter_mut().skip(number).take(1).for_each(|met| *met = true);
+                let group = self.journal.sections(number);
+                own.half_folded |= group.iter().any(|section| stored.coverage.covers(section.commit()));
+                if group.first().and_then(SectionRef::meta) == stored.document.view().get("meta") {
+                    own.number = Some(number);
+                } else {
+                    units.extend(Some(unit(Some(number))).filter(|unit| unit.sections().next().is_some()));
+                }
+            }
+            own.stored = Some(stored);
+            units.push(own);
+        }
+        units
     }
 }
 

@@ -70,7 +70,7 @@ impl Engine {
             let candidates = ids.into_iter().filter(is_ours).map(|id| Candidate {
                 id,
                 stored: stored_of(&id),
-                sections: journal.sections_of(&id).to_vec(),
+                sections: journal.sections_of(&id),
             });
             let offer = choose(collection, request, candidates);
             collection.catalog.borrow_mut().offer(request, offer);
@@ -86,7 +86,7 @@ impl Engine {
             None => journal.buckets_of(request.meta.as_ref(), request.time_ms).collect(),
         };
         for id in ids {
-            let sections = journal.sections_of(&id).to_vec();
+            let sections = journal.sections_of(&id);
             let Some(stored) = self.buckets.borrow().get(&collection.id(), &id) else { continue };
             if sections.iter().any(|section| section.commit().0 != self.context) {
                 continue;
@@ -178,10 +178,12 @@ fn judge(
     let options = &collection.entry().options.timeseries;
     let catalog = collection.catalog.borrow();
     let frozen = || catalog.is_frozen(candidate.id).then_some(ReopenFailure::MarkedFrozen).map_or(Ok(()), Err);
-    let covered = |section: &&SectionRef| {
-        candidate.stored.as_ref().is_some_and(|stored| stored.coverage.covers(section.commit()))
+    // Rows of other metadata go to a bucket of their own.
+    let comes = |section: &&SectionRef| {
+        let covered = candidate.stored.as_ref().is_some_and(|stored| stored.coverage.covers(section.commit()));
+        !covered && section.section().is_some_and(|of| of.meta == request.meta)
     };
-    let sections: Vec<&SectionRef> = candidate.sections.iter().filter(|section| !covered(section)).collect();
+    let sections: Vec<&SectionRef> = candidate.sections.iter().filter(comes).collect();
     let journalled: usize = sections.iter().map(|section| section.rows().1.len()).sum();
     let in_time = |min_time_ms: i64| (0..options.span_ms()).contains(&request.time_ms.saturating_sub(min_time_ms));
     let has_room = |count: usize, size_bytes: usize| match request.archived {
@@ -235,10 +237,7 @@ fn judge(
             }
         }
         None => {
-            let Some(section) = candidate.sections.first().and_then(SectionRef::section) else { return Ok(None) };
-            if section.meta != request.meta {
-                return Ok(None);
-            }
+            let Some(section) = sections.first().and_then(|section| section.section()) else { return Ok(None) };
             frozen()?;
             Reopened {
                 id: candidate.id,

@@ -9,7 +9,7 @@ use super::record::Record;
 use crate::block::Block;
 use crate::bucket::BucketId;
 use crate::catalog::Section;
-use crate::value::{Numbers, OwnedValue};
+use crate::value::{Numbers, OwnedValue, Value};
 
 /// One section of a journal record. There are as many as series times commits: it is kept small.
 #[derive(Clone)]
@@ -28,6 +28,11 @@ impl SectionRef {
     /// Bucket, metadata, bounds.
     pub fn section(&self) -> Option<&Section> {
         self.entry.record.sections.get(self.at as usize)
+    }
+
+    /// The metadata of its rows.
+    pub fn meta(&self) -> Option<Value<'_>> {
+        self.section().and_then(|section| section.meta.as_ref()).map(OwnedValue::view)
     }
 
     /// What stands for the names and types of the rows, where they have one each.
@@ -56,10 +61,15 @@ impl SectionRef {
 }
 
 /// Sections by bucket, in commit order of each context inside it; buckets in the order of their first commit.
+///
+/// All sections of a group have one metadata. A bucket has several groups where an update has changed its metadata, and a context
+/// that did not know went on with it.
 #[derive(Clone, Default)]
 pub struct ByBucket {
     numbers: Numbers,
     buckets: Vec<(BucketId, Vec<SectionRef>)>,
+    /// The groups that are not the first ones of their buckets.
+    others: Vec<usize>,
     series: Numbers,
     /// The buckets of each series, and where they begin.
     buckets_of_series: Vec<Vec<(BucketId, i64)>>,
@@ -84,6 +94,7 @@ impl ByBucket {
                 Some((expected, _)) if *expected == bucket => (next, false),
                 _ => self.numbers.add(bucket.as_bytes()),
             };
+            let (number, new) = if new { (number, new) } else { self.group_of(number, of) };
             next = number + 1;
             if new {
                 self.buckets.push((bucket, Vec::new()));
@@ -101,18 +112,52 @@ impl ByBucket {
         }
     }
 
-    /// The place of a bucket in `buckets`.
-    pub fn number_of(&self, bucket: &BucketId) -> Option<usize> {
-        self.numbers.get(bucket.as_bytes())
+    /// The group of a section, given one of its bucket; true for a new one.
+    fn group_of(&mut self, known: usize, section: &Section) -> (usize, bool) {
+        let first = |number: usize| self.sections(number).first().and_then(SectionRef::section);
+        let is_of = |number: usize| first(number).is_some_and(|first| first.meta == section.meta);
+        if is_of(known) {
+            return (known, false);
+        }
+        let found = self.groups_of(&section.bucket).into_iter().find(|number| is_of(*number));
+        match found {
+            Some(number) => (number, false),
+            None => {
+                let key = [section.bucket.as_bytes(), &[0][..], tagged(section.meta.as_ref())].concat();
+                self.others.push(self.buckets.len());
+                self.numbers.add(&key)
+            }
+        }
     }
 
-    /// The sections of a bucket.
-    pub fn sections_of(&self, bucket: &BucketId) -> &[SectionRef] {
-        let found = self.number_of(bucket).and_then(|number| self.buckets.get(number));
-        found.map_or(&[], |(_, sections)| sections)
+    /// The groups of a bucket, by their places in `buckets`.
+    #[inline(never)]
+    pub fn groups_of(&self, bucket: &BucketId) -> Vec<usize> {
+        let mut groups = Vec::new();
+        groups.extend(self.numbers.get(bucket.as_bytes()));
+        for number in &self.others {
+            if self.buckets.get(*number).is_some_and(|(id, _)| id == bucket) {
+                groups.push(*number);
+            }
+        }
+        groups
     }
 
-    /// Every bucket and its sections.
+    /// The sections of a group.
+    pub fn sections(&self, number: usize) -> &[SectionRef] {
+        self.buckets.get(number).map_or(&[], |(_, sections)| sections)
+    }
+
+    /// The sections of a bucket, whatever their metadata.
+    pub fn sections_of(&self, bucket: &BucketId) -> Vec<SectionRef> {
+        let mut all = Vec::new();
+        for number in self.groups_of(bucket) {
+            all.extend_from_slice(self.sections(number));
+        }
+        all
+    }
+
+    /// Every group, with its bucket.
     pub fn buckets(&self) -> &[(BucketId, Vec<SectionRef>)] {
         &self.buckets
     }

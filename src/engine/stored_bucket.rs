@@ -2,6 +2,8 @@
 //!
 //! `version u8 = 1 · 3 zero bytes · entries u32 · entries · document`. An entry, `context 8 · seq u64 · folded at i64`, says up
 //! to which journal record of a context the document holds that context's rows. Integers are little-endian.
+//! An entry whose seq has its highest bit says that the rows of that one record are not in the document, but in a bucket of their
+//! own, because their metadata is another; one with the next bit stands in that bucket and says from which record it was made.
 
 use std::cell::Cell;
 
@@ -12,6 +14,10 @@ use crate::value::{Doc, DocBuf};
 
 const VERSION: u8 = 1;
 const ENTRY_LEN: usize = 24;
+/// Marks an entry: the rows of that record went elsewhere.
+const WENT: u64 = 1 << 63;
+/// Marks an entry: the bucket was made of rows of that record which went from another one.
+const CAME: u64 = 1 << 62;
 
 /// Up to which record of each context a bucket holds that context's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,12 +28,35 @@ pub struct Coverage {
 impl Coverage {
     /// True where the rows of that record are in the document.
     pub fn covers(&self, (context, seq): (ContextId, u64)) -> bool {
-        self.entries.iter().any(|(c, up_to, _)| *c == context && seq <= *up_to)
+        let of = || self.entries.iter().filter(move |(c, _, _)| *c == context).map(|(_, up_to, _)| *up_to);
+        of().any(|up_to| up_to < CAME && seq <= up_to) && of().all(|up_to| up_to != seq | WENT)
+    }
+
+    /// Notes that the rows of one record are in no document of this bucket: their metadata is another.
+    pub fn except(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
+        // A fold that was broken off has noted it already.
+        if self.entries.iter().all(|(c, marked, _)| *c != context || *marked != seq | WENT) {
+            self.entries.push((context, seq | WENT, now_ms));
+        }
+    }
+
+    /// Notes that the bucket was made of rows of a record which went from another bucket.
+    pub fn came_from(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
+        self.entries.push((context, seq | CAME, now_ms));
+    }
+
+    /// The records from which rows came that had gone from other buckets: who has them still skips this one.
+    pub fn origins(&self) -> impl Iterator<Item = (ContextId, u64)> {
+        let came = self.entries.iter().filter(|(_, seq, _)| *seq & (CAME | WENT) == CAME);
+        came.map(|(context, seq, _)| (*context, *seq ^ CAME))
     }
 
     /// Notes that the rows of `context` up to `seq` are in the document since `now_ms`.
     pub fn cover(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
-        match self.entries.iter_mut().find(|(c, _, _)| *c == context) {
+        if let Some(at) = self.entries.iter().position(|(c, up_to, _)| *c == context && *up_to == seq | WENT) {
+            self.entries.remove(at);
+        }
+        match self.entries.iter_mut().find(|(c, up_to, _)| *c == context && *up_to < CAME) {
             Some(entry) => *entry = (context, entry.1.max(seq), now_ms),
             None => self.entries.push((context, seq, now_ms)),
         }
@@ -39,7 +68,7 @@ impl Coverage {
     /// Some time more than that, because the clocks of two contexts may differ a little.
     pub fn expire(&mut self, now_ms: i64, journalled: &dyn Fn(&ContextId, u64) -> bool) {
         let recent = |at: i64| now_ms.saturating_sub(at) <= CURSOR_AGE_MS_MAX + CURSOR_IDLE_MS_MAX;
-        self.entries.retain(|(context, up_to, at)| recent(*at) || journalled(context, *up_to));
+        self.entries.retain(|(context, up_to, at)| recent(*at) || journalled(context, *up_to & !(CAME | WENT)));
     }
 }
 
@@ -134,6 +163,31 @@ mod tests {
         assert!(!coverage.covers(([3; 8], 0)));
         coverage.cover(([1; 8], 3), 300);
         assert!(coverage.covers(([1; 8], 5)));
+    }
+
+    #[test]
+    fn a_record_that_went_elsewhere_is_not_covered_by_later_ones_until_its_rows_are_taken_after_all() {
+        let (mut coverage, _) = sample();
+        coverage.except(([1; 8], 7), 300);
+        coverage.except(([1; 8], 7), 350);
+        coverage.cover(([1; 8], 9), 400);
+        let covers = |coverage: &Coverage| [5, 7, 8, 9].map(|seq| coverage.covers(([1; 8], seq)));
+        assert_eq!(covers(&coverage), [true, false, true, true]);
+        assert!(coverage.covers(([2; 8], 9)) && coverage.origins().next().is_none());
+        coverage.cover(([1; 8], 7), 500);
+        assert_eq!(covers(&coverage), [true; 4]);
+    }
+
+    #[test]
+    fn a_bucket_that_was_made_of_rows_of_another_covers_nothing_and_tells_where_they_came_from() {
+        let mut coverage = Coverage::default();
+        coverage.came_from(([1; 8], 7), 300);
+        assert!(!coverage.covers(([1; 8], 7)) && !coverage.covers(([1; 8], 0)));
+        coverage.cover(([1; 8], 9), 400);
+        assert!(coverage.covers(([1; 8], 7)));
+        assert_eq!(coverage.origins().collect::<Vec<_>>(), [([1; 8], 7)]);
+        coverage.expire(i64::MAX, &|_, up_to| up_to == 7);
+        assert_eq!(coverage.origins().count(), 1);
     }
 
     #[test]

@@ -13,13 +13,15 @@ pub mod read_plan;
 pub mod sort;
 pub mod stage;
 pub mod stream;
+pub mod update;
 
 pub use exec::{Count, Counters, Distinct, Exec, Flow, Sink, TimeBound};
 pub use explain::{Explain, Group, Run};
 pub use expr::Globals;
 pub use filter::Filter;
-pub use find_options::FindOptions;
+pub use find_options::{FindOptions, Hint};
 pub use indexes::{Index, IndexAccess};
 pub use read_plan::{ReadAccess, ReadPlan};
 pub use stage::{Aggregation, DocumentSource, Pipeline};
 pub use stream::Stream;
+pub use update::{Update, check_query, not_allowed};

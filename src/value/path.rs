@@ -33,7 +33,8 @@ impl Component {
         self.index
     }
 
-    fn parse(name: &str) -> Component {
+    /// A name.
+    pub fn parse(name: &str) -> Component {
         let plain = name.bytes().all(|b| b.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0'));
         Component { name: name.into(), index: if plain { name.parse().ok() } else { None } }
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use bson::{DateTime, Document, doc, rawdoc};
+use bson::{Bson, DateTime, Document, doc, rawdoc};
 use futures::executor::block_on;
 use timepail::bucket::TimeseriesOptions;
 use timepail::storage::Storage;
@@ -127,6 +127,7 @@ impl World {
             28 => self.drop_and_create(&db).await,
             29..=31 => self.find(&db).await,
             32..=34 => self.open_cursor(&db).await,
+            35..=36 => self.update(&db).await,
             _ => self.use_cursor().await,
         }
     }
@@ -216,6 +217,36 @@ impl World {
         assert!(ok(&reply) || self.faults, "{reply}");
         let gone = self.model.numbers(&filter, false);
         self.forget(|n| gone.binary_search(&n).is_ok(), ok(&reply));
+    }
+
+    /// Gives a series other metadata, that of another series perhaps.
+    async fn update(&mut self, db: &Db) {
+        if self.options.meta_field.is_none() {
+            return;
+        }
+        let filter = match self.below(6) {
+            0 => doc! {},
+            1 => doc! { "m.id": 1 },
+            2 => doc! { "m": { "$exists": false } },
+            _ => doc! { "m": format!("s{}", self.below(3)) },
+        };
+        let meta = if self.random.chance(20) {
+            Bson::Document(doc! { "id": 1, "site": "a" })
+        } else {
+            Bson::String(format!("s{}", self.below(4)))
+        };
+        self.look(db, &doc! {}).await;
+        let statement = doc! { "q": filter.clone(), "u": { "$set": { "m": meta.clone() } }, "multi": true };
+        let reply = self.faulty.without(db.ok(raw(&doc! { "update": "c", "updates": [statement] }))).await;
+        assert!(ok(&reply), "{reply}");
+        let (changed, same) = self.model.update(&filter, &meta);
+        let n = |field: &str| reply.get_i32(field).unwrap() as usize;
+        assert_eq!((n("n"), n("nModified")), (changed.len(), changed.len() - same), "{filter}: {meta}");
+        for cursor in &mut self.cursors {
+            cursor.must.retain(|n| changed.binary_search(n).is_err());
+            cursor.may.extend(&changed);
+            cursor.may.sort_unstable();
+        }
     }
 
     async fn delete_one(&mut self, db: &Db) {

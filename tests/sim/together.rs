@@ -96,6 +96,7 @@ impl Task {
                 11..=12 => self.other(rawdoc! { "foldJournals": 1 }, polls).await,
                 13..=14 => self.delete(polls).await,
                 15 => self.expire(polls).await,
+                18 => self.update(polls).await,
                 16 => self.buckets().await,
                 17 => self.vanish(),
                 _ => self.find().await,
@@ -145,6 +146,19 @@ impl Task {
         let ticket = self.log.delete(filter.clone(), filter.clone());
         let command = rawdoc! { "delete": "c", "deletes": [{ "q": raw(&filter), "limit": 0 }] };
         let reply = at_most(polls, self.db.command(command)).await;
+        self.end(ticket, reply.as_ref());
+    }
+
+    async fn update(&mut self, polls: u64) {
+        let filter = if self.random.chance(20) {
+            doc! {}
+        } else {
+            doc! { "m": format!("s{}", self.random.below(3)) }
+        };
+        let meta = format!("s{}", self.random.below(4));
+        let ticket = self.log.update(filter.clone(), meta.clone().into());
+        let statement = doc! { "q": filter, "u": { "$set": { "m": meta } }, "multi": true };
+        let reply = at_most(polls, self.db.command(raw(&doc! { "update": "c", "updates": [statement] }))).await;
         self.end(ticket, reply.as_ref());
     }
 

@@ -1,12 +1,14 @@
 //! Who began and ended what, and when: what a reader must find, may find, and must not find, while others write.
 
 use std::cell::RefCell;
+use std::sync::LazyLock;
 
-use bson::Document;
+use bson::{Bson, Document, RawDocumentBuf};
 
 use super::canonical;
 use super::model::number;
-use super::rows::matching;
+use super::raw;
+use super::rows::matches;
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Outcome {
@@ -29,6 +31,8 @@ enum What {
     Insert(Vec<Document>),
     /// Filters of what goes for certain, and of what may go.
     Delete(Document, Document),
+    /// Which ones get which metadata.
+    Update(Document, Bson),
 }
 
 /// The writes of all tasks, in the order in which they began.
@@ -47,6 +51,10 @@ impl Log {
 
     pub fn delete(&self, certainly: Document, perhaps: Document) -> Ticket {
         self.begin(What::Delete(certainly, perhaps))
+    }
+
+    pub fn update(&self, filter: Document, meta: Bson) -> Ticket {
+        self.begin(What::Update(filter, meta))
     }
 
     fn begin(&self, what: What) -> Ticket {
@@ -80,22 +88,30 @@ impl Log {
             return Err(format!("measurement {} was found twice by {filter}", twice[0].0));
         }
         let mut seen = 0;
+        let matches_filter = matches(raw(filter));
+        let tests: Vec<_> =
+            writes.iter().map(|write| write.what.filters().map(|filter| matches(raw(filter)))).collect();
+        let others: Vec<_> = writes.iter().zip(&tests).filter(|(write, _)| write.began < ended).collect();
         for insert in writes {
             let What::Insert(rows) = &insert.what else { continue };
-            for row in matching(rows, filter) {
-                let there = found.binary_search(&(number(row), canonical(row))).is_ok();
+            for row in rows {
+                let forms = forms_of(row, insert, &others);
+                let of =
+                    |matches: &dyn Fn(&[u8]) -> bool| forms.iter().filter(|form| matches(form.1.as_bytes())).count();
+                let matching = forms.iter().filter(|form| matches_filter(form.1.as_bytes()));
+                let there =
+                    matching.clone().any(|form| found.binary_search(&(number(row), canonical(&form.0))).is_ok());
                 seen += usize::from(there);
                 let (mut gone, mut may_be_gone) = (false, false);
-                for delete in writes.iter().filter(|delete| delete.ended > insert.began && delete.began < ended) {
-                    let What::Delete(certainly, perhaps) = &delete.what else { continue };
-                    let goes = |filter: &Document| !matching(std::slice::from_ref(row), filter).is_empty();
-                    may_be_gone |= goes(perhaps);
+                for (delete, [certainly, perhaps]) in others.iter().filter(|other| other.0.ended > insert.began) {
+                    let What::Delete(..) = &delete.what else { continue };
+                    may_be_gone |= of(perhaps) > 0;
                     gone |= delete.outcome == Outcome::Acknowledged
                         && (insert.ended < delete.began && delete.ended < began)
-                        && goes(certainly);
+                        && of(certainly) == forms.len();
                 }
                 let stands = insert.outcome == Outcome::Acknowledged && insert.ended < began && !may_be_gone;
-                if stands && !there {
+                if stands && !there && matching.count() == forms.len() {
                     return Err(format!("{row} was not found by {filter}"));
                 }
                 if there && (gone || insert.began > ended) {
@@ -106,6 +122,44 @@ impl Log {
         match found.len() - seen {
             0 => Ok(()),
             many => Err(format!("{many} measurements that nobody has inserted were found by {filter}")),
+        }
+    }
+}
+
+static NOTHING: LazyLock<Document> = LazyLock::new(Document::new);
+
+impl What {
+    /// Those of a delete, that of an update twice.
+    fn filters(&self) -> [&Document; 2] {
+        match self {
+            What::Insert(_) => [&NOTHING; 2],
+            What::Delete(certainly, perhaps) => [certainly, perhaps],
+            What::Update(filter, _) => [filter; 2],
+        }
+    }
+}
+
+/// What a measurement may look like, as a document and as bytes, whichever of the updates have reached it, in whatever order.
+fn forms_of(
+    row: &Document,
+    insert: &Write,
+    writes: &[(&Write, &[impl Fn(&[u8]) -> bool; 2])],
+) -> Vec<(Document, RawDocumentBuf)> {
+    let mut forms = vec![(row.clone(), raw(row))];
+    let updates = || writes.iter().filter(|write| write.0.ended > insert.began);
+    loop {
+        let before = forms.len();
+        for (update, [matches, _]) in updates() {
+            let What::Update(_, meta) = &update.what else { continue };
+            let known = forms.iter().any(|form| form.0.get("m") == Some(meta));
+            if !known && forms.iter().any(|form| matches(form.1.as_bytes())) {
+                let mut new = row.clone();
+                new.insert("m", meta.clone());
+                forms.push((new.clone(), raw(&new)));
+            }
+        }
+        if forms.len() == before {
+            return forms;
         }
     }
 }

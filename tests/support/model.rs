@@ -1,6 +1,6 @@
 //! What should be stored, as a plain list, where the outcome of some operations is not known.
 
-use bson::Document;
+use bson::{Bson, Document};
 
 use super::rows::matches;
 use super::{canonical, raw};
@@ -67,6 +67,19 @@ impl Model {
             left.sort_by_key(|entry| entry.number);
         }
         self.entries = left;
+    }
+
+    /// Those that a filter finds have other metadata now. Answers their numbers, and how many had that metadata before.
+    pub fn update(&mut self, filter: &Document, meta: &Bson) -> (Vec<i64>, usize) {
+        let mut same = 0;
+        let matching = self.matching(filter);
+        for at in &matching {
+            let entry = &mut self.entries[*at];
+            same += usize::from(entry.document.get("m") == Some(meta));
+            entry.document.insert("m", meta.clone());
+            entry.bytes = canonical(&entry.document);
+        }
+        (matching.iter().map(|at| self.entries[*at].number).collect(), same)
     }
 
     /// Compares with what was found by a filter; what was in doubt is known from then on.

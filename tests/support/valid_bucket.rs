@@ -55,7 +55,8 @@ fn judge(bucket: &Document, options: &TimeseriesOptions, writers: Writers) -> Re
     rule(!standard || seconds * 1000 == min_ms, || format!("the id says {seconds} s"))?;
     rule(max_ms - min_ms < options.span_ms(), || "a span that is too long".to_owned())?;
     let rounding = options.effective_rounding_seconds();
-    rule(bucket_start_ms(min_ms, rounding) == min_ms, || "a start that is not rounded".to_owned())?;
+    let rounded = options.rebucketed || bucket_start_ms(min_ms, rounding) == min_ms;
+    rule(rounded, || "a start that is not rounded".to_owned())?;
     check_meta(bucket, options)?;
 
     let rows = rows(data, version, time)?;

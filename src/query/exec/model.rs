@@ -21,6 +21,7 @@ fn plan_of(find: FindOptions) -> ReadPlan {
     let options = TimeseriesOptions {
         time_field: "t".into(),
         meta_field: Some("m".into()),
+        rebucketed: false,
         granularity: None,
         span_seconds: 3600,
         rounding_seconds: None,

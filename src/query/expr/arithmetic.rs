@@ -23,6 +23,13 @@ pub(super) fn fold(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<
     Ok(sum)
 }
 
+/// What an operator, `$add` or `$multiply`, makes of two numbers.
+///
+/// Errors: `BadValue` for decimals.
+pub fn computed(name: &str, a: Value<'_>, b: Value<'_>) -> Result<Datum<'static>> {
+    binary(Operator::named(name)?, a, b)
+}
+
 fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'static>> {
     let sign = match operator.op {
         Op::Add => 1,

@@ -20,6 +20,7 @@ mod tree;
 mod types;
 mod unparse;
 
+pub use arithmetic::computed;
 pub use bound::BoundExpr;
 pub use datum::Datum;
 pub use evaluate::Scope;

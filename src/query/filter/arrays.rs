@@ -17,13 +17,18 @@ pub enum ElemMatch {
 impl ElemMatch {
     /// True where `value` is an array with an element that passes.
     pub(super) fn matches(&self, value: Value<'_>) -> bool {
-        value.as_array().into_iter().flatten().any(|(_, element)| match self {
+        value.as_array().into_iter().flatten().any(|(_, element)| self.passes(element))
+    }
+
+    /// True where one element passes.
+    pub(super) fn passes(&self, element: Value<'_>) -> bool {
+        match self {
             // Expressions are refused here when parsed, and nothing else fails.
             ElemMatch::Object(filter) => {
                 element.as_container().is_some_and(|doc| filter.matches_doc(doc).unwrap_or_default())
             }
             ElemMatch::Value(tests) => tests.passes(element),
-        })
+        }
     }
 }
 

@@ -104,7 +104,8 @@ impl Test {
         }
     }
 
-    fn leaf(&self) -> Leaf {
+    /// What it makes of an array at the end of its path.
+    pub(super) fn leaf(&self) -> Leaf {
         match self {
             Test::Exists | Test::Size(_) | Test::ElemMatch(_) | Test::Whole(_) => Leaf::Whole,
             _ => Leaf::Elements,

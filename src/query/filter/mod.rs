@@ -11,6 +11,7 @@ mod matches;
 mod membership;
 mod modulo;
 mod parse;
+mod position;
 mod regex;
 #[cfg(test)]
 pub(super) mod samples;

@@ -4,14 +4,15 @@ use std::rc::Rc;
 
 use super::arrays::ElemMatch;
 use super::bits::Bits;
-use super::compare::Compare;
+use super::compare::{Compare, CompareOp};
 use super::expression::Condition;
 use super::kinds::Kinds;
 use super::membership::In;
 use super::modulo::Modulo;
 use super::regex::Regex;
 use super::schema::Schema;
-use crate::value::Path;
+use crate::error::Result;
+use crate::value::{Collation, Path, Value};
 
 /// Which measurements a query wants.
 ///
@@ -84,6 +85,15 @@ impl Filter {
     /// True where every document matches, whatever is in it.
     pub fn is_trivial(&self) -> bool {
         matches!(self, Filter::AlwaysTrue)
+    }
+
+    /// Documents whose field is a value, by its bytes.
+    ///
+    /// Errors: `BadValue` for undefined.
+    pub fn equality(field: &str, value: Value<'_>) -> Result<Filter> {
+        let path = Path::parse(field)?;
+        let compare = Compare::new(&path, CompareOp::Eq, value, &Collation::default())?;
+        Ok(Filter::Field(path, Test::Compare(compare)))
     }
 
     /// Every one of `children`; the empty conjunction matches everything.

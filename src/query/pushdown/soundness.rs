@@ -116,6 +116,7 @@ fn bucket(
     let options = TimeseriesOptions {
         time_field: "t".into(),
         meta_field: has_meta.then(|| "m".into()),
+        rebucketed: false,
         granularity: None,
         span_seconds: SPAN_SECONDS,
         rounding_seconds: Some(rounding_seconds),

@@ -156,6 +156,7 @@ mod tests {
         TimeseriesOptions {
             time_field: "time".into(),
             meta_field: meta_field.map(str::to_owned),
+            rebucketed: false,
             granularity: None,
             span_seconds: 3_600,
             rounding_seconds: Some(3_600),

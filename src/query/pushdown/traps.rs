@@ -19,6 +19,7 @@ fn split_of(wanted: &RawDocumentBuf, mixed_schema: bool) -> Split {
     let options = TimeseriesOptions {
         time_field: "t".into(),
         meta_field: Some("m".into()),
+        rebucketed: false,
         granularity: None,
         span_seconds: 3_600,
         rounding_seconds: Some(60),

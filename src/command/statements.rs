@@ -1,0 +1,163 @@
+//! `delete` and `update`: lists of statements, one after the other.
+
+use std::rc::Rc;
+
+use super::request::{missing_field, unknown_field, wrong_type};
+use super::{Reply, Request, int, write_errors};
+use crate::engine::{Change, ChangeKind, Collection, Engine};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::WRITE_BATCH_COUNT_MAX;
+use crate::query::{Filter, Globals, Hint, Update, check_query, not_allowed};
+use crate::value::{Collation, Doc, DocWriter, Value};
+
+/// A statement of either command.
+struct Statement<'a> {
+    filter: Doc<'a>,
+    collation: Option<Collation>,
+    hint: Option<Hint>,
+    limit: Option<Value<'a>>,
+    update: Option<Value<'a>>,
+    array_filters: Option<Value<'a>>,
+    multi: bool,
+    upsert: bool,
+}
+
+/// What the filters of a command may refer to.
+struct Scope<'a> {
+    globals: Globals,
+    variables: Option<Doc<'a>>,
+}
+
+impl Scope<'_> {
+    /// What variables come to may depend on the collation, so that each statement evaluates them again.
+    fn with(&self, collation: &Collation) -> Result<Globals> {
+        let globals = self.globals.with_collation(collation);
+        match self.variables {
+            Some(variables) => globals.with_variables(variables),
+            None => Ok(globals),
+        }
+    }
+}
+
+pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    let is_update = request.name() == "update";
+    let list = if is_update { "updates" } else { "deletes" };
+    request.allow_fields(&[list, "ordered", "let"])?;
+    let name = request.collection()?;
+    let ordered = request.bool("ordered")?.unwrap_or(true);
+    let statements: Vec<Value<'_>> = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?.collect();
+    if statements.is_empty() || statements.len() > WRITE_BATCH_COUNT_MAX {
+        let message =
+            format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {}", statements.len());
+        return Err(Error::new(ErrorCode::InvalidLength, message));
+    }
+    let scope = Scope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
+    scope.with(&Collation::default())?;
+    let (mut n, mut modified) = (0_u64, 0_u64);
+    let mut errors = Vec::new();
+    for (index, statement) in statements.into_iter().enumerate() {
+        let outcome = match parse(statement, engine, request.name(), list) {
+            Err(error) => Err(error),
+            Ok(statement) => {
+                let change = |collection: Option<&Collection>| statement.change(collection, is_update, &scope);
+                engine.change(name, &change).await
+            }
+        };
+        match outcome {
+            Ok(changed) => {
+                n += changed.matched;
+                modified += changed.modified;
+            }
+            Err(error) => {
+                errors.push((index, error));
+                if ordered {
+                    break;
+                }
+            }
+        }
+    }
+    let mut reply = DocWriter::new();
+    reply.int32("n", int(n));
+    if is_update {
+        reply.int32("nModified", int(modified));
+    }
+    write_errors(&mut reply, &errors);
+    Ok(Reply::ok(reply))
+}
+
+fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Result<Statement<'a>> {
+    let doc: Doc<'a> = value.as_doc().ok_or_else(|| wrong_type(command, list, "an array of objects", value))?;
+    let of = [command, ".", list].concat();
+    let mut filter = None;
+    let mut statement = Statement {
+        filter: Doc::EMPTY,
+        collation: None,
+        hint: None,
+        limit: None,
+        update: None,
+        array_filters: None,
+        multi: false,
+        upsert: false,
+    };
+    let is_update = command == "update";
+    for (name, value) in doc {
+        let flag = || value.as_truthy().ok_or_else(|| wrong_type(&of, name, "a bool", value));
+        match name {
+            "q" => filter = Some(value.as_doc().ok_or_else(|| wrong_type(&of, "q", "an object", value))?),
+            "collation" => statement.collation = engine.collation(Some(value))?,
+            "hint" => statement.hint = Hint::parse(value)?,
+            "comment" => {}
+            "limit" if !is_update => statement.limit = Some(value),
+            "u" if is_update => statement.update = Some(value),
+            "multi" if is_update => statement.multi = flag()?,
+            "upsert" if is_update => statement.upsert = flag()?,
+            "arrayFilters" if is_update => statement.array_filters = Some(value),
+            // Constants belong to pipelines.
+            "c" | "upsertSupplied" if is_update => {}
+            _ => return Err(unknown_field(&of, name)),
+        }
+    }
+    let last = if is_update { ("u", statement.update) } else { ("limit", statement.limit) };
+    statement.filter = filter.ok_or_else(|| missing_field(&of, "q"))?;
+    last.1.ok_or_else(|| missing_field(&of, last.0))?;
+    Ok(statement)
+}
+
+impl<'a> Statement<'a> {
+    /// What it changes, and how.
+    fn change(&self, collection: Option<&Collection>, is_update: bool, scope: &Scope<'_>) -> Result<Change<'a>> {
+        if is_update && collection.is_none() {
+            return Ok(Change { filter: Filter::all(), hint: None, kind: ChangeKind::Delete });
+        }
+        let meta_field = if is_update { self.check_update(collection)? } else { "" };
+        let default = Collation::default();
+        let default = collection.map_or(&default, Collection::collation);
+        let globals = scope.with(self.collation.as_ref().unwrap_or(default))?;
+        let kind = match self.limit.and_then(Value::as_integer) {
+            _ if is_update => {
+                let document = self.update.unwrap_or(Value::NULL);
+                ChangeKind::Update(Update::parse(document, self.array_filters, meta_field, &globals)?)
+            }
+            Some(0) => ChangeKind::Delete,
+            Some(1) => ChangeKind::DeleteOne,
+            _ => {
+                let message = format!("The limit field in delete objects must be 0 or 1. Got {:?}", self.limit);
+                return Err(Error::new(ErrorCode::FailedToParse, message));
+            }
+        };
+        Ok(Change { filter: Filter::parse(self.filter, &globals)?, hint: self.hint.clone(), kind })
+    }
+
+    /// The field that an update may change; nothing is known of it without a collection.
+    fn check_update<'c>(&self, collection: Option<&'c Collection>) -> Result<&'c str> {
+        if !self.multi {
+            return Err(not_allowed("multi: false", ""));
+        }
+        if self.upsert {
+            return Err(not_allowed("an upsert", ""));
+        }
+        let Some(collection) = collection else { return Ok("") };
+        let meta_field = collection.meta_field().ok_or_else(|| not_allowed("no metaField", ""))?;
+        check_query(self.filter, meta_field).map(|()| meta_field)
+    }
+}

@@ -1,0 +1,258 @@
+//! Deletes and updates. A delete takes whole buckets where the bucket alone says so, else it rewrites them without the rows; an update
+//! changes the metadata of whole buckets.
+//!
+//! **Invariant**: no bucket changes its metadata as long as journal records are left whose rows it holds, so that such a record never
+//! has other metadata than its bucket. Records that come later, from whoever did not know, keep the metadata that they have: see `fold`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::Engine;
+use super::bucket_changes::{BucketChanges, Page};
+use super::collection::Collection;
+use super::find::{Defaults, Options};
+use super::read::Unit;
+use crate::block::{Bitmap, Block, Column};
+use crate::bucket::{BucketDoc, ColumnSet, rebuild, unpack, with_meta};
+use crate::catalog::Section;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
+use crate::query::projection::Projection;
+use crate::query::{Filter, FindOptions, Hint, ReadPlan, Update};
+use crate::value::{Doc, DocWriter, Numbers, OwnedValue, Value};
+
+/// What a statement changes, and how.
+pub struct Change<'a> {
+    /// The measurements.
+    pub filter: Filter,
+    /// How they are found.
+    pub hint: Option<Hint>,
+    /// What becomes of them.
+    pub kind: ChangeKind<'a>,
+}
+
+/// What becomes of measurements.
+pub enum ChangeKind<'a> {
+    /// All go.
+    Delete,
+    /// Any one goes.
+    DeleteOne,
+    /// One goes that is this document, in whatever order its fields are.
+    DeleteExactly(Doc<'a>),
+    /// The metadata of all becomes another. The filter asks for nothing else.
+    Update(Update),
+}
+
+/// What became of a change.
+#[derive(Default)]
+pub struct Changed {
+    /// Measurements that matched, as far as they were wanted.
+    pub matched: u64,
+    /// Of these, those whose metadata is another now.
+    pub modified: u64,
+    /// Buckets that an update has seen: what is looked at again after a conflict must not be changed twice.
+    done: Numbers,
+}
+
+impl Changed {
+    fn is_enough_for(&self, change: &Change<'_>) -> bool {
+        self.matched > 0 && matches!(change.kind, ChangeKind::DeleteOne | ChangeKind::DeleteExactly(_))
+    }
+}
+
+impl Engine {
+    /// Changes measurements that match.
+    ///
+    /// Journal rows of buckets that may hold a match are folded first, so that what was acknowledged before the call is in a
+    /// bucket; measurements that others insert meanwhile stay. Buckets that are closed stay as they are.
+    /// `change` is asked with the collection, or without where there is none: then there is nothing to change.
+    /// Errors: `NamespaceNotFound` does not arise; those of `change`, of filters and updates, and of storage; `BadValue` for a hint at no index.
+    pub async fn change<'a>(
+        &self,
+        name: &str,
+        change: &dyn Fn(Option<&Collection>) -> Result<Change<'a>>,
+    ) -> Result<Changed> {
+        let mut changed = Changed::default();
+        let mut conflicts = 0;
+        loop {
+            let Some(collection) = self.collection(name).await? else {
+                return change(None).map(|_| changed);
+            };
+            let wanted = change(Some(&collection))?;
+            match self.change_pass(&collection, &wanted, &mut changed).await {
+                // Memory has forgotten it; storage says whether it was made again.
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
+                other => return other.map(|()| changed),
+            }
+        }
+    }
+
+    async fn change_pass(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
+        let (filter, hint) = (change.filter.clone(), change.hint.clone());
+        let options = FindOptions { filter, hint, ..FindOptions::default() };
+        collection.check_hint(false, &options)?;
+        let plan = || collection.read_plan(options.clone(), false);
+        let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
+        let span_ms = collection.entry().options.timeseries.span_ms();
+        let reached = |section: &Section| {
+            let end_ms = section.min_time_ms.saturating_add(span_ms);
+            let meta = section.meta.as_ref().map(OwnedValue::view);
+            // What fails here fails again on the bucket.
+            aimed.may_match_rows(meta, section.min_time_ms, end_ms).unwrap_or(true)
+        };
+        if self.fold_sections(&scan, &reached).await? {
+            (scan, aimed) = self.aimed_scan(collection, &plan).await?;
+        }
+        while let Some(units) = self.next_page(&mut scan).await? {
+            let mut changes = BucketChanges::new(collection);
+            let mut page = Changed::default();
+            for unit in &units {
+                if changed.done.get(unit.id.as_bytes()).is_none() {
+                    self.change_unit(collection, &aimed, unit, change, &mut page, &mut changes)?;
+                }
+                if page.is_enough_for(change) {
+                    break;
+                }
+            }
+            let place = Page::of(&units, scan.covered());
+            let epoch = changes.commit(self, scan.epoch(), Vec::new(), place).await?;
+            scan.set_epoch(epoch);
+            changed.matched += page.matched;
+            changed.modified += page.modified;
+            if matches!(change.kind, ChangeKind::Update(_)) {
+                for unit in &units {
+                    changed.done.add(unit.id.as_bytes());
+                }
+            }
+            if page.is_enough_for(change) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what changing one bucket takes to `changes`, and what becomes of its measurements to `page`.
+    fn change_unit(
+        &self,
+        collection: &Rc<Collection>,
+        plan: &ReadPlan,
+        unit: &Unit,
+        change: &Change<'_>,
+        page: &mut Changed,
+        changes: &mut BucketChanges<'_>,
+    ) -> Result<()> {
+        let Some(stored) = &unit.stored else { return Ok(()) };
+        let options = &collection.entry().options.timeseries;
+        let view = BucketDoc::parse(stored.document.view(), options)?;
+        if view.closed() || !plan.may_match(&view)? {
+            return Ok(());
+        }
+        let meta = view.meta();
+        if let ChangeKind::Update(update) = &change.kind {
+            // What is left for rows is a schema, which asks for the metadata by its name.
+            let mut row = DocWriter::new();
+            if let (Some(name), Some(meta)) = (collection.meta_field(), meta) {
+                row.value(name, meta);
+            }
+            if !change.filter.matches_doc(row.finish().view())? {
+                return Ok(());
+            }
+            if unit.half_folded {
+                return Err(Error::write_conflict(format!("Bucket {} is being folded", unit.id)));
+            }
+            let rows = view.count()? as u64;
+            page.matched += rows;
+            let new = update.apply(meta, &|| change.filter.position(meta))?;
+            let new = new.as_ref().map(OwnedValue::view);
+            if new != meta {
+                page.modified += rows;
+                let document = with_meta(stored.document.view(), new)?;
+                changes.write(&unit.id, Some(stored), stored.coverage.clone(), document)?;
+            }
+            return Ok(());
+        }
+        if matches!(change.kind, ChangeKind::Delete) && plan.all_match(&view) {
+            changes.remove(unit)?;
+            page.matched += view.count()? as u64;
+            return Ok(());
+        }
+        let rows = unpack(&view, &ColumnSet::All, options)?;
+        let mut matching = plan.select(&rows, meta)?;
+        let only = match change.kind {
+            ChangeKind::DeleteOne => Some(matching.iter().next()),
+            ChangeKind::DeleteExactly(document) => {
+                let mut whole = rows.clone();
+                if let (Some(name), Some(meta)) = (collection.meta_field(), meta) {
+                    whole.set_column(name, Column::constant(meta, rows.rows()));
+                }
+                Some(matching.iter().find(|row| is_row(&whole, *row, document)))
+            }
+            _ => None,
+        };
+        if let Some(only) = only {
+            matching = Bitmap::from_fn(rows.rows(), |row| Some(row) == only);
+        }
+        if matching.none() {
+            return Ok(());
+        }
+        let mut keep = matching.clone();
+        keep.invert();
+        match rebuild(&view, &rows, &keep, self.bucket_format, options)? {
+            Some(rest) => changes.write(&unit.id, Some(stored), stored.coverage.clone(), rest)?,
+            None => changes.remove(unit)?,
+        }
+        page.matched += matching.count() as u64;
+        Ok(())
+    }
+
+    /// Deletes the first measurement of a query and answers it, as the query shows it; `None` where there is none.
+    ///
+    /// Errors: as `find` and `change`; `WriteConflict` where others were faster each time.
+    pub async fn remove_one(&self, name: &str, options: &Options<'_>) -> Result<Option<Block>> {
+        for _ in 0..WRITE_CONFLICT_RETRIES_MAX {
+            let projection = RefCell::new(Projection::all());
+            let whole = |defaults: Defaults<'_>| {
+                let options = options(defaults)?;
+                projection.replace(options.projection);
+                let limit = Some(1);
+                Ok(FindOptions {
+                    projection: Projection::all(),
+                    limit,
+                    single_batch: true,
+                    batch_size: limit,
+                    ..options
+                })
+            };
+            let row = self.find(name, false, &whole).await?.rows;
+            if row.rows() == 0 {
+                return Ok(None);
+            }
+            let mut writer = DocWriter::new();
+            row.write_row(0, &mut writer);
+            let document = writer.finish();
+            // What fails here must not have deleted anything.
+            let shown = projection.replace(Projection::all()).apply(row)?;
+            let exactly = |collection: Option<&Collection>| {
+                let time_field = collection.map_or("", Collection::time_field);
+                let time = document.view().get(time_field).unwrap_or(Value::NULL);
+                let kind = ChangeKind::DeleteExactly(document.view());
+                Ok(Change { filter: Filter::equality(time_field, time)?, hint: None, kind })
+            };
+            if self.change(name, &exactly).await?.matched > 0 {
+                return Ok(Some(shown));
+            }
+        }
+        Err(Error::write_conflict("Others kept removing the measurement that was found"))
+    }
+}
+
+/// True where a row has the fields of a document, and no others.
+fn is_row(rows: &Block, row: usize, document: Doc<'_>) -> bool {
+    let mut writer = DocWriter::new();
+    rows.write_row(row, &mut writer);
+    let found = writer.finish();
+    let found = found.view();
+    found.iter().count() == document.iter().count()
+        && document.iter().all(|(name, value)| found.get(name) == Some(value))
+}

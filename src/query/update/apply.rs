@@ -1,0 +1,153 @@
+//! An update applied to one value.
+
+use super::array::array_of;
+use super::operators::{Operator, unfit};
+use super::tree::{Node, Step, Update, conflict, refused};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{ARRAY_PADDING_MAX, DOCUMENT_DEPTH_MAX};
+use crate::value::{Component, DocWriter, Kind, OwnedValue, Value, normalize};
+
+/// What changes a value depends on besides the value.
+struct Applied<'u> {
+    update: &'u Update,
+    root: Option<Value<'u>>,
+    /// The element by which the query has matched.
+    matched: Option<usize>,
+}
+
+impl Update {
+    /// What becomes of the metadata `meta`; `None` for none. `matched` is asked for the place of the element by which the
+    /// query has matched, where the update names it.
+    ///
+    /// Errors: `PathNotViable`, `TypeMismatch`, `BadValue` and others where an operator does not fit what is there.
+    pub fn apply(&self, meta: Option<Value<'_>>, matched: &dyn Fn() -> Option<usize>) -> Result<Option<OwnedValue>> {
+        let matched = if self.is_positional { matched() } else { None };
+        if self.is_positional && matched.is_none() {
+            return Err(Error::bad_value("The positional operator did not find the match needed from the query"));
+        }
+        let new = Applied { update: self, root: meta, matched }.apply(&self.root, meta, 1)?;
+        // A bucket cannot hold undefined.
+        Ok(new.map(|new| if new.view().kind() == Kind::Undefined { OwnedValue::null() } else { normalize(new.view()) }))
+    }
+}
+
+impl Applied<'_> {
+    fn apply(&self, node: &Node, value: Option<Value<'_>>, depth: usize) -> Result<Option<OwnedValue>> {
+        if let Some((operator, operand)) = &node.op {
+            let new = match operator {
+                Operator::Rename => self.renamed(operand.view(), value)?,
+                operator => operator.apply(operand.view(), value, &self.update.globals)?,
+            };
+            if new.as_ref().is_some_and(|new| depth + nesting(new.view()) > DOCUMENT_DEPTH_MAX - 2) {
+                return Err(Error::new(ErrorCode::Overflow, "The metadata would be nested too deep"));
+            }
+            return Ok(new);
+        }
+        let before = value.and_then(Value::as_container);
+        let is_array = value.is_some_and(|value| value.kind() == Kind::Array);
+        // What goes from an array leaves its place.
+        let mut fields: Vec<(Box<str>, OwnedValue)> = Vec::new();
+        for (name, field) in before.into_iter().flatten() {
+            let mut new = Some(field.to_owned());
+            let mut nodes: Vec<&Node> = Vec::new();
+            for (step, child) in &node.children {
+                if !self.takes(step, name, field)? {
+                    continue;
+                }
+                if nodes.iter().any(|before| before.overlaps(child)) {
+                    return Err(conflict(name));
+                }
+                nodes.push(child);
+                new = self.apply(child, new.as_ref().map(OwnedValue::view), depth + 1)?;
+            }
+            if let Some(new) = new.or_else(|| is_array.then(OwnedValue::null)) {
+                fields.push((name.into(), new));
+            }
+        }
+        for (step, child) in &node.children {
+            let name = match step {
+                Step::Name(name) => name.clone(),
+                Step::Matched => self.matched.unwrap_or_default().to_string().into(),
+                _ if is_array => continue,
+                _ => return Err(unfit(value.unwrap_or(Value::NULL), "Array updates do not go into")),
+            };
+            if before.is_some_and(|before| before.get(&name).is_some()) {
+                continue;
+            }
+            let Some(new) = self.apply(child, None, depth + 1)? else { continue };
+            let index = Component::parse(&name).index().filter(|_| is_array);
+            if let Some(value) = value.filter(|_| before.is_none() || is_array && index.is_none()) {
+                return Err(refused(ErrorCode::PathNotViable, &format!("{value:?} cannot have the field"), &name));
+            }
+            let Some(index) = index else {
+                fields.push((name, new));
+                continue;
+            };
+            let len = fields.len();
+            if index.saturating_sub(len) > ARRAY_PADDING_MAX {
+                return Err(refused(ErrorCode::CannotBackfillArray, "Too far behind the end of an array:", &name));
+            }
+            while fields.len() <= index {
+                fields.push((Box::default(), OwnedValue::null()));
+            }
+            fields.iter_mut().skip(index).take(1).for_each(|field| field.1 = new.clone());
+        }
+        if is_array {
+            return Ok(Some(array_of(fields.iter().map(|(_, element)| element.view()).collect())));
+        }
+        if before.is_none() && fields.is_empty() {
+            return Ok(value.map(Value::to_owned));
+        }
+        let mut writer = DocWriter::new();
+        for (name, field) in fields {
+            writer.value(&name, field.view());
+        }
+        Ok(Some(OwnedValue::doc(writer.finish().view())))
+    }
+
+    /// True where a step leads to a field, or to an element.
+    fn takes(&self, step: &Step, name: &str, field: Value<'_>) -> Result<bool> {
+        Ok(match step {
+            Step::Name(taken) => **taken == *name,
+            Step::Matched => Component::parse(name).index() == self.matched,
+            Step::All => true,
+            Step::Filtered(number) => match self.update.filters.get(*number) {
+                Some((_, filter)) => filter.matches_value(Some(field))?,
+                None => false,
+            },
+        })
+    }
+
+    /// The value that is renamed to here, where there is one: `paths` are those from and to which it goes.
+    fn renamed(&self, paths: Value<'_>, value: Option<Value<'_>>) -> Result<Option<OwnedValue>> {
+        let mut found = None;
+        for (_, path) in paths.as_container().into_iter().flatten() {
+            let at = self.look_up(path.as_str().unwrap_or_default())?;
+            match found {
+                None if at.is_none() => return Ok(value.map(Value::to_owned)),
+                None => found = at,
+                Some(_) => {}
+            }
+        }
+        Ok(found.map(Value::to_owned))
+    }
+
+    /// The value at a path, before anything was changed.
+    ///
+    /// Errors: `BadValue` where an array is on the way, whose elements are not renamed.
+    fn look_up(&self, path: &str) -> Result<Option<Value<'_>>> {
+        let mut value = self.root;
+        for name in path.split('.').skip(1) {
+            if let Some(array) = value.filter(|value| value.kind() == Kind::Array) {
+                return Err(unfit(array, "$rename does not reach into an array:"));
+            }
+            value = value.and_then(Value::as_doc).and_then(|doc| doc.get(name));
+        }
+        Ok(value)
+    }
+}
+
+/// How many levels of objects and arrays a value has.
+fn nesting(value: Value<'_>) -> usize {
+    value.as_container().map_or(0, |doc| 1 + doc.iter().map(|(_, inner)| nesting(inner)).max().unwrap_or_default())
+}

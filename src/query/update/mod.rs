@@ -1,0 +1,13 @@
+//! The update document of metadata: parsed into a tree of paths, applied to one value.
+
+mod apply;
+mod array;
+mod operators;
+mod parse;
+mod query;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use query::{check_query, not_allowed};
+pub use tree::Update;

@@ -1,0 +1,177 @@
+//! The operators: what each makes of one value, and what it refuses.
+
+use super::array::{add_to_set, array_of, elements, pop, pull, push};
+use super::tree::refused;
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::{Globals, computed};
+use crate::value::{Doc, Kind, OwnedValue, Value};
+
+/// What becomes of a value.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Operator {
+    AddToSet,
+    Bit,
+    CurrentDate,
+    Inc,
+    Max,
+    Min,
+    Mul,
+    Pop,
+    Pull,
+    PullAll,
+    Push,
+    Rename,
+    Set,
+    SetOnInsert,
+    Unset,
+}
+
+static OPERATORS: [(&str, Operator); 15] = [
+    ("$addToSet", Operator::AddToSet),
+    ("$bit", Operator::Bit),
+    ("$currentDate", Operator::CurrentDate),
+    ("$inc", Operator::Inc),
+    ("$max", Operator::Max),
+    ("$min", Operator::Min),
+    ("$mul", Operator::Mul),
+    ("$pop", Operator::Pop),
+    ("$pull", Operator::Pull),
+    ("$pullAll", Operator::PullAll),
+    ("$push", Operator::Push),
+    ("$rename", Operator::Rename),
+    ("$set", Operator::Set),
+    ("$setOnInsert", Operator::SetOnInsert),
+    ("$unset", Operator::Unset),
+];
+
+impl Operator {
+    /// The operator called `name`.
+    ///
+    /// Errors: `FailedToParse`.
+    pub(super) fn of(name: &str) -> Result<Operator> {
+        let known = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
+        known.ok_or_else(|| refused(ErrorCode::FailedToParse, "Unknown modifier", name))
+    }
+
+    /// What it makes of a value, or of the lack of one; `None` for nothing. Renames are not its business.
+    ///
+    /// Errors: what is wrong with the operand, whatever the value is; what does not go with the value.
+    pub(super) fn apply(
+        self,
+        operand: Value<'_>,
+        value: Option<Value<'_>>,
+        globals: &Globals,
+    ) -> Result<Option<OwnedValue>> {
+        let collation = globals.collation();
+        Ok(Some(match self {
+            Operator::Set => operand.to_owned(),
+            Operator::SetOnInsert | Operator::Rename => return Ok(value.map(Value::to_owned)),
+            Operator::Unset => return Ok(None),
+            Operator::Inc | Operator::Mul => compute(self, value, operand)?,
+            Operator::Max | Operator::Min => {
+                let order = value.map(|value| collation.compare(operand, value));
+                let wins = order.is_none_or(|order| if self == Operator::Max { order.is_gt() } else { order.is_lt() });
+                if wins { operand } else { value.unwrap_or(operand) }.to_owned()
+            }
+            Operator::Bit => bits(value, operand)?,
+            Operator::CurrentDate => now(operand, globals.now_ms())?,
+            list => {
+                let code = if list == Operator::Pop { ErrorCode::TypeMismatch } else { ErrorCode::BadValue };
+                let array = match value.map(Value::as_array) {
+                    Some(None) => return Err(shown(code, "The field must be an array to take", operand)),
+                    Some(Some(array)) => array,
+                    None => Doc::EMPTY,
+                };
+                let all = elements(array);
+                let all = match list {
+                    Operator::Push => push(all, operand, collation)?,
+                    Operator::AddToSet => add_to_set(all, operand, collation)?,
+                    Operator::Pop => pop(all, operand)?,
+                    _ => pull(all, operand, list == Operator::PullAll, globals)?,
+                };
+                if value.is_none() && !matches!(list, Operator::Push | Operator::AddToSet) {
+                    return Ok(None);
+                }
+                array_of(all)
+            }
+        }))
+    }
+}
+
+/// `$inc` and `$mul`: types widen as they must. Where there is no number, it counts as zero.
+fn compute(operator: Operator, value: Option<Value<'_>>, by: Value<'_>) -> Result<OwnedValue> {
+    let adds = operator == Operator::Inc;
+    let zero = OwnedValue::int32(0);
+    if !by.kind().is_number() {
+        return Err(shown(ErrorCode::TypeMismatch, "Cannot compute with", by));
+    }
+    if value.is_none() && adds {
+        return Ok(by.to_owned());
+    }
+    let value = value.unwrap_or(zero.view());
+    if !value.kind().is_number() {
+        return Err(shown(ErrorCode::TypeMismatch, "Cannot compute with", value));
+    }
+    let new = computed(if adds { "$add" } else { "$multiply" }, value, by)?;
+    let new = new.view().unwrap_or(Value::NULL).to_owned();
+    let is_whole = |value: Value<'_>| matches!(value.kind(), Kind::Int32 | Kind::Int64);
+    // An expression goes on as a double.
+    if is_whole(value) && is_whole(by) && !is_whole(new.view()) {
+        return Err(unfit(value, "Goes beyond an int64:"));
+    }
+    Ok(new)
+}
+
+/// `$bit`. Where there is no integer, it counts as zero.
+fn bits(value: Option<Value<'_>>, operand: Value<'_>) -> Result<OwnedValue> {
+    let zero = OwnedValue::int32(0);
+    let value = value.unwrap_or(zero.view());
+    let whole = |value: Value<'_>| value.as_integer().filter(|_| value.kind() != Kind::Double);
+    let wrong = || unfit(operand, "$bit changes integers by and, or, xor of integers, not by");
+    let mut narrow = value.kind() == Kind::Int32;
+    let mut n = whole(value).ok_or_else(wrong)?;
+    let changes = operand.as_doc().filter(|doc| !doc.is_empty()).ok_or_else(wrong)?;
+    for (name, by) in changes {
+        let m = whole(by).ok_or_else(wrong)?;
+        narrow &= by.kind() == Kind::Int32;
+        n = match name {
+            "and" => n & m,
+            "or" => n | m,
+            "xor" => n ^ m,
+            _ => return Err(wrong()),
+        };
+    }
+    Ok(integer(n, narrow))
+}
+
+fn integer(n: i64, narrow: bool) -> OwnedValue {
+    match i32::try_from(n) {
+        Ok(n) if narrow => OwnedValue::int32(n),
+        _ => OwnedValue::int64(n),
+    }
+}
+
+/// `$currentDate`.
+fn now(operand: Value<'_>, now_ms: i64) -> Result<OwnedValue> {
+    let only = operand.as_doc().filter(|doc| doc.iter().count() == 1).unwrap_or(Doc::EMPTY);
+    match only.get("$type").and_then(Value::as_str) {
+        Some("timestamp") => {
+            let seconds = u64::try_from(now_ms.div_euclid(1000)).unwrap_or_default();
+            Ok(Value::new_checked(Kind::Timestamp, &((seconds << 32) | 1).to_le_bytes()).to_owned())
+        }
+        None if operand.kind() != Kind::Bool => Err(unfit(operand, "$currentDate does not take")),
+        None | Some("date") => Ok(OwnedValue::date(now_ms)),
+        Some(_) => Err(unfit(operand, "$currentDate does not take")),
+    }
+}
+
+/// A value that does not fit.
+pub(super) fn unfit(value: Value<'_>, problem: &str) -> Error {
+    shown(ErrorCode::BadValue, problem, value)
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn shown(code: ErrorCode, problem: &str, value: Value<'_>) -> Error {
+    Error::new(code, format!("{problem} {value:?}"))
+}

@@ -1,0 +1,148 @@
+//! An update from its document.
+
+use super::array::array_of;
+use super::operators::{Operator, shown};
+use super::query::{first_of, not_allowed};
+use super::tree::{Node, Step, Update, refused};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::DOCUMENT_DEPTH_MAX;
+use crate::query::expr::Globals;
+use crate::query::filter::{Filter, Reads};
+use crate::value::{Doc, Kind, OwnedValue, Value};
+
+impl Update {
+    /// The update of the metadata called `meta_field` that `document` describes, with `arrayFilters`, where there are any.
+    ///
+    /// Errors: `InvalidOptions` for a pipeline, a replacement, and a change of anything else; `FailedToParse`, `BadValue`,
+    /// `TypeMismatch` and others for what makes no sense; `ConflictingUpdateOperators`.
+    pub fn parse(
+        document: Value<'_>,
+        array_filters: Option<Value<'_>>,
+        meta_field: &str,
+        globals: &Globals,
+    ) -> Result<Update> {
+        let doc = operators_of(document, meta_field)?;
+        let mut update =
+            Update { root: Node::default(), filters: Vec::new(), is_positional: false, globals: globals.clone() };
+        if let Some(filters) = array_filters {
+            let wrong = |value| shown(ErrorCode::TypeMismatch, "arrayFilters must be an array of objects, not", value);
+            for (_, filter) in filters.as_array().ok_or_else(|| wrong(filters))? {
+                update.add_filter(filter.as_doc().ok_or_else(|| wrong(filter))?)?;
+            }
+        }
+        let mut used = vec![false; update.filters.len()];
+        for (name, fields) in doc {
+            let operator = Operator::of(name)?;
+            let fields = fields
+                .as_doc()
+                .ok_or_else(|| shown(ErrorCode::FailedToParse, "Modifiers operate on fields but we found", fields))?;
+            for (path, operand) in fields {
+                let steps = update.steps(path, &mut used)?;
+                if operator == Operator::Rename {
+                    let target = operand.as_str().unwrap_or_default();
+                    let to = update.steps(target, &mut used)?;
+                    let is_plain = from_names(&steps) && from_names(&to);
+                    if !is_plain || steps.starts_with(&to) || to.starts_with(&steps) {
+                        return Err(refused(ErrorCode::BadValue, "Cannot rename to", target));
+                    }
+                    let paths = array_of(vec![OwnedValue::string(path).view(), operand]);
+                    update.root.add(&steps, path, (Operator::Unset, OwnedValue::null()))?;
+                    update.root.add(&to, target, (operator, paths))?;
+                    continue;
+                }
+                // What is wrong with the operand is so whether anything matches or not.
+                operator.apply(operand, None, globals)?;
+                update.root.add(&steps, path, (operator, operand.to_owned()))?;
+            }
+        }
+        if update.root.op.is_none() && update.root.children.is_empty() {
+            update.root.op = Some((Operator::SetOnInsert, OwnedValue::null()));
+        }
+        match update.filters.iter().zip(used).find(|(_, used)| !used) {
+            Some(((name, _), _)) => Err(refused(ErrorCode::FailedToParse, "No path uses the array filter", name)),
+            None => Ok(update),
+        }
+    }
+
+    fn add_filter(&mut self, doc: Doc<'_>) -> Result<()> {
+        let filter = Filter::parse(doc, &self.globals)?;
+        let (mut name, mut is_one): (Option<Box<str>>, bool) = (None, true);
+        filter.for_each_read(&mut |read| match read {
+            Reads::Field(read) if name.as_deref().is_none_or(|name| name == read) => name = Some(read.into()),
+            _ => is_one = false,
+        });
+        let Some(name) = name.filter(|name| is_one && self.filters.iter().all(|(known, _)| known != name)) else {
+            return Err(shown(
+                ErrorCode::FailedToParse,
+                "An array filter must have a top-level field name of its own:",
+                doc.as_value(),
+            ));
+        };
+        let is_identifier = name.as_bytes().first().is_some_and(u8::is_ascii_lowercase)
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !is_identifier {
+            return Err(refused(ErrorCode::BadValue, "Not an identifier:", &name));
+        }
+        self.filters.push((name, filter));
+        Ok(())
+    }
+
+    /// The steps of a path below the metadata.
+    fn steps(&mut self, path: &str, used: &mut [bool]) -> Result<Vec<Step>> {
+        let mut steps = Vec::new();
+        for name in path.split('.').skip(1) {
+            let in_brackets = name.strip_prefix("$[").and_then(|rest| rest.strip_suffix(']'));
+            steps.push(match in_brackets {
+                _ if name.is_empty() => return Err(refused(ErrorCode::EmptyFieldName, "An empty field name in", path)),
+                _ if name == "$" && !steps.contains(&Step::Matched) => {
+                    self.is_positional = true;
+                    Step::Matched
+                }
+                _ if name == "$" => return Err(refused(ErrorCode::BadValue, "Too many positional elements in", path)),
+                Some("") => Step::All,
+                Some(identifier) => {
+                    let number = self.filters.iter().position(|(known, _)| **known == *identifier);
+                    let number =
+                        number.ok_or_else(|| refused(ErrorCode::BadValue, "No array filter found for", path))?;
+                    used.iter_mut().skip(number).take(1).for_each(|used| *used = true);
+                    Step::Filtered(number)
+                }
+                None if name.starts_with('$') => {
+                    return Err(refused(ErrorCode::DollarPrefixedFieldName, "A name that begins with $ in", path));
+                }
+                None => Step::Name(name.into()),
+            });
+        }
+        if steps.len() > DOCUMENT_DEPTH_MAX {
+            return Err(Error::new(ErrorCode::Overflow, "An update path has too many components"));
+        }
+        Ok(steps)
+    }
+}
+
+/// True for steps without arrays.
+fn from_names(steps: &[Step]) -> bool {
+    steps.iter().all(|step| matches!(step, Step::Name(_)))
+}
+
+/// The operators of an update document, once it is one that changes the metadata only.
+fn operators_of<'a>(document: Value<'a>, meta_field: &str) -> Result<Doc<'a>> {
+    if document.kind() == Kind::Array {
+        return Err(not_allowed("a pipeline", ""));
+    }
+    let doc = document
+        .as_doc()
+        .ok_or_else(|| shown(ErrorCode::FailedToParse, "An update must be an object, not", document))?;
+    if !doc.iter().next().is_some_and(|(name, _)| name.starts_with('$')) {
+        return Err(not_allowed("a replacement document", ""));
+    }
+    for (operator, operand) in doc {
+        for (path, target) in operand.as_doc().into_iter().flatten() {
+            let renamed = operator == "$rename" && target.as_str().is_none_or(|to| first_of(to) != meta_field);
+            if renamed || first_of(path) != meta_field {
+                return Err(not_allowed("a field that is not the metaField:", path));
+            }
+        }
+    }
+    Ok(doc)
+}
