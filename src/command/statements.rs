@@ -141,7 +141,10 @@ impl<'a> Statement<'a> {
             Some(0) => ChangeKind::Delete,
             Some(1) => ChangeKind::DeleteOne,
             _ => {
-                let message = format!("The limit field in delete objects must be 0 or 1. Got {:?}", self.limit);
+                let message = format!(
+                    "The limit field in delete objects must be 0 or 1. Got {:?}",
+                    self.limit.unwrap_or(Value::NULL)
+                );
                 return Err(Error::new(ErrorCode::FailedToParse, message));
             }
         };

@@ -8,23 +8,16 @@ use crate::value::Doc;
 /// Errors: `InvalidOptions`.
 pub fn check_query(query: Doc<'_>, meta_field: &str) -> Result<()> {
     for (name, value) in query {
+        let parts = value.as_container().unwrap_or(Doc::EMPTY);
         let is_allowed = match name {
             "$expr" | "$where" => false,
             "$and" | "$or" | "$nor" => {
-                for part in value.as_array().into_iter().flatten().filter_map(|(_, part)| part.as_doc()) {
-                    check_query(part, meta_field)?;
+                for (_, part) in parts {
+                    check_query(part.as_doc().unwrap_or(Doc::EMPTY), meta_field)?;
                 }
                 true
             }
-            "$jsonSchema" => value.as_doc().into_iter().flatten().all(|(keyword, names)| {
-                let mut names = names.as_container().into_iter().flatten();
-                match keyword {
-                    "required" => names.all(|(_, name)| name.as_str() == Some(meta_field)),
-                    "properties" => names.all(|(name, _)| name == meta_field),
-                    "title" | "description" => true,
-                    _ => false,
-                }
-            }),
+            "$jsonSchema" => is_of_meta(parts, meta_field),
             _ => name.starts_with('$') || first_of(name) == meta_field,
         };
         if !is_allowed {
@@ -32,6 +25,22 @@ pub fn check_query(query: Doc<'_>, meta_field: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// True for a schema that names no other field.
+fn is_of_meta(schema: Doc<'_>, meta_field: &str) -> bool {
+    for (keyword, operand) in schema {
+        for (key, name) in operand.as_container().unwrap_or(Doc::EMPTY) {
+            let named = if keyword == "required" { name.as_str() } else { Some(key) };
+            if named != Some(meta_field) {
+                return false;
+            }
+        }
+        if !matches!(keyword, "required" | "properties" | "title" | "description") {
+            return false;
+        }
+    }
+    true
 }
 
 /// What no update of a time-series collection may have.
