@@ -577,3 +577,56 @@ fn coll_stats_has_the_sizes_of_indexes() {
         assert_eq!((stats.get_i32("nindexes").unwrap(), stats.get_i64("totalIndexSize").unwrap()), (2, total));
     });
 }
+
+#[test]
+fn a_hidden_index_is_kept_and_not_used_until_it_is_shown_again() {
+    block_on(async {
+        let (db, storage) = collection().await;
+        insert(&db, &rows(60)).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        create(&db, &[index(doc! { "mm.site": 1 }, "site")]).await;
+        let change = |index: Document| raw(&doc! { "collMod": "c", "index": index });
+        let reply = db.ok(change(doc! { "keyPattern": { "mm.site": 1 }, "hidden": true })).await;
+        assert_eq!((reply.get_bool("hidden_old").unwrap(), reply.get_bool("hidden_new").unwrap()), (false, true));
+        assert!(list(&db).await[1].get_bool("hidden").unwrap());
+        let other = Db::open(storage, TestEnv::new(2));
+        for db in [&db, &other] {
+            assert_eq!(db.fails(rawdoc! { "find": "c", "hint": "site" }).await.0, 2);
+            let shown = explain(db, rawdoc! { "find": "c", "filter": { "mm.site": 1 } }).await;
+            assert_eq!(shown.plan().get_str("stage").unwrap(), "COLLSCAN");
+        }
+        insert(&other, &rows(30)).await;
+        other.ok(rawdoc! { "flush": 1 }).await;
+        db.ok(change(doc! { "name": "site", "hidden": false })).await;
+        assert!(!list(&db).await[1].contains_key("hidden"));
+        let found = numbers(&db, &doc! { "find": "c", "filter": { "mm.site": 1 }, "hint": "site" }).await;
+        assert_eq!(
+            found.len(),
+            rows(60)
+                .iter()
+                .chain(&rows(30))
+                .filter(|row| row.get_document("mm").is_ok_and(|mm| mm.get_i64("site").unwrap() == 1))
+                .count()
+        );
+        for (code, index) in [
+            (27, doc! { "name": "none", "hidden": true }),
+            (27, doc! { "keyPattern": { "none": 1 }, "hidden": true }),
+            (27, doc! { "name": "_id_", "hidden": true }),
+            (72, doc! { "name": "site" }),
+            (72, doc! { "name": "site", "expireAfterSeconds": 5 }),
+            (72, doc! { "name": "site", "prepareUnique": true }),
+            (14, doc! { "name": "site", "hidden": "yes" }),
+        ] {
+            assert_eq!(db.fails(change(index.clone())).await.0, code, "{index}");
+        }
+        let both = rawdoc! { "collMod": "c", "index": { "name": "site", "hidden": true }, "expireAfterSeconds": 5 };
+        assert_eq!(db.fails(both).await.0, 72);
+        let ttl =
+            doc! { "key": { "tm": 1 }, "name": "ttl", "expireAfterSeconds": 9, "partialFilterExpression": { "mm": 1 } };
+        create(&db, &[ttl]).await;
+        let reply = db.ok(change(doc! { "name": "ttl", "expireAfterSeconds": 10 })).await;
+        let of = |name: &str| reply.get_i64(name).unwrap();
+        assert_eq!((of("expireAfterSeconds_old"), of("expireAfterSeconds_new")), (9, 10));
+        assert_eq!(list(&db).await[2].get_i64("expireAfterSeconds").unwrap(), 10);
+    });
+}

@@ -176,6 +176,8 @@ async function shorten(file) {
     const shorter = await minify(code, {
       module: true,
       ecma: 2020,
+      // Names that only the driver itself says.
+      mangle: { properties: { regex: /^(openingCommand|assertNew|batchSizeSet|runAside|isShared)$/ } },
       compress: { passes: 3, unsafe_arrows: true, unsafe_methods: true, pure_getters: true, keep_fargs: false },
       sourceMap: { content, url: basename(map) },
     });

@@ -130,7 +130,7 @@ export class Collection<TSchema extends Document = Document> {
   async insertColumns(columns: ColumnsInput<TSchema>, options: InsertColumnsOptions = {}): Promise<InsertColumnsResult> {
     const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
     const rows = columnRows(input);
-    if (rows === 0) throw new TypeError("The columns have no rows");
+    if (rows === 0) throw new TypeError("There are no rows");
     const fields = { columns: true, ...pick(options, "meta") };
     const { insertedCount, writeErrors } = await this.#insert(rows, options, (start, end) => {
       const part = start === 0 && end === rows ? input : sliceColumns(input, start, end);

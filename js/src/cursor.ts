@@ -117,14 +117,14 @@ export abstract class AbstractCursor<TSchema = Document> {
 
   /** Calls `iterator` for each document, one after the other, until it returns `false`. */
   async forEach(iterator: (document: TSchema) => boolean | void): Promise<void> {
-    if (typeof iterator !== "function") throw new TypeError("forEach takes a function");
+    checkFunction(iterator);
     for await (const document of this) if (iterator(document) === false) break;
   }
 
   /** Every document goes through `transform`; a second one takes what the first gives. */
   map<T>(transform: (document: TSchema) => T): AbstractCursor<T> {
     this.assertNew("map");
-    if (typeof transform !== "function") throw new TypeError("map takes a function");
+    checkFunction(transform);
     const first = this.#transform;
     this.#transform = first ? (document) => transform(first(document) as TSchema) : (transform as (document: Document) => unknown);
     return this as unknown as AbstractCursor<T>;
@@ -250,4 +250,8 @@ export class CommandCursor<T = Document> extends AbstractCursor<T> {
   protected override openingCommand(): Document {
     return this.#command;
   }
+}
+
+function checkFunction(given: unknown): void {
+  if (typeof given !== "function") throw new TypeError(`${String(given)} is no function`);
 }

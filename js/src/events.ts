@@ -37,9 +37,9 @@ export class Events {
     const operation = (name === "findAndModify" ? "delete" : name) as ChangeEvent["operation"];
     const count = Number(reply["nModified"] ?? reply["n"] ?? reply["lastErrorObject"]?.n ?? 0);
     const change: ChangeEvent = { operation, local: true, ...(typeof target === "string" && { collection: target }) };
-    if (["insert", "update", "delete"].includes(operation)) {
+    if (/^(insert|update|delete)$/.test(operation)) {
       if (count > 0) this.#emit({ ...change, count });
-    } else if (["create", "drop", "dropDatabase"].includes(operation)) {
+    } else if (/^(create|drop(Database)?)$/.test(operation)) {
       this.#emit(change);
     }
     for (const { name, nBuckets, nMeasurements, nBytes, oldest } of (reply["collections"] ?? []) as Document[]) {

@@ -82,7 +82,7 @@ export function columnRows(input: Readonly<Record<string, ColumnInput | undefine
       throw new TypeError(`Column "${name}" has ${values.length} rows, column "${first}" has ${rows}`);
     }
   }
-  if (rows < 0) throw new TypeError("There are no columns");
+  if (rows < 0) throw new TypeError("There are no rows");
   return rows;
 }
 

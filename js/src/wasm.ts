@@ -12,7 +12,7 @@ let started: Promise<unknown> | undefined;
 let completed: Promise<unknown> | undefined;
 
 /** Commands that the first half can do alone. wasm-pack.toml says what the second one has. */
-const FIRST = /^(insert|find|getMore|killCursors|count|distinct|delete|create|drop(Database)?|listCollections|ping|flush|foldJournals|maintain|expire)$/;
+const FIRST = /^((insert|find|count|distinct|delete|create|drop(Database)?|flush|expire)$|getMore|kill|listColl|ping|foldJ|maint)/;
 
 type Source = () => WasmSource | Promise<WasmSource>;
 
@@ -39,11 +39,9 @@ export function wasmEngine(source: Source, rest: Source): OpenEngine {
     try {
       const engine = (await open_engine(name, encodeDocument(options))) as Engine;
       return {
-        run_command: (command, payload) => {
-          // The name of the first field.
-          const name = new TextDecoder().decode(command.subarray(5, command.indexOf(0, 5)));
+        run_command: (command, payload, name) => {
           const run = () => engine.run_command(command, payload);
-          return FIRST.test(name) ? run() : completion().then(run);
+          return FIRST.test(name!) ? run() : completion().then(run);
         },
         close: () => engine.close(),
       };

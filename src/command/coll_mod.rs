@@ -2,12 +2,17 @@
 
 use std::rc::Rc;
 
+use super::request::wrong_type;
 use super::{Reply, Request};
-use crate::engine::{CollectionEntry, Engine};
-use crate::error::Result;
-use crate::value::DocWriter;
+use crate::engine::{CollectionEntry, Dropped, Engine};
+use crate::error::{Error, Result};
+use crate::limits::TTL_SECONDS_MAX;
+use crate::value::{DocWriter, Value};
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    if let Some(index) = request.field("index") {
+        return change_index(engine, request, index).await;
+    }
     let collection = engine.existing_collection(request.collection()?).await?;
     let mut change = |entry: &mut CollectionEntry, _: &mut _| {
         let new = entry.options.modified(request.doc(), engine.now_ms())?;
@@ -17,4 +22,37 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     };
     engine.change_entry(&collection, &mut change).await?;
     Ok(Reply::ok(DocWriter::new()))
+}
+
+/// `{index: {name | keyPattern, hidden, expireAfterSeconds}}`, which stands alone.
+async fn change_index(engine: &Rc<Engine>, request: &Request<'_>, index: Value<'_>) -> Result<Reply> {
+    request.allow_fields(&["index"]).map_err(|error| Error::invalid_options(error.into_message()))?;
+    let index = index.as_doc().ok_or_else(|| wrong_type("collMod", "index", "an object", index))?;
+    let (mut hidden, mut seconds, mut which) = (None, None, None);
+    for (name, value) in index {
+        let wrong = |wanted: &str| wrong_type("collMod.index", name, wanted, value);
+        match name {
+            "name" => which = Some(Dropped::Names(vec![value.as_str().ok_or_else(|| wrong("a string"))?])),
+            "keyPattern" => which = Some(Dropped::Key(value.as_doc().ok_or_else(|| wrong("an object"))?)),
+            "hidden" => hidden = Some(value.as_truthy().ok_or_else(|| wrong("a bool"))?),
+            "expireAfterSeconds" => seconds = Some(value.as_integer().ok_or_else(|| wrong("an integer"))?),
+            _ => return Err(Error::invalid_options(["An index here has no '", name, "' to change"].concat())),
+        }
+    }
+    let Some(which) = which.filter(|_| hidden.is_some() || seconds.is_some()) else {
+        return Err(Error::invalid_options("An index is named by name or keyPattern, beside what is to change"));
+    };
+    if seconds.is_some_and(|seconds| !(0..=TTL_SECONDS_MAX).contains(&seconds)) {
+        return Err(Error::invalid_options("expireAfterSeconds must be from 0 to 2147483647"));
+    }
+    let before = engine.change_index(request.collection()?, &which, hidden, seconds).await?;
+    let mut reply = DocWriter::new();
+    if let Some(hidden) = hidden {
+        reply.bool("hidden_old", before.hidden).bool("hidden_new", hidden);
+    }
+    if let Some(seconds) = seconds {
+        reply.int64("expireAfterSeconds_old", before.expire_after_seconds.unwrap_or_default());
+        reply.int64("expireAfterSeconds_new", seconds);
+    }
+    Ok(Reply::ok(reply))
 }
