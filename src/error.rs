@@ -72,6 +72,8 @@ error_codes! {
         NamespaceExists = 48,
         /// A name of a field that begins with `$`.
         DollarPrefixedFieldName = 52,
+        /// A bucket whose id does not tell its start.
+        InvalidIdField = 53,
         /// A new element too far behind the end of an array.
         CannotBackfillArray = 54,
         /// A path with an empty name.
@@ -96,6 +98,8 @@ error_codes! {
         DocumentValidationFailure = 121,
         /// A list of a group takes more memory than it may.
         ExceededMemoryLimit = 146,
+        /// A command that a time-series collection does not take.
+        CommandNotSupportedOnView = 166,
         /// A find option that a time-series collection cannot express.
         InvalidPipelineOperator = 168,
         /// A key that several indexes have.
@@ -108,6 +112,8 @@ error_codes! {
         DataCorruptionDetected = 246,
         /// A stage takes more memory than it may.
         QueryExceededMemoryLimitNoDiskUseAllowed = 292,
+        /// A bucket of several types at one path written directly.
+        CannotInsertTimeseriesBucketsWithMixedSchema = 408,
         /// A document beyond 16 MiB.
         BSONObjectTooLarge = 10334,
         /// A key that must not exist does.

@@ -94,6 +94,8 @@ pub const BUCKET_CACHE_BYTES_MAX: usize = 8 << 20;
 pub const SCAN_CACHE_BYTES_MAX: usize = BUCKET_CACHE_BYTES_MAX / 2;
 /// Stored buckets that are looked at for one series that asks for a bucket to reopen.
 pub const REOPEN_CANDIDATES_MAX: usize = 4;
+/// Findings that one `validate` lists; it counts all of them.
+pub const FINDINGS_MAX: usize = 1000;
 /// A context looks for expired buckets at most this often.
 pub const EXPIRE_INTERVAL_MS: i64 = 60_000;
 /// Longest full collection name, database and `.system.buckets.` included.

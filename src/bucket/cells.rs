@@ -12,6 +12,11 @@ pub(super) struct Times {
 }
 
 impl Times {
+    /// Of rows in this order.
+    pub(super) fn of(values: Vec<i64>) -> Times {
+        Times { values, places: None }
+    }
+
     pub(super) fn read(column: Value<'_>) -> Result<Times, String> {
         let cells = column.as_doc().ok_or("the time column is not an object")?;
         let bytes = elements(cells);

@@ -14,12 +14,14 @@ mod min_max;
 mod options;
 mod row_key;
 mod rows;
+mod salvage;
 #[cfg(test)]
 mod samples;
 mod schema;
 mod time;
 mod time_order;
 mod unpack;
+mod validate;
 
 pub use build::{Header, build};
 pub use collection::{BUCKETS_PREFIX, CollectionOptions, validate_collection_name};
@@ -32,6 +34,8 @@ pub use min_max::MinMax;
 pub(crate) use options::safe_integer;
 pub use options::{Granularity, TimeseriesOptions};
 pub use rows::Rows;
+pub use salvage::{Salvaged, salvage};
 pub use schema::Schema;
 pub use time::{bucket_start_ms, is_extended_range};
 pub use unpack::{ColumnSet, unpack, unpack_edge};
+pub use validate::{B19, B22, Finding, Rule, validate};

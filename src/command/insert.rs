@@ -2,19 +2,23 @@
 
 use std::rc::Rc;
 
-use super::request::{missing_field, wrong_type};
-use super::{Reply, Request, int, write_errors};
+use super::find::target;
+use super::request::{check_batch, missing_field, wrong_type};
+use super::{Reply, Request, int, raw_write, write_errors};
 use crate::block::{Bitmap, Block, Column, ColumnData, DocPivot};
 use crate::catalog::Counter;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::{DOCUMENT_SIZE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
+use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::value::{DocWriter, Kind, Shown, Value, sort_by};
 
 /// What is wrong with single measurements, by position, ascending.
 type RowErrors = Vec<(usize, Error)>;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Block>) -> Result<Reply> {
+    if let (name, true) = target(request.collection()?) {
+        return raw_write::insert(engine, request, name).await;
+    }
     request.allow_fields(&["documents", "ordered", "columns", "meta"])?;
     let collection = engine.existing_collection(request.collection()?).await?;
     let ordered = request.bool("ordered")?.unwrap_or(true);
@@ -24,9 +28,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
         None => pivot_documents(request)?,
     };
     let count = rows.rows();
-    if !columns && !(1..=WRITE_BATCH_COUNT_MAX).contains(&count) {
-        let message = format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {count}");
-        return Err(Error::new(ErrorCode::InvalidLength, message));
+    if !columns {
+        check_batch(count)?;
     }
     if let Some(meta) = request.field("meta") {
         let field = collection.meta_field().ok_or_else(|| {

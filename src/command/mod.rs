@@ -17,9 +17,12 @@ mod get_parameter;
 mod indexes;
 mod insert;
 mod list_collections;
+mod raw_write;
 mod request;
 mod server_status;
+mod small;
 mod statements;
+mod validate;
 
 use std::rc::Rc;
 
@@ -109,7 +112,8 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "listIndexes" => Box::pin(indexes::list(engine, &request)),
         "ping" => return Ok(Reply::ok(DocWriter::new())),
         "serverStatus" => return Ok(server_status::run(engine, &request)),
-        name => return Err(Error::new(ErrorCode::CommandNotFound, format!("no such command: '{name}'"))),
+        "validate" => Box::pin(validate::run(engine, &request)),
+        _ => return small::run(engine, &request),
     };
     running.await
 }

@@ -1,6 +1,7 @@
 //! Reading the fields of a command document.
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::WRITE_BATCH_COUNT_MAX;
 use crate::value::{Doc, Value};
 
 /// Arguments that every command accepts and that mean nothing here.
@@ -117,6 +118,17 @@ impl<'a> Request<'a> {
         let read = |v: Value<'a>| v.as_array().ok_or_else(|| wrong_type(self.name, name, "an array", v));
         Ok(self.field(name).map(read).transpose()?.map(|array| array.iter().map(|(_, value)| value)))
     }
+}
+
+/// Refuses a write of nothing, or of too much.
+///
+/// Errors: `InvalidLength`.
+pub fn check_batch(count: usize) -> Result<()> {
+    if (1..=WRITE_BATCH_COUNT_MAX).contains(&count) {
+        return Ok(());
+    }
+    let message = format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {count}");
+    Err(Error::new(ErrorCode::InvalidLength, message))
 }
 
 /// A field of a command that it does not know.

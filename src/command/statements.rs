@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::request::{missing_field, unknown_field, wrong_type};
-use super::{Reply, Request, int, write_errors};
+use super::find::target;
+use super::request::{check_batch, missing_field, unknown_field, wrong_type};
+use super::{Reply, Request, int, raw_write, write_errors};
 use crate::engine::{Change, ChangeKind, Collection, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::WRITE_BATCH_COUNT_MAX;
 use crate::query::{Filter, Globals, Hint, Update, check_query, not_allowed};
 use crate::value::{Collation, Doc, DocWriter, Value};
 
@@ -42,15 +42,14 @@ impl Scope<'_> {
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let is_update = request.name() == "update";
     let list = if is_update { "updates" } else { "deletes" };
-    request.allow_fields(&[list, "ordered", "let"])?;
-    let name = request.collection()?;
+    request.allow_fields(&[list, "ordered", "let", raw_write::UNSAFE])?;
+    let (name, raw) = target(request.collection()?);
+    if raw {
+        raw_write::check(request)?;
+    }
     let ordered = request.bool("ordered")?.unwrap_or(true);
     let statements: Vec<Value<'_>> = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?.collect();
-    if statements.is_empty() || statements.len() > WRITE_BATCH_COUNT_MAX {
-        let message =
-            format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {}", statements.len());
-        return Err(Error::new(ErrorCode::InvalidLength, message));
-    }
+    check_batch(statements.len())?;
     let scope = Scope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
     scope.with(&Collation::default())?;
     let (mut n, mut modified) = (0_u64, 0_u64);
@@ -59,7 +58,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         let outcome = match parse(statement, engine, request.name(), list) {
             Err(error) => Err(error),
             Ok(statement) => {
-                let change = |collection: Option<&Collection>| statement.change(collection, is_update, &scope);
+                let change = |collection: Option<&Collection>| statement.change(collection, is_update, raw, &scope);
                 engine.change(name, &change).await
             }
         };
@@ -125,9 +124,15 @@ fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Re
 
 impl<'a> Statement<'a> {
     /// What it changes, and how.
-    fn change(&self, collection: Option<&Collection>, is_update: bool, scope: &Scope<'_>) -> Result<Change<'a>> {
+    fn change(
+        &self,
+        collection: Option<&Collection>,
+        is_update: bool,
+        raw: bool,
+        scope: &Scope<'_>,
+    ) -> Result<Change<'a>> {
         if is_update && collection.is_none() {
-            return Ok(Change { filter: Filter::all(), hint: None, kind: ChangeKind::Delete });
+            return Ok(Change { filter: Filter::all(), hint: None, kind: ChangeKind::Delete, raw });
         }
         let meta_field = if is_update { self.check_update(collection)? } else { "" };
         let default = Collation::default();
@@ -148,7 +153,7 @@ impl<'a> Statement<'a> {
                 return Err(Error::new(ErrorCode::FailedToParse, message));
             }
         };
-        Ok(Change { filter: Filter::parse(self.filter, &globals)?, hint: self.hint.clone(), kind })
+        Ok(Change { filter: Filter::parse(self.filter, &globals)?, hint: self.hint.clone(), kind, raw })
     }
 
     /// The field that an update may change; nothing is known of it without a collection.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::keyspace;
+use super::keyspace::{self, Marker};
 use super::read::Unit;
 use super::stored_bucket::{Coverage, StoredBucket};
 use crate::bucket::{BucketDoc, BucketId};
@@ -26,17 +26,19 @@ pub(super) struct BucketChanges<'a> {
     stale: Vec<Bytes>,
     /// New forms; `None` for those that go.
     changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>,
+    /// True where rows may go that inserts build on.
+    direct: bool,
 }
 
 impl<'a> BucketChanges<'a> {
     /// Leaves every bucket as it is.
     pub(super) fn new(collection: &'a Collection) -> BucketChanges<'a> {
-        BucketChanges { collection, changes: Changeset::new(), stale: Vec::new(), changed: Vec::new() }
+        BucketChanges { collection, changes: Changeset::new(), stale: Vec::new(), changed: Vec::new(), direct: false }
     }
 
-    /// True where no bucket changes.
+    /// True where nothing changes.
     pub(super) fn is_empty(&self) -> bool {
-        self.changed.is_empty()
+        self.changed.is_empty() && self.changes.is_empty() && self.stale.is_empty()
     }
 
     /// Sets a bucket; `old` is its form before, if it was stored.
@@ -72,6 +74,33 @@ impl<'a> BucketChanges<'a> {
         Ok(())
     }
 
+    /// Moves the value of a key that cannot be read out of the way.
+    pub(super) fn set_aside(&mut self, epoch: u64, key: Bytes, value: Bytes) {
+        self.changes.put(keyspace::quarantined(&self.collection.id(), epoch, &key), value);
+        self.stale.push(key);
+    }
+
+    /// Notes what stands where a bucket was set aside: nothing, or a bucket without some of its rows. Its index entries are left alone.
+    pub(super) fn replace(&mut self, bucket: &BucketId, new: Option<StoredBucket>) {
+        if let Some(new) = &new {
+            let value = StoredBucket::encode(&new.coverage, new.document.view());
+            self.changes.put(keyspace::bucket(&self.collection.id(), bucket), value);
+        }
+        self.changed.push((*bucket, new.map(Rc::new)));
+        self.direct = true;
+    }
+
+    /// Adds index entries and takes others away.
+    pub(super) fn correct_index(&mut self, missing: &[Bytes], extra: &[Bytes]) {
+        missing.iter().for_each(|key| self.changes.put(key.clone(), Vec::new()));
+        self.stale.extend_from_slice(extra);
+    }
+
+    /// Notes that there are dates outside the standard range.
+    pub(super) fn mark_extended_range(&mut self) {
+        self.changes.put(keyspace::marker(&self.collection.id(), Marker::ExtendedRange), Vec::new());
+    }
+
     /// Commits, with the removal of `folded` journal records. What is removed lies on `page`. Answers the epoch from then on.
     ///
     /// Errors: `WriteConflict` where somebody has changed a bucket of the collection since `epoch`; those of storage.
@@ -87,7 +116,8 @@ impl<'a> BucketChanges<'a> {
         }
         // A fold only adds what inserts have added already; whoever else changes a bucket keeps inserts from it meanwhile, so that they
         // do not build on counts and schemas of rows that go.
-        let direct = if page.units.is_empty() { Vec::new() } else { self.changed.iter().map(|(id, _)| *id).collect() };
+        let ids = self.changed.iter().map(|(id, _)| *id);
+        let direct = if page.units.is_empty() && !self.direct { Vec::new() } else { ids.collect() };
         let _held = self.collection.direct_writes(direct).await;
         let id = self.collection.id();
         let next = epoch.wrapping_add(1);
@@ -150,6 +180,8 @@ impl<'a> Page<'a> {
 }
 
 /// The keys of a bucket's index entries.
+///
+/// Errors: `DataCorruptionDetected`.
 pub(super) fn index_keys(collection: &Collection, bucket: &BucketId, document: Doc<'_>) -> Result<Vec<Bytes>> {
     let entry = collection.entry();
     let view = BucketDoc::parse(document, &entry.options.timeseries)?;

@@ -29,6 +29,8 @@ pub struct Change<'a> {
     pub hint: Option<Hint>,
     /// What becomes of them.
     pub kind: ChangeKind<'a>,
+    /// Buckets are meant, by their documents; they can only be deleted.
+    pub raw: bool,
 }
 
 /// What becomes of measurements.
@@ -91,8 +93,8 @@ impl Engine {
     async fn change_pass(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let options = FindOptions { filter, hint, ..FindOptions::default() };
-        collection.check_hint(false, &options)?;
-        let plan = || collection.read_plan(options.clone(), false);
+        collection.check_hint(change.raw, &options)?;
+        let plan = || collection.read_plan(options.clone(), change.raw);
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
         let span_ms = collection.entry().options.timeseries.span_ms();
         let reached = |section: &Section| {
@@ -143,6 +145,13 @@ impl Engine {
         changes: &mut BucketChanges<'_>,
     ) -> Result<()> {
         let Some(stored) = &unit.stored else { return Ok(()) };
+        if change.raw {
+            if change.filter.matches_doc(stored.document.view())? {
+                changes.remove(unit)?;
+                page.matched += 1;
+            }
+            return Ok(());
+        }
         let options = &collection.entry().options.timeseries;
         let view = BucketDoc::parse(stored.document.view(), options)?;
         if view.closed() || !plan.may_match(&view)? {
@@ -237,7 +246,7 @@ impl Engine {
                 let time_field = collection.map_or("", Collection::time_field);
                 let time = document.view().get(time_field).unwrap_or(Value::NULL);
                 let kind = ChangeKind::DeleteExactly(document.view());
-                Ok(Change { filter: Filter::equality(time_field, time)?, hint: None, kind })
+                Ok(Change { filter: Filter::equality(time_field, time)?, hint: None, kind, raw: false })
             };
             if self.change(name, &exactly).await?.matched > 0 {
                 return Ok(Some(shown));

@@ -10,7 +10,7 @@ use super::bucket_changes::index_keys;
 use super::collection::{Collection, CollectionEntry};
 use super::find::Defaults;
 use super::keyspace;
-use super::read::{Access, Unit};
+use super::read::Access;
 use crate::block::{Block, ColumnData, DocPivot};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
 use crate::error::{Error, ErrorCode, Result};
@@ -157,7 +157,7 @@ impl Engine {
                 changes.require(keyspace::epoch(&id, scan.epoch()));
                 for unit in &units {
                     let Some(stored) = &unit.stored else { continue };
-                    self.check_bucket(collection, unit)?;
+                    collection.check_bucket(stored.document.view())?;
                     let prefixes =
                         numbers.iter().map(|number| keyspace::index_prefix(&id, *number)).collect::<Vec<_>>();
                     for key in index_keys(collection, &unit.id, stored.document.view())? {
@@ -179,14 +179,17 @@ impl Engine {
             return Ok(());
         }
     }
+}
 
+impl Collection {
     /// Refuses a bucket with an array on an indexed path of measurements.
-    fn check_bucket(&self, collection: &Collection, unit: &Unit) -> Result<()> {
-        let entry = collection.entry();
+    ///
+    /// Errors: 5930501; as `unpack`.
+    pub(super) fn check_bucket(&self, document: Doc<'_>) -> Result<()> {
+        let entry = self.entry();
         let options = &entry.options.timeseries;
-        let Some(stored) = &unit.stored else { return Ok(()) };
-        let view = BucketDoc::parse(stored.document.view(), options)?;
-        let names = collection.array_free_paths().iter().map(|path| path.first().into()).collect::<Vec<Box<str>>>();
+        let view = BucketDoc::parse(document, options)?;
+        let names = self.array_free_paths().iter().map(|path| path.first().into()).collect::<Vec<Box<str>>>();
         // Scalars alone leave scalars in the summaries.
         let is_plain = |name: &str| {
             let kinds = [view.control_min(), view.control_max()].map(|doc| doc.get(name).map(|value| value.kind()));
@@ -199,7 +202,7 @@ impl Engine {
         sort_by(&mut wanted, Ord::cmp);
         wanted.dedup();
         let rows = unpack(&view, &ColumnSet::Only(wanted), options)?;
-        collection.check_arrays(&rows)
+        self.check_arrays(&rows)
     }
 }
 

@@ -164,13 +164,17 @@ impl Engine {
             let done = entries.len() < page.entries_max;
             keys.extend(entries.into_iter().map(|entry| entry.key));
             let Some(last) = keys.last().filter(|_| !done) else { return Ok(keys) };
-            // The range in which the page ended goes on behind its last key; those before it are done.
-            let at = ranges.iter().position(|range| range.start <= *last && *last < range.end).unwrap_or(ranges.len());
-            ranges.drain(..at);
-            if let Some(range) = ranges.first_mut() {
-                range.start = [&last[..], &[0]].concat();
-            }
+            go_on(&mut ranges, last);
         }
+    }
+}
+
+/// What is left of `ranges` behind `last`, the last key of a page: the range in which it lies goes on, and those before it are done.
+pub(super) fn go_on(ranges: &mut Vec<KeyRange>, last: &[u8]) {
+    let at = ranges.iter().position(|range| range.start[..] <= *last && *last < range.end[..]).unwrap_or(ranges.len());
+    ranges.drain(..at);
+    if let Some(range) = ranges.first_mut() {
+        range.start = [last, &[0]].concat();
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `J` collection context seq | journal record |
 //! | `B` collection bucket-id | stored bucket |
 //! | `I` collection index key bucket-id | empty |
+//! | `Q` collection epoch key | the value of a key of that collection that could not be read, moved here by the change that ended the epoch |
 //!
 //! Numbers are big-endian, so that keys sort as they count.
 
@@ -21,6 +22,7 @@ const MARKER: u8 = b'M';
 const JOURNAL: u8 = b'J';
 const BUCKET: u8 = b'B';
 const INDEX: u8 = b'I';
+const QUARANTINE: u8 = b'Q';
 /// Stands where the flag of other markers is.
 const EPOCH: u8 = 2;
 const VERSION: u8 = 3;
@@ -145,9 +147,19 @@ pub fn index_prefix(collection: &CollectionId, index: u16) -> Bytes {
     key(INDEX, &[collection, &index.to_be_bytes()])
 }
 
+/// The index of an entry.
+pub fn index_number(key: &[u8]) -> u16 {
+    key.get(9..11).and_then(|number| number.try_into().ok()).map_or(0, u16::from_be_bytes)
+}
+
 /// One index entry: the order-preserving key, then the bucket.
 pub fn index_entry(collection: &CollectionId, index: u16, entry: &[u8], bucket: &BucketId) -> Bytes {
     key(INDEX, &[collection, &index.to_be_bytes(), entry, bucket.as_bytes()])
+}
+
+/// Where the value of `moved`, a key of the collection, lies apart.
+pub fn quarantined(collection: &CollectionId, epoch: u64, moved: &[u8]) -> Bytes {
+    key(QUARANTINE, &[collection, &epoch.to_be_bytes(), moved])
 }
 
 /// The bucket that a key ends with, be it that of an index entry or that of a bucket.
@@ -191,9 +203,12 @@ pub fn encloses_known_only(collection: &CollectionId, low: &[u8], high: &[u8], k
     !low.is_extended() && !high.is_extended() && known.start <= seconds.start && seconds.end <= known.end
 }
 
-/// Everything that belongs to a collection, its catalog entry aside.
+/// Everything that belongs to a collection, its catalog entry aside: markers, journal, buckets, index entries, what lies apart.
 pub fn collection_ranges(collection: &CollectionId) -> Vec<KeyRange> {
-    [MARKER, JOURNAL, BUCKET, INDEX].iter().map(|prefix| KeyRange::prefix(&key(*prefix, &[collection]))).collect()
+    [MARKER, JOURNAL, BUCKET, INDEX, QUARANTINE]
+        .iter()
+        .map(|prefix| KeyRange::prefix(&key(*prefix, &[collection])))
+        .collect()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod indexes;
 pub mod journal;
 pub mod keyspace;
 pub mod namespace;
+mod raw_write;
 pub mod read;
 pub mod record;
 pub mod reopen;
@@ -26,6 +27,7 @@ pub mod sizes;
 mod sorted_map;
 pub mod status;
 pub mod stored_bucket;
+pub mod validate;
 pub mod write;
 
 use std::cell::{Cell, RefCell};

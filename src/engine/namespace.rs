@@ -125,7 +125,10 @@ impl Engine {
     /// Errors: as `stored_entry`.
     pub(super) async fn reload_entry(&self, collection: &Rc<Collection>) -> Result<()> {
         let entry = self.stored_entry(collection).await?;
-        collection.set_entry(entry);
+        // Somebody here may have learnt of a later one meanwhile.
+        if entry.version > collection.entry().version {
+            collection.set_entry(entry);
+        }
         Ok(())
     }
 

@@ -97,6 +97,7 @@ impl Task {
                 13..=14 => self.delete(polls).await,
                 15 => self.expire(polls).await,
                 18 => self.update(polls).await,
+                16 if step % 2 == 0 => self.validate().await,
                 16 => self.buckets().await,
                 17 => self.vanish(),
                 _ => self.find().await,
@@ -188,6 +189,14 @@ impl Task {
         let rows: Vec<Document> =
             buckets.iter().flat_map(|b| measurements_of_valid(b, options, Writers::Several).unwrap()).collect();
         self.log.judge(&doc! {}, &rows, began, self.log.now()).unwrap();
+    }
+
+    /// Nothing is damaged: nothing but a repair that has nothing to do goes on, whoever writes meanwhile.
+    async fn validate(&mut self) {
+        let reply = self.db.command(rawdoc! { "validate": "c", "full": true, "repair": self.random.chance(50) }).await;
+        assert!(ok(&reply) || self.faults, "{reply}");
+        let sound = || reply.get_bool("valid").unwrap() && !reply.get_bool("repaired").unwrap();
+        assert!(!ok(&reply) || sound(), "{reply}");
     }
 
     /// `None` where storage has failed.

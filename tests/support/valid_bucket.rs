@@ -53,7 +53,7 @@ fn judge(bucket: &Document, options: &TimeseriesOptions, writers: Writers) -> Re
     let seconds = i64::from(u32::from_be_bytes(id.bytes()[..4].try_into().unwrap()));
     let standard = (0..=STANDARD_DATE_MS_MAX).contains(&min_ms);
     rule(!standard || seconds * 1000 == min_ms, || format!("the id says {seconds} s"))?;
-    rule(max_ms - min_ms < options.span_ms(), || "a span that is too long".to_owned())?;
+    rule(max_ms.saturating_sub(min_ms) < options.span_ms(), || "a span that is too long".to_owned())?;
     let rounding = options.effective_rounding_seconds();
     let rounded = options.rebucketed || bucket_start_ms(min_ms, rounding) == min_ms;
     rule(rounded, || "a start that is not rounded".to_owned())?;

@@ -1,0 +1,79 @@
+//! Commands that answer with little, or with a refusal.
+
+use super::server_status::append_identity;
+use super::{Reply, Request};
+use crate::engine::Engine;
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::DocWriter;
+
+/// What a command does that has no file of its own.
+#[derive(Clone, Copy, PartialEq)]
+enum Small {
+    /// It succeeds, and nothing needs to be done.
+    Nothing,
+    /// Time-series collections do not take it.
+    Refused,
+    /// There are no transactions.
+    Transaction,
+    /// It says who this is, and what it takes.
+    Hello,
+}
+
+static COMMANDS: [(&str, Small); 24] = [
+    ("abortTransaction", Small::Transaction),
+    ("buildInfo", Small::Hello),
+    ("captrunc", Small::Refused),
+    ("cloneCollectionAsCapped", Small::Refused),
+    ("commitTransaction", Small::Transaction),
+    ("compact", Small::Nothing),
+    ("convertToCapped", Small::Refused),
+    ("dataSize", Small::Refused),
+    ("dbCheck", Small::Refused),
+    ("emptycapped", Small::Refused),
+    ("endSessions", Small::Nothing),
+    ("hello", Small::Hello),
+    ("isMaster", Small::Hello),
+    ("ismaster", Small::Hello),
+    ("killSessions", Small::Nothing),
+    ("mapReduce", Small::Refused),
+    ("planCacheClear", Small::Refused),
+    ("planCacheClearFilters", Small::Refused),
+    ("planCacheListFilters", Small::Refused),
+    ("planCacheSetFilter", Small::Refused),
+    ("reIndex", Small::Nothing),
+    ("refreshSessions", Small::Nothing),
+    ("renameCollection", Small::Refused),
+    ("startSession", Small::Nothing),
+];
+
+/// What drivers ask before anything else: the newest protocol that this speaks is that of 7.0.
+static HELLO: [(&str, i32); 7] = [
+    ("maxBsonObjectSize", 16_777_216),
+    ("maxMessageSizeBytes", 48_000_000),
+    ("maxWriteBatchSize", 100_000),
+    ("logicalSessionTimeoutMinutes", 30),
+    ("connectionId", 1),
+    ("minWireVersion", 0),
+    ("maxWireVersion", 21),
+];
+
+pub fn run(engine: &Engine, request: &Request<'_>) -> Result<Reply> {
+    let name = request.name();
+    let mut reply = DocWriter::new();
+    let (code, what) = match COMMANDS.iter().find(|(known, _)| *known == name) {
+        Some((_, Small::Refused)) => (ErrorCode::CommandNotSupportedOnView, "A time-series collection does not take '"),
+        Some((_, Small::Transaction)) => (ErrorCode::IllegalOperation, "There are no transactions for '"),
+        Some((_, small)) => {
+            if *small == Small::Hello {
+                append_identity(&mut reply, engine);
+                reply.bool("isWritablePrimary", true).bool("ismaster", true).date("localTime", engine.now_ms());
+                for (name, n) in HELLO {
+                    reply.int32(name, n);
+                }
+            }
+            return Ok(Reply::ok(reply));
+        }
+        None => (ErrorCode::CommandNotFound, "no such command: '"),
+    };
+    Err(Error::new(code, [what, name, "'"].concat()))
+}

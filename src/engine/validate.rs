@@ -1,0 +1,461 @@
+//! The integrity check: every journal record, bucket and index entry of a collection, as storage holds them, and what can be done
+//! about those that are damaged.
+//!
+//! Memory is not asked. Markers are read first and last: what was read between belongs together where the epoch is the same. **Invariant**:
+//! what cannot be read is moved, not removed: its bytes stay under a key of their own until the collection is dropped.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::bucket_changes::{BucketChanges, Page, index_keys};
+use super::collection::{Collection, CollectionEntry};
+use super::fold::merge_sections;
+use super::journal::{JournalEntry, go_on};
+use super::keyspace::{self, Marker};
+use super::record::Record;
+use super::sections::{ByBucket, SectionRef};
+use super::stored_bucket::StoredBucket;
+use crate::bucket::{B19, BucketDoc, BucketId, ColumnSet, Finding, Rule, is_extended_range, salvage, unpack, validate};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{CHANGE_CONFLICTS_MAX, FINDINGS_MAX, SCAN_PAGE_BUCKETS};
+use crate::storage::{self, Bytes, Entry, KeyRange};
+use crate::value::{Doc, DocWriter, Value, sort_by};
+
+/// What `validate` is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Checks {
+    /// Compressed columns are decoded.
+    pub full: bool,
+    /// What is wrong with the index is put right; damaged buckets and records are set aside.
+    pub repair: bool,
+}
+
+/// What a collection was found to be.
+#[derive(Default)]
+pub struct Validation {
+    /// Buckets, those that are in journals only included.
+    pub buckets: usize,
+    /// Values that are no buckets at all.
+    pub invalid: usize,
+    /// Buckets that break a rule.
+    pub non_compliant: usize,
+    /// How many values lie apart.
+    pub quarantined: usize,
+    /// The indexes: name, number of entries, whether they are those that there should be.
+    pub indexes: Vec<(Box<str>, usize, bool)>,
+    /// Index entries that should be there, and those that should not.
+    pub wrong_entries: [Vec<Bytes>; 2],
+    /// What was found, an array of documents, as far as it is listed.
+    pub findings: DocWriter,
+    listed: usize,
+    rounded_otherwise: bool,
+    /// True where there are warnings.
+    pub warned: bool,
+    /// True where something is wrong that was not put right.
+    pub broken: bool,
+    /// True where something was put right.
+    pub repaired: bool,
+}
+
+static STORED: Rule = Rule::new("STORED", ErrorCode::DataCorruptionDetected, "no bucket");
+static B20: Rule = Rule::new("B20", ErrorCode::BadValue, "stored under another id");
+static J1: Rule = Rule::new("J1", ErrorCode::DataCorruptionDetected, "cannot be read");
+static J2: Rule = Rule::new("J2", ErrorCode::DataCorruptionDetected, "not of the bucket");
+static RANGE: Rule = Rule::new("RANGE", ErrorCode::BadValue, "dates outside 1970 to 2038 are not known of");
+static ARRAY: Rule = Rule::new("ARRAY", ErrorCode::Location5930501, "an array on an indexed path");
+
+/// One look at a collection.
+struct Look<'a> {
+    engine: &'a Engine,
+    collection: &'a Rc<Collection>,
+    entry: Rc<CollectionEntry>,
+    checks: Checks,
+    found: Validation,
+    /// True where changes are being committed.
+    changes: bool,
+    /// What is still to be read; none left where the last page has come.
+    ranges: Vec<KeyRange>,
+    epoch: Option<u64>,
+    /// What lies apart because of this look begins here.
+    own: Bytes,
+    /// Journal records as they come, and all of them by bucket once they have come.
+    records: Vec<JournalEntry>,
+    journal: Option<ByBucket>,
+    /// Which buckets of the journal were met.
+    met: Vec<bool>,
+    /// The index entries that there are, and those that the buckets should have.
+    entries: [Vec<Bytes>; 2],
+    /// Buckets that stay although it is not known which entries they should have.
+    unreadable: Vec<BucketId>,
+    /// True where there are dates outside the standard range, and where the collection says so.
+    extended: [bool; 2],
+}
+
+const PAGE: storage::Page = storage::Page { entries_max: SCAN_PAGE_BUCKETS, keys_only: false };
+
+impl Engine {
+    /// Checks a collection.
+    ///
+    /// Errors: `NamespaceNotFound`; `WriteConflict` where others kept changing its buckets; those of storage.
+    pub async fn validate(&self, name: &str, checks: Checks) -> Result<Validation> {
+        let collection = self.existing_collection(name).await?;
+        let mut look = Look::new(self, &collection, checks);
+        let mut conflicts = 0;
+        loop {
+            let entries = self.storage.scan(&look.ranges, PAGE).await?;
+            if look.epoch.is_none() {
+                // A page has room for all markers. Whoever changes the entry moves the epoch on.
+                self.reload_entry(&collection).await?;
+            }
+            let changes = look.take(entries);
+            match changes.commit(self, look.epoch.unwrap_or_default(), Vec::new(), Page::default()).await {
+                Ok(epoch) if look.epoch.is_some() => {
+                    if look.go_on(epoch) {
+                        return Ok(look.found);
+                    }
+                }
+                Err(e) if e.code != ErrorCode::WriteConflict => return Err(e),
+                _ if conflicts == CHANGE_CONFLICTS_MAX => {
+                    return Err(Error::write_conflict("Buckets were changed while they were looked at"));
+                }
+                _ => {
+                    conflicts += 1;
+                    // What was put right is no longer there to be found; what else was found is listed again.
+                    let before = look.found;
+                    look = Look::new(self, &collection, checks);
+                    if before.repaired {
+                        look.found.findings = before.findings;
+                        look.found.listed = before.listed;
+                        look.found.repaired = true;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Look<'a> {
+    #[inline(never)]
+    fn new(engine: &'a Engine, collection: &'a Rc<Collection>, checks: Checks) -> Box<Look<'a>> {
+        let mut ranges = keyspace::collection_ranges(&collection.id());
+        ranges.extend(ranges.first().cloned());
+        Box::new(Look {
+            engine,
+            collection,
+            entry: collection.entry(),
+            checks,
+            found: Validation { findings: DocWriter::new(), ..Validation::default() },
+            changes: false,
+            ranges,
+            epoch: None,
+            own: Bytes::new(),
+            records: Vec::new(),
+            journal: None,
+            met: Vec::new(),
+            entries: Default::default(),
+            unreadable: Vec::new(),
+            extended: [false; 2],
+        })
+    }
+
+    /// Notes that changes were committed; true where everything has been looked at.
+    fn go_on(&mut self, epoch: u64) -> bool {
+        self.epoch = Some(epoch);
+        self.found.repaired |= self.changes;
+        self.ranges.is_empty()
+    }
+
+    /// Looks at entries. Answers what is to be put right. The epoch is unknown then where it has moved on.
+    #[inline(never)]
+    fn take(&mut self, entries: Vec<Entry>) -> BucketChanges<'a> {
+        let mut changes = BucketChanges::new(self.collection);
+        let is_first = self.epoch.is_none();
+        let is_last = entries.len() < PAGE.entries_max;
+        if is_first {
+            self.entry = self.collection.entry();
+            // The markers stand behind all else once more.
+            self.ranges.remove(0);
+        }
+        if let Some(last) = entries.last().filter(|_| !is_last) {
+            go_on(&mut self.ranges, &last.key);
+        }
+        let starts = keyspace::collection_ranges(&self.collection.id());
+        for Entry { key, value } in entries {
+            match starts.iter().position(|range| key.starts_with(&range.start)) {
+                Some(0) => {
+                    if !self.marker(&key) {
+                        self.epoch = None;
+                        return BucketChanges::new(self.collection);
+                    }
+                }
+                Some(1) => self.record(key, value, &mut changes),
+                Some(2) => self.stored(key, value, &mut changes),
+                Some(3) => self.entries[0].push(key),
+                _ => self.found.quarantined += usize::from(key < self.own),
+            }
+        }
+        if is_last {
+            self.ranges.clear();
+            self.end(&mut changes);
+        }
+        self.changes = !changes.is_empty();
+        changes
+    }
+
+    /// Reads a marker; false where the epoch has moved on.
+    fn marker(&mut self, key: &[u8]) -> bool {
+        let id = self.collection.id();
+        match (keyspace::epoch_of(key), self.epoch) {
+            (None, _) => self.extended[1] |= keyspace::is_marker(key, &id, Marker::ExtendedRange),
+            (Some(epoch), None) => {
+                self.own = keyspace::quarantined(&id, epoch, &[]);
+                self.epoch = Some(epoch);
+            }
+            (epoch, known) => return epoch == known,
+        }
+        true
+    }
+
+    /// Lists findings; where they were put right, so many measurements of the bucket were kept.
+    #[inline(never)]
+    fn add(&mut self, bucket: Option<BucketId>, findings: Vec<Finding>, kept: Option<usize>) {
+        let found = &mut self.found;
+        let mut breaks = false;
+        for Finding { rule, path, detail } in findings {
+            // Of one bucket or of all, and no longer a rule where somebody may have changed how starts are rounded.
+            if *rule == B19 && (self.entry.version > 0 || std::mem::replace(&mut found.rounded_otherwise, true)) {
+                continue;
+            }
+            found.warned |= rule.warns;
+            found.broken |= !rule.warns && kept.is_none();
+            breaks |= !rule.warns;
+            if found.listed == FINDINGS_MAX {
+                continue;
+            }
+            let list = &mut found.findings;
+            list.begin_doc(&found.listed.to_string()).string("rule", rule.name).int32("code", rule.code as i32);
+            if let Some(bucket) = &bucket {
+                list.object_id("bucketId", bucket.as_bytes());
+            }
+            list.string("field", &path).string("message", if detail.is_empty() { rule.text } else { &detail });
+            list.bool("warning", rule.warns).bool("repaired", kept.is_some());
+            if let Some(kept) = kept {
+                list.int32("measurementsKept", i32::try_from(kept).unwrap_or(i32::MAX));
+            }
+            list.end();
+            found.listed += 1;
+        }
+        found.non_compliant += usize::from(breaks && bucket.is_some());
+    }
+
+    fn add_one(&mut self, bucket: Option<BucketId>, rule: &'static Rule, detail: String, kept: Option<usize>) {
+        self.add(bucket, vec![Finding { rule, path: String::new(), detail }], kept);
+    }
+
+    fn record(&mut self, key: Bytes, value: Bytes, changes: &mut BucketChanges<'_>) {
+        let Some((context, seq)) = keyspace::journal_parts(&key) else { return };
+        match Record::decode(&value, &[]) {
+            Ok(record) => {
+                for section in &record.sections {
+                    self.extended[0] |= is_extended_range(section.min_time_ms) || is_extended_range(section.last_ms);
+                }
+                self.records.push(JournalEntry { context, seq, record: Rc::new(record) });
+            }
+            Err(e) => {
+                self.found.invalid += 1;
+                self.add_one(None, &J1, e.into_message(), self.checks.repair.then_some(0));
+                if self.checks.repair {
+                    self.set_aside(key, value, changes);
+                }
+            }
+        }
+    }
+
+    fn findings(&self, document: Doc<'_>) -> Vec<Finding> {
+        let count_max = self.engine.catalog_options.bucket_count_max;
+        validate(document, &self.entry.options.timeseries, self.checks.full, count_max)
+    }
+
+    /// What is wrong with a bucket once journal rows are merged into it.
+    fn merged(&self, id: &BucketId, stored: Option<Doc<'_>>, sections: &[&SectionRef]) -> Vec<Finding> {
+        match merge_sections(self.collection, stored, id, sections, self.engine.bucket_format) {
+            Ok(document) => self.findings(document.view()),
+            Err(e) => vec![Finding { rule: &J2, path: String::new(), detail: e.into_message() }],
+        }
+    }
+
+    /// The journal by bucket, once all of it has come.
+    fn journal(&mut self) -> ByBucket {
+        self.journal.take().unwrap_or_else(|| {
+            let journal = ByBucket::of(self.records.iter());
+            self.met = vec![false; journal.buckets().len()];
+            journal
+        })
+    }
+
+    /// Looks at a stored bucket.
+    fn stored(&mut self, key: Bytes, value: Bytes, changes: &mut BucketChanges<'_>) {
+        let Ok(bucket) = keyspace::bucket_id(&key) else { return };
+        let journal = self.journal();
+        let groups = journal.groups_of(&bucket);
+        for number in &groups {
+            self.met.iter_mut().skip(*number).take(1).for_each(|met| *met = true);
+        }
+        self.found.buckets += 1;
+        match StoredBucket::decode(value.clone()) {
+            Ok(stored) => {
+                let document = stored.document.view();
+                let mut findings = self.findings(document);
+                let id = document.get("_id").and_then(Value::as_object_id);
+                let rule = |rule| Finding { rule, path: String::new(), detail: String::new() };
+                if id.is_some_and(|id| id != *bucket.as_bytes()) {
+                    findings.push(rule(&B20));
+                } else if self.collection.check_bucket(document).is_err_and(|e| e.code == ARRAY.code) {
+                    // Reads take for granted what an index has asked for.
+                    findings.push(rule(&ARRAY));
+                }
+                if findings.iter().all(|finding| finding.rule.warns) {
+                    for number in groups {
+                        let sections = journal.sections(number).iter();
+                        let sections: Vec<_> = sections.filter(|s| !stored.coverage.covers(s.commit())).collect();
+                        let Some(first) = sections.first() else { continue };
+                        // Rows of other metadata get a bucket of their own.
+                        let same = first.meta() == document.get("meta");
+                        if same {
+                            findings.clear();
+                        }
+                        findings.extend(self.merged(&bucket, same.then_some(document), &sections));
+                    }
+                    self.expect(&bucket, document);
+                    self.add(Some(bucket), findings, None);
+                } else {
+                    self.damaged(&bucket, &stored, findings, (key, value), changes);
+                }
+            }
+            Err(e) => {
+                self.found.invalid += 1;
+                self.add_one(Some(bucket), &STORED, e.into_message(), self.checks.repair.then_some(0));
+                self.give_up(&bucket, (key, value), changes);
+            }
+        }
+        self.journal = Some(journal);
+    }
+
+    fn set_aside(&mut self, key: Bytes, value: Bytes, changes: &mut BucketChanges<'_>) {
+        self.found.quarantined += 1;
+        changes.set_aside(self.epoch.unwrap_or_default(), key, value);
+    }
+
+    /// Sets a bucket aside of which nothing can be kept.
+    fn give_up(&mut self, bucket: &BucketId, (key, value): (Bytes, Bytes), changes: &mut BucketChanges<'_>) {
+        if self.checks.repair {
+            self.set_aside(key, value, changes);
+            changes.replace(bucket, None);
+        } else {
+            self.unreadable.push(*bucket);
+        }
+    }
+
+    /// Makes a bucket anew that breaks rules, where that loses nothing that can be read.
+    fn damaged(
+        &mut self,
+        bucket: &BucketId,
+        stored: &StoredBucket,
+        findings: Vec<Finding>,
+        (key, value): (Bytes, Bytes),
+        changes: &mut BucketChanges<'_>,
+    ) {
+        let document = stored.document.view();
+        let entry = Rc::clone(&self.entry);
+        let options = &entry.options.timeseries;
+        let view = BucketDoc::parse(document, options);
+        let readable = view.and_then(|view| unpack(&view, &ColumnSet::All, options)).is_ok();
+        let salvaged = salvage(document, bucket, self.engine.bucket_format, options).filter(|salvaged| {
+            let document = salvaged.document.view();
+            (salvaged.complete || !readable)
+                && self.collection.check_bucket(document).is_ok()
+                && self.findings(document).iter().all(|finding| finding.rule.warns)
+        });
+        match (salvaged, self.checks.repair) {
+            (Some(salvaged), true) => {
+                self.expect(bucket, salvaged.document.view());
+                self.add(Some(*bucket), findings, Some(salvaged.rows));
+                self.set_aside(key, value, changes);
+                changes.replace(bucket, Some(StoredBucket::new(stored.coverage.clone(), salvaged.document)));
+            }
+            (None, true) if !readable => {
+                self.add(Some(*bucket), findings, Some(0));
+                self.give_up(bucket, (key, value), changes);
+            }
+            _ => {
+                self.expect(bucket, document);
+                self.add(Some(*bucket), findings, None);
+            }
+        }
+    }
+
+    /// Notes the index entries of a bucket that stays.
+    fn expect(&mut self, bucket: &BucketId, document: Doc<'_>) {
+        match index_keys(self.collection, bucket, document) {
+            Ok(keys) => self.entries[1].extend(keys),
+            Err(_) => self.unreadable.push(*bucket),
+        }
+        if let Ok(view) = BucketDoc::parse(document, &self.entry.options.timeseries) {
+            self.extended[0] |= is_extended_range(view.min_time_ms()) || is_extended_range(view.max_time_ms());
+        }
+    }
+
+    /// What can only be said once all was looked at.
+    #[inline(never)]
+    fn end(&mut self, changes: &mut BucketChanges<'_>) {
+        let journal = self.journal();
+        for (number, (bucket, sections)) in journal.buckets().iter().enumerate() {
+            if self.met.get(number) == Some(&false) {
+                self.found.buckets += 1;
+                let findings = self.merged(bucket, None, &sections.iter().collect::<Vec<_>>());
+                self.add(Some(*bucket), findings, None);
+            }
+        }
+        let repair = self.checks.repair;
+        if self.extended == [true, false] {
+            self.add_one(None, &RANGE, String::new(), repair.then_some(0));
+            if repair {
+                changes.mark_extended_range();
+            }
+        }
+        let [stored, mut expected] = std::mem::take(&mut self.entries);
+        sort_by(&mut expected, Ord::cmp);
+        let wrong = [self.without(&expected, &stored), self.without(&stored, &expected)];
+        for spec in self.entry.ready_indexes() {
+            let is_wrong = !repair && wrong.iter().any(|keys| count(keys, spec.number) > 0);
+            self.found.indexes.push((spec.name.clone(), count(&stored, spec.number), !is_wrong));
+        }
+        let [missing, extra] = &wrong;
+        if repair {
+            changes.correct_index(missing, extra);
+        } else {
+            self.found.broken |= missing.len() + extra.len() > 0;
+        }
+        self.found.wrong_entries = wrong;
+    }
+
+    /// Those of `these` that are not among the others, which ascend, and should be.
+    #[inline(never)]
+    fn without(&self, these: &[Bytes], others: &[Bytes]) -> Vec<Bytes> {
+        let mut rest = Vec::new();
+        for key in these {
+            // Whoever makes an index has not come to all buckets.
+            let is_ready = self.entry.ready_indexes().any(|spec| spec.number == keyspace::index_number(key));
+            let may_differ = keyspace::bucket_id(key).is_ok_and(|bucket| self.unreadable.contains(&bucket));
+            if is_ready && !may_differ && others.binary_search(key).is_err() {
+                rest.push(key.clone());
+            }
+        }
+        rest
+    }
+}
+
+/// How many entries are of an index.
+fn count(keys: &[Bytes], number: u16) -> usize {
+    keys.iter().filter(|key| keyspace::index_number(key) == number).count()
+}
