@@ -323,6 +323,8 @@ impl<'a> Look<'a> {
                         let same = first.meta() == document.get("meta");
                         if same {
                             findings.clear();
+                        } else {
+                            self.found.buckets += 1;
                         }
                         findings.extend(self.merged(&bucket, same.then_some(document), &sections));
                     }
