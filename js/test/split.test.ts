@@ -33,6 +33,12 @@ test("common commands need one half, others wait for the second, and go on once 
   await db.command({ expire: 1 });
   await db.command({ ping: 1 });
   await assert.rejects(c.insertOne({ v: 1 }), { code: 2 });
+  await assert.rejects(db.command({ delete: "system.buckets.c", deletes: [{ q: {}, limit: 0 }] }), { code: 20 });
+  const buckets = await db.collection("system.buckets.c").find({}, { promoteValues: false }).toArray();
+  await db.createCollection("copy", { timeseries: { timeField: "at", metaField: "m" } });
+  await db.command({ insert: "system.buckets.copy", documents: buckets, unsafeBucketWrites: true });
+  assert.equal(await db.collection("copy").countDocuments(), 41);
+  await assert.rejects(db.command({ insert: "system.buckets.copy", documents: [{ _id: 1 }], unsafeBucketWrites: true }).then((reply) => Promise.reject({ code: reply["writeErrors"][0].code })), { code: 121 });
 
   await assert.rejects(c.aggregate([]).toArray(), /not today/);
   await assert.rejects(c.createIndex({ v: 1 }), /not today/);
@@ -45,6 +51,13 @@ test("common commands need one half, others wait for the second, and go on once 
   await assert.rejects(db.command({ nonsense: 1 }), { code: 59 });
   await assert.rejects(c.insertOne({ at: new Date(), v: [1] }), { code: 5930501 });
   assert.equal((await c.find({ v: { $lt: 2 } }).explain())["stages"][0].$cursor.queryPlanner.winningPlan.inputStage.indexName, "v_1");
+  assert.equal((await c.updateMany({ "m.id": 1 }, { $set: { "m.site": "B" }, $push: { "m.tags": { $each: [2, 1], $sort: 1 } } })).modifiedCount, 8);
+  assert.equal((await c.findOneAndDelete({ "m.site": "B" }, { sort: { at: -1 } }))!["v"], 1);
+  await assert.rejects(c.updateOne({ "m.id": 1 }, { $set: { "m.site": "C" } }), { code: 72 });
+  await db.command({ collMod: "c", timeseries: { granularity: "minutes" } });
+  await db.command({ collMod: "c", index: { name: "v_1", hidden: true } });
+  assert.equal((await db.command({ validate: "c", full: true }))["valid"], true);
+  assert.equal((await db.command({ collStats: "c" }))["nindexes"], 2);
   assert.deepEqual([await c.dropIndexes(), await c.drop()], [true, true]);
   await db.close();
 });

@@ -128,8 +128,39 @@ impl World {
             29..=31 => self.find(&db).await,
             32..=34 => self.open_cursor(&db).await,
             35..=36 => self.update(&db).await,
+            37..=38 => self.indexes(&db).await,
             _ => self.use_cursor().await,
         }
+    }
+
+    /// Makes an index, drops one or all, or hides one. Which there are then, no other operation depends on.
+    async fn indexes(&mut self, db: &Db) {
+        let mut specs = vec![
+            doc! { "key": { "n": 1 } },
+            doc! { "key": { "o.a": -1, "t": 1 } },
+            doc! { "key": { "n": -1 }, "partialFilterExpression": { "n": { "$gt": 40 } } },
+        ];
+        if self.options.meta_field.is_some() {
+            specs.extend([
+                doc! { "key": { "m.id": 1, "n": 1 } },
+                doc! { "key": { "m.site": 1 }, "sparse": true },
+                doc! { "key": { "m": "hashed" }, "partialFilterExpression": { "m.id": { "$exists": true } } },
+            ]);
+        }
+        let at = self.below(specs.len() as u64) as usize;
+        let mut spec = specs.swap_remove(at);
+        let name = format!("{}", spec.get("key").unwrap());
+        spec.insert("name", format!("{name}{}", spec.len()));
+        let name = spec.get_str("name").unwrap().to_owned();
+        let command = match self.below(8) {
+            0 => doc! { "dropIndexes": "c", "index": name },
+            1 => doc! { "dropIndexes": "c", "index": "*" },
+            2 => doc! { "collMod": "c", "index": { "name": name, "hidden": self.random.chance(50) } },
+            _ => doc! { "createIndexes": "c", "indexes": [spec] },
+        };
+        let reply = db.command(raw(&command)).await;
+        let is_unknown = reply.get_i32("code").ok() == Some(27);
+        assert!(ok(&reply) || is_unknown || self.faults, "{command}: {reply}");
     }
 
     async fn insert(&mut self, db: &Db) {

@@ -63,7 +63,9 @@ pub async fn sound_when_folded(storage: &dyn Storage, db: &Db, name: &str, write
     let stats = db.ok(rawdoc! { "collStats": name }).await;
     assert_eq!((stats.get_i64("size").unwrap(), stats.get_i64("journalSize").unwrap()), (bytes as i64, 0), "{stats}");
     let entries: usize = buckets.iter().map(|bucket| index_entries_of(bucket, &options)).sum();
-    assert_eq!(keys(storage, b"I").await.len(), entries, "entries of the index and those that its buckets should have");
+    // Those of other indexes are what `validate` says.
+    let of_default = keys(storage, b"I").await.iter().filter(|entry| entry.key[9..11] == [0, 1]).count();
+    assert_eq!(of_default, entries, "entries of the index and those that its buckets should have");
     for bucket in buckets {
         let rows = measurements_of_valid(&bucket, &options, writers).unwrap();
         let way = by_series_and_time(&bucket, &options);
