@@ -630,3 +630,16 @@ fn a_hidden_index_is_kept_and_not_used_until_it_is_shown_again() {
         assert_eq!(list(&db).await[2].get_i64("expireAfterSeconds").unwrap(), 10);
     });
 }
+
+#[test]
+fn an_index_is_over_the_fields_of_the_collection_that_is_there_now() {
+    block_on(async {
+        let (db, storage) = collection().await;
+        let other = Db::open(storage, TestEnv::new(2));
+        other.ok(rawdoc! { "drop": "c" }).await;
+        other.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "tm", "metaField": "site" } }).await;
+        // On the metadata of the new one, and on a measurement of the old one.
+        create(&db, &[doc! { "key": { "site.id": 1 }, "name": "site", "sparse": true }]).await;
+        assert_eq!(names(&other).await, ["site_1_tm_1", "site"]);
+    });
+}

@@ -24,7 +24,7 @@ use timepail::storage::Storage;
 const FIRST_NOW_MS: i64 = 1_800_000_000_000;
 
 /// Seeds that have failed once, of each kind: always run, however few are asked for.
-const KEPT: [&[u64]; 4] = [&[], &[6, 11], &[153], &[9, 334, 1304]];
+const KEPT: [&[u64]; 4] = [&[206], &[6, 11], &[153], &[9, 334, 1304]];
 
 /// A context that writes buckets of some format: one database may hold them all. Many have little memory for their open buckets, and
 /// small ones.

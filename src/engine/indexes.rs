@@ -37,6 +37,8 @@ impl Engine {
     /// too many; 5930501 where an array stands on an indexed path. Where one cannot be made, none is.
     pub async fn create_indexes(&self, name: &str, given: &[Doc<'_>]) -> Result<(usize, usize)> {
         let collection = self.existing_collection(name).await?;
+        // Another one of this name may have taken its place, with other fields.
+        self.refresh(&collection).await?;
         let options = collection.entry().options.timeseries.clone();
         let specs = given.iter().map(|spec| IndexSpec::parse(*spec, &options)).collect::<Result<Vec<_>>>()?;
         let (mut before, mut after, mut new) = (0, 0, Vec::new());
