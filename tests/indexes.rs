@@ -643,3 +643,34 @@ fn an_index_is_over_the_fields_of_the_collection_that_is_there_now() {
         assert_eq!(names(&other).await, ["site_1_tm_1", "site"]);
     });
 }
+
+#[test]
+fn an_index_that_is_dropped_and_made_anew_while_it_is_built_is_complete_or_not_there() {
+    let mut outcomes = [0, 0];
+    for seed in 0..40 {
+        block_on(async {
+            let inner = Rc::new(MemoryStorage::new());
+            let faulty = support::faults::Faulty::new(inner, support::Random::new(seed), true);
+            let (one, other) = (Db::open(faulty.clone(), TestEnv::new(1)), Db::open(faulty, TestEnv::new(2)));
+            one.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "tm", "metaField": "mm" } }).await;
+            insert(&one, &rows(60)).await;
+            one.ok(rawdoc! { "flush": 1 }).await;
+            let make = |key: Document| raw(&doc! { "createIndexes": "c", "indexes": [index(key, "i")] });
+            let again = async {
+                other.command(rawdoc! { "dropIndexes": "c", "index": "i" }).await;
+                other.command(make(doc! { "mm.unit": 1 })).await
+            };
+            let (first, second) = futures::future::join(one.command(make(doc! { "n": -1 })), again).await;
+            for reply in [&first, &second] {
+                outcomes[usize::from(reply.get_f64("ok").unwrap() == 1.0)] += 1;
+            }
+            let all = numbers(&one, &doc! { "find": "c" }).await;
+            for name in names(&one).await {
+                assert_eq!(numbers(&other, &doc! { "find": "c", "hint": &name }).await, all, "seed {seed}, {name}");
+            }
+            let reply = one.ok(rawdoc! { "validate": "c", "full": true }).await;
+            assert!(reply.get_bool("valid").unwrap(), "seed {seed}: {reply}");
+        });
+    }
+    assert!(outcomes.iter().all(|n| *n > 0), "{outcomes:?}");
+}

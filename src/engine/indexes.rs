@@ -41,9 +41,10 @@ impl Engine {
         self.refresh(&collection).await?;
         let options = collection.entry().options.timeseries.clone();
         let specs = given.iter().map(|spec| IndexSpec::parse(*spec, &options)).collect::<Result<Vec<_>>>()?;
-        let (mut before, mut after, mut new) = (0, 0, Vec::new());
-        self.change_entry(&collection, &mut |entry, _| {
+        let (mut before, mut after, mut new, mut born) = (0, 0, Vec::new(), 0);
+        self.change_entry(&collection, &mut |entry, changes| {
             before = entry.ready_indexes().count();
+            born = entry.version;
             new.clear();
             for spec in &specs {
                 let mut is_known = false;
@@ -51,7 +52,7 @@ impl Engine {
                     is_known |= spec.is_same_as(known)? && known.ready;
                 }
                 if !is_known {
-                    add(entry, spec, &mut new)?;
+                    add(entry, changes, spec, &mut new)?;
                 }
             }
             after = before + new.len();
@@ -63,7 +64,12 @@ impl Engine {
             false => self.build(&collection, &new).await,
         };
         self.change_entry(&collection, &mut |entry, changes| {
-            let is_new = |spec: &IndexSpec| new.contains(&spec.number);
+            let is_new = |spec: &IndexSpec| spec.born == born && new.contains(&spec.number);
+            if entry.specs.iter().filter(|spec| is_new(spec)).count() < new.len() {
+                return Err(Error::write_conflict(
+                    "Another context has dropped an index, or made it anew, while it was built",
+                ));
+            }
             match &built {
                 Ok(()) => {
                     let made = entry.specs.iter_mut().filter(|spec| is_new(spec));
@@ -96,7 +102,7 @@ impl Engine {
             if expire_after_seconds.is_some() && spec.expire_after_seconds.is_none() {
                 return Err(Error::invalid_options("Only an index that lets buckets go has an age to change"));
             }
-            before = Some(spec.numbered(spec.number));
+            before = Some(spec.numbered(spec.number, spec.born));
             let old = (spec.hidden, spec.expire_after_seconds);
             spec.hidden = hidden.unwrap_or(spec.hidden);
             spec.expire_after_seconds = expire_after_seconds.or(spec.expire_after_seconds);
@@ -304,9 +310,9 @@ fn meets_array(value: Value<'_>, path: &[Component]) -> bool {
 }
 
 /// Adds an index that is still to be built.
-fn add(entry: &mut CollectionEntry, spec: &IndexSpec, new: &mut Vec<u16>) -> Result<()> {
+fn add(entry: &mut CollectionEntry, changes: &mut Changeset, spec: &IndexSpec, new: &mut Vec<u16>) -> Result<()> {
     // One that was begun and never became ready is made anew.
-    entry.specs.retain(|known| known.ready || known.name != spec.name || new.contains(&known.number));
+    remove(entry, changes, &|known| !known.ready && known.name == spec.name && !new.contains(&known.number));
     if new.iter().any(|number| entry.specs.iter().any(|known| known.number == *number && known.name == spec.name)) {
         return Ok(());
     }
@@ -324,7 +330,7 @@ fn add(entry: &mut CollectionEntry, spec: &IndexSpec, new: &mut Vec<u16>) -> Res
         (META_TIME_INDEX + 1..).find(free).unwrap_or(u16::MAX)
     };
     new.push(number);
-    entry.specs.push(Rc::new(spec.numbered(number)));
+    entry.specs.push(Rc::new(spec.numbered(number, entry.version)));
     Ok(())
 }
 

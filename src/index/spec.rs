@@ -56,6 +56,8 @@ pub enum Source {
 pub struct IndexSpec {
     /// Its number in the key space.
     pub number: u16,
+    /// The version of the catalog entry that it was made of: tells it from others that have its number later.
+    pub born: u64,
     /// Its name.
     pub name: Box<str>,
     /// What the user has asked for, `hidden` and `expireAfterSeconds` aside.
@@ -145,6 +147,7 @@ impl IndexSpec {
         }
         let mut index = IndexSpec {
             number: 0,
+            born: 0,
             name: name.into(),
             spec: spec.finish(),
             parts,
@@ -186,9 +189,9 @@ impl IndexSpec {
         Ok(())
     }
 
-    /// The same under a number.
-    pub fn numbered(&self, number: u16) -> IndexSpec {
-        IndexSpec { number, ..self.clone() }
+    /// The same under a number, made of an entry of that version.
+    pub fn numbered(&self, number: u16, born: u64) -> IndexSpec {
+        IndexSpec { number, born, ..self.clone() }
     }
 
     /// As users see it.
@@ -223,6 +226,7 @@ impl IndexSpec {
     /// Adds what the catalog entry keeps.
     pub fn write(&self, writer: &mut DocWriter) {
         writer.int32("number", self.number.into()).bool("ready", self.ready).int64("span", self.span_seconds);
+        writer.int64("born", self.born.cast_signed());
         writer.doc("spec", self.shown().view());
     }
 
@@ -234,9 +238,10 @@ impl IndexSpec {
         let spec = stored.get("spec").and_then(Value::as_doc).ok_or_else(corrupt)?;
         let number = stored.get("number").and_then(Value::as_integer).and_then(|n| u16::try_from(n).ok());
         let span_seconds = stored.get("span").and_then(Value::as_integer).ok_or_else(corrupt)?;
+        let born = stored.get("born").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
         let ready = stored.get("ready").and_then(Value::as_truthy).ok_or_else(corrupt)?;
         let index = IndexSpec::parse(spec, options).map_err(|_| corrupt())?;
-        Ok(IndexSpec { number: number.ok_or_else(corrupt)?, span_seconds, ready, ..index })
+        Ok(IndexSpec { number: number.ok_or_else(corrupt)?, born, span_seconds, ready, ..index })
     }
 
     /// What the name, or else another index, would make the same again: `IndexKeySpecsConflict` and `IndexOptionsConflict`. True where it is
