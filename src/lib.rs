@@ -14,6 +14,7 @@ pub mod command;
 pub mod engine;
 pub mod env;
 pub mod error;
+pub mod geo;
 pub mod index;
 pub mod limits;
 pub mod query;

@@ -65,6 +65,16 @@ impl Number {
         }
     }
 
+    /// The double next to it, or one beside that where it is a decimal.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn near_double(self) -> f64 {
+        match self {
+            Number::Integer(n) => n as f64,
+            Number::Double(x) => x,
+            Number::Decimal(d) => d.near_double(),
+        }
+    }
+
     /// The number as an int64; `None` unless it is exactly one.
     pub fn whole(self) -> Option<i64> {
         self.truncated().filter(|n| self.compare(Number::Integer(*n)).is_eq())

@@ -18,6 +18,7 @@ use futures::executor::block_on;
 use judge::{Expected, judge};
 use plain_list::data::{measurements, normalized};
 use plain_list::forms::{Form, forms, layout, stored, versions};
+use plain_list::places::Places;
 use plain_list::queries::{Queries, Query};
 use support::{Db, Random};
 
@@ -40,7 +41,9 @@ struct Tally {
 fn case(seed: u64, tally: &mut Tally) {
     let random = Random::new(seed);
     let layout = layout(&random);
-    let rows: Vec<Document> = measurements(&random);
+    let mut rows: Vec<Document> = measurements(&random);
+    let places = Places::new(seed);
+    places.among(&mut rows);
     let model = model_of(&rows, &layout);
     let forms = forms(&random);
     let stored: Vec<Db> = forms.iter().map(|form| block_on(stored(&rows, &layout, form))).collect();
@@ -51,7 +54,8 @@ fn case(seed: u64, tally: &mut Tally) {
     let collation = layout.get_document("collation").unwrap();
     let queries = Queries { random: &random, rows: &model, collation };
     for _ in 0..QUERIES {
-        let query = queries.query();
+        let mut query = queries.query();
+        places.ask(&mut query);
         tally.queries += 1;
         let Some(expected) = Expected::of(&model, &query) else {
             tally.open += 1;

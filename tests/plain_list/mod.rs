@@ -6,5 +6,6 @@ pub mod data;
 pub mod filter;
 pub mod forms;
 pub mod order;
+pub mod places;
 pub mod projection;
 pub mod queries;

@@ -100,6 +100,7 @@ impl Test {
             Test::Bits(bits) => value.is_some_and(|value| bits.matches(value)),
             Test::Size(size) => value.is_some_and(|value| has_size(value, *size)),
             Test::ElemMatch(elem_match) => value.is_some_and(|value| elem_match.matches(value)),
+            Test::Geo(geo) => value.is_some_and(|value| geo.region.has(value)),
             Test::Whole(compare) => compare.matches_whole(value),
         }
     }

@@ -8,7 +8,7 @@ use super::compare::{Compare, CompareOp};
 use super::membership::In;
 use super::regex::{self, Regex};
 use super::tree::{Filter, Test};
-use super::{exists, expression, kinds, modulo, schema};
+use super::{exists, expression, geo, kinds, modulo, schema};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::value::{Doc, Kind, Number, Path, Value};
@@ -34,8 +34,7 @@ enum Operator {
     Comment,
     /// Those of nearness, which a time-series collection has not.
     Near,
-    /// Operators of the server that are to come.
-    NotYet,
+    Geo(&'static str),
 }
 
 static OPERATORS: &[(&str, Operator)] = &[
@@ -62,9 +61,9 @@ static OPERATORS: &[(&str, Operator)] = &[
     ("$near", Operator::Near),
     ("$nearSphere", Operator::Near),
     ("$geoNear", Operator::Near),
-    ("$geoIntersects", Operator::NotYet),
-    ("$geoWithin", Operator::NotYet),
-    ("$within", Operator::NotYet),
+    ("$geoIntersects", Operator::Geo("$geoIntersects")),
+    ("$geoWithin", Operator::Geo("$geoWithin")),
+    ("$within", Operator::Geo("$geoWithin")),
 ];
 
 impl Filter {
@@ -184,7 +183,7 @@ impl<'g> Parser<'g> {
                 ErrorCode::Location5626500,
                 format!("{name} is not supported on a time-series collection; use the $geoNear stage"),
             )),
-            Operator::NotYet => Err(bad(name, "is not supported yet in a filter")),
+            Operator::Geo(name) => geo::parse(path, name, operand),
         }
     }
 
@@ -321,16 +320,5 @@ mod tests {
             assert_eq!(error(doc.clone()).code, ErrorCode::BadValue, "{doc:?}");
         }
         assert_eq!(error(rawdoc! { "a": { "$near": [0, 0] } }).code, ErrorCode::Location5626500);
-    }
-
-    #[test]
-    fn operators_to_come_say_so() {
-        let docs = ["$geoIntersects", "$geoWithin", "$within"]
-            .map(|op| rawdoc! { "a": { bson::raw::CString::try_from(op).unwrap(): 1 } });
-        for doc in docs {
-            let error = error(doc);
-            assert_eq!(error.code, ErrorCode::BadValue);
-            assert!(error.message.contains("not supported yet"), "{error}");
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bson::oid::ObjectId;
 use bson::raw::CString;
 use bson::spec::BinarySubtype;
-use bson::{Binary, DateTime, RawArrayBuf, RawBson, RawDocumentBuf, Regex, Timestamp, cstr, rawdoc};
+use bson::{Binary, DateTime, RawArrayBuf, RawBson, RawDocumentBuf, Regex, Timestamp, cstr, rawbson, rawdoc};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -161,7 +161,7 @@ pub fn any_value() -> BoxedStrategy<RawBson> {
         prop_oneof![fields.prop_map(|fields| RawBson::Document(raw_doc(fields))), vec(inner, 0..3).prop_map(raw_array),]
             .boxed()
     };
-    any_scalar().prop_recursive(3, 12, 3, move |inner| nest(inner.boxed())).boxed()
+    prop_oneof![9 => any_scalar(), 1 => any_place()].prop_recursive(3, 12, 3, move |inner| nest(inner.boxed())).boxed()
 }
 
 /// A column: of one type, mixed, or with a dictionary; with and without holes.
@@ -219,6 +219,36 @@ pub fn any_block() -> BoxedStrategy<Block> {
         .boxed()
 }
 
+/// Places near each other, written in several ways.
+pub fn any_place() -> BoxedStrategy<RawBson> {
+    let at = || select(vec![0.0, 0.5, 1.0, 2.0, 179.5, -180.0, 89.5, -90.0, f64::NAN]);
+    (at(), at(), 0..6)
+        .prop_map(|(x, y, form)| match form {
+            0..=2 => rawbson!({ "type": "Point", "coordinates": [x, y] }),
+            3 => rawbson!([x, y]),
+            4 => rawbson!([[x, y], [y, x]]),
+            _ => rawbson!({ "lng": x, "lat": y }),
+        })
+        .boxed()
+}
+
+/// An operator about places with its operand.
+fn any_region() -> BoxedStrategy<(&'static str, RawBson)> {
+    let at = || select(vec![0.0, 1.0, 2.0, 60.0, 89.5]);
+    (at(), at(), 0..5)
+        .prop_map(|(x, y, form)| match form {
+            0 => ("$geoWithin", rawbson!({ "$box": [[x, y], [0.5, -1]] })),
+            1 => ("$geoWithin", rawbson!({ "$center": [[x, y], 1.5] })),
+            2 => ("$geoWithin", rawbson!({ "$centerSphere": [[x, y], 0.02] })),
+            3 => ("$geoIntersects", rawbson!({ "$geometry": { "type": "Point", "coordinates": [x, y] } })),
+            _ => (
+                "$geoWithin",
+                rawbson!({ "$geometry": { "type": "Polygon", "coordinates": [[[x, y], [-5, -3], [7, -2], [x, y]]] } }),
+            ),
+        })
+        .boxed()
+}
+
 /// The document of a filter over the fields a, b, m, t and what lies below them. `operand` makes constants.
 pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocumentBuf> {
     let operand = operand
@@ -254,8 +284,9 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
         .prop_map(move |test| one("$elemMatch", RawBson::Document(test)));
     let objects = (select(vec!["a", "b", "0", "a.b"]), compare.clone())
         .prop_map(move |(path, test)| one("$elemMatch", RawBson::Document(one(path, RawBson::Document(test)))));
+    let place = any_region().prop_map(move |(op, region)| one(op, region));
     let test = prop_oneof![
-        6 => compare, 2 => set, 1 => exists, 2 => like, 1 => kind, 1 => modulo, 1 => bits, 1 => size, 1 => every,
+        1 => place, 6 => compare, 2 => set, 1 => exists, 2 => like, 1 => kind, 1 => modulo, 1 => bits, 1 => size, 1 => every,
         1 => elements, 1 => objects
     ];
     let test = prop_oneof![

@@ -119,8 +119,8 @@ impl Test {
             Test::Type(kinds) => column.kind().map(|kind| Bitmap::filled(column.len(), kinds.contains(kind))),
             Test::Mod(modulo) => select_numbers(column, &|number| modulo.holds(number)),
             Test::Bits(bits) => select_numbers(column, &|number| bits.holds(number)),
-            // No cell with a type of its own is an array.
-            Test::Size(_) | Test::ElemMatch(_) => select_numbers(column, &|_| false),
+            // No cell with a type of its own is an array or an object.
+            Test::Size(_) | Test::ElemMatch(_) | Test::Geo(_) => select_numbers(column, &|_| false),
             Test::Whole(compare) => compare.select_whole(column),
         }
     }

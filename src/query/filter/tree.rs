@@ -6,6 +6,7 @@ use super::arrays::ElemMatch;
 use super::bits::Bits;
 use super::compare::{Compare, CompareOp};
 use super::expression::Condition;
+use super::geo::Geo;
 use super::kinds::Kinds;
 use super::membership::In;
 use super::modulo::Modulo;
@@ -72,6 +73,8 @@ pub enum Test {
     Size(usize),
     /// `$elemMatch`.
     ElemMatch(ElemMatch),
+    /// `$geoWithin`, `$geoIntersects`.
+    Geo(Rc<Geo>),
     /// A comparison of an expression. Paths do not look into arrays here, and what meets one passes.
     Whole(Compare),
 }

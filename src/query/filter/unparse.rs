@@ -84,6 +84,9 @@ impl Test {
             Test::Size(size) => {
                 writer.int64("$size", i64::try_from(*size).unwrap_or(i64::MAX));
             }
+            Test::Geo(geo) => {
+                writer.doc(geo.operator, geo.operand.view());
+            }
             Test::ElemMatch(ElemMatch::Object(filter)) => {
                 writer.begin_doc("$elemMatch");
                 filter.write(writer);
@@ -167,6 +170,8 @@ mod tests {
             rawdoc! { "a": { "$elemMatch": { "b": 1, "$or": [{ "c": { "$size": 2 } }, { "d": { "$mod": [-3, 1] } }] } } },
             rawdoc! { "a": { "$bitsAllSet": 20 }, "b": { "$bitsAllClear": [70] }, "c": { "$bitsAnySet": 1 },
             "d": { "$bitsAnyClear": [] } },
+            rawdoc! { "a": { "$geoWithin": { "$centerSphere": [[1, 2], 0.5] } },
+            "b": { "$geoIntersects": { "$geometry": { "type": "Point", "coordinates": [1, 2] } } } },
             rawdoc! { "$jsonSchema": { "required": ["a"], "properties": { "a": { "pattern": "^x" } } } },
             rawdoc! { "$nor": [{ "a": 1, "b": 2 }], "$expr": { "$gt": ["$a.b", { "$literal": { "$x": 1 } }] } },
             rawdoc! { "$expr": { "$getField": "a.b" } },

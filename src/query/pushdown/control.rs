@@ -1,6 +1,9 @@
 //! Tests on the summaries of a bucket: `control.min`, `control.max` and the metadata.
 
-use crate::query::filter::{CompareOp, Filter, In};
+use std::rc::Rc;
+
+use crate::geo::Rect;
+use crate::query::filter::{CompareOp, Filter, Geo, In};
 use crate::value::{Collation, Doc, Kind, OwnedValue, Path, Value};
 
 /// One of the two summaries.
@@ -38,6 +41,8 @@ pub(super) enum BucketTest {
     Exists(Path),
     /// Measurements of several types may lie at the path or before its end, so that the summaries tell nothing.
     TypesDiffer(Path),
+    /// Some measurement may lie in a region, or touch it.
+    Near(Path, Rc<Geo>),
     /// The metadata passes a filter whose paths all begin at it.
     Meta(Filter),
 }
@@ -81,6 +86,7 @@ impl BucketTest {
                 [Side::Min, Side::Max].iter().all(|side| !matches!(bucket.at(*side, path), Found::Value(None)))
             }
             BucketTest::TypesDiffer(path) => bucket.types_differ(path),
+            BucketTest::Near(path, geo) => bucket.may_lie(path, geo),
             // What fails decides nothing; only loose predicates hold what can fail.
             BucketTest::Meta(filter) => filter.matches_value(bucket.meta).unwrap_or(true),
         }
@@ -130,6 +136,27 @@ impl<'a> Summary<'a> {
             }
         }
         if found.is_some_and(|value| value.kind() == Kind::Array) { Found::Array } else { Found::Value(found) }
+    }
+
+    /// Tells only of buckets all of whose values are points, written alike.
+    ///
+    /// Pairs that are objects may name their coordinates in any order, so those are not told apart.
+    fn may_lie(&self, path: &Path, geo: &Geo) -> bool {
+        if self.types_differ(path) {
+            return true;
+        }
+        let (mut low, mut high) = (Some(self.min.as_value()), Some(self.max.as_value()));
+        for component in path.components() {
+            let below = |value: Option<Value<'a>>| value?.as_doc()?.get(component.name());
+            let found = (below(low), below(high));
+            if found.0.is_none() && low.is_some_and(|value| value.kind() != Kind::Object) {
+                return low.is_some_and(|value| value.kind() == Kind::Array);
+            }
+            (low, high) = found;
+        }
+        let (Some(low), Some(high)) = (low, high) else { return false };
+        Rect::between(low, high)
+            .is_none_or(|rect| geo.region.bounds.iter().any(|bounds| bounds.meets(&rect, geo.region.on_plane)))
     }
 
     /// Compares the types at every prefix of the path. An array ends the walk: tests below it are true anyhow.

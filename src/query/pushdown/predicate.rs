@@ -1,5 +1,7 @@
 //! From a filter on measurements to predicates on buckets, and how these combine.
 
+use std::rc::Rc;
+
 use super::control::{BucketTest, Side, Summary};
 use super::split::{Layout, META};
 use super::time;
@@ -192,6 +194,7 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
         Test::Exists if !layout.mixed_schema || layout.is_index_filter => {
             mixed(path, BucketTest::Exists(path.clone()), is_time, layout)
         }
+        Test::Geo(geo) => Derived::loose(BucketTest::Near(path.clone(), Rc::clone(geo))),
         // A prefix is one of bytes.
         Test::Regex(regex) if !regex.prefix().is_empty() && layout.options.collation.is_simple() => {
             mixed(path, begins_with(path, regex.prefix()), is_time, layout)

@@ -8,7 +8,7 @@ use proptest::sample::select;
 use super::{Layout, split};
 use crate::bucket::{BucketId, MinMax, Schema, TimeseriesOptions, bucket_start_ms, is_extended_range};
 use crate::query::filter::samples::{
-    any_collation, any_filter_doc, any_value, doc_of, filter_by, owned, raw_array, raw_doc, scalar_of,
+    any_collation, any_filter_doc, any_place, any_value, doc_of, filter_by, owned, raw_array, raw_doc, scalar_of,
 };
 use crate::value::{Collation, Doc, DocBuf, Kind, OwnedValue, equal};
 
@@ -57,7 +57,13 @@ fn any_rows() -> BoxedStrategy<Vec<Row>> {
         let fields = [("a", a), ("b", b)].into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         RawBson::Document(raw_doc(fields))
     });
-    prop_oneof![rows(number, object.boxed()), rows(text, any_value()), rows(any_value(), any_value()),].boxed()
+    prop_oneof![
+        rows(number, object.boxed()),
+        rows(text, any_value()),
+        rows(any_place(), any_value()),
+        rows(any_value(), any_value()),
+    ]
+    .boxed()
 }
 
 #[derive(Debug)]

@@ -42,6 +42,10 @@ impl BucketTest {
                 }
             }
             BucketTest::TypesDiffer(_) => write_list("$or", std::slice::from_ref(self), writer),
+            BucketTest::Near(path, geo) => {
+                writer.begin_doc("$_internalBucketGeoWithin").doc("withinRegion", geo.operand.view());
+                writer.string("field", path.as_str()).end();
+            }
             BucketTest::Meta(filter) => filter.write(writer),
         }
     }

@@ -125,12 +125,8 @@ fn within(low: Value<'_>, high: Value<'_>, exclusive: bool) -> bool {
 
 /// True for a whole multiple, to fifteen digits: 0.3 is one of 0.1.
 fn is_multiple(value: Value<'_>, divisor: Value<'_>) -> bool {
-    let near = |value: Value<'_>| match Number::of(value)? {
-        Number::Integer(n) => Some(n as f64),
-        Number::Double(x) => Some(x),
-        Number::Decimal(d) => Some(d.near_double()),
-    };
-    let (Some(value), Some(divisor)) = (near(value), near(divisor)) else { return true };
+    let (Some(value), Some(divisor)) = (Number::of(value), Number::of(divisor)) else { return true };
+    let (value, divisor) = (value.near_double(), divisor.near_double());
     let quotient = value / divisor;
     quotient.is_finite() && (quotient - quotient.round_ties_even()).abs() <= quotient.abs().max(1.0) * 1e-15
 }

@@ -1,0 +1,126 @@
+//! The regions that queries ask about.
+
+use super::bounds::Rect;
+use super::geometry::{Geometry, Place, Polygon};
+use super::parse::{is_on_sphere, pair, point};
+use crate::value::{Doc, Number, Value};
+
+/// The radius of the earth by which radians become metres.
+pub const EARTH_RADIUS_M: f64 = 6_378_100.0;
+
+/// A region, and whether values have to lie in it or only to touch it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    shape: Shape,
+    /// Coordinates are of a plane, not of the sphere.
+    pub on_plane: bool,
+    /// Rectangles that hold all of it.
+    pub bounds: Vec<Rect>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Shape {
+    /// On the plane, all of the rectangle.
+    Rect,
+    /// All that is at most so far from a place: radians on the sphere.
+    Circle(Place, f64),
+    /// All that lies in polygons.
+    Within(Geometry),
+    /// All that touches a geometry.
+    Touching(Geometry),
+}
+
+impl Region {
+    /// The region of the operand of `$geoWithin`, or of `$geoIntersects` where values only have to touch it.
+    ///
+    /// Errors: what is wrong with it.
+    pub fn parse(operand: Doc<'_>, touching: bool) -> Result<Region, &'static str> {
+        let mut shapes = operand.iter().filter(|(name, _)| *name != "$uniqueDocs");
+        let (Some((name, value)), None) = (shapes.next(), shapes.next()) else {
+            return Err("needs one shape");
+        };
+        if touching && name != "$geometry" {
+            return Err("needs a $geometry");
+        }
+        let members: Vec<Value<'_>> = value.as_container().into_iter().flatten().map(|(_, member)| member).collect();
+        let on_plane = matches!(name, "$box" | "$polygon" | "$center");
+        let (shape, bounds) = match (name, members.as_slice()) {
+            ("$geometry", _) => {
+                let geometry = Geometry::parse(value)?;
+                if !touching
+                    && (geometry.polygons.is_empty() || !(geometry.points.is_empty() && geometry.lines.is_empty()))
+                {
+                    return Err("needs a Polygon or a MultiPolygon");
+                }
+                let bounds = Rect::of(&geometry);
+                (if touching { Shape::Touching(geometry) } else { Shape::Within(geometry) }, bounds)
+            }
+            ("$box", [one, other]) => (Shape::Rect, vec![Rect::on_plane(&places(&[*one, *other])?)]),
+            ("$polygon", corners) => {
+                let mut ring = places(corners)?;
+                ring.extend(ring.first().copied());
+                let bounds = vec![Rect::on_plane(&ring)];
+                let polygons = vec![Polygon::new(vec![ring], true)?];
+                (Shape::Within(Geometry { polygons, ..Geometry::default() }), bounds)
+            }
+            ("$center" | "$centerSphere", [center, radius]) => {
+                let (x, y) = pair(*center).ok_or("needs a center of two numbers")?;
+                let radius = Number::of(*radius).map(Number::near_double).filter(|radius| *radius >= 0.0);
+                let radius = radius.ok_or("needs a radius that is not negative")?;
+                if on_plane {
+                    let bounds = Rect { x: [x - radius, x + radius], y: [y - radius, y + radius] };
+                    (Shape::Circle(Place::on_plane(x, y), radius), vec![bounds])
+                } else if is_on_sphere(x, y) {
+                    let center = Place::on_sphere(x, y);
+                    (Shape::Circle(center, radius), vec![Rect::around(&center, radius)])
+                } else {
+                    return Err("needs a center whose longitude and latitude are within bounds");
+                }
+            }
+            ("$box" | "$center" | "$centerSphere", _) => return Err("needs a shape of two members"),
+            _ => return Err("needs $geometry, $box, $polygon, $center or $centerSphere"),
+        };
+        Ok(Region { shape, on_plane, bounds })
+    }
+
+    /// True where a stored value lies in the region, or touches it. What is no geometry does not.
+    pub fn has(&self, value: Value<'_>) -> bool {
+        if let Some((x, y)) = point(value) {
+            // Most places are far away, and this is without a sine.
+            if !self.bounds.iter().any(|bounds| bounds.has(x, y, self.on_plane)) {
+                return false;
+            }
+            return match (&self.shape, self.on_plane) {
+                (Shape::Rect, _) => true,
+                (Shape::Circle(center, radius), true) => (x - center.x).hypot(y - center.y) <= *radius,
+                (Shape::Within(geometry), true) => {
+                    let at = Place::on_plane(x, y).at;
+                    geometry.polygons.iter().any(|polygon| polygon.contains(at))
+                }
+                _ => is_on_sphere(x, y) && self.has_geometry(&place(x, y)),
+            };
+        }
+        !self.on_plane && Geometry::parse(value).is_ok_and(|geometry| self.has_geometry(&geometry))
+    }
+
+    fn has_geometry(&self, geometry: &Geometry) -> bool {
+        match &self.shape {
+            Shape::Rect => false,
+            Shape::Circle(center, radius) => {
+                let corners = geometry.polygons.iter().flat_map(Polygon::lines).chain(&geometry.lines).flatten();
+                geometry.points.iter().chain(corners).all(|place| center.at.angle(place.at) <= *radius)
+            }
+            Shape::Within(region) => region.contains(geometry),
+            Shape::Touching(region) => region.intersects(geometry),
+        }
+    }
+}
+
+fn place(lng: f64, lat: f64) -> Geometry {
+    Geometry { points: vec![Place::on_sphere(lng, lat)], ..Geometry::default() }
+}
+
+fn places(values: &[Value<'_>]) -> Result<Vec<Place>, &'static str> {
+    let places = values.iter().map(|value| pair(*value).map(|(x, y)| Place::on_plane(x, y)));
+    places.collect::<Option<Vec<Place>>>().ok_or("needs places of two numbers")
+}

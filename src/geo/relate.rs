@@ -1,0 +1,77 @@
+//! How geometries lie to each other.
+
+use super::geometry::{Geometry, Place, Polygon, edges, on_line};
+use super::vector::{Vector, cross, on_edge};
+
+impl Geometry {
+    /// True where all of `other` lies in polygons of this one, each part in one polygon. Edges belong to what they bound.
+    pub fn contains(&self, other: &Geometry) -> bool {
+        let in_one = |is_in: &dyn Fn(&Polygon) -> bool| self.polygons.iter().any(is_in);
+        other.points.iter().all(|point| in_one(&|polygon| polygon.contains(point.at)))
+            && other.lines.iter().all(|line| in_one(&|polygon| contains_line(polygon, line)))
+            && other.polygons.iter().all(|inner| in_one(&|polygon| contains_polygon(polygon, inner)))
+    }
+
+    /// True where they have a place in common.
+    pub fn intersects(&self, other: &Geometry) -> bool {
+        self.meets_points_of(other)
+            || other.meets_points_of(self)
+            || self.all_lines().any(|line| other.all_lines().any(|other| lines_meet(line, other)))
+            || self.begins_in(other)
+            || other.begins_in(self)
+    }
+
+    fn all_lines(&self) -> impl Iterator<Item = &[Place]> {
+        self.lines.iter().chain(self.polygons.iter().flat_map(Polygon::lines)).map(Vec::as_slice)
+    }
+
+    fn meets_points_of(&self, other: &Geometry) -> bool {
+        other.points.iter().any(|point| {
+            self.points.iter().any(|own| on_edge(own.at, own.at, point.at))
+                || self.lines.iter().any(|line| on_line(line, point.at))
+                || self.polygons.iter().any(|polygon| polygon.contains(point.at))
+        })
+    }
+
+    /// True where one of its lines or rings begins in a polygon of the other: where they do not meet, it lies in it as a whole.
+    fn begins_in(&self, other: &Geometry) -> bool {
+        let outer = self.polygons.iter().filter_map(|polygon| polygon.lines().next());
+        let mut starts = self.lines.iter().chain(outer).filter_map(|line| line.first());
+        starts.any(|start| other.polygons.iter().any(|polygon| polygon.contains(start.at)))
+    }
+}
+
+fn lines_meet(line: &[Place], other: &[Place]) -> bool {
+    edges(line).any(|(a, b)| {
+        edges(other).any(|(c, d)| {
+            cross(a, b, c, d) || on_edge(a, b, c) || on_edge(a, b, d) || on_edge(c, d, a) || on_edge(c, d, b)
+        })
+    })
+}
+
+fn contains_line(polygon: &Polygon, line: &[Place]) -> bool {
+    edges(line).all(|(a, b)| {
+        let mut stops = vec![a, b];
+        for (c, d) in polygon.lines().flat_map(|ring| edges(ring)) {
+            if cross(a, b, c, d) {
+                return false;
+            }
+            // Where the edge touches a corner it may leave the polygon.
+            if on_edge(a, b, c) {
+                stops.push(c);
+            }
+        }
+        stops.sort_by(|c, d| a.angle(*c).total_cmp(&a.angle(*d)));
+        polygon.contains(a)
+            && polygon.contains(b)
+            && stops.windows(2).all(|pair| match pair {
+                [from, to] => polygon.contains(from.plus(1.0, *to).normalized()),
+                _ => true,
+            })
+    })
+}
+
+fn contains_polygon(polygon: &Polygon, inner: &Polygon) -> bool {
+    let fills = |hole: Vector| inner.has_inside(hole);
+    inner.lines().all(|line| contains_line(polygon, line)) && !polygon.insides_of_holes().any(fills)
+}

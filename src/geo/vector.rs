@@ -1,0 +1,120 @@
+//! Vectors, and on which side of each other they lie.
+
+/// How far beside an edge, as a part of its length, a place still lies on it: what rounding makes of coordinates.
+const NEAR: f64 = 1e-12;
+
+/// A direction on the unit sphere, or a place on the plane with 1 as its third coordinate.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Vector(pub [f64; 3]);
+
+impl Vector {
+    /// The direction of a longitude and a latitude in degrees.
+    pub fn on_sphere(lng: f64, lat: f64) -> Vector {
+        let (lng, lat) = (lng.to_radians(), lat.to_radians());
+        Vector([lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()])
+    }
+
+    /// The place on the plane.
+    pub fn on_plane(x: f64, y: f64) -> Vector {
+        Vector([x, y, 1.0])
+    }
+
+    pub(super) fn dot(self, Vector([a, b, c]): Vector) -> f64 {
+        let Vector([x, y, z]) = self;
+        x * a + y * b + z * c
+    }
+
+    pub(super) fn cross(self, Vector([a, b, c]): Vector) -> Vector {
+        let Vector([x, y, z]) = self;
+        Vector([y * c - z * b, z * a - x * c, x * b - y * a])
+    }
+
+    /// `self` and `by` times `other`.
+    pub(super) fn plus(self, by: f64, Vector([a, b, c]): Vector) -> Vector {
+        let Vector([x, y, z]) = self;
+        Vector([x + by * a, y + by * b, z + by * c])
+    }
+
+    /// The direction of it.
+    pub(super) fn normalized(self) -> Vector {
+        self.plus(1.0 / self.length() - 1.0, self)
+    }
+
+    pub(super) fn length(self) -> f64 {
+        self.dot(self).sqrt()
+    }
+
+    /// The angle to another direction, in radians. As exact for near directions as for far ones.
+    pub fn angle(self, other: Vector) -> f64 {
+        self.cross(other).length().atan2(self.dot(other))
+    }
+}
+
+/// Above 0 where `p` lies left of the way from `a` to `b`, below 0 where it lies right of it.
+///
+/// Of differences, because the products of near directions would cancel each other out.
+pub(super) fn side(a: Vector, b: Vector, p: Vector) -> f64 {
+    b.plus(-1.0, a).cross(p.plus(-1.0, a)).dot(a)
+}
+
+/// True where the edges `ab` and `cd` cross each other and none of their ends lies on the other edge.
+pub(super) fn cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
+    if on_edge(a, b, c) || on_edge(a, b, d) || on_edge(c, d, a) || on_edge(c, d, b) {
+        return false;
+    }
+    // All four alike, else the circles meet on the far side of the sphere, or beyond the edges.
+    let left = side(a, b, d) > 0.0;
+    (side(a, b, c) > 0.0) != left && (side(c, d, a) > 0.0) == left && (side(c, d, b) > 0.0) != left
+}
+
+/// True where `p` lies on the edge `ab`, its ends included.
+pub(super) fn on_edge(a: Vector, b: Vector, p: Vector) -> bool {
+    let (to_a, to_b) = (a.plus(-1.0, p), b.plus(-1.0, p));
+    // The short way from a to b is what of their circle lies in the ball over their chord.
+    let length = b.plus(-1.0, a).length();
+    side(a, b, p).abs() <= NEAR * length && to_a.dot(to_b) <= NEAR * (length + NEAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(lng: f64, lat: f64) -> Vector {
+        Vector::on_sphere(lng, lat)
+    }
+
+    #[test]
+    fn the_angle_of_near_directions_is_exact() {
+        let tiny = 1e-9_f64;
+        let angle = at(10.0, 0.0).angle(at(10.0, tiny.to_degrees()));
+        assert!((angle / tiny - 1.0).abs() < 1e-6, "{angle}");
+        assert!((at(0.0, 0.0).angle(at(180.0, 0.0)) - std::f64::consts::PI).abs() < 1e-12);
+        assert!(at(37.3, 12.9).angle(at(37.3, 12.9)).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn edges_cross_on_the_near_side_only() {
+        assert!(cross(at(-10.0, 0.0), at(10.0, 0.0), at(0.0, -10.0), at(0.0, 10.0)));
+        assert!(cross(at(170.0, 0.0), at(-170.0, 0.0), at(180.0, -10.0), at(180.0, 10.0)));
+        assert!(!cross(at(-10.0, 0.0), at(10.0, 0.0), at(180.0, -10.0), at(180.0, 10.0)));
+        assert!(!cross(at(-10.0, 0.0), at(10.0, 0.0), at(11.0, -10.0), at(11.0, 10.0)));
+        // They touch, and share an end.
+        assert!(!cross(at(-10.0, 0.0), at(10.0, 0.0), at(0.0, 0.0), at(0.0, 10.0)));
+        assert!(!cross(at(-10.0, 0.0), at(10.0, 0.0), at(10.0, 0.0), at(0.0, 10.0)));
+    }
+
+    #[test]
+    fn a_place_on_an_edge_is_told_from_one_beside_or_beyond_it() {
+        let (a, b) = (at(10.0, 20.0), at(10.0, 50.0));
+        for lat in [20.0, 20.1, 33.333_333, 50.0] {
+            assert!(on_edge(a, b, at(10.0, lat)), "{lat}");
+        }
+        assert!(!on_edge(a, b, at(10.0, 19.999_999)));
+        assert!(!on_edge(a, b, at(10.0, 50.000_001)));
+        assert!(!on_edge(a, b, at(10.000_001, 30.0)));
+        assert!(!on_edge(a, b, at(-170.0, -30.0)));
+        let plane = Vector::on_plane;
+        assert!(on_edge(plane(0.0, 0.0), plane(3.0, 1.0), plane(1.5, 0.5)));
+        assert!(!on_edge(plane(0.0, 0.0), plane(3.0, 1.0), plane(1.5, 0.500_001)));
+    }
+}

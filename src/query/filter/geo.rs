@@ -1,0 +1,102 @@
+//! `$geoWithin` and `$geoIntersects`: values by where they lie.
+
+use std::rc::Rc;
+
+use super::parse::{bad, wrong};
+use super::tree::{Filter, Test};
+use crate::error::Result;
+use crate::geo::Region;
+use crate::value::{DocBuf, Path, Value};
+
+/// Values that lie in a region, or touch it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Geo {
+    /// Where they lie.
+    pub region: Region,
+    /// The region as it was written.
+    pub operand: DocBuf,
+    pub(super) operator: &'static str,
+}
+
+/// The filter of `{path: {$geoWithin: operand}}`, or of `$geoIntersects`.
+pub(super) fn parse(path: &Path, operator: &'static str, operand: Value<'_>) -> Result<Filter> {
+    let shape = operand.as_doc().ok_or_else(|| wrong(operator, "needs a document", operand))?;
+    let region = Region::parse(shape, operator == "$geoIntersects").map_err(|why| bad(operator, why))?;
+    let geo = Geo { region, operand: shape.to_owned(), operator };
+    Ok(Filter::Field(path.clone(), Test::Geo(Rc::new(geo))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{error, filter, hits};
+    use crate::error::ErrorCode;
+    use bson::{rawbson, rawdoc};
+
+    #[test]
+    fn points_match_alone_and_among_the_elements_of_arrays() {
+        let docs = [
+            rawdoc! { "a": { "type": "Point", "coordinates": [1, 1] } },
+            rawdoc! { "a": [1, 1] },
+            rawdoc! { "a": [{ "type": "Point", "coordinates": [50, 50] }, { "type": "Point", "coordinates": [1, 1] }] },
+            rawdoc! { "a": [[50, 50], [1, 1]] },
+            rawdoc! { "a": { "lng": 1, "lat": 1 } },
+            rawdoc! { "a": [50, 50] },
+            rawdoc! { "a": "here" },
+            rawdoc! { "a": null },
+            rawdoc! {},
+        ];
+        for wanted in [
+            rawbson!({ "$geoWithin": { "$box": [[0, 0], [2, 2]] } }),
+            rawbson!({ "$within": { "$center": [[1, 1], 1] } }),
+            rawbson!({ "$geoWithin": { "$centerSphere": [[1, 1], 0.1] } }),
+            rawbson!({ "$geoIntersects": { "$geometry": { "type": "Point", "coordinates": [1, 1] } } }),
+        ] {
+            assert_eq!(hits(&docs, rawdoc! { "a": wanted.clone() }), [0, 1, 2, 3, 4], "{wanted:?}");
+            assert_eq!(hits(&docs, rawdoc! { "a": { "$not": wanted } }), [5, 6, 7, 8]);
+        }
+        let deep = [
+            rawdoc! { "a": [{ "b": [1, 1] }, { "b": 3 }] },
+            rawdoc! { "a": { "b": [9, 9] } },
+            rawdoc! { "a": [0, [1, 1]] },
+        ];
+        assert_eq!(hits(&deep, rawdoc! { "a.b": { "$geoWithin": { "$box": [[0, 0], [2, 2]] } } }), [0]);
+        assert_eq!(hits(&deep, rawdoc! { "a.1": { "$geoWithin": { "$box": [[0, 0], [2, 2]] } } }), [2]);
+        assert_eq!(
+            hits(&docs, rawdoc! { "a": { "$elemMatch": { "$geoWithin": { "$box": [[0, 0], [2, 2]] } } } }),
+            [2, 3]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_region_is_said() {
+        let wrong = |operator: bson::RawDocumentBuf| {
+            let error = error(rawdoc! { "a": operator });
+            assert_eq!(error.code, ErrorCode::BadValue);
+            error.message.clone()
+        };
+        assert_eq!(
+            wrong(rawdoc! { "$geoWithin": { "$geometry": { "type": "Point", "coordinates": [1, 2] } } }),
+            "$geoWithin needs a Polygon or a MultiPolygon"
+        );
+        assert_eq!(
+            wrong(rawdoc! { "$geoIntersects": { "$box": [[0, 0], [1, 1]] } }),
+            "$geoIntersects needs a $geometry"
+        );
+        assert!(wrong(rawdoc! { "$geoWithin": 3 }).starts_with("$geoWithin needs a document"));
+        assert_eq!(
+            wrong(
+                rawdoc! { "$geoWithin": { "$geometry": { "type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1]]] } } }
+            ),
+            "$geoWithin a ring must have four places at least, of which the last one is the first one again"
+        );
+    }
+
+    #[test]
+    fn spellings_of_one_region_give_one_filter() {
+        let operand = || rawbson!({ "$box": [[0, 0], [1, 1]] });
+        assert_eq!(
+            filter(&rawdoc! { "a": { "$within": operand() } }),
+            filter(&rawdoc! { "a": { "$geoWithin": operand() } })
+        );
+    }
+}
