@@ -1,7 +1,12 @@
 //! What the world outside gives: time, randomness, regular expressions, collators. A run with a seed repeats exactly.
 
 use std::cmp::Ordering;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
+
+/// The end of loading; or why there is nothing to be had.
+pub type Loading = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
 /// What the engine asks of the world it runs in.
 pub trait Env {
@@ -17,6 +22,10 @@ pub trait Env {
     /// What compares strings by the rules of a locale; fills in what `wanted` leaves to it. `None` where the host has not just this
     /// locale, but another one in its place at best.
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>>;
+    /// Loads what is rarely used, where that comes apart from the rest: see `limits::RARE_OPERATORS`.
+    fn complete(&self) -> Loading {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// What a collator is made of, in the words of ECMA-402.

@@ -100,3 +100,5 @@ pub const FINDINGS_MAX: usize = 1000;
 pub const EXPIRE_INTERVAL_MS: i64 = 60_000;
 /// Longest full collection name, database and `.system.buckets.` included.
 pub const NAMESPACE_LENGTH_BYTES_MAX: usize = 255;
+/// Beginnings of the operators of filters whose code `Env::complete` brings.
+pub const RARE_OPERATORS: [&str; 3] = ["$geo", "$within", "$jsonSchema"];

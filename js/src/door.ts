@@ -33,7 +33,7 @@ export class Door {
   async run(command: Document, payload?: Uint8Array, options?: BSONReadOptions): Promise<Answer> {
     const engine = this.#open();
     const bytes = encodeDocument("$db" in command ? command : { ...command, $db: this.database });
-    const answer = await engine.run_command(bytes, payload ?? null, Object.keys(command)[0]);
+    const answer = await engine.run_command(bytes, payload ?? null);
     const reply = decodeDocument(answer.reply, readOptions(options));
     // Under promoteValues: false the number is an object.
     if (Number(reply["ok"]) !== 1) throw new ServerError(decodeDocument(answer.reply));

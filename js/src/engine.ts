@@ -12,8 +12,8 @@ export interface CommandReply {
 
 /** An open database inside the WebAssembly module. Every argument and result is bytes. */
 export interface Engine {
-  /** Runs one command, called `name`. Resolves whatever happens: a failure is a reply with `ok: 0`. */
-  run_command(command: Uint8Array, payload?: Uint8Array | null, name?: string): Promise<CommandReply>;
+  /** Runs one command. A failure is a reply with `ok: 0`; rejects only where the rest of the module is needed and cannot be loaded. */
+  run_command(command: Uint8Array, payload?: Uint8Array | null): Promise<CommandReply>;
   /** Finishes writes in flight and lets go of the storage. */
   close(): Promise<void>;
 }

@@ -11,9 +11,6 @@ import type { WasmSource } from "./types.js";
 let started: Promise<unknown> | undefined;
 let completed: Promise<unknown> | undefined;
 
-/** Commands that the first half can do alone. wasm-pack.toml says what the second one has. */
-const FIRST = /^((insert|find|count|distinct|delete|create|drop(Database)?|flush|expire)$|getMore|kill|listColl|ping|foldJ|maint)/;
-
 type Source = () => WasmSource | Promise<WasmSource>;
 
 /** Opens engines in the module that `source` gives and `rest` completes; the first call that succeeds decides where it comes from. */
@@ -37,14 +34,7 @@ export function wasmEngine(source: Source, rest: Source): OpenEngine {
       throw error;
     }
     try {
-      const engine = (await open_engine(name, encodeDocument(options))) as Engine;
-      return {
-        run_command: (command, payload, name) => {
-          const run = () => engine.run_command(command, payload);
-          return FIRST.test(name!) ? run() : completion().then(run);
-        },
-        close: () => engine.close(),
-      };
+      return (await open_engine(name, encodeDocument(options), completion)) as Engine;
     } catch (error) {
       const { message, code, codeName } = error as ServerError;
       throw typeof code === "number" ? new ServerError({ ok: 0, errmsg: message, code, codeName }) : error;

@@ -42,6 +42,10 @@ test("common commands need one half, others wait for the second, and go on once 
 
   await assert.rejects(c.aggregate([]).toArray(), /not today/);
   await assert.rejects(c.createIndex({ v: 1 }), /not today/);
+  const near = { place: { $geoWithin: { $centerSphere: [[10, 50], 0.001] } } };
+  const valid = { $jsonSchema: { properties: { v: { bsonType: "double", maximum: 2 } } } };
+  await assert.rejects(c.countDocuments(near), LoadError);
+  await assert.rejects(c.find(valid).toArray(), LoadError);
   await assert.rejects(db.command({ nonsense: 1 }), /not today/);
   assert.equal(await c.countDocuments(), 41);
 
@@ -49,6 +53,8 @@ test("common commands need one half, others wait for the second, and go on once 
   const [aggregated, name] = await Promise.all([c.aggregate([{ $group: { _id: "$m.id", n: { $sum: 1 } } }]).toArray(), c.createIndex({ v: 1 })]);
   assert.deepEqual([aggregated.length, name], [6, "v_1"]);
   await assert.rejects(db.command({ nonsense: 1 }), { code: 59 });
+  await c.insertOne({ at: new Date(), m: { id: 9 }, place: { type: "Point", coordinates: [10.01, 50] } });
+  assert.deepEqual([await c.countDocuments(near), await c.countDocuments(valid), (await c.deleteMany(near)).deletedCount], [1, 5, 1]);
   await assert.rejects(c.insertOne({ at: new Date(), v: [1] }), { code: 5930501 });
   assert.equal((await c.find({ v: { $lt: 2 } }).explain())["stages"][0].$cursor.queryPlanner.winningPlan.inputStage.indexName, "v_1");
   assert.equal((await c.updateMany({ "m.id": 1 }, { $set: { "m.site": "B" }, $push: { "m.tags": { $each: [2, 1], $sort: 1 } } })).modifiedCount, 8);

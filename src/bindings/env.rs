@@ -1,16 +1,49 @@
 //! The host's clock, random source, regular expressions and collators.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use wasm_bindgen::prelude::*;
+use js_sys::{Function, Promise};
 
-use crate::env::{Collating, Collator, Env, Regex};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+use crate::env::{Collating, Collator, Env, Loading, Regex};
 
 /// `Date.now`, `crypto.getRandomValues`, `RegExp` and `Intl.Collator`.
-pub struct HostEnv;
+pub struct HostEnv {
+    load: Function,
+    is_whole: Rc<Cell<bool>>,
+}
+
+impl HostEnv {
+    /// The host, whose `load` returns a promise that is kept once the second half of the module is there.
+    pub fn new(load: Function) -> HostEnv {
+        HostEnv { load, is_whole: Rc::default() }
+    }
+
+    /// Waits for the second half of the module.
+    ///
+    /// Errors: whatever `load` rejects with.
+    pub fn load(&self) -> impl Future<Output = Result<(), JsValue>> + use<> {
+        let (load, is_whole) = (self.load.clone(), Rc::clone(&self.is_whole));
+        async move {
+            if !is_whole.get() {
+                JsFuture::from(Promise::from(load.call0(&JsValue::UNDEFINED)?)).await?;
+                is_whole.set(true);
+            }
+            Ok(())
+        }
+    }
+}
 
 impl Env for HostEnv {
+    fn complete(&self) -> Loading {
+        let loading = self.load();
+        Box::pin(async { loading.await.map_err(|error| js_sys::Error::from(error).message().into()) })
+    }
+
     fn now_ms(&self) -> i64 {
         // Whole milliseconds, far below 2^53.
         #[allow(clippy::cast_possible_truncation)]

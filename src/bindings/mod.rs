@@ -5,13 +5,14 @@ mod options;
 
 use std::rc::Rc;
 
-use js_sys::{Object, Promise, Reflect, Uint8Array};
+use js_sys::{Function, Object, Promise, Reflect, Uint8Array};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use crate::block;
 use crate::command::{self, Reply};
 use crate::engine::Engine;
+use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::storage::idb::{IdbStorage, promise};
@@ -22,18 +23,19 @@ use options::{OpenOptions, StorageKind};
 #[wasm_bindgen(js_name = Engine)]
 pub struct Handle {
     engine: Rc<Engine>,
+    env: Rc<env::HostEnv>,
     idb: Option<Rc<IdbStorage>>,
 }
 
-/// Opens the database `name`; `options` as `OpenOptions` reads them.
+/// Opens the database `name`; `options` as `OpenOptions` reads them. `load` returns a promise of the second half of the module.
 ///
 /// Rejects with an `Error` that carries `code` and `codeName`.
 #[wasm_bindgen(unchecked_return_type = "Promise<Engine>")]
-pub fn open_engine(name: String, options: Vec<u8>) -> Promise {
-    promise(Box::pin(async move { open(&name, &options).await.map(JsValue::from).map_err(to_js) }))
+pub fn open_engine(name: String, options: Vec<u8>, load: Function) -> Promise {
+    promise(Box::pin(async move { open(&name, &options, load).await.map(JsValue::from).map_err(to_js) }))
 }
 
-async fn open(name: &str, options: &[u8]) -> Result<Handle> {
+async fn open(name: &str, options: &[u8], load: Function) -> Result<Handle> {
     let options = OpenOptions::read(options)?;
     let (storage, idb): (Rc<dyn Storage>, _) = match options.storage {
         StorageKind::Memory => (Rc::new(MemoryStorage::new()), None),
@@ -42,18 +44,23 @@ async fn open(name: &str, options: &[u8]) -> Result<Handle> {
             (Rc::clone(&idb) as Rc<dyn Storage>, Some(idb))
         }
     };
-    let engine = Engine::new(name, storage, Rc::new(env::HostEnv), options.context);
+    let env = Rc::new(env::HostEnv::new(load));
+    let engine = Engine::new(name, storage, Rc::clone(&env) as Rc<dyn Env>, options.context);
     let engine = engine.with_bucket_format(options.bucket_format).with_catalog_options(options.catalog_options);
-    Ok(Handle { engine: Rc::new(engine), idb })
+    Ok(Handle { engine: Rc::new(engine), env, idb })
 }
 
 #[wasm_bindgen(js_class = Engine)]
 impl Handle {
-    /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload?, due? }` and does not reject. `due` asks for the
-    /// command `maintain`, which nobody need wait for.
+    /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload?, due? }`; rejects only where the
+    /// second half of the module is needed and cannot be had. `due` asks for the command `maintain`, which nobody need wait for.
     pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>) -> Promise {
         let engine = Rc::clone(&self.engine);
+        let load = command::is_rare(&command).then(|| self.env.load());
         promise(Box::pin(async move {
+            if let Some(load) = load {
+                load.await?;
+            }
             let reply = command::run(&engine, &command, payload.as_deref()).await;
             to_object(&reply, engine.maintenance_due())
         }))

@@ -31,6 +31,7 @@ pub use fold::parse_context;
 use crate::block::{self, Block};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::RARE_OPERATORS;
 use crate::storage::LocalFuture;
 use crate::value::{Doc, DocBuf, DocWriter};
 use request::Request;
@@ -68,6 +69,23 @@ impl From<Error> for Reply {
         document.int32("code", error.code as i32).string("codeName", &error.code.name());
         Reply { document: document.finish(), batch: None }
     }
+}
+
+/// What a page needs that inserts and reads.
+#[rustfmt::skip]
+const COMMON: [&str; 16] = [
+    "insert", "find", "getMore", "killCursors", "count", "distinct", "delete", "create", "drop", "dropDatabase", "listCollections",
+    "foldJournals", "flush", "expire", "maintain", "ping",
+];
+
+/// True for a command that runs only once `Env::complete` has. The others await that themselves where a collection needs it.
+pub fn is_rare(command: &[u8]) -> bool {
+    let request = Doc::parse(command).and_then(Request::new);
+    // What is no command says so wherever it comes.
+    request.is_ok_and(|request| {
+        let name = request.name();
+        !COMMON.contains(&name) || name != "insert" && request.doc().mentions(&RARE_OPERATORS)
+    })
 }
 
 /// Runs one command. A failure is a reply too: `{ok: 0, errmsg, code, codeName}`.

@@ -13,7 +13,7 @@ use super::write::Queue;
 use crate::bucket::CollectionOptions;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::env::Env;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::index::IndexSpec;
 use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
 use crate::query::{Globals, Index};
@@ -88,8 +88,11 @@ impl CollectionEntry {
 
     /// Makes ready what it takes to compare strings and to plan.
     ///
-    /// Errors: as `CollectionOptions::collate` and `Index::new`.
-    pub fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
+    /// Errors: as `CollectionOptions::collate` and `Index::new`; `OperationFailed` where code that its indexes need cannot be had.
+    pub async fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
+        if self.specs.iter().any(|spec| spec.is_rare()) {
+            env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))?;
+        }
         self.options.collate(env)?;
         let timeseries = &self.options.timeseries;
         let globals = globals.with_collation(&timeseries.collation);

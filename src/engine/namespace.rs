@@ -22,7 +22,7 @@ impl Engine {
         let keys = [keyspace::catalog(name)];
         let Some(bytes) = self.storage.get_many(&keys).await?.pop().flatten() else { return Ok(None) };
         let mut entry = CollectionEntry::decode(&bytes)?;
-        entry.prepare(&*self.env, &self.globals())?;
+        entry.prepare(&*self.env, &self.globals()).await?;
         Ok(Some(self.remember(name, entry)))
     }
 
@@ -79,7 +79,7 @@ impl Engine {
             uuid
         };
         let mut entry = CollectionEntry::new(uuid, options);
-        entry.prepare(&*self.env, &self.globals())?;
+        entry.prepare(&*self.env, &self.globals()).await?;
         let mut changes = Changeset::new();
         changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
         changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
@@ -116,7 +116,7 @@ impl Engine {
             self.forget(collection);
             return Err(self.namespace_not_found(&collection.name));
         };
-        entry.prepare(&*self.env, &self.globals())?;
+        entry.prepare(&*self.env, &self.globals()).await?;
         Ok(entry)
     }
 
@@ -157,7 +157,7 @@ impl Engine {
             if !change(&mut entry, &mut changes)? {
                 break;
             }
-            entry.prepare(&*self.env, &self.globals())?;
+            entry.prepare(&*self.env, &self.globals()).await?;
             self.move_epoch(&id, epoch, &mut changes);
             if entry.version > 0 {
                 changes.delete(keyspace::version(&id, entry.version));

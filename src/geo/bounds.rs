@@ -53,10 +53,11 @@ impl Rect {
 
     fn of_polygon(polygon: &Polygon) -> Rect {
         let mut rect = polygon.lines().next().map_or(Rect::SPHERE, |ring| Rect::of_line(ring));
-        for (at, pole) in [(0, -90.0), (1, 90.0)] {
-            if polygon.contains(Vector([0.0, 0.0, pole / 90.0])) {
-                rect.y[at] = pole;
-            }
+        if polygon.contains(Vector([0.0, 0.0, -1.0])) {
+            rect.y[0] = -90.0;
+        }
+        if polygon.contains(Vector([0.0, 0.0, 1.0])) {
+            rect.y[1] = 90.0;
         }
         rect.widened()
     }

@@ -83,7 +83,15 @@ impl Region {
         Ok(Region { shape, on_plane, bounds })
     }
 
+    /// False where no value between two extremes, member by member, lies in the region or touches it.
+    #[inline(never)]
+    pub fn may_lie_between(&self, low: Value<'_>, high: Value<'_>) -> bool {
+        let between = Rect::between(low, high);
+        between.is_none_or(|rect| self.bounds.iter().any(|bounds| bounds.meets(&rect, self.on_plane)))
+    }
+
     /// True where a stored value lies in the region, or touches it. What is no geometry does not.
+    #[inline(never)]
     pub fn has(&self, value: Value<'_>) -> bool {
         if let Some((x, y)) = point(value) {
             // Most places are far away, and this is without a sine.

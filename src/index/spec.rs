@@ -6,7 +6,7 @@
 use super::meta_time::META_TIME_INDEX;
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::{INDEX_FIELDS_MAX, TTL_SECONDS_MAX};
+use crate::limits::{INDEX_FIELDS_MAX, RARE_OPERATORS, TTL_SECONDS_MAX};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Number, OwnedValue, Path, Value, equal};
 
 /// The fields of an index, what they have to be, and whether they are shown as they were given.
@@ -187,6 +187,11 @@ impl IndexSpec {
         }
         self.parts.retain(|part| part.source == Source::Min);
         Ok(())
+    }
+
+    /// True where its code comes with `Env::complete`.
+    pub fn is_rare(&self) -> bool {
+        self.partial.as_ref().is_some_and(|filter| filter.view().mentions(&RARE_OPERATORS))
     }
 
     /// The same under a number, made of an entry of that version.

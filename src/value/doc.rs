@@ -50,6 +50,14 @@ impl<'a> Doc<'a> {
         self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
+    /// True where one of the texts stands somewhere in it, as a name or in a value.
+    pub fn mentions(self, texts: &[&str]) -> bool {
+        (0..self.bytes.len()).any(|at| {
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            texts.iter().any(|text| rest.starts_with(text.as_bytes()))
+        })
+    }
+
     /// This document as a value.
     pub fn as_value(self) -> Value<'a> {
         Value::new_checked(Kind::Object, self.bytes)

@@ -19,6 +19,7 @@ pub struct Geo {
 }
 
 /// The filter of `{path: {$geoWithin: operand}}`, or of `$geoIntersects`.
+#[inline(never)]
 pub(super) fn parse(path: &Path, operator: &'static str, operand: Value<'_>) -> Result<Filter> {
     let shape = operand.as_doc().ok_or_else(|| wrong(operator, "needs a document", operand))?;
     let region = Region::parse(shape, operator == "$geoIntersects").map_err(|why| bad(operator, why))?;

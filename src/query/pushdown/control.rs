@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use crate::geo::Rect;
 use crate::query::filter::{CompareOp, Filter, Geo, In};
 use crate::value::{Collation, Doc, Kind, OwnedValue, Path, Value};
 
@@ -155,8 +154,7 @@ impl<'a> Summary<'a> {
             (low, high) = found;
         }
         let (Some(low), Some(high)) = (low, high) else { return false };
-        Rect::between(low, high)
-            .is_none_or(|rect| geo.region.bounds.iter().any(|bounds| bounds.meets(&rect, geo.region.on_plane)))
+        geo.region.may_lie_between(low, high)
     }
 
     /// Compares the types at every prefix of the path. An array ends the walk: tests below it are true anyhow.

@@ -15,6 +15,7 @@ use crate::value::{Doc, Kind, Number, Value};
 /// The filter of `{$jsonSchema: operand}`.
 ///
 /// Errors: `TypeMismatch` for an operand of the wrong type, `FailedToParse` for unknown keywords and wrong values.
+#[inline(never)]
 pub(in crate::query::filter) fn parse(operand: Value<'_>, globals: &Globals) -> Result<Filter> {
     let mut checker = Checker { globals, patterns: Vec::new() };
     checker.schema("$jsonSchema", operand)?;

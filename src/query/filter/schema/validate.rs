@@ -14,6 +14,7 @@ pub struct Schema {
 
 impl Schema {
     /// True where `value` is as the schema says.
+    #[inline(never)]
     pub(in crate::query::filter) fn holds(&self, value: Value<'_>) -> bool {
         self.all(self.doc.view(), value)
     }
