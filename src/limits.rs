@@ -53,6 +53,8 @@ pub const FIRST_BATCH_COUNT: usize = 101;
 pub const FORGOTTEN_BATCH_ROWS: usize = 10_000;
 /// Most bytes that a stage of a pipeline holds (`internalDocumentSourceGroupMaxMemoryBytes`), 100 MiB.
 pub const STAGE_SIZE_BYTES_MAX: usize = 100 << 20;
+/// Most rows that a `$densify` makes (`internalQueryMaxAllowedDensifyDocs`).
+pub const DENSIFIED_ROWS_MAX: usize = 500_000;
 /// Bytes after which a batch is cut.
 pub const BATCH_SIZE_BYTES_MAX: usize = DOCUMENT_SIZE_BYTES_MAX;
 /// A cursor that nobody asked for this long is dropped: ten minutes.

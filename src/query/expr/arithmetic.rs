@@ -56,7 +56,7 @@ fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'stat
             return Ok(narrowed(whole, a.kind() == Kind::Int32 && b.kind() == Kind::Int32));
         }
     }
-    let (x, y) = (double(x)?, double(y)?);
+    let (x, y) = (x.as_f64()?, y.as_f64()?);
     Ok(Datum::double(match operator.op {
         Op::Add => x + y,
         Op::Subtract => x - y,
@@ -97,15 +97,6 @@ fn narrowed(n: i64, narrow: bool) -> Datum<'static> {
     }
 }
 
-/// A number as a double.
-fn double(number: Number) -> Result<f64> {
-    match number {
-        Number::Integer(n) => Ok(n as f64),
-        Number::Double(x) => Ok(x),
-        Number::Decimal(_) => Err(Error::bad_value("Arithmetic on decimals is not supported yet")),
-    }
-}
-
 fn is_int32(arguments: Arguments<'_, '_>) -> bool {
     given(arguments, 0).is_some_and(|value| value.kind() == Kind::Int32)
 }
@@ -119,7 +110,7 @@ pub(super) fn unary(operator: &Operator, arguments: Arguments<'_, '_>) -> Result
             whole.ok_or_else(|| failure(ErrorCode::Location28680, operator.name(), "of the least int64 is none"))?;
         return Ok(narrowed(whole, is_int32(arguments)));
     }
-    let x = double(number)?;
+    let x = number.as_f64()?;
     Ok(Datum::double(match operator.op {
         Op::Abs => x.abs(),
         Op::Ceil => x.ceil(),
@@ -141,7 +132,7 @@ pub(super) fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Re
     if let (Number::Integer(n), 0..) = (number, places) {
         return Ok(narrowed(n, is_int32(arguments)));
     }
-    let x = double(number)?;
+    let x = number.as_f64()?;
     let power = (0..places.abs()).fold(1.0, |power, _| power * 10.0);
     let scaled = if places < 0 { x / power } else { x * power };
     let cut = if operator.op == Op::Round { scaled.round_ties_even() } else { scaled.trunc() };

@@ -39,7 +39,7 @@ pub(super) fn weekday(days: i64) -> i64 {
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub enum Unit {
     /// So many milliseconds.
     Milliseconds(i64),
     /// Seven days, from a day that the caller knows.
@@ -50,7 +50,7 @@ pub(super) enum Unit {
 
 impl Unit {
     /// The unit of a name.
-    pub(super) fn named(name: &str) -> Option<Unit> {
+    pub fn named(name: &str) -> Option<Unit> {
         Some(match name {
             "millisecond" => Unit::Milliseconds(1),
             "second" => Unit::Milliseconds(1000),
@@ -66,7 +66,7 @@ impl Unit {
     }
 
     /// How long it is, where all are equally long.
-    pub(super) fn length_ms(self) -> Option<i64> {
+    pub fn length_ms(self) -> Option<i64> {
         if let Unit::Months(_) = self { None } else { Some(self.anchor(0).1) }
     }
 
@@ -110,7 +110,7 @@ impl Unit {
     }
 
     /// A time moved by so many units. A day that a month does not have becomes its last.
-    pub(super) fn shift(self, ms: i64, amount: i64) -> Option<i64> {
+    pub fn shift(self, ms: i64, amount: i64) -> Option<i64> {
         match self {
             Unit::Months(len) => {
                 let (year, month, day) = civil(ms.div_euclid(DAY_MS));

@@ -22,6 +22,7 @@ mod unparse;
 
 pub use arithmetic::computed;
 pub use bound::BoundExpr;
+pub use calendar::Unit;
 pub use datum::Datum;
 pub use evaluate::Scope;
 pub use globals::Globals;

@@ -81,6 +81,11 @@ impl Projection {
         Ok(Projection { computed: parser.computed, ..Projection::all() })
     }
 
+    /// Sets one top-level field, and keeps all others.
+    pub fn set_field(name: &str, value: BoundExpr) -> Projection {
+        Projection { computed: vec![(vec![name.into()], value)], ..Projection::all() }
+    }
+
     /// Only a top-level field.
     pub fn only(name: &str) -> Projection {
         let mut only = Projection::none();

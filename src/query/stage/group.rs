@@ -14,7 +14,7 @@ use crate::query::exec::{Flow, KnownValues};
 use crate::query::expr::BoundExpr;
 use crate::query::find_options::Edge;
 use crate::query::projection::Needed;
-use crate::value::{Collation, Doc, DocWriter, OwnedValue, Value, append_key, append_missing_key};
+use crate::value::{Collation, DocWriter, OwnedValue, Value, append_key, append_missing_key};
 
 /// What a `$group` asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +93,42 @@ impl Group {
         Group { spec, groups, accumulators, size_bytes: 0, made: None }
     }
 
+    /// Adds rows whose keys are known.
+    ///
+    /// Errors: those of accumulators and of their inputs, and 292.
+    pub fn add(&mut self, rows: &Block, keys: &[Column]) -> Result<()> {
+        let inputs = self.spec.fields.iter().map(|field| field.input.column(rows)).collect::<Result<Vec<_>>>()?;
+        let sorting = self.spec.unsorted_by.clone();
+        let times = sorting.as_ref().and_then(|(name, ascending)| match rows.column(name)?.data() {
+            ColumnData::Date(ms) => Some(Times { ms, ascending: *ascending }),
+            _ => None,
+        });
+        if sorting.is_some() && times.is_none() && rows.rows() > 0 {
+            return Err(Error::internal("Rows that were not sorted have no date column for the time field"));
+        }
+        let mut scratch = vec![Vec::new(); keys.len()];
+        let mut start = 0;
+        while start < rows.rows() {
+            let run = start..keys.iter().map(|key| run_end(key, start)).min().unwrap_or(rows.rows());
+            let group = self.group_of(keys, start, &mut scratch)?;
+            for (accumulator, input) in self.accumulators.iter_mut().zip(&inputs) {
+                match &times {
+                    Some(times) => accumulator.add_unordered(group, input, run.clone(), times)?,
+                    None => accumulator.add(group, input, run.clone())?,
+                }
+            }
+            start = run.end;
+        }
+        let size_bytes = self.accumulators.iter().map(|a| a.size_bytes()).sum::<usize>() + self.size_bytes;
+        if size_bytes > STAGE_SIZE_BYTES_MAX {
+            return Err(Error::new(
+                ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
+                "Exceeded memory limit for $group, and there is no disk to spill to",
+            ));
+        }
+        Ok(())
+    }
+
     /// The group of a row.
     ///
     /// Errors: an `n` that is no positive integer.
@@ -113,7 +149,7 @@ impl Group {
             self.size_bytes += 2 * bytes.len() + 64;
             let id = self.groups.values().get(group).and_then(|id| id.view().as_doc());
             for (field, accumulator) in self.spec.fields.iter().zip(&mut self.accumulators) {
-                accumulator.grow(field.n.as_ref().map_or(Ok(1), |n| count_of(n, id))?);
+                accumulator.grow(field.count(id)?);
             }
         }
         Ok(group)
@@ -148,35 +184,7 @@ impl Key {
 impl Stage for Group {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         let keys = self.spec.key.parts().into_iter().map(|key| key.column(&rows)).collect::<Result<Vec<_>>>()?;
-        let inputs = self.spec.fields.iter().map(|field| field.input.column(&rows)).collect::<Result<Vec<_>>>()?;
-        let sorting = self.spec.unsorted_by.clone();
-        let times = sorting.as_ref().and_then(|(name, ascending)| match rows.column(name)?.data() {
-            ColumnData::Date(ms) => Some(Times { ms, ascending: *ascending }),
-            _ => None,
-        });
-        if sorting.is_some() && times.is_none() && rows.rows() > 0 {
-            return Err(Error::internal("Rows that were not sorted have no date column for the time field"));
-        }
-        let mut scratch = vec![Vec::new(); keys.len()];
-        let mut start = 0;
-        while start < rows.rows() {
-            let run = start..keys.iter().map(|key| run_end(key, start)).min().unwrap_or(rows.rows());
-            let group = self.group_of(&keys, start, &mut scratch)?;
-            for (accumulator, input) in self.accumulators.iter_mut().zip(&inputs) {
-                match &times {
-                    Some(times) => accumulator.add_unordered(group, input, run.clone(), times)?,
-                    None => accumulator.add(group, input, run.clone())?,
-                }
-            }
-            start = run.end;
-        }
-        let size_bytes = self.accumulators.iter().map(|a| a.size_bytes()).sum::<usize>() + self.size_bytes;
-        if size_bytes > STAGE_SIZE_BYTES_MAX {
-            return Err(Error::new(
-                ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
-                "Exceeded memory limit for $group, and there is no disk to spill to",
-            ));
-        }
+        self.add(&rows, &keys)?;
         Ok(Flow::Continue)
     }
 
@@ -200,23 +208,8 @@ impl Stage for Group {
     }
 }
 
-/// How many values a group keeps: what `n` says of the fields of its id.
-fn count_of(n: &BoundExpr, id: Option<Doc<'_>>) -> Result<usize> {
-    let empty = DocWriter::new().finish();
-    let refuse = |code, what: &str| Err(Error::new(code, format!("Value for 'n' must be {what}")));
-    let n = n.value(id.unwrap_or(empty.view()))?;
-    let Some(n) = n.filter(|n| n.view().kind().is_number()) else {
-        return refuse(ErrorCode::Location5787902, "of integral type");
-    };
-    match n.view().as_integer() {
-        None => refuse(ErrorCode::Location5787903, "of integral type"),
-        Some(n) if n > 0 => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
-        Some(_) => refuse(ErrorCode::Location5787908, "greater than 0"),
-    }
-}
-
 /// Behind the last row that has the same cell as the row `start`, without a gap between.
-fn run_end(column: &Column, start: usize) -> usize {
+pub(super) fn run_end(column: &Column, start: usize) -> usize {
     fn equal<T: PartialEq>(cells: &[T], start: usize) -> usize {
         let behind = cells.get(start..).unwrap_or_default();
         start + behind.iter().take_while(|cell| Some(*cell) == behind.first()).count()

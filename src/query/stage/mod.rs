@@ -1,12 +1,19 @@
 //! The stages of a pipeline behind what a `find` can do: blocks in, blocks out. Never awaits.
 
 mod accumulator;
+mod aggregation;
+mod bucket;
+mod densify;
+mod facet;
+mod fill;
 mod group;
 mod parse;
 mod pipeline;
 mod reshape;
+mod sample;
+mod window;
 
-pub use parse::{Aggregation, DocumentSource};
+pub use aggregation::{Aggregation, DocumentSource};
 pub use pipeline::Pipeline;
 
 use crate::block::Block;

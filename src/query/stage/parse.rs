@@ -1,51 +1,20 @@
-//! A pipeline, parsed. What stands together like the parts of a `find` becomes one: filter, sort, skip, limit, projection, in this
-//! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
+//! The stages of a pipeline, parsed.
 
-use super::Stage;
 use super::accumulator::Accumulation;
-use super::group::{Group, GroupSpec, Key};
-use super::pipeline::Pipeline;
-use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
-use crate::block::Block;
+use super::aggregation::{DocumentSource, Step};
+use super::group::{GroupSpec, Key};
+use super::reshape::UnwindSpec;
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::exec::Exec;
 use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::query::filter::Filter;
 use crate::query::find_options::FindOptions;
-use crate::query::plan::{CollectionFacts, Plan};
-use crate::query::projection::{Needed, Projection};
+use crate::query::projection::Projection;
 use crate::query::sort::SortSpec;
-use crate::value::{Doc, DocWriter, Value};
-
-/// A pipeline: what is found first, and what becomes of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Aggregation {
-    /// The find in front.
-    pub find: FindOptions,
-    steps: Vec<Step>,
-    /// The stage in front that gives documents of its own, if there is one.
-    pub source: Option<DocumentSource>,
-}
-
-/// Where documents come from that are no measurements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DocumentSource {
-    /// `$indexStats`: one for each index.
-    IndexStats,
-}
-
-/// A step behind the first find.
-#[derive(Clone, Debug, PartialEq)]
-enum Step {
-    Find(Box<FindOptions>),
-    Group(GroupSpec),
-    Unwind(UnwindSpec),
-    ReplaceRoot(BoundExpr),
-}
+use crate::value::{Doc, DocWriter, OwnedValue, Value};
 
 /// The parts of a find in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+pub(super) enum Part {
     Filter,
     Sort,
     Skip,
@@ -53,16 +22,25 @@ enum Part {
     Projection,
 }
 
-impl Aggregation {
-    /// Parses the stages of a pipeline, an array of objects. `time_field` is that of the collection; empty where rows have none that is always
-    /// a date, as bucket documents.
+/// A pipeline in the making.
+pub(super) struct Parser<'g> {
+    pub globals: &'g Globals,
+    pub steps: Vec<Step>,
+    /// How far the last find has come.
+    part: Part,
+}
+
+impl<'g> Parser<'g> {
+    /// One without steps.
+    pub fn new(globals: &'g Globals) -> Parser<'g> {
+        Parser { globals, steps: Vec::new(), part: Part::Filter }
+    }
+
+    /// Adds the stages of a pipeline; answers the one in front that gives documents of its own.
     ///
-    /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, and those of
-    /// the stages.
-    pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
-        let mut parser = Parser { globals, steps: Vec::new(), part: Part::Filter };
+    /// Errors: as `Aggregation::parse`.
+    pub fn stages(&mut self, pipeline: Doc<'_>) -> Result<Option<DocumentSource>> {
         let mut source = None;
-        parser.steps.push(Step::Find(Box::default()));
         for (place, (_, stage)) in pipeline.iter().enumerate() {
             let stage = stage
                 .as_doc()
@@ -84,76 +62,14 @@ impl Aggregation {
                     let message = "The $indexStats stage specification must be an empty object";
                     return Err(Error::new(ErrorCode::Location28803, message));
                 }
-                _ => parser.stage(name, argument)?,
+                _ => self.stage(name, argument)?,
             }
         }
-        let mut steps = parser.steps.into_iter();
-        let Some(Step::Find(mut find)) = steps.next() else { return Err(Error::internal("A pipeline without a find")) };
-        let mut steps: Vec<Step> = steps.collect();
-        if let (Some(Step::Group(group)), true, None) = (steps.first_mut(), find.projection.is_all(), source) {
-            if let (Some([by_time]), true) =
-                (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
-                && by_time.path.as_str() == time_field
-                && group.fields.iter().all(Accumulation::takes_any_order)
-            {
-                group.unsorted_by = Some((time_field.into(), by_time.ascending));
-                find.sort = None;
-                find.edge = group.edge();
-            }
-            // What the group does not read is not decoded.
-            if let Needed::Roots(roots) = group.needed_fields() {
-                find.projection = Projection::of_roots(&roots);
-            }
-        }
-        Ok(Aggregation { find: *find, steps, source })
+        Ok(source)
     }
 
-    /// The find in front, and the steps behind it, ready to run; `None` where there are none.
-    pub fn into_parts(self) -> (FindOptions, Option<Pipeline>) {
-        let is_empty = self.steps.is_empty();
-        let pipeline = Pipeline::new(self.steps.into_iter().map(Step::start).collect());
-        (self.find, Some(pipeline).filter(|_| !is_empty))
-    }
-
-    /// What becomes of documents that its source has given.
-    ///
-    /// Errors: those of the stages.
-    pub fn run_over(mut self, rows: Block) -> Result<Block> {
-        self.steps.insert(0, Step::Find(Box::new(std::mem::take(&mut self.find))));
-        let (_, pipeline) = self.into_parts();
-        let Some(mut pipeline) = pipeline else { return Ok(rows) };
-        // Whether it has enough does not matter: there is no more.
-        let _ = pipeline.push(rows)?;
-        pipeline.finish()?;
-        Ok(pipeline.take(usize::MAX, usize::MAX))
-    }
-}
-
-impl Step {
-    fn start(self) -> Box<dyn Stage> {
-        match self {
-            Step::Find(find) => {
-                // Rows, of which nobody knows where they come from.
-                let facts = CollectionFacts { time_field: "", meta_field: None };
-                Box::new(Exec::new(Plan::new(*find, &facts)))
-            }
-            Step::Group(spec) => Box::new(Group::new(spec)),
-            Step::Unwind(spec) => Box::new(Unwind::new(spec)),
-            Step::ReplaceRoot(expr) => Box::new(ReplaceRoot::new(expr)),
-        }
-    }
-}
-
-struct Parser<'g> {
-    globals: &'g Globals,
-    steps: Vec<Step>,
-    /// How far the last find has come.
-    part: Part,
-}
-
-impl Parser<'_> {
     /// The find that a part belongs to: the last one where that has not come further, else a new one.
-    fn find(&mut self, part: Part) -> &mut FindOptions {
+    pub fn find(&mut self, part: Part) -> &mut FindOptions {
         let begins = self.part > part || self.part == Part::Projection;
         if begins || !matches!(self.steps.last(), Some(Step::Find(_))) {
             self.steps.push(Step::Find(Box::default()));
@@ -227,7 +143,14 @@ impl Parser<'_> {
                 self.find(Part::Sort).sort =
                     Some(SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?);
             }
-            "$unwind" => self.steps.push(Step::Unwind(unwind(argument)?)),
+            "$unwind" => self.steps.push(Step::Unwind(UnwindSpec::parse(argument)?)),
+            "$bucket" => self.bucket(argument)?,
+            "$bucketAuto" => self.bucket_auto(argument)?,
+            "$densify" => self.densify(argument)?,
+            "$facet" => self.facet(argument)?,
+            "$fill" => self.fill(argument)?,
+            "$sample" => self.sample(argument)?,
+            "$setWindowFields" => self.windows(argument)?,
             "$replaceWith" => {
                 let step = Step::ReplaceRoot(self.expr(argument)?);
                 self.steps.push(step);
@@ -251,8 +174,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn expr(&self, value: Value<'_>) -> Result<BoundExpr> {
+    pub fn expr(&self, value: Value<'_>) -> Result<BoundExpr> {
         Ok(BoundExpr::new(Expr::parse(value, self.globals)?, self.globals.clone()))
+    }
+
+    pub fn constant(&self, value: OwnedValue) -> BoundExpr {
+        BoundExpr::new(Expr::Constant(Some(value)), self.globals.clone())
     }
 
     /// A group that only counts its rows, in the field `name`.
@@ -285,7 +212,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn group(&self, argument: Value<'_>) -> Result<GroupSpec> {
+    pub fn group(&self, argument: Value<'_>) -> Result<GroupSpec> {
         let Some(doc) = argument.as_doc() else {
             return Err(Error::new(ErrorCode::Location15947, "a group's fields must be specified in an object"));
         };
@@ -331,6 +258,22 @@ impl Parser<'_> {
     }
 }
 
+/// Checks the fields of a stage's argument.
+///
+/// Errors: 40415 for one that is not among `known`, 40414 where one of `required` is missing.
+pub(super) fn check_fields(stage: &str, doc: Doc<'_>, known: &[&str], required: &[&str]) -> Result<()> {
+    if let Some((name, _)) = doc.iter().find(|(name, _)| !known.contains(name)) {
+        return Err(Error::new(ErrorCode::IDLUnknownField, format!("BSON field '{stage}.{name}' is an unknown field")));
+    }
+    match required.iter().find(|name| doc.get(name).is_none()) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("BSON field '{stage}.{name}' is missing but a required field");
+            Err(Error::new(ErrorCode::IDLFailedToParse, message))
+        }
+    }
+}
+
 /// An integer that is not negative.
 fn count(name: &str, value: Value<'_>, code: ErrorCode) -> Result<u64> {
     value.as_integer().and_then(|n| u64::try_from(n).ok()).ok_or_else(|| {
@@ -353,51 +296,4 @@ fn strings(value: Value<'_>) -> Result<Vec<&str>> {
     };
     let message = "$unset specification must be a string or an array containing only string values";
     found.ok_or_else(|| Error::new(ErrorCode::Location31120, message))
-}
-
-fn unwind(argument: Value<'_>) -> Result<UnwindSpec> {
-    let (mut path, mut index, mut keeps_empty) = (argument.as_str(), None, false);
-    if let Some(options) = argument.as_doc() {
-        for (name, value) in options {
-            match name {
-                "path" => {
-                    let message =
-                        format!("expected a string as the path for $unwind stage, got {}", value.kind().alias());
-                    path = Some(value.as_str().ok_or_else(|| Error::new(ErrorCode::Location28808, message))?);
-                }
-                "preserveNullAndEmptyArrays" => {
-                    let message = "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage";
-                    keeps_empty = value.as_bool().ok_or_else(|| Error::new(ErrorCode::Location28809, message))?;
-                }
-                "includeArrayIndex" => {
-                    let message = "expected a non-empty string for the includeArrayIndex option to $unwind stage";
-                    let name = value.as_str().filter(|name| !name.is_empty());
-                    let name = name.ok_or_else(|| Error::new(ErrorCode::Location28810, message))?;
-                    if name.starts_with('$') {
-                        let message = "includeArrayIndex option to $unwind stage should not be prefixed with a '$'";
-                        return Err(Error::new(ErrorCode::Location28822, message));
-                    }
-                    index = Some(name);
-                }
-                _ => {
-                    return Err(Error::new(
-                        ErrorCode::Location28811,
-                        format!("unrecognized option to $unwind stage: {name}"),
-                    ));
-                }
-            }
-        }
-    } else if path.is_none() {
-        let message = "expected either a string or an object as specification for $unwind stage";
-        return Err(Error::new(ErrorCode::Location15981, message));
-    }
-    let path = path.ok_or_else(|| Error::new(ErrorCode::Location28812, "no path specified to $unwind stage"))?;
-    let path = path.strip_prefix('$').ok_or_else(|| {
-        Error::new(
-            ErrorCode::Location28818,
-            format!("path option to $unwind stage should be prefixed with a '$': {path}"),
-        )
-    })?;
-    let parts = |path: &str| path.split('.').map(Into::into).collect();
-    Ok(UnwindSpec { path: parts(path), index: index.map(parts), keeps_empty })
 }

@@ -73,6 +73,58 @@ pub(super) struct UnwindSpec {
     pub keeps_empty: bool,
 }
 
+impl UnwindSpec {
+    /// Parses the argument of `$unwind`.
+    ///
+    /// Errors: 15981, and 28808 to 28822.
+    pub fn parse(argument: Value<'_>) -> Result<UnwindSpec> {
+        let (mut path, mut index, mut keeps_empty) = (argument.as_str(), None, false);
+        if let Some(options) = argument.as_doc() {
+            for (name, value) in options {
+                match name {
+                    "path" => {
+                        let message =
+                            format!("expected a string as the path for $unwind stage, got {}", value.kind().alias());
+                        path = Some(value.as_str().ok_or_else(|| Error::new(ErrorCode::Location28808, message))?);
+                    }
+                    "preserveNullAndEmptyArrays" => {
+                        let message = "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage";
+                        keeps_empty = value.as_bool().ok_or_else(|| Error::new(ErrorCode::Location28809, message))?;
+                    }
+                    "includeArrayIndex" => {
+                        let message = "expected a non-empty string for the includeArrayIndex option to $unwind stage";
+                        let name = value.as_str().filter(|name| !name.is_empty());
+                        let name = name.ok_or_else(|| Error::new(ErrorCode::Location28810, message))?;
+                        if name.starts_with('$') {
+                            let message = "includeArrayIndex option to $unwind stage should not be prefixed with a '$'";
+                            return Err(Error::new(ErrorCode::Location28822, message));
+                        }
+                        index = Some(name);
+                    }
+                    _ => {
+                        return Err(Error::new(
+                            ErrorCode::Location28811,
+                            format!("unrecognized option to $unwind stage: {name}"),
+                        ));
+                    }
+                }
+            }
+        } else if path.is_none() {
+            let message = "expected either a string or an object as specification for $unwind stage";
+            return Err(Error::new(ErrorCode::Location15981, message));
+        }
+        let path = path.ok_or_else(|| Error::new(ErrorCode::Location28812, "no path specified to $unwind stage"))?;
+        let path = path.strip_prefix('$').ok_or_else(|| {
+            Error::new(
+                ErrorCode::Location28818,
+                format!("path option to $unwind stage should be prefixed with a '$': {path}"),
+            )
+        })?;
+        let parts = |path: &str| path.split('.').map(Into::into).collect();
+        Ok(UnwindSpec { path: parts(path), index: index.map(parts), keeps_empty })
+    }
+}
+
 pub(super) struct Unwind {
     spec: UnwindSpec,
     made: Made,

@@ -46,6 +46,18 @@ impl Accumulator for Deviations {
         })
     }
 
+    fn merge(&mut self, into: usize, from: usize) -> bool {
+        let from = self.groups.get(from).copied().unwrap_or_default();
+        if let Some(moments) = self.groups.get_mut(into).filter(|_| from.count > 0.0) {
+            let count = moments.count + from.count;
+            let delta = from.mean - moments.mean;
+            moments.mean += delta * from.count / count;
+            moments.squares += from.squares + delta * delta * moments.count * from.count / count;
+            moments.count = count;
+        }
+        true
+    }
+
     fn value(&self, group: usize) -> OwnedValue {
         let Moments { count, squares, .. } = self.groups.get(group).copied().unwrap_or_default();
         let divisor = if self.is_sample { count - 1.0 } else { count };

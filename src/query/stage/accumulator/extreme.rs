@@ -65,6 +65,13 @@ impl Accumulator for Extremes {
         })
     }
 
+    fn merge(&mut self, into: usize, from: usize) -> bool {
+        if let Some(value) = self.groups.get(from).cloned().flatten() {
+            self.offer(into, value.view());
+        }
+        true
+    }
+
     fn value(&self, group: usize) -> OwnedValue {
         self.groups.get(group).cloned().flatten().unwrap_or_else(OwnedValue::null)
     }

@@ -20,7 +20,7 @@ use ranked::{Rank, Ranked};
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Globals};
-use crate::value::{Collation, DocWriter, Kind, OwnedValue, Value};
+use crate::value::{Collation, Doc, DocWriter, Kind, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
 pub trait Accumulator {
@@ -42,6 +42,12 @@ pub trait Accumulator {
 
     /// What has come of a group.
     fn value(&self, group: usize) -> OwnedValue;
+
+    /// Adds what has come of one group to another, as if it had seen these values as well. False, and nothing is done, where the
+    /// accumulator cannot.
+    fn merge(&mut self, _into: usize, _from: usize) -> bool {
+        false
+    }
 
     /// What it holds, where that may become much.
     fn size_bytes(&self) -> usize {
@@ -78,7 +84,7 @@ pub struct Accumulation {
     /// What it adds of each row.
     pub input: BoundExpr,
     /// How many values it keeps, an expression of the id of a group.
-    pub n: Option<BoundExpr>,
+    n: Option<BoundExpr>,
     settings: Settings,
 }
 
@@ -101,6 +107,24 @@ impl Accumulation {
             "$first" => Some(false),
             "$last" => Some(true),
             _ => None,
+        }
+    }
+
+    /// How many values a group keeps: what `n` says of the fields of its id.
+    ///
+    /// Errors: 5787902, 5787903 and 5787908 for what is no integer above 0.
+    pub fn count(&self, id: Option<Doc<'_>>) -> Result<usize> {
+        let Some(n) = &self.n else { return Ok(1) };
+        let empty = DocWriter::new().finish();
+        let refuse = |code, what: &str| Err(Error::new(code, format!("Value for 'n' must be {what}")));
+        let n = n.value(id.unwrap_or(empty.view()))?;
+        let Some(n) = n.filter(|n| n.view().kind().is_number()) else {
+            return refuse(ErrorCode::Location5787902, "of integral type");
+        };
+        match n.view().as_integer() {
+            None => refuse(ErrorCode::Location5787903, "of integral type"),
+            Some(n) if n > 0 => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
+            Some(_) => refuse(ErrorCode::Location5787908, "greater than 0"),
         }
     }
 

@@ -110,6 +110,19 @@ impl Accumulator for Sums {
         })
     }
 
+    fn merge(&mut self, into: usize, from: usize) -> bool {
+        let from = self.groups.get(from).copied().unwrap_or_default();
+        if let Some(sum) = self.groups.get_mut(into) {
+            sum.add_double(from.doubles);
+            sum.lost += from.lost;
+            sum.count += from.count;
+            sum.integers += from.integers;
+            sum.has_int64 |= from.has_int64;
+            sum.has_double |= from.has_double;
+        }
+        true
+    }
+
     fn value(&self, group: usize) -> OwnedValue {
         let sum = self.groups.get(group).copied().unwrap_or_default();
         if !self.is_average {

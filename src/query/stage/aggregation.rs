@@ -1,0 +1,133 @@
+//! A pipeline, parsed. What stands together like the parts of a `find` becomes one: filter, sort, skip, limit, projection, in this
+//! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
+
+use super::Stage;
+use super::accumulator::Accumulation;
+use super::bucket::BucketAuto;
+use super::densify::{Densify, DensifySpec};
+use super::facet::{Branches, Facet};
+use super::group::{Group, GroupSpec};
+use super::parse::Parser;
+use super::pipeline::Pipeline;
+use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
+use super::sample::Sample;
+use super::window::{WindowSpec, Windows};
+use crate::block::Block;
+use crate::error::{Error, Result};
+use crate::query::exec::Exec;
+use crate::query::expr::{BoundExpr, Globals};
+use crate::query::find_options::FindOptions;
+use crate::query::plan::{CollectionFacts, Plan};
+use crate::query::projection::{Needed, Projection};
+use crate::query::sort::SortSpec;
+use crate::value::Doc;
+
+/// A pipeline: what is found first, and what becomes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregation {
+    /// The find in front.
+    pub find: FindOptions,
+    steps: Vec<Step>,
+    /// The stage in front that gives documents of its own, if there is one.
+    pub source: Option<DocumentSource>,
+}
+
+/// Where documents come from that are no measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentSource {
+    /// `$indexStats`: one for each index.
+    IndexStats,
+}
+
+/// A step behind the first find.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    Find(Box<FindOptions>),
+    Group(GroupSpec),
+    Unwind(UnwindSpec),
+    ReplaceRoot(BoundExpr),
+    Windows(WindowSpec),
+    BucketAuto(GroupSpec, usize),
+    Densify(DensifySpec),
+    Facet(Branches<Vec<Step>>),
+    Sample(usize, BoundExpr),
+}
+
+impl Aggregation {
+    /// Parses the stages of a pipeline, an array of objects. `time_field` is that of the collection; empty where rows have none that is always
+    /// a date, as bucket documents.
+    ///
+    /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, and those of
+    /// the stages.
+    pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
+        let mut parser = Parser::new(globals);
+        parser.steps.push(Step::Find(Box::default()));
+        let source = parser.stages(pipeline)?;
+        let mut steps = parser.steps.into_iter();
+        let Some(Step::Find(mut find)) = steps.next() else { return Err(Error::internal("A pipeline without a find")) };
+        let mut steps: Vec<Step> = steps.collect();
+        if let (Some(Step::Group(group)), true, None) = (steps.first_mut(), find.projection.is_all(), source) {
+            if let (Some([by_time]), true) =
+                (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
+                && by_time.path.as_str() == time_field
+                && group.fields.iter().all(Accumulation::takes_any_order)
+            {
+                group.unsorted_by = Some((time_field.into(), by_time.ascending));
+                find.sort = None;
+                find.edge = group.edge();
+            }
+            // What the group does not read is not decoded.
+            if let Needed::Roots(roots) = group.needed_fields() {
+                find.projection = Projection::of_roots(&roots);
+            }
+        }
+        Ok(Aggregation { find: *find, steps, source })
+    }
+
+    /// The find in front, and the steps behind it, ready to run; `None` where there are none.
+    pub fn into_parts(self) -> (FindOptions, Option<Pipeline>) {
+        let is_empty = self.steps.is_empty();
+        (self.find, Some(pipeline(self.steps)).filter(|_| !is_empty))
+    }
+
+    /// What becomes of documents that its source has given.
+    ///
+    /// Errors: those of the stages.
+    pub fn run_over(mut self, rows: Block) -> Result<Block> {
+        self.steps.insert(0, Step::Find(Box::new(std::mem::take(&mut self.find))));
+        let (_, pipeline) = self.into_parts();
+        let Some(mut pipeline) = pipeline else { return Ok(rows) };
+        // Whether it has enough does not matter: there is no more.
+        let _ = pipeline.push(rows)?;
+        pipeline.finish()?;
+        Ok(pipeline.take(usize::MAX, usize::MAX))
+    }
+}
+
+fn pipeline(steps: Vec<Step>) -> Pipeline {
+    Pipeline::new(steps.into_iter().map(Step::start).collect())
+}
+
+impl Step {
+    /// The stage at work.
+    fn start(self) -> Box<dyn Stage> {
+        match self {
+            Step::Find(find) => {
+                // Rows, of which nobody knows where they come from.
+                let facts = CollectionFacts { time_field: "", meta_field: None };
+                Box::new(Exec::new(Plan::new(*find, &facts)))
+            }
+            Step::Group(spec) => Box::new(Group::new(spec)),
+            Step::Unwind(spec) => Box::new(Unwind::new(spec)),
+            Step::ReplaceRoot(expr) => Box::new(ReplaceRoot::new(expr)),
+            Step::BucketAuto(spec, buckets) => Box::new(BucketAuto::new(spec, buckets)),
+            Step::Densify(spec) => Box::new(Densify::new(spec)),
+            Step::Facet(branches) => {
+                let branch = |(name, steps): (Box<str>, Vec<Step>)| (name, pipeline(steps));
+                Box::new(Facet::new(branches.into_iter().map(branch).collect()))
+            }
+            Step::Sample(size, chance) => Box::new(Sample::new(size, chance)),
+            Step::Windows(spec) => Box::new(Windows::new(spec)),
+        }
+    }
+}

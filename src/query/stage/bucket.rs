@@ -1,0 +1,271 @@
+//! `$bucket` and `$bucketAuto`: groups of values that lie between boundaries, given ones or such that groups are equally large.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_bucket.cpp and document_source_bucket_auto.cpp.
+
+use super::Stage;
+use super::aggregation::Step;
+use super::group::{Group, GroupSpec, Key};
+use super::parse::{Parser, Part};
+use crate::block::{Block, ColumnBuilder};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::query::exec::Flow;
+use crate::query::expr::Expr;
+use crate::query::sort::SortSpec;
+use crate::value::{DocWriter, OwnedValue, Value, canonical_class, sort_by};
+
+#[cold]
+#[inline(never)]
+fn refuse(code: ErrorCode, message: &str) -> Error {
+    Error::new(code, message)
+}
+
+impl Parser<'_> {
+    /// `$bucket`: a group by the boundary below a value, in order.
+    ///
+    /// Errors: 40191 to 40202, and those of `$group`.
+    pub fn bucket(&mut self, argument: Value<'_>) -> Result<()> {
+        use ErrorCode as E;
+        let doc = argument.as_doc().ok_or_else(|| refuse(E::Location40201, "Argument to $bucket must be an object"))?;
+        let (mut by, mut boundaries, mut default, mut output) = (None, Vec::new(), None, None);
+        for (name, value) in doc {
+            match name {
+                "groupBy" if is_expression(value) => by = Some(value),
+                "groupBy" => {
+                    let message = "The $bucket 'groupBy' field must be a $-prefixed path or an expression";
+                    return Err(refuse(E::Location40202, message));
+                }
+                "boundaries" => {
+                    let message = "The $bucket 'boundaries' field must be an array";
+                    let list = value.as_array().ok_or_else(|| refuse(E::Location40200, message))?;
+                    for (_, value) in list {
+                        boundaries.push(self.bucket_constant(value, E::Location40191)?);
+                    }
+                    self.check_boundaries(&boundaries)?;
+                }
+                "default" => default = Some(self.bucket_constant(value, E::Location40195)?),
+                "output" => {
+                    let message = "The $bucket 'output' field must be an object";
+                    output = Some(value.as_doc().ok_or_else(|| refuse(E::Location40196, message))?);
+                }
+                _ => return Err(refuse(E::Location40197, "Unrecognized option to $bucket")),
+            }
+        }
+        let (Some(by), [first, .., last]) = (by, boundaries.as_slice()) else {
+            let message = "$bucket requires 'groupBy' and 'boundaries' to be specified";
+            return Err(refuse(E::Location40198, message));
+        };
+        let collation = self.globals.collation();
+        if let Some(default) = &default
+            && canonical_class(default.view().kind()) == canonical_class(first.view().kind())
+            && collation.compare(default.view(), first.view()).is_ge()
+            && collation.compare(default.view(), last.view()).is_lt()
+        {
+            let message =
+                "The $bucket 'default' field must be less than the lowest boundary or not less than the highest";
+            return Err(refuse(E::Location40199, message));
+        }
+        let mut group = DocWriter::new();
+        group.begin_doc("_id").begin_doc("$let").begin_doc("vars").value("v", by).end().begin_doc("in");
+        group.begin_doc("$switch").begin_array("branches");
+        for (place, pair) in boundaries.windows(2).enumerate() {
+            let [low, high] = pair else { continue };
+            group.begin_doc(&place.to_string()).begin_doc("case").begin_array("$and");
+            for (place, operator, bound) in [("0", "$gte", low), ("1", "$lt", high)] {
+                group.begin_doc(place).begin_array(operator).string("0", "$$v");
+                literal(&mut group, "1", bound);
+                group.end().end();
+            }
+            group.end().end();
+            literal(&mut group, "then", low);
+            group.end();
+        }
+        group.end();
+        if let Some(default) = &default {
+            literal(&mut group, "default", default);
+        }
+        group.end().end().end().end();
+        match output {
+            Some(output) => output.iter().for_each(|(name, value)| {
+                group.value(name, value);
+            }),
+            None => {
+                group.begin_doc("count").int32("$sum", 1).end();
+            }
+        }
+        let group = self.group(group.finish().view().as_value())?;
+        self.steps.push(Step::Group(group));
+        self.sort_by_id()
+    }
+
+    /// The value of a constant expression.
+    fn bucket_constant(&self, value: Value<'_>, code: ErrorCode) -> Result<OwnedValue> {
+        match self.expr(value)?.expr() {
+            Expr::Constant(value) => Ok(value.clone().unwrap_or_else(OwnedValue::null)),
+            _ => Err(refuse(code, "The boundaries and the default of $bucket must be constant")),
+        }
+    }
+
+    fn check_boundaries(&self, boundaries: &[OwnedValue]) -> Result<()> {
+        if boundaries.len() < 2 {
+            let message = "The $bucket 'boundaries' field must have at least 2 values";
+            return Err(refuse(ErrorCode::Location40192, message));
+        }
+        for pair in boundaries.windows(2) {
+            let [low, high] = pair else { continue };
+            if canonical_class(low.view().kind()) != canonical_class(high.view().kind()) {
+                let message = "All values in the 'boundaries' option to $bucket must have the same type";
+                return Err(refuse(ErrorCode::Location40193, message));
+            }
+            if self.globals.collation().compare(low.view(), high.view()).is_ge() {
+                let message = "The 'boundaries' option to $bucket must be sorted";
+                return Err(refuse(ErrorCode::Location40194, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// `$bucketAuto`.
+    ///
+    /// Errors: 40239 to 40246, 40257 and 40261; `BadValue` for a granularity.
+    pub fn bucket_auto(&mut self, argument: Value<'_>) -> Result<()> {
+        use ErrorCode as E;
+        let message = "The argument to $bucketAuto must be an object";
+        let doc = argument.as_doc().ok_or_else(|| refuse(E::Location40240, message))?;
+        let (mut by, mut count, mut output) = (None, None, None);
+        for (name, value) in doc {
+            match name {
+                "groupBy" if is_expression(value) => by = Some(self.expr(value)?),
+                "groupBy" => {
+                    let message = "The $bucketAuto 'groupBy' field must be a $-prefixed path or an expression object";
+                    return Err(refuse(E::Location40239, message));
+                }
+                "buckets" => {
+                    let message = "The $bucketAuto 'buckets' field must be an integer above 0 in 32 bits";
+                    if !value.kind().is_number() {
+                        return Err(refuse(E::Location40241, message));
+                    }
+                    let n = value.as_integer().and_then(|n| i32::try_from(n).ok());
+                    let n = n.ok_or_else(|| refuse(E::Location40242, message))?;
+                    let n = usize::try_from(n).ok().filter(|n| *n > 0);
+                    count = Some(n.ok_or_else(|| refuse(E::Location40243, message))?);
+                }
+                "output" => {
+                    let message = "The $bucketAuto 'output' field must be an object";
+                    output = Some(value.as_doc().ok_or_else(|| refuse(E::Location40244, message))?);
+                }
+                "granularity" => {
+                    return Err(match value.as_str() {
+                        Some(_) => Error::bad_value("The 'granularity' of $bucketAuto is not supported yet"),
+                        None => refuse(E::Location40261, "The $bucketAuto 'granularity' field must be a string"),
+                    });
+                }
+                _ => return Err(refuse(E::Location40245, "Unrecognized option to $bucketAuto")),
+            }
+        }
+        let (Some(by), Some(count)) = (by, count) else {
+            return Err(refuse(E::Location40246, "$bucketAuto requires 'groupBy' and 'buckets' to be specified"));
+        };
+        let mut group = DocWriter::new();
+        group.int32("_id", 0);
+        match output.filter(|output| !output.is_empty()) {
+            Some(output) => output.iter().for_each(|(name, value)| {
+                group.value(name, value);
+            }),
+            None => {
+                group.begin_doc("count").int32("$sum", 1).end();
+            }
+        }
+        let group = self.group(group.finish().view().as_value())?;
+        self.steps.push(Step::BucketAuto(GroupSpec { key: Key::One(by), ..group }, count));
+        self.sort_by_id()
+    }
+
+    fn sort_by_id(&mut self) -> Result<()> {
+        let mut sort = DocWriter::new();
+        sort.int32("_id", 1);
+        let sort = SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?;
+        self.find(Part::Sort).sort = Some(sort);
+        Ok(())
+    }
+}
+
+fn is_expression(value: Value<'_>) -> bool {
+    let operator = value.as_doc().and_then(|doc| doc.iter().next());
+    match operator {
+        Some((name, _)) => name.starts_with('$'),
+        None => value.as_str().is_some_and(|path| path.len() > 1 && path.starts_with('$')),
+    }
+}
+
+fn literal(writer: &mut DocWriter, name: &str, value: &OwnedValue) {
+    writer.begin_doc(name).value("$literal", value.view()).end();
+}
+
+/// A `$bucketAuto` at work: when all rows are there, values are cut into groups, and these are what rows are grouped by.
+pub(super) struct BucketAuto {
+    spec: GroupSpec,
+    buckets: usize,
+    group: Group,
+    held: Vec<Block>,
+    size_bytes: usize,
+}
+
+impl BucketAuto {
+    pub fn new(spec: GroupSpec, buckets: usize) -> BucketAuto {
+        BucketAuto { group: Group::new(spec.clone()), spec, buckets, held: Vec::new(), size_bytes: 0 }
+    }
+}
+
+impl Stage for BucketAuto {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        self.size_bytes += rows.size_bytes();
+        if self.size_bytes > STAGE_SIZE_BYTES_MAX {
+            let message = "Exceeded memory limit for $bucketAuto, and there is no disk to spill to";
+            return Err(refuse(ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed, message));
+        }
+        self.held.push(rows);
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let rows = Block::concat(std::mem::take(&mut self.held));
+        let Key::One(by) = &self.spec.key else { return Ok(()) };
+        let column = by.column(&rows)?;
+        let mut scratch = Vec::new();
+        let value = |row| column.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();
+        let mut values: Vec<(OwnedValue, usize)> = (0..rows.rows()).map(value).zip(0..).collect();
+        let collation = &self.spec.collation;
+        sort_by(&mut values, |a, b| collation.compare(a.0.view(), b.0.view()));
+        // Rounded to the nearest number of rows.
+        let size = ((2 * values.len() + self.buckets) / (2 * self.buckets)).max(1);
+        let mut ids: Vec<Option<OwnedValue>> = vec![None; values.len()];
+        let (mut rest, mut left) = (values.as_slice(), self.buckets);
+        while let Some((min, _)) = rest.first() {
+            left -= 1;
+            let wanted = if left == 0 { rest.len() } else { size.min(rest.len()) };
+            let max = rest.get(wanted - 1).map_or(min, |last| &last.0);
+            // Equal values are not torn apart.
+            let ties = |(value, _): &&(OwnedValue, usize)| collation.equal(value.view(), max.view());
+            let count = wanted + rest.iter().skip(wanted).take_while(ties).count();
+            let (bucket, behind) = rest.split_at(count);
+            let mut id = DocWriter::new();
+            id.value("min", min.view()).value("max", behind.first().map_or(max, |next| &next.0).view());
+            let id = OwnedValue::doc(id.finish().view());
+            for (_, row) in bucket {
+                if let Some(slot) = ids.get_mut(*row) {
+                    *slot = Some(id.clone());
+                }
+            }
+            rest = behind;
+        }
+        let mut keys = ColumnBuilder::with_capacity(ids.len());
+        ids.iter().for_each(|id| keys.push(id.as_ref().map_or(Value::NULL, OwnedValue::view)));
+        self.group.add(&rows, &[keys.finish()])?;
+        self.group.finish()
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        self.group.take()
+    }
+}

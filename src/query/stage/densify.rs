@@ -1,0 +1,362 @@
+//! `$densify`: rows where a number or a date is missing from a grid.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_densify.cpp. A sort in front; all rows are held, because a grid may begin
+//! at the least and end with the greatest value of all.
+
+use std::collections::VecDeque;
+
+use super::Stage;
+use super::aggregation::Step;
+use super::parse::{Parser, Part, check_fields};
+
+use crate::block::{Block, DocPivot};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
+use crate::query::exec::{Flow, KnownValues};
+use crate::query::expr::{BoundExpr, Unit};
+use crate::query::projection::write_set;
+use crate::query::sort::SortSpec;
+use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare};
+
+/// What a `$densify` asks for, its sort apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DensifySpec {
+    /// The path of the field, in parts, and what is there.
+    field: (Vec<Box<str>>, BoundExpr),
+    /// What rows of a partition have in common.
+    partition: Vec<(Vec<Box<str>>, BoundExpr)>,
+    step: OwnedValue,
+    unit: Option<Unit>,
+    bounds: Bounds,
+    collation: Collation,
+}
+
+/// From where to where a grid reaches.
+#[derive(Clone, Debug, PartialEq)]
+enum Bounds {
+    /// Over the values of all partitions.
+    Full,
+    /// Over those of each.
+    Partition,
+    /// From the first value on, and ends before the second.
+    Between(OwnedValue, OwnedValue),
+}
+
+#[cold]
+#[inline(never)]
+fn refuse(code: ErrorCode, message: &str) -> Error {
+    Error::new(code, message)
+}
+
+impl Parser<'_> {
+    /// `$densify`.
+    ///
+    /// Errors: `FailedToParse`, 40414, 40415, `TypeMismatch`, and those of ranges.
+    pub fn densify(&mut self, argument: Value<'_>) -> Result<()> {
+        let message = "The $densify stage specification must be an object";
+        let doc = argument.as_doc().ok_or_else(|| refuse(ErrorCode::FailedToParse, message))?;
+        check_fields("$densify", doc, &["field", "partitionByFields", "range"], &["field", "range"])?;
+        let wrong = || {
+            Error::type_mismatch("$densify needs a string 'field', an object 'range', and names in 'partitionByFields'")
+        };
+        let field = doc.get("field").and_then(Value::as_str).ok_or_else(wrong)?;
+        let range = doc.get("range").and_then(Value::as_doc).ok_or_else(wrong)?;
+        check_fields("$densify.range", range, &["step", "unit", "bounds"], &["step", "bounds"])?;
+        let mut names = Vec::new();
+        if let Some(list) = doc.get("partitionByFields") {
+            for (_, name) in list.as_array().ok_or_else(wrong)? {
+                names.push(name.as_str().ok_or_else(wrong)?);
+            }
+        }
+
+        let zero = OwnedValue::int32(0);
+        let step = range.get("step").filter(|step| step.kind().is_number() && compare(*step, zero.view()).is_gt());
+        let message = "The step parameter in a range statement must be a strictly positive numeric value";
+        let step = step.ok_or_else(|| refuse(ErrorCode::Location5733401, message))?;
+        let unit = match range.get("unit") {
+            Some(unit) if step.as_integer().is_some() => Some(super::window::parse_unit(unit)?),
+            Some(_) => {
+                let message = "The step parameter in a range statement must be a whole number for dates";
+                return Err(refuse(ErrorCode::Location6586400, message));
+            }
+            None => None,
+        };
+        let bounds = parse_bounds(range.get("bounds").unwrap_or(Value::NULL), step, unit)?;
+        if bounds == Bounds::Partition && names.is_empty() {
+            let message = "One cannot specify the bounds as 'partition' without partitionByFields";
+            return Err(refuse(ErrorCode::Location5733408, message));
+        }
+
+        let parts = |path: &str| -> Vec<Box<str>> { path.split('.').map(Into::into).collect() };
+        let mut sort = DocWriter::new();
+        let mut partition = Vec::new();
+        for name in names {
+            partition.push((parts(name), self.field(name)?));
+            sort.int32(name, 1);
+        }
+        sort.int32(field, 1);
+        let spec = DensifySpec {
+            field: (parts(field), self.field(field)?),
+            partition,
+            step: step.to_owned(),
+            unit,
+            bounds,
+            collation: self.globals.collation().clone(),
+        };
+        let sort = SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?;
+        self.find(Part::Sort).sort = Some(sort);
+        self.steps.push(Step::Densify(spec));
+        Ok(())
+    }
+}
+
+fn parse_bounds(bounds: Value<'_>, step: Value<'_>, unit: Option<Unit>) -> Result<Bounds> {
+    use ErrorCode as E;
+    match (bounds.as_str(), bounds.as_array()) {
+        (Some("full"), _) => Ok(Bounds::Full),
+        (Some("partition"), _) => Ok(Bounds::Partition),
+        (Some(_), _) => Err(refuse(E::Location5946802, "Bounds string must either be 'full' or 'partition'")),
+        (None, None) => {
+            Err(refuse(E::Location5733404, "The bounds must be the string 'full', 'partition', or an ascending array"))
+        }
+        (None, Some(array)) => {
+            let both: Vec<Value<'_>> = array.iter().map(|(_, bound)| bound).collect();
+            let [low, high] = both.as_slice() else {
+                return Err(refuse(E::Location5733403, "A bounding array must have exactly two elements"));
+            };
+            let (is_number, is_date) = (low.kind().is_number(), low.kind() == Kind::Date);
+            let same = low.kind() == high.kind() && low.kind() == step.kind();
+            let problem = match () {
+                () if compare(*low, *high).is_gt() => Some((E::Location5733402, "A bounding array must be ascending")),
+                () if is_number && unit.is_some() => {
+                    Some((E::Location5733409, "Numeric bounds may not have unit parameter"))
+                }
+                () if is_number && !high.kind().is_number() => {
+                    Some((E::Location5733406, "A bounding array must contain either both dates or both numeric types"))
+                }
+                () if is_number && !same => {
+                    Some((E::Location5876900, "Upper bound, lower bound, and step must all have the same type"))
+                }
+                () if is_date && high.kind() != Kind::Date => {
+                    Some((E::Location5733405, "A bounding array must contain either both dates or both numeric types"))
+                }
+                () if is_date && unit.is_none() => {
+                    Some((E::Location5733410, "A bounding array of dates must specify a unit"))
+                }
+                () if !is_number && !is_date => Some((E::Location5946800, "Explicit bounds must be numeric or dates")),
+                () => None,
+            };
+            match problem {
+                Some((code, message)) => Err(refuse(code, message)),
+                None => Ok(Bounds::Between(Value::to_owned(*low), Value::to_owned(*high))),
+            }
+        }
+    }
+}
+
+/// A `$densify` at work, over rows that are sorted.
+pub(super) struct Densify {
+    spec: DensifySpec,
+    held: Vec<Block>,
+    size_bytes: usize,
+    generated: usize,
+    ready: VecDeque<Block>,
+}
+
+/// The rows of a partition and those that are made between them.
+struct Grid<'a> {
+    partition: Value<'a>,
+    /// The next place on the grid.
+    next: Option<OwnedValue>,
+    made: DocPivot,
+    made_count: usize,
+    /// What goes on, in order: rows by their number, or `None` for the next one that was made.
+    order: Vec<Option<u32>>,
+}
+
+impl Densify {
+    pub fn new(spec: DensifySpec) -> Densify {
+        Densify { spec, held: Vec::new(), size_bytes: 0, generated: 0, ready: VecDeque::new() }
+    }
+
+    /// The next place on the grid.
+    fn step(&self, from: Value<'_>) -> Result<OwnedValue> {
+        let step = self.spec.step.view();
+        if let (Some(ms), Some(unit)) = (from.as_date_ms(), self.spec.unit) {
+            let next = unit.shift(ms, step.as_integer().unwrap_or_default());
+            let message = "$densify goes beyond all dates";
+            return next.map(OwnedValue::date).ok_or_else(|| refuse(ErrorCode::Location5166406, message));
+        }
+        let (Some(a), Some(b)) = (Number::of(from), Number::of(step)) else {
+            return Err(Error::internal("A place on no grid"));
+        };
+        if let (Number::Integer(a), Number::Integer(b)) = (a, b)
+            && let Some(next) = a.checked_add(b)
+        {
+            let is_narrow = from.kind() == Kind::Int32 && step.kind() == Kind::Int32;
+            return Ok(match i32::try_from(next) {
+                Ok(next) if is_narrow => OwnedValue::int32(next),
+                _ => OwnedValue::int64(next),
+            });
+        }
+        Ok(OwnedValue::double(a.as_f64()? + b.as_f64()?))
+    }
+
+    /// Makes rows for the places that are before `end`, or at it where that is `included`.
+    fn fill(&mut self, grid: &mut Grid<'_>, end: Value<'_>, included: bool) -> Result<()> {
+        while let Some(next) = grid.next.take() {
+            let order = compare(next.view(), end);
+            if order.is_gt() || order.is_eq() && !included {
+                grid.next = Some(next);
+                break;
+            }
+            if let Bounds::Between(_, high) = &self.spec.bounds
+                && compare(next.view(), high.view()).is_ge()
+            {
+                break;
+            }
+            self.generated += 1;
+            if self.generated > DENSIFIED_ROWS_MAX {
+                return Err(refuse(ErrorCode::Location5897900, "$densify generates more documents than it may"));
+            }
+            let mut row = DocWriter::new();
+            if let Some(partition) = grid.partition.as_doc() {
+                write_set(&mut row, Some(partition), &self.spec.field.0, Some(next.view()));
+            }
+            grid.made.push(row.finish().view())?;
+            grid.made_count += 1;
+            grid.order.push(None);
+            grid.next = Some(self.step(next.view())?);
+        }
+        Ok(())
+    }
+
+    /// The value of a row on the line that the grid is on; `None` for rows without one.
+    fn check_value(&self, value: Option<Value<'_>>) -> Result<Option<OwnedValue>> {
+        let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
+            return Ok(None);
+        };
+        let (is_date, has_unit) = (value.kind() == Kind::Date, self.spec.unit.is_some());
+        match (is_date || value.kind().is_number(), is_date, has_unit) {
+            (false, ..) => Err(refuse(ErrorCode::Location5733201, "Densify field type must be numeric or a date")),
+            (_, false, true) => {
+                Err(refuse(ErrorCode::Location6053600, "A densify value is numeric where the step has a unit"))
+            }
+            (_, true, false) => {
+                Err(refuse(ErrorCode::Location6053601, "A densify value is a date where the step has no unit"))
+            }
+            _ => Ok(Some(value.to_owned())),
+        }
+    }
+
+    /// Brings forth the rows of a partition.
+    fn densify(
+        &mut self,
+        partition: Value<'_>,
+        rows: &Block,
+        values: &[Option<OwnedValue>],
+        members: &[u32],
+        ends: Option<(Value<'_>, Value<'_>)>,
+    ) -> Result<()> {
+        let value_of = |row: u32| values.get(row as usize).and_then(Option::as_ref).map(OwnedValue::view);
+        let first = members.iter().find_map(|row| value_of(*row));
+        let next = match (&self.spec.bounds, ends) {
+            (Bounds::Between(low, _), _) if first.is_some() || self.spec.partition.is_empty() => Some(low.clone()),
+            (Bounds::Full, Some((min, _))) if first.is_some() => Some(min.to_owned()),
+            (Bounds::Partition, _) => first.map(Value::to_owned),
+            _ => None,
+        };
+        let order = Vec::with_capacity(members.len());
+        let mut grid = Grid { partition, next, made: DocPivot::new(), made_count: 0, order };
+        for row in members {
+            if let Some(value) = value_of(*row) {
+                self.fill(&mut grid, value, false)?;
+                if let Some(next) = grid.next.take() {
+                    let is_there = compare(next.view(), value).is_eq();
+                    grid.next = Some(if is_there { self.step(next.view())? } else { next });
+                }
+            }
+            grid.order.push(Some(*row));
+        }
+        match (self.spec.bounds.clone(), ends) {
+            (Bounds::Between(_, high), _) => self.fill(&mut grid, high.view(), false)?,
+            (Bounds::Full, Some((_, max))) => self.fill(&mut grid, max, true)?,
+            _ => {}
+        }
+        if grid.made_count == 0 {
+            self.ready.push_back(rows.gather(members));
+            return Ok(());
+        }
+        let mut made = u32::try_from(rows.rows()).unwrap_or(u32::MAX)..;
+        let order: Vec<u32> = grid.order.iter().filter_map(|row| row.or_else(|| made.next())).collect();
+        let all = Block::concat(vec![rows.clone(), grid.made.finish()]);
+        self.ready.push_back(all.gather(&order));
+        Ok(())
+    }
+}
+
+impl Stage for Densify {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        self.size_bytes += rows.size_bytes();
+        if self.size_bytes > STAGE_SIZE_BYTES_MAX {
+            let message = "Exceeded memory limit for $densify, and there is no disk to spill to";
+            return Err(refuse(ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed, message));
+        }
+        self.held.push(rows);
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let rows = Block::concat(std::mem::take(&mut self.held));
+        let field = self.spec.field.1.column(&rows)?;
+        let keys = self.spec.partition.iter().map(|(_, expr)| expr.column(&rows)).collect::<Result<Vec<_>>>()?;
+        let mut partitions = KnownValues::new(self.spec.collation.clone());
+        let mut members: Vec<Vec<u32>> = Vec::new();
+        let mut values = Vec::with_capacity(rows.rows());
+        let mut scratch = Vec::new();
+        let mut row = 0;
+        while values.len() < rows.rows() {
+            values.push(self.check_value(field.value(values.len(), &mut scratch))?);
+            let (mut key, mut partition) = (Vec::new(), DocWriter::new().finish());
+            for ((path, _), column) in self.spec.partition.iter().zip(&keys) {
+                match column.value(values.len() - 1, &mut scratch) {
+                    Some(value) => {
+                        append_key(&mut key, value);
+                        let mut with = DocWriter::new();
+                        write_set(&mut with, Some(partition.view()), path, Some(value));
+                        partition = with.finish();
+                    }
+                    None => append_missing_key(&mut key),
+                }
+            }
+            let (number, is_new) = partitions.add(&key, &mut || OwnedValue::doc(partition.view()));
+            if is_new {
+                members.push(Vec::new());
+            }
+            if let Some(members) = members.get_mut(number) {
+                members.push(row);
+            }
+            row += 1;
+        }
+        let there = || values.iter().flatten().map(OwnedValue::view);
+        let min = there().reduce(|a, b| if compare(b, a).is_lt() { b } else { a });
+        let max = there().reduce(|a, b| if compare(b, a).is_gt() { b } else { a });
+        let empty = OwnedValue::doc(DocWriter::new().finish().view());
+        if members.is_empty() && self.spec.partition.is_empty() {
+            self.densify(empty.view(), &rows, &values, &[], None)?;
+        }
+        for (partition, members) in partitions.values().iter().zip(&members) {
+            self.densify(partition.view(), &rows, &values, members, min.zip(max))?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        while let Some(block) = self.ready.pop_front() {
+            if block.rows() > 0 {
+                return Ok(Some(block));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,120 @@
+//! `$facet`: pipelines side by side, which all see all rows; each becomes a list in one row.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_facet.cpp.
+
+use super::Stage;
+use super::aggregation::Step;
+use super::parse::Parser;
+use super::pipeline::Pipeline;
+use crate::block::{Block, ColumnBuilder};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::query::exec::Flow;
+use crate::value::{DocWriter, Kind, Value};
+
+/// The branches of a `$facet`, by name.
+pub(super) type Branches<T> = Vec<(Box<str>, T)>;
+
+impl Parser<'_> {
+    /// `$facet`.
+    ///
+    /// Errors: 40169 to 40171, 40600 for one in another, 15998, 16410 and 16412 for names, and those of the stages.
+    pub fn facet(&mut self, argument: Value<'_>) -> Result<()> {
+        let refuse = |code, message: &str| Err(Error::new(code, message));
+        let Some(doc) = argument.as_doc().filter(|doc| !doc.is_empty()) else {
+            return refuse(ErrorCode::Location40169, "the $facet specification must be a non-empty object");
+        };
+        let mut branches = Vec::new();
+        for (name, value) in doc {
+            let name_code = match name {
+                "" => Some(ErrorCode::Location15998),
+                _ if name.starts_with('$') => Some(ErrorCode::Location16410),
+                _ => name.contains('.').then_some(ErrorCode::Location16412),
+            };
+            if let Some(code) = name_code {
+                return refuse(code, "$facet pipeline names must follow the naming rules of field path expressions");
+            }
+            let Some(stages) = value.as_array() else {
+                return refuse(ErrorCode::Location40170, "arguments to $facet must be arrays");
+            };
+            for (_, stage) in stages {
+                let Some(stage) = stage.as_doc() else {
+                    return refuse(ErrorCode::Location40171, "elements of arrays in $facet spec must be objects");
+                };
+                if stage.get("$facet").is_some() {
+                    return refuse(ErrorCode::Location40600, "$facet is not allowed to be used within a $facet stage");
+                }
+            }
+            let mut branch = Parser::new(self.globals);
+            branch.stages(stages)?;
+            branches.push((name.into(), branch.steps));
+        }
+        self.steps.push(Step::Facet(branches));
+        Ok(())
+    }
+}
+
+/// A `$facet` at work.
+pub(super) struct Facet {
+    branches: Branches<Branch>,
+    made: Option<Block>,
+}
+
+struct Branch {
+    pipeline: Pipeline,
+    is_enough: bool,
+}
+
+impl Facet {
+    pub fn new(branches: Branches<Pipeline>) -> Facet {
+        let branch = |(name, pipeline)| (name, Branch { pipeline, is_enough: false });
+        Facet { branches: branches.into_iter().map(branch).collect(), made: None }
+    }
+}
+
+impl Stage for Facet {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        let mut flow = Flow::Enough;
+        for (_, branch) in self.branches.iter_mut().filter(|(_, branch)| !branch.is_enough) {
+            branch.is_enough = branch.pipeline.push(rows.clone())? == Flow::Enough;
+            if !branch.is_enough {
+                flow = Flow::Continue;
+            }
+        }
+        Ok(flow)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let mut made = Block::new(1);
+        let mut size_bytes = 0;
+        for (name, Branch { pipeline, .. }) in &mut self.branches {
+            pipeline.finish()?;
+            let mut list = DocWriter::new();
+            let mut place = 0;
+            while pipeline.ready() > 0 {
+                let rows = pipeline.take(usize::MAX, usize::MAX);
+                for row in 0..rows.rows() {
+                    list.begin_doc(&place.to_string());
+                    rows.write_row(row, &mut list);
+                    list.end();
+                    place += 1;
+                }
+                if size_bytes + list.len() > STAGE_SIZE_BYTES_MAX {
+                    let message = "The document constructed by $facet takes more memory than it may";
+                    return Err(Error::new(ErrorCode::Location4031700, message));
+                }
+            }
+            size_bytes += list.len();
+            let list = list.finish();
+            let mut column = ColumnBuilder::new();
+            column.push(Value::new_checked(Kind::Array, list.view().as_bytes()));
+            made.set_column(name, column.finish());
+        }
+        self.made = Some(made);
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}

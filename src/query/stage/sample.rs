@@ -1,0 +1,95 @@
+//! `$sample`: some of the rows, each as likely as any other.
+
+use super::Stage;
+use super::aggregation::Step;
+use super::parse::Parser;
+use crate::block::Block;
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::exec::Flow;
+use crate::query::expr::BoundExpr;
+use crate::value::{DocWriter, Number, Value, sort_rows};
+
+impl Parser<'_> {
+    /// `$sample`.
+    ///
+    /// Errors: 28745 to 28749.
+    pub fn sample(&mut self, argument: Value<'_>) -> Result<()> {
+        let refuse = |code, message: &str| Err(Error::new(code, message));
+        let Some(doc) = argument.as_doc() else {
+            return refuse(ErrorCode::Location28745, "the $sample stage specification must be an object");
+        };
+        let mut size = None;
+        for (name, value) in doc {
+            if name != "size" {
+                return refuse(ErrorCode::Location28748, "unrecognized option to $sample");
+            }
+            let Some(number) = Number::of(value) else {
+                return refuse(ErrorCode::Location28746, "size argument to $sample must be a number");
+            };
+            size = Some(number.truncated().and_then(|n| usize::try_from(n).ok()).unwrap_or_default());
+        }
+        match size {
+            None => return refuse(ErrorCode::Location28749, "$sample stage must specify a size"),
+            Some(0) => return refuse(ErrorCode::Location28747, "size argument to $sample must be a positive integer"),
+            Some(_) => {}
+        }
+        let mut chance = DocWriter::new();
+        chance.begin_doc("$rand").end();
+        let chance = self.expr(chance.finish().view().as_value())?;
+        self.steps.push(Step::Sample(size.unwrap_or_default(), chance));
+        Ok(())
+    }
+}
+
+/// A `$sample` at work: every row draws a number, and those of the least numbers stay, in their order.
+pub(super) struct Sample {
+    size: usize,
+    chance: BoundExpr,
+    held: Vec<Block>,
+    /// What each row has drawn, and its place among those that are held.
+    drawn: Vec<(u64, u32)>,
+    made: Option<Block>,
+}
+
+impl Sample {
+    pub fn new(size: usize, chance: BoundExpr) -> Sample {
+        Sample { size, chance, held: Vec::new(), drawn: Vec::new(), made: None }
+    }
+
+    /// Lets go of all rows that the sample cannot have.
+    fn cut(&mut self) {
+        sort_rows(&mut self.drawn);
+        self.drawn.truncate(self.size);
+        let rows: Vec<u32> = self.drawn.iter().map(|(_, row)| *row).collect();
+        self.held = vec![Block::concat(std::mem::take(&mut self.held)).gather(&rows)];
+        self.drawn.iter_mut().zip(0..).for_each(|(drawn, row)| drawn.1 = row);
+    }
+}
+
+impl Stage for Sample {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        let count = rows.rows();
+        let drawn = &mut self.drawn;
+        self.chance.for_each_row(&rows, &mut (0..count), &mut |_, value| {
+            // The bits of doubles that are not negative are in the order of these.
+            let number = value.and_then(Value::as_f64).unwrap_or_default().to_bits();
+            drawn.push((number, u32::try_from(drawn.len()).unwrap_or(u32::MAX)));
+        })?;
+        self.held.push(rows);
+        // Seldom enough that rows are moved a few times at most, and so that no more is held than twice the sample and a block.
+        if self.drawn.len() / 2 > self.size {
+            self.cut();
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.cut();
+        self.made = self.held.pop().filter(|rows| rows.rows() > 0);
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}

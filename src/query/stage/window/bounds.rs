@@ -1,0 +1,182 @@
+//! Windows: which rows of its partition a row looks at.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/window_function/window_bounds.cpp and partition_iterator.cpp.
+
+use std::ops::Range;
+
+use super::super::parse::Parser;
+use super::parse::misuse;
+use crate::block::Column;
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::{Expr, Unit};
+use crate::query::sort::SortSpec;
+use crate::value::{Number, OwnedValue, Value, compare};
+
+/// From where to where a window reaches, as distances from the row; `None` is the edge of the partition.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Window {
+    low: Option<OwnedValue>,
+    high: Option<OwnedValue>,
+    by: By,
+}
+
+/// What distances are counted in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum By {
+    Rows,
+    /// Values of what rows are sorted by: numbers, or dates and a unit.
+    Values(Option<Unit>),
+}
+
+impl Window {
+    /// All rows of the partition.
+    pub const WHOLE: Window = Window { low: None, high: None, by: By::Rows };
+
+    /// Parses `{documents: [<low>, <high>]}`, `{range: [<low>, <high>], unit: <unit>}` or `{}`.
+    ///
+    /// Errors: `FailedToParse`, 5339900 where it ends before it begins, 5339901, 5339902 and 8947401 for a sort that does not fit it.
+    pub fn parse(value: Value<'_>, sort: Option<&SortSpec>, parser: &Parser<'_>) -> Result<Window> {
+        let Some(doc) = value.as_doc() else { return Err(misuse("'window' field must be an object")) };
+        let (documents, range, unit) = (doc.get("documents"), doc.get("range"), doc.get("unit"));
+        let known = [documents, range, unit].iter().flatten().count();
+        if documents.is_some() && range.is_some() || doc.iter().count() != known || range.is_none() && unit.is_some() {
+            return Err(misuse("'window' has either 'documents', or 'range' and with it a 'unit', and nothing else"));
+        }
+        let Some(bounds) = documents.or(range) else { return Ok(Window::WHOLE) };
+        let both: Vec<Value<'_>> = bounds.as_array().into_iter().flatten().map(|(_, bound)| bound).collect();
+        let [low, high] = both.as_slice() else { return Err(misuse("Window bounds must be a 2-element array")) };
+        let by = match (range, unit) {
+            (None, _) => By::Rows,
+            (_, None) => By::Values(None),
+            (_, Some(unit)) => By::Values(Some(parse_unit(unit)?)),
+        };
+        let (low, high) = (bound(*low, by, parser)?, bound(*high, by, parser)?);
+        if let (Some(low), Some(high)) = (&low, &high)
+            && compare(low.view(), high.view()).is_gt()
+        {
+            return Err(Error::new(ErrorCode::Location5339900, "Lower bound must not exceed upper bound"));
+        }
+        let parts = sort.map_or(&[][..], SortSpec::parts);
+        match (by, parts) {
+            (By::Rows, []) if low.is_some() || high.is_some() => {
+                return Err(Error::new(ErrorCode::Location5339901, "Document-based bounds require a sortBy"));
+            }
+            (By::Rows, _) => {}
+            (_, [only]) if !only.ascending => {
+                let message = "Range-based bounds require an ascending sortBy";
+                return Err(Error::new(ErrorCode::Location8947401, message));
+            }
+            (_, [_]) => {}
+            _ => {
+                let message = "Range-based bounds require sortBy a single field";
+                return Err(Error::new(ErrorCode::Location5339902, message));
+            }
+        }
+        Ok(Window { low, high, by })
+    }
+
+    /// The window of each row of a partition of `rows` rows.
+    ///
+    /// Errors: 5429413, 5429414 and 5429513 where rows are not sorted by what distances are counted in.
+    pub fn ranges(&self, rows: usize, order: Option<&Column>) -> Result<Vec<Range<usize>>> {
+        let unit = match (self.by, &self.low, &self.high) {
+            // However they are counted.
+            (_, None, None) => return Ok(vec![0..rows; rows]),
+            (By::Rows, low, high) => {
+                let row_at = |row: usize, distance: i64| {
+                    let at = i64::try_from(row).unwrap_or(i64::MAX).saturating_add(distance);
+                    usize::try_from(at.max(0)).unwrap_or(usize::MAX).min(rows)
+                };
+                let distance = |bound: &Option<OwnedValue>| bound.as_ref().and_then(|n| n.view().as_integer());
+                let (low, high) = (distance(low), distance(high).map(|n| n.saturating_add(1)));
+                let range = |row| {
+                    let end = high.map_or(rows, |high| row_at(row, high));
+                    low.map_or(0, |low| row_at(row, low)).min(end)..end
+                };
+                return Ok((0..rows).map(range).collect());
+            }
+            (By::Values(unit), ..) => unit,
+        };
+        let mut places = Vec::with_capacity(rows);
+        let mut scratch = Vec::new();
+        for row in 0..rows {
+            places.push(place(order.and_then(|order| order.value(row, &mut scratch)), unit)?);
+        }
+        let distance = |bound: &Option<OwnedValue>| bound.as_ref().and_then(|bound| Number::of(bound.view()));
+        let (low, high) = (distance(&self.low), distance(&self.high));
+        let mut ranges = Vec::with_capacity(rows);
+        for from in &places {
+            let start = match low {
+                Some(low) => {
+                    let low = moved(*from, low, unit)?;
+                    places.partition_point(|place| place.compare(low).is_lt())
+                }
+                None => 0,
+            };
+            let end = match high {
+                Some(high) => {
+                    let high = moved(*from, high, unit)?;
+                    places.partition_point(|place| place.compare(high).is_le())
+                }
+                None => rows,
+            };
+            ranges.push(start.min(end)..end);
+        }
+        Ok(ranges)
+    }
+}
+
+/// A unit of time by its name.
+pub(in super::super) fn parse_unit(unit: Value<'_>) -> Result<Unit> {
+    let unit = unit.as_str().and_then(Unit::named);
+    unit.ok_or_else(|| misuse("'unit' must be the name of a unit of time"))
+}
+
+fn bound(value: Value<'_>, by: By, parser: &Parser<'_>) -> Result<Option<OwnedValue>> {
+    match value.as_str() {
+        Some("unbounded") => return Ok(None),
+        Some("current") => return Ok(Some(OwnedValue::int32(0))),
+        Some(_) => return Err(misuse("Window bounds must be 'unbounded', 'current', or a number")),
+        None => {}
+    }
+    let expr = parser.expr(value)?;
+    let Expr::Constant(Some(bound)) = expr.expr() else {
+        return Err(misuse("Window bounds expression must be a constant"));
+    };
+    let fits = match by {
+        By::Values(None) => bound.view().kind().is_number(),
+        _ => bound.view().as_integer().is_some(),
+    };
+    if fits {
+        Ok(Some(bound.clone()))
+    } else {
+        Err(misuse("Window bounds must be integers, or numbers in a range without unit"))
+    }
+}
+
+/// Where a row stands among the values that rows are sorted by.
+fn place(value: Option<Value<'_>>, unit: Option<Unit>) -> Result<Number> {
+    let date = value.and_then(Value::as_date_ms);
+    let (place, code) = match (unit, date) {
+        (Some(_), date) => (date.map(Number::Integer), ErrorCode::Location5429513),
+        (None, Some(_)) => (None, ErrorCode::Location5429413),
+        (None, None) => (value.and_then(Number::of), ErrorCode::Location5429414),
+    };
+    let message = "A range needs dates to sort by where it has a unit, and numbers where it has none";
+    place.ok_or_else(|| Error::new(code, message))
+}
+
+fn moved(from: Number, by: Number, unit: Option<Unit>) -> Result<Number> {
+    if let (Number::Integer(from), Number::Integer(by)) =
+        (from, by.truncated().filter(|_| unit.is_some()).map_or(by, Number::Integer))
+    {
+        let to = unit.map_or_else(|| from.checked_add(by), |unit| unit.shift(from, by));
+        if let Some(to) = to {
+            return Ok(Number::Integer(to));
+        }
+        if unit.is_some() {
+            return Err(Error::new(ErrorCode::Location5166406, "A window goes beyond all dates"));
+        }
+    }
+    Ok(Number::Double(from.as_f64()? + by.as_f64()?))
+}

@@ -1,0 +1,71 @@
+//! `$locf` and `$linearFill`: values for rows that have none.
+
+use super::function::{Partition, difference, place};
+use crate::block::{Column, ColumnBuilder};
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::{Kind, Number, OwnedValue, Value};
+
+fn is_null(value: Option<Value<'_>>) -> bool {
+    value.is_none_or(|value| matches!(value.kind(), Kind::Null | Kind::Undefined))
+}
+
+impl Partition<'_> {
+    /// The last value so far that is not null.
+    pub(super) fn carried(&self) -> Column {
+        let mut filled = ColumnBuilder::with_capacity(self.rows);
+        let (mut last, mut scratch) = (None, Vec::new());
+        for row in 0..self.rows {
+            if !is_null(self.input.value(row, &mut scratch)) {
+                last = Some(row);
+            }
+            filled.push(last.and_then(|row| self.input.value(row, &mut scratch)).unwrap_or(Value::NULL));
+        }
+        filled.finish()
+    }
+
+    /// Values on the line between those before and behind; null where there is none on one side.
+    ///
+    /// Errors: `TypeMismatch` for what is neither a number nor null, and for a sort by what is neither a number nor a date, or both;
+    /// 6050106 where rows tie.
+    pub(super) fn interpolated(&self) -> Result<Column> {
+        let mut scratch = Vec::new();
+        let (mut xs, mut ys) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
+        let mut kind = None;
+        for row in 0..self.rows {
+            let x = self.order_at(row, &mut scratch);
+            let is_date = x.is_some_and(|x| x.kind() == Kind::Date);
+            let (Some(x), true) = (x.and_then(place), is_date == *kind.get_or_insert(is_date)) else {
+                return Err(Error::type_mismatch("The sortBy field must be numeric everywhere or a date everywhere"));
+            };
+            if xs.last().is_some_and(|last: &Number| last.compare(x).is_eq()) {
+                let message = "There can be no repeated values in the sort field";
+                return Err(Error::new(ErrorCode::Location6050106, message));
+            }
+            xs.push(x);
+            let y = self.input.value(row, &mut scratch);
+            let number = y.and_then(Number::of);
+            if number.is_none() && !is_null(y) {
+                return Err(Error::type_mismatch("Value to be filled must be numeric or nullish"));
+            }
+            ys.push(number);
+        }
+        let mut filled = ColumnBuilder::with_capacity(self.rows);
+        let point = |row: usize| Some((*xs.get(row)?, ys.get(row).copied().flatten()?));
+        let (mut left, mut right) = (None, 0);
+        for (row, x) in xs.iter().enumerate() {
+            if point(row).is_some() {
+                left = Some(row);
+                filled.push(self.input.value(row, &mut scratch).unwrap_or(Value::NULL));
+                continue;
+            }
+            right = (right.max(row)..self.rows).find(|row| point(*row).is_some()).unwrap_or(self.rows);
+            let (Some((x1, y1)), Some((x2, y2))) = (left.and_then(point), point(right)) else {
+                filled.push(Value::NULL);
+                continue;
+            };
+            let y = y1.as_f64()? + difference(*x, x1)? * (difference(y2, y1)? / difference(x2, x1)?);
+            filled.push(OwnedValue::double(y).view());
+        }
+        Ok(filled.finish())
+    }
+}

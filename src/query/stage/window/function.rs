@@ -1,0 +1,215 @@
+//! What is computed of a partition: accumulators over windows, and the functions that only windows have.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/window_function/window_function_exec_*.cpp.
+
+use super::super::accumulator::Accumulation;
+use super::bounds::Window;
+use super::slide::over_windows;
+use crate::block::{Column, ColumnBuilder, ColumnData};
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::{Collation, Kind, Number, OwnedValue, Value, compare_sort_keys, sort_key};
+
+/// A function of windows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Function {
+    Accumulator(Box<Accumulation>),
+    /// `$rank`: how many rows are in front of all that tie.
+    Rank,
+    /// `$denseRank`: the same, where those that tie count once.
+    DenseRank,
+    /// `$documentNumber`.
+    Number,
+    /// `$shift`: the value of the row so many rows behind, and what it is where there is none.
+    Shift(i64, OwnedValue),
+    /// `$derivative`, by a unit of so many milliseconds.
+    Derivative(Option<i64>),
+    /// `$integral`, and the sum that it comes to.
+    Integral(Option<i64>, Box<Accumulation>),
+    /// `$expMovingAvg`: the weight of the newest value.
+    MovingAverage(f64),
+    /// `$locf`.
+    Carry,
+    /// `$linearFill`.
+    Line,
+}
+
+/// A whole partition, and a field to compute of it.
+pub(super) struct Partition<'a> {
+    pub rows: usize,
+    /// What the rows are sorted by where that is one field, and whether it ascends.
+    pub order: Option<&'a (Column, bool)>,
+    pub input: Column,
+    pub window: &'a Window,
+    pub collation: &'a Collation,
+}
+
+/// A number, or a date, as a place on a line.
+pub(super) fn place(value: Value<'_>) -> Option<Number> {
+    value.as_date_ms().map(Number::Integer).or_else(|| Number::of(value))
+}
+
+/// Between integers it is exact: those of a clock that counts nanoseconds are beyond those that doubles hold.
+pub(super) fn difference(a: Number, b: Number) -> Result<f64> {
+    if let (Number::Integer(a), Number::Integer(b)) = (a, b)
+        && let Some(difference) = a.checked_sub(b)
+    {
+        return Number::Integer(difference).as_f64();
+    }
+    Ok(a.as_f64()? - b.as_f64()?)
+}
+
+impl Partition<'_> {
+    /// The column of the field.
+    ///
+    /// Errors: values that the function does not take.
+    pub fn compute(&self, function: &Function) -> Result<Column> {
+        match function {
+            Function::Accumulator(spec) => {
+                let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
+                over_windows(spec, &self.input, &windows)
+            }
+            Function::Rank | Function::DenseRank | Function::Number => Ok(self.ranks(function)),
+            Function::Shift(by, default) => Ok(self.shifted(*by, default)),
+            Function::Derivative(unit_ms) => self.derivatives(*unit_ms),
+            Function::Integral(unit_ms, sum) => self.integrals(*unit_ms, sum),
+            Function::MovingAverage(alpha) => self.moving_averages(*alpha),
+            Function::Carry => Ok(self.carried()),
+            Function::Line => self.interpolated(),
+        }
+    }
+
+    pub(super) fn order_at<'a>(&'a self, row: usize, scratch: &'a mut Vec<u8>) -> Option<Value<'a>> {
+        self.order.and_then(|(column, _)| column.value(row, scratch))
+    }
+
+    fn ranks(&self, function: &Function) -> Column {
+        let ascending = self.order.is_none_or(|(_, ascending)| *ascending);
+        let (mut before, mut scratch) = (Vec::new(), Vec::new());
+        let mut rank = 0;
+        let mut ranks = Vec::with_capacity(self.rows);
+        for row in 0..self.rows {
+            let ties = *function != Function::Number && row > 0 && {
+                let key = |row, scratch| sort_key(self.order_at(row, scratch), &[], ascending, self.collation);
+                compare_sort_keys(key(row - 1, &mut before), key(row, &mut scratch), self.collation).is_eq()
+            };
+            if !ties {
+                rank = if *function == Function::DenseRank { rank + 1 } else { row + 1 };
+            }
+            ranks.push(i64::try_from(rank).unwrap_or(i64::MAX));
+        }
+        Column::new(ColumnData::I64(ranks), None)
+    }
+
+    fn shifted(&self, by: i64, default: &OwnedValue) -> Column {
+        let mut shifted = ColumnBuilder::with_capacity(self.rows);
+        let mut scratch = Vec::new();
+        for row in 0..self.rows {
+            let from = i64::try_from(row).ok().and_then(|row| usize::try_from(row.checked_add(by)?).ok());
+            match from.filter(|from| *from < self.rows) {
+                Some(from) => shifted.push(self.input.value(from, &mut scratch).unwrap_or(Value::NULL)),
+                None => shifted.push(default.view()),
+            }
+        }
+        shifted.finish()
+    }
+
+    /// A place that fits the unit, and fits to be differentiated or integrated by.
+    fn place_at(&self, row: usize, unit_ms: Option<i64>, codes: [ErrorCode; 3]) -> Result<Number> {
+        let mut scratch = Vec::new();
+        let value = self.order_at(row, &mut scratch);
+        let is_date = value.is_some_and(|value| value.kind() == Kind::Date);
+        let [no_date, date, neither] = codes;
+        let code = match (unit_ms, is_date) {
+            (Some(_), false) => no_date,
+            (None, true) => date,
+            _ => neither,
+        };
+        let place = value.and_then(place).filter(|_| unit_ms.is_some() == is_date);
+        place.ok_or_else(|| {
+            Error::new(code, "A sortBy by dates needs a 'unit', one by numbers has none, and there is no other")
+        })
+    }
+
+    /// Rise by run between the first and the last row of each window; null where there is no run.
+    fn derivatives(&self, unit_ms: Option<i64>) -> Result<Column> {
+        let codes = [ErrorCode::Location5624900, ErrorCode::Location5624901, ErrorCode::Location5624902];
+        let scale = unit_ms.map_or(Ok(1.0), |ms| Number::Integer(ms).as_f64())?;
+        let mut derivatives = ColumnBuilder::with_capacity(self.rows);
+        let mut scratch = Vec::new();
+        let mut y_at = |row: usize| {
+            let value = self.input.value(row, &mut scratch).filter(|value| value.kind() != Kind::Null);
+            let Some(value) = value else {
+                let message = "$derivative input must not be null or missing";
+                return Err(Error::new(ErrorCode::Location5624903, message));
+            };
+            place(value).ok_or_else(|| Error::type_mismatch("$derivative input must be numeric"))
+        };
+        for window in self.window.ranges(self.rows, self.order.map(|(column, _)| column))? {
+            if window.is_empty() {
+                derivatives.push(Value::NULL);
+                continue;
+            }
+            let (first, last) = (window.start, window.end - 1);
+            let run = difference(self.place_at(last, unit_ms, codes)?, self.place_at(first, unit_ms, codes)?)?;
+            let rise = difference(y_at(last)?, y_at(first)?)?;
+            match run == 0.0 {
+                true => derivatives.push(Value::NULL),
+                false => derivatives.push(OwnedValue::double(rise / run * scale).view()),
+            }
+        }
+        Ok(derivatives.finish())
+    }
+
+    /// The sum of the trapezoids between the rows of each window.
+    fn integrals(&self, unit_ms: Option<i64>, sum: &Accumulation) -> Result<Column> {
+        let codes = [ErrorCode::Location5423901, ErrorCode::Location5423902, ErrorCode::Location5423900];
+        let (mut areas, mut ys) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
+        let mut before = None;
+        let mut scratch = Vec::new();
+        for row in 0..self.rows {
+            let y = self.input.value(row, &mut scratch).and_then(Number::of);
+            let message = "The input value of $integral must be numeric";
+            let y = y.ok_or_else(|| Error::new(ErrorCode::Location5423900, message))?.as_f64()?;
+            let x = self.place_at(row, unit_ms, codes)?;
+            areas.push(match before.replace((x, y)) {
+                Some((x1, y1)) => difference(x, x1)? * (y + y1) / 2.0,
+                None => 0.0,
+            });
+            ys.push(y);
+        }
+        let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
+        // The first row of a window has no trapezoid in front of it.
+        let inner: Vec<_> = windows.iter().map(|window| (window.start + 1).min(window.end)..window.end).collect();
+        let areas = Column::new(ColumnData::F64(areas), None);
+        let sums = over_windows(sum, &areas, &inner)?;
+        let mut integrals = ColumnBuilder::with_capacity(self.rows);
+        for (row, window) in windows.iter().enumerate() {
+            let sum = sums.value(row, &mut scratch).unwrap_or(Value::NULL);
+            match (unit_ms, Number::of(sum)) {
+                _ if window.is_empty() => integrals.push(Value::NULL),
+                _ if window.len() == 1 && ys.get(window.start).is_some_and(|y| y.is_nan()) => {
+                    integrals.push(OwnedValue::double(f64::NAN).view());
+                }
+                (Some(ms), Some(sum)) => {
+                    integrals.push(OwnedValue::double(sum.as_f64()? / Number::Integer(ms).as_f64()?).view());
+                }
+                _ => integrals.push(sum),
+            }
+        }
+        Ok(integrals.finish())
+    }
+
+    /// The first number begins; rows without one have the average so far.
+    fn moving_averages(&self, alpha: f64) -> Result<Column> {
+        let mut averages = ColumnBuilder::with_capacity(self.rows);
+        let (mut average, mut scratch) = (None, Vec::new());
+        for row in 0..self.rows {
+            if let Some(number) = self.input.value(row, &mut scratch).and_then(Number::of) {
+                let x = number.as_f64()?;
+                average = Some(average.map_or(x, |average| x * alpha + average * (1.0 - alpha)));
+            }
+            averages.push(average.map_or_else(OwnedValue::null, OwnedValue::double).view());
+        }
+        Ok(averages.finish())
+    }
+}

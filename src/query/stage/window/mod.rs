@@ -1,0 +1,142 @@
+//! `$setWindowFields`: fields that are computed of the rows around each row.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_set_window_fields.cpp. A sort in front brings partitions together and
+//! their rows into order; here a partition is held until it is whole, and goes on with its new columns.
+
+mod bounds;
+mod fill;
+mod function;
+mod parse;
+mod slide;
+
+use std::collections::VecDeque;
+
+use self::bounds::Window;
+pub(super) use self::bounds::parse_unit;
+use self::function::{Function, Partition};
+use super::Stage;
+use super::group::run_end;
+use crate::block::Block;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::query::exec::Flow;
+use crate::query::expr::BoundExpr;
+use crate::value::{Collation, Kind, OwnedValue, Value};
+
+/// What a `$setWindowFields` asks for, its sort apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct WindowSpec {
+    /// What rows of a partition have in common; `None` where all rows are one.
+    partition: Option<BoundExpr>,
+    /// What rows are sorted by where that is one field, and whether it ascends.
+    order: Option<(BoundExpr, bool)>,
+    outputs: Vec<Output>,
+    collation: Collation,
+}
+
+/// A field that is computed.
+#[derive(Clone, Debug, PartialEq)]
+struct Output {
+    name: Box<str>,
+    function: Function,
+    input: BoundExpr,
+    window: Window,
+}
+
+/// A `$setWindowFields` at work, over rows that are sorted.
+pub(super) struct Windows {
+    spec: WindowSpec,
+    /// What the rows held have in common.
+    key: Option<OwnedValue>,
+    held: Vec<Block>,
+    size_bytes: usize,
+    ready: VecDeque<Block>,
+}
+
+impl Windows {
+    pub fn new(spec: WindowSpec) -> Windows {
+        Windows { spec, key: None, held: Vec::new(), size_bytes: 0, ready: VecDeque::new() }
+    }
+
+    fn hold(&mut self, rows: Block) -> Result<()> {
+        self.size_bytes += rows.size_bytes();
+        if self.size_bytes > STAGE_SIZE_BYTES_MAX {
+            return Err(too_large());
+        }
+        self.held.push(rows);
+        Ok(())
+    }
+
+    /// The partition that is held is whole.
+    fn close(&mut self) -> Result<()> {
+        self.size_bytes = 0;
+        let mut rows = Block::concat(std::mem::take(&mut self.held));
+        if rows.rows() == 0 {
+            return Ok(());
+        }
+        let order = match &self.spec.order {
+            Some((expr, ascending)) => Some((expr.column(&rows)?, *ascending)),
+            None => None,
+        };
+        let mut columns = Vec::new();
+        for Output { function, input, window, .. } in &self.spec.outputs {
+            let partition = Partition {
+                rows: rows.rows(),
+                order: order.as_ref(),
+                input: input.column(&rows)?,
+                window,
+                collation: &self.spec.collation,
+            };
+            columns.push(partition.compute(function)?);
+        }
+        for (output, column) in self.spec.outputs.iter().zip(columns) {
+            rows.set_column(&output.name, column);
+        }
+        self.ready.push_back(rows);
+        Ok(())
+    }
+}
+
+impl Stage for Windows {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        let keys = self.spec.partition.as_ref().map(|partition| partition.column(&rows)).transpose()?;
+        let mut start = 0;
+        while let Some(keys) = keys.as_ref().filter(|_| start < rows.rows()) {
+            let end = run_end(keys, start);
+            let mut scratch = Vec::new();
+            // Missing and null are one partition, as they tie in a sort.
+            let key = keys.value(start, &mut scratch).unwrap_or(Value::NULL);
+            if key.kind() == Kind::Array {
+                let message = "An expression used to partition cannot evaluate to value of type array";
+                return Err(Error::type_mismatch(message));
+            }
+            if self.key.as_ref().is_none_or(|known| !self.spec.collation.equal(known.view(), key)) {
+                let key = key.to_owned();
+                self.close()?;
+                self.key = Some(key);
+            }
+            self.hold(rows.slice(start..end))?;
+            start = end;
+        }
+        if keys.is_none() {
+            self.hold(rows)?;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.close()
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.ready.pop_front())
+    }
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::new(
+        ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
+        "Exceeded memory limit for $setWindowFields, and there is no disk to spill to",
+    )
+}

@@ -1,0 +1,263 @@
+//! `$setWindowFields`, parsed: what it is a name for, and its functions.
+
+use super::super::accumulator::Accumulation;
+use super::super::aggregation::Step;
+use super::super::parse::{Parser, Part, check_fields};
+use super::bounds::{Window, parse_unit};
+use super::function::Function;
+use super::{Output, WindowSpec};
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::{BoundExpr, Expr, Variable};
+use crate::query::projection::Projection;
+use crate::query::sort::SortSpec;
+use crate::value::{Doc, DocWriter, Number, OwnedValue, Value};
+
+/// What begins the names of columns that are dropped again.
+const TEMPORARY: &str = "__internal_setWindowFields_";
+
+#[cold]
+#[inline(never)]
+pub(super) fn misuse(message: &str) -> Error {
+    Error::new(ErrorCode::FailedToParse, message)
+}
+
+impl Parser<'_> {
+    /// `$setWindowFields`: the partition as a field where it is none, a sort, the windows; fields below others go where they belong
+    /// behind it.
+    ///
+    /// Errors: `FailedToParse`, 40414 without output, 40415 for unknown arguments, 6307900 where outputs collide, and those of
+    /// functions and windows.
+    pub fn windows(&mut self, argument: Value<'_>) -> Result<()> {
+        let message = "the $setWindowFields stage specification must be an object";
+        let doc = argument.as_doc().ok_or_else(|| misuse(message))?;
+        check_fields("$setWindowFields", doc, &["partitionBy", "sortBy", "output"], &["output"])?;
+        let not_object = || Error::type_mismatch("'sortBy' and 'output' of $setWindowFields must be objects");
+        let sort = match doc.get("sortBy") {
+            Some(value) if value.as_doc().is_none() => return Err(not_object()),
+            Some(value) => Some(SortSpec::parse(value, self.globals.collation())?),
+            None => None,
+        };
+        let partition = doc.get("partitionBy").map(|value| self.expr(value)).transpose()?;
+        let output = doc.get("output").and_then(Value::as_doc).ok_or_else(not_object)?;
+
+        let (mut set, mut unset) = (DocWriter::new(), DocWriter::new());
+        let mut outputs: Vec<Output> = Vec::new();
+        let mut paths: Vec<&str> = Vec::new();
+        for (path, value) in output {
+            let is_in =
+                |a: &str, b: &str| b.strip_prefix(a).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+            if paths.iter().any(|known| is_in(known, path) || is_in(path, known)) {
+                let message = "$setWindowFields 'output' specification contains two conflicting paths";
+                return Err(Error::new(ErrorCode::Location6307900, message));
+            }
+            paths.push(path);
+            check_path(path)?;
+            let mut name = path.to_owned();
+            if path.contains('.') {
+                name = [TEMPORARY, &paths.len().to_string()].concat();
+                set.string(path, &["$", &name].concat());
+                unset.int32(&name, 0);
+            }
+            outputs.push(self.output(&name, value, sort.as_ref())?);
+        }
+
+        let mut combined = DocWriter::new();
+        let partition = self.partition(partition, &mut combined, &mut unset)?;
+        let by = partition.as_ref().and_then(|partition| path_of(partition.expr()));
+        for part in sort.iter().flat_map(SortSpec::parts).filter(|part| by.as_deref() != Some(part.path.as_str())) {
+            combined.int32(part.path.as_str(), if part.ascending { 1 } else { -1 });
+        }
+        if !combined.is_empty() {
+            let combined = SortSpec::parse(combined.finish().view().as_value(), self.globals.collation())?;
+            self.find(Part::Sort).sort = Some(combined);
+        }
+        let order = match sort.as_ref().map_or(&[][..], SortSpec::parts) {
+            [only] => Some((self.field(only.path.as_str())?, only.ascending)),
+            _ => None,
+        };
+        let collation = self.globals.collation().clone();
+        self.steps.push(Step::Windows(WindowSpec { partition, order, outputs, collation }));
+        if !set.is_empty() {
+            let projection = Projection::parse_set(set.finish().view(), self.globals)?;
+            self.find(Part::Projection).projection = projection;
+        }
+        if !unset.is_empty() {
+            let projection = Projection::parse(unset.finish().view(), self.globals)?;
+            self.find(Part::Projection).projection = projection;
+        }
+        Ok(())
+    }
+
+    /// A field of the row as an expression.
+    pub(in super::super) fn field(&self, path: &str) -> Result<BoundExpr> {
+        self.expr(OwnedValue::string(&["$", path].concat()).view())
+    }
+
+    /// The field that tells partitions apart, which the sort begins with. Where it has to be made first, it is to be dropped.
+    fn partition(
+        &mut self,
+        partition: Option<BoundExpr>,
+        sort: &mut DocWriter,
+        unset: &mut DocWriter,
+    ) -> Result<Option<BoundExpr>> {
+        let Some(partition) = partition else { return Ok(None) };
+        if let Expr::Constant(value) = partition.expr() {
+            return match value.as_ref().and_then(|value| value.view().as_array()) {
+                Some(_) => {
+                    Err(Error::type_mismatch("An expression used to partition cannot evaluate to value of type array"))
+                }
+                None => Ok(None),
+            };
+        }
+        if let Some(path) = path_of(partition.expr()) {
+            sort.int32(&path, 1);
+            return Ok(Some(partition));
+        }
+        let name = [TEMPORARY, "partition_key"].concat();
+        self.find(Part::Projection).projection = Projection::set_field(&name, partition);
+        sort.int32(&name, 1);
+        unset.int32(&name, 0);
+        self.field(&name).map(Some)
+    }
+
+    fn output(&self, name: &str, value: Value<'_>, sort: Option<&SortSpec>) -> Result<Output> {
+        let message = "A field of 'output' must be an object with a window function";
+        let doc = value.as_doc().ok_or_else(|| misuse(message))?;
+        let (operator, argument) = doc.iter().find(|(name, _)| name.starts_with('$')).ok_or_else(|| misuse(message))?;
+        let parts = sort.map_or(0, |sort| sort.parts().len());
+        let has_more = doc.iter().any(|(name, _)| name != operator && name != "window") || doc.iter().count() > 2;
+        let window = doc.get("window");
+        let object = || argument.as_doc().ok_or_else(|| misuse("This window function takes an object"));
+        let (mut input, mut takes_window) = (None, false);
+        let function = match operator {
+            "$rank" | "$denseRank" | "$documentNumber" => {
+                let refuse = |code, message: &str| Err(Error::new(code, message));
+                if doc.iter().count() > 1 {
+                    let message = "Rank style window functions take no other arguments";
+                    return refuse(ErrorCode::Location5371601, message);
+                }
+                if argument.as_doc().is_none_or(|argument| !argument.is_empty()) {
+                    let message = "Rank style window functions must be specified with '{}' as the value";
+                    return refuse(ErrorCode::Location5371603, message);
+                }
+                if parts != 1 {
+                    let message = "Rank style window functions need a sortBy with exactly one element";
+                    return refuse(ErrorCode::Location5371602, message);
+                }
+                input = Some(self.constant(OwnedValue::null()));
+                match operator {
+                    "$rank" => Function::Rank,
+                    "$denseRank" => Function::DenseRank,
+                    _ => Function::Number,
+                }
+            }
+            "$shift" => {
+                let argument = only(object()?, &["output", "by", "default"])?;
+                let message = "$shift needs a sortBy, an 'output' expression and an integer 'by'";
+                let by = argument.get("by").map(|by| self.constant_of(by)).transpose()?;
+                let by =
+                    by.and_then(|by| by.view().as_integer()).filter(|_| parts > 0).ok_or_else(|| misuse(message))?;
+                input = Some(self.expr(argument.get("output").ok_or_else(|| misuse(message))?)?);
+                let default = argument.get("default").map(|default| self.constant_of(default)).transpose()?;
+                Function::Shift(by, default.unwrap_or_else(OwnedValue::null))
+            }
+            "$derivative" | "$integral" => {
+                let argument = only(object()?, &["input", "unit"])?;
+                takes_window = true;
+                if parts != 1 || operator == "$derivative" && window.is_none() {
+                    return Err(misuse(
+                        "$derivative and $integral need a sortBy of one field, and $derivative a window",
+                    ));
+                }
+                let unit_ms = match argument.get("unit").map(parse_unit).transpose()? {
+                    Some(unit) => {
+                        let message = "unit must be 'week' or smaller";
+                        Some(unit.length_ms().ok_or_else(|| Error::new(ErrorCode::Location5490710, message))?)
+                    }
+                    None => None,
+                };
+                let value = argument.get("input").ok_or_else(|| misuse("An 'input' expression is required"))?;
+                input = Some(self.expr(value)?);
+                match operator {
+                    "$integral" => {
+                        let sum = Accumulation::parse(name, "$sum", Value::NULL, self.globals)?;
+                        Function::Integral(unit_ms, Box::new(sum))
+                    }
+                    _ => Function::Derivative(unit_ms),
+                }
+            }
+            "$expMovingAvg" => {
+                let argument = only(object()?, &["input", "N", "alpha"])?;
+                let n = argument.get("N").and_then(Value::as_integer).filter(|n| *n > 0);
+                let alpha = match (n, argument.get("alpha").and_then(Number::of)) {
+                    (Some(n), _) => 2.0 / (Number::Integer(n).as_f64()? + 1.0),
+                    (None, Some(alpha)) => alpha.as_f64()?,
+                    _ => f64::NAN,
+                };
+                // An N of 1 weighs the newest value by 1.
+                let is_weight = alpha > 0.0 && (alpha < 1.0 || n.is_some());
+                let value = argument.get("input").filter(|_| argument.iter().count() == 2 && is_weight && parts > 0);
+                let message = "$expMovingAvg needs a sortBy, an 'input', and either 'N', an integer above 0, or 'alpha' between 0 and 1";
+                input = Some(self.expr(value.ok_or_else(|| misuse(message))?)?);
+                Function::MovingAverage(alpha)
+            }
+            "$locf" => Function::Carry,
+            "$linearFill" if window.is_none() && parts != 1 => {
+                let message = "$linearFill must be specified with a sortBy of exactly one element";
+                return Err(Error::new(ErrorCode::Location605001, message));
+            }
+            "$linearFill" => Function::Line,
+            "$count" if argument.as_doc().is_none_or(|argument| !argument.is_empty()) => {
+                return Err(misuse("$count takes no arguments, i.e. $count:{}"));
+            }
+            "$mergeObjects" => return Err(misuse("Unrecognized window function")),
+            _ => {
+                takes_window = true;
+                let accumulation = match Accumulation::parse(name, operator, argument, self.globals) {
+                    Err(e) if e.code == ErrorCode::Location15952 => return Err(misuse("Unrecognized window function")),
+                    parsed => parsed?,
+                };
+                input = Some(accumulation.input.clone());
+                Function::Accumulator(Box::new(accumulation))
+            }
+        };
+        if has_more || window.is_some() && !takes_window {
+            return Err(misuse("A window function has no other argument than a 'window', and some not even that"));
+        }
+        let window = window.map_or(Ok(Window::WHOLE), |window| Window::parse(window, sort, self))?;
+        let input = input.map_or_else(|| self.expr(argument), Ok)?;
+        Ok(Output { name: name.into(), function, input, window })
+    }
+
+    /// The value of a constant expression.
+    fn constant_of(&self, value: Value<'_>) -> Result<OwnedValue> {
+        match self.expr(value)?.expr() {
+            Expr::Constant(value) => Ok(value.clone().unwrap_or_else(OwnedValue::null)),
+            _ => Err(misuse("'by' and 'default' of $shift must be constant")),
+        }
+    }
+}
+
+/// A document without other fields.
+fn only<'a>(doc: Doc<'a>, names: &[&str]) -> Result<Doc<'a>> {
+    match doc.iter().any(|(name, _)| !names.contains(&name)) {
+        true => Err(misuse("A window function got an unexpected argument")),
+        false => Ok(doc),
+    }
+}
+
+/// The path of a field that sorts tell apart as the expression does: they take a number for a place in an array.
+fn path_of(expr: &Expr) -> Option<String> {
+    let Expr::Field(Variable::Root, path) = expr else { return None };
+    let is_place = |name: &str| name.starts_with(|first: char| first.is_ascii_digit());
+    (!path.is_empty() && !path.iter().any(|name| is_place(name))).then(|| path.join("."))
+}
+
+fn check_path(path: &str) -> Result<()> {
+    let refuse = |code, message: &str| Err(Error::new(code, message));
+    match path.split('.').find(|name| name.is_empty() || name.starts_with('$')) {
+        None => Ok(()),
+        Some("") => refuse(ErrorCode::Location40352, "A field path must not have an empty component"),
+        Some(_) => refuse(ErrorCode::Location16410, "A name in a field path must not begin with '$'"),
+    }
+}

@@ -1,0 +1,103 @@
+//! Accumulators over windows.
+
+use std::ops::Range;
+
+use super::super::accumulator::{Accumulation, Accumulator};
+use crate::block::{Column, ColumnBuilder};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::value::OwnedValue;
+
+/// What an accumulator makes of each window, of which each likely begins and ends not before the one in front of it.
+///
+/// Such windows cost as much as their rows: a window that only grows adds rows to a sum. Where the front moves as well, there are two
+/// sums: of the rows behind a `split`, and of those in front of it one for each row at which a window may begin. When the front passes
+/// the split, all rows go in front of it. Nothing is ever subtracted, which would leave of 1e100 + 1 - 1e100 nothing.
+///
+/// Errors: those of the accumulator; `ExceededMemoryLimit` where the values take too much.
+pub(super) fn over_windows(spec: &Accumulation, cells: &Column, windows: &[Range<usize>]) -> Result<Column> {
+    let mut values = ColumnBuilder::with_capacity(windows.len());
+    let mut sums = Sums { spec, n: spec.count(None)?, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
+    sums.restart(0);
+    let mut value: Option<OwnedValue> = None;
+    let mut size_bytes = 0;
+    for window in windows {
+        if value.is_none() || sums.held != *window {
+            sums.move_to(cells, window)?;
+            value = None;
+        }
+        let value = value.get_or_insert_with(|| sums.value());
+        size_bytes += value.tagged().len();
+        if size_bytes > STAGE_SIZE_BYTES_MAX {
+            return Err(Error::new(
+                ErrorCode::ExceededMemoryLimit,
+                "The values of windows take more memory than they may",
+            ));
+        }
+        values.push(value.view());
+    }
+    Ok(values.finish())
+}
+
+/// The group 0 has the rows from `split` on; the group 1 + n those of the n + 1 rows in front of it.
+struct Sums<'a> {
+    spec: &'a Accumulation,
+    /// How many values each group keeps.
+    n: usize,
+    accumulator: Box<dyn Accumulator>,
+    held: Range<usize>,
+    split: usize,
+    groups: usize,
+}
+
+impl Sums<'_> {
+    fn grow(&mut self) -> usize {
+        self.accumulator.grow(self.n);
+        self.groups += 1;
+        self.groups - 1
+    }
+
+    /// Forgets all rows; the next are those from `row` on.
+    fn restart(&mut self, row: usize) {
+        self.accumulator = self.spec.start();
+        (self.held, self.split, self.groups) = (row..row, row, 0);
+        self.grow();
+    }
+
+    fn move_to(&mut self, cells: &Column, window: &Range<usize>) -> Result<()> {
+        let goes_on = self.held.start <= window.start && window.start <= self.held.end && self.held.end <= window.end;
+        if !goes_on {
+            self.restart(window.start);
+        } else if window.start > self.split {
+            self.restart(window.end);
+            let mut before = 0;
+            for row in window.clone().rev() {
+                let group = self.grow();
+                if !self.accumulator.merge(group, before) {
+                    // It has to see the rows of each window again.
+                    self.restart(window.start);
+                    break;
+                }
+                self.accumulator.add(group, cells, row..row + 1)?;
+                before = group;
+            }
+            self.held.start = window.start;
+        }
+        if self.held.end < window.end {
+            self.accumulator.add(0, cells, self.held.end..window.end)?;
+        }
+        self.held = window.clone();
+        Ok(())
+    }
+
+    fn value(&mut self) -> OwnedValue {
+        let in_front = self.split.saturating_sub(self.held.start);
+        if in_front == 0 {
+            return self.accumulator.value(0);
+        }
+        let sum = self.grow();
+        self.accumulator.merge(sum, in_front);
+        self.accumulator.merge(sum, 0);
+        self.accumulator.value(sum)
+    }
+}
