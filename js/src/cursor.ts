@@ -6,7 +6,7 @@ import { readOptions, type Answer, type Door } from "./door.js";
 import { CursorInUseError } from "./errors.js";
 import { blockToDocuments } from "./rows.js";
 import { blocksToColumns } from "./typed.js";
-import type { BSONReadOptions, Columns, Document } from "./types.js";
+import type { BSONReadOptions, Columns, Document, ExplainVerbosity } from "./types.js";
 
 /** Rows a batch when everything is wanted: few round trips, and still not all of a large result twice in memory. */
 export const BIG_BATCH = 65_536;
@@ -175,9 +175,17 @@ export abstract class AbstractCursor<TSchema = Document> {
     if (this.#state !== "new" || this.#fetching) throw new CursorInUseError(method);
   }
 
-  /** How BSON is read. */
-  protected get reading(): BSONReadOptions {
-    return this.#readOptions;
+  /**
+   * How the query goes: the reply of the command `explain`. It is run apart from what the cursor gives, with `queryPlanner` (or `false`) only planned.
+   *
+   * @example
+   * ```ts
+   * const { stages } = await weather.find({ "station.id": 7 }).explain("executionStats");
+   * ```
+   */
+  async explain(verbosity: ExplainVerbosity | boolean = true): Promise<Document> {
+    const name = verbosity === true ? "allPlansExecution" : verbosity || "queryPlanner";
+    return (await this.door.run({ explain: this.openingCommand(false), verbosity: name }, undefined, this.#readOptions)).reply;
   }
 
   #take(): TSchema {

@@ -3,7 +3,7 @@
 import { isPlain } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
-import type { CollationOptions, Document, ExplainVerbosity, Filter, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
+import type { CollationOptions, Document, Filter, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
 
 /**
  * The documents that a query finds. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -82,19 +82,6 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
   /** A cursor with the same query and options, not started, without what {@link map} was given. */
   clone(): FindCursor<TSchema> {
     return new FindCursor<TSchema>(this.door, this.#collection, this.#filter, this.#options);
-  }
-
-  /**
-   * How the query goes: the reply of the command `explain`. It is run apart from what the cursor gives, with `queryPlanner` (or `false`) only planned.
-   *
-   * @example
-   * ```ts
-   * const { stages } = await weather.find({ "station.id": 7 }).explain("executionStats");
-   * ```
-   */
-  async explain(verbosity: ExplainVerbosity | boolean = true): Promise<Document> {
-    const name = verbosity === true ? "allPlansExecution" : verbosity || "queryPlanner";
-    return (await this.door.run({ explain: this.openingCommand(false), verbosity: name }, undefined, this.reading)).reply;
   }
 
   /** @internal */

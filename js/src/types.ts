@@ -173,7 +173,7 @@ export interface AggregateOptions extends BSONReadOptions, CommandOptions {
   allowDiskUse?: boolean;
 }
 
-/** How much {@link FindCursor.explain} says: the plan, what became of it, and what became of the plans that were rejected (there are none). */
+/** How much the `explain` of a cursor says: the plan, what became of it, and what became of the plans that were rejected (there are none). */
 export type ExplainVerbosity = "queryPlanner" | "executionStats" | "allPlansExecution";
 
 /** Options of {@link Collection.insertMany}. */

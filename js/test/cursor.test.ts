@@ -65,6 +65,12 @@ test("explain asks about the query and leaves the cursor as it is", async () => 
     assert.deepEqual(engine.commands.pop(), { explain: { find: "c", filter: { s: "even" }, limit: 1 }, verbosity: sent, $db: "db" });
   }
   assert.deepEqual(await cursor.toArray(), [{ n: 0, s: "even" }]);
+  const pipeline = [{ $count: "n" }];
+  await database(3).then(async ({ engine, db }) => {
+    engine.intercept = (command) => ("explain" in command ? { ok: 1, stages: [] } : undefined);
+    assert.deepEqual(await db.collection("c").aggregate(pipeline).explain("queryPlanner"), { ok: 1, stages: [] });
+    assert.deepEqual(engine.commands.pop()!["explain"], { aggregate: "c", pipeline, cursor: {} });
+  });
 });
 
 test("a cursor that is closed unread sends nothing at all", async () => {

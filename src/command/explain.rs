@@ -7,8 +7,8 @@ use super::{Reply, Request, server_status};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::{Count, Distinct, Explain, FindOptions, Globals, Group, Run, Sink};
-use crate::value::{Collation, DocWriter, OwnedValue};
+use crate::query::{Aggregation, Count, Distinct, Explain, FindOptions, Globals, Group, Run, Sink};
+use crate::value::{Collation, DocBuf, DocWriter, OwnedValue};
 
 /// `{explain: command, verbosity}`. With `queryPlanner` the command is planned only, otherwise it is run and its result forgotten.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
@@ -17,26 +17,45 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let command =
         explained.as_doc().ok_or_else(|| super::request::wrong_type("explain", "explain", "an object", explained))?;
     let verbosity = request.string("verbosity")?.unwrap_or("allPlansExecution");
-    let (runs, all_plans) = match verbosity {
-        "queryPlanner" => (false, false),
-        "executionStats" => (true, false),
-        "allPlansExecution" => (true, true),
+    let all_plans = match verbosity {
+        "queryPlanner" => None,
+        "executionStats" => Some(false),
+        "allPlansExecution" => Some(true),
         _ => {
             let message =
                 format!("Enumeration value '{verbosity}' for field 'explain.verbosity' is not a valid value.");
             return Err(Error::bad_value(message));
         }
     };
-    let inner = Request::new(command)?;
-    let globals = globals_of(engine, &inner)?;
-    let options = |defaults: Defaults<'_>| Ok(query(&inner, &globals(defaults))?.0);
-    let (_, sink) = query(&inner, &globals(Defaults::of_nothing(&Collation::default())))?;
+    show(engine, &Request::new(command)?, all_plans).await
+}
+
+/// How a command goes. Without `all_plans` it is planned only; with it, it is run, and where that is true the plans that were not chosen
+/// are shown as well.
+pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bool>) -> Result<Reply> {
+    let globals = globals_of(engine, inner)?;
+    let nothing = Collation::default();
+    let aggregation = match inner.name() {
+        "aggregate" => Some(pipeline(inner, &globals(Defaults::of_nothing(&nothing)), "")?),
+        _ => None,
+    };
+    let parse = |defaults: Defaults<'_>| pipeline(inner, &globals(defaults), defaults.time_field);
+    let options = |defaults: Defaults<'_>| match aggregation {
+        Some(_) => Ok(parse(defaults)?.into_parts().0),
+        None => Ok(query(inner, &globals(defaults))?.0),
+    };
+    let (mut sink, group) = match aggregation {
+        Some(_) => (None, None),
+        None => query(inner, &globals(Defaults::of_nothing(&nothing)))?.1.unzip(),
+    };
     let (name, raw) = target(inner.collection()?);
-    let (mut sink, group) = sink.unzip();
+    let has_source = aggregation.as_ref().is_some_and(|aggregation| aggregation.source.is_some());
     let begun_ms = engine.now_ms();
     let found = match &mut sink {
-        _ if !runs => engine.plan(name, raw, &options).await?,
+        _ if has_source => None,
+        _ if all_plans.is_none() => engine.plan(name, raw, &options).await?,
         Some(sink) => engine.drain(name, raw, &options, &mut **sink).await?,
+        None if aggregation.is_some() => engine.try_aggregate(name, raw, &parse).await?,
         None => engine.try_find(name, raw, &options).await?,
     };
     let run = found.as_ref().map(|found| Run {
@@ -45,21 +64,42 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         counters: found.counters,
         duration_ms: engine.now_ms() - begun_ms,
     });
+    // A pipeline may go another way where it is known what is a date.
+    let aggregation = match (&found, aggregation) {
+        (Some(found), Some(_)) => Some(parse(found.collection.defaults(raw))?),
+        (_, aggregation) => aggregation,
+    };
+    let given = found.as_ref().filter(|_| all_plans.is_some()).map_or(&[][..], |found| &found.given);
     let entry = found.as_ref().map(|found| found.collection.entry());
     let explain = Explain {
         namespace: &[engine.name(), ".", if found.is_some() { BUCKETS_PREFIX } else { "" }, name].concat(),
         plan: found.as_ref().zip(entry.as_ref()).map(|(found, entry)| (&found.plan, &entry.options.timeseries)),
-        run: runs.then(|| run.unwrap_or_default()),
-        all_plans,
+        run: all_plans.map(|_| run.unwrap_or_default()),
+        all_plans: all_plans == Some(true),
         group,
+        has_source,
+        is_narrowed: aggregation.as_ref().is_some_and(Aggregation::is_narrowed),
+        later: &aggregation.map_or_else(Vec::new, |aggregation| later(&aggregation, given)),
     };
     let mut reply = DocWriter::new();
     reply.string("explainVersion", "1");
     explain.write(&mut reply);
-    reply.doc("command", command).begin_doc("serverInfo");
+    reply.doc("command", inner.doc()).begin_doc("serverInfo");
     server_status::append_identity(&mut reply, engine);
     reply.end();
     Ok(Reply::ok(reply))
+}
+
+fn pipeline(inner: &Request<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
+    Aggregation::of_command(inner.doc(), globals, time_field, true)
+}
+
+/// The stages behind the find. Of those of one step it is counted what came out of the last.
+fn later(aggregation: &Aggregation, given: &[u64]) -> Vec<(DocBuf, Option<u64>)> {
+    let shown = aggregation.shown();
+    let next: Vec<Option<usize>> = shown.iter().skip(1).map(|(step, _)| Some(*step)).chain([None]).collect();
+    let rows = |step: usize, next: Option<usize>| given.get(step).copied().filter(|_| next != Some(step));
+    shown.into_iter().zip(next).map(|((step, stage), next)| (stage, rows(step, next))).collect()
 }
 
 /// What takes the matches where they are not returned, and how that is shown.

@@ -39,6 +39,9 @@ impl<'a> Defaults<'a> {
 /// The options of a query over a collection with these defaults: another one may be there in the end than the one that memory knew.
 pub type Options<'a> = dyn Fn(Defaults<'_>) -> Result<FindOptions> + 'a;
 
+/// A pipeline over a collection with these defaults.
+pub type Parse<'a> = dyn Fn(Defaults<'_>) -> Result<Aggregation> + 'a;
+
 /// How a query goes.
 pub struct Planned {
     /// What it is over.
@@ -51,12 +54,21 @@ pub struct Planned {
     pub examined: usize,
     /// What was done with them.
     pub counters: Counters,
+    /// How many rows came out of each step of a pipeline.
+    pub given: Vec<u64>,
 }
 
 impl Planned {
     /// What has become of a scan.
     pub(super) fn of(scan: &Scan, plan: ReadPlan, entries: usize, counters: Counters) -> Planned {
-        Planned { collection: Rc::clone(scan.collection()), plan, entries, examined: scan.examined(), counters }
+        Planned {
+            collection: Rc::clone(scan.collection()),
+            plan,
+            entries,
+            examined: scan.examined(),
+            counters,
+            given: Vec::new(),
+        }
     }
 }
 
@@ -87,12 +99,26 @@ impl Engine {
     /// The first batch of a pipeline over `name`; `raw` asks for its bucket documents. `parse` is asked as `options` of `find`.
     ///
     /// A missing collection is an empty one. Errors: as `find`, and those of the stages.
-    pub async fn aggregate(
+    pub async fn aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Batch> {
+        if let Some(DocumentSource::IndexStats) = parse(Defaults::of_nothing(&Collation::default()))?.source {
+            let rows = self.index_stats(name, parse).await?;
+            return Ok(Batch { rows, cursor_id: 0 });
+        }
+        let Some((mut cursor, options)) = self.open_pipeline(name, raw, parse).await? else {
+            return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
+        };
+        let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
+        let cursor_id = if cursor.is_done() { 0 } else { self.keep_cursor(&ns_of(name, raw), cursor) };
+        Ok(Batch { rows, cursor_id })
+    }
+
+    /// A cursor over what a pipeline gives; `None` where there is no such collection.
+    async fn open_pipeline(
         &self,
         name: &str,
         raw: bool,
-        parse: &dyn Fn(Defaults<'_>) -> Result<Aggregation>,
-    ) -> Result<Batch> {
+        parse: &Parse<'_>,
+    ) -> Result<Option<(FindCursor, FindOptions)>> {
         // Parsed anew where another collection has taken the place of the one that memory knew.
         let pipeline = RefCell::new(None);
         let options = |defaults: Defaults<'_>| {
@@ -100,17 +126,11 @@ impl Engine {
             pipeline.replace(stages);
             Ok(find)
         };
-        if let Some(DocumentSource::IndexStats) = parse(Defaults::of_nothing(&Collation::default()))?.source {
-            let rows = self.index_stats(name, parse).await?;
-            return Ok(Batch { rows, cursor_id: 0 });
-        }
-        let Some((mut cursor, options)) = self.open_cursor(name, raw, &options, Some(usize::MAX)).await? else {
-            return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
-        };
-        cursor.run_through(pipeline.take());
-        let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
-        let cursor_id = if cursor.is_done() { 0 } else { self.keep_cursor(&ns_of(name, raw), cursor) };
-        Ok(Batch { rows, cursor_id })
+        let opened = self.open_cursor(name, raw, &options, Some(usize::MAX)).await?;
+        Ok(opened.map(|(mut cursor, options)| {
+            cursor.run_through(pipeline.take());
+            (cursor, options)
+        }))
     }
 
     /// A cursor that has read no bucket yet, for batches of a size that is not that of the options; `None` where there is no such
@@ -187,6 +207,17 @@ impl Engine {
         Ok(Some(cursor.into_planned()))
     }
 
+    /// Runs a pipeline to its end, and forgets what it gives.
+    ///
+    /// Errors: as `aggregate`.
+    pub async fn try_aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Option<Planned>> {
+        let Some((mut cursor, _)) = self.open_pipeline(name, raw, parse).await? else { return Ok(None) };
+        while !cursor.is_done() {
+            self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;
+        }
+        Ok(Some(cursor.into_planned()))
+    }
+
     /// What a query would do, for all that is known without reading the collection.
     ///
     /// Errors: those of storage; `BadValue` for a hint at no index.
@@ -197,7 +228,14 @@ impl Engine {
         let options = options(collection.defaults(raw))?;
         collection.check_hint(raw, &options)?;
         let plan = collection.read_plan(options, raw);
-        Ok(Some(Planned { collection, plan, entries: 0, examined: 0, counters: Counters::default() }))
+        Ok(Some(Planned {
+            collection,
+            plan,
+            entries: 0,
+            examined: 0,
+            counters: Counters::default(),
+            given: Vec::new(),
+        }))
     }
 
     /// A scan aimed at what a query reads; `None` where there is no such collection.
@@ -282,7 +320,7 @@ fn index_ranges(collection: &Collection, plan: &ReadPlan) -> Vec<KeyRange> {
 
 impl Collection {
     /// What commands over its measurements, or over its bucket documents, take from it.
-    fn defaults(&self, raw: bool) -> Defaults<'_> {
+    pub fn defaults(&self, raw: bool) -> Defaults<'_> {
         Defaults { collation: self.collation(), time_field: if raw { "" } else { self.time_field() } }
     }
 

@@ -53,7 +53,8 @@ impl FindCursor {
     /// What has become of it.
     pub(super) fn into_planned(mut self) -> Planned {
         let counters = *self.exec.counters();
-        Planned::of(&self.scan, self.plan, self.entries, counters)
+        let given = self.pipeline.map_or_else(Vec::new, |pipeline| pipeline.given().to_vec());
+        Planned { given, ..Planned::of(&self.scan, self.plan, self.entries, counters) }
     }
 
     /// Lets the rows go through stages. Called once, before the first batch.

@@ -9,6 +9,7 @@ use super::Engine;
 use super::bucket_changes::index_keys;
 use super::collection::{Collection, CollectionEntry};
 use super::find::Defaults;
+use super::find::Parse;
 use super::keyspace;
 use super::read::Access;
 use crate::block::{Block, ColumnData, DocPivot};
@@ -16,7 +17,6 @@ use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{IndexSpec, META_TIME_INDEX, Source};
 use crate::limits::{CHANGE_CONFLICTS_MAX, INDEXES_MAX};
-use crate::query::Aggregation;
 use crate::storage::{Changeset, KeyRange};
 use crate::value::{Component, Doc, DocWriter, Kind, Path, Value, sort_by};
 
@@ -131,11 +131,7 @@ impl Engine {
     /// One document for each index and what a pipeline makes of them; nothing of a missing collection.
     ///
     /// Errors: those of the stages and of storage.
-    pub(super) async fn index_stats(
-        &self,
-        name: &str,
-        parse: &dyn Fn(Defaults<'_>) -> Result<Aggregation>,
-    ) -> Result<Block> {
+    pub(super) async fn index_stats(&self, name: &str, parse: &Parse<'_>) -> Result<Block> {
         let Some(collection) = self.collection(name).await? else { return Ok(Block::new(0)) };
         self.refresh(&collection).await?;
         let mut pivot = DocPivot::new();

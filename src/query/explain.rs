@@ -6,7 +6,7 @@ use super::pushdown::Split;
 use super::read_plan::{ReadAccess, ReadPlan};
 use crate::bucket::{BucketId, ColumnSet, TimeseriesOptions};
 use crate::index::IndexSpec;
-use crate::value::{DocWriter, OwnedValue, Value};
+use crate::value::{DocBuf, DocWriter, OwnedValue, Value};
 
 /// What became of a query that was run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +33,12 @@ pub struct Explain<'a> {
     pub all_plans: bool,
     /// What is made of the matches where they are not returned.
     pub group: Option<Group>,
+    /// True where the first of the later stages gives documents of its own.
+    pub has_source: bool,
+    /// True where the projection of the plan only says what the first of the later stages reads.
+    pub is_narrowed: bool,
+    /// The stages behind the plan, and how many rows came out of those of which it was counted.
+    pub later: &'a [(DocBuf, Option<u64>)],
 }
 
 /// A field, its accumulator and the operand of that.
@@ -41,12 +47,32 @@ pub type Group = (&'static str, &'static str, OwnedValue);
 impl Explain<'_> {
     /// Adds `stages`, or where there is no collection what a stage would hold.
     pub fn write(&self, writer: &mut DocWriter) {
-        let Some((plan, options)) = self.plan else { return self.write_cursor(writer) };
-        writer.begin_array("stages").begin_doc("0").begin_doc("$cursor");
-        self.write_cursor(writer);
-        writer.end();
-        self.end(self.passed(), writer);
-        self.write_stages(plan, options, writer);
+        if self.plan.is_none() && self.later.is_empty() {
+            return self.write_cursor(writer);
+        }
+        writer.begin_array("stages");
+        let mut place = 0;
+        if !self.has_source {
+            writer.begin_doc("0").begin_doc("$cursor");
+            self.write_cursor(writer);
+            writer.end();
+            self.end(self.passed(), writer);
+            place = 1;
+        }
+        if let Some((plan, options)) = self.plan {
+            place = self.write_stages(plan, options, writer);
+        }
+        for (stage, rows) in self.later {
+            writer.begin_doc(&place.to_string());
+            stage.view().iter().for_each(|(name, argument)| {
+                writer.value(name, argument);
+            });
+            rows.iter().for_each(|rows| {
+                writer.int64("nReturned", long(*rows));
+            });
+            writer.end();
+            place += 1;
+        }
         writer.end();
     }
 
@@ -169,8 +195,8 @@ impl Explain<'_> {
         writer.end();
     }
 
-    /// What comes behind the cursor.
-    fn write_stages(&self, plan: &ReadPlan, options: &TimeseriesOptions, writer: &mut DocWriter) {
+    /// What comes behind the cursor; answers the place behind it.
+    fn write_stages(&self, plan: &ReadPlan, options: &TimeseriesOptions, writer: &mut DocWriter) -> usize {
         let counters = self.counters();
         let mut rows = counters.measurements_matched;
         let mut place = 0;
@@ -224,11 +250,12 @@ impl Explain<'_> {
             writer.begin_doc("$group").value("_id", Value::NULL).begin_doc(name);
             writer.value(accumulator, operand.view()).end().end();
             self.end(rows.min(1), writer);
-        } else if !plan.projection.is_all() {
+        } else if !plan.projection.is_all() && !self.is_narrowed {
             begin(writer);
-            plan.projection.write("$project", writer);
+            plan.projection.write(plan.projection.stage(), writer);
             self.end(rows, writer);
         }
+        place + 1
     }
 
     /// The end of a stage that gives so many rows.

@@ -9,10 +9,10 @@ use crate::value::Doc;
 
 impl Aggregation {
     /// Parses `{aggregate: <collection>, pipeline: […], cursor: {…}, …}`; the value of the first field is the caller's business.
-    /// `time_field` as in `parse`.
+    /// `time_field` as in `parse`. Where it is explained there need be no `cursor`.
     ///
-    /// Errors: `TypeMismatch`, `FailedToParse` without `cursor`, 40414 without `pipeline`, 40415 for unknown arguments, and those of the stages.
-    pub fn of_command(command: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
+    /// Errors: `TypeMismatch`, else `FailedToParse` without `cursor`, 40414 without `pipeline`, 40415 for unknown arguments, and those of the stages.
+    pub fn of_command(command: Doc<'_>, globals: &Globals, time_field: &str, explained: bool) -> Result<Aggregation> {
         let mut globals = globals.clone();
         if let Some(variables) = command.get("let").filter(|value| is_given(*value)) {
             globals = globals.with_variables(object("let", variables)?)?;
@@ -37,7 +37,7 @@ impl Aggregation {
                 "hint" => hint = Hint::parse(value)?,
                 // Read above, or by the caller, who knows the collation of the collection.
                 "let" | "collation" => {}
-                "allowDiskUse" | "bypassDocumentValidation" => {
+                "allowDiskUse" | "bypassDocumentValidation" | "explain" => {
                     flag(name, value)?;
                 }
                 _ if check_generic(name, value)? => {}
@@ -48,7 +48,7 @@ impl Aggregation {
             let message = "BSON field 'aggregate.pipeline' is missing but a required field";
             return Err(Error::new(ErrorCode::IDLFailedToParse, message));
         };
-        if !has_cursor {
+        if !has_cursor && !explained {
             let message = "The 'cursor' option is required, except for aggregate with the explain argument";
             return Err(Error::new(ErrorCode::FailedToParse, message));
         }

@@ -93,6 +93,11 @@ impl Projection {
         only
     }
 
+    /// The stage of a pipeline that does it.
+    pub fn stage(&self) -> &'static str {
+        if self.inclusion || self.computed.is_empty() { "$project" } else { "$addFields" }
+    }
+
     /// Adds a field whose value parses to this projection.
     pub fn write(&self, name: &str, writer: &mut DocWriter) {
         writer.begin_doc(name);

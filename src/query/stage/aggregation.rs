@@ -20,14 +20,16 @@ use crate::query::find_options::FindOptions;
 use crate::query::plan::{CollectionFacts, Plan};
 use crate::query::projection::{Needed, Projection};
 use crate::query::sort::SortSpec;
-use crate::value::Doc;
+use crate::value::{Doc, DocBuf, DocWriter};
 
 /// A pipeline: what is found first, and what becomes of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregation {
     /// The find in front.
     pub find: FindOptions,
-    steps: Vec<Step>,
+    steps: Vec<Shown>,
+    /// True where the projection of the find only says what the first step reads.
+    is_narrowed: bool,
     /// The stage in front that gives documents of its own, if there is one.
     pub source: Option<DocumentSource>,
 }
@@ -39,6 +41,9 @@ pub enum DocumentSource {
     IndexStats,
 }
 
+/// A step, and the stage that `explain` shows for it; finds show themselves.
+pub(super) type Shown = (Step, DocBuf);
+
 /// A step behind the first find.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
@@ -49,7 +54,7 @@ pub(super) enum Step {
     Windows(WindowSpec),
     BucketAuto(GroupSpec, usize),
     Densify(DensifySpec),
-    Facet(Branches<Vec<Step>>),
+    Facet(Branches<Vec<Shown>>),
     Sample(usize, BoundExpr),
 }
 
@@ -61,12 +66,15 @@ impl Aggregation {
     /// the stages.
     pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
         let mut parser = Parser::new(globals);
-        parser.steps.push(Step::Find(Box::default()));
+        parser.begin_find();
         let source = parser.stages(pipeline)?;
         let mut steps = parser.steps.into_iter();
-        let Some(Step::Find(mut find)) = steps.next() else { return Err(Error::internal("A pipeline without a find")) };
-        let mut steps: Vec<Step> = steps.collect();
-        if let (Some(Step::Group(group)), true, None) = (steps.first_mut(), find.projection.is_all(), source) {
+        let Some((Step::Find(mut find), _)) = steps.next() else {
+            return Err(Error::internal("A pipeline without a find"));
+        };
+        let mut steps: Vec<Shown> = steps.collect();
+        let mut is_narrowed = false;
+        if let (Some((Step::Group(group), _)), true, None) = (steps.first_mut(), find.projection.is_all(), source) {
             if let (Some([by_time]), true) =
                 (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
                 && by_time.path.as_str() == time_field
@@ -78,10 +86,35 @@ impl Aggregation {
             }
             // What the group does not read is not decoded.
             if let Needed::Roots(roots) = group.needed_fields() {
-                find.projection = Projection::of_roots(&roots);
+                (find.projection, is_narrowed) = (Projection::of_roots(&roots), true);
             }
         }
-        Ok(Aggregation { find: *find, steps, source })
+        Ok(Aggregation { find: *find, steps, is_narrowed, source })
+    }
+
+    /// The stages behind the find, or where no find is in front all of them, each with its step, whose rows come out of it where no other stage of that step comes behind it.
+    pub fn shown(&self) -> Vec<(usize, DocBuf)> {
+        let mut shown = Vec::new();
+        if let Some(source) = self.source {
+            let mut stage = DocWriter::new();
+            match source {
+                DocumentSource::IndexStats => stage.begin_doc("$indexStats").end(),
+            };
+            shown.push((usize::MAX, stage.finish()));
+            shown.extend(self.find.shown().into_iter().map(|stage| (usize::MAX, stage)));
+        }
+        for (at, (step, stage)) in self.steps.iter().enumerate() {
+            match step {
+                Step::Find(find) => shown.extend(find.shown().into_iter().map(|stage| (at, stage))),
+                _ => shown.push((at, stage.clone())),
+            }
+        }
+        shown
+    }
+
+    /// True where the projection of the find only says what the first step reads.
+    pub fn is_narrowed(&self) -> bool {
+        self.is_narrowed
     }
 
     /// The find in front, and the steps behind it, ready to run; `None` where there are none.
@@ -94,7 +127,8 @@ impl Aggregation {
     ///
     /// Errors: those of the stages.
     pub fn run_over(mut self, rows: Block) -> Result<Block> {
-        self.steps.insert(0, Step::Find(Box::new(std::mem::take(&mut self.find))));
+        let find = Step::Find(Box::new(std::mem::take(&mut self.find)));
+        self.steps.insert(0, (find, DocWriter::new().finish()));
         let (_, pipeline) = self.into_parts();
         let Some(mut pipeline) = pipeline else { return Ok(rows) };
         // Whether it has enough does not matter: there is no more.
@@ -104,8 +138,8 @@ impl Aggregation {
     }
 }
 
-fn pipeline(steps: Vec<Step>) -> Pipeline {
-    Pipeline::new(steps.into_iter().map(Step::start).collect())
+fn pipeline(steps: Vec<Shown>) -> Pipeline {
+    Pipeline::new(steps.into_iter().map(|(step, _)| step.start()).collect())
 }
 
 impl Step {
@@ -123,7 +157,7 @@ impl Step {
             Step::BucketAuto(spec, buckets) => Box::new(BucketAuto::new(spec, buckets)),
             Step::Densify(spec) => Box::new(Densify::new(spec)),
             Step::Facet(branches) => {
-                let branch = |(name, steps): (Box<str>, Vec<Step>)| (name, pipeline(steps));
+                let branch = |(name, steps): (Box<str>, Vec<Shown>)| (name, pipeline(steps));
                 Box::new(Facet::new(branches.into_iter().map(branch).collect()))
             }
             Step::Sample(size, chance) => Box::new(Sample::new(size, chance)),

@@ -93,8 +93,7 @@ impl Parser<'_> {
                 group.begin_doc("count").int32("$sum", 1).end();
             }
         }
-        let group = self.group(group.finish().view().as_value())?;
-        self.steps.push(Step::Group(group));
+        self.push_group(&group.finish())?;
         self.sort_by_id()
     }
 
@@ -177,7 +176,7 @@ impl Parser<'_> {
             }
         }
         let group = self.group(group.finish().view().as_value())?;
-        self.steps.push(Step::BucketAuto(GroupSpec { key: Key::One(by), ..group }, count));
+        self.push(Step::BucketAuto(GroupSpec { key: Key::One(by), ..group }, count), "$bucketAuto", argument);
         self.sort_by_id()
     }
 

@@ -105,7 +105,7 @@ impl Parser<'_> {
         };
         let sort = SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?;
         self.find(Part::Sort).sort = Some(sort);
-        self.steps.push(Step::Densify(spec));
+        self.push(Step::Densify(spec), "$_internalDensify", argument);
         Ok(())
     }
 }

@@ -49,7 +49,7 @@ impl Parser<'_> {
             branch.stages(stages)?;
             branches.push((name.into(), branch.steps));
         }
-        self.steps.push(Step::Facet(branches));
+        self.push(Step::Facet(branches), "$facet", argument);
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ mod parse;
 mod pipeline;
 mod reshape;
 mod sample;
+mod shown;
 mod window;
 
 pub use aggregation::{Aggregation, DocumentSource};

@@ -1,7 +1,7 @@
 //! The stages of a pipeline, parsed.
 
 use super::accumulator::Accumulation;
-use super::aggregation::{DocumentSource, Step};
+use super::aggregation::{DocumentSource, Shown, Step};
 use super::group::{GroupSpec, Key};
 use super::reshape::UnwindSpec;
 use crate::error::{Error, ErrorCode, Result};
@@ -10,7 +10,7 @@ use crate::query::filter::Filter;
 use crate::query::find_options::FindOptions;
 use crate::query::projection::Projection;
 use crate::query::sort::SortSpec;
-use crate::value::{Doc, DocWriter, OwnedValue, Value};
+use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value};
 
 /// The parts of a find in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub(super) enum Part {
 /// A pipeline in the making.
 pub(super) struct Parser<'g> {
     pub globals: &'g Globals,
-    pub steps: Vec<Step>,
+    pub steps: Vec<Shown>,
     /// How far the last find has come.
     part: Part,
 }
@@ -68,15 +68,27 @@ impl<'g> Parser<'g> {
         Ok(source)
     }
 
+    /// A find, which shows itself.
+    pub fn begin_find(&mut self) {
+        self.steps.push((Step::Find(Box::default()), DocWriter::new().finish()));
+    }
+
+    /// Adds a step, and the stage that `explain` shows for it.
+    pub fn push(&mut self, step: Step, name: &str, argument: Value<'_>) {
+        let mut shown = DocWriter::new();
+        shown.value(name, argument);
+        self.steps.push((step, shown.finish()));
+    }
+
     /// The find that a part belongs to: the last one where that has not come further, else a new one.
     pub fn find(&mut self, part: Part) -> &mut FindOptions {
         let begins = self.part > part || self.part == Part::Projection;
-        if begins || !matches!(self.steps.last(), Some(Step::Find(_))) {
-            self.steps.push(Step::Find(Box::default()));
+        if begins || !matches!(self.steps.last(), Some((Step::Find(_), _))) {
+            self.begin_find();
         }
         self.part = part;
         match self.steps.last_mut() {
-            Some(Step::Find(find)) => find,
+            Some((Step::Find(find), _)) => find,
             _ => unreachable!("a find was pushed"),
         }
     }
@@ -132,18 +144,20 @@ impl<'g> Parser<'g> {
             }
             "$group" => {
                 let spec = self.group(argument)?;
-                self.steps.push(Step::Group(spec));
+                self.push(Step::Group(spec), name, argument);
             }
             "$count" => self.count_rows(argument)?,
             "$sortByCount" => {
-                let key = self.expr(argument)?;
-                self.push_count(Key::One(key), "count")?;
+                self.push_count(argument, "count")?;
                 let mut sort = DocWriter::new();
                 sort.int32("count", -1);
                 self.find(Part::Sort).sort =
                     Some(SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?);
             }
-            "$unwind" => self.steps.push(Step::Unwind(UnwindSpec::parse(argument)?)),
+            "$unwind" => {
+                let spec = UnwindSpec::parse(argument)?;
+                self.push(Step::Unwind(spec), name, argument);
+            }
             "$bucket" => self.bucket(argument)?,
             "$bucketAuto" => self.bucket_auto(argument)?,
             "$densify" => self.densify(argument)?,
@@ -152,8 +166,7 @@ impl<'g> Parser<'g> {
             "$sample" => self.sample(argument)?,
             "$setWindowFields" => self.windows(argument)?,
             "$replaceWith" => {
-                let step = Step::ReplaceRoot(self.expr(argument)?);
-                self.steps.push(step);
+                self.replace_root(argument)?;
             }
             "$replaceRoot" => {
                 let options = object(ErrorCode::Location40229, "expected an object as specification for $replaceRoot")?;
@@ -163,8 +176,7 @@ impl<'g> Parser<'g> {
                 let new_root = options.get("newRoot").ok_or_else(|| {
                     Error::new(ErrorCode::Location40231, "no newRoot specified for the $replaceRoot stage")
                 })?;
-                let step = Step::ReplaceRoot(self.expr(new_root)?);
-                self.steps.push(step);
+                self.replace_root(new_root)?;
             }
             _ => {
                 let message = format!("Unrecognized pipeline stage name: '{name}'");
@@ -183,11 +195,22 @@ impl<'g> Parser<'g> {
     }
 
     /// A group that only counts its rows, in the field `name`.
-    fn push_count(&mut self, key: Key, name: &str) -> Result<()> {
-        let empty = DocWriter::new().finish();
-        let count = Accumulation::parse(name, "$count", empty.view().as_value(), self.globals)?;
-        let collation = self.globals.collation().clone();
-        self.steps.push(Step::Group(GroupSpec { key, fields: vec![count], collation, unsorted_by: None }));
+    fn push_count(&mut self, key: Value<'_>, name: &str) -> Result<()> {
+        let mut group = DocWriter::new();
+        group.value("_id", key).begin_doc(name).int32("$sum", 1).end();
+        self.push_group(&group.finish())
+    }
+
+    /// A `$group`.
+    pub fn push_group(&mut self, group: &DocBuf) -> Result<()> {
+        self.stage("$group", group.view().as_value())
+    }
+
+    fn replace_root(&mut self, new_root: Value<'_>) -> Result<()> {
+        let step = Step::ReplaceRoot(self.expr(new_root)?);
+        let mut options = DocWriter::new();
+        options.value("newRoot", new_root);
+        self.push(step, "$replaceRoot", options.finish().view().as_value());
         Ok(())
     }
 
@@ -204,7 +227,7 @@ impl<'g> Parser<'g> {
             Some(name) if name.contains('.') => return refuse(ErrorCode::Location40160, "a name without a dot"),
             Some(name) => name,
         };
-        self.push_count(Key::One(self.expr(Value::NULL)?), name)?;
+        self.push_count(Value::NULL, name)?;
         let mut without_id = DocWriter::new();
         without_id.int32("_id", 0);
         let projection = Projection::parse(without_id.finish().view(), self.globals)?;

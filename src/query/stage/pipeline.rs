@@ -8,12 +8,14 @@ use crate::query::exec::{Exec, Flow, Queue, Sink};
 /// Runs rows through stages.
 pub struct Pipeline {
     stages: Vec<Box<dyn Stage>>,
+    /// How many rows came out of each.
+    given: Vec<u64>,
     ready: Queue,
 }
 
 impl Pipeline {
     pub(super) fn new(stages: Vec<Box<dyn Stage>>) -> Pipeline {
-        Pipeline { stages, ready: Queue::default() }
+        Pipeline { given: vec![0; stages.len()], stages, ready: Queue::default() }
     }
 
     /// Takes rows.
@@ -35,6 +37,11 @@ impl Pipeline {
             let _ = self.hand_on(at)?;
         }
         Ok(())
+    }
+
+    /// How many rows came out of each stage.
+    pub fn given(&self) -> &[u64] {
+        &self.given
     }
 
     /// Rows that `take` can give now.
@@ -60,6 +67,9 @@ impl Pipeline {
     /// Gives what a stage has ready to the next one.
     fn hand_on(&mut self, at: usize) -> Result<Flow> {
         while let Some(rows) = self.stages.get_mut(at).map_or(Ok(None), |stage| stage.take())? {
+            if let Some(given) = self.given.get_mut(at) {
+                *given += rows.rows() as u64;
+            }
             if self.feed(at + 1, rows)? == Flow::Enough {
                 return Ok(Flow::Enough);
             }

@@ -36,7 +36,7 @@ impl Parser<'_> {
         let mut chance = DocWriter::new();
         chance.begin_doc("$rand").end();
         let chance = self.expr(chance.finish().view().as_value())?;
-        self.steps.push(Step::Sample(size.unwrap_or_default(), chance));
+        self.push(Step::Sample(size.unwrap_or_default(), chance), "$sample", argument);
         Ok(())
     }
 }

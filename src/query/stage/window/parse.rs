@@ -76,7 +76,8 @@ impl Parser<'_> {
             _ => None,
         };
         let collation = self.globals.collation().clone();
-        self.steps.push(Step::Windows(WindowSpec { partition, order, outputs, collation }));
+        let spec = WindowSpec { partition, order, outputs, collation };
+        self.push(Step::Windows(spec), "$_internalSetWindowFields", argument);
         if !set.is_empty() {
             let projection = Projection::parse_set(set.finish().view(), self.globals)?;
             self.find(Part::Projection).projection = projection;

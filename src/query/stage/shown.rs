@@ -1,0 +1,49 @@
+//! A find in the middle of a pipeline as the stages that it is made of.
+
+use crate::query::find_options::FindOptions;
+use crate::query::sort::SortSpec;
+use crate::value::{DocBuf, DocWriter};
+
+impl FindOptions {
+    /// Its parts as stages, in the order in which they run.
+    pub(super) fn shown(&self) -> Vec<DocBuf> {
+        let mut stages = Vec::new();
+        let mut show = |write: &dyn Fn(&mut DocWriter)| {
+            let mut stage = DocWriter::new();
+            write(&mut stage);
+            stages.push(stage.finish());
+        };
+        let limit = self.limit.and_then(|limit| i64::try_from(limit).ok());
+        if !self.filter.is_trivial() {
+            show(&|stage| {
+                stage.begin_doc("$match");
+                self.filter.write(stage);
+                stage.end();
+            });
+        }
+        if let Some(sort) = self.sort.as_ref().map(SortSpec::to_doc) {
+            show(&|stage| {
+                stage.begin_doc("$sort").doc("sortKey", sort.view());
+                let kept = limit.and_then(|limit| limit.checked_add_unsigned(self.skip));
+                kept.into_iter().for_each(|kept| {
+                    stage.int64("limit", kept);
+                });
+                stage.end();
+            });
+        }
+        if let (Ok(skip), true) = (i64::try_from(self.skip), self.skip > 0) {
+            show(&|stage| {
+                stage.int64("$skip", skip);
+            });
+        }
+        if let (Some(limit), None) = (limit, &self.sort) {
+            show(&|stage| {
+                stage.int64("$limit", limit);
+            });
+        }
+        if !self.projection.is_all() {
+            show(&|stage| self.projection.write(self.projection.stage(), stage));
+        }
+        stages
+    }
+}

@@ -1,0 +1,130 @@
+//! What `explain` says of pipelines.
+
+use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
+
+use super::{row, with_rows};
+use crate::support::Db;
+use crate::support::explained::Explained;
+
+async fn explain_of(db: &Db, pipeline: Vec<Document>, verbosity: &str) -> Explained {
+    let command = doc! { "explain": { "aggregate": "weather", "pipeline": pipeline }, "verbosity": verbosity };
+    Explained(db.ok(RawDocumentBuf::try_from(&command).unwrap()).await)
+}
+
+/// Six measurements of three stations.
+fn six() -> Vec<Document> {
+    (0..6).zip(["a", "b", "c", "a", "b", "c"]).map(|(n, station)| row(n, station, doc! { "n": n, "m": 1 })).collect()
+}
+
+/// The names of stages, with how many rows came out where it was counted.
+fn counted(found: &Explained) -> Vec<(&str, Option<i64>)> {
+    found.names().into_iter().zip(found.stages().iter().map(|stage| stage.get_i64("nReturned").ok())).collect()
+}
+
+#[test]
+fn what_is_pushed_down_is_in_the_plan_and_the_other_stages_stand_behind_it() {
+    with_rows(six(), async |db| {
+        let pipeline = vec![
+            doc! { "$match": { "n": { "$gte": 1 } } },
+            doc! { "$group": { "_id": "$station", "sum": { "$sum": "$n" } } },
+            doc! { "$match": { "sum": { "$gt": 3 } } },
+            doc! { "$sort": { "_id": 1 } },
+            doc! { "$limit": 1 },
+            doc! { "$addFields": { "x": 1 } },
+            doc! { "$unwind": "$sum" },
+            doc! { "$replaceWith": { "y": "$sum" } },
+        ];
+        let found = explain_of(db, pipeline.clone(), "executionStats").await;
+        let stages = [
+            ("$cursor", found.stages()[0].get_i64("nReturned").ok()),
+            ("$_internalUnpackBucket", Some(5)),
+            ("$group", Some(3)),
+            ("$match", None),
+            ("$sort", None),
+            ("$addFields", Some(1)),
+            ("$unwind", Some(1)),
+            ("$replaceRoot", Some(1)),
+        ];
+        assert_eq!(counted(&found), stages);
+        let names = found.unpack().get_array("include").unwrap();
+        assert!(names.contains(&Bson::from("n")) && !names.contains(&Bson::from("m")), "{names:?}");
+        assert_eq!(found.unpack().get_document("eventFilter").unwrap(), &doc! { "n": { "$gte": 1 } });
+        assert_eq!(found.stage("$group"), &doc! { "_id": "$station", "sum": { "$sum": "$n" } });
+        assert_eq!(found.stage("$match"), &doc! { "sum": { "$gt": 3 } });
+        assert_eq!(found.stage("$sort"), &doc! { "sortKey": { "_id": 1 }, "limit": 1_i64 });
+        assert_eq!(found.stage("$addFields"), &doc! { "x": { "$const": 1 } });
+        assert_eq!(found.stage("$replaceRoot"), &doc! { "newRoot": { "y": "$sum" } });
+        let planned = explain_of(db, pipeline, "queryPlanner").await;
+        assert_eq!(planned.names(), found.names());
+        assert!(counted(&planned).iter().all(|(_, rows)| rows.is_none()));
+    });
+}
+
+#[test]
+fn stages_that_are_names_for_others_are_shown_as_these() {
+    with_rows(six(), async |db| {
+        let found = async |stage: Document| {
+            explain_of(db, vec![doc! { "$project": { "n": 1 } }, stage], "executionStats").await
+        };
+        let counts = found(doc! { "$count": "n" }).await;
+        assert_eq!(counts.stage("$group"), &doc! { "_id": null, "n": { "$sum": 1 } });
+        assert_eq!(&counted(&counts)[2..], [("$project", Some(6)), ("$group", Some(1)), ("$project", Some(1))]);
+        let by_count = found(doc! { "$sortByCount": "$n" }).await;
+        assert_eq!(&counted(&by_count)[3..], [("$group", Some(6)), ("$sort", Some(6))]);
+        let filled = found(doc! { "$fill": { "sortBy": { "n": 1 }, "output": { "m": { "method": "locf" } } } }).await;
+        let windows = doc! { "output": { "m": { "$locf": "$m" } }, "sortBy": { "n": 1 } };
+        assert_eq!(filled.stage("$_internalSetWindowFields"), &windows);
+        let range = doc! { "step": 2, "bounds": "full" };
+        let densified = found(doc! { "$densify": { "field": "n", "range": range } }).await;
+        assert_eq!(&counted(&densified)[3..], [("$sort", Some(6)), ("$_internalDensify", Some(6))]);
+        let sides = doc! { "one": [{ "$limit": 1 }], "two": [] };
+        let facet = found(doc! { "$facet": sides.clone() }).await;
+        assert_eq!((facet.stage("$facet"), facet.returned()), (&sides, 1));
+        let cut = found(doc! { "$bucket": { "groupBy": "$n", "boundaries": [0, 3, 9] } }).await;
+        assert_eq!(&counted(&cut)[3..], [("$group", Some(2)), ("$sort", Some(2))]);
+    });
+}
+
+#[test]
+fn aggregate_explains_itself_where_it_is_told_to_and_only_plans_then() {
+    with_rows(six(), async |db| {
+        let group = doc! { "$group": { "_id": "$n" } };
+        let planned = explain_of(db, vec![group.clone()], "queryPlanner").await;
+        let command = doc! { "aggregate": "weather", "pipeline": [group], "explain": true };
+        let itself = Explained(db.ok(RawDocumentBuf::try_from(&command).unwrap()).await);
+        assert_eq!(itself.stages(), planned.stages());
+        assert!(itself.0.get("cursor").is_none());
+        let run = rawdoc! { "aggregate": "weather", "pipeline": [], "explain": false, "cursor": {} };
+        assert!(db.ok(run).await.get("cursor").is_some());
+        assert_eq!(
+            db.fails(rawdoc! { "aggregate": "weather", "pipeline": [], "explain": "yes", "cursor": {} }).await.0,
+            14
+        );
+    });
+}
+
+#[test]
+fn a_pipeline_that_fails_fails_when_it_is_run_and_not_when_it_is_planned() {
+    with_rows(six(), async |db| {
+        let fails = vec![doc! { "$unwind": "$n" }, doc! { "$replaceWith": "$n" }];
+        assert_eq!(explain_of(db, fails.clone(), "queryPlanner").await.names()[2..], ["$unwind", "$replaceRoot"]);
+        let command = doc! { "explain": { "aggregate": "weather", "pipeline": fails } };
+        assert_eq!(db.fails(RawDocumentBuf::try_from(&command).unwrap()).await.0, 40228);
+        let command = doc! { "explain": { "aggregate": "weather", "pipeline": [{ "$nothing": 1 }] } };
+        assert_eq!(db.fails(RawDocumentBuf::try_from(&command).unwrap()).await.0, 40324);
+    });
+}
+
+#[test]
+fn documents_of_their_own_and_missing_collections_have_no_buckets() {
+    with_rows(six(), async |db| {
+        let found =
+            explain_of(db, vec![doc! { "$indexStats": {} }, doc! { "$match": { "name": "x" } }], "executionStats")
+                .await;
+        assert_eq!(found.names(), ["$indexStats", "$match"]);
+        let command = rawdoc! { "aggregate": "nowhere", "pipeline": [{ "$group": { "_id": null } }] };
+        let nowhere = Explained(db.ok(rawdoc! { "explain": command }).await);
+        assert_eq!(nowhere.names(), ["$cursor", "$group"]);
+        assert_eq!(nowhere.plan(), &doc! { "stage": "EOF" });
+    });
+}
