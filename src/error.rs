@@ -102,6 +102,8 @@ error_codes! {
         CommandNotSupportedOnView = 166,
         /// A find option that a time-series collection cannot express.
         InvalidPipelineOperator = 168,
+        /// Two arrays side by side under one index.
+        CannotIndexParallelArrays = 171,
         /// A key that several indexes have.
         AmbiguousIndexKeyPattern = 181,
         /// An option that no index has.
@@ -110,8 +112,12 @@ error_codes! {
         ConversionFailure = 241,
         /// Stored bytes that break the format.
         DataCorruptionDetected = 246,
+        /// A command that is part of a transaction.
+        OperationNotSupportedInTransaction = 263,
         /// A stage takes more memory than it may.
         QueryExceededMemoryLimitNoDiskUseAllowed = 292,
+        /// A collection that is meant by its UUID.
+        CollectionUUIDMismatch = 361,
         /// A bucket of several types at one path written directly.
         CannotInsertTimeseriesBucketsWithMixedSchema = 408,
         /// A document beyond 16 MiB.
@@ -153,6 +159,7 @@ error_codes! {
         /** `$mod` of what is no number. */ Location16611 = 16611,
         /** Two dates in `$add`. */ Location16612 = 16612,
         /** `$concat` of what is no string. */ Location16702 = 16702,
+        /** An array under a hashed index. */ Location16766 = 16766,
         /** The path `$`. */ Location16872 = 16872,
         /** `$let` of what is no object. */ Location16874 = 16874,
         /** An unknown argument of `$let`. */ Location16875 = 16875,

@@ -74,6 +74,7 @@ fn a_series_is_found_by_the_index_and_no_other_bucket_is_read() {
                 "keyPattern": { "meta": 1, "control.min.t": 1, "control.max.t": 1 },
                 "indexName": "m_1_t_1",
                 "isMultiKey": false,
+                "multiKeyPaths": { "meta": [], "control.min.t": [], "control.max.t": [] },
                 "isSparse": false,
                 "isPartial": false,
                 "direction": "forward",
@@ -394,5 +395,34 @@ fn what_cannot_be_explained_is_refused() {
         }
         let reply = db.command(rawdoc! { "explain": { "insert": "c" } }).await;
         assert_eq!(reply.get_str("errmsg").unwrap(), "Explain failed due to unknown command: insert");
+    });
+}
+
+#[test]
+fn an_index_is_shown_as_multikey_with_the_paths_of_arrays_in_metadata() {
+    block_on(async {
+        for folds in [false, true] {
+            let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
+            db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+            let index = rawdoc! { "key": { "m.a.b": 1, "t": 1 }, "name": "i" };
+            let small = rawdoc! { "key": { "m.z": 1 }, "name": "z" };
+            db.ok(rawdoc! { "createIndexes": "c", "indexes": [index, small] }).await;
+            let shown = async |hint: &str| {
+                let find = rawdoc! { "find": "c", "filter": { "m.a.b": 1 }, "hint": hint };
+                let input = explain(&db, find).await.plan().get_document("inputStage").unwrap().clone();
+                (input.get_bool("isMultiKey").unwrap(), input.get_document("multiKeyPaths").unwrap().clone())
+            };
+            let paths = |of: &[&str]| bson::doc! { "meta.a.b": of, "control.min.t": [], "control.max.t": [] };
+            assert_eq!(shown("i").await, (false, paths(&[])));
+            let row = |b: bson::RawBson| rawdoc! { "t": DateTime::from_millis(1), "m": { "a": [{ "b": b }] } };
+            db.insert("c", &[row(1.into())]).await;
+            if folds {
+                db.ok(rawdoc! { "flush": 1 }).await;
+            }
+            assert_eq!(shown("i").await, (true, paths(&["meta.a"])));
+            db.insert("c", &[row(bson::rawbson!([1]))]).await;
+            assert_eq!(shown("i").await, (true, paths(&["meta.a", "meta.a.b"])));
+            assert_eq!(shown("z").await, (false, bson::doc! { "meta.z": [] }));
+        }
     });
 }

@@ -36,6 +36,9 @@ async fn change_index(engine: &Rc<Engine>, request: &Request<'_>, index: Value<'
             "keyPattern" => which = Some(Dropped::Key(value.as_doc().ok_or_else(|| wrong("an object"))?)),
             "hidden" => hidden = Some(value.as_truthy().ok_or_else(|| wrong("a bool"))?),
             "expireAfterSeconds" => seconds = Some(value.as_integer().ok_or_else(|| wrong("an integer"))?),
+            "unique" if value.as_truthy() == Some(false) => {
+                return Err(Error::bad_value("An index cannot be changed to 'unique: false'"));
+            }
             _ => return Err(Error::invalid_options(["An index here has no '", name, "' to change"].concat())),
         }
     }

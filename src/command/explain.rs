@@ -7,7 +7,8 @@ use super::{Reply, Request, server_status};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::{Aggregation, Count, Distinct, Explain, FindOptions, Globals, Group, Run, Sink};
+use crate::index::IndexSpec;
+use crate::query::{Aggregation, Count, Distinct, Explain, FindOptions, Globals, Group, ReadAccess, Run, Sink};
 use crate::value::{Collation, DocBuf, DocWriter, OwnedValue};
 
 /// `{explain: command, verbosity}`. With `queryPlanner` the command is planned only, otherwise it is run and its result forgotten.
@@ -71,11 +72,23 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     };
     let given = found.as_ref().filter(|_| all_plans.is_some()).map_or(&[][..], |found| &found.given);
     let entry = found.as_ref().map(|found| found.collection.entry());
+    let mut multikey = None;
+    if let (Some(found), Some(entry)) = (&found, &entry) {
+        let spec = match &found.plan.access {
+            ReadAccess::Buckets { .. } => None,
+            ReadAccess::Series { .. } => IndexSpec::default_of(&entry.options.timeseries),
+            ReadAccess::Index(access) => Some((*access.spec).clone()),
+        };
+        if let Some(spec) = spec.filter(|_| all_plans.is_some()) {
+            multikey = Some(engine.multikey_depths(&found.collection, &spec).await?);
+        }
+    }
     let explain = Explain {
         namespace: &[engine.name(), ".", if found.is_some() { BUCKETS_PREFIX } else { "" }, name].concat(),
         plan: found.as_ref().zip(entry.as_ref()).map(|(found, entry)| (&found.plan, &entry.options.timeseries)),
         run: all_plans.map(|_| run.unwrap_or_default()),
         all_plans: all_plans == Some(true),
+        multikey,
         group,
         has_source,
         is_narrowed: aggregation.as_ref().is_some_and(Aggregation::is_narrowed),

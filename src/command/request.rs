@@ -21,6 +21,13 @@ const GENERIC: &[&str] = &[
     "writeConcern",
 ];
 
+/// Arguments that no command takes here.
+static REFUSED: [(&str, ErrorCode); 3] = [
+    ("autocommit", ErrorCode::OperationNotSupportedInTransaction),
+    ("collectionUUID", ErrorCode::CollectionUUIDMismatch),
+    ("startTransaction", ErrorCode::OperationNotSupportedInTransaction),
+];
+
 /// A command document: its first field names the command, usually with the collection as the value.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -32,11 +39,17 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// Reads the command name.
     ///
-    /// Errors: `FailedToParse` for an empty document.
+    /// Errors: `FailedToParse` for an empty document; `OperationNotSupportedInTransaction`; `CollectionUUIDMismatch`, for what users name
+    /// is a view of a collection.
     pub fn new(doc: Doc<'a>) -> Result<Request<'a>> {
         let first = doc.iter().next();
         let (name, target) =
             first.ok_or_else(|| Error::new(ErrorCode::FailedToParse, "The command document is empty"))?;
+        for (name, _) in doc {
+            if let Some((_, code)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+                return Err(Error::new(*code, ["A time-series collection does not support '", name, "'"].concat()));
+            }
+        }
         Ok(Request { doc, name, target })
     }
 

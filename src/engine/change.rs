@@ -176,6 +176,7 @@ impl Engine {
             let new = new.as_ref().map(OwnedValue::view);
             if new != meta {
                 page.modified += rows;
+                collection.check_meta(new)?;
                 let document = with_meta(stored.document.view(), new)?;
                 changes.write(&unit.id, Some(stored), stored.coverage.clone(), document)?;
             }

@@ -12,11 +12,13 @@ use super::find::Defaults;
 use super::find::Parse;
 use super::keyspace;
 use super::read::Access;
+use super::sections::SectionRef;
 use crate::block::{Block, ColumnData, DocPivot};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
 use crate::error::{Error, ErrorCode, Result};
-use crate::index::{IndexSpec, META_TIME_INDEX, Source};
+use crate::index::{IndexSpec, META_TIME_INDEX, Source, note_arrays};
 use crate::limits::{CHANGE_CONFLICTS_MAX, INDEXES_MAX};
+use crate::query::Index;
 use crate::storage::{Changeset, KeyRange};
 use crate::value::{Component, Doc, DocWriter, Kind, Path, Value, sort_by};
 
@@ -145,6 +147,30 @@ impl Engine {
         parse(Defaults { collation: collection.collation(), time_field: "" })?.run_over(pivot.finish())
     }
 
+    /// How many components of each path of an index lead to arrays in metadata that are there now; nothing of paths of measurements.
+    ///
+    /// Errors: those of storage.
+    pub async fn multikey_depths(&self, collection: &Rc<Collection>, spec: &IndexSpec) -> Result<Vec<Vec<usize>>> {
+        let mut found = vec![Vec::new(); spec.parts.len()];
+        let (mut scan, _) = self.begin_scan(collection, &[]).await?;
+        scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
+        let entry = collection.entry();
+        let index = entry.indexes.iter().find(|index| index.spec.number == spec.number);
+        while let Some(units) = self.next_page(&mut scan).await? {
+            for unit in &units {
+                let stored = unit.stored.as_ref().and_then(|stored| stored.document.view().get("meta"));
+                let meta = stored.or_else(|| unit.sections().next().and_then(SectionRef::meta));
+                let Some(value) = meta.filter(|_| index.is_none_or(|index| index.takes_meta(meta))) else { continue };
+                for (part, found) in spec.parts.iter().zip(&mut found) {
+                    if part.source == Source::Meta {
+                        note_arrays(value, part.path.rest(), 0, found);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Writes the entries of new indexes, page by page.
     async fn build(&self, collection: &Rc<Collection>, numbers: &[u16]) -> Result<()> {
         let id = collection.id();
@@ -153,6 +179,7 @@ impl Engine {
             let (mut scan, _) = self.begin_scan(collection, &[]).await?;
             for section in scan.sections() {
                 collection.check_arrays(section.rows().0)?;
+                collection.check_meta(section.meta())?;
             }
             scan.aim(Access::Range(from, BucketId::MAX));
             while let Some(units) = self.next_page(&mut scan).await? {
@@ -186,13 +213,14 @@ impl Engine {
 }
 
 impl Collection {
-    /// Refuses a bucket with an array on an indexed path of measurements.
+    /// Refuses a bucket with an array on an indexed path of measurements, or with metadata that an index does not take.
     ///
-    /// Errors: 5930501; as `unpack`.
+    /// Errors: 5930501; as `check_meta` and `unpack`.
     pub(super) fn check_bucket(&self, document: Doc<'_>) -> Result<()> {
         let entry = self.entry();
         let options = &entry.options.timeseries;
         let view = BucketDoc::parse(document, options)?;
+        self.check_meta(view.meta())?;
         let names = self.array_free_paths().iter().map(|path| path.first().into()).collect::<Vec<Box<str>>>();
         // Scalars alone leave scalars in the summaries.
         let is_plain = |name: &str| {
@@ -273,7 +301,7 @@ impl Collection {
             .collect()
     }
 
-    /// The rows that hold an array on such a path, and what is wrong with them.
+    /// The rows that hold an array on such a path, or metadata that an index does not take, and what is wrong with them.
     pub fn array_errors(&self, rows: &Block) -> Vec<(usize, Error)> {
         let mut errors = Vec::new();
         for path in self.array_free_paths() {
@@ -289,7 +317,26 @@ impl Collection {
                 }
             }
         }
+        let limited = self.entry().indexes.iter().any(|index| index.spec.limits_meta());
+        if let Some(column) = self.meta_field().and_then(|meta| rows.column(meta)).filter(|_| limited) {
+            let mut scratch = Vec::new();
+            for row in 0..column.len() {
+                if let Err(error) = self.check_meta(column.value(row, &mut scratch)) {
+                    errors.push((row, error));
+                }
+            }
+        }
         errors
+    }
+
+    /// Refuses metadata that an index does not take. Of a partial index the part of its filter decides that is on the metadata.
+    ///
+    /// Errors: as `IndexSpec::check_meta`.
+    pub(super) fn check_meta(&self, meta: Option<Value<'_>>) -> Result<()> {
+        let entry = self.entry();
+        let Some(value) = meta else { return Ok(()) };
+        let takes = |index: &&Index| index.spec.limits_meta() && index.takes_meta(meta);
+        entry.indexes.iter().filter(takes).try_for_each(|index| index.spec.check_meta(value))
     }
 
     fn check_arrays(&self, rows: &Block) -> Result<()> {

@@ -2,8 +2,10 @@
 
 mod entries;
 mod meta_time;
+mod multikey;
 mod spec;
 
 pub use entries::{ANY, Summary, entry};
 pub use meta_time::{META_TIME_INDEX, entries, range};
+pub use multikey::note_arrays;
 pub use spec::{IndexSpec, Part, Source};

@@ -10,7 +10,7 @@ use crate::limits::{INDEX_FIELDS_MAX, RARE_OPERATORS, TTL_SECONDS_MAX};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Number, OwnedValue, Path, Value, equal};
 
 /// The fields of an index, what they have to be, and whether they are shown as they were given.
-const FIELDS: [(&str, &str, bool); 12] = [
+const FIELDS: [(&str, &str, bool); 13] = [
     ("key", "an object", true),
     ("name", "a string", true),
     ("sparse", "a bool", true),
@@ -23,6 +23,7 @@ const FIELDS: [(&str, &str, bool); 12] = [
     ("prepareUnique", "a bool", false),
     ("expireAfterSeconds", "", false),
     ("v", "", false),
+    ("originalSpec", "an object", false),
 ];
 /// Kinds of index that are known and that there are none of here.
 const KINDS: [&str; 6] = ["2d", "2dsphere", "2dsphere_bucket", "geoHaystack", "columnstore", "wildcard"];
@@ -136,6 +137,20 @@ impl IndexSpec {
             return Err(Error::invalid_options("Unique indexes are not supported on a time-series collection"));
         }
         let parts = parts_of(key, options).map_err(cannot_create)?;
+        let twice = |part: &Part| parts.iter().filter(|other| other.name == part.name).count() > 1;
+        if let Some(part) = parts.iter().find(|part| twice(part)) {
+            return Err(Error::bad_value(format!("The field '{}' stands in the key twice", part.name)));
+        }
+        if let Some(original) = given.get("originalSpec").and_then(Value::as_doc) {
+            // Not kept: there is always one, which is what was asked for.
+            if original.is_empty() {
+                return Err(Error::bad_value("The field 'originalSpec' of an index is empty"));
+            }
+            if original.get("collation") != given.get("collation") {
+                let message = "The field 'originalSpec' of an index has another collation than the index";
+                return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
+            }
+        }
         match name {
             "" => return Err(cannot_create(Error::bad_value("its name is empty"))),
             "*" => return Err(Error::bad_value("The index name '*' is not valid")),
@@ -303,10 +318,6 @@ fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<Part>> {
         for (source, prefix) in sides {
             add(source, prefix, name)?;
         }
-    }
-    let twice = |part: &Part| parts.iter().filter(|other| other.name == part.name).count() > 1;
-    if let Some(part) = parts.iter().find(|part| twice(part)) {
-        return Err(Error::bad_value(format!("the field '{}' stands in the key twice", part.name)));
     }
     let hashed = parts.iter().filter(|part| part.direction.view().kind() == Kind::String).count();
     if parts.len() > INDEX_FIELDS_MAX || hashed > 1 {

@@ -31,6 +31,8 @@ pub struct Explain<'a> {
     pub run: Option<Run>,
     /// True where rejected plans are to be shown as well. There are none.
     pub all_plans: bool,
+    /// Of each part of the index, how many components below the metadata lead to arrays on its path; `None` where nobody has looked.
+    pub multikey: Option<Vec<Vec<usize>>>,
     /// What is made of the matches where they are not returned.
     pub group: Option<Group>,
     /// True where the first of the later stages gives documents of its own.
@@ -172,7 +174,11 @@ impl Explain<'_> {
         write_bucket_filter(plan, writer);
         counted(writer, self.passed(), "docsExamined", known.examined);
         writer.begin_doc("inputStage").string("stage", "IXSCAN").doc("keyPattern", index.bucket_key().view());
-        writer.string("indexName", &index.name).bool("isMultiKey", false).bool("isSparse", index.sparse);
+        writer.string("indexName", &index.name);
+        if let Some(multikey) = &self.multikey {
+            write_multikey(index, multikey, writer);
+        }
+        writer.bool("isSparse", index.sparse);
         writer.bool("isPartial", index.partial.is_some()).string("direction", direction);
         writer.begin_doc("indexBounds");
         for (part, intervals) in index.parts.iter().zip(bounds) {
@@ -265,6 +271,20 @@ impl Explain<'_> {
         }
         writer.end();
     }
+}
+
+/// Which paths of an index lead to arrays.
+fn write_multikey(index: &IndexSpec, multikey: &[Vec<usize>], writer: &mut DocWriter) {
+    writer.bool("isMultiKey", !multikey.iter().all(Vec::is_empty)).begin_doc("multiKeyPaths");
+    for (part, depths) in index.parts.iter().zip(multikey) {
+        writer.begin_array(&part.name);
+        for (place, depth) in depths.iter().enumerate() {
+            let names: Vec<&str> = part.name.split('.').take(depth + 1).collect();
+            writer.string(&place.to_string(), &names.join("."));
+        }
+        writer.end();
+    }
+    writer.end();
 }
 
 /// `$_internalUnpackBucket`: the columns that are decoded, and what is left to be asked of their rows.

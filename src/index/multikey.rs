@@ -1,0 +1,180 @@
+//! Arrays in metadata under an index: which there may be, and where they stand.
+
+use super::spec::{IndexSpec, Source};
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::{Component, Doc, Value};
+
+/// A value and what is left of the path of a part that leads on from it.
+type Way<'a, 'p> = (Value<'a>, &'p [Component]);
+
+impl IndexSpec {
+    /// True where it does not take all metadata.
+    pub fn limits_meta(&self) -> bool {
+        self.is_hashed() || self.parts.iter().filter(|part| part.source == Source::Meta).count() > 1
+    }
+
+    fn is_hashed(&self) -> bool {
+        self.parts.iter().any(|part| part.direction.view().as_str() == Some("hashed"))
+    }
+
+    /// Refuses metadata that no bucket in this index can have.
+    ///
+    /// Errors: 16766 for an array under a hashed index; `CannotIndexParallelArrays`.
+    pub fn check_meta(&self, meta: Value<'_>) -> Result<()> {
+        let plain = |way: &&super::Part| way.source == Source::Meta && way.direction.view().as_str().is_none();
+        let is_hashed = self.is_hashed();
+        let parts = self.parts.iter().filter(|part| is_hashed && part.source == Source::Meta || plain(part));
+        let ways: Vec<Way<'_, '_>> = parts.map(|part| (meta, part.path.rest())).collect();
+        let (code, what) = if is_hashed && ways.iter().any(|way| array_on(*way).is_some()) {
+            (ErrorCode::Location16766, "A hashed index takes no arrays: '")
+        } else if are_parallel(&ways) {
+            (ErrorCode::CannotIndexParallelArrays, "An index takes one array only, not parallel ones: '")
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(code, [what, &self.name, "'"].concat()))
+    }
+}
+
+/// The first array on a way, and what is left of the path behind it.
+fn array_on<'a, 'p>((mut value, mut path): Way<'a, 'p>) -> Option<(Doc<'a>, &'p [Component])> {
+    loop {
+        if let Some(array) = value.as_array() {
+            return Some((array, path));
+        }
+        let (name, rest) = path.split_first()?;
+        (value, path) = (value.as_doc()?.get(name.name())?, rest);
+    }
+}
+
+/// True where ways lead into arrays that are not one and the same, there or in an element.
+fn are_parallel(ways: &[Way<'_, '_>]) -> bool {
+    let arrays: Vec<(Doc<'_>, &[Component])> = ways.iter().filter_map(|way| array_on(*way)).collect();
+    let Some(((first, _), others)) = arrays.split_first() else { return false };
+    // Both are views of one document.
+    let is_first = |other: &Doc<'_>| std::ptr::eq(first.as_bytes(), other.as_bytes());
+    if others.iter().any(|(other, _)| !is_first(other)) {
+        return true;
+    }
+    !others.is_empty()
+        && first.iter().enumerate().any(|(place, (_, element))| {
+            let below = arrays.iter().filter_map(|(_, path)| into_element(place, element, path));
+            are_parallel(&below.collect::<Vec<_>>())
+        })
+}
+
+/// How a path goes on in an element of an array: by its place, or by its fields.
+fn into_element<'a, 'p>(place: usize, element: Value<'a>, path: &'p [Component]) -> Option<Way<'a, 'p>> {
+    let (name, rest) = path.split_first()?;
+    if name.index() == Some(place) {
+        return Some((element, rest));
+    }
+    element.as_doc().map(|_| (element, path))
+}
+
+/// Notes how many components of a path lead from `value` to each array on it.
+pub fn note_arrays(value: Value<'_>, path: &[Component], depth: usize, found: &mut Vec<usize>) {
+    let mut note = |depth| {
+        if !found.contains(&depth) {
+            found.push(depth);
+        }
+    };
+    if let Some(array) = value.as_array() {
+        note(depth);
+        for (place, (_, element)) in array.iter().enumerate() {
+            if let Some((element, rest)) = into_element(place, element, path) {
+                note_arrays(element, rest, depth + path.len() - rest.len(), found);
+            }
+        }
+    } else if let (Some((name, rest)), Some(doc)) = (path.split_first(), value.as_doc())
+        && let Some(value) = doc.get(name.name())
+    {
+        note_arrays(value, rest, depth + 1, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, bson};
+
+    use super::*;
+    use crate::bucket::CollectionOptions;
+    use crate::value::{DocBuf, DocWriter, Path};
+
+    fn meta(meta: Bson) -> DocBuf {
+        let mut bytes = Vec::new();
+        bson::doc! { "meta": meta }.to_writer(&mut bytes).unwrap();
+        Doc::parse(&bytes).unwrap().to_owned()
+    }
+
+    fn spec(parts: &[(&str, &str)]) -> IndexSpec {
+        let mut spec = DocWriter::new();
+        spec.begin_doc("key");
+        for (name, kind) in parts {
+            match *kind {
+                "" => spec.int32(name, 1),
+                kind => spec.string(name, kind),
+            };
+        }
+        spec.end().string("name", "i");
+        let create = bson::rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } };
+        let create = Doc::parse(create.as_bytes()).unwrap();
+        let options = CollectionOptions::parse_create(create, 0).unwrap();
+        IndexSpec::parse(spec.finish().view(), &options.timeseries).unwrap()
+    }
+
+    fn code(parts: &[(&str, &str)], value: Bson) -> Option<i32> {
+        let meta = meta(value);
+        spec(parts).check_meta(meta.view().get("meta").unwrap()).err().map(|error| error.code as i32)
+    }
+
+    #[test]
+    fn two_arrays_that_stand_apart_are_parallel_and_one_that_is_shared_is_not() {
+        let ab: &[_] = &[("m.a", ""), ("m.b", "")];
+        for (parts, value, expected) in [
+            (ab, bson!({"a": [1], "b": [2]}), Some(171)),
+            (ab, bson!({"a": [], "b": []}), Some(171)),
+            (ab, bson!({"a": [1], "b": 2}), None),
+            (ab, bson!([{"a": 1, "b": 2}]), None),
+            (ab, bson!([{"a": [1], "b": 2}, {"a": [1], "b": [2]}]), Some(171)),
+            (ab, bson!([{"a": [1], "b": 2}, {"a": 1, "b": [2]}]), None),
+            (&[("m.a.x", ""), ("m.a.y", "")], bson!({"a": [{"x": 1, "y": 2}]}), None),
+            (&[("m.a.x", ""), ("m.a.y", "")], bson!({"a": [{"x": [1], "y": [2]}]}), Some(171)),
+            (&[("m", ""), ("m.a", "")], bson!([{"a": 1}]), None),
+            (&[("m.a.0", ""), ("m.a.1", "")], bson!({"a": [[1], [2]]}), None),
+            (&[("m.a", ""), ("m.b", ""), ("m.c", "")], bson!({"b": [1], "c": [1]}), Some(171)),
+            (&[("m.a", ""), ("t", "")], bson!({"a": [1]}), None),
+        ] {
+            assert_eq!(code(parts, value.clone()), expected, "{parts:?} {value}");
+        }
+    }
+
+    #[test]
+    fn a_hashed_index_takes_no_array_on_any_of_its_paths() {
+        for (parts, value, expected) in [
+            (&[("m", "hashed")][..], bson!([1]), Some(16766)),
+            (&[("m.a", "hashed")], bson!({"a": []}), Some(16766)),
+            (&[("m.a", "hashed")], bson!([{"a": 1}]), Some(16766)),
+            (&[("m.a", "hashed"), ("m.b", "")], bson!({"b": [1]}), Some(16766)),
+            (&[("m", "hashed")], bson!({"a": [1]}), None),
+            (&[("m.a", "hashed"), ("t", "")], bson!({"a": {"b": [1]}}), None),
+        ] {
+            assert_eq!(code(parts, value.clone()), expected, "{parts:?} {value}");
+        }
+    }
+
+    #[test]
+    fn arrays_are_noted_by_the_components_that_lead_to_them() {
+        for (path, value, expected) in [
+            ("meta.a", bson!({"a": [{"b": 1}]}), &[1][..]),
+            ("meta.a.b", bson!({"a": [{"b": [1]}, {"b": 2}]}), &[1, 2]),
+            ("meta.a", bson!([{"a": 1}]), &[0]),
+            ("meta.a.b", bson!({"a": {"b": 1}}), &[]),
+            ("meta.a.1.b", bson!({"a": [0, {"b": [1]}]}), &[1, 3]),
+        ] {
+            let (meta, mut found) = (meta(value.clone()), Vec::new());
+            note_arrays(meta.view().get("meta").unwrap(), Path::parse(path).unwrap().rest(), 0, &mut found);
+            assert_eq!(found, expected, "{path} {value}");
+        }
+    }
+}
