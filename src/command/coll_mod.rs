@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::find::target;
 use super::request::wrong_type;
 use super::{Reply, Request};
 use crate::engine::{CollectionEntry, Dropped, Engine};
@@ -13,7 +14,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     if let Some(index) = request.field("index") {
         return change_index(engine, request, index).await;
     }
-    let collection = engine.existing_collection(request.collection()?).await?;
+    let collection = engine.existing_collection(target(request.collection()?).0).await?;
     let mut change = |entry: &mut CollectionEntry, _: &mut _| {
         let new = entry.options.modified(request.doc(), engine.now_ms())?;
         let changes = new != entry.options;
@@ -29,11 +30,16 @@ async fn change_index(engine: &Rc<Engine>, request: &Request<'_>, index: Value<'
     request.allow_fields(&["index"]).map_err(|error| Error::invalid_options(error.into_message()))?;
     let index = index.as_doc().ok_or_else(|| wrong_type("collMod", "index", "an object", index))?;
     let (mut hidden, mut seconds, mut which) = (None, None, None);
+    let (collection, raw) = target(request.collection()?);
+    let key_of = if raw { Dropped::BucketKey } else { Dropped::Key };
     for (name, value) in index {
+        if matches!(name, "name" | "keyPattern") && which.is_some() {
+            return Err(Error::invalid_options("An index is named by name or by keyPattern, not by both"));
+        }
         let wrong = |wanted: &str| wrong_type("collMod.index", name, wanted, value);
         match name {
             "name" => which = Some(Dropped::Names(vec![value.as_str().ok_or_else(|| wrong("a string"))?])),
-            "keyPattern" => which = Some(Dropped::Key(value.as_doc().ok_or_else(|| wrong("an object"))?)),
+            "keyPattern" => which = Some(key_of(value.as_doc().ok_or_else(|| wrong("an object"))?)),
             "hidden" => hidden = Some(value.as_truthy().ok_or_else(|| wrong("a bool"))?),
             "expireAfterSeconds" => seconds = Some(value.as_integer().ok_or_else(|| wrong("an integer"))?),
             "unique" if value.as_truthy() == Some(false) => {
@@ -48,7 +54,7 @@ async fn change_index(engine: &Rc<Engine>, request: &Request<'_>, index: Value<'
     if seconds.is_some_and(|seconds| !(0..=TTL_SECONDS_MAX).contains(&seconds)) {
         return Err(Error::invalid_options("expireAfterSeconds must be from 0 to 2147483647"));
     }
-    let before = engine.change_index(request.collection()?, &which, hidden, seconds).await?;
+    let before = engine.change_index(collection, &which, hidden, seconds).await?;
     let mut reply = DocWriter::new();
     if let Some(hidden) = hidden {
         reply.bool("hidden_old", before.hidden).bool("hidden_new", hidden);

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::find::{globals_of, target};
-use super::{Reply, Request, server_status};
+use super::{Reply, Request, explain_write, server_status};
 use crate::bucket::BUCKETS_PREFIX;
-use crate::engine::{Defaults, Engine};
+use crate::engine::{Defaults, Engine, Planned};
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::IndexSpec;
 use crate::query::{Aggregation, Count, Distinct, Explain, FindOptions, Globals, Group, ReadAccess, Run, Sink};
@@ -34,6 +34,9 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
 /// How a command goes. Without `all_plans` it is planned only; with it, it is run, and where that is true the plans that were not chosen
 /// are shown as well.
 pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bool>) -> Result<Reply> {
+    if explain_write::is_write(inner.name()) {
+        return explain_write::show(engine, inner, all_plans).await;
+    }
     let globals = globals_of(engine, inner)?;
     let nothing = Collation::default();
     let aggregation = match inner.name() {
@@ -59,12 +62,7 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         None if aggregation.is_some() => engine.try_aggregate(name, raw, &parse).await?,
         None => engine.try_find(name, raw, &options).await?,
     };
-    let run = found.as_ref().map(|found| Run {
-        entries: found.entries as u64,
-        examined: found.examined as u64,
-        counters: found.counters,
-        duration_ms: engine.now_ms() - begun_ms,
-    });
+    let run = run_of(engine, found.as_ref(), begun_ms);
     // A pipeline may go another way where it is known what is a date.
     let aggregation = match (&found, aggregation) {
         (Some(found), Some(_)) => Some(parse(found.collection.defaults(raw))?),
@@ -72,35 +70,57 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     };
     let given = found.as_ref().filter(|_| all_plans.is_some()).map_or(&[][..], |found| &found.given);
     let entry = found.as_ref().map(|found| found.collection.entry());
-    let mut multikey = None;
-    if let (Some(found), Some(entry)) = (&found, &entry) {
-        let spec = match &found.plan.access {
-            ReadAccess::Buckets { .. } => None,
-            ReadAccess::Series { .. } => IndexSpec::default_of(&entry.options.timeseries),
-            ReadAccess::Index(access) => Some((*access.spec).clone()),
-        };
-        if let Some(spec) = spec.filter(|_| all_plans.is_some()) {
-            multikey = Some(engine.multikey_depths(&found.collection, &spec).await?);
-        }
-    }
+    let multikey = multikey_of(engine, found.as_ref().filter(|_| all_plans.is_some())).await?;
     let explain = Explain {
         namespace: &[engine.name(), ".", if found.is_some() { BUCKETS_PREFIX } else { "" }, name].concat(),
         plan: found.as_ref().zip(entry.as_ref()).map(|(found, entry)| (&found.plan, &entry.options.timeseries)),
         run: all_plans.map(|_| run.unwrap_or_default()),
         all_plans: all_plans == Some(true),
         multikey,
+        write: None,
         group,
         has_source,
         is_narrowed: aggregation.as_ref().is_some_and(Aggregation::is_narrowed),
         later: &aggregation.map_or_else(Vec::new, |aggregation| later(&aggregation, given)),
     };
+    Ok(reply_of(engine, inner, &explain))
+}
+
+/// What became of a query that was run.
+pub fn run_of(engine: &Engine, found: Option<&Planned>, begun_ms: i64) -> Option<Run> {
+    found.map(|found| Run {
+        entries: found.entries as u64,
+        examined: found.examined as u64,
+        counters: found.counters,
+        duration_ms: engine.now_ms() - begun_ms,
+    })
+}
+
+/// Where arrays stand on the paths of the index that a query has gone through.
+///
+/// Errors: those of storage.
+pub async fn multikey_of(engine: &Engine, found: Option<&Planned>) -> Result<Option<Vec<Vec<usize>>>> {
+    let Some(found) = found else { return Ok(None) };
+    let spec = match &found.plan.access {
+        ReadAccess::Buckets { .. } => None,
+        ReadAccess::Series { .. } => IndexSpec::default_of(&found.collection.entry().options.timeseries),
+        ReadAccess::Index(access) => Some((*access.spec).clone()),
+    };
+    match spec {
+        Some(spec) => engine.multikey_depths(&found.collection, &spec).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The reply that shows what is known of a command.
+pub fn reply_of(engine: &Engine, inner: &Request<'_>, explain: &Explain<'_>) -> Reply {
     let mut reply = DocWriter::new();
     reply.string("explainVersion", "1");
     explain.write(&mut reply);
     reply.doc("command", inner.doc()).begin_doc("serverInfo");
     server_status::append_identity(&mut reply, engine);
     reply.end();
-    Ok(Reply::ok(reply))
+    Reply::ok(reply)
 }
 
 fn pipeline(inner: &Request<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {

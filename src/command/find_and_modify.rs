@@ -41,7 +41,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
 /// The find of what goes.
 ///
 /// Errors: `InvalidOptions` for an update, which would be one of a single measurement; `FailedToParse`; 7314600.
-fn find_of(name: &str, request: &Request<'_>) -> Result<DocBuf> {
+pub fn find_of(name: &str, request: &Request<'_>) -> Result<DocBuf> {
     request.allow_fields(&FIELDS)?;
     if request.field("txnNumber").is_some() {
         return Err(Error::new(ErrorCode::Location7314600, "Retryable findAndModify is not supported here"));

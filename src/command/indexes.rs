@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::find::cursor;
+use super::find::{cursor, target};
 use super::request::{missing_field, wrong_type};
 use super::{Reply, Request, int};
 use crate::block::DocPivot;
@@ -18,7 +18,8 @@ pub async fn create(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply>
     if specs.is_empty() {
         return Err(Error::bad_value("Must specify at least one index to create"));
     }
-    let (before, after) = engine.create_indexes(request.collection()?, &specs).await?;
+    let (name, raw) = target(request.collection()?);
+    let (before, after) = engine.create_indexes(name, &specs, raw).await?;
     let mut reply = DocWriter::new();
     reply.int32("numIndexesBefore", int(before)).int32("numIndexesAfter", int(after));
     reply.bool("createdCollectionAutomatically", false);
@@ -31,11 +32,14 @@ pub async fn create(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply>
 pub async fn list(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["cursor"])?;
     let name = request.collection()?;
-    let collection = engine.existing_collection(name).await?;
+    let (user, raw) = target(name);
+    let collection = engine.existing_collection(user).await?;
     engine.refresh(&collection).await?;
     let mut pivot = DocPivot::new();
-    for spec in collection.entry().ready_indexes() {
-        pivot.push(spec.shown().view())?;
+    let entry = collection.entry();
+    for index in entry.indexes.iter().filter(|index| index.spec.ready) {
+        let shown = if raw { index.shown_raw(&entry.options.timeseries) } else { index.spec.shown() };
+        pivot.push(shown.view())?;
     }
     Ok(Reply::ok(cursor(engine, name, 0, "firstBatch")).with_batch(pivot.finish()))
 }
@@ -44,16 +48,18 @@ pub async fn drop(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["index"])?;
     let which = request.field("index").ok_or_else(|| missing_field("dropIndexes", "index"))?;
     let wrong = |found: Value<'_>| wrong_type("dropIndexes", "index", "a name, names or a key", found);
+    let (name, raw) = target(request.collection()?);
     let dropped = match (which.as_str(), which.as_array(), which.as_doc()) {
         (Some("*"), ..) => Dropped::All,
         (Some(name), ..) => Dropped::Names(vec![name]),
         (_, Some(names), _) => Dropped::Names(
             names.iter().map(|(_, name)| name.as_str().ok_or_else(|| wrong(name))).collect::<Result<_>>()?,
         ),
+        (_, _, Some(key)) if raw => Dropped::BucketKey(key),
         (_, _, Some(key)) => Dropped::Key(key),
         _ => return Err(wrong(which)),
     };
-    let before = engine.drop_indexes(request.collection()?, &dropped).await?;
+    let before = engine.drop_indexes(name, &dropped).await?;
     let mut reply = DocWriter::new();
     reply.int32("nIndexesWas", int(before));
     if matches!(dropped, Dropped::All) {

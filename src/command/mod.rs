@@ -10,6 +10,7 @@ mod distinct;
 mod drop;
 mod expire;
 mod explain;
+mod explain_write;
 mod find;
 mod find_and_modify;
 mod fold;

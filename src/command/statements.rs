@@ -84,6 +84,25 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(reply))
 }
 
+/// What a command of one statement changes, to be explained.
+///
+/// Errors: `InvalidLength` for several statements; those of the statement.
+pub fn only_change<'a>(
+    engine: &Engine,
+    request: &Request<'a>,
+    collection: Option<&Collection>,
+    raw: bool,
+) -> Result<Change<'a>> {
+    let is_update = request.name() == "update";
+    let list = if is_update { "updates" } else { "deletes" };
+    let mut statements = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?;
+    let (Some(statement), None) = (statements.next(), statements.next()) else {
+        return Err(Error::new(ErrorCode::InvalidLength, "Explained write batches must be of size 1"));
+    };
+    let scope = Scope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
+    parse(statement, engine, request.name(), list)?.change(collection, is_update, raw, &scope)
+}
+
 fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Result<Statement<'a>> {
     let doc: Doc<'a> = value.as_doc().ok_or_else(|| wrong_type(command, list, "an array of objects", value))?;
     let of = [command, ".", list].concat();

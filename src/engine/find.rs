@@ -226,7 +226,7 @@ impl Engine {
             return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
         };
         let options = options(collection.defaults(raw))?;
-        collection.check_hint(raw, &options)?;
+        self.check_hint(&collection, raw, &options).await?;
         let plan = collection.read_plan(options, raw);
         Ok(Some(Planned {
             collection,
@@ -250,13 +250,22 @@ impl Engine {
                 return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
             };
             let options = options(collection.defaults(raw))?;
-            collection.check_hint(raw, &options)?;
+            self.check_hint(&collection, raw, &options).await?;
             match self.aimed_scan(&collection, &|| collection.read_plan(options.clone(), raw)).await {
                 // Memory has forgotten it; storage says whether it was made again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
                 other => return other.map(|(scan, plan)| Some((scan, plan, options))),
             }
         }
+    }
+
+    /// Refuses a hint at an index that is not there, by what others have made and hidden so far.
+    ///
+    /// Errors: `BadValue`; `NamespaceNotFound`; those of storage.
+    pub(super) async fn check_hint(&self, collection: &Rc<Collection>, raw: bool, options: &FindOptions) -> Result<()> {
+        let Some(hint) = &options.hint else { return Ok(()) };
+        self.refresh(collection).await?;
+        check_hint(hint, raw, &collection.entry().indexes)
     }
 
     /// A scan aimed at what a plan reads. `plan` is asked again where the snapshot tells what no one in this context
@@ -331,14 +340,6 @@ impl Collection {
         }
         let entry = self.entry();
         ReadPlan::new(options, &entry.options.timeseries, self.extended_range.get(), &entry.indexes)
-    }
-
-    /// Refuses a hint at an index that is not there.
-    pub(super) fn check_hint(&self, raw: bool, options: &FindOptions) -> Result<()> {
-        match &options.hint {
-            Some(hint) if !raw => check_hint(hint, &self.entry().indexes),
-            _ => Ok(()),
-        }
     }
 }
 

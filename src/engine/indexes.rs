@@ -30,19 +30,25 @@ pub enum Dropped<'a> {
     Names(Vec<&'a str>),
     /// The one over this key.
     Key(Doc<'a>),
+    /// The one with this key over buckets.
+    BucketKey(Doc<'a>),
 }
 
 impl Engine {
-    /// Makes indexes; those that are there already stay. Answers how many there were and how many there are.
+    /// Makes indexes; those that are there already stay. Answers how many there were and how many there are. `raw` specs are over buckets.
     ///
     /// Errors: `NamespaceNotFound`; those of `IndexSpec::parse`; `IndexOptionsConflict` and `IndexKeySpecsConflict`; `CannotCreateIndex` for
     /// too many; 5930501 where an array stands on an indexed path. Where one cannot be made, none is.
-    pub async fn create_indexes(&self, name: &str, given: &[Doc<'_>]) -> Result<(usize, usize)> {
+    pub async fn create_indexes(&self, name: &str, given: &[Doc<'_>], raw: bool) -> Result<(usize, usize)> {
         let collection = self.existing_collection(name).await?;
         // Another one of this name may have taken its place, with other fields.
         self.refresh(&collection).await?;
         let options = collection.entry().options.timeseries.clone();
-        let specs = given.iter().map(|spec| IndexSpec::parse(*spec, &options)).collect::<Result<Vec<_>>>()?;
+        let parse = |spec: &Doc<'_>| match raw {
+            true => IndexSpec::parse(IndexSpec::of_raw(*spec, &options)?.view(), &options),
+            false => IndexSpec::parse(*spec, &options),
+        };
+        let specs = given.iter().map(parse).collect::<Result<Vec<_>>>()?;
         let (mut before, mut after, mut new, mut born) = (0, 0, Vec::new(), 0);
         self.change_entry(&collection, &mut |entry, changes| {
             before = entry.ready_indexes().count();
@@ -260,26 +266,33 @@ impl CollectionEntry {
                     }
                 }
             }
-            Dropped::Key(key) => match self.index_of(*key)? {
-                Some(spec) => return Ok(vec![spec.number]),
-                None => format!("key {key:?}"),
-            },
+            Dropped::Key(key) | Dropped::BucketKey(key) => {
+                match self.index_of(*key, matches!(which, Dropped::BucketKey(_)))? {
+                    Some(spec) => return Ok(vec![spec.number]),
+                    None => format!("key {key:?}"),
+                }
+            }
         };
         Err(Error::new(ErrorCode::IndexNotFound, ["index not found with ", &unknown].concat()))
     }
 
-    /// The index over a user's key: the one over the same parts of buckets, else the one that was asked for by that key.
+    /// The index over a user's key, or over a key of buckets where `raw`: the one over the same parts of buckets, else the one that was asked
+    /// for by that key.
     ///
     /// Errors: `IndexNotFound` for a key that none can have; `AmbiguousIndexKeyPattern`.
-    pub fn index_of(&self, key: Doc<'_>) -> Result<Option<&IndexSpec>> {
+    pub fn index_of(&self, key: Doc<'_>, raw: bool) -> Result<Option<&IndexSpec>> {
         let mut asked = DocWriter::new();
         asked.doc("key", key).string("name", "key");
-        let wanted = IndexSpec::parse(asked.finish().view(), &self.options.timeseries)
-            .map_err(|error| Error::new(ErrorCode::IndexNotFound, error.into_message()))?
-            .bucket_key();
-        let is_over = |spec: &IndexSpec| spec.bucket_key() == wanted;
+        let wanted = match raw {
+            true => key.to_owned(),
+            false => IndexSpec::parse(asked.finish().view(), &self.options.timeseries)
+                .map_err(|error| Error::new(ErrorCode::IndexNotFound, error.into_message()))?
+                .bucket_key(),
+        };
+        let is_over = |spec: &IndexSpec| spec.has_bucket_key(wanted.view());
         let by_parts = self.specs.iter().any(|spec| is_over(spec));
-        let mut found = self.specs.iter().filter(|spec| if by_parts { is_over(spec) } else { spec.has_key(key) });
+        let mut found =
+            self.specs.iter().filter(|spec| if by_parts || raw { is_over(spec) } else { spec.has_key(key) });
         match (found.next(), found.next()) {
             (first, None) => Ok(first.map(|spec| &**spec)),
             _ => {

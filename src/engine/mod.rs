@@ -46,7 +46,7 @@ pub use change::{Change, ChangeKind};
 pub use collection::{Collection, CollectionEntry};
 use cursor::Cursors;
 use expire::Expired;
-pub use find::{Defaults, Parse};
+pub use find::{Defaults, Options, Parse, Planned};
 pub use indexes::Dropped;
 use keyspace::ContextId;
 use sorted_map::SortedMap;

@@ -3,6 +3,7 @@
 mod entries;
 mod meta_time;
 mod multikey;
+mod raw_spec;
 mod spec;
 
 pub use entries::{ANY, Summary, entry};

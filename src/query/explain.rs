@@ -33,6 +33,8 @@ pub struct Explain<'a> {
     pub all_plans: bool,
     /// Of each part of the index, how many components below the metadata lead to arrays on its path; `None` where nobody has looked.
     pub multikey: Option<Vec<Vec<usize>>>,
+    /// What becomes of the matches where they are changed.
+    pub write: Option<Write>,
     /// What is made of the matches where they are not returned.
     pub group: Option<Group>,
     /// True where the first of the later stages gives documents of its own.
@@ -43,13 +45,23 @@ pub struct Explain<'a> {
     pub later: &'a [(DocBuf, Option<u64>)],
 }
 
+/// A write, as it is shown.
+pub struct Write {
+    /// What it does.
+    pub op_type: &'static str,
+    /// The stage that takes whole buckets, where nothing is left to be asked of their measurements.
+    pub of_buckets: Option<&'static str>,
+    /// True where the match is answered, and what of it.
+    pub answers: Option<bool>,
+}
+
 /// A field, its accumulator and the operand of that.
 pub type Group = (&'static str, &'static str, OwnedValue);
 
 impl Explain<'_> {
     /// Adds `stages`, or where there is no collection what a stage would hold.
     pub fn write(&self, writer: &mut DocWriter) {
-        if self.plan.is_none() && self.later.is_empty() {
+        if self.write.is_some() || self.plan.is_none() && self.later.is_empty() {
             return self.write_cursor(writer);
         }
         writer.begin_array("stages");
@@ -91,15 +103,68 @@ impl Explain<'_> {
 
     fn write_cursor(&self, writer: &mut DocWriter) {
         writer.begin_doc("queryPlanner").string("namespace", self.namespace).bool("indexFilterSet", false);
-        self.write_access("winningPlan", None, writer);
+        self.write_plan("winningPlan", None, writer);
         writer.begin_array("rejectedPlans").end().end();
         let Some(run) = &self.run else { return };
-        writer.begin_doc("executionStats").bool("executionSuccess", true).int64("nReturned", long(self.passed()));
+        writer.begin_doc("executionStats").bool("executionSuccess", true).int64("nReturned", long(self.returned()));
         writer.int64("executionTimeMillis", run.duration_ms).int64("totalKeysExamined", long(run.entries));
         writer.int64("totalDocsExamined", long(run.examined));
-        self.write_access("executionStages", Some(run), writer);
+        self.write_plan("executionStages", Some(run), writer);
         if self.all_plans {
             writer.begin_array("allPlansExecution").end();
+        }
+        writer.end();
+    }
+
+    /// How many documents come out of the plan: a write answers a match at most.
+    fn returned(&self) -> u64 {
+        match &self.write {
+            Some(write) if write.answers.is_some() => self.counters().measurements_matched,
+            Some(_) => 0,
+            None => self.passed(),
+        }
+    }
+
+    /// How the buckets are found and what becomes of them, and with a run how many.
+    fn write_plan(&self, name: &str, run: Option<&Run>, writer: &mut DocWriter) {
+        let (Some(write), Some((plan, _))) = (&self.write, self.plan) else {
+            return self.write_access(name, run, writer);
+        };
+        writer.begin_doc(name);
+        if write.answers == Some(true) {
+            writer.string("stage", "PROJECTION_DEFAULT").begin_doc("inputStage");
+        }
+        let split = plan.split.as_ref().filter(|split| !split.exact);
+        let residual = split.map(|split| &split.residual).filter(|residual| !residual.is_trivial());
+        let buckets_unpacked = self.counters().buckets_unpacked;
+        // Whole buckets may have been counted beyond a limit.
+        let measurements_matched = self.counters().measurements_matched.min(plan.plan.limit.unwrap_or(u64::MAX));
+        let counted: &[(&str, u64)] = match write.of_buckets.filter(|stage| residual.is_none() || *stage == "UPDATE") {
+            Some(stage) => {
+                writer.string("stage", stage);
+                &[(if stage == "UPDATE" { "nWouldModify" } else { "nWouldDelete" }, measurements_matched)]
+            }
+            None => {
+                writer.string("stage", "TS_MODIFY").string("opType", write.op_type);
+                write_bucket_filter("bucketFilter", plan, true, writer);
+                writer.begin_doc("residualFilter");
+                residual.into_iter().for_each(|residual| residual.write(writer));
+                writer.end();
+                &[
+                    ("nMeasurementsMatched", measurements_matched),
+                    ("nMeasurementsDeleted", measurements_matched),
+                    ("nBucketsUnpacked", buckets_unpacked),
+                ]
+            }
+        };
+        if run.is_some() {
+            counted.iter().chain(&[("nReturned", self.returned())]).for_each(|(name, n)| {
+                writer.int64(name, long(*n));
+            });
+        }
+        self.write_access("inputStage", run, writer);
+        if write.answers == Some(true) {
+            writer.end();
         }
         writer.end();
     }
@@ -127,7 +192,7 @@ impl Explain<'_> {
                 let (from_start, to_end) = (*low == BucketId::MIN, *high == BucketId::MAX);
                 let stage = if from_start && to_end { "COLLSCAN" } else { "CLUSTERED_IXSCAN" };
                 writer.string("stage", if low > high { "EOF" } else { stage });
-                write_bucket_filter(plan, writer);
+                write_bucket_filter("filter", plan, self.write.is_some(), writer);
                 if !from_start {
                     writer.object_id("minRecord", low.as_bytes());
                 }
@@ -171,7 +236,7 @@ impl Explain<'_> {
             }
         };
         writer.string("stage", "FETCH");
-        write_bucket_filter(plan, writer);
+        write_bucket_filter("filter", plan, self.write.is_some(), writer);
         counted(writer, self.passed(), "docsExamined", known.examined);
         writer.begin_doc("inputStage").string("stage", "IXSCAN").doc("keyPattern", index.bucket_key().view());
         writer.string("indexName", &index.name);
@@ -327,26 +392,37 @@ fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, 
     writer.end();
 }
 
-/// `filter`: what is asked of a bucket before it is unpacked, in the terms of its document; none where nothing is.
-fn write_bucket_filter(plan: &ReadPlan, writer: &mut DocWriter) {
+/// What is asked of a bucket before it is unpacked, in the terms of its document; none where nothing is. Writes leave closed ones alone.
+fn write_bucket_filter(name: &str, plan: &ReadPlan, is_write: bool, writer: &mut DocWriter) {
     let meta = plan.split.as_ref().map_or(&plan.plan.residual, |split| &split.meta);
+    let meta = Some(meta).filter(|meta| !meta.is_trivial());
     let bucket = plan.split.as_ref().map(|split| &split.bucket).filter(|bucket| !bucket.is_trivial());
-    if meta.is_trivial() && bucket.is_none() {
+    let parts = [is_write.then_some(0), meta.map(|_| 1), bucket.map(|_| 2)].into_iter().flatten().collect::<Vec<_>>();
+    let count = parts.len();
+    if count == 0 {
         return;
     }
-    writer.begin_doc("filter");
-    match bucket {
-        Some(bucket) if !meta.is_trivial() => {
-            writer.begin_array("$and").begin_doc("0");
-            meta.write(writer);
-            writer.end().begin_doc("1");
-            bucket.write(writer);
-            writer.end().end();
+    writer.begin_doc(name);
+    if count > 1 {
+        writer.begin_array("$and");
+    }
+    for (place, part) in parts.into_iter().enumerate() {
+        if count > 1 {
+            writer.begin_doc(&place.to_string());
         }
-        bucket => {
-            meta.write(writer);
-            bucket.into_iter().for_each(|bucket| bucket.write(writer));
+        match part {
+            0 => {
+                writer.begin_doc("control.closed").begin_doc("$not").bool("$eq", true).end().end();
+            }
+            1 => meta.into_iter().for_each(|meta| meta.write(writer)),
+            _ => bucket.into_iter().for_each(|bucket| bucket.write(writer)),
         }
+        if count > 1 {
+            writer.end();
+        }
+    }
+    if count > 1 {
+        writer.end();
     }
     writer.end();
 }

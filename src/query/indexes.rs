@@ -10,7 +10,7 @@ use crate::query::filter::{CompareOp, Filter, Test};
 use crate::query::find_options::{FindOptions, Hint};
 use crate::query::pushdown::{Layout, Split, split};
 use crate::query::read_plan::ReadAccess;
-use crate::value::{DocWriter, Kind, Number, OwnedValue, Value, append_key, canonical_class};
+use crate::value::{DocBuf, DocWriter, Kind, Number, OwnedValue, Value, append_key, canonical_class};
 
 /// Most ranges of an index that one scan looks at.
 const RANGES_MAX: usize = 1000;
@@ -79,6 +79,19 @@ impl Index {
         self.partial.as_ref().is_none_or(|(_, split)| split.meta.matches_value(meta).unwrap_or(false))
     }
 
+    /// As it is over buckets.
+    pub fn shown_raw(&self, options: &TimeseriesOptions) -> DocBuf {
+        let filter = self.partial.as_ref().map(|(_, split)| {
+            let mut writer = DocWriter::new();
+            split.meta.write(&mut writer);
+            if !split.bucket.is_trivial() {
+                split.bucket.write(&mut writer);
+            }
+            writer.finish()
+        });
+        self.spec.shown_raw(filter.as_ref(), &options.time_field)
+    }
+
     /// True where a query does not see buckets that are not in it.
     fn is_incomplete(&self) -> bool {
         self.spec.sparse || self.partial.is_some()
@@ -95,9 +108,10 @@ impl Index {
     }
 
     /// True where it is what a hint names.
-    fn is_hinted(&self, hint: &Hint) -> bool {
+    fn is_hinted(&self, hint: &Hint, raw: bool) -> bool {
         match hint {
             Hint::Name(name) => **name == *self.spec.name,
+            Hint::Keys(keys) if raw => self.spec.has_bucket_key(keys.view()),
             Hint::Keys(keys) => self.spec.has_key(keys.view()),
             Hint::Natural { .. } => false,
         }
@@ -159,7 +173,7 @@ pub fn choose(
     let mut others = indexes.iter().filter(|index| index.is_visible() && index.spec.number != META_TIME_INDEX);
     let through = |access| ReadAccess::Index(Box::new(access));
     if let Some(hint) = &query.hint {
-        let hinted = others.find(|index| index.is_hinted(hint))?;
+        let hinted = others.find(|index| index.is_hinted(hint, false))?;
         let only_indexed = hinted.is_incomplete();
         return Some(through(IndexAccess { only_indexed, ..hinted.access(split, options, span_ms) }));
     }
@@ -185,12 +199,12 @@ pub fn choose(
     best.map(through)
 }
 
-/// Checks that the index which is hinted can be used.
+/// Checks that the index which is hinted can be used. Where `raw`, its key is that over buckets.
 ///
 /// Errors: `BadValue`.
-pub fn check_hint(hint: &Hint, indexes: &[Index]) -> Result<()> {
+pub fn check_hint(hint: &Hint, raw: bool, indexes: &[Index]) -> Result<()> {
     let natural = matches!(hint, Hint::Natural { .. });
-    if natural || indexes.iter().any(|index| index.is_visible() && index.is_hinted(hint)) {
+    if natural || indexes.iter().any(|index| index.is_visible() && index.is_hinted(hint, raw)) {
         return Ok(());
     }
     Err(Error::bad_value("The hint provided does not correspond to an existing index"))

@@ -16,11 +16,12 @@ pub mod stream;
 pub mod update;
 
 pub use exec::{Count, Counters, Distinct, Exec, Flow, Sink, TimeBound};
-pub use explain::{Explain, Group, Run};
+pub use explain::{Explain, Group, Run, Write};
 pub use expr::Globals;
 pub use filter::Filter;
 pub use find_options::{FindOptions, Hint};
 pub use indexes::{Index, IndexAccess};
+pub use projection::Projection;
 pub use read_plan::{ReadAccess, ReadPlan};
 pub use stage::{Aggregation, DocumentSource, Pipeline};
 pub use stream::Stream;

@@ -1,0 +1,76 @@
+//! `explain` of `delete`, `update` and `findAndModify`: what would be changed is counted, as `count` counts it.
+
+use std::rc::Rc;
+
+use super::explain::{multikey_of, reply_of, run_of};
+use super::find::{globals_of, target};
+use super::{Reply, Request, find_and_modify, statements};
+use crate::bucket::BUCKETS_PREFIX;
+use crate::engine::{ChangeKind, Defaults, Engine, Options};
+use crate::error::Result;
+use crate::query::{Count, Explain, FindOptions, Projection, Write};
+
+/// True for the commands that are explained here.
+pub fn is_write(name: &str) -> bool {
+    matches!(name, "delete" | "update" | "findAndModify" | "findandmodify")
+}
+
+/// As `explain::show`.
+pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bool>) -> Result<Reply> {
+    let (name, raw) = target(inner.collection()?);
+    if !matches!(inner.name(), "delete" | "update") {
+        let find = find_and_modify::find_of(name, inner)?;
+        let globals = globals_of(engine, inner)?;
+        let options = |defaults: Defaults<'_>| {
+            Ok(FindOptions { limit: Some(1), ..FindOptions::parse(find.view(), &globals(defaults))? })
+        };
+        let write = Write { op_type: "deleteOne", of_buckets: None, answers: Some(inner.field("fields").is_some()) };
+        return plan(engine, inner, raw, &options, write, all_plans).await;
+    }
+    let collection = engine.collection(name).await?;
+    let change = statements::only_change(engine, inner, collection.as_deref(), raw)?;
+    let limit = matches!(change.kind, ChangeKind::DeleteOne).then_some(1);
+    let options = |_: Defaults<'_>| {
+        let (filter, hint) = (change.filter.clone(), change.hint.clone());
+        Ok(FindOptions { filter, hint, limit, projection: Projection::none(), ..FindOptions::default() })
+    };
+    let (op_type, of_buckets) = match change.kind {
+        ChangeKind::Update(_) => ("updateMany", Some("UPDATE")),
+        ChangeKind::Delete => ("deleteMany", Some("DELETE")),
+        _ => ("deleteOne", None),
+    };
+    plan(engine, inner, raw, &options, Write { op_type, of_buckets, answers: None }, all_plans).await
+}
+
+async fn plan(
+    engine: &Rc<Engine>,
+    inner: &Request<'_>,
+    raw: bool,
+    options: &Options<'_>,
+    write: Write,
+    all_plans: Option<bool>,
+) -> Result<Reply> {
+    let (name, begun_ms) = (target(inner.collection()?).0, engine.now_ms());
+    let found = match (all_plans, write.answers) {
+        (None, _) => engine.plan(name, raw, options).await?,
+        (_, None) => engine.drain(name, raw, options, &mut Count::default()).await?,
+        // In the order that is asked for.
+        _ => engine.try_find(name, raw, options).await?,
+    };
+    let run = run_of(engine, found.as_ref(), begun_ms);
+    let multikey = multikey_of(engine, found.as_ref().filter(|_| all_plans.is_some())).await?;
+    let entry = found.as_ref().map(|found| found.collection.entry());
+    let explain = Explain {
+        namespace: &[engine.name(), ".", if found.is_some() { BUCKETS_PREFIX } else { "" }, name].concat(),
+        plan: found.as_ref().zip(entry.as_ref()).map(|(found, entry)| (&found.plan, &entry.options.timeseries)),
+        run: all_plans.map(|_| run.unwrap_or_default()),
+        all_plans: all_plans == Some(true),
+        multikey,
+        write: Some(write),
+        group: None,
+        has_source: false,
+        is_narrowed: false,
+        later: &[],
+    };
+    Ok(reply_of(engine, inner, &explain))
+}

@@ -1,0 +1,66 @@
+//! Indexes as those see them who name buckets and not measurements.
+
+use super::spec::{IndexSpec, Part, Source};
+use crate::bucket::TimeseriesOptions;
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::{Doc, DocBuf, DocWriter, Value, equal};
+
+impl IndexSpec {
+    /// What a user would ask for to have an index that is asked for over buckets.
+    ///
+    /// Errors: `CannotCreateIndex` where there is nothing that comes to this key, and for a filter; those of `parse`.
+    pub fn of_raw(given: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
+        let refuse = |what: &str| Err(Error::new(ErrorCode::CannotCreateIndex, ["Over buckets here ", what].concat()));
+        let Some(key) = given.get("key").and_then(Value::as_doc) else { return Ok(given.to_owned()) };
+        if given.get("partialFilterExpression").is_some() {
+            return refuse("an index has no filter");
+        }
+        let mut asked = DocWriter::new();
+        asked.begin_doc("key");
+        let mut last = None;
+        for (part, direction) in key {
+            let on_meta = part.strip_prefix("meta").filter(|rest| rest.is_empty() || rest.starts_with('.'));
+            let of_control = part.strip_prefix("control.min.").or_else(|| part.strip_prefix("control.max."));
+            if let (Some(rest), Some(meta)) = (on_meta, options.meta_field.as_deref()) {
+                asked.value(&[meta, rest].concat(), direction);
+            } else if let Some(field) = of_control.filter(|field| last != Some(*field)) {
+                // Both sides of a field are one part.
+                asked.value(field, direction);
+            }
+            last = of_control.filter(|field| last != Some(*field));
+        }
+        asked.end();
+        for (name, value) in given.iter().filter(|(name, _)| *name != "key") {
+            asked.value(name, value);
+        }
+        let asked = asked.finish();
+        match IndexSpec::parse(asked.view(), options) {
+            Ok(spec) if spec.has_bucket_key(key) => Ok(asked),
+            Err(error) if error.code != ErrorCode::CannotCreateIndex => Err(error),
+            _ => refuse("an index is over what users can ask for"),
+        }
+    }
+
+    /// True where the key over buckets is this one.
+    pub fn has_bucket_key(&self, key: Doc<'_>) -> bool {
+        equal(self.bucket_key().view().as_value(), key.as_value())
+    }
+
+    /// The index as it is over buckets, with its filter in their terms, and what was asked for where that cannot be told from the key.
+    pub fn shown_raw(&self, filter: Option<&DocBuf>, time_field: &str) -> DocBuf {
+        let mut writer = DocWriter::new();
+        let shown = self.shown();
+        for (name, value) in shown.view() {
+            let key = (name == "key").then(|| self.bucket_key());
+            match key.as_ref().or(filter.filter(|_| name == "partialFilterExpression")) {
+                Some(doc) => writer.doc(name, doc.view()),
+                None => writer.value(name, value),
+            };
+        }
+        let is_measured = |part: &Part| part.source != Source::Meta && part.path.as_str() != time_field;
+        if filter.is_some() || self.parts.iter().any(is_measured) {
+            writer.doc("originalSpec", shown.view());
+        }
+        writer.finish()
+    }
+}
