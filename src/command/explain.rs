@@ -101,13 +101,16 @@ pub fn run_of(engine: &Engine, found: Option<&Planned>, begun_ms: i64) -> Option
 /// Errors: those of storage.
 pub async fn multikey_of(engine: &Engine, found: Option<&Planned>) -> Result<Option<Vec<Vec<usize>>>> {
     let Some(found) = found else { return Ok(None) };
-    let spec = match &found.plan.access {
+    let parts = match &found.plan.access {
         ReadAccess::Buckets { .. } => None,
-        ReadAccess::Series { .. } => IndexSpec::default_of(&found.collection.entry().options.timeseries),
-        ReadAccess::Index(access) => Some((*access.spec).clone()),
+        ReadAccess::Series { .. } => {
+            let default = IndexSpec::default_of(&found.collection.entry().options.timeseries);
+            default.map(|spec| (spec.number, spec.parts))
+        }
+        ReadAccess::Index(access) => Some((access.spec.number, access.parts())),
     };
-    match spec {
-        Some(spec) => engine.multikey_depths(&found.collection, &spec).await.map(Some),
+    match parts {
+        Some((number, parts)) => engine.multikey_depths(&found.collection, number, &parts).await.map(Some),
         None => Ok(None),
     }
 }

@@ -43,7 +43,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
     }
     errors.extend(time_errors(&rows, time_field));
     errors.extend(size_errors(&rows, collection.meta_field()));
-    errors.extend(collection.array_errors(&rows));
+    errors.extend(collection.index_errors(&rows));
     sort_by(&mut errors, |(a, _), (b, _)| a.cmp(b));
     errors.dedup_by_key(|(row, _)| *row);
     let stored = if errors.is_empty() {

@@ -193,10 +193,9 @@ pub(super) fn index_keys(collection: &Collection, bucket: &BucketId, document: D
     }
     let summary = Summary { meta: view.meta(), min: view.control_min(), max: view.control_max() };
     for index in entry.indexes.iter().filter(|index| index.spec.number != index::META_TIME_INDEX) {
-        if index.takes(&summary)
-            && let Some(entry) = index::entry(&index.spec, &summary)
-        {
-            keys.push(keyspace::index_entry(&id, index.spec.number, &entry, bucket));
+        if index.takes(&summary) {
+            let entries = index::keys(&index.spec, &summary);
+            keys.extend(entries.iter().map(|entry| keyspace::index_entry(&id, index.spec.number, entry, bucket)));
         }
     }
     Ok(keys)

@@ -12,7 +12,7 @@ use super::read::{Access, Scan, Unit, buckets_of};
 use super::sections::SectionRef;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack, unpack_edge};
-use crate::error::{ErrorCode, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::index;
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::indexes::check_hint;
@@ -265,7 +265,11 @@ impl Engine {
     pub(super) async fn check_hint(&self, collection: &Rc<Collection>, raw: bool, options: &FindOptions) -> Result<()> {
         let Some(hint) = &options.hint else { return Ok(()) };
         self.refresh(collection).await?;
-        check_hint(hint, raw, &collection.entry().indexes)
+        let depends = check_hint(hint, raw, &collection.entry().indexes)?;
+        if depends && !matches!(collection.read_plan(options.clone(), raw).access, ReadAccess::Index(_)) {
+            return Err(Error::bad_value("The hint provided names an index that this query cannot use"));
+        }
+        Ok(())
     }
 
     /// A scan aimed at what a plan reads. `plan` is asked again where the snapshot tells what no one in this context

@@ -16,7 +16,7 @@ use super::sections::SectionRef;
 use crate::block::{Block, ColumnData, DocPivot};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
 use crate::error::{Error, ErrorCode, Result};
-use crate::index::{IndexSpec, META_TIME_INDEX, Source, note_arrays};
+use crate::index::{IndexSpec, META_TIME_INDEX, Part, Source, check_points, note_arrays};
 use crate::limits::{CHANGE_CONFLICTS_MAX, INDEXES_MAX};
 use crate::query::Index;
 use crate::storage::{Changeset, KeyRange};
@@ -156,19 +156,25 @@ impl Engine {
     /// How many components of each path of an index lead to arrays in metadata that are there now; nothing of paths of measurements.
     ///
     /// Errors: those of storage.
-    pub async fn multikey_depths(&self, collection: &Rc<Collection>, spec: &IndexSpec) -> Result<Vec<Vec<usize>>> {
-        let mut found = vec![Vec::new(); spec.parts.len()];
+    pub async fn multikey_depths(
+        &self,
+        collection: &Rc<Collection>,
+        number: u16,
+        parts: &[Part],
+    ) -> Result<Vec<Vec<usize>>> {
+        let mut found = vec![Vec::new(); parts.len()];
         let (mut scan, _) = self.begin_scan(collection, &[]).await?;
         scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
         let entry = collection.entry();
-        let index = entry.indexes.iter().find(|index| index.spec.number == spec.number);
+        let index = entry.indexes.iter().find(|index| index.spec.number == number);
         while let Some(units) = self.next_page(&mut scan).await? {
             for unit in &units {
                 let stored = unit.stored.as_ref().and_then(|stored| stored.document.view().get("meta"));
                 let meta = stored.or_else(|| unit.sections().next().and_then(SectionRef::meta));
                 let Some(value) = meta.filter(|_| index.is_none_or(|index| index.takes_meta(meta))) else { continue };
-                for (part, found) in spec.parts.iter().zip(&mut found) {
-                    if part.source == Source::Meta {
+                for (part, found) in parts.iter().zip(&mut found) {
+                    // A place may be written as an array.
+                    if part.source == Source::Meta && !part.kind().is_geo() {
                         note_arrays(value, part.path.rest(), 0, found);
                     }
                 }
@@ -184,7 +190,7 @@ impl Engine {
         'again: loop {
             let (mut scan, _) = self.begin_scan(collection, &[]).await?;
             for section in scan.sections() {
-                collection.check_arrays(section.rows().0)?;
+                collection.check_rows(section.rows().0)?;
                 collection.check_meta(section.meta())?;
             }
             scan.aim(Access::Range(from, BucketId::MAX));
@@ -219,28 +225,29 @@ impl Engine {
 }
 
 impl Collection {
-    /// Refuses a bucket with an array on an indexed path of measurements, or with metadata that an index does not take.
+    /// Refuses a bucket with measurements or with metadata that an index does not take.
     ///
-    /// Errors: 5930501; as `check_meta` and `unpack`.
+    /// Errors: 5930501; as `check_points`, `check_meta` and `unpack`.
     pub(super) fn check_bucket(&self, document: Doc<'_>) -> Result<()> {
         let entry = self.entry();
         let options = &entry.options.timeseries;
         let view = BucketDoc::parse(document, options)?;
         self.check_meta(view.meta())?;
-        let names = self.array_free_paths().iter().map(|path| path.first().into()).collect::<Vec<Box<str>>>();
+        let names = self.limited_paths().iter().map(|(_, path)| path.first().into()).collect::<Vec<Box<str>>>();
         // Scalars alone leave scalars in the summaries.
+        let has_places = self.limited_paths().iter().any(|(source, _)| *source == Source::Data);
         let is_plain = |name: &str| {
             let kinds = [view.control_min(), view.control_max()].map(|doc| doc.get(name).map(|value| value.kind()));
             kinds[0] == kinds[1] && kinds[0].is_none_or(|kind| !matches!(kind, Kind::Object | Kind::Array))
         };
-        let mut wanted: Vec<Box<str>> = names.into_iter().filter(|name| !is_plain(name)).collect();
+        let mut wanted: Vec<Box<str>> = names.into_iter().filter(|name| has_places || !is_plain(name)).collect();
         if wanted.is_empty() {
             return Ok(());
         }
         sort_by(&mut wanted, Ord::cmp);
         wanted.dedup();
         let rows = unpack(&view, &ColumnSet::Only(wanted), options)?;
-        self.check_arrays(&rows)
+        self.check_rows(&rows)
     }
 }
 
@@ -304,30 +311,39 @@ impl CollectionEntry {
 }
 
 impl Collection {
-    /// The paths of measurements that no array may stand on, because an index is over them.
-    fn array_free_paths(&self) -> Vec<Path> {
+    /// The paths of measurements that may not hold everything: no arrays below `Source::Min`, points alone below `Source::Data`.
+    fn limited_paths(&self) -> Vec<(Source, Path)> {
         let entry = self.entry();
         let parts = entry.specs.iter().flat_map(|spec| &spec.parts);
+        let is_limited = |source: Source| matches!(source, Source::Min | Source::Data);
         parts
-            .filter(|part| part.source == Source::Min && part.path.as_str() != self.time_field())
-            .map(|part| part.path.clone())
+            .filter(|part| is_limited(part.source) && part.path.as_str() != self.time_field())
+            .map(|part| (part.source, part.path.clone()))
             .collect()
     }
 
-    /// The rows that hold an array on such a path, or metadata that an index does not take, and what is wrong with them.
-    pub fn array_errors(&self, rows: &Block) -> Vec<(usize, Error)> {
+    /// The rows with values or metadata that an index does not take, and what is wrong with them.
+    pub fn index_errors(&self, rows: &Block) -> Vec<(usize, Error)> {
         let mut errors = Vec::new();
-        for path in self.array_free_paths() {
+        for (source, path) in self.limited_paths() {
             let Some(column) = rows.column(path.first()) else { continue };
-            if !matches!(column.data(), ColumnData::Bson(_) | ColumnData::Dictionary(..)) {
+            let may_nest = matches!(column.data(), ColumnData::Bson(_) | ColumnData::Dictionary(..));
+            // Scalars are neither arrays nor places.
+            if !may_nest && source != Source::Data {
                 continue;
             }
             let mut scratch = Vec::new();
             for row in 0..column.len() {
-                if column.value(row, &mut scratch).is_some_and(|value| meets_array(value, path.rest())) {
-                    let message = format!("An index is over '{path}', which may hold no array in measurements");
-                    errors.push((row, Error::new(ErrorCode::Location5930501, message)));
-                }
+                let value = column.value(row, &mut scratch);
+                let outcome = match source {
+                    Source::Data => check_points(value, &path),
+                    _ if value.is_some_and(|value| meets_array(value, path.rest())) => {
+                        let message = format!("An index is over '{path}', which may hold no array in measurements");
+                        Err(Error::new(ErrorCode::Location5930501, message))
+                    }
+                    _ => Ok(()),
+                };
+                errors.extend(outcome.err().map(|error| (row, error)));
             }
         }
         let limited = self.entry().indexes.iter().any(|index| index.spec.limits_meta());
@@ -352,8 +368,8 @@ impl Collection {
         entry.indexes.iter().filter(takes).try_for_each(|index| index.spec.check_meta(value))
     }
 
-    fn check_arrays(&self, rows: &Block) -> Result<()> {
-        self.array_errors(rows).into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    fn check_rows(&self, rows: &Block) -> Result<()> {
+        self.index_errors(rows).into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 }
 

@@ -44,9 +44,14 @@ impl Rect {
         Rect { x: [center.x - half, center.x + half], y }.widened()
     }
 
-    /// Rectangles that hold all of a geometry on the sphere.
+    /// Rectangles that hold all of a geometry on the sphere, and whatever touches it.
     pub fn of(geometry: &Geometry) -> Vec<Rect> {
-        let points = geometry.points.iter().map(|at| Rect { x: [at.x, at.x], y: [at.y, at.y] }.widened());
+        Rect::of_stored(geometry).into_iter().map(Rect::widened).collect()
+    }
+
+    /// The same without a margin around points: that of what is asked for is enough.
+    pub fn of_stored(geometry: &Geometry) -> Vec<Rect> {
+        let points = geometry.points.iter().map(|at| Rect { x: [at.x, at.x], y: [at.y, at.y] });
         let lines = geometry.lines.iter().map(|line| Rect::of_line(line).widened());
         points.chain(lines).chain(geometry.polygons.iter().map(Rect::of_polygon)).collect()
     }

@@ -4,6 +4,7 @@
 //! (x, y, 1), one on the sphere its unit vector, and a polygon is seen in the projection around its middle that keeps its edges straight.
 
 mod bounds;
+mod cells;
 mod geometry;
 mod parse;
 mod region;
@@ -13,5 +14,6 @@ mod tests;
 mod vector;
 
 pub use bounds::Rect;
+pub use cells::Grid;
 pub use geometry::{Geometry, Place, Polygon};
 pub use region::{EARTH_RADIUS_M, Region};

@@ -18,6 +18,11 @@ impl Geometry {
         Ok(geometry)
     }
 
+    /// The first two members of an array or an object, where they are numbers.
+    pub fn pair(value: Value<'_>) -> Option<(f64, f64)> {
+        pair(value)
+    }
+
     /// True where it is one point and nothing else, as GeoJSON or as a pair.
     pub fn is_point(value: Value<'_>) -> bool {
         point(value).is_some()

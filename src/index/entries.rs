@@ -3,9 +3,14 @@
 //! An entry is the keys of the parts one behind the other, all ascending; the storage key ends with the bucket id. What a part does not
 //! tell a bound about, an array on the path or several types in one bucket, has the key `ANY`, which every scan looks at as
 //! well. So what is between the bounds is a superset of the buckets that may match, and each is asked again.
+//!
+//! Places have the key of the least cell that holds those of the bucket. A wildcard has an entry for each path that leads to a value, or
+//! to an array, in which no path is followed; a scan looks at one path, so it meets a bucket once.
 
-use super::spec::{IndexSpec, Part, Source};
-use crate::value::{Doc, Kind, Value, append_key, append_missing_key};
+use super::part::{Part, PartKind, Source};
+use super::places::Held;
+use super::spec::IndexSpec;
+use crate::value::{Doc, Kind, OwnedValue, Path, Value, append_key, append_missing_key};
 
 /// The key of a part that a bound says nothing about. It comes before all keys of values.
 pub const ANY: u8 = 0;
@@ -23,17 +28,37 @@ pub struct Summary<'a> {
 
 /// What stands at the path of a part.
 enum Found<'a> {
-    Array,
+    /// An array, there or before the end of the path; or several types.
+    Array(Option<Value<'a>>),
     Value(Option<Value<'a>>),
 }
 
-/// The entry of a bucket; `None` where the index is sparse and the bucket has none of its parts.
-pub fn entry(index: &IndexSpec, bucket: &Summary<'_>) -> Option<Vec<u8>> {
+/// The keys of a bucket; none where the index is sparse and the bucket has none of its parts.
+pub fn keys(index: &IndexSpec, bucket: &Summary<'_>) -> Vec<Vec<u8>> {
+    if let [part] = index.parts.as_slice()
+        && part.kind() == PartKind::Wildcard
+    {
+        let mut keys = Vec::new();
+        if let Found::Value(Some(value)) | Found::Array(Some(value)) = bucket.at(part) {
+            add_each(value, part.path.as_str().to_owned(), &mut keys);
+        }
+        return keys;
+    }
     let mut key = Vec::with_capacity(64);
-    let mut is_there = false;
+    let (mut is_there, mut places) = (false, None);
     for part in &index.parts {
+        if part.kind().is_geo() {
+            let held = index.held(part, bucket);
+            *places.get_or_insert(false) |= held != Held::Nothing;
+            match held {
+                Held::Nothing => append_missing_key(&mut key),
+                Held::Anywhere => key.push(ANY),
+                Held::Cell(cell) => append_key(&mut key, OwnedValue::int64(cell).view()),
+            }
+            continue;
+        }
         match bucket.at(part) {
-            Found::Array => key.push(ANY),
+            Found::Array(_) => key.push(ANY),
             Found::Value(None) => {
                 append_missing_key(&mut key);
                 continue;
@@ -42,7 +67,30 @@ pub fn entry(index: &IndexSpec, bucket: &Summary<'_>) -> Option<Vec<u8>> {
         }
         is_there = true;
     }
-    (is_there || !index.sparse).then_some(key)
+    // An index on places has the buckets that have some.
+    if places.unwrap_or(is_there || !index.sparse) { vec![key] } else { Vec::new() }
+}
+
+/// The beginning of the entries of a wildcard that are of a path.
+pub fn wildcard_key(path: &str) -> Vec<u8> {
+    let mut key = Vec::new();
+    append_key(&mut key, OwnedValue::string(path).view());
+    key
+}
+
+fn add_each(value: Value<'_>, path: String, keys: &mut Vec<Vec<u8>>) {
+    if let Some(doc) = value.as_doc().filter(|doc| !doc.is_empty()) {
+        for (name, value) in doc {
+            add_each(value, [&path, ".", name].concat(), keys);
+        }
+        return;
+    }
+    let mut key = wildcard_key(&path);
+    match value.kind() {
+        Kind::Array => key.push(ANY),
+        _ => append_key(&mut key, value),
+    }
+    keys.push(key);
 }
 
 impl<'a> Summary<'a> {
@@ -51,26 +99,40 @@ impl<'a> Summary<'a> {
         if part.source == Source::Meta {
             return below(self.meta, path.rest().iter().map(|component| component.name()));
         }
-        let (mut low, mut high) = (Some(self.min.as_value()), Some(self.max.as_value()));
+        match self.extremes(path) {
+            Some([low, _]) if part.source == Source::Min => of(low),
+            Some([_, high]) => of(high),
+            None => Found::Array(None),
+        }
+    }
+
+    /// The lowest and the highest value at the path of a measurement; `None` where there are several types, or an array before its end.
+    pub(super) fn extremes(&self, path: &Path) -> Option<[Option<Value<'a>>; 2]> {
+        let mut ends = [Some(self.min.as_value()), Some(self.max.as_value())];
         for component in path.components() {
-            let next = |value: Option<Value<'a>>| value?.as_doc()?.get(component.name());
-            (low, high) = (next(low), next(high));
-            let kinds = [low, high].map(|value| value.map(Value::kind));
-            if kinds[0] != kinds[1] || kinds.contains(&Some(Kind::Array)) {
-                return Found::Array;
+            if ends.iter().flatten().any(|value| value.kind() == Kind::Array) {
+                return None;
+            }
+            ends = ends.map(|value| value?.as_doc()?.get(component.name()));
+            let [low, high] = ends.map(|value| value.map(Value::kind));
+            if low != high {
+                return None;
             }
         }
-        Found::Value(if part.source == Source::Min { low } else { high })
+        Some(ends)
     }
 }
 
 fn below<'a, 'p>(mut value: Option<Value<'a>>, names: impl Iterator<Item = &'p str>) -> Found<'a> {
-    let is_array = |value: Option<Value<'a>>| value.is_some_and(|value| value.kind() == Kind::Array);
     for name in names {
-        if is_array(value) {
-            return Found::Array;
+        if let found @ Found::Array(_) = of(value) {
+            return found;
         }
         value = value.and_then(Value::as_doc).and_then(|doc| doc.get(name));
     }
-    if is_array(value) { Found::Array } else { Found::Value(value) }
+    of(value)
+}
+
+fn of(value: Option<Value<'_>>) -> Found<'_> {
+    if value.is_some_and(|value| value.kind() == Kind::Array) { Found::Array(value) } else { Found::Value(value) }
 }

@@ -3,10 +3,14 @@
 mod entries;
 mod meta_time;
 mod multikey;
+mod part;
+mod places;
 mod raw_spec;
 mod spec;
 
-pub use entries::{ANY, Summary, entry};
+pub use entries::{ANY, Summary, keys, wildcard_key};
 pub use meta_time::{META_TIME_INDEX, entries, range};
 pub use multikey::note_arrays;
-pub use spec::{IndexSpec, Part, Source};
+pub use part::{Part, PartKind, Source};
+pub use places::check_points;
+pub use spec::IndexSpec;

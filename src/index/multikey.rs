@@ -1,6 +1,7 @@
 //! Arrays in metadata under an index: which there may be, and where they stand.
 
-use super::spec::{IndexSpec, Source};
+use super::part::{PartKind, Source};
+use super::spec::IndexSpec;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Component, Doc, Value};
 
@@ -10,18 +11,19 @@ type Way<'a, 'p> = (Value<'a>, &'p [Component]);
 impl IndexSpec {
     /// True where it does not take all metadata.
     pub fn limits_meta(&self) -> bool {
-        self.is_hashed() || self.parts.iter().filter(|part| part.source == Source::Meta).count() > 1
+        let mut on_meta = self.parts.iter().filter(|part| part.source == Source::Meta);
+        self.is_hashed() || on_meta.clone().any(|part| part.kind().is_geo()) || on_meta.nth(1).is_some()
     }
 
     fn is_hashed(&self) -> bool {
-        self.parts.iter().any(|part| part.direction.view().as_str() == Some("hashed"))
+        self.parts.iter().any(|part| part.kind() == PartKind::Hashed)
     }
 
     /// Refuses metadata that no bucket in this index can have.
     ///
-    /// Errors: 16766 for an array under a hashed index; `CannotIndexParallelArrays`.
+    /// Errors: 16766 for an array under a hashed index; `CannotIndexParallelArrays`; as `check_places`.
     pub fn check_meta(&self, meta: Value<'_>) -> Result<()> {
-        let plain = |way: &&super::Part| way.source == Source::Meta && way.direction.view().as_str().is_none();
+        let plain = |way: &&super::Part| way.source == Source::Meta && way.kind() == PartKind::Order;
         let is_hashed = self.is_hashed();
         let parts = self.parts.iter().filter(|part| is_hashed && part.source == Source::Meta || plain(part));
         let ways: Vec<Way<'_, '_>> = parts.map(|part| (meta, part.path.rest())).collect();
@@ -29,6 +31,8 @@ impl IndexSpec {
             (ErrorCode::Location16766, "A hashed index takes no arrays: '")
         } else if are_parallel(&ways) {
             (ErrorCode::CannotIndexParallelArrays, "An index takes one array only, not parallel ones: '")
+        } else if self.parts.iter().any(|part| part.kind().is_geo()) {
+            return self.check_places(meta);
         } else {
             return Ok(());
         };

@@ -1,6 +1,7 @@
 //! Indexes as those see them who name buckets and not measurements.
 
-use super::spec::{IndexSpec, Part, Source};
+use super::part::{Part, Source};
+use super::spec::IndexSpec;
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, DocBuf, DocWriter, Value, equal};
@@ -23,6 +24,8 @@ impl IndexSpec {
             let of_control = part.strip_prefix("control.min.").or_else(|| part.strip_prefix("control.max."));
             if let (Some(rest), Some(meta)) = (on_meta, options.meta_field.as_deref()) {
                 asked.value(&[meta, rest].concat(), direction);
+            } else if let (Some(field), Some("2dsphere_bucket")) = (part.strip_prefix("data."), direction.as_str()) {
+                asked.string(field, "2dsphere");
             } else if let Some(field) = of_control.filter(|field| last != Some(*field)) {
                 // Both sides of a field are one part.
                 asked.value(field, direction);

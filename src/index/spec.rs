@@ -4,13 +4,14 @@
 //! index is over buckets, on their metadata and on the extremes in their `control`.
 
 use super::meta_time::META_TIME_INDEX;
+use super::part::{Part, PartKind, Source, parts_of};
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::{INDEX_FIELDS_MAX, RARE_OPERATORS, TTL_SECONDS_MAX};
-use crate::value::{Doc, DocBuf, DocWriter, Kind, Number, OwnedValue, Path, Value, equal};
+use crate::limits::{RARE_OPERATORS, TTL_SECONDS_MAX};
+use crate::value::{Doc, DocBuf, DocWriter, Number, Value, equal};
 
 /// The fields of an index, what they have to be, and whether they are shown as they were given.
-const FIELDS: [(&str, &str, bool); 13] = [
+const FIELDS: [(&str, &str, bool); 19] = [
     ("key", "an object", true),
     ("name", "a string", true),
     ("sparse", "a bool", true),
@@ -18,6 +19,12 @@ const FIELDS: [(&str, &str, bool); 13] = [
     ("collation", "an object", true),
     ("background", "", true),
     ("storageEngine", "", true),
+    ("2dsphereIndexVersion", "a number", true),
+    ("finestIndexedLevel", "a number", true),
+    ("coarsestIndexedLevel", "a number", true),
+    ("bits", "a number", true),
+    ("min", "a number", true),
+    ("max", "a number", true),
     ("hidden", "a bool", false),
     ("unique", "a bool", false),
     ("prepareUnique", "a bool", false),
@@ -25,33 +32,6 @@ const FIELDS: [(&str, &str, bool); 13] = [
     ("v", "", false),
     ("originalSpec", "an object", false),
 ];
-/// Kinds of index that are known and that there are none of here.
-const KINDS: [&str; 6] = ["2d", "2dsphere", "2dsphere_bucket", "geoHaystack", "columnstore", "wildcard"];
-
-/// A part of the key, over buckets.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// Where the value stands in a bucket document, as a user of the raw buckets names it.
-    pub name: Box<str>,
-    /// What is looked at.
-    pub source: Source,
-    /// The path below `meta`, `control.min` or `control.max`, or `meta` itself.
-    pub path: Path,
-    /// The direction or the kind, as the user wrote it.
-    pub direction: OwnedValue,
-}
-
-/// The parts of a bucket that an index looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The metadata. The path begins with `meta`.
-    Meta,
-    /// The lowest values.
-    Min,
-    /// The highest values.
-    Max,
-}
-
 /// An index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexSpec {
@@ -106,6 +86,7 @@ impl IndexSpec {
                 "an object" => value.as_doc().is_some(),
                 "a string" => value.as_str().is_some(),
                 "a bool" => value.as_truthy().is_some(),
+                "a number" => value.kind().is_number(),
                 _ => true,
             };
             if !fits {
@@ -207,6 +188,17 @@ impl IndexSpec {
     /// True where its code comes with `Env::complete`.
     pub fn is_rare(&self) -> bool {
         self.partial.as_ref().is_some_and(|filter| filter.view().mentions(&RARE_OPERATORS))
+            || self.parts.iter().any(|part| part.kind().is_geo())
+    }
+
+    /// True where it lacks buckets that have none of what it is over.
+    pub fn is_sparse(&self) -> bool {
+        self.sparse || self.parts.iter().any(|part| part.kind() == PartKind::Wildcard || part.kind().is_geo())
+    }
+
+    /// A number among its options.
+    pub fn option(&self, name: &str) -> Option<f64> {
+        self.spec.view().get(name).and_then(Number::of).map(Number::near_double)
     }
 
     /// The same under a number, made of an entry of that version.
@@ -285,63 +277,6 @@ impl IndexSpec {
     /// True where the user's key is this one.
     pub fn has_key(&self, key: Doc<'_>) -> bool {
         equal(self.key().as_value(), key.as_value())
-    }
-}
-
-/// The parts over buckets that stand for the fields of a user's key.
-///
-/// Errors: `BadValue`, `InvalidOptions` for text.
-fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<Part>> {
-    let mut parts: Vec<Part> = Vec::new();
-    if key.is_empty() {
-        return Err(Error::bad_value("an index needs at least one field"));
-    }
-    for (name, direction) in key {
-        let below = options.meta_field.as_deref().and_then(|meta| name.strip_prefix(meta));
-        let on_meta = below.filter(|rest| rest.is_empty() || rest.starts_with('.'));
-        check_part(name, direction, on_meta.is_some())?;
-        let mut add = |source: Source, prefix: &str, path: &str| -> Result<()> {
-            let name = [prefix, path].concat();
-            let path = Path::parse(if source == Source::Meta { &name } else { path })?;
-            parts.push(Part { name: name.into(), source, path, direction: direction.to_owned() });
-            Ok(())
-        };
-        if let Some(rest) = on_meta {
-            add(Source::Meta, "meta", rest)?;
-            continue;
-        }
-        let ascending = Number::of(direction).is_none_or(|number| number.compare(Number::Integer(0)).is_ge());
-        let mut sides = [(Source::Min, "control.min."), (Source::Max, "control.max.")];
-        if !ascending {
-            sides.reverse();
-        }
-        for (source, prefix) in sides {
-            add(source, prefix, name)?;
-        }
-    }
-    let hashed = parts.iter().filter(|part| part.direction.view().kind() == Kind::String).count();
-    if parts.len() > INDEX_FIELDS_MAX || hashed > 1 {
-        return Err(Error::bad_value("a key has at most 32 parts over buckets, and one that is hashed"));
-    }
-    Ok(parts)
-}
-
-fn check_part(name: &str, direction: Value<'_>, on_meta: bool) -> Result<()> {
-    let refuse =
-        |why: &str| Err(Error::bad_value(format!("the key part '{name}: {direction:?}' is not possible: {why}")));
-    if name.split('.').any(|component| component.is_empty() || component.starts_with('$')) {
-        return refuse("a name in it is empty or begins with '$'");
-    }
-    match (Number::of(direction), direction.as_str()) {
-        (Some(number), _) if number.is_nan() || number.compare(Number::Integer(0)).is_eq() => {
-            refuse("a direction is not 0")
-        }
-        (Some(_), _) => Ok(()),
-        (_, Some("text")) => Err(Error::invalid_options("Text indexes are not supported on a time-series collection")),
-        (_, Some("hashed")) if on_meta => Ok(()),
-        (_, Some(kind)) if KINDS.contains(&kind) => refuse("there is no index of this kind"),
-        (_, Some("hashed")) => refuse("only the metaField can be hashed"),
-        _ => refuse("it is no direction and no kind of index"),
     }
 }
 

@@ -5,7 +5,7 @@ use super::indexes::Interval;
 use super::pushdown::Split;
 use super::read_plan::{ReadAccess, ReadPlan};
 use crate::bucket::{BucketId, ColumnSet, TimeseriesOptions};
-use crate::index::IndexSpec;
+use crate::index::{IndexSpec, Part};
 use crate::value::{DocBuf, DocWriter, OwnedValue, Value};
 
 /// What became of a query that was run.
@@ -209,11 +209,11 @@ impl Explain<'_> {
                 let point = vec![(Some(meta.clone()), Some(meta.clone()))];
                 let bounds = [point, vec![(bound(first), bound(*last_ms))], vec![(None, None)]];
                 if let Some(spec) = IndexSpec::default_of(options) {
-                    self.write_index_scan(plan, &spec, &bounds, direction, run, writer);
+                    self.write_index_scan(plan, &spec, (&spec.parts, &bounds), direction, run, writer);
                 }
             }
             ReadAccess::Index(access) => {
-                self.write_index_scan(plan, &access.spec, &access.bounds, direction, run, writer);
+                self.write_index_scan(plan, &access.spec, (&access.parts(), &access.bounds), direction, run, writer);
             }
         }
         writer.end();
@@ -224,7 +224,7 @@ impl Explain<'_> {
         &self,
         plan: &ReadPlan,
         index: &IndexSpec,
-        bounds: &[Vec<Interval>],
+        (parts, bounds): (&[Part], &[Vec<Interval>]),
         direction: &str,
         run: Option<&Run>,
         writer: &mut DocWriter,
@@ -238,15 +238,19 @@ impl Explain<'_> {
         writer.string("stage", "FETCH");
         write_bucket_filter("filter", plan, self.write.is_some(), writer);
         counted(writer, self.passed(), "docsExamined", known.examined);
-        writer.begin_doc("inputStage").string("stage", "IXSCAN").doc("keyPattern", index.bucket_key().view());
+        writer.begin_doc("inputStage").string("stage", "IXSCAN").begin_doc("keyPattern");
+        for part in parts {
+            writer.value(&part.name, part.direction.view());
+        }
+        writer.end();
         writer.string("indexName", &index.name);
         if let Some(multikey) = &self.multikey {
-            write_multikey(index, multikey, writer);
+            write_multikey(parts, multikey, writer);
         }
-        writer.bool("isSparse", index.sparse);
+        writer.bool("isSparse", index.is_sparse());
         writer.bool("isPartial", index.partial.is_some()).string("direction", direction);
         writer.begin_doc("indexBounds");
-        for (part, intervals) in index.parts.iter().zip(bounds) {
+        for (part, intervals) in parts.iter().zip(bounds) {
             writer.begin_array(&part.name);
             for (place, (low, high)) in intervals.iter().enumerate() {
                 let ends =
@@ -339,9 +343,9 @@ impl Explain<'_> {
 }
 
 /// Which paths of an index lead to arrays.
-fn write_multikey(index: &IndexSpec, multikey: &[Vec<usize>], writer: &mut DocWriter) {
+fn write_multikey(parts: &[Part], multikey: &[Vec<usize>], writer: &mut DocWriter) {
     writer.bool("isMultiKey", !multikey.iter().all(Vec::is_empty)).begin_doc("multiKeyPaths");
-    for (part, depths) in index.parts.iter().zip(multikey) {
+    for (part, depths) in parts.iter().zip(multikey) {
         writer.begin_array(&part.name);
         for (place, depth) in depths.iter().enumerate() {
             let names: Vec<&str> = part.name.split('.').take(depth + 1).collect();

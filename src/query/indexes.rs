@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
-use crate::index::{ANY, IndexSpec, META_TIME_INDEX, Part, Source};
+use crate::index::{ANY, IndexSpec, META_TIME_INDEX, Part, PartKind, Source, wildcard_key};
 use crate::query::expr::Globals;
-use crate::query::filter::{CompareOp, Filter, Test};
+use crate::query::filter::{CompareOp, Filter, Geo, Test};
 use crate::query::find_options::{FindOptions, Hint};
 use crate::query::pushdown::{Layout, Split, split};
 use crate::query::read_plan::ReadAccess;
-use crate::value::{DocBuf, DocWriter, Kind, Number, OwnedValue, Value, append_key, canonical_class};
+use crate::value::{DocBuf, DocWriter, Kind, Number, OwnedValue, Path, Value, append_key, canonical_class};
 
 /// Most ranges of an index that one scan looks at.
 const RANGES_MAX: usize = 1000;
@@ -34,7 +34,9 @@ pub struct IndexAccess {
     pub spec: Rc<IndexSpec>,
     /// Where its entries are: from the first of these on to all that begin with the second, without what all entries of the index begin with.
     pub ranges: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Of each part the intervals that are looked at.
+    /// The path that is looked at in an index over all paths.
+    pub wildcard: Option<Path>,
+    /// Of each part the intervals that are looked at; of a wildcard those of the path and of its values.
     pub bounds: Vec<Vec<Interval>>,
     /// True where the query is not to see buckets that the index lacks.
     pub only_indexed: bool,
@@ -94,7 +96,7 @@ impl Index {
 
     /// True where a query does not see buckets that are not in it.
     fn is_incomplete(&self) -> bool {
-        self.spec.sparse || self.partial.is_some()
+        self.spec.is_sparse() || self.partial.is_some()
     }
 
     /// True where queries may go through it, and it is the one over whole metadata and time.
@@ -118,13 +120,18 @@ impl Index {
     }
 
     /// How a query would go through it whose filter is taken apart in `split`.
-    fn access(&self, split: &Split, options: &TimeseriesOptions, span_ms: i64) -> IndexAccess {
+    fn access(&self, split: &Split, options: &TimeseriesOptions, span_ms: i64) -> Option<IndexAccess> {
+        if let [part] = self.spec.parts.as_slice()
+            && part.kind() == PartKind::Wildcard
+        {
+            return self.wildcard_access(part, split, options);
+        }
         let mut ranges = Vec::new();
         let mut bounds: Vec<Vec<Interval>> = Vec::new();
         let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
         let (mut score, mut closed) = (0, false);
         for part in &self.spec.parts {
-            let intervals = if closed { Vec::new() } else { intervals_of(part, split, options, span_ms) };
+            let intervals = if closed { Vec::new() } else { self.intervals_of(part, split, options, span_ms) };
             let narrow = !intervals.is_empty() && (prefixes.len() + 1) * intervals.len() + ranges.len() < RANGES_MAX;
             bounds.push(if narrow { intervals.clone() } else { vec![(None, None)] });
             if !narrow {
@@ -156,7 +163,135 @@ impl Index {
             closed = !points;
         }
         ranges.extend(prefixes.into_iter().map(|prefix| (prefix.clone(), prefix)));
-        IndexAccess { spec: Rc::clone(&self.spec), ranges, bounds, only_indexed: false, score }
+        Some(IndexAccess { spec: Rc::clone(&self.spec), ranges, wildcard: None, bounds, only_indexed: false, score })
+    }
+
+    /// The same through a wildcard: one path below it that must be there.
+    fn wildcard_access(&self, part: &Part, split: &Split, options: &TimeseriesOptions) -> Option<IndexAccess> {
+        let mut best: Option<(usize, &Path, Vec<Interval>)> = None;
+        for conjunct in conjuncts(&split.meta) {
+            let Filter::Field(path, test) = conjunct else { continue };
+            if !part.path.is_prefix_of(path) && part.path != *path {
+                continue;
+            }
+            let on_path = Part { path: path.clone(), ..part.clone() };
+            let intervals = match test {
+                Test::Exists => vec![(None, None)],
+                _ => self.intervals_of(&on_path, split, options, 0),
+            };
+            // What has parts of its own is not found as a whole, and the ends of the order compare with what is not there.
+            let is_whole = |end: &Option<OwnedValue>| {
+                let kind = end.as_ref().map(|value| value.view().kind());
+                !matches!(kind, Some(Kind::Object | Kind::Array | Kind::MinKey | Kind::MaxKey))
+            };
+            if intervals.is_empty() || !intervals.iter().all(|(low, high)| is_whole(low) && is_whole(high)) {
+                continue;
+            }
+            let score = 1 + usize::from(intervals.iter().all(|(low, high)| low.is_some() && low == high));
+            if best.as_ref().is_none_or(|(known, ..)| score > *known) {
+                best = Some((score, path, intervals));
+            }
+        }
+        let (score, path, intervals) = best?;
+        let mut ranges = Vec::new();
+        let any = |path: &str| {
+            let any = [&wildcard_key(path)[..], &[ANY]].concat();
+            (any.clone(), any)
+        };
+        // An array above it may lead to it.
+        let above = path.as_str().match_indices('.').map(|(at, _)| at).filter(|at| *at >= part.path.as_str().len());
+        ranges.extend(above.filter_map(|at| path.as_str().get(..at)).map(any));
+        let key = |value: &Option<OwnedValue>| {
+            let mut key = wildcard_key(path.as_str());
+            value.iter().for_each(|value| append_key(&mut key, value.view()));
+            key
+        };
+        if intervals.iter().all(|(low, _)| low.is_some()) {
+            ranges.push(any(path.as_str()));
+        }
+        ranges.extend(intervals.iter().map(|(low, high)| (key(low), key(high))));
+        let name = Some(OwnedValue::string(path.as_str()));
+        let bounds = vec![vec![(name.clone(), name)], intervals];
+        let wildcard = Some(path.clone());
+        Some(IndexAccess { spec: Rc::clone(&self.spec), ranges, wildcard, bounds, only_indexed: false, score })
+    }
+
+    /// The intervals of a part in which all buckets that may match are, or have `ANY`; none where there is no bound.
+    fn intervals_of(&self, part: &Part, split: &Split, options: &TimeseriesOptions, span_ms: i64) -> Vec<Interval> {
+        let is_hashed = part.kind() == PartKind::Hashed;
+        if part.kind().is_geo() {
+            return self.cells_of(part, split);
+        }
+        let (mut low, mut high) = (None, None);
+        if part.source == Source::Meta {
+            for conjunct in conjuncts(&split.meta) {
+                let Filter::Field(path, test) = conjunct else { continue };
+                if *path != part.path {
+                    continue;
+                }
+                match test {
+                    Test::Compare(compare)
+                        if is_bound(compare.value()) && compare.collation().is_simple_for(compare.value()) =>
+                    {
+                        let value = compare.value().to_owned();
+                        match compare.op() {
+                            CompareOp::Eq => return vec![(Some(value.clone()), Some(value))],
+                            CompareOp::Gt | CompareOp::Gte => low = Some(value),
+                            CompareOp::Lt | CompareOp::Lte => high = Some(value),
+                        }
+                    }
+                    Test::In(set)
+                        if set
+                            .values()
+                            .iter()
+                            .all(|v| is_bound(v.view()) && set.collation().is_simple_for(v.view())) =>
+                    {
+                        return set.values().iter().map(|value| (Some(value.clone()), Some(value.clone()))).collect();
+                    }
+                    _ => {}
+                }
+            }
+        } else if part.path.as_str() == options.time_field {
+            // A bucket that holds a time begins at most a span before it, and ends at most a span behind it.
+            let date = |ms: Option<i64>, by_ms: i64| ms.map(|ms| OwnedValue::date(ms.saturating_add(by_ms)));
+            let (first, last) = split.time_bounds();
+            (low, high) = match part.source {
+                Source::Min => (date(first, -span_ms), date(last, 0)),
+                _ => (date(first, 0), date(last, span_ms)),
+            };
+        } else {
+            (low, high) = split.bucket.interval(part.source == Source::Max, &part.path);
+        }
+        if is_hashed || low.is_none() && high.is_none() { Vec::new() } else { vec![(low, high)] }
+    }
+
+    /// The cells that a region has a share in; none where nothing asks for one, or only on a plane and not on the sphere, or the other way.
+    fn cells_of(&self, part: &Part, split: &Split) -> Vec<Interval> {
+        let on_plane = part.kind() == PartKind::Plane;
+        let asked: Option<&Geo> = match part.source {
+            Source::Data => split.bucket.region(&part.path),
+            _ => conjuncts(&split.meta).iter().find_map(|conjunct| match conjunct {
+                Filter::Field(path, Test::Geo(geo)) if *path == part.path => Some(&**geo),
+                _ => None,
+            }),
+        };
+        let asked = asked.filter(|geo| geo.region.on_plane == on_plane);
+        let ranges = asked.map(|geo| self.spec.grid(part).ranges(&geo.region.bounds)).unwrap_or_default();
+        ranges.into_iter().map(|(low, high)| (Some(OwnedValue::int64(low)), Some(OwnedValue::int64(high)))).collect()
+    }
+}
+
+impl IndexAccess {
+    /// The parts that are looked at: of a wildcard the path, and what lies there.
+    pub fn parts(&self) -> Vec<Part> {
+        let Some(path) = &self.wildcard else { return self.spec.parts.clone() };
+        let part = |name: &str, source| Part {
+            name: name.into(),
+            source,
+            path: path.clone(),
+            direction: OwnedValue::int32(1),
+        };
+        vec![part("$_path", Source::Data), part(path.as_str(), Source::Meta)]
     }
 }
 
@@ -175,7 +310,7 @@ pub fn choose(
     if let Some(hint) = &query.hint {
         let hinted = others.find(|index| index.is_hinted(hint, false))?;
         let only_indexed = hinted.is_incomplete();
-        return Some(through(IndexAccess { only_indexed, ..hinted.access(split, options, span_ms) }));
+        return Some(through(IndexAccess { only_indexed, ..hinted.access(split, options, span_ms)? }));
     }
     // Where the time narrows the buckets themselves, only a point does better; and so does whole metadata in the default index.
     let by_meta = split.meta_equality().filter(|_| indexes.iter().any(Index::is_usable_default));
@@ -186,12 +321,12 @@ pub fn choose(
     };
     let mut best: Option<IndexAccess> = None;
     for index in others {
-        let access = index.access(split, options, span_ms);
+        let Some(access) = index.access(split, options, span_ms) else { continue };
         let lacks_matches = index
             .partial
             .as_ref()
             .is_some_and(|(partial, _)| !implies(&query.filter, partial, query.collation == options.collation))
-            || index.spec.sparse && !is_bounded_on_meta(&access);
+            || index.spec.is_sparse() && !has_all_matches(&access);
         if !lacks_matches && access.score >= least && best.as_ref().is_none_or(|best| access.score > best.score) {
             best = Some(access);
         }
@@ -199,70 +334,37 @@ pub fn choose(
     best.map(through)
 }
 
-/// Checks that the index which is hinted can be used. Where `raw`, its key is that over buckets.
+/// Checks that there is the index which is hinted. Where `raw`, its key is that over buckets. True where it depends on the query whether it
+/// can be used.
 ///
 /// Errors: `BadValue`.
-pub fn check_hint(hint: &Hint, raw: bool, indexes: &[Index]) -> Result<()> {
-    let natural = matches!(hint, Hint::Natural { .. });
-    if natural || indexes.iter().any(|index| index.is_visible() && index.is_hinted(hint, raw)) {
-        return Ok(());
+pub fn check_hint(hint: &Hint, raw: bool, indexes: &[Index]) -> Result<bool> {
+    if matches!(hint, Hint::Natural { .. }) {
+        return Ok(false);
+    }
+    if let Some(index) = indexes.iter().find(|index| index.is_visible() && index.is_hinted(hint, raw)) {
+        return Ok(!raw && index.spec.parts.iter().any(|part| part.kind() == PartKind::Wildcard));
     }
     Err(Error::bad_value("The hint provided does not correspond to an existing index"))
 }
 
-/// True where a bound on the metadata rules out what is missing.
-fn is_bounded_on_meta(access: &IndexAccess) -> bool {
-    let first = access.spec.parts.iter().zip(&access.bounds).next();
-    first.is_some_and(|(part, bounds)| {
-        part.source == Source::Meta && bounds.iter().all(|(low, high)| low.is_some() || high.is_some())
-    })
+/// True where what a sparse index lacks is ruled out by what is looked at: by a bound on the metadata, or on places.
+fn has_all_matches(access: &IndexAccess) -> bool {
+    let is_bounded = |bounds: &[Interval]| bounds.iter().all(|(low, high)| low.is_some() || high.is_some());
+    let mut parts = access.spec.parts.iter().zip(&access.bounds);
+    match parts.clone().any(|(part, _)| part.kind().is_geo()) {
+        true => parts.any(|(part, bounds)| part.kind().is_geo() && is_bounded(bounds)),
+        // One path of a wildcard is asked for that must be there.
+        false if access.wildcard.is_some() => true,
+        false => parts.next().is_some_and(|(part, bounds)| part.source == Source::Meta && is_bounded(bounds)),
+    }
 }
 
-/// The intervals of a part in which all buckets that may match are, or have `ANY`; none where there is no bound.
-fn intervals_of(part: &Part, split: &Split, options: &TimeseriesOptions, span_ms: i64) -> Vec<Interval> {
-    let is_hashed = part.direction.view().kind() == Kind::String;
-    let (mut low, mut high) = (None, None);
-    if part.source == Source::Meta {
-        let conjuncts = match &split.meta {
-            Filter::And(children) => children.as_slice(),
-            other => std::slice::from_ref(other),
-        };
-        for conjunct in conjuncts {
-            let Filter::Field(path, test) = conjunct else { continue };
-            if *path != part.path {
-                continue;
-            }
-            match test {
-                Test::Compare(compare)
-                    if is_bound(compare.value()) && compare.collation().is_simple_for(compare.value()) =>
-                {
-                    let value = compare.value().to_owned();
-                    match compare.op() {
-                        CompareOp::Eq => return vec![(Some(value.clone()), Some(value))],
-                        CompareOp::Gt | CompareOp::Gte => low = Some(value),
-                        CompareOp::Lt | CompareOp::Lte => high = Some(value),
-                    }
-                }
-                Test::In(set)
-                    if set.values().iter().all(|v| is_bound(v.view()) && set.collation().is_simple_for(v.view())) =>
-                {
-                    return set.values().iter().map(|value| (Some(value.clone()), Some(value.clone()))).collect();
-                }
-                _ => {}
-            }
-        }
-    } else if part.path.as_str() == options.time_field {
-        // A bucket that holds a time begins at most a span before it, and ends at most a span behind it.
-        let date = |ms: Option<i64>, by_ms: i64| ms.map(|ms| OwnedValue::date(ms.saturating_add(by_ms)));
-        let (first, last) = split.time_bounds();
-        (low, high) = match part.source {
-            Source::Min => (date(first, -span_ms), date(last, 0)),
-            _ => (date(first, 0), date(last, span_ms)),
-        };
-    } else {
-        (low, high) = split.bucket.interval(part.source == Source::Max, &part.path);
+fn conjuncts(filter: &Filter) -> &[Filter] {
+    match filter {
+        Filter::And(children) => children.as_slice(),
+        other => std::slice::from_ref(other),
     }
-    if is_hashed || low.is_none() && high.is_none() { Vec::new() } else { vec![(low, high)] }
 }
 
 fn is_nan(value: Value<'_>) -> bool {

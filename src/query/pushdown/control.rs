@@ -93,6 +93,15 @@ impl BucketTest {
 }
 
 impl BucketTest {
+    /// As `LooseBucketPredicate::region`.
+    pub(super) fn region(&self, path: &Path) -> Option<&Geo> {
+        match self {
+            BucketTest::And(children) => children.iter().find_map(|child| child.region(path)),
+            BucketTest::Near(other, geo) if other == path => Some(geo),
+            _ => None,
+        }
+    }
+
     /// As `LooseBucketPredicate::interval`.
     pub(super) fn narrow(&self, side: Side, path: &Path, found: &mut (Option<OwnedValue>, Option<OwnedValue>)) {
         match self {

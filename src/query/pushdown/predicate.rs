@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::control::{BucketTest, Side, Summary};
 use super::split::{Layout, META};
 use super::time;
-use crate::query::filter::{CompareOp, Filter, Test};
+use crate::query::filter::{CompareOp, Filter, Geo, Test};
 use crate::value::{Collation, Doc, Kind, OwnedValue, Path, Value};
 
 /// True for every bucket with at least one measurement that matches, and for others perhaps.
@@ -41,6 +41,11 @@ impl LooseBucketPredicate {
             test.narrow(if is_max { Side::Max } else { Side::Min }, path, &mut found);
         }
         found
+    }
+
+    /// The region in which, or touching which, all values at `path` lie that may match.
+    pub fn region(&self, path: &Path) -> Option<&Geo> {
+        self.0.as_ref()?.region(path)
     }
 
     fn and(children: impl IntoIterator<Item = LooseBucketPredicate>) -> LooseBucketPredicate {

@@ -1,0 +1,158 @@
+//! The parts of a key: what of a bucket each is over, and how.
+
+use crate::bucket::TimeseriesOptions;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::INDEX_FIELDS_MAX;
+use crate::value::{Doc, Number, OwnedValue, Path, Value};
+
+/// The last component of a part that is over all that lies below a path.
+const EVERYTHING: &str = "$**";
+
+/// A part of the key, over buckets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Where the value stands in a bucket document, as a user of the raw buckets names it.
+    pub name: Box<str>,
+    /// What is looked at.
+    pub source: Source,
+    /// The path below `data`, `control.min` or `control.max`, or that of the metadata, which begins with `meta`.
+    pub path: Path,
+    /// The direction or the kind, as it is over buckets.
+    pub direction: OwnedValue,
+}
+
+/// The parts of a bucket that an index looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The metadata. The path begins with `meta`.
+    Meta,
+    /// The lowest values.
+    Min,
+    /// The highest values.
+    Max,
+    /// Where all values lie.
+    Data,
+}
+
+/// How a part tells its values apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// By their order.
+    Order,
+    /// Equal ones from others.
+    Hashed,
+    /// Places on a plane.
+    Plane,
+    /// Places on the sphere.
+    Sphere,
+    /// All that lies below the path, each with its own path.
+    Wildcard,
+}
+
+impl PartKind {
+    /// True for places.
+    pub fn is_geo(self) -> bool {
+        matches!(self, PartKind::Plane | PartKind::Sphere)
+    }
+}
+
+impl Part {
+    /// How it tells its values apart.
+    pub fn kind(&self) -> PartKind {
+        match self.direction.view().as_str() {
+            Some("hashed") => PartKind::Hashed,
+            Some("2d") => PartKind::Plane,
+            Some(_) => PartKind::Sphere,
+            None if self.name.ends_with(EVERYTHING) => PartKind::Wildcard,
+            None => PartKind::Order,
+        }
+    }
+}
+
+/// The parts over buckets that stand for the fields of a user's key.
+///
+/// Errors: `BadValue`, `InvalidOptions` for text; 16800 and 16801 for places on a plane that stand twice or not first.
+pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<Part>> {
+    let mut parts: Vec<Part> = Vec::new();
+    if key.is_empty() {
+        return Err(Error::bad_value("an index needs at least one field"));
+    }
+    for (name, direction) in key {
+        let below = options.meta_field.as_deref().and_then(|meta| name.strip_prefix(meta));
+        let on_meta = below.filter(|rest| rest.is_empty() || rest.starts_with('.'));
+        check_part(name, direction, on_meta.is_some(), name == options.time_field)?;
+        let mut add = |source: Source, prefix: &str, path: &str, direction: OwnedValue| -> Result<()> {
+            let name = [prefix, path].concat();
+            let above = name.strip_suffix(EVERYTHING).and_then(|path| path.strip_suffix('.')).unwrap_or(&name);
+            let path = Path::parse(if source == Source::Meta { above } else { path })?;
+            parts.push(Part { name: name.into(), source, path, direction });
+            Ok(())
+        };
+        let given = direction.to_owned();
+        if let Some(rest) = on_meta {
+            add(Source::Meta, "meta", rest, given)?;
+            continue;
+        }
+        if direction.as_str().is_some() {
+            add(Source::Data, "data.", name, OwnedValue::string("2dsphere_bucket"))?;
+            continue;
+        }
+        let ascending = Number::of(direction).is_none_or(|number| number.compare(Number::Integer(0)).is_ge());
+        let mut sides = [(Source::Min, "control.min."), (Source::Max, "control.max.")];
+        if !ascending {
+            sides.reverse();
+        }
+        for (source, prefix) in sides {
+            add(source, prefix, name, given.clone())?;
+        }
+    }
+    let count = |kind: PartKind| parts.iter().filter(|part| part.kind() == kind).count();
+    let [hashed, plane, sphere, wildcard] =
+        [PartKind::Hashed, PartKind::Plane, PartKind::Sphere, PartKind::Wildcard].map(count);
+    if parts.len() > INDEX_FIELDS_MAX
+        || hashed > 1
+        || [hashed, plane, sphere].iter().filter(|count| **count > 0).count() > 1
+    {
+        return Err(Error::bad_value(
+            "a key has at most 32 parts over buckets, one that is hashed, and one kind of places",
+        ));
+    }
+    if wildcard > 0 && parts.len() > 1 {
+        return Err(Error::bad_value("a wildcard stands alone in a key here"));
+    }
+    if plane > 1 {
+        return Err(Error::new(ErrorCode::Location16800, "a 2d index is over one field with places"));
+    }
+    if plane > 0 && parts.first().is_some_and(|part| part.kind() != PartKind::Plane) {
+        return Err(Error::new(ErrorCode::Location16801, "the field with places is the first of a 2d index"));
+    }
+    Ok(parts)
+}
+
+fn check_part(name: &str, direction: Value<'_>, on_meta: bool, is_time: bool) -> Result<()> {
+    let refuse =
+        |why: &str| Err(Error::bad_value(format!("the key part '{name}: {direction:?}' is not possible: {why}")));
+    let (above, is_wildcard) = match name.strip_suffix(EVERYTHING) {
+        Some(above) => (above.strip_suffix('.').unwrap_or(above), true),
+        None => (name, false),
+    };
+    if is_wildcard && !on_meta {
+        return refuse("only the metaField has a wildcard");
+    }
+    if above.split('.').any(|component| component.is_empty() || component.starts_with('$')) {
+        return refuse("a name in it is empty or begins with '$'");
+    }
+    match (Number::of(direction), direction.as_str()) {
+        (Some(number), _) if number.is_nan() || number.compare(Number::Integer(0)).is_eq() => {
+            refuse("a direction is not 0")
+        }
+        (Some(_), _) => Ok(()),
+        (_, Some("text")) => Err(Error::invalid_options("Text indexes are not supported on a time-series collection")),
+        (_, Some(_)) if is_wildcard => refuse("a wildcard has a direction"),
+        (_, Some("hashed" | "2d")) if !on_meta => refuse("only the metaField can be hashed or have places on a plane"),
+        (_, Some("2dsphere")) if is_time => refuse("a time is no place"),
+        (_, Some("hashed" | "2d" | "2dsphere")) => Ok(()),
+        (_, Some(_)) => refuse("there is no index of this kind"),
+        _ => refuse("it is no direction and no kind of index"),
+    }
+}
