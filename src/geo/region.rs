@@ -90,6 +90,17 @@ impl Region {
         between.is_none_or(|rect| self.bounds.iter().any(|bounds| bounds.meets(&rect, self.on_plane)))
     }
 
+    /// True where all that lies in another region lies in this one; false where that is not seen.
+    #[inline(never)]
+    pub fn contains(&self, other: &Region) -> bool {
+        match (&self.shape, &other.shape) {
+            (Shape::Within(wide), Shape::Within(narrow)) => {
+                self.on_plane == other.on_plane && !self.on_plane && wide.contains(narrow)
+            }
+            _ => self == other,
+        }
+    }
+
     /// True where a stored value lies in the region, or touches it. What is no geometry does not.
     #[inline(never)]
     pub fn has(&self, value: Value<'_>) -> bool {

@@ -411,6 +411,9 @@ fn implies(filter: &Filter, wanted: &Filter, same_language: bool) -> bool {
 
 /// True where one comparison of a field passes nothing that the other does not pass.
 fn is_narrower(filter: &Filter, wanted: &Filter) -> bool {
+    if let (Filter::Field(path, Test::Geo(narrow)), Filter::Field(wanted_path, Test::Geo(wide))) = (filter, wanted) {
+        return path == wanted_path && wide.region.contains(&narrow.region);
+    }
     let (Filter::Field(path, Test::Compare(narrow)), Filter::Field(wanted_path, Test::Compare(wide))) =
         (filter, wanted)
     else {
