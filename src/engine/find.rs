@@ -286,6 +286,11 @@ impl Engine {
             first = plan();
             found = buckets_of(&self.scan_keys(index_ranges(collection, &first)).await?)?;
         }
+        if matches!(&first.access, ReadAccess::Index(access) if access.wildcard.is_some()) {
+            // A bucket may have entries for several paths.
+            found.sort_unstable();
+            found.dedup();
+        }
         let only_indexed = matches!(&first.access, ReadAccess::Index(access) if access.only_indexed);
         // What is not folded yet is in no index.
         if only_indexed && self.fold_sections(&scan, &|_| true).await? {

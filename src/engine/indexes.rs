@@ -180,6 +180,7 @@ impl Engine {
                 }
             }
         }
+        found.iter_mut().for_each(|depths| sort_by(depths, Ord::cmp));
         Ok(found)
     }
 

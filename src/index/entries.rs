@@ -5,7 +5,7 @@
 //! well. So what is between the bounds is a superset of the buckets that may match, and each is asked again.
 //!
 //! Places have the key of the least cell that holds those of the bucket. A wildcard has an entry for each path that leads to a value, or
-//! to an array, in which no path is followed; a scan looks at one path, so it meets a bucket once.
+//! to an array, in which no path is followed.
 
 use super::part::{Part, PartKind, Source};
 use super::places::Held;

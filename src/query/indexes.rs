@@ -210,8 +210,15 @@ impl Index {
             ranges.push(any(path.as_str()));
         }
         ranges.extend(intervals.iter().map(|(low, high)| (key(low), key(high))));
-        let name = Some(OwnedValue::string(path.as_str()));
-        let bounds = vec![vec![(name.clone(), name)], intervals];
+        let text = |end: &str| OwnedValue::string(&[path.as_str(), end].concat());
+        let mut paths = vec![(Some(text("")), Some(text("")))];
+        if intervals.iter().any(|(low, high)| low.is_none() && high.is_none()) {
+            // What has parts has entries below only.
+            let [low, high] = [".", "/"].map(|end| wildcard_key(&[path.as_str(), end].concat()));
+            ranges.push((low, high));
+            paths.push((Some(text(".")), Some(text("/"))));
+        }
+        let bounds = vec![paths, intervals];
         let wildcard = Some(path.clone());
         Some(IndexAccess { spec: Rc::clone(&self.spec), ranges, wildcard, bounds, only_indexed: false, score })
     }

@@ -163,8 +163,8 @@ fn on_some() -> Vec<Document> {
     ]
 }
 
-/// Codes of what an index does not take, and of the metaField that is not there.
-const NOT_TAKEN: [i32; 8] = [5_930_501, 16_766, 171, 16_755, 183_493, 183_934, 13_027, 16_804];
+/// Codes of what an index does not take.
+const NOT_TAKEN: [i32; 10] = [5_930_501, 16_766, 171, 16_755, 183_493, 183_934, 13_026, 13_027, 13_068, 16_804];
 
 async fn create_indexes(db: &Db, specs: &[Document]) {
     for (place, spec) in specs.iter().enumerate() {
