@@ -22,7 +22,11 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         let find = find_and_modify::find_of(name, inner)?;
         let globals = globals_of(engine, inner)?;
         let options = |defaults: Defaults<'_>| {
-            Ok(FindOptions { limit: Some(1), ..FindOptions::parse(find.view(), &globals(defaults))? })
+            Ok(FindOptions {
+                limit: Some(1),
+                skips_closed: true,
+                ..FindOptions::parse(find.view(), &globals(defaults))?
+            })
         };
         let write = Write { op_type: "deleteOne", of_buckets: None, answers: Some(inner.field("fields").is_some()) };
         return plan(engine, inner, raw, &options, write, all_plans).await;
@@ -32,7 +36,8 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let limit = matches!(change.kind, ChangeKind::DeleteOne).then_some(1);
     let options = |_: Defaults<'_>| {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
-        Ok(FindOptions { filter, hint, limit, projection: Projection::none(), ..FindOptions::default() })
+        let projection = Projection::none();
+        Ok(FindOptions { filter, hint, limit, projection, skips_closed: true, ..FindOptions::default() })
     };
     let (op_type, of_buckets) = match change.kind {
         ChangeKind::Update(_) => ("updateMany", Some("UPDATE")),

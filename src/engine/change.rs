@@ -231,6 +231,7 @@ impl Engine {
                     limit,
                     single_batch: true,
                     batch_size: limit,
+                    skips_closed: true,
                     ..options
                 })
             };

@@ -374,6 +374,9 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
     let options = &collection.entry().options.timeseries;
     if let Some(stored) = &unit.stored {
         let view = BucketDoc::parse(stored.document.view(), options)?;
+        if plan.skips_closed && view.closed() {
+            return Ok(Flow::Continue);
+        }
         if plan.may_match(&view)? {
             sink.counters().buckets_passed += 1;
             let all_match = plan.all_match(&view);

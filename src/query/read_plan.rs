@@ -54,6 +54,8 @@ pub struct ReadPlan {
     pub stream: Option<Stream>,
     /// Where a find has to meet buckets in the order of their ids: true for ascending.
     pub order: Option<bool>,
+    /// Closed buckets are not looked at.
+    pub skips_closed: bool,
 }
 
 impl ReadPlan {
@@ -83,6 +85,7 @@ impl ReadPlan {
         let takes_default = indexes.iter().any(|index| index.is_usable_default())
             && !matches!(options.hint, Some(Hint::Natural { .. }));
         let hinted = hinted(&options);
+        let skips_closed = options.skips_closed;
         let plan = Plan::new(FindOptions { filter: split.residual.clone(), ..options }, &facts);
         let columns = match &plan.decode {
             Needed::All => ColumnSet::All,
@@ -99,6 +102,7 @@ impl ReadPlan {
             plan,
             stream,
             order,
+            skips_closed,
         }
     }
 
@@ -113,6 +117,7 @@ impl ReadPlan {
             order: hinted(&options),
             plan: Plan::new(options, &facts),
             stream: None,
+            skips_closed: false,
         }
     }
 

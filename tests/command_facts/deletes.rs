@@ -319,3 +319,39 @@ fn a_plan_to_read_shows_no_closed_term() {
         assert!(!found.plan().contains_key("filter"));
     });
 }
+
+#[test]
+fn what_lies_in_closed_buckets_is_found_and_neither_deleted_nor_updated_nor_in_the_way() {
+    block_on(async {
+        let rows: Vec<Document> = (1..=6).map(|n| row(n, if n < 4 { "A" } else { "B" })).collect();
+        for filled in Filled::each(&rows).await {
+            filled.close("A").await;
+            assert_eq!(filled.delete(doc! { "tag": "A" }, 0).await, 0);
+            assert_eq!(filled.delete(doc! { "f": { "$lt": 103 } }, 0).await, 0);
+            assert_eq!(filled.delete(doc! { "_id": 1 }, 1).await, 0);
+            assert_eq!(filled.update(doc! { "tag": "A" }, doc! { "$set": { "tag": "C" } }, doc! {}).await, (0, 0));
+            assert_eq!(filled.all().await, [1, 2, 3, 4, 5, 6]);
+            let explained = doc! { "explain": { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] } };
+            let stages = filled.ok(explained).await;
+            let stages = stages.get_document("executionStats").unwrap().get_document("executionStages").unwrap();
+            assert_eq!(stages.get_i64("nWouldDelete").unwrap(), 3, "{:?}", filled.form);
+            // The first by any order lie in the closed bucket.
+            for (more, id) in [
+                (doc! { "query": { "tag": "A" } }, None),
+                (doc! { "sort": { "f": 1 } }, Some(4)),
+                (doc! { "sort": { "t": 1 } }, Some(5)),
+                (doc! { "sort": { "tag": 1, "t": 1 } }, Some(6)),
+                (doc! {}, None),
+            ] {
+                let command = doc! { "findAndModify": "c", "remove": true }.into_iter().chain(more.clone()).collect();
+                let reply = filled.ok(command).await;
+                let removed = reply.get_document("value").ok().map(|value| value.get_i32("_id").unwrap());
+                assert_eq!(removed, id, "{more} {:?}", filled.form);
+            }
+            assert_eq!(filled.all().await, [1, 2, 3]);
+            // What is inserted behind it goes to a bucket of its own.
+            filled.insert(&[row(7, "A")]).await;
+            assert_eq!((filled.delete(doc! { "tag": "A" }, 0).await, filled.all().await), (1, vec![1, 2, 3]));
+        }
+    });
+}

@@ -163,6 +163,20 @@ impl Filled {
         rows.iter().map(|row| row.get("tag").cloned()).collect()
     }
 
+    /// Closes the buckets of a series; what is in the journal is folded first.
+    pub async fn close(&self, tag: impl Into<Bson>) {
+        let filter = doc! { "meta": tag.into() };
+        let raw_name = "system.buckets.c";
+        let mut buckets = self.db.find(raw(&doc! { "find": raw_name, "filter": filter.clone() })).await;
+        let deletes = vec![doc! { "q": filter, "limit": 0 }];
+        self.ok(doc! { "delete": raw_name, "deletes": deletes, "unsafeBucketWrites": true }).await;
+        for bucket in &mut buckets {
+            bucket.get_document_mut("control").unwrap().insert("closed", true);
+        }
+        let reply = self.ok(doc! { "insert": raw_name, "documents": buckets, "unsafeBucketWrites": true }).await;
+        assert!(!reply.contains_key("writeErrors"), "{reply}");
+    }
+
     /// Holds that everything fits together, here and once all is folded.
     pub async fn sound(&self) {
         let before = checks::sound(&self.other, "c", Writers::Several).await;

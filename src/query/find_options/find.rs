@@ -31,6 +31,8 @@ pub struct FindOptions {
     pub collation: Collation,
     /// Where few of the matches matter to whoever takes them.
     pub edge: Option<Edge>,
+    /// True for what a write takes: closed buckets are not looked at.
+    pub skips_closed: bool,
 }
 
 /// Of rows that are alike in some fields only the one with the first, or last, time matters; the others may be left out.
@@ -55,6 +57,7 @@ impl Default for FindOptions {
             hint: None,
             collation: Collation::default(),
             edge: None,
+            skips_closed: false,
         }
     }
 }
