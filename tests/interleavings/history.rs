@@ -39,6 +39,14 @@ pub enum Operation {
     Count(Document),
     Create,
     Drop,
+    /// Gives all measurements of a series to another one.
+    Update(&'static str, &'static str),
+    /// An index of that name, over that key.
+    CreateIndex(&'static str, &'static str),
+    DropIndex(&'static str),
+    HideIndex(&'static str, bool),
+    /// A find of everything through an index.
+    FindBy(&'static str),
 }
 
 pub use Operation::*;
@@ -191,6 +199,18 @@ async fn perform(db: &Db, what: &Operation) -> Result<(Vec<Document>, i64), Docu
             "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "expireAfterSeconds": EXPIRE_SECONDS,
         },
         Drop => rawdoc! { "drop": "c" },
+        Update(from, to) => {
+            let update = rawdoc! { "$set": { "m": *to } };
+            rawdoc! { "update": "c", "updates": [{ "q": { "m": *from }, "u": update, "multi": true }] }
+        }
+        CreateIndex(name, path) => {
+            let mut key = bson::RawDocumentBuf::new();
+            key.append(bson::raw::CString::try_from(*path).unwrap(), 1);
+            rawdoc! { "createIndexes": "c", "indexes": [{ "key": key, "name": *name }] }
+        }
+        DropIndex(name) => rawdoc! { "dropIndexes": "c", "index": *name },
+        HideIndex(name, hidden) => rawdoc! { "collMod": "c", "index": { "name": *name, "hidden": *hidden } },
+        FindBy(name) => return page(db, "c", rawdoc! { "find": "c", "hint": *name, "batchSize": 1 }).await,
         Find(filter) => return page(db, "c", rawdoc! { "find": "c", "filter": raw(filter), "batchSize": 1 }).await,
         Buckets => {
             let name = "system.buckets.c";
@@ -204,7 +224,11 @@ async fn perform(db: &Db, what: &Operation) -> Result<(Vec<Document>, i64), Docu
     if reply.get_f64("ok").ok() != Some(1.0) || reply.contains_key("writeErrors") {
         return Err(reply);
     }
-    let n = reply.get_i32("n").map(i64::from).or_else(|_| reply.get_i64("nMeasurements"));
+    let n = reply
+        .get_i32("nModified")
+        .or_else(|_| reply.get_i32("n"))
+        .map(i64::from)
+        .or_else(|_| reply.get_i64("nMeasurements"));
     Ok((Vec::new(), n.unwrap_or(0)))
 }
 

@@ -268,6 +268,126 @@ fn a_context_that_vanishes_in_a_delete_leaves_a_state_to_go_on_from() {
     assert!(explore_vanishing(&history, 0) > 0);
 }
 
+fn update_insert_fold() -> History {
+    History::new("update | insert, find | fold")
+        .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 1)]))
+        .before(0, Flush)
+        .before(1, Insert(vec![row(3, "a", 2)]))
+        .task(0, [Update("a", "z"), Find(doc! {})])
+        .task(1, [Insert(vec![row(4, "a", 3)]), Find(doc! {})])
+        .task(2, [FoldJournals])
+}
+
+#[test]
+fn an_update_meets_an_insert_into_the_bucket_that_it_changes_and_a_fold() {
+    explore(&update_insert_fold());
+}
+
+#[test]
+fn an_update_meets_a_delete_and_a_reader_with_batches_of_one() {
+    let history = History::new("update | delete by time | find")
+        .before(0, Insert(vec![row(1, "a", 10), row(2, "a", 40), row(3, "b", 10)]))
+        .before(1, Flush)
+        .task(0, [Update("a", "z")])
+        .task(1, [Delete(before(30))])
+        .task(2, [Find(doc! {})]);
+    explore(&history);
+}
+
+#[test]
+fn two_updates_of_different_series_and_an_insert() {
+    let history = History::new("update | update | insert, flush")
+        .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 1)]))
+        .before(0, Flush)
+        .task(0, [Update("a", "z")])
+        .task(1, [Update("b", "y")])
+        .task(2, [Insert(vec![row(3, "a", 2), row(4, "b", 2)]), Flush]);
+    explore(&history);
+}
+
+#[test]
+fn a_context_that_vanishes_in_an_update_leaves_a_state_to_go_on_from() {
+    let history = History::new("update, vanish | insert | fold")
+        .before(0, Insert(vec![row(1, "a", 1), row(2, "a", 70)]))
+        .before(0, Flush)
+        .before(1, Insert(vec![row(3, "a", 2)]))
+        .task(0, [Update("a", "z")])
+        .task(1, [Insert(vec![row(4, "a", 3)])])
+        .task(2, [FoldJournals, Find(doc! {})]);
+    assert!(explore_vanishing(&history, 0) > 0);
+}
+
+fn index_insert_fold() -> History {
+    History::new("create index | insert, flush | find by it")
+        .before(1, Insert(vec![row(1, "a", 1), row(2, "b", 1)]))
+        .before(1, Flush)
+        .before(1, Insert(vec![row(3, "a", 2)]))
+        .task(0, [CreateIndex("x", "x"), FindBy("x")])
+        .task(1, [Insert(vec![row(4, "a", 3)]), Flush])
+        .task(2, [FindBy("x"), FindBy("x")])
+}
+
+#[test]
+fn an_index_is_made_while_others_insert_fold_and_ask_for_it() {
+    explore(&index_insert_fold());
+}
+
+#[test]
+fn an_index_is_made_while_others_delete_and_update() {
+    let history = History::new("create index | delete by time, find by it | update")
+        .before(0, Insert(vec![row(1, "a", 10), row(2, "b", 40), row(3, "b", 10)]))
+        .before(0, Flush)
+        .task(0, [CreateIndex("m", "m")])
+        .task(1, [Delete(before(30)), FindBy("m")])
+        .task(2, [Update("b", "z")]);
+    explore(&history);
+}
+
+#[test]
+fn an_index_is_made_twice_at_once_and_dropped() {
+    let history = History::new("create index | create index | drop index")
+        .before(0, Insert(vec![row(1, "a", 1)]))
+        .before(0, Flush)
+        .task(0, [CreateIndex("x", "x"), FindBy("x")])
+        .task(1, [CreateIndex("x", "x")])
+        .task(2, [DropIndex("x")]);
+    explore(&history);
+}
+
+#[test]
+fn an_index_is_hidden_and_dropped_while_others_go_through_it_and_fold() {
+    let history = History::new("hide, show, drop index | find by it | insert, flush")
+        .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 1)]))
+        .before(0, CreateIndex("x", "x"))
+        .before(1, FindBy("x"))
+        .task(0, [HideIndex("x", true), HideIndex("x", false), DropIndex("x")])
+        .task(1, [FindBy("x"), FindBy("x")])
+        .task(2, [Insert(vec![row(3, "a", 2)]), Flush]);
+    explore(&history);
+}
+
+#[test]
+fn the_default_index_is_dropped_and_made_again_while_others_insert_and_reopen_by_it() {
+    let history = History::new("drop index, create index | insert, flush, find by series")
+        .before(1, Insert(vec![row(1, "a", 10)]))
+        .before(1, Insert(vec![row(2, "a", 90)]))
+        .before(1, Flush)
+        .task(0, [DropIndex("m_1_t_1"), CreateIndex("m_1_t_1", "m")])
+        .task(2, [Insert(vec![row(3, "a", 15)]), Flush, Find(doc! { "m": "a" })]);
+    explore(&history);
+}
+
+#[test]
+fn a_context_that_vanishes_while_it_makes_an_index_leaves_a_state_to_go_on_from() {
+    let history = History::new("create index, vanish | insert, flush, find by it | create index")
+        .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 1)]))
+        .before(0, Flush)
+        .task(0, [CreateIndex("x", "x")])
+        .task(1, [Insert(vec![row(3, "a", 2)]), Flush, FindBy("x")])
+        .task(2, [CreateIndex("x", "x")]);
+    assert!(explore_vanishing(&history, 0) > 0);
+}
+
 /// Schedules that have failed once.
 #[test]
 fn schedules_that_have_failed_once_are_kept() {
