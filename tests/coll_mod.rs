@@ -152,3 +152,43 @@ fn buckets_are_no_longer_fixed_once_they_were_changed() {
         assert!(!explained(&a).await.contains("fixedBuckets") && !explained(&b).await.contains("fixedBuckets"));
     });
 }
+
+#[test]
+fn a_cursor_that_took_buckets_for_fixed_finds_no_measurement_of_longer_ones_that_does_not_match() {
+    block_on(async {
+        let hour = |hours: i64| DateTime::from_millis(hours * HOUR_MS);
+        for (filter, expected) in [
+            (doc! { "t": { "$lt": hour(3) } }, 0..6),
+            (doc! { "t": { "$gte": hour(1), "$lt": hour(3) } }, 2..6),
+            (doc! { "t": { "$gte": hour(3) } }, 6..10),
+        ] {
+            let fixed = doc! { "timeField": "t", "metaField": "m", "bucketMaxSpanSeconds": 3600, "bucketRoundingSeconds": 3600 };
+            let (storage, a, b) = two(fixed).await;
+            let half_hours: Vec<i64> = (0..10).map(|n| n * HOUR_MS / 2).collect();
+            a.insert("c", &half_hours.iter().map(|ms| row(*ms)).collect::<Vec<_>>()).await;
+            a.ok(rawdoc! { "flush": 1 }).await;
+            let reader = Db::open(storage, TestEnv::new(9));
+            let mut reply = reader.ok(raw(&doc! { "find": "c", "filter": filter.clone(), "batchSize": 0 })).await;
+            let id = reply.get_document_mut("cursor").unwrap().get_i64("id").unwrap();
+            let timeseries = doc! { "bucketMaxSpanSeconds": 4 * 3600, "bucketRoundingSeconds": 4 * 3600 };
+            a.ok(modifying(doc! { "timeseries": timeseries })).await;
+            // Into buckets of four hours, and into those of an hour, which may be longer now.
+            for db in [&a, &b] {
+                for hours in 0..5 {
+                    db.insert("c", &[row(hours * HOUR_MS + 60_000), row(hours * HOUR_MS + 120_000)]).await;
+                    db.ok(rawdoc! { "flush": 1 }).await;
+                }
+            }
+            let mut rest = reader.ok(rawdoc! { "getMore": id, "collection": "c" }).await;
+            let found = support::take_rows(rest.get_document_mut("cursor").unwrap(), "nextBatch");
+            let times: Vec<i64> = found.iter().map(|row| row.get_i64("n").unwrap()).collect();
+            let matching = reader.find(raw(&doc! { "find": "c", "filter": filter.clone() })).await;
+            let matching: Vec<i64> = matching.iter().map(|row| row.get_i64("n").unwrap()).collect();
+            assert!(times.iter().all(|n| matching.contains(n)), "{filter}: {times:?}");
+            let before: Vec<i64> = expected.map(|n| half_hours[n]).collect();
+            for ms in before {
+                assert_eq!(times.iter().filter(|n| **n == ms).count(), 1, "{filter}: {times:?}");
+            }
+        }
+    });
+}

@@ -56,6 +56,8 @@ pub struct ReadPlan {
     pub order: Option<bool>,
     /// Closed buckets are not looked at.
     pub skips_closed: bool,
+    /// The span of buckets whose boundaries are known.
+    fixed_span_ms: Option<i64>,
 }
 
 impl ReadPlan {
@@ -103,6 +105,7 @@ impl ReadPlan {
             stream,
             order,
             skips_closed,
+            fixed_span_ms: collection.is_fixed().then(|| collection.span_ms()),
         }
     }
 
@@ -118,6 +121,7 @@ impl ReadPlan {
             plan: Plan::new(options, &facts),
             stream: None,
             skips_closed: false,
+            fixed_span_ms: None,
         }
     }
 
@@ -137,8 +141,13 @@ impl ReadPlan {
 
     /// True where every measurement of a bucket that may match does match.
     pub fn all_match(&self, bucket: &BucketDoc<'_>) -> bool {
+        // A cursor may meet buckets that were begun, or filled up, behind a change of their boundaries.
+        let is_known = |span_ms: i64| {
+            let start_ms = bucket.min_time_ms();
+            start_ms.rem_euclid(span_ms) == 0 && bucket.max_time_ms().saturating_sub(start_ms) < span_ms
+        };
         self.split.as_ref().is_some_and(|split| {
-            split.exact
+            split.exact && self.fixed_span_ms.is_none_or(is_known)
                 || split.residual.is_trivial()
                 || split.whole.all_match(bucket.control_min(), bucket.control_max(), bucket.meta())
         })
