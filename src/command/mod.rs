@@ -110,6 +110,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "count" => Box::pin(count::run(engine, &request)),
         "create" => Box::pin(create::run(engine, &request)),
         "createIndexes" => Box::pin(indexes::create(engine, &request)),
+        "dbStats" | "dbstats" => Box::pin(coll_stats::run_database(engine, &request)),
         "delete" | "update" => Box::pin(statements::run(engine, &request)),
         "distinct" => Box::pin(distinct::run(engine, &request)),
         "drop" => Box::pin(drop::run(engine, &request)),
