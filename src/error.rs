@@ -432,6 +432,18 @@ impl Error {
         Error::new(ErrorCode::BadValue, message)
     }
 
+    /// An argument that a command does not have.
+    ///
+    /// There are no transactions; and what users name is a view, which has no UUID.
+    pub fn unknown_field(command: &str, name: &str) -> Self {
+        let code = match name {
+            "autocommit" | "startTransaction" => ErrorCode::OperationNotSupportedInTransaction,
+            "collectionUUID" => ErrorCode::CollectionUUIDMismatch,
+            _ => ErrorCode::IDLUnknownField,
+        };
+        Error::new(code, ["BSON field '", command, ".", name, "' is an unknown field"].concat())
+    }
+
     /// An argument of the wrong type.
     pub fn type_mismatch(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::TypeMismatch, message)

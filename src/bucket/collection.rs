@@ -1,6 +1,6 @@
 //! The options of a collection: reading `create`, showing and storing them, telling whether two are the same.
 
-use super::options::{Given, TimeseriesOptions, is_nothing, safe_integer, unknown_field, wrong_type};
+use super::options::{Given, TimeseriesOptions, is_nothing, safe_integer, wrong_type};
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::NAMESPACE_LENGTH_BYTES_MAX;
@@ -103,7 +103,7 @@ impl<'a> Arguments<'a> {
                 // Every bucket is taken for one that may.
                 "timeseriesBucketsMayHaveMixedSchemaData" if !is_new && value.as_bool().is_some() => {}
                 "index" | "recordPreImages" | "cappedSize" | "cappedMax" if !is_new => arguments.foreign = Some(name),
-                _ => return Err(unknown_field(&format!("create.{name}"))),
+                _ => return Err(Error::unknown_field(if is_new { "create" } else { "collMod" }, name)),
             }
         }
         Ok(arguments)

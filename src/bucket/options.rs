@@ -167,7 +167,7 @@ impl Given {
                 continue;
             }
             match name {
-                "timeField" | "metaField" if !is_new => return Err(unknown_field(&format!("timeseries.{name}"))),
+                "timeField" | "metaField" if !is_new => return Err(Error::unknown_field("timeseries", name)),
                 "timeField" => given.time_field = Some(field_name(name, value)?),
                 "metaField" => given.meta_field = Some(field_name(name, value)?),
                 "granularity" => {
@@ -180,7 +180,7 @@ impl Given {
                 }
                 "bucketMaxSpanSeconds" => given.span_seconds = Some(seconds(name, value)?),
                 "bucketRoundingSeconds" => given.rounding_seconds = Some(seconds(name, value)?),
-                _ => return Err(unknown_field(&format!("timeseries.{name}"))),
+                _ => return Err(Error::unknown_field("timeseries", name)),
             }
         }
         if is_new && given.time_field.is_none() {
@@ -297,10 +297,6 @@ pub(super) fn is_nothing(value: Value<'_>) -> bool {
 pub(super) fn wrong_type(field: &str, value: Value<'_>, expected: &str) -> Error {
     let actual = value.kind().alias();
     Error::type_mismatch(format!("BSON field '{field}' is the wrong type '{actual}', expected type '{expected}'"))
-}
-
-pub(super) fn unknown_field(field: &str) -> Error {
-    Error::new(ErrorCode::IDLUnknownField, format!("BSON field '{field}' is an unknown field"))
 }
 
 fn missing(message: impl Into<String>) -> Error {

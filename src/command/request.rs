@@ -21,13 +21,6 @@ const GENERIC: &[&str] = &[
     "writeConcern",
 ];
 
-/// Arguments that no command takes here.
-static REFUSED: [(&str, ErrorCode); 3] = [
-    ("autocommit", ErrorCode::OperationNotSupportedInTransaction),
-    ("collectionUUID", ErrorCode::CollectionUUIDMismatch),
-    ("startTransaction", ErrorCode::OperationNotSupportedInTransaction),
-];
-
 /// A command document: its first field names the command, usually with the collection as the value.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -39,17 +32,11 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// Reads the command name.
     ///
-    /// Errors: `FailedToParse` for an empty document; `OperationNotSupportedInTransaction`; `CollectionUUIDMismatch`, for what users name
-    /// is a view of a collection.
+    /// Errors: `FailedToParse` for an empty document.
     pub fn new(doc: Doc<'a>) -> Result<Request<'a>> {
         let first = doc.iter().next();
         let (name, target) =
             first.ok_or_else(|| Error::new(ErrorCode::FailedToParse, "The command document is empty"))?;
-        for (name, _) in doc {
-            if let Some((_, code)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-                return Err(Error::new(*code, ["A time-series collection does not support '", name, "'"].concat()));
-            }
-        }
         Ok(Request { doc, name, target })
     }
 
@@ -85,11 +72,11 @@ impl<'a> Request<'a> {
 
     /// Refuses fields that the command does not know.
     ///
-    /// Errors: `IDLUnknownField`.
+    /// Errors: those of `Error::unknown_field`.
     pub fn allow_fields(&self, known: &[&str]) -> Result<()> {
         for (name, _) in self.doc.iter().skip(1) {
             if !known.contains(&name) && !GENERIC.contains(&name) {
-                return Err(unknown_field(self.name, name));
+                return Err(Error::unknown_field(self.name, name));
             }
         }
         Ok(())
@@ -142,11 +129,6 @@ pub fn check_batch(count: usize) -> Result<()> {
     }
     let message = format!("Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}, not {count}");
     Err(Error::new(ErrorCode::InvalidLength, message))
-}
-
-/// A field of a command that it does not know.
-pub fn unknown_field(command: &str, name: &str) -> Error {
-    Error::new(ErrorCode::IDLUnknownField, format!("BSON field '{command}.{name}' is an unknown field"))
 }
 
 /// A field of a command that is missing.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::find::target;
-use super::request::{check_batch, missing_field, unknown_field, wrong_type};
+use super::request::{check_batch, missing_field, wrong_type};
 use super::{Reply, Request, int, raw_write, write_errors};
 use crate::engine::{Change, ChangeKind, Collection, Engine};
 use crate::error::{Error, ErrorCode, Result};
@@ -132,7 +132,7 @@ fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Re
             "arrayFilters" if is_update => statement.array_filters = Some(value),
             // Constants belong to pipelines.
             "c" | "upsertSupplied" if is_update => {}
-            _ => return Err(unknown_field(&of, name)),
+            _ => return Err(Error::unknown_field(&of, name)),
         }
     }
     let last = if is_update { ("u", statement.update) } else { ("limit", statement.limit) };

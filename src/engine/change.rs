@@ -93,9 +93,9 @@ impl Engine {
     async fn change_pass(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let options = FindOptions { filter, hint, ..FindOptions::default() };
-        self.check_hint(collection, change.raw, &options).await?;
         let plan = || collection.read_plan(options.clone(), change.raw);
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
+        collection.check_hint(change.raw, &options, &aimed)?;
         let span_ms = collection.entry().options.timeseries.span_ms();
         let reached = |section: &Section| {
             let end_ms = section.min_time_ms.saturating_add(span_ms);

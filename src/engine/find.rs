@@ -226,8 +226,9 @@ impl Engine {
             return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
         };
         let options = options(collection.defaults(raw))?;
-        self.check_hint(&collection, raw, &options).await?;
-        let plan = collection.read_plan(options, raw);
+        self.refresh(&collection).await?;
+        let plan = collection.read_plan(options.clone(), raw);
+        collection.check_hint(raw, &options, &plan)?;
         Ok(Some(Planned {
             collection,
             plan,
@@ -250,26 +251,16 @@ impl Engine {
                 return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
             };
             let options = options(collection.defaults(raw))?;
-            self.check_hint(&collection, raw, &options).await?;
             match self.aimed_scan(&collection, &|| collection.read_plan(options.clone(), raw)).await {
                 // Memory has forgotten it; storage says whether it was made again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
-                other => return other.map(|(scan, plan)| Some((scan, plan, options))),
+                other => {
+                    let (scan, plan) = other?;
+                    collection.check_hint(raw, &options, &plan)?;
+                    return Ok(Some((scan, plan, options)));
+                }
             }
         }
-    }
-
-    /// Refuses a hint at an index that is not there, by what others have made and hidden so far.
-    ///
-    /// Errors: `BadValue`; `NamespaceNotFound`; those of storage.
-    pub(super) async fn check_hint(&self, collection: &Rc<Collection>, raw: bool, options: &FindOptions) -> Result<()> {
-        let Some(hint) = &options.hint else { return Ok(()) };
-        self.refresh(collection).await?;
-        let depends = check_hint(hint, raw, &collection.entry().indexes)?;
-        if depends && !matches!(collection.read_plan(options.clone(), raw).access, ReadAccess::Index(_)) {
-            return Err(Error::bad_value("The hint provided names an index that this query cannot use"));
-        }
-        Ok(())
     }
 
     /// A scan aimed at what a plan reads. `plan` is asked again where the snapshot tells what no one in this context
@@ -349,6 +340,17 @@ impl Collection {
         }
         let entry = self.entry();
         ReadPlan::new(options, &entry.options.timeseries, self.extended_range.get(), &entry.indexes)
+    }
+
+    /// Refuses a hint at an index that is not there, or that the plan could not take, as far as is known: what begins a scan learns what
+    /// others have made and hidden.
+    pub(super) fn check_hint(&self, raw: bool, options: &FindOptions, plan: &ReadPlan) -> Result<()> {
+        let Some(hint) = &options.hint else { return Ok(()) };
+        let depends = check_hint(hint, raw, &self.entry().indexes)?;
+        if depends && !matches!(plan.access, ReadAccess::Index(_)) {
+            return Err(Error::bad_value("The hint provided names an index that this query cannot use"));
+        }
+        Ok(())
     }
 }
 

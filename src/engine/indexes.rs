@@ -44,11 +44,7 @@ impl Engine {
         // Another one of this name may have taken its place, with other fields.
         self.refresh(&collection).await?;
         let options = collection.entry().options.timeseries.clone();
-        let parse = |spec: &Doc<'_>| match raw {
-            true => IndexSpec::parse(IndexSpec::of_raw(*spec, &options)?.view(), &options),
-            false => IndexSpec::parse(*spec, &options),
-        };
-        let specs = given.iter().map(parse).collect::<Result<Vec<_>>>()?;
+        let specs = given.iter().map(|spec| IndexSpec::of_user(*spec, raw, &options)).collect::<Result<Vec<_>>>()?;
         let (mut before, mut after, mut new, mut born) = (0, 0, Vec::new(), 0);
         self.change_entry(&collection, &mut |entry, changes| {
             before = entry.ready_indexes().count();

@@ -3,10 +3,7 @@
 use super::part::{PartKind, Source};
 use super::spec::IndexSpec;
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Component, Doc, Value};
-
-/// A value and what is left of the path of a part that leads on from it.
-type Way<'a, 'p> = (Value<'a>, &'p [Component]);
+use crate::value::{Component, Value};
 
 impl IndexSpec {
     /// True where it does not take all metadata.
@@ -23,57 +20,63 @@ impl IndexSpec {
     ///
     /// Errors: 16766 for an array under a hashed index; `CannotIndexParallelArrays`; as `check_places`.
     pub fn check_meta(&self, meta: Value<'_>) -> Result<()> {
-        let plain = |way: &&super::Part| way.source == Source::Meta && way.kind() == PartKind::Order;
         let is_hashed = self.is_hashed();
-        let parts = self.parts.iter().filter(|part| is_hashed && part.source == Source::Meta || plain(part));
-        let ways: Vec<Way<'_, '_>> = parts.map(|part| (meta, part.path.rest())).collect();
-        let (code, what) = if is_hashed && ways.iter().any(|way| array_on(*way).is_some()) {
-            (ErrorCode::Location16766, "A hashed index takes no arrays: '")
-        } else if are_parallel(&ways) {
-            (ErrorCode::CannotIndexParallelArrays, "An index takes one array only, not parallel ones: '")
-        } else if self.parts.iter().any(|part| part.kind().is_geo()) {
-            return self.check_places(meta);
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(code, [what, &self.name, "'"].concat()))
-    }
-}
-
-/// The first array on a way, and what is left of the path behind it.
-fn array_on<'a, 'p>((mut value, mut path): Way<'a, 'p>) -> Option<(Doc<'a>, &'p [Component])> {
-    loop {
-        if let Some(array) = value.as_array() {
-            return Some((array, path));
+        for (place, part) in self.parts.iter().enumerate() {
+            let path = part.path.rest();
+            if part.source != Source::Meta {
+                continue;
+            }
+            let (code, what) = if is_hashed && leads_to_array(meta, path) {
+                (ErrorCode::Location16766, "A hashed index takes no arrays: '")
+            } else if self.parts.iter().skip(place + 1).any(|other| {
+                other.source == Source::Meta
+                    && [part, other].iter().all(|part| part.kind() == PartKind::Order)
+                    && are_parallel(meta, path, other.path.rest())
+            }) {
+                (ErrorCode::CannotIndexParallelArrays, "An index takes one array only, not parallel ones: '")
+            } else {
+                continue;
+            };
+            return Err(Error::new(code, [what, &self.name, "'"].concat()));
         }
-        let (name, rest) = path.split_first()?;
-        (value, path) = (value.as_doc()?.get(name.name())?, rest);
+        if self.parts.iter().any(|part| part.kind().is_geo()) { self.check_places(meta) } else { Ok(()) }
     }
 }
 
-/// True where ways lead into arrays that are not one and the same, there or in an element.
-fn are_parallel(ways: &[Way<'_, '_>]) -> bool {
-    let arrays: Vec<(Doc<'_>, &[Component])> = ways.iter().filter_map(|way| array_on(*way)).collect();
-    let Some(((first, _), others)) = arrays.split_first() else { return false };
-    // Both are views of one document.
-    let is_first = |other: &Doc<'_>| std::ptr::eq(first.as_bytes(), other.as_bytes());
-    if others.iter().any(|(other, _)| !is_first(other)) {
-        return true;
-    }
-    !others.is_empty()
-        && first.iter().enumerate().any(|(place, (_, element))| {
-            let below = arrays.iter().filter_map(|(_, path)| into_element(place, element, path));
-            are_parallel(&below.collect::<Vec<_>>())
+fn leads_to_array(value: Value<'_>, path: &[Component]) -> bool {
+    value.as_array().is_some()
+        || path.split_first().is_some_and(|(name, rest)| {
+            let below = value.as_doc().and_then(|doc| doc.get(name.name()));
+            below.is_some_and(|below| leads_to_array(below, rest))
         })
 }
 
+/// True where two paths lead to arrays that are not one and the same, there or in an element.
+fn are_parallel(value: Value<'_>, one: &[Component], other: &[Component]) -> bool {
+    if let Some(array) = value.as_array() {
+        return array.iter().enumerate().any(|(place, (_, element))| {
+            match (into_element(place, element, one), into_element(place, element, other)) {
+                (Some(one), Some(other)) => are_parallel(element, one, other),
+                _ => false,
+            }
+        });
+    }
+    match (one.split_first(), other.split_first()) {
+        (Some((name, one)), Some((same, other))) if name.name() == same.name() => {
+            let below = value.as_doc().and_then(|doc| doc.get(name.name()));
+            below.is_some_and(|below| are_parallel(below, one, other))
+        }
+        _ => leads_to_array(value, one) && leads_to_array(value, other),
+    }
+}
+
 /// How a path goes on in an element of an array: by its place, or by its fields.
-fn into_element<'a, 'p>(place: usize, element: Value<'a>, path: &'p [Component]) -> Option<Way<'a, 'p>> {
+fn into_element<'p>(place: usize, element: Value<'_>, path: &'p [Component]) -> Option<&'p [Component]> {
     let (name, rest) = path.split_first()?;
     if name.index() == Some(place) {
-        return Some((element, rest));
+        return Some(rest);
     }
-    element.as_doc().map(|_| (element, path))
+    element.as_doc().map(|_| path)
 }
 
 /// Notes how many components of a path lead from `value` to each array on it.
@@ -86,7 +89,7 @@ pub fn note_arrays(value: Value<'_>, path: &[Component], depth: usize, found: &m
     if let Some(array) = value.as_array() {
         note(depth);
         for (place, (_, element)) in array.iter().enumerate() {
-            if let Some((element, rest)) = into_element(place, element, path) {
+            if let Some(rest) = into_element(place, element, path) {
                 note_arrays(element, rest, depth + path.len() - rest.len(), found);
             }
         }
@@ -103,7 +106,7 @@ mod tests {
 
     use super::*;
     use crate::bucket::CollectionOptions;
-    use crate::value::{DocBuf, DocWriter, Path};
+    use crate::value::{Doc, DocBuf, DocWriter, Path};
 
     fn meta(meta: Bson) -> DocBuf {
         let mut bytes = Vec::new();

@@ -7,10 +7,33 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, DocBuf, DocWriter, Value, equal};
 
 impl IndexSpec {
+    /// As `parse`, of what a user asks for, or where `raw` somebody who names buckets.
+    ///
+    /// Errors: those of `parse` and `of_raw`; `BadValue` for a field that stands in the key twice; those of `originalSpec`.
+    pub fn of_user(given: Doc<'_>, raw: bool, options: &TimeseriesOptions) -> Result<IndexSpec> {
+        let asked = if raw { IndexSpec::of_raw(given, options)? } else { given.to_owned() };
+        let spec = IndexSpec::parse(asked.view(), options)?;
+        let twice = |part: &&Part| spec.parts.iter().filter(|other| other.name == part.name).count() > 1;
+        if let Some(part) = spec.parts.iter().find(twice) {
+            return Err(Error::bad_value(["The field '", &part.name, "' stands in the key twice"].concat()));
+        }
+        // Not kept: there is always one, which is what was asked for.
+        if let Some(original) = given.get("originalSpec").and_then(Value::as_doc) {
+            if original.is_empty() {
+                return Err(Error::bad_value("The field 'originalSpec' of an index is empty"));
+            }
+            if original.get("collation") != given.get("collation") {
+                let message = "The field 'originalSpec' of an index has another collation than the index";
+                return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
+            }
+        }
+        Ok(spec)
+    }
+
     /// What a user would ask for to have an index that is asked for over buckets.
     ///
     /// Errors: `CannotCreateIndex` where there is nothing that comes to this key, and for a filter; those of `parse`.
-    pub fn of_raw(given: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
+    fn of_raw(given: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
         let refuse = |what: &str| Err(Error::new(ErrorCode::CannotCreateIndex, ["Over buckets here ", what].concat()));
         let Some(key) = given.get("key").and_then(Value::as_doc) else { return Ok(given.to_owned()) };
         if given.get("partialFilterExpression").is_some() {

@@ -118,20 +118,6 @@ impl IndexSpec {
             return Err(Error::invalid_options("Unique indexes are not supported on a time-series collection"));
         }
         let parts = parts_of(key, options).map_err(cannot_create)?;
-        let twice = |part: &Part| parts.iter().filter(|other| other.name == part.name).count() > 1;
-        if let Some(part) = parts.iter().find(|part| twice(part)) {
-            return Err(Error::bad_value(format!("The field '{}' stands in the key twice", part.name)));
-        }
-        if let Some(original) = given.get("originalSpec").and_then(Value::as_doc) {
-            // Not kept: there is always one, which is what was asked for.
-            if original.is_empty() {
-                return Err(Error::bad_value("The field 'originalSpec' of an index is empty"));
-            }
-            if original.get("collation") != given.get("collation") {
-                let message = "The field 'originalSpec' of an index has another collation than the index";
-                return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
-            }
-        }
         match name {
             "" => return Err(cannot_create(Error::bad_value("its name is empty"))),
             "*" => return Err(Error::bad_value("The index name '*' is not valid")),

@@ -1,6 +1,6 @@
 //! The `aggregate` command.
 
-use super::arguments::{Hint, check_generic, count, flag, object, unknown};
+use super::arguments::{Hint, check_generic, count, flag, object};
 use super::find::is_given;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
@@ -30,7 +30,7 @@ impl Aggregation {
                     for (name, value) in object(name, value)? {
                         match name {
                             "batchSize" => batch_size = Some(count(name, value)?),
-                            _ => return Err(unknown("aggregate.cursor", name)),
+                            _ => return Err(Error::unknown_field("aggregate.cursor", name)),
                         }
                     }
                 }
@@ -41,7 +41,7 @@ impl Aggregation {
                     flag(name, value)?;
                 }
                 _ if check_generic(name, value)? => {}
-                _ => return Err(unknown("aggregate", name)),
+                _ => return Err(Error::unknown_field("aggregate", name)),
             }
         }
         let Some(pipeline) = pipeline else {

@@ -66,11 +66,6 @@ pub(super) fn check_generic(name: &str, value: Value<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// The error for an argument that `command` does not have.
-pub(super) fn unknown(command: &str, name: &str) -> Error {
-    Error::new(ErrorCode::IDLUnknownField, format!("BSON field '{command}.{name}' is an unknown field"))
-}
-
 /// A value of the type that the argument must have.
 pub(super) fn expect<'a>(name: &str, value: Value<'a>, kind: Kind) -> Result<Value<'a>> {
     if value.kind() == kind { Ok(value) } else { Err(mismatch(name, value, kind.alias())) }

@@ -1,8 +1,8 @@
 //! The `count` command.
 
-use super::arguments::{Hint, check_generic, count, filter, integer, object, unknown};
+use super::arguments::{Hint, check_generic, count, filter, integer, object};
 use super::find::{FindOptions, is_given};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::expr::Globals;
 use crate::query::projection::Projection;
 use crate::value::Doc;
@@ -28,7 +28,7 @@ impl FindOptions {
                     object(name, value)?;
                 }
                 _ if check_generic(name, value)? => {}
-                _ => return Err(unknown("count", name)),
+                _ => return Err(Error::unknown_field("count", name)),
             }
         }
         Ok(options)

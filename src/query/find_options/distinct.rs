@@ -1,6 +1,6 @@
 //! The `distinct` command.
 
-use super::arguments::{Hint, check_generic, expect, filter, unknown};
+use super::arguments::{Hint, check_generic, expect, filter};
 use super::find::{FindOptions, is_given};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
@@ -23,7 +23,7 @@ impl FindOptions {
                 // Read by the caller, who knows that of the collection.
                 "collation" => {}
                 _ if check_generic(name, value)? => {}
-                _ => return Err(unknown("distinct", name)),
+                _ => return Err(Error::unknown_field("distinct", name)),
             }
         }
         let missing = "BSON field 'distinct.key' is missing but a required field";

@@ -1,6 +1,6 @@
 //! The `find` command.
 
-use super::arguments::{Hint, check_generic, count, filter, flag, object, unknown};
+use super::arguments::{Hint, check_generic, count, filter, flag, object};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
@@ -102,7 +102,7 @@ impl FindOptions {
                     ));
                 }
                 _ if check_generic(name, value)? => {}
-                _ => return Err(unknown("find", name)),
+                _ => return Err(Error::unknown_field("find", name)),
             }
         }
         Ok(options)
