@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
+use super::index_checks;
 use super::keyspace::{self, Marker};
 use super::read::Unit;
 use super::stored_bucket::{Coverage, StoredBucket};
@@ -192,11 +193,8 @@ pub(super) fn index_keys(collection: &Collection, bucket: &BucketId, document: D
         keys.extend(entries.iter().map(|entry| keyspace::index_entry(&id, index::META_TIME_INDEX, entry, bucket)));
     }
     let summary = Summary { meta: view.meta(), min: view.control_min(), max: view.control_max() };
-    for index in entry.indexes.iter().filter(|index| index.spec.number != index::META_TIME_INDEX) {
-        if index.takes(&summary) {
-            let entries = index::keys(&index.spec, &summary);
-            keys.extend(entries.iter().map(|entry| keyspace::index_entry(&id, index.spec.number, entry, bucket)));
-        }
+    if entry.has_more_indexes() {
+        index_checks::add_keys(collection, bucket, &summary, &mut keys);
     }
     Ok(keys)
 }

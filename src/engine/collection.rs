@@ -14,7 +14,7 @@ use crate::bucket::CollectionOptions;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
-use crate::index::IndexSpec;
+use crate::index::{IndexSpec, META_TIME_INDEX};
 use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
 use crate::query::{Globals, Index};
 use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
@@ -30,7 +30,9 @@ pub struct CollectionEntry {
     pub version: u64,
     /// Its indexes as users have made them, the default one among them.
     pub specs: Vec<Rc<IndexSpec>>,
-    /// The same, ready for planning; empty before `prepare`.
+    /// The same as they are stored, where there are more than the default one and they are not read yet.
+    stored: Option<DocBuf>,
+    /// The same as `specs`, ready for planning; empty before `prepare`.
     pub indexes: Vec<Index>,
 }
 
@@ -72,10 +74,13 @@ impl CollectionEntry {
         entry.options.timeseries.rebucketed = doc.get("rebucketed").and_then(Value::as_bool).unwrap_or_default();
         entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
         if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
-            let read = |(_, spec): (_, Value<'_>)| {
-                IndexSpec::read(spec.as_doc().ok_or_else(corrupt)?, &entry.options.timeseries).map(Rc::new)
-            };
-            entry.specs = stored.iter().map(read).collect::<Result<_>>()?;
+            entry.stored = Some(stored.to_owned());
+            let default = entry.specs.pop();
+            let known = stored.iter().next().and_then(|(_, spec)| default?.as_stored(spec.as_doc()?));
+            entry.specs = known.into_iter().map(Rc::new).collect();
+            if entry.specs.len() == stored.iter().count() {
+                entry.stored = None;
+            }
         }
         Ok(entry)
     }
@@ -83,21 +88,49 @@ impl CollectionEntry {
     /// The entry of a new collection, which has the default index where it has a metaField.
     pub fn new(uuid: [u8; 16], options: CollectionOptions) -> CollectionEntry {
         let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).collect();
-        CollectionEntry { uuid, options, version: 0, specs, indexes: Vec::new() }
+        CollectionEntry { uuid, options, version: 0, specs, stored: None, indexes: Vec::new() }
+    }
+
+    /// True where there are other indexes than the one over metadata and time: what they need comes with `Env::complete`.
+    pub fn has_more_indexes(&self) -> bool {
+        self.stored.is_some() || self.specs.iter().any(|spec| spec.number != META_TIME_INDEX)
+    }
+
+    /// Reads the indexes that `decode` has left.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    #[inline(never)]
+    pub fn read_indexes(&mut self) -> Result<()> {
+        let Some(stored) = self.stored.take() else { return Ok(()) };
+        let read = |(_, spec): (_, Value<'_>)| {
+            let spec = spec.as_doc().ok_or_else(|| Error::corrupt("A catalog entry holds a damaged index"))?;
+            IndexSpec::read(spec, &self.options.timeseries).map(Rc::new)
+        };
+        self.specs = stored.view().iter().map(read).collect::<Result<_>>()?;
+        Ok(())
     }
 
     /// Makes ready what it takes to compare strings and to plan.
     ///
-    /// Errors: as `CollectionOptions::collate` and `Index::new`; `OperationFailed` where code that its indexes need cannot be had.
+    /// Errors: as `CollectionOptions::collate`, `read_indexes` and `Index::new`; `OperationFailed` where code that its indexes need cannot
+    /// be had.
     pub async fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
-        if self.specs.iter().any(|spec| spec.is_rare()) {
-            env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))?;
-        }
         self.options.collate(env)?;
+        if self.has_more_indexes() {
+            env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))?;
+            self.read_indexes()?;
+            return self.prepare_indexes(globals);
+        }
+        self.indexes = self.specs.iter().map(|spec| Index::plain(Rc::clone(spec))).collect();
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn prepare_indexes(&mut self, globals: &Globals) -> Result<()> {
         let timeseries = &self.options.timeseries;
         let globals = globals.with_collation(&timeseries.collation);
-        self.indexes =
-            self.specs.iter().map(|spec| Index::new(Rc::clone(spec), timeseries, &globals)).collect::<Result<_>>()?;
+        let ready = |spec: &Rc<IndexSpec>| Index::new(Rc::clone(spec), timeseries, &globals);
+        self.indexes = self.specs.iter().map(ready).collect::<Result<_>>()?;
         Ok(())
     }
 }

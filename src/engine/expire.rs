@@ -58,7 +58,7 @@ impl Engine {
         self.last_expiry_ms.set(Some(self.now_ms()));
         let mut all = Vec::new();
         for (name, entry) in self.list_collections().await? {
-            let by_index = entry.specs.iter().any(|spec| spec.expire_after_seconds.is_some());
+            let by_index = entry.has_more_indexes();
             if entry.options.expire_after_seconds.is_none() && entry.options.max_bytes.is_none() && !by_index {
                 continue;
             }

@@ -13,14 +13,13 @@ use super::find::Parse;
 use super::keyspace;
 use super::read::Access;
 use super::sections::SectionRef;
-use crate::block::{Block, ColumnData, DocPivot};
-use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
+use crate::block::{Block, DocPivot};
+use crate::bucket::BucketId;
 use crate::error::{Error, ErrorCode, Result};
-use crate::index::{IndexSpec, META_TIME_INDEX, Part, Source, check_points, note_arrays};
+use crate::index::{IndexSpec, META_TIME_INDEX, Part, Source, note_arrays};
 use crate::limits::{CHANGE_CONFLICTS_MAX, INDEXES_MAX};
-use crate::query::Index;
 use crate::storage::{Changeset, KeyRange};
-use crate::value::{Component, Doc, DocWriter, Kind, Path, Value, sort_by};
+use crate::value::{Doc, DocWriter, sort_by};
 
 /// Which indexes to drop.
 pub enum Dropped<'a> {
@@ -187,7 +186,9 @@ impl Engine {
         'again: loop {
             let (mut scan, _) = self.begin_scan(collection, &[]).await?;
             for section in scan.sections() {
-                collection.check_rows(section.rows().0)?;
+                if let Some((_, error)) = collection.index_errors(section.rows().0).into_iter().next() {
+                    return Err(error);
+                }
                 collection.check_meta(section.meta())?;
             }
             scan.aim(Access::Range(from, BucketId::MAX));
@@ -218,33 +219,6 @@ impl Engine {
             }
             return Ok(());
         }
-    }
-}
-
-impl Collection {
-    /// Refuses a bucket with measurements or with metadata that an index does not take.
-    ///
-    /// Errors: 5930501; as `check_points`, `check_meta` and `unpack`.
-    pub(super) fn check_bucket(&self, document: Doc<'_>) -> Result<()> {
-        let entry = self.entry();
-        let options = &entry.options.timeseries;
-        let view = BucketDoc::parse(document, options)?;
-        self.check_meta(view.meta())?;
-        let names = self.limited_paths().iter().map(|(_, path)| path.first().into()).collect::<Vec<Box<str>>>();
-        // Scalars alone leave scalars in the summaries.
-        let has_places = self.limited_paths().iter().any(|(source, _)| *source == Source::Data);
-        let is_plain = |name: &str| {
-            let kinds = [view.control_min(), view.control_max()].map(|doc| doc.get(name).map(|value| value.kind()));
-            kinds[0] == kinds[1] && kinds[0].is_none_or(|kind| !matches!(kind, Kind::Object | Kind::Array))
-        };
-        let mut wanted: Vec<Box<str>> = names.into_iter().filter(|name| has_places || !is_plain(name)).collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        sort_by(&mut wanted, Ord::cmp);
-        wanted.dedup();
-        let rows = unpack(&view, &ColumnSet::Only(wanted), options)?;
-        self.check_rows(&rows)
     }
 }
 
@@ -305,77 +279,6 @@ impl CollectionEntry {
             }
         }
     }
-}
-
-impl Collection {
-    /// The paths of measurements that may not hold everything: no arrays below `Source::Min`, points alone below `Source::Data`.
-    fn limited_paths(&self) -> Vec<(Source, Path)> {
-        let entry = self.entry();
-        let parts = entry.specs.iter().flat_map(|spec| &spec.parts);
-        let is_limited = |source: Source| matches!(source, Source::Min | Source::Data);
-        parts
-            .filter(|part| is_limited(part.source) && part.path.as_str() != self.time_field())
-            .map(|part| (part.source, part.path.clone()))
-            .collect()
-    }
-
-    /// The rows with values or metadata that an index does not take, and what is wrong with them.
-    pub fn index_errors(&self, rows: &Block) -> Vec<(usize, Error)> {
-        let mut errors = Vec::new();
-        for (source, path) in self.limited_paths() {
-            let Some(column) = rows.column(path.first()) else { continue };
-            let may_nest = matches!(column.data(), ColumnData::Bson(_) | ColumnData::Dictionary(..));
-            // Scalars are neither arrays nor places.
-            if !may_nest && source != Source::Data {
-                continue;
-            }
-            let mut scratch = Vec::new();
-            for row in 0..column.len() {
-                let value = column.value(row, &mut scratch);
-                let outcome = match source {
-                    Source::Data => check_points(value, &path),
-                    _ if value.is_some_and(|value| meets_array(value, path.rest())) => {
-                        let message = format!("An index is over '{path}', which may hold no array in measurements");
-                        Err(Error::new(ErrorCode::Location5930501, message))
-                    }
-                    _ => Ok(()),
-                };
-                errors.extend(outcome.err().map(|error| (row, error)));
-            }
-        }
-        let limited = self.entry().indexes.iter().any(|index| index.spec.limits_meta());
-        if let Some(column) = self.meta_field().and_then(|meta| rows.column(meta)).filter(|_| limited) {
-            let mut scratch = Vec::new();
-            for row in 0..column.len() {
-                if let Err(error) = self.check_meta(column.value(row, &mut scratch)) {
-                    errors.push((row, error));
-                }
-            }
-        }
-        errors
-    }
-
-    /// Refuses metadata that an index does not take. Of a partial index the part of its filter decides that is on the metadata.
-    ///
-    /// Errors: as `IndexSpec::check_meta`.
-    pub(super) fn check_meta(&self, meta: Option<Value<'_>>) -> Result<()> {
-        let entry = self.entry();
-        let Some(value) = meta else { return Ok(()) };
-        let takes = |index: &&Index| index.spec.limits_meta() && index.takes_meta(meta);
-        entry.indexes.iter().filter(takes).try_for_each(|index| index.spec.check_meta(value))
-    }
-
-    fn check_rows(&self, rows: &Block) -> Result<()> {
-        self.index_errors(rows).into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
-    }
-}
-
-fn meets_array(value: Value<'_>, path: &[Component]) -> bool {
-    if value.kind() == Kind::Array {
-        return true;
-    }
-    let below = path.split_first().and_then(|(name, rest)| Some((value.as_doc()?.get(name.name())?, rest)));
-    below.is_some_and(|(value, rest)| meets_array(value, rest))
 }
 
 /// Adds an index that is still to be built.

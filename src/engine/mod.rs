@@ -13,6 +13,7 @@ pub mod expire;
 pub mod find;
 mod find_cursor;
 pub mod fold;
+mod index_checks;
 mod indexes;
 pub mod journal;
 pub mod keyspace;

@@ -153,6 +153,7 @@ impl Engine {
             // With the epoch comes the entry of that moment.
             let epoch = self.journal_snapshot(collection, &[]).await?.epoch;
             let mut entry = CollectionEntry::decode(collection.entry().encode().view().as_bytes())?;
+            entry.read_indexes()?;
             let mut changes = Changeset::new();
             if !change(&mut entry, &mut changes)? {
                 break;

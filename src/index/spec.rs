@@ -7,8 +7,8 @@ use super::meta_time::META_TIME_INDEX;
 use super::part::{Part, PartKind, Source, parts_of};
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::{RARE_OPERATORS, TTL_SECONDS_MAX};
-use crate::value::{Doc, DocBuf, DocWriter, Number, Value, equal};
+use crate::limits::TTL_SECONDS_MAX;
+use crate::value::{Doc, DocBuf, DocWriter, Number, OwnedValue, Path, Value, equal};
 
 /// The fields of an index, what they have to be, and whether they are shown as they were given.
 const FIELDS: [(&str, &str, bool); 19] = [
@@ -64,10 +64,49 @@ impl IndexSpec {
     pub fn default_of(options: &TimeseriesOptions) -> Option<IndexSpec> {
         let (time, meta) = (&options.time_field, options.meta_field.as_deref()?);
         let mut spec = DocWriter::new();
-        spec.begin_doc("key").int32(meta, 1).int32(time, 1).end().string("name", &[meta, "_1_", time, "_1"].concat());
-        // Both are names that the options of the collection have been checked for.
-        let index = IndexSpec::parse(spec.finish().view(), options).ok()?;
-        Some(IndexSpec { number: META_TIME_INDEX, ready: true, ..index })
+        spec.int32("v", 2)
+            .begin_doc("key")
+            .int32(meta, 1)
+            .int32(time, 1)
+            .end()
+            .string("name", &[meta, "_1_", time, "_1"].concat());
+        let part = |prefix: &str, source, path: &str| {
+            // Both are names that the options of the collection have been checked for.
+            let path = Path::parse(path).ok()?;
+            let name = [prefix, path.as_str()].concat();
+            Some(Part { name: name.into(), source, path, direction: OwnedValue::int32(1) })
+        };
+        let parts = vec![
+            part("", Source::Meta, "meta")?,
+            part("control.min.", Source::Min, time)?,
+            part("control.max.", Source::Max, time)?,
+        ];
+        Some(IndexSpec {
+            number: META_TIME_INDEX,
+            born: 0,
+            name: [meta, "_1_", time, "_1"].concat().into(),
+            spec: spec.finish(),
+            parts,
+            sparse: false,
+            hidden: false,
+            ready: true,
+            expire_after_seconds: None,
+            partial: None,
+            span_seconds: options.span_seconds,
+        })
+    }
+
+    /// The same as it is stored, hidden or not; `None` where that is another one.
+    pub fn as_stored(&self, stored: Doc<'_>) -> Option<IndexSpec> {
+        let number = stored.get("number").and_then(Value::as_integer);
+        let is_same =
+            number == Some(META_TIME_INDEX.into()) && stored.get("ready").and_then(Value::as_bool) == Some(true);
+        [false, true].into_iter().filter(|_| is_same).find_map(|hidden| {
+            let span_seconds = stored.get("span").and_then(Value::as_integer)?;
+            let born = stored.get("born").and_then(Value::as_integer)?.cast_unsigned();
+            let index = IndexSpec { hidden, span_seconds, born, ..self.clone() };
+            (stored.get("spec")?.as_doc()?.as_bytes() == index.shown().view().as_bytes()).then_some(index)
+        })
     }
 
     /// Parses what `createIndexes` asks for, or what `to_doc` has written of it.
@@ -169,12 +208,6 @@ impl IndexSpec {
         }
         self.parts.retain(|part| part.source == Source::Min);
         Ok(())
-    }
-
-    /// True where its code comes with `Env::complete`.
-    pub fn is_rare(&self) -> bool {
-        self.partial.as_ref().is_some_and(|filter| filter.view().mentions(&RARE_OPERATORS))
-            || self.parts.iter().any(|part| part.kind().is_geo())
     }
 
     /// True where it lacks buckets that have none of what it is over.

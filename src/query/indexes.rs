@@ -45,11 +45,16 @@ pub struct IndexAccess {
 }
 
 impl Index {
+    /// An index of a collection without a filter.
+    pub fn plain(spec: Rc<IndexSpec>) -> Index {
+        Index { spec, partial: None }
+    }
+
     /// An index of a collection.
     ///
     /// Errors: 5916301 for a filter that says nothing about buckets; those of filters.
     pub fn new(spec: Rc<IndexSpec>, options: &TimeseriesOptions, globals: &Globals) -> Result<Index> {
-        let Some(filter) = &spec.partial else { return Ok(Index { spec, partial: None }) };
+        let Some(filter) = &spec.partial else { return Ok(Index::plain(spec)) };
         let options = TimeseriesOptions { span_seconds: spec.span_seconds, ..options.clone() };
         // As the filter is stored: not narrowed by what else is known of the collection.
         let layout = Layout {
@@ -305,6 +310,7 @@ impl IndexAccess {
 /// The best access through an index; `None` where it is as well to do without.
 ///
 /// An index that lacks buckets is taken where it cannot lack a match, or where it is hinted: then the query does not see the others.
+#[inline(never)]
 pub fn choose(
     indexes: &[Index],
     query: &FindOptions,

@@ -12,6 +12,7 @@ use super::stream::Stream;
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, TimeseriesOptions};
 use crate::error::Result;
+use crate::index::META_TIME_INDEX;
 use crate::value::{OwnedValue, Value};
 
 /// How the buckets are found.
@@ -82,6 +83,8 @@ impl ReadPlan {
             CollectionFacts { time_field: &collection.time_field, meta_field: collection.meta_field.as_deref() };
         let by_index = match options.hint {
             Some(Hint::Natural { .. }) => None,
+            // The default index is not chosen among others.
+            _ if indexes.iter().all(|index| index.spec.number == META_TIME_INDEX) => None,
             _ => choose(indexes, &options, &split, collection),
         };
         let takes_default = indexes.iter().any(|index| index.is_usable_default())
