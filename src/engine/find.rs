@@ -8,7 +8,7 @@ use super::collection::Collection;
 use super::find_cursor::FindCursor;
 use super::fold::merge_sections;
 use super::keyspace;
-use super::read::{Access, Scan, Unit, buckets_of};
+use super::read::{Access, Scan, Unit};
 use super::sections::SectionRef;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack, unpack_edge};
@@ -270,22 +270,27 @@ impl Engine {
         collection: &Rc<Collection>,
         plan: &dyn Fn() -> ReadPlan,
     ) -> Result<(Scan, ReadPlan)> {
-        let mut first = plan();
-        let known = (collection.extended_range.get(), collection.entry().version);
-        let (mut scan, mut found) = self.begin_scan(collection, &index_ranges(collection, &first)).await?;
-        if (collection.extended_range.get(), collection.entry().version) != known {
-            first = plan();
-            found = buckets_of(&self.scan_keys(index_ranges(collection, &first)).await?)?;
-        }
+        let mut is_folded = false;
+        let (mut scan, first, mut found) = loop {
+            let first = plan();
+            let known = (collection.extended_range.get(), collection.entry().version);
+            // One look at the journals and at the index: an index that is dropped later has lost nothing of what was there.
+            let (scan, found) = self.begin_scan(collection, &index_ranges(collection, &first)).await?;
+            if (collection.extended_range.get(), collection.entry().version) != known {
+                continue;
+            }
+            let only_indexed = matches!(&first.access, ReadAccess::Index(access) if access.only_indexed);
+            // What is not folded yet is in no index.
+            if only_indexed && !is_folded && self.fold_sections(&scan, &|_| true).await? {
+                is_folded = true;
+                continue;
+            }
+            break (scan, first, found);
+        };
         if matches!(&first.access, ReadAccess::Index(access) if access.wildcard.is_some()) {
             // A bucket may have entries for several paths.
             found.sort_unstable();
             found.dedup();
-        }
-        let only_indexed = matches!(&first.access, ReadAccess::Index(access) if access.only_indexed);
-        // What is not folded yet is in no index.
-        if only_indexed && self.fold_sections(&scan, &|_| true).await? {
-            (scan, found) = self.begin_scan(collection, &index_ranges(collection, &first)).await?;
         }
         match &first.access {
             ReadAccess::Buckets { .. } => {}
