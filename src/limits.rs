@@ -63,6 +63,9 @@ pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
 /// buckets say which journal records they hold.
 pub const CURSOR_AGE_MS_MAX: i64 = 1_800_000;
 
+/// An index that is not complete so long after it was begun is not built by anybody any longer: half an hour.
+pub const INDEX_BUILD_MS_MAX: i64 = 1_800_000;
+
 /// Values stay under this where possible: an IndexedDB put costs twice as much at 64 KiB, and Deno KV refuses more.
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
 /// A context's journal is folded into buckets when its rows pass this many bytes in memory. A fold rewrites the open bucket of every series it

@@ -34,7 +34,7 @@ pub async fn list(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let (user, raw) = target(name);
     let collection = engine.existing_collection(user).await?;
-    engine.refresh(&collection).await?;
+    engine.end_abandoned_builds(&collection).await?;
     let mut pivot = DocPivot::new();
     let entry = collection.entry();
     for index in entry.indexes.iter().filter(|index| index.spec.ready) {

@@ -17,7 +17,7 @@ use crate::block::{Block, DocPivot};
 use crate::bucket::BucketId;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{IndexSpec, META_TIME_INDEX, Part, Source, note_arrays};
-use crate::limits::{CHANGE_CONFLICTS_MAX, INDEXES_MAX};
+use crate::limits::{CHANGE_CONFLICTS_MAX, INDEX_BUILD_MS_MAX, INDEXES_MAX};
 use crate::storage::{Changeset, KeyRange};
 use crate::value::{Doc, DocWriter, sort_by};
 
@@ -55,11 +55,11 @@ impl Engine {
                     is_known |= spec.is_same_as(known)? && known.ready;
                 }
                 if !is_known {
-                    add(entry, changes, spec, &mut new)?;
+                    add(entry, changes, spec, &mut new, self.now_ms())?;
                 }
             }
             after = before + new.len();
-            Ok(!new.is_empty())
+            Ok(remove_abandoned(entry, changes, self.now_ms()) || !new.is_empty())
         })
         .await?;
         let built = match new.is_empty() {
@@ -105,7 +105,7 @@ impl Engine {
             if expire_after_seconds.is_some() && spec.expire_after_seconds.is_none() {
                 return Err(Error::invalid_options("Only an index that lets buckets go has an age to change"));
             }
-            before = Some(spec.numbered(spec.number, spec.born));
+            before = Some(spec.numbered(spec.number, spec.born, 0));
             let old = (spec.hidden, spec.expire_after_seconds);
             spec.hidden = hidden.unwrap_or(spec.hidden);
             spec.expire_after_seconds = expire_after_seconds.or(spec.expire_after_seconds);
@@ -125,10 +125,19 @@ impl Engine {
             before = entry.ready_indexes().count();
             let goes = entry.named(which)?;
             remove(entry, changes, &|spec| goes.contains(&spec.number));
-            Ok(!goes.is_empty())
+            Ok(remove_abandoned(entry, changes, self.now_ms()) || !goes.is_empty())
         })
         .await?;
         Ok(before)
+    }
+
+    /// Learns what others have made of the entry of a collection, and removes indexes that nobody builds any longer.
+    ///
+    /// Errors: `NamespaceNotFound`; those of storage.
+    pub async fn end_abandoned_builds(&self, collection: &Rc<Collection>) -> Result<()> {
+        let mut end =
+            |entry: &mut CollectionEntry, changes: &mut Changeset| Ok(remove_abandoned(entry, changes, self.now_ms()));
+        self.change_entry(collection, &mut end).await
     }
 
     /// One document for each index and what a pipeline makes of them; nothing of a missing collection.
@@ -282,7 +291,13 @@ impl CollectionEntry {
 }
 
 /// Adds an index that is still to be built.
-fn add(entry: &mut CollectionEntry, changes: &mut Changeset, spec: &IndexSpec, new: &mut Vec<u16>) -> Result<()> {
+fn add(
+    entry: &mut CollectionEntry,
+    changes: &mut Changeset,
+    spec: &IndexSpec,
+    new: &mut Vec<u16>,
+    now_ms: i64,
+) -> Result<()> {
     // One that was begun and never became ready is made anew.
     remove(entry, changes, &|known| !known.ready && known.name == spec.name && !new.contains(&known.number));
     if new.iter().any(|number| entry.specs.iter().any(|known| known.number == *number && known.name == spec.name)) {
@@ -302,8 +317,17 @@ fn add(entry: &mut CollectionEntry, changes: &mut Changeset, spec: &IndexSpec, n
         (META_TIME_INDEX + 1..).find(free).unwrap_or(u16::MAX)
     };
     new.push(number);
-    entry.specs.push(Rc::new(spec.numbered(number, entry.version)));
+    entry.specs.push(Rc::new(spec.numbered(number, entry.version, now_ms)));
     Ok(())
+}
+
+/// Removes indexes whose build was broken off, true where there were any: after so long it has ended, or its context has. Should it live all
+/// the same, it finds its index gone in the end.
+fn remove_abandoned(entry: &mut CollectionEntry, changes: &mut Changeset, now_ms: i64) -> bool {
+    let before = entry.specs.len();
+    let age_ms = |spec: &IndexSpec| now_ms.saturating_sub(spec.begun_ms).saturating_abs();
+    remove(entry, changes, &|spec| !spec.ready && age_ms(spec) > INDEX_BUILD_MS_MAX);
+    entry.specs.len() < before
 }
 
 /// Removes indexes and their entries, but for those over whole metadata and time, by which measurements find their buckets.

@@ -39,6 +39,8 @@ pub struct IndexSpec {
     pub number: u16,
     /// The version of the catalog entry that it was made of: tells it from others that have its number later.
     pub born: u64,
+    /// When it was begun to be built; of no use once it is ready.
+    pub begun_ms: i64,
     /// Its name.
     pub name: Box<str>,
     /// What the user has asked for, `hidden` and `expireAfterSeconds` aside.
@@ -84,6 +86,7 @@ impl IndexSpec {
         Some(IndexSpec {
             number: META_TIME_INDEX,
             born: 0,
+            begun_ms: 0,
             name: [meta, "_1_", time, "_1"].concat().into(),
             spec: spec.finish(),
             parts,
@@ -169,6 +172,7 @@ impl IndexSpec {
         let mut index = IndexSpec {
             number: 0,
             born: 0,
+            begun_ms: 0,
             name: name.into(),
             spec: spec.finish(),
             parts,
@@ -221,8 +225,8 @@ impl IndexSpec {
     }
 
     /// The same under a number, made of an entry of that version.
-    pub fn numbered(&self, number: u16, born: u64) -> IndexSpec {
-        IndexSpec { number, born, ..self.clone() }
+    pub fn numbered(&self, number: u16, born: u64, begun_ms: i64) -> IndexSpec {
+        IndexSpec { number, born, begun_ms, ..self.clone() }
     }
 
     /// As users see it.
@@ -257,7 +261,7 @@ impl IndexSpec {
     /// Adds what the catalog entry keeps.
     pub fn write(&self, writer: &mut DocWriter) {
         writer.int32("number", self.number.into()).bool("ready", self.ready).int64("span", self.span_seconds);
-        writer.int64("born", self.born.cast_signed());
+        writer.int64("born", self.born.cast_signed()).int64("begun", self.begun_ms);
         writer.doc("spec", self.shown().view());
     }
 
@@ -269,10 +273,11 @@ impl IndexSpec {
         let spec = stored.get("spec").and_then(Value::as_doc).ok_or_else(corrupt)?;
         let number = stored.get("number").and_then(Value::as_integer).and_then(|n| u16::try_from(n).ok());
         let span_seconds = stored.get("span").and_then(Value::as_integer).ok_or_else(corrupt)?;
-        let born = stored.get("born").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
+        let integer = |name: &str| stored.get(name).and_then(Value::as_integer).unwrap_or_default();
+        let (born, begun_ms) = (integer("born").cast_unsigned(), integer("begun"));
         let ready = stored.get("ready").and_then(Value::as_truthy).ok_or_else(corrupt)?;
         let index = IndexSpec::parse(spec, options).map_err(|_| corrupt())?;
-        Ok(IndexSpec { number: number.ok_or_else(corrupt)?, born, span_seconds, ready, ..index })
+        Ok(IndexSpec { number: number.ok_or_else(corrupt)?, born, begun_ms, span_seconds, ready, ..index })
     }
 
     /// What the name, or else another index, would make the same again: `IndexKeySpecsConflict` and `IndexOptionsConflict`. True where it is
