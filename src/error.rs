@@ -136,6 +136,7 @@ error_codes! {
         IDLUnknownField = 40415,
     }
     numbered {
+        /** More matches of a `$lookup` than a row may have. */ Location4568 = 4568,
         /** A sort of `$top`, or a filter of an index, that is no object. */ Location10065 = 10065,
         /** A place on a plane without two numbers. */ Location13026 = 13026,
         /** A place that lies outside of a 2d index. */ Location13027 = 13027,

@@ -1,6 +1,5 @@
 //! `find`, `count` and `distinct`: pages of a scan, pushed into the pure executor.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Engine;
@@ -16,7 +15,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::index;
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::indexes::check_hint;
-use crate::query::{Aggregation, Counters, DocumentSource, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
+use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::KeyRange;
 use crate::value::{Collation, OwnedValue, Value};
 
@@ -96,46 +95,9 @@ impl Engine {
         Ok(Batch { rows, cursor_id })
     }
 
-    /// The first batch of a pipeline over `name`; `raw` asks for its bucket documents. `parse` is asked as `options` of `find`.
-    ///
-    /// A missing collection is an empty one. Errors: as `find`, and those of the stages.
-    pub async fn aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Batch> {
-        if let Some(DocumentSource::IndexStats) = parse(Defaults::of_nothing(&Collation::default()))?.source {
-            let rows = self.index_stats(name, parse).await?;
-            return Ok(Batch { rows, cursor_id: 0 });
-        }
-        let Some((mut cursor, options)) = self.open_pipeline(name, raw, parse).await? else {
-            return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
-        };
-        let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
-        let cursor_id = if cursor.is_done() { 0 } else { self.keep_cursor(&ns_of(name, raw), cursor) };
-        Ok(Batch { rows, cursor_id })
-    }
-
-    /// A cursor over what a pipeline gives; `None` where there is no such collection.
-    async fn open_pipeline(
-        &self,
-        name: &str,
-        raw: bool,
-        parse: &Parse<'_>,
-    ) -> Result<Option<(FindCursor, FindOptions)>> {
-        // Parsed anew where another collection has taken the place of the one that memory knew.
-        let pipeline = RefCell::new(None);
-        let options = |defaults: Defaults<'_>| {
-            let (find, stages) = parse(defaults)?.into_parts();
-            pipeline.replace(stages);
-            Ok(find)
-        };
-        let opened = self.open_cursor(name, raw, &options, Some(usize::MAX)).await?;
-        Ok(opened.map(|(mut cursor, options)| {
-            cursor.run_through(pipeline.take());
-            (cursor, options)
-        }))
-    }
-
     /// A cursor that has read no bucket yet, for batches of a size that is not that of the options; `None` where there is no such
     /// collection.
-    async fn open_cursor(
+    pub(super) async fn open_cursor(
         &self,
         name: &str,
         raw: bool,
@@ -201,17 +163,6 @@ impl Engine {
         let Some((mut cursor, _)) = self.open_cursor(name, raw, options, Some(FORGOTTEN_BATCH_ROWS)).await? else {
             return Ok(None);
         };
-        while !cursor.is_done() {
-            self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;
-        }
-        Ok(Some(cursor.into_planned()))
-    }
-
-    /// Runs a pipeline to its end, and forgets what it gives.
-    ///
-    /// Errors: as `aggregate`.
-    pub async fn try_aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Option<Planned>> {
-        let Some((mut cursor, _)) = self.open_pipeline(name, raw, parse).await? else { return Ok(None) };
         while !cursor.is_done() {
             self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;
         }
@@ -306,7 +257,7 @@ impl Engine {
 }
 
 /// Rows of the first batch.
-fn batch_size_of(options: &FindOptions) -> usize {
+pub(super) fn batch_size_of(options: &FindOptions) -> usize {
     options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
@@ -446,6 +397,6 @@ fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> R
 }
 
 /// The name under which a cursor is kept.
-fn ns_of(name: &str, raw: bool) -> String {
+pub(super) fn ns_of(name: &str, raw: bool) -> String {
     if raw { format!("{BUCKETS_PREFIX}{name}") } else { name.to_owned() }
 }

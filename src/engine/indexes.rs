@@ -8,8 +8,6 @@ use std::rc::Rc;
 use super::Engine;
 use super::bucket_changes::index_keys;
 use super::collection::{Collection, CollectionEntry};
-use super::find::Defaults;
-use super::find::Parse;
 use super::keyspace;
 use super::read::Access;
 use super::sections::SectionRef;
@@ -140,10 +138,10 @@ impl Engine {
         self.change_entry(collection, &mut end).await
     }
 
-    /// One document for each index and what a pipeline makes of them; nothing of a missing collection.
+    /// One document for each index; nothing of a missing collection.
     ///
-    /// Errors: those of the stages and of storage.
-    pub(super) async fn index_stats(&self, name: &str, parse: &Parse<'_>) -> Result<Block> {
+    /// Errors: those of storage.
+    pub(super) async fn index_stats(&self, name: &str) -> Result<Block> {
         let Some(collection) = self.collection(name).await? else { return Ok(Block::new(0)) };
         self.refresh(&collection).await?;
         let mut pivot = DocPivot::new();
@@ -154,7 +152,7 @@ impl Engine {
             writer.doc("spec", spec.shown().view());
             pivot.push(writer.finish().view())?;
         }
-        parse(Defaults { collation: collection.collation(), time_field: "" })?.run_over(pivot.finish())
+        Ok(pivot.finish())
     }
 
     /// How many components of each path of an index lead to arrays in metadata that are there now; nothing of paths of measurements.

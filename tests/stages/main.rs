@@ -5,6 +5,7 @@ mod buckets;
 mod explained;
 mod facets;
 mod gaps;
+mod others;
 #[path = "../support/mod.rs"]
 mod support;
 mod windows;

@@ -57,6 +57,12 @@ impl Globals {
         Ok(self.with(self.0.collation.clone(), evaluated))
     }
 
+    /// The same with more variables, which take the place of others of their names.
+    pub fn with_more(&self, mut variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Globals {
+        variables.extend(self.0.variables.iter().cloned());
+        self.with(self.0.collation.clone(), variables)
+    }
+
     /// The world outside.
     pub fn env(&self) -> &Rc<dyn Env> {
         &self.0.env

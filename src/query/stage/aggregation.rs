@@ -1,16 +1,21 @@
 //! A pipeline, parsed. What stands together like the parts of a `find` becomes one: filter, sort, skip, limit, projection, in this
 //! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
 
+use std::vec::IntoIter;
+
 use super::Stage;
 use super::accumulator::Accumulation;
 use super::bucket::BucketAuto;
 use super::densify::{Densify, DensifySpec};
 use super::facet::{Branches, Facet};
+use super::foreign::{Foreign, foreign_of};
 use super::group::{Group, GroupSpec};
+use super::lookup::{Lookup, LookupSpec};
 use super::parse::Parser;
 use super::pipeline::Pipeline;
 use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
 use super::sample::Sample;
+use super::union::Union;
 use super::window::{WindowSpec, Windows};
 use crate::block::Block;
 use crate::error::{Error, Result};
@@ -23,7 +28,7 @@ use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter};
 
 /// A pipeline: what is found first, and what becomes of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub struct Aggregation {
     /// The find in front.
     pub find: FindOptions,
@@ -45,7 +50,7 @@ pub enum DocumentSource {
 pub(super) type Shown = (Step, DocBuf);
 
 /// A step behind the first find.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub(super) enum Step {
     Find(Box<FindOptions>),
     Group(GroupSpec),
@@ -56,6 +61,8 @@ pub(super) enum Step {
     Densify(DensifySpec),
     Facet(Branches<Vec<Shown>>),
     Sample(usize, BoundExpr),
+    Lookup(Box<LookupSpec>),
+    Union(Foreign),
 }
 
 impl Aggregation {
@@ -117,34 +124,43 @@ impl Aggregation {
         self.is_narrowed
     }
 
-    /// The find in front, and the steps behind it, ready to run; `None` where there are none.
-    pub fn into_parts(self) -> (FindOptions, Option<Pipeline>) {
+    /// What its steps need of other collections.
+    pub fn foreign(&self) -> Vec<Foreign> {
+        let mut needed = Vec::new();
+        foreign_of(&self.steps, &mut needed);
+        needed
+    }
+
+    /// The find in front, and the steps behind it, ready to run; `None` where there are none. `others` are the rows of what they need.
+    pub fn into_parts(self, others: Vec<Block>) -> (FindOptions, Option<Pipeline>) {
         let is_empty = self.steps.is_empty();
-        (self.find, Some(pipeline(self.steps)).filter(|_| !is_empty))
+        (self.find, Some(pipeline(self.steps, &mut others.into_iter())).filter(|_| !is_empty))
     }
 
     /// What becomes of documents that its source has given.
     ///
     /// Errors: those of the stages.
-    pub fn run_over(mut self, rows: Block) -> Result<Block> {
+    pub fn run_over(mut self, rows: Block, others: Vec<Block>) -> Result<Block> {
         let find = Step::Find(Box::new(std::mem::take(&mut self.find)));
         self.steps.insert(0, (find, DocWriter::new().finish()));
-        let (_, pipeline) = self.into_parts();
+        let (_, pipeline) = self.into_parts(others);
         let Some(mut pipeline) = pipeline else { return Ok(rows) };
-        // Whether it has enough does not matter: there is no more.
-        let _ = pipeline.push(rows)?;
+        if rows.rows() > 0 {
+            // Whether it has enough does not matter: there is no more.
+            let _ = pipeline.push(rows)?;
+        }
         pipeline.finish()?;
         Ok(pipeline.take(usize::MAX, usize::MAX))
     }
 }
 
-fn pipeline(steps: Vec<Shown>) -> Pipeline {
-    Pipeline::new(steps.into_iter().map(|(step, _)| step.start()).collect())
+fn pipeline(steps: Vec<Shown>, others: &mut IntoIter<Block>) -> Pipeline {
+    Pipeline::new(steps.into_iter().map(|(step, _)| step.start(others)).collect())
 }
 
 impl Step {
     /// The stage at work.
-    fn start(self) -> Box<dyn Stage> {
+    fn start(self, others: &mut IntoIter<Block>) -> Box<dyn Stage> {
         match self {
             Step::Find(find) => {
                 // Rows, of which nobody knows where they come from.
@@ -157,10 +173,12 @@ impl Step {
             Step::BucketAuto(spec, buckets) => Box::new(BucketAuto::new(spec, buckets)),
             Step::Densify(spec) => Box::new(Densify::new(spec)),
             Step::Facet(branches) => {
-                let branch = |(name, steps): (Box<str>, Vec<Shown>)| (name, pipeline(steps));
+                let branch = |(name, steps): (Box<str>, Vec<Shown>)| (name, pipeline(steps, others));
                 Box::new(Facet::new(branches.into_iter().map(branch).collect()))
             }
             Step::Sample(size, chance) => Box::new(Sample::new(size, chance)),
+            Step::Lookup(spec) => Box::new(Lookup::new(*spec, others.next().unwrap_or_default())),
+            Step::Union(_) => Box::new(Union::new(others.next().unwrap_or_default())),
             Step::Windows(spec) => Box::new(Windows::new(spec)),
         }
     }

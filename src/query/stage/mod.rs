@@ -6,15 +6,19 @@ mod bucket;
 mod densify;
 mod facet;
 mod fill;
+mod foreign;
 mod group;
+mod lookup;
 mod parse;
 mod pipeline;
 mod reshape;
 mod sample;
 mod shown;
+mod union;
 mod window;
 
 pub use aggregation::{Aggregation, DocumentSource};
+pub use foreign::Foreign;
 pub use pipeline::Pipeline;
 
 use crate::block::Block;

@@ -163,6 +163,8 @@ impl<'g> Parser<'g> {
             "$densify" => self.densify(argument)?,
             "$facet" => self.facet(argument)?,
             "$fill" => self.fill(argument)?,
+            "$lookup" => self.lookup(argument)?,
+            "$unionWith" => self.union_with(argument)?,
             "$sample" => self.sample(argument)?,
             "$setWindowFields" => self.windows(argument)?,
             "$replaceWith" => {

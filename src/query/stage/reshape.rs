@@ -10,14 +10,16 @@ use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value};
 
 /// Rows that a stage has made of documents.
 #[derive(Default)]
-struct Made(Option<DocPivot>);
+pub(super) struct Made(Option<DocPivot>);
 
 impl Made {
-    fn push(&mut self, doc: Doc<'_>) -> Result<()> {
+    /// Adds a row.
+    pub fn push(&mut self, doc: Doc<'_>) -> Result<()> {
         self.0.get_or_insert_with(DocPivot::new).push(doc)
     }
 
-    fn take(&mut self) -> Option<Block> {
+    /// What was added.
+    pub fn take(&mut self) -> Option<Block> {
         self.0.take().map(DocPivot::finish)
     }
 }
@@ -186,7 +188,7 @@ fn reach<'a>(doc: Doc<'a>, path: &[Box<str>]) -> Option<Value<'a>> {
 }
 
 /// The document with something else at a path.
-fn with(doc: Doc<'_>, path: &[Box<str>], new: Option<Value<'_>>) -> DocBuf {
+pub(super) fn with(doc: Doc<'_>, path: &[Box<str>], new: Option<Value<'_>>) -> DocBuf {
     let mut writer = DocWriter::new();
     write_set(&mut writer, Some(doc), path, new);
     writer.finish()

@@ -1,0 +1,113 @@
+//! `aggregate`: what pipelines read of other collections, and then of their own.
+
+use std::cell::RefCell;
+
+use super::Engine;
+use super::find::{Batch, Defaults, Parse, Planned, batch_size_of, ns_of};
+use super::find_cursor::FindCursor;
+use crate::block::Block;
+use crate::bucket::BUCKETS_PREFIX;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{FORGOTTEN_BATCH_ROWS, STAGE_SIZE_BYTES_MAX};
+use crate::query::{Aggregation, DocumentSource, FindOptions, Foreign};
+use crate::storage::LocalFuture;
+use crate::value::Collation;
+
+/// A pipeline that has begun.
+enum Opened {
+    /// It reads a collection.
+    Cursor(Box<FindCursor>, Box<FindOptions>),
+    /// It reads none, and this is all it gives.
+    Rows(Block),
+}
+
+impl Engine {
+    /// The first batch of a pipeline over `name`; `raw` asks for its bucket documents. `parse` is asked as `options` of `find`.
+    ///
+    /// A missing collection is an empty one. Errors: as `find`, and those of the stages.
+    pub async fn aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Batch> {
+        let (mut cursor, options) = match self.open_pipeline(name, raw, parse).await? {
+            Opened::Cursor(cursor, options) => (cursor, options),
+            Opened::Rows(rows) => return Ok(Batch { rows, cursor_id: 0 }),
+        };
+        let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
+        let cursor_id = if cursor.is_done() { 0 } else { self.keep_cursor(&ns_of(name, raw), *cursor) };
+        Ok(Batch { rows, cursor_id })
+    }
+
+    /// Runs a pipeline to its end, and forgets what it gives.
+    ///
+    /// Errors: as `aggregate`.
+    pub async fn try_aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Option<Planned>> {
+        let Opened::Cursor(mut cursor, _) = self.open_pipeline(name, raw, parse).await? else { return Ok(None) };
+        while !cursor.is_done() {
+            self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;
+        }
+        Ok(Some(cursor.into_planned()))
+    }
+
+    async fn open_pipeline(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Opened> {
+        let nothing = Collation::default();
+        let collection = self.collection(name).await?;
+        let first = match &collection {
+            Some(collection) => parse(collection.defaults(raw))?,
+            None => parse(Defaults::of_nothing(&nothing))?,
+        };
+        let others = self.read_others(first.foreign()).await?;
+        let source = match &first.source {
+            Some(DocumentSource::IndexStats) => Some(self.index_stats(name).await?),
+            None => None,
+        };
+        if let Some(rows) = source {
+            return first.run_over(rows, others).map(Opened::Rows);
+        }
+        // Parsed anew where another collection has taken the place of the one that memory knew.
+        let pipeline = RefCell::new(None);
+        let options = |defaults: Defaults<'_>| {
+            let (find, stages) = parse(defaults)?.into_parts(others.clone());
+            pipeline.replace(stages);
+            Ok(find)
+        };
+        match self.open_cursor(name, raw, &options, Some(usize::MAX)).await? {
+            Some((mut cursor, options)) => {
+                cursor.run_through(pipeline.take());
+                Ok(Opened::Cursor(Box::new(cursor), Box::new(options)))
+            }
+            None => first.run_over(Block::new(0), others).map(Opened::Rows),
+        }
+    }
+
+    /// The rows that stages need of other collections, in the order in which they ask. Boxed, for what is read may need others itself.
+    fn read_others(&self, needed: Vec<Foreign>) -> LocalFuture<'_, Vec<Block>> {
+        Box::pin(async move {
+            let (mut all, mut size_bytes) = (Vec::new(), 0);
+            for other in needed {
+                let (name, raw) = match other.collection.strip_prefix(BUCKETS_PREFIX) {
+                    Some(name) => (name, true),
+                    None => (&*other.collection, false),
+                };
+                let parse = |defaults: Defaults<'_>| -> Result<Aggregation> { other.parse(defaults.time_field) };
+                let mut rows = Vec::new();
+                match self.open_pipeline(name, raw, &parse).await? {
+                    Opened::Rows(made) => rows.push(made),
+                    Opened::Cursor(mut cursor, _) => {
+                        while !cursor.is_done() && size_bytes <= STAGE_SIZE_BYTES_MAX {
+                            let batch = self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;
+                            size_bytes += batch.size_bytes();
+                            rows.push(batch);
+                        }
+                    }
+                }
+                if size_bytes > STAGE_SIZE_BYTES_MAX {
+                    return Err(Error::new(
+                        ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
+                        format!("What a stage reads of '{}' takes more memory than it may", other.collection),
+                    ));
+                }
+                rows.retain(|rows| rows.rows() > 0);
+                all.push(Block::concat(rows));
+            }
+            Ok(all)
+        })
+    }
+}

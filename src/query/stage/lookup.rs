@@ -1,0 +1,237 @@
+//! `$lookup`: the rows of another collection that belong to each row, as a list in it.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_lookup.cpp. The other rows are all there when the first row comes: those of the
+//! whole pipeline where it reads no variable, else those of the filters in front that read none. What is left of it runs for each row, once
+//! for all rows that ask the same.
+
+use super::Stage;
+use super::aggregation::{Aggregation, Step};
+use super::foreign::{Foreign, array_of, reads_variables};
+use super::parse::Parser;
+use super::reshape::{Made, with};
+use super::union::begins_with_documents;
+use crate::block::Block;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::query::exec::Flow;
+use crate::query::expr::{BoundExpr, Globals};
+use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path, Value, walk_doc};
+
+/// What a `$lookup` asks for.
+#[derive(Clone)]
+pub(super) struct LookupSpec {
+    pub foreign: Foreign,
+    /// The field of a row and that of the others that are to be equal.
+    fields: Option<(Path, Box<str>)>,
+    variables: Vec<(Box<str>, BoundExpr)>,
+    /// The stages that run for each row.
+    rest: DocBuf,
+    /// Where the list goes.
+    to: Vec<Box<str>>,
+    globals: Globals,
+}
+
+fn refuse(message: &str) -> Error {
+    Error::new(ErrorCode::FailedToParse, message)
+}
+
+impl Parser<'_> {
+    /// `$lookup`.
+    ///
+    /// Errors: `FailedToParse`, `TypeMismatch`, those of expressions and paths; those of the other pipeline come when it runs.
+    pub fn lookup(&mut self, argument: Value<'_>) -> Result<()> {
+        let doc = argument.as_doc().ok_or_else(|| refuse("the $lookup stage specification must be an object"))?;
+        let (mut names, mut variables, mut pipeline) = ([None; 4], Vec::new(), None);
+        for (name, value) in doc {
+            match name {
+                "pipeline" => {
+                    let stages = value.as_array();
+                    pipeline = Some(stages.ok_or_else(|| Error::type_mismatch("'pipeline' must be an array"))?);
+                }
+                "let" => {
+                    let wrong = || refuse("$lookup argument 'let' must be an object");
+                    for (name, value) in value.as_doc().ok_or_else(wrong)? {
+                        if !name.starts_with(|first: char| first.is_ascii_lowercase() || !first.is_ascii()) {
+                            return Err(refuse("A variable of 'let' must begin with a lower case letter"));
+                        }
+                        variables.push((name.into(), self.expr(value)?));
+                    }
+                }
+                _ => {
+                    let known = ["from", "localField", "foreignField", "as"];
+                    let slot = names.iter_mut().zip(known).find(|(_, known)| *known == name);
+                    let (slot, _) = slot.ok_or_else(|| refuse("unknown argument to $lookup"))?;
+                    let text = value.as_str().filter(|text| !text.is_empty());
+                    *slot = Some(text.ok_or_else(|| refuse("$lookup arguments must be non-empty strings"))?);
+                }
+            }
+        }
+        let [from, local, other, to] = names;
+        if from.is_none() && !pipeline.is_some_and(begins_with_documents) {
+            return Err(refuse("must specify 'from' field for a $lookup"));
+        }
+        let to = to.ok_or_else(|| refuse("must specify 'as' field for a $lookup"))?;
+        // Checked as paths of expressions are.
+        for path in [local, other, Some(to)].into_iter().flatten() {
+            if path.starts_with('$') {
+                let message = "A field of $lookup must not begin with '$'";
+                return Err(Error::new(ErrorCode::Location16410, message));
+            }
+            self.field(path)?;
+        }
+        let fields = match (local, other) {
+            (Some(local), Some(other)) => Some((Path::parse(local)?, other.into())),
+            (None, None) if pipeline.is_some() => None,
+            _ => {
+                let message =
+                    "$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified";
+                return Err(refuse(message));
+            }
+        };
+        let stages: Vec<Value<'_>> = pipeline.into_iter().flatten().map(|(_, stage)| stage).collect();
+        // What is the same for all rows is read once. Which rows are equal comes before all but filters.
+        let same_for_all = |stage: &&Value<'_>| stage.as_doc().is_some_and(|stage| !reads_variables(stage));
+        let is_first = |stage: &&Value<'_>| {
+            same_for_all(stage)
+                && stage.as_doc().is_some_and(|stage| stage.get("$match").or(stage.get("$documents")).is_some())
+        };
+        let all = fields.is_none() && stages.iter().all(|stage| same_for_all(&stage));
+        let first = if all { stages.len() } else { stages.iter().take_while(is_first).count() };
+        let (first, rest) = stages.split_at(first);
+        let spec = LookupSpec {
+            foreign: Foreign::new(from.unwrap_or_default(), array_of(first.iter().copied()), self.globals),
+            fields,
+            variables,
+            rest: array_of(rest.iter().copied()),
+            to: to.split('.').map(Into::into).collect(),
+            globals: self.globals.clone(),
+        };
+        self.push(Step::Lookup(Box::new(spec)), "$lookup", argument);
+        Ok(())
+    }
+}
+
+/// A `$lookup` at work.
+pub(super) struct Lookup {
+    spec: LookupSpec,
+    /// The other rows.
+    others: Block,
+    /// What rows have asked so far, and the lists that they got.
+    asked: Numbers,
+    lists: Vec<OwnedValue>,
+    size_bytes: usize,
+    made: Made,
+}
+
+impl Lookup {
+    pub fn new(spec: LookupSpec, others: Block) -> Lookup {
+        Lookup { spec, others, asked: Numbers::default(), lists: Vec::new(), size_bytes: 0, made: Made::default() }
+    }
+
+    /// The rows that belong to a row: `wanted` is a filter, where fields are to be equal.
+    fn list(&self, wanted: Option<Doc<'_>>, variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Result<OwnedValue> {
+        let mut stages = DocWriter::new();
+        if let Some(wanted) = wanted {
+            stages.begin_doc("0").doc("$match", wanted).end();
+        }
+        for (place, (_, stage)) in (1..).zip(self.spec.rest.view().iter()) {
+            stages.value(&place.to_string(), stage);
+        }
+        let globals = self.spec.globals.with_more(variables);
+        let pipeline = Aggregation::parse(stages.finish().view(), &globals, "")?;
+        if !pipeline.foreign().is_empty() {
+            return Err(Error::bad_value(
+                "A pipeline of $lookup that depends on the row cannot read other collections yet",
+            ));
+        }
+        let rows = pipeline.run_over(self.others.clone(), Vec::new())?;
+        let mut list = DocWriter::new();
+        for row in 0..rows.rows() {
+            list.begin_doc(&row.to_string());
+            rows.write_row(row, &mut list);
+            list.end();
+            if list.len() > STAGE_SIZE_BYTES_MAX {
+                let message = "The matches of a $lookup take more memory than they may";
+                return Err(Error::new(ErrorCode::Location4568, message));
+            }
+        }
+        Ok(Value::new_checked(Kind::Array, list.finish().view().as_bytes()).to_owned())
+    }
+}
+
+/// The filter of what is equal to the values at a path; nothing is null.
+fn equal_to(doc: Doc<'_>, local: &Path, other: &str) -> DocBuf {
+    let mut values: Vec<Value<'_>> = Vec::new();
+    walk_doc(doc, local, Leaf::Whole, &mut |value| {
+        match value.map(|value| (value, value.as_array())) {
+            Some((_, Some(elements))) => values.extend(elements.iter().map(|(_, element)| element)),
+            Some((value, None)) => values.push(value),
+            None => {}
+        }
+        false
+    });
+    if values.is_empty() {
+        values.push(Value::NULL);
+    }
+    let mut filter = DocWriter::new();
+    // In a list a regular expression would be a pattern.
+    let has_patterns = values.iter().any(|value| value.kind() == Kind::Regex);
+    if has_patterns {
+        filter.begin_array("$or");
+        for (place, value) in values.iter().enumerate() {
+            filter.begin_doc(&place.to_string()).begin_doc(other).value("$eq", *value).end().end();
+        }
+        filter.end();
+    } else {
+        filter.begin_doc(other).begin_array("$in");
+        for (place, value) in values.iter().enumerate() {
+            filter.value(&place.to_string(), *value);
+        }
+        filter.end().end();
+    }
+    filter.finish()
+}
+
+impl Stage for Lookup {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        for row in 0..rows.rows() {
+            let mut writer = DocWriter::new();
+            rows.write_row(row, &mut writer);
+            let doc = writer.finish();
+            let wanted = self.spec.fields.as_ref().map(|(local, other)| equal_to(doc.view(), local, other));
+            let mut question = DocWriter::new();
+            wanted.iter().for_each(|wanted| {
+                question.doc("", wanted.view());
+            });
+            let mut variables = Vec::new();
+            for (name, expr) in &self.spec.variables {
+                let value = expr.value(doc.view())?;
+                value.iter().for_each(|value| {
+                    question.value(name, value.view());
+                });
+                variables.push((name.clone(), value));
+            }
+            if self.size_bytes > STAGE_SIZE_BYTES_MAX {
+                (self.asked, self.lists, self.size_bytes) = (Numbers::default(), Vec::new(), 0);
+            }
+            let question = question.finish();
+            let (number, is_new) = self.asked.add(question.view().as_bytes());
+            if is_new {
+                let list = self.list(wanted.as_ref().map(DocBuf::view), variables)?;
+                self.size_bytes += list.tagged().len() + 2 * question.view().as_bytes().len();
+                self.lists.push(list);
+            }
+            let list = self.lists.get(number).map(OwnedValue::view);
+            self.made.push(with(doc.view(), &self.spec.to, list).view())?;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}

@@ -1,0 +1,73 @@
+//! `$unionWith`: the rows of another pipeline behind the own ones.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_union_with.cpp.
+
+use super::Stage;
+use super::aggregation::Step;
+use super::foreign::{Foreign, array_of};
+use super::parse::{Parser, check_fields};
+use crate::block::Block;
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::exec::Flow;
+use crate::value::{Doc, Value};
+
+impl Parser<'_> {
+    /// `$unionWith`, of a name or of `{coll, pipeline}`.
+    ///
+    /// Errors: `FailedToParse`, `TypeMismatch`, 40415; those of the other pipeline come when it is read.
+    pub fn union_with(&mut self, argument: Value<'_>) -> Result<()> {
+        let refuse = |message: &str| Err(Error::new(ErrorCode::FailedToParse, message));
+        let (collection, pipeline) = match (argument.as_str(), argument.as_doc()) {
+            (Some(name), _) => (Some(name), None),
+            (_, Some(options)) => {
+                check_fields("$unionWith", options, &["coll", "pipeline"], &[])?;
+                let wrong = || Error::type_mismatch("$unionWith takes a string as 'coll' and an array as 'pipeline'");
+                let collection = options.get("coll").map(|name| name.as_str().ok_or_else(wrong)).transpose()?;
+                (collection, options.get("pipeline").map(|stages| stages.as_array().ok_or_else(wrong)).transpose()?)
+            }
+            _ => return refuse("the $unionWith stage specification must be an object or string"),
+        };
+        if collection.is_none() && !pipeline.is_some_and(begins_with_documents) {
+            return refuse(
+                "$unionWith stage without explicit collection must have a pipeline with $documents as first stage",
+            );
+        }
+        let stages = array_of(pipeline.into_iter().flatten().map(|(_, stage)| stage));
+        let foreign = Foreign::new(collection.unwrap_or_default(), stages, self.globals);
+        self.push(Step::Union(foreign), "$unionWith", argument);
+        Ok(())
+    }
+}
+
+/// True where the stages need no collection.
+pub(super) fn begins_with_documents(stages: Doc<'_>) -> bool {
+    stages.iter().next().and_then(|(_, stage)| stage.as_doc()).is_some_and(|stage| stage.get("$documents").is_some())
+}
+
+/// A `$unionWith` at work.
+pub(super) struct Union {
+    own: Vec<Block>,
+    other: Option<Block>,
+}
+
+impl Union {
+    pub fn new(other: Block) -> Union {
+        Union { own: Vec::new(), other: Some(other) }
+    }
+}
+
+impl Stage for Union {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        self.own.push(rows);
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.own.extend(self.other.take().filter(|rows| rows.rows() > 0));
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(if self.own.is_empty() { None } else { Some(self.own.remove(0)) })
+    }
+}
