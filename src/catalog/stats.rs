@@ -3,6 +3,7 @@
 use std::ops::{Index, IndexMut};
 
 use super::reopening::ReopenFailure;
+use crate::value::DocWriter;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $counter:ident = $name:literal,)*) => {
@@ -158,6 +159,13 @@ impl Stats {
         self.idle += other.idle;
         self.memory_bytes += other.memory_bytes;
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+    }
+
+    /// Adds the counters, by the server's names.
+    pub fn write(&self, writer: &mut DocWriter) {
+        for (name, n) in self.counters() {
+            writer.int64(name, i64::try_from(n).unwrap_or(i64::MAX));
+        }
     }
 
     /// What is shown, under the server's names and in its order.

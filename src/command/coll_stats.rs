@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Reply, Request, int, long};
-use crate::catalog::Stats;
+use super::{Reply, Request, long};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::value::DocWriter;
@@ -13,31 +12,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["scale"])?;
     let scale = request.integer("scale")?.unwrap_or(1).max(1);
     let name = request.collection()?;
-    let collection = engine.existing_collection(name).await?;
-    let sizes = engine.sizes(&collection).await?;
-    let stats = collection.stats();
-    let size = |n: u64| long(n) / scale;
+    let sizes = engine.sizes(&engine.existing_collection(name).await?).await?;
     let mut reply = DocWriter::new();
-    reply.string("ns", &format!("{}.{name}", engine.name())).int64("size", size(sizes.bucket_bytes));
-    reply.int64("storageSize", size(sizes.bucket_bytes + sizes.journal_bytes));
-    reply.int64("journalSize", size(sizes.journal_bytes)).int64("scaleFactor", scale);
-    reply.begin_doc("timeseries").string("bucketsNs", &format!("{}.system.buckets.{name}", engine.name()));
-    reply.int64("bucketCount", long(sizes.buckets)).int64("numMeasurements", long(sizes.measurements));
-    if let Some(average) = sizes.bucket_bytes.checked_div(sizes.buckets) {
-        reply.int64("avgBucketSize", long(average));
-    }
-    // A collection that was not used in this process has counted nothing.
-    if stats != Stats::default() {
-        append_counters(&mut reply, &stats);
-    }
-    reply.end().int32("nindexes", int(sizes.indexes.len()));
-    let index_bytes: u64 = sizes.indexes.iter().map(|(_, bytes)| bytes).sum();
-    reply.int64("totalIndexSize", size(index_bytes));
-    reply.int64("totalSize", size(index_bytes + sizes.bucket_bytes + sizes.journal_bytes)).begin_doc("indexSizes");
-    for (name, bytes) in &sizes.indexes {
-        reply.int64(name, size(*bytes));
-    }
-    reply.end();
+    reply.string("ns", &[engine.name(), ".", name].concat());
+    engine.write_sizes(name, &sizes, scale, &mut reply).await?;
     Ok(Reply::ok(reply))
 }
 
@@ -73,11 +51,4 @@ pub async fn run_database(engine: &Rc<Engine>, request: &Request<'_>) -> Result<
     }
     reply.int64("scaleFactor", scale);
     Ok(Reply::ok(reply))
-}
-
-/// The counters of a catalog, by the server's names.
-pub fn append_counters(document: &mut DocWriter, stats: &Stats) {
-    for (name, n) in stats.counters() {
-        document.int64(name, long(n));
-    }
 }

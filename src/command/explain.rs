@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::find::{globals_of, target};
-use super::{Reply, Request, explain_write, server_status};
+use super::{Reply, Request, aggregate, explain_write, server_status};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine, Planned};
 use crate::error::{Error, ErrorCode, Result};
@@ -40,10 +40,10 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let globals = globals_of(engine, inner)?;
     let nothing = Collation::default();
     let aggregation = match inner.name() {
-        "aggregate" => Some(pipeline(inner, &globals(Defaults::of_nothing(&nothing)), "")?),
+        "aggregate" => Some(aggregate::parse(inner, &globals(Defaults::of_nothing(&nothing)), "", true)?),
         _ => None,
     };
-    let parse = |defaults: Defaults<'_>| pipeline(inner, &globals(defaults), defaults.time_field);
+    let parse = |defaults: Defaults<'_>| aggregate::parse(inner, &globals(defaults), defaults.time_field, true);
     let options = |defaults: Defaults<'_>| match aggregation {
         Some(_) => Ok(parse(defaults)?.into_parts(Vec::new()).0),
         None => Ok(query(inner, &globals(defaults))?.0),
@@ -52,7 +52,8 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         Some(_) => (None, None),
         None => query(inner, &globals(Defaults::of_nothing(&nothing)))?.1.unzip(),
     };
-    let (name, raw) = target(inner.collection()?);
+    let (name, raw) =
+        target(if aggregation.is_some() { aggregate::collection_of(inner)? } else { inner.collection()? });
     let has_source = aggregation.as_ref().is_some_and(|aggregation| aggregation.source.is_some());
     let begun_ms = engine.now_ms();
     let found = match &mut sink {
@@ -124,10 +125,6 @@ pub fn reply_of(engine: &Engine, inner: &Request<'_>, explain: &Explain<'_>) -> 
     server_status::append_identity(&mut reply, engine);
     reply.end();
     Reply::ok(reply)
-}
-
-fn pipeline(inner: &Request<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
-    Aggregation::of_command(inner.doc(), globals, time_field, true)
 }
 
 /// The stages behind the find. Of those of one step it is counted what came out of the last.

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use super::coll_stats::append_counters;
 use super::{Reply, Request, long};
 use crate::engine::Engine;
 use crate::engine::status::Status;
@@ -35,7 +34,7 @@ fn bucket_catalog(catalog: &mut DocWriter, status: &Status) {
     catalog.int64("numBuckets", size(stats.active)).int64("numOpenBuckets", size(stats.open_series));
     catalog.int64("numIdleBuckets", size(stats.idle)).int64("numArchivedBuckets", size(stats.archived()));
     catalog.int64("memoryUsage", size(stats.memory_bytes));
-    append_counters(catalog, stats);
+    stats.write(catalog);
     catalog.begin_doc("stateManagement").int64("bucketsManaged", size(status.managed));
     catalog.int64("currentEra", long(status.era)).int64("erasWithRemainingBuckets", size(status.eras_in_use));
     // A clear takes effect at once, so that none is left to remember.

@@ -56,7 +56,8 @@ impl Engine {
         let others = self.read_others(first.foreign()).await?;
         let source = match &first.source {
             Some(DocumentSource::IndexStats) => Some(self.index_stats(name).await?),
-            None => None,
+            Some(DocumentSource::CollStats(asked)) => Some(self.coll_stats(name, *asked).await?),
+            Some(DocumentSource::Documents(_)) | None => first.own_rows()?,
         };
         if let Some(rows) = source {
             return first.run_over(rows, others).map(Opened::Rows);

@@ -6,9 +6,13 @@ use super::Engine;
 use super::collection::Collection;
 use super::keyspace;
 use super::read::Access;
-use crate::bucket::{BucketDoc, BucketId};
+use crate::block::{Block, DocPivot};
+use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketId};
+use crate::catalog::Stats;
 use crate::error::Result;
+use crate::query::CollStats;
 use crate::storage::KeyRange;
+use crate::value::DocWriter;
 
 /// What `collStats` reports. Sizes are those of stored values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,4 +58,59 @@ impl Engine {
         }
         Ok(sizes)
     }
+
+    /// Adds what `collStats` says of a collection, sizes in units of `scale` bytes.
+    ///
+    /// Errors: `NamespaceNotFound`, those of storage.
+    pub async fn write_sizes(&self, name: &str, sizes: &Sizes, scale: i64, writer: &mut DocWriter) -> Result<()> {
+        let stats = self.existing_collection(name).await?.stats();
+        let size = |n: u64| long(n) / scale;
+        writer.int64("size", size(sizes.bucket_bytes));
+        writer.int64("storageSize", size(sizes.bucket_bytes + sizes.journal_bytes));
+        writer.int64("journalSize", size(sizes.journal_bytes)).int64("scaleFactor", scale);
+        writer.begin_doc("timeseries").string("bucketsNs", &[&self.name, ".", BUCKETS_PREFIX, name].concat());
+        writer.int64("bucketCount", long(sizes.buckets)).int64("numMeasurements", long(sizes.measurements));
+        if let Some(average) = sizes.bucket_bytes.checked_div(sizes.buckets) {
+            writer.int64("avgBucketSize", long(average));
+        }
+        // A collection that was not used in this process has counted nothing.
+        if stats != Stats::default() {
+            stats.write(writer);
+        }
+        writer.end().int32("nindexes", i32::try_from(sizes.indexes.len()).unwrap_or(i32::MAX));
+        let index_bytes: u64 = sizes.indexes.iter().map(|(_, bytes)| bytes).sum();
+        writer.int64("totalIndexSize", size(index_bytes));
+        writer.int64("totalSize", size(index_bytes + sizes.bucket_bytes + sizes.journal_bytes));
+        writer.begin_doc("indexSizes");
+        for (name, bytes) in &sizes.indexes {
+            writer.int64(name, size(*bytes));
+        }
+        writer.end();
+        Ok(())
+    }
+
+    /// The document of `$collStats`.
+    ///
+    /// Errors: as `sizes`.
+    pub(super) async fn coll_stats(&self, name: &str, asked: CollStats) -> Result<Block> {
+        let sizes = self.sizes(&self.existing_collection(name).await?).await?;
+        let mut writer = DocWriter::new();
+        writer.string("ns", &[&self.name, ".", name].concat()).string("host", &self.name);
+        writer.date("localTime", self.now_ms());
+        if let Some(scale) = asked.scale {
+            writer.begin_doc("storageStats");
+            self.write_sizes(name, &sizes, scale, &mut writer).await?;
+            writer.end();
+        }
+        if asked.count {
+            writer.int64("count", long(sizes.measurements));
+        }
+        let mut pivot = DocPivot::new();
+        pivot.push(writer.finish().view())?;
+        Ok(pivot.finish())
+    }
+}
+
+fn long(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }

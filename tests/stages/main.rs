@@ -6,6 +6,7 @@ mod explained;
 mod facets;
 mod gaps;
 mod others;
+mod sources;
 #[path = "../support/mod.rs"]
 mod support;
 mod windows;

@@ -13,8 +13,10 @@ use super::group::{Group, GroupSpec};
 use super::lookup::{Lookup, LookupSpec};
 use super::parse::Parser;
 use super::pipeline::Pipeline;
+use super::redact::Redact;
 use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
 use super::sample::Sample;
+use super::source::{DocumentSource, documents};
 use super::union::Union;
 use super::window::{WindowSpec, Windows};
 use crate::block::Block;
@@ -39,13 +41,6 @@ pub struct Aggregation {
     pub source: Option<DocumentSource>,
 }
 
-/// Where documents come from that are no measurements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DocumentSource {
-    /// `$indexStats`: one for each index.
-    IndexStats,
-}
-
 /// A step, and the stage that `explain` shows for it; finds show themselves.
 pub(super) type Shown = (Step, DocBuf);
 
@@ -63,6 +58,7 @@ pub(super) enum Step {
     Sample(usize, BoundExpr),
     Lookup(Box<LookupSpec>),
     Union(Foreign),
+    Redact(BoundExpr),
 }
 
 impl Aggregation {
@@ -81,7 +77,7 @@ impl Aggregation {
         };
         let mut steps: Vec<Shown> = steps.collect();
         let mut is_narrowed = false;
-        if let (Some((Step::Group(group), _)), true, None) = (steps.first_mut(), find.projection.is_all(), source) {
+        if let (Some((Step::Group(group), _)), true, None) = (steps.first_mut(), find.projection.is_all(), &source) {
             if let (Some([by_time]), true) =
                 (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
                 && by_time.path.as_str() == time_field
@@ -102,11 +98,9 @@ impl Aggregation {
     /// The stages behind the find, or where no find is in front all of them, each with its step, whose rows come out of it where no other stage of that step comes behind it.
     pub fn shown(&self) -> Vec<(usize, DocBuf)> {
         let mut shown = Vec::new();
-        if let Some(source) = self.source {
+        if let Some(source) = &self.source {
             let mut stage = DocWriter::new();
-            match source {
-                DocumentSource::IndexStats => stage.begin_doc("$indexStats").end(),
-            };
+            source.write(&mut stage);
             shown.push((usize::MAX, stage.finish()));
             shown.extend(self.find.shown().into_iter().map(|stage| (usize::MAX, stage)));
         }
@@ -122,6 +116,16 @@ impl Aggregation {
     /// True where the projection of the find only says what the first step reads.
     pub fn is_narrowed(&self) -> bool {
         self.is_narrowed
+    }
+
+    /// The documents that it has of itself; `None` where it has none, or has them from a collection.
+    ///
+    /// Errors: 5858203 and 40228 for what is no list of objects, and those of expressions.
+    pub fn own_rows(&self) -> Result<Option<Block>> {
+        match &self.source {
+            Some(DocumentSource::Documents(list)) => documents(list).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// What its steps need of other collections.
@@ -178,6 +182,7 @@ impl Step {
             }
             Step::Sample(size, chance) => Box::new(Sample::new(size, chance)),
             Step::Lookup(spec) => Box::new(Lookup::new(*spec, others.next().unwrap_or_default())),
+            Step::Redact(expr) => Box::new(Redact::new(expr)),
             Step::Union(_) => Box::new(Union::new(others.next().unwrap_or_default())),
             Step::Windows(spec) => Box::new(Windows::new(spec)),
         }

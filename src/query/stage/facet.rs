@@ -46,7 +46,12 @@ impl Parser<'_> {
                 }
             }
             let mut branch = Parser::new(self.globals);
-            branch.stages(stages)?;
+            if branch.stages(stages)?.is_some() {
+                return refuse(
+                    ErrorCode::Location40600,
+                    "a stage that begins a pipeline is not allowed within a $facet stage",
+                );
+            }
             branches.push((name.into(), branch.steps));
         }
         self.push(Step::Facet(branches), "$facet", argument);

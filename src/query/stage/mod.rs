@@ -11,15 +11,18 @@ mod group;
 mod lookup;
 mod parse;
 mod pipeline;
+mod redact;
 mod reshape;
 mod sample;
 mod shown;
+mod source;
 mod union;
 mod window;
 
-pub use aggregation::{Aggregation, DocumentSource};
+pub use aggregation::Aggregation;
 pub use foreign::Foreign;
 pub use pipeline::Pipeline;
+pub use source::{CollStats, DocumentSource};
 
 use crate::block::Block;
 use crate::error::Result;

@@ -1,9 +1,10 @@
 //! The stages of a pipeline, parsed.
 
 use super::accumulator::Accumulation;
-use super::aggregation::{DocumentSource, Shown, Step};
+use super::aggregation::{Shown, Step};
 use super::group::{GroupSpec, Key};
 use super::reshape::UnwindSpec;
+use super::source::DocumentSource;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::query::filter::Filter;
@@ -50,19 +51,9 @@ impl<'g> Parser<'g> {
                 let message = "A pipeline stage specification object must contain exactly one field.";
                 return Err(Error::new(ErrorCode::Location40323, message));
             };
-            match name {
-                "$indexStats" if place > 0 => {
-                    let message = "$indexStats is only valid as the first stage in a pipeline.";
-                    return Err(Error::new(ErrorCode::Location40602, message));
-                }
-                "$indexStats" if argument.as_doc().is_some_and(|doc| doc.is_empty()) => {
-                    source = Some(DocumentSource::IndexStats);
-                }
-                "$indexStats" => {
-                    let message = "The $indexStats stage specification must be an empty object";
-                    return Err(Error::new(ErrorCode::Location28803, message));
-                }
-                _ => self.stage(name, argument)?,
+            match self.source(name, argument, place)? {
+                Some(found) => source = Some(found),
+                None => self.stage(name, argument)?,
             }
         }
         Ok(source)
@@ -165,6 +156,7 @@ impl<'g> Parser<'g> {
             "$fill" => self.fill(argument)?,
             "$lookup" => self.lookup(argument)?,
             "$unionWith" => self.union_with(argument)?,
+            "$redact" => self.redact(argument)?,
             "$sample" => self.sample(argument)?,
             "$setWindowFields" => self.windows(argument)?,
             "$replaceWith" => {

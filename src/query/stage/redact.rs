@@ -1,0 +1,104 @@
+//! `$redact`: each object of a row stays, goes, or is looked into.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_redact.cpp. What the expression says are strings in variables that only it has.
+
+use super::Stage;
+use super::aggregation::Step;
+use super::parse::Parser;
+use super::reshape::Made;
+use crate::block::Block;
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::exec::Flow;
+use crate::query::expr::{BoundExpr, Expr};
+use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value};
+
+const DESCEND: &str = "descend";
+const PRUNE: &str = "prune";
+const KEEP: &str = "keep";
+
+impl Parser<'_> {
+    /// `$redact`.
+    ///
+    /// Errors: those of the expression.
+    pub fn redact(&mut self, argument: Value<'_>) -> Result<()> {
+        let named = [("DESCEND", DESCEND), ("PRUNE", PRUNE), ("KEEP", KEEP)];
+        let variables = named.map(|(name, value)| (name.into(), Some(OwnedValue::string(value))));
+        let globals = self.globals.with_more(variables.to_vec());
+        let expr = BoundExpr::new(Expr::parse(argument, &globals)?, globals);
+        self.push(Step::Redact(expr), "$redact", argument);
+        Ok(())
+    }
+}
+
+/// A `$redact` at work.
+pub(super) struct Redact {
+    expr: BoundExpr,
+    made: Made,
+}
+
+impl Redact {
+    pub fn new(expr: BoundExpr) -> Redact {
+        Redact { expr, made: Made::default() }
+    }
+
+    /// What is left of an object.
+    fn object(&self, doc: Doc<'_>) -> Result<Option<DocBuf>> {
+        let verdict = self.expr.value(doc)?;
+        match verdict.as_ref().and_then(|verdict| verdict.view().as_str()) {
+            Some(KEEP) => Ok(Some(doc.to_owned())),
+            Some(PRUNE) => Ok(None),
+            Some(DESCEND) => {
+                let mut left = DocWriter::new();
+                for (name, value) in doc {
+                    self.field(name, value, &mut left)?;
+                }
+                Ok(Some(left.finish()))
+            }
+            _ => {
+                let message = "$redact's expression should not return anything aside from the variables $$KEEP, $$DESCEND, and $$PRUNE";
+                Err(Error::new(ErrorCode::Location17053, message))
+            }
+        }
+    }
+
+    fn field(&self, name: &str, value: Value<'_>, left: &mut DocWriter) -> Result<()> {
+        if let Some(doc) = value.as_doc() {
+            if let Some(doc) = self.object(doc)? {
+                left.doc(name, doc.view());
+            }
+        } else if let Some(array) = value.as_array() {
+            left.begin_array(name);
+            let mut place = 0;
+            for (_, element) in array {
+                let before = left.len();
+                self.field(&place.to_string(), element, left)?;
+                place += usize::from(left.len() > before);
+            }
+            left.end();
+        } else {
+            left.value(name, value);
+        }
+        Ok(())
+    }
+}
+
+impl Stage for Redact {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        for row in 0..rows.rows() {
+            let mut writer = DocWriter::new();
+            rows.write_row(row, &mut writer);
+            if let Some(left) = self.object(writer.finish().view())? {
+                self.made.push(left.view())?;
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}

@@ -1,0 +1,115 @@
+//! Stages in front of a pipeline that have documents of their own.
+
+use super::parse::Parser;
+use crate::block::{Block, DocPivot};
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::BoundExpr;
+use crate::value::{Doc, DocWriter, Value};
+
+/// Where documents come from that are no measurements.
+#[derive(Clone)]
+pub enum DocumentSource {
+    /// `$indexStats`: one for each index.
+    IndexStats,
+    /// `$collStats`: one that says how much the collection holds.
+    CollStats(CollStats),
+    /// `$documents`: a list.
+    Documents(BoundExpr),
+}
+
+/// What `$collStats` is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CollStats {
+    /// Sizes, in units of so many bytes.
+    pub scale: Option<i64>,
+    /// How many measurements there are.
+    pub count: bool,
+}
+
+impl Parser<'_> {
+    /// The stage of that name, where it is one that begins a pipeline; `place` is where it stands.
+    ///
+    /// Errors: 40602 for one that is not the first, and those of its argument.
+    pub fn source(&self, name: &str, argument: Value<'_>, place: usize) -> Result<Option<DocumentSource>> {
+        let source = match name {
+            "$indexStats" if argument.as_doc().is_some_and(Doc::is_empty) => DocumentSource::IndexStats,
+            "$indexStats" => {
+                let message = "The $indexStats stage specification must be an empty object";
+                return Err(Error::new(ErrorCode::Location28803, message));
+            }
+            "$collStats" => DocumentSource::CollStats(coll_stats(argument)?),
+            "$documents" => DocumentSource::Documents(self.expr(argument)?),
+            _ => return Ok(None),
+        };
+        if place > 0 {
+            let message = format!("{name} is only valid as the first stage in a pipeline.");
+            return Err(Error::new(ErrorCode::Location40602, message));
+        }
+        Ok(Some(source))
+    }
+}
+
+fn coll_stats(argument: Value<'_>) -> Result<CollStats> {
+    let refuse = |code, message: &str| Error::new(code, message);
+    let doc = argument.as_doc();
+    let doc = doc.ok_or_else(|| refuse(ErrorCode::Location5447000, "$collStats must take a nested object"))?;
+    let mut asked = CollStats::default();
+    for (name, value) in doc {
+        let object = |code| value.as_doc().ok_or_else(|| refuse(code, "The options of $collStats must be objects"));
+        match name {
+            "storageStats" => {
+                let scale = object(ErrorCode::Location40279)?.get("scale").map_or(Some(1), Value::as_integer);
+                asked.scale = Some(scale.unwrap_or(1).max(1));
+            }
+            "count" => {
+                object(ErrorCode::Location40480)?;
+                asked.count = true;
+            }
+            _ => return Err(refuse(ErrorCode::Location40168, "unrecognized option to $collStats")),
+        }
+    }
+    Ok(asked)
+}
+
+/// The rows of `$documents`.
+///
+/// Errors: 5858203 for what is no array, 40228 for an element that is no object, and those of the expression.
+pub(super) fn documents(list: &BoundExpr) -> Result<Block> {
+    let list = list.value(Doc::EMPTY)?;
+    let Some(elements) = list.as_ref().and_then(|list| list.view().as_array()) else {
+        return Err(Error::new(ErrorCode::Location5858203, "an array is expected"));
+    };
+    let mut rows = DocPivot::new();
+    for (_, element) in elements {
+        let message = "The elements of $documents must be objects";
+        rows.push(element.as_doc().ok_or_else(|| Error::new(ErrorCode::Location40228, message))?)?;
+    }
+    Ok(rows.finish())
+}
+
+impl DocumentSource {
+    /// The stage as it is written.
+    pub(super) fn write(&self, writer: &mut DocWriter) {
+        match self {
+            DocumentSource::IndexStats => {
+                writer.begin_doc("$indexStats").end();
+            }
+            DocumentSource::CollStats(asked) => {
+                writer.begin_doc("$collStats");
+                if let Some(scale) = asked.scale {
+                    writer.begin_doc("storageStats").int64("scale", scale).end();
+                }
+                if asked.count {
+                    writer.begin_doc("count").end();
+                }
+                writer.end();
+            }
+            DocumentSource::Documents(list) => list.expr().write("$documents", writer),
+        }
+    }
+
+    /// True where it has its documents from no collection.
+    pub fn is_independent(&self) -> bool {
+        matches!(self, DocumentSource::Documents(_))
+    }
+}
