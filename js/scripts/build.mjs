@@ -8,6 +8,7 @@ import { build as esbuild } from "esbuild";
 import { minify } from "terser";
 import { readBuild } from "./builds.mjs";
 import { withOrder } from "./order.mjs";
+import { unread } from "./data.mjs";
 import { SHARED, Whole, halves, left, renamed, worthLending } from "./split.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
 
@@ -34,17 +35,17 @@ async function compile(toolEnv, { features, cargo, rustc }, dev) {
 }
 
 /** Writes glue, declarations and the module, not yet optimised, into `folder`. A module to look into keeps the names of its functions. */
-async function bindgen(env, module, folder, dev) {
+async function bindgen(env, module, folder, dev, more = []) {
   rmSync(folder, { recursive: true, force: true });
   const stripped = dev ? [] : ["--remove-producers-section"];
   // No default path: the driver says where the module is, and bundlers would follow the glue's guess to a file that is not shipped.
-  const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped];
+  const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped, ...more];
   await must("wasm-bindgen", args, { env });
   return filesUnder(folder).map((file) => join(folder, file));
 }
 
 /** Puts glue and both halves of the module where the TypeScript source imports them and into the package. */
-async function optimise(folder, flags, later) {
+async function optimise(folder, flags, later, sources) {
   mkdirSync(WASM, { recursive: true });
   mkdirSync(DIST, { recursive: true });
   const types = readFileSync(join(folder, "timepail.d.ts"), "utf8");
@@ -58,7 +59,7 @@ async function optimise(folder, flags, later) {
     writeFileSync(second, Buffer.from("\0asm\x01\0\0\0", "latin1"));
     writeFileSync(join(WASM, "timepail.js"), glue);
   } else {
-    const [one, other] = await split(module, folder, new RegExp(later));
+    const [one, other] = await split(module, folder, new RegExp(later), sources);
     const renames = JSON.parse(await shrink(one, flags, ["--minify-imports-and-exports-and-modules"], `${first}.new`));
     writeFileSync(join(WASM, "timepail.js"), shortened(glue, renames));
     await shrink(other, flags, [], `${second}.new`);
@@ -80,14 +81,14 @@ async function shrink(half, flags, more, target) {
 }
 
 /** Takes the module apart: functions whose names `later` matches, and what only they reach, are in the second half. */
-async function split(module, folder, later) {
+async function split(module, folder, later, sources) {
   const whole = new Whole(readFileSync(module));
   const names = whole.names();
   // Names have a hash behind that of each crate.
   const plain = (own) => (names.get(whole.imported + own) ?? "").replaceAll(/\[[0-9a-f]+\]/g, "");
   const moved = [...whole.bodies.keys()].filter((own) => later.test(plain(own)));
   const files = ["first.wasm", "second.wasm"].map((name) => join(dirname(folder), name));
-  const write = (lent) => halves(whole, moved, lent).forEach((half, at) => writeFileSync(files[at], half));
+  const write = (lent, ranges) => halves(whole, moved, lent, ranges).forEach((half, at) => writeFileSync(files[at], half));
   write([]);
   const [inFirst, inSecond] = await Promise.all(
     files.map(async (file) => {
@@ -95,8 +96,19 @@ async function split(module, folder, later) {
       return left(readFileSync(`${file}.left`));
     }),
   );
-  write(worthLending(whole, inFirst, inSecond, moved));
+  moved.forEach((own) => inFirst.delete(own));
+  write(worthLending(whole, inFirst, inSecond, moved), unread(readFileSync(sources.linked), goneOf(whole, inFirst, sources.mangled)));
   return files;
+}
+
+/** The linker's names of the functions that are not in the first half. */
+function goneOf(whole, inFirst, file) {
+  const mangled = new Whole(readFileSync(file));
+  if (!whole.bodies.every((body, own) => mangled.bodies[own].equals(body))) throw new Stop("wasm-bindgen orders functions by their names");
+  const names = mangled.names();
+  const all = whole.bodies.map((_, own) => names.get(whole.imported + own));
+  const kept = new Set([...inFirst].map((own) => all[own]));
+  return new Set(all.filter((name) => !kept.has(name)));
 }
 
 /**
@@ -213,14 +225,19 @@ await main(async () => {
 
   const build = readBuild();
   const env = await toolEnv("env");
-  const self = ["build", "steps", "wasm", "order", "split"].map((name) => join(JS, `scripts/${name}.mjs`));
+  const self = ["build", "steps", "wasm", "order", "split", "data"].map((name) => join(JS, `scripts/${name}.mjs`));
 
   const module = await step("cargo", () => compile(env, build, dev));
   const glue = join(ROOT, "target/wasm-bindgen");
-  await once("wasm-bindgen", hashOf([module, ...self], `${build.bindgen} ${dev}`), () => bindgen(env, module, glue, dev));
+  // Once more with the names that the linker knows functions by.
+  const mangled = join(ROOT, "target/mangled");
+  await once("wasm-bindgen", hashOf([module, ...self], `${build.bindgen} ${dev}`), async () => [
+    ...(await bindgen(env, module, mangled, dev, ["--no-demangle", "--no-typescript"])),
+    ...(await bindgen(env, module, glue, dev)),
+  ]);
   const raw = filesUnder(glue).map((file) => join(glue, file));
   const flags = dev ? undefined : build.opt;
-  await once("wasm-opt", hashOf([...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : [...flags, build.later].join(" ")), () => optimise(glue, flags, build.later));
+  await once("wasm-opt", hashOf([...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : [...flags, build.later].join(" ")), () => optimise(glue, flags, build.later, { linked: module, mangled: join(mangled, "timepail_bg.wasm") }));
 
   const settings = ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"].map((file) => join(JS, file));
   const source = filesUnder(join(JS, "src")).filter((file) => !file.endsWith(".wasm")).map((file) => join(JS, "src", file));

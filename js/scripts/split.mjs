@@ -3,9 +3,10 @@
 // Both halves share memory, tables and globals, and each keeps the numbers that functions have in the whole, so that no instruction is
 // read. What has moved leaves a call through a place of the function table that the other half fills: in the first half for what is in
 // the second only, in the second for what is long and in the first anyway. The rest the second half has once more; wasm-opt then drops
-// from both what nothing reaches.
+// from both what nothing reaches. Constants that only the second half reads go with it (data.mjs).
 
-import { CODE, CUSTOM, DATA, IMPORT, Reader, bodiesOf, importedFunctions, leb, prefixed, sectionsOf } from "./wasm.mjs";
+import { dividedData } from "./data.mjs";
+import { CODE, CUSTOM, DATA, IMPORT, Reader, bodiesOf, importedFunctions, leb, namesOf, prefixed, sectionsOf } from "./wasm.mjs";
 
 const [TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, START, ELEMENT, DATA_COUNT] = [1, 3, 4, 5, 6, 7, 8, 9, 12];
 /** What the halves share is imported from here. */
@@ -64,20 +65,9 @@ export class Whole {
     return section ? this.bytes.subarray(section.start, section.end) : undefined;
   }
 
-  /** The names of the module's own functions, by number. */
+  /** The names of functions, by number, imported ones first. */
   names() {
-    const names = new Map();
-    for (const section of this.sections.filter(({ id }) => id === CUSTOM)) {
-      const reader = new Reader(this.bytes, section.start);
-      if (reader.name() !== "name") continue;
-      while (reader.at < section.end) {
-        const kind = this.bytes[reader.at++];
-        const end = reader.number() + reader.at;
-        if (kind === 1) for (let left = reader.number(); left > 0; left--) names.set(reader.number(), reader.name());
-        reader.at = end;
-      }
-    }
-    return names;
+    return namesOf(this.bytes, this.sections);
   }
 
   /** A body that calls what stands at a place of the table. */
@@ -117,9 +107,10 @@ function numbered(whole) {
 }
 
 /**
- * The two halves. `moved` are the numbers of functions that only the second has, `lent` those that it takes from the first.
+ * The two halves. `moved` are the numbers of functions that only the second has, `lent` those that it takes from the first, `ranges` the
+ * parts of memory that only the second fills.
  */
-export function halves(whole, moved, lent) {
+export function halves(whole, moved, lent, ranges = []) {
   const { imported, tables, globals, functions } = whole;
   const base = tables[functions].min;
   const places = new Map([...moved, ...lent].map((own, at) => [own, base + at]));
@@ -138,9 +129,11 @@ export function halves(whole, moved, lent) {
     return section(id, Buffer.concat([leb(count + extra.length), reader.bytes.subarray(reader.at), ...extra]));
   };
   const exported = (text, kind, at) => Buffer.concat([name(text), Buffer.from([kind]), leb(at)]);
+  const [firstData, secondData] = dividedData(whole.bytes, ranges);
   const first = [];
   for (const part of whole.sections) {
-    if (part.id === TABLE) first.push(section(TABLE, list(tables.map(limits))));
+    if (part.id === DATA) first.push(firstData);
+    else if (part.id === TABLE) first.push(section(TABLE, list(tables.map(limits))));
     else if (part.id === EXPORT) {
       first.push(add(EXPORT, [...tables.map((_, at) => exported(`table${at}`, 1, at)), ...globals.map((_, at) => exported(`global${at}`, 3, at))]));
     } else if (part.id === ELEMENT) first.push(add(ELEMENT, lent.length > 0 ? [segment(whole, base + moved.length, lent)] : []));
@@ -161,7 +154,8 @@ export function halves(whole, moved, lent) {
     if (part.id === IMPORT) second.push(add(IMPORT, shared));
     else if (part.id === EXPORT) second.push(section(ELEMENT, list([segment(whole, base, moved)])));
     else if (part.id === CODE) second.push(code(new Set(lent)));
-    else if (![TABLE, MEMORY, GLOBAL, START, ELEMENT, DATA_COUNT, DATA].includes(part.id) && kept(part)) {
+    else if (part.id === DATA) second.push(secondData);
+    else if (![TABLE, MEMORY, GLOBAL, START, ELEMENT, DATA_COUNT].includes(part.id) && kept(part)) {
       second.push(whole.bytes.subarray(part.head, part.end));
     }
   }

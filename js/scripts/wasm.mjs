@@ -20,6 +20,17 @@ export class Reader {
     }
   }
 
+  /** A number that may be below zero. */
+  signed() {
+    let value = 0;
+    for (let shift = 0; ; ) {
+      const byte = this.bytes[this.at++];
+      value += (byte & 0x7f) * 2 ** shift;
+      shift += 7;
+      if (byte < 0x80) return byte & 0x40 ? value - 2 ** shift : value;
+    }
+  }
+
   /** Bytes behind their length. */
   prefixed() {
     const length = this.number();
@@ -84,4 +95,20 @@ export function importedFunctions(bytes, sections) {
 export function bodiesOf(bytes, sections) {
   const reader = new Reader(bytes, sections.find(({ id }) => id === CODE).start);
   return Array.from({ length: reader.number() }, () => reader.prefixed());
+}
+
+/** The names of functions, imported ones first. */
+export function namesOf(bytes, sections) {
+  const names = new Map();
+  for (const { start, end } of sections.filter(({ id }) => id === CUSTOM)) {
+    const reader = new Reader(bytes, start);
+    if (reader.name() !== "name") continue;
+    while (reader.at < end) {
+      const kind = bytes[reader.at++];
+      const next = reader.number() + reader.at;
+      if (kind === 1) for (let left = reader.number(); left > 0; left--) names.set(reader.number(), reader.name());
+      reader.at = next;
+    }
+  }
+  return names;
 }

@@ -7,8 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { checkedBuild } from "../scripts/builds.mjs";
+import { dividedData, segmentsOf, unread } from "../scripts/data.mjs";
 import { orderOf, withOrder } from "../scripts/order.mjs";
 import { serve } from "../scripts/serve.mjs";
+import { leb } from "../scripts/wasm.mjs";
 
 describe("the table of builds", () => {
   const build = { target: "web", features: [], "wasm-opt": ["-Oz"], later: "x", budget: { "wasm-gzip": 2, "more-gzip": 3, "js-gzip": 1 } };
@@ -35,7 +37,44 @@ describe("the table of builds", () => {
 });
 
 const text = (string) => [string.length, ...Buffer.from(string)];
-const section = (id, ...contents) => [id, contents.flat().length, ...contents.flat()];
+const section = (id, ...contents) => [id, ...leb(contents.flat().length), ...contents.flat()];
+
+describe("constants", () => {
+  // Three at 64, 96 and 128; `one` reads the first, `two` the second, which has the address of the third, and the fourth is no constant.
+  const number = (value) => [0x41, ...(value < 64 ? [value] : [(value & 0x7f) | 0x80, value >> 7])];
+  const body = (address) => [0, ...number(address), 0x1a, 0x0b];
+  const bodies = [body(64), body(96)];
+  const fill = (value) => Array.from({ length: 32 }, () => value);
+  const data = [...fill(1), 128, 0, 0, 0, ...fill(2).slice(4), ...fill(3)];
+  const symbol = (name, segment, at) => [1, 0, text(name), segment, at, 32].flat();
+  const custom = (name, ...contents) => section(0, text(name), ...contents);
+  const code = [2, ...bodies.flatMap((one) => [one.length, ...one])];
+  const module = Buffer.from([
+    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...section(1, 1, [0x60, 0, 0]),
+    ...section(3, 2, [0, 0]),
+    ...section(10, code),
+    ...section(11, 2, [0, ...number(64), 0x0b, data.length, ...data], [0, ...number(192), 0x0b, 32, ...fill(4)]),
+    ...custom("linking", 2, 5, [17, 2, text(".rodata"), 0, 0, text(".data"), 0, 0].flat(), 8, [37, 4, symbol("a", 0, 0), symbol("b", 0, 32), symbol("c", 0, 64), symbol("d", 1, 0)].flat()),
+    ...custom("reloc.CODE", 3, 2, [4, 4, 0, 0], [4, 4 + bodies[0].length + 1, 1, 0]),
+    ...custom("reloc.DATA", 4, 1, [5, 7 + 32, 2, 0]),
+    ...custom("name", 1, [11, 2, 0, text("one"), 1, text("two")].flat()),
+  ]);
+
+  it("go with the functions that read them, and with constants that do", () => {
+    assert.deepEqual(unread(module, new Set(["one"])), [{ address: 64, length: 32 }]);
+    assert.deepEqual(unread(module, new Set(["two"])), [{ address: 96, length: 64 }]);
+    assert.deepEqual(unread(module, new Set()), []);
+    assert.deepEqual(unread(module, new Set(["one", "two"])), [{ address: 64, length: 96 }]);
+  });
+  it("are in one half only, where they were", () => {
+    const whole = [{ address: 64, bytes: data }, { address: 192, bytes: fill(4) }];
+    const halves = dividedData(module, [{ address: 96, length: 64 }]).map((section) => Buffer.concat([module.subarray(0, 8), section]));
+    const [first, second] = halves.map((half) => segmentsOf(half).map(({ address, start, length }) => ({ address, bytes: [...half.subarray(start, start + length)] })));
+    assert.deepEqual(first, [{ address: 64, bytes: [...data.slice(0, 32), ...Array(64).fill(0)] }, whole[1]]);
+    assert.deepEqual(second, [{ address: 96, bytes: data.slice(32) }]);
+  });
+});
 
 describe("functions", () => {
   // Bodies of some constants that are dropped again.
