@@ -80,15 +80,16 @@ async function shrink(half, flags, more, target) {
   return must(bin("wasm-opt"), [...flags.slice(-1), "--reorder-functions-by-name", ...more, ordered, "-o", target]);
 }
 
-/** Takes the module apart: functions whose names `later` matches, and what only they reach, are in the second half. */
+/** Takes the module apart: functions whose names `later` matches, and what only they reach, are in the second half. Those that end in `_if_loaded` may be called before. */
 async function split(module, folder, later, sources) {
   const whole = new Whole(readFileSync(module));
   const names = whole.names();
   // Names have a hash behind that of each crate.
   const plain = (own) => (names.get(whole.imported + own) ?? "").replaceAll(/\[[0-9a-f]+\]/g, "");
   const moved = [...whole.bodies.keys()].filter((own) => later.test(plain(own)));
+  const careful = new Set(moved.filter((own) => plain(own).endsWith("_if_loaded")));
   const files = ["first.wasm", "second.wasm"].map((name) => join(dirname(folder), name));
-  const write = (lent, ranges) => halves(whole, moved, lent, ranges).forEach((half, at) => writeFileSync(files[at], half));
+  const write = (lent, ranges) => halves(whole, moved, lent, ranges, careful).forEach((half, at) => writeFileSync(files[at], half));
   write([]);
   const [inFirst, inSecond] = await Promise.all(
     files.map(async (file) => {

@@ -70,11 +70,15 @@ export class Whole {
     return namesOf(this.bytes, this.sections);
   }
 
-  /** A body that calls what stands at a place of the table. */
-  call(own, place) {
+  /** A body that calls what stands at a place of the table; `ifLoaded`, one that answers 0 as long as nothing stands there. */
+  call(own, place, ifLoaded) {
     const type = this.typeOf[own];
     const params = Array.from({ length: this.types[type] }, (_, at) => Buffer.concat([Buffer.from([0x20]), leb(at)]));
-    return Buffer.concat([Buffer.from([0]), ...params, constant(place), Buffer.from([0x11]), leb(type), leb(this.functions), Buffer.from([0x0b])]);
+    const call = Buffer.concat([...params, constant(place), Buffer.from([0x11]), leb(type), leb(this.functions)]);
+    // table.get, ref.is_null, if, i32.const 0, else
+    const isThere = Buffer.concat([constant(place), Buffer.from([0x25]), leb(this.functions), Buffer.from([0xd1, 0x04, 0x7f, 0x41, 0x00, 0x05])]);
+    const body = ifLoaded ? [isThere, call, Buffer.from([0x0b])] : [call];
+    return Buffer.concat([Buffer.from([0]), ...body, Buffer.from([0x0b])]);
   }
 }
 
@@ -108,14 +112,14 @@ function numbered(whole) {
 
 /**
  * The two halves. `moved` are the numbers of functions that only the second has, `lent` those that it takes from the first, `ranges` the
- * parts of memory that only the second fills.
+ * parts of memory that only the second fills, `careful` those of `moved` that may be called before it is there: they answer 0 then.
  */
-export function halves(whole, moved, lent, ranges = []) {
+export function halves(whole, moved, lent, ranges = [], careful = new Set()) {
   const { imported, tables, globals, functions } = whole;
   const base = tables[functions].min;
   const places = new Map([...moved, ...lent].map((own, at) => [own, base + at]));
   const end = base + places.size;
-  const code = (stubs) => section(CODE, list(whole.bodies.map((body, own) => prefixed(stubs.has(own) ? whole.call(own, places.get(own)) : body))));
+  const code = (stubs) => section(CODE, list(whole.bodies.map((body, own) => prefixed(stubs.has(own) ? whole.call(own, places.get(own), careful.has(own)) : body))));
   const kept = ({ id, start }) => id !== CUSTOM || new Reader(whole.bytes, start).name() === "target_features";
   const limits = ({ kind, min, max }, at) => {
     const more = at === functions ? end - base : 0;

@@ -47,11 +47,18 @@ test("common commands need one half, others wait for the second, and go on once 
   await assert.rejects(c.countDocuments(near), LoadError);
   await assert.rejects(c.find(valid).toArray(), LoadError);
   await assert.rejects(db.command({ nonsense: 1 }), /not today/);
+  // Operators that only the second half has.
+  const trimmed = { $expr: { $eq: [{ $trim: { input: { $toString: "$m.id" } } }, "1"] } };
+  await assert.rejects(c.find(trimmed).toArray(), /not today/);
+  await assert.rejects(c.find().project({ x: { $pow: ["$v", 2] } }).toArray(), /not today/);
+  await assert.rejects(c.deleteMany(trimmed), /not today/);
   assert.equal(await c.countDocuments(), 41);
 
   wasmMore = bytes("timepail-more.wasm");
   const [aggregated, name] = await Promise.all([c.aggregate([{ $group: { _id: "$m.id", n: { $sum: 1 } } }]).toArray(), c.createIndex({ v: 1 })]);
   assert.deepEqual([aggregated.length, name], [6, "v_1"]);
+  assert.deepEqual([await c.countDocuments(trimmed), (await c.find({ v: 2 }).project({ x: { $pow: ["$v", 2] } }).next())!["x"]], [8, 4]);
+  await assert.rejects(c.find({ $expr: { $nonsense: 1 } }).toArray(), { code: 168 });
   await assert.rejects(db.command({ nonsense: 1 }), { code: 59 });
   await c.insertOne({ at: new Date(), m: { id: 9 }, place: { type: "Point", coordinates: [10.01, 50] } });
   assert.deepEqual([await c.countDocuments(near), await c.countDocuments(valid), (await c.deleteMany(near)).deletedCount], [1, 5, 1]);

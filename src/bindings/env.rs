@@ -23,6 +23,11 @@ impl HostEnv {
         HostEnv { load, is_whole: Rc::default() }
     }
 
+    /// True where the second half of the module is there.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole.get()
+    }
+
     /// Waits for the second half of the module.
     ///
     /// Errors: whatever `load` rejects with.

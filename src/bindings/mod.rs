@@ -56,12 +56,17 @@ impl Handle {
     /// second half of the module is needed and cannot be had. `due` asks for the command `maintain`, which nobody need wait for.
     pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>) -> Promise {
         let engine = Rc::clone(&self.engine);
-        let load = command::is_rare(&command).then(|| self.env.load());
+        let env = Rc::clone(&self.env);
+        let load = command::is_rare(&command).then(|| env.load());
         promise(Box::pin(async move {
             if let Some(load) = load {
                 load.await?;
             }
-            let reply = command::run(&engine, &command, payload.as_deref()).await;
+            let mut reply = command::run(&engine, &command, payload.as_deref()).await;
+            if command::lacks_operator(&reply) && !env.is_whole() {
+                env.load().await?;
+                reply = command::run(&engine, &command, payload.as_deref()).await;
+            }
             to_object(&reply, engine.maintenance_due())
         }))
     }

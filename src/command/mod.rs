@@ -34,7 +34,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::RARE_OPERATORS;
 use crate::storage::LocalFuture;
-use crate::value::{Doc, DocBuf, DocWriter};
+use crate::value::{Doc, DocBuf, DocWriter, Value};
 use request::Request;
 
 /// What a command answers: a reply document and, for cursor batches, the batch as a block.
@@ -85,8 +85,16 @@ pub fn is_rare(command: &[u8]) -> bool {
     // What is no command says so wherever it comes.
     request.is_ok_and(|request| {
         let name = request.name();
-        !COMMON.contains(&name) || name != "insert" && request.doc().mentions(&RARE_OPERATORS)
+        !COMMON.contains(&name)
+            || name != "insert" && request.doc().mentions(&RARE_OPERATORS)
+            // Its statements are refused one by one, and it is not run again.
+            || name == "delete" && request.doc().mentions(&["$expr"])
     })
+}
+
+/// True where a command was refused for what may be an operator of `query::expr::more`: once `Env::complete` has run, it may not be.
+pub fn lacks_operator(reply: &Reply) -> bool {
+    reply.document.view().get("code").and_then(Value::as_i32) == Some(ErrorCode::InvalidPipelineOperator as i32)
 }
 
 /// Runs one command. A failure is a reply too: `{ok: 0, errmsg, code, codeName}`.

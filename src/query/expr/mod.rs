@@ -11,6 +11,7 @@ mod date;
 mod datum;
 mod evaluate;
 mod globals;
+mod more;
 mod operators;
 mod parse;
 mod string;

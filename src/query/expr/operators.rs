@@ -6,7 +6,7 @@ use super::arguments::{Want, Want::*};
 use super::datum::Datum;
 use super::evaluate::Scope;
 use super::tree::Expr;
-use super::{arithmetic, array, compare, control, date, string, types};
+use super::{arithmetic, array, compare, control, date, more, string, types};
 use crate::error::{Error, ErrorCode, ErrorCode::*, Result};
 use crate::query::filter::CompareOp;
 use crate::value::{Collation, Value};
@@ -82,6 +82,8 @@ pub(super) enum Op {
     DateDiff,
     DateAdd,
     DateSubtract,
+    /// Any other.
+    More,
 }
 
 /// An operator of expressions.
@@ -175,7 +177,7 @@ impl Operator {
     ///
     /// Errors: 168 for an unknown one.
     pub(super) fn named(name: &str) -> Result<&'static Operator> {
-        let known = OPERATORS.iter().find(|operator| operator.name == name);
+        let known = OPERATORS.iter().find(|operator| operator.name == name).or_else(|| more::operator_if_loaded(name));
         known.ok_or_else(|| Error::new(InvalidPipelineOperator, format!("Unrecognized expression '{name}'")))
     }
 }
@@ -188,53 +190,73 @@ impl fmt::Debug for Operator {
 
 impl PartialEq for Operator {
     fn eq(&self, other: &Operator) -> bool {
-        self.op == other.op
+        std::ptr::eq(self, other)
     }
 }
 
-type Wants = &'static [(Want, ErrorCode)];
+/// What arguments must be.
+pub(super) type Wants = &'static [(Want, ErrorCode)];
 
-const fn operator(op: Op, name: &'static str, syntax: Syntax, wants: Wants, nulls: bool, run: Eager) -> Operator {
+pub(super) const fn operator(
+    op: Op,
+    name: &'static str,
+    syntax: Syntax,
+    wants: Wants,
+    nulls: bool,
+    run: Eager,
+) -> Operator {
     Operator { op, name, syntax, run: Run::Eager { wants, nulls, run: Function::Plain(run) } }
 }
 
 /// Of so many arguments as `wants` has.
-const fn plain(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
+pub(super) const fn plain(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, false, run)
 }
 
 /// The same where strings compare.
-const fn comparing(op: Op, name: &'static str, wants: Wants, run: Comparing) -> Operator {
+pub(super) const fn comparing(op: Op, name: &'static str, wants: Wants, run: Comparing) -> Operator {
     let run = Run::Eager { wants, nulls: false, run: Function::Comparing(run) };
     Operator { op, name, syntax: Syntax::Positional(2, 2), run }
 }
 
+/// The same with arguments as `syntax` has them.
+pub(super) const fn comparing_as(
+    op: Op,
+    name: &'static str,
+    syntax: Syntax,
+    wants: Wants,
+    nulls: bool,
+    run: Comparing,
+) -> Operator {
+    Operator { op, name, syntax, run: Run::Eager { wants, nulls, run: Function::Comparing(run) } }
+}
+
 /// As `plain` where null makes null.
-const fn null_in(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
+pub(super) const fn null_in(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
 }
 
 /// Of any number of arguments, where null makes null.
-const fn variadic(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
+pub(super) const fn variadic(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Positional(0, MANY), wants, true, run)
 }
 
-const fn named(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Eager) -> Operator {
+pub(super) const fn named(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Named(names), wants, true, run)
 }
 
-const fn lazy(op: Op, name: &'static str, syntax: Syntax, run: Lazy) -> Operator {
+pub(super) const fn lazy(op: Op, name: &'static str, syntax: Syntax, run: Lazy) -> Operator {
     Operator { op, name, syntax, run: Run::Lazy(run) }
 }
 
-const MANY: usize = usize::MAX;
-const ANY: Wants = &[(Any, InternalError)];
-const TWO: Wants = &[(Any, InternalError), (Any, InternalError)];
-const NUMBER: Wants = &[(Numeric, Location28765)];
+pub(super) const MANY: usize = usize::MAX;
+pub(super) const ANY: Wants = &[(Any, InternalError)];
+pub(super) const TWO: Wants = &[(Any, InternalError), (Any, InternalError)];
+pub(super) const NUMBER: Wants = &[(Numeric, Location28765)];
 const PLACES: Wants = &[(Numeric, Location28765), (Whole, Location51083)];
 const ELEMENTS: Wants = &[(Array, Location28689)];
 
-const fn names(
+pub(super) const fn names(
     names: &'static [&'static str],
     required: usize,
     positional: usize,

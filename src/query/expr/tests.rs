@@ -29,13 +29,13 @@ fn doc() -> RawDocumentBuf {
     }
 }
 
-fn date(ms: i64) -> RawBson {
+pub(super) fn date(ms: i64) -> RawBson {
     RawBson::DateTime(DateTime::from_millis(ms))
 }
 
 /// `expr` comes to `wanted`, whether its operands are folded or read.
 #[track_caller]
-fn check(expr: impl Into<RawBson>, wanted: impl Into<RawBson>) {
+pub(super) fn check(expr: impl Into<RawBson>, wanted: impl Into<RawBson>) {
     let expr = expr.into();
     assert_eq!(evaluate(expr.clone(), &doc()).unwrap(), Some(wanted.into()), "{expr:?}");
 }
@@ -46,7 +46,7 @@ fn missing(expr: impl Into<RawBson>) {
 }
 
 #[track_caller]
-fn fails(expr: impl Into<RawBson>, code: ErrorCode) {
+pub(super) fn fails(expr: impl Into<RawBson>, code: ErrorCode) {
     let expr = expr.into();
     let found = evaluate(expr.clone(), &doc()).map_err(|e| e.code);
     assert_eq!(found, Err(code), "{expr:?}");

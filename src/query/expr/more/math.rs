@@ -1,0 +1,174 @@
+//! Powers, logarithms, trigonometry, bits.
+
+use super::super::arguments::{Arguments, Want::*, failure, number};
+use super::super::datum::Datum;
+use super::super::operators::{MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic};
+use crate::error::ErrorCode::*;
+use crate::error::{ErrorCode, Result};
+use crate::value::{Kind, Number, Value};
+
+const BASE: Wants = &[(Numeric, Location28756), (Numeric, Location28757)];
+const POWER: Wants = &[(Numeric, Location28762), (Numeric, Location28763)];
+const ANGLES: Wants = &[(Numeric, Location51044), (Numeric, Location51045)];
+const BITS: Wants = &[(Whole, TypeMismatch)];
+
+/// Without bounds.
+const fn of_any(name: &'static str) -> Operator {
+    null_in(Op::More, name, NUMBER, |operator, x| of_one(operator, x, |_| None))
+}
+
+pub(super) static TABLE: &[Operator] = &[
+    of_any("$exp"),
+    of_any("$atan"),
+    of_any("$sinh"),
+    of_any("$cosh"),
+    of_any("$tanh"),
+    of_any("$asinh"),
+    of_any("$degreesToRadians"),
+    of_any("$radiansToDegrees"),
+    of_any("$sigmoid"),
+    null_in(Op::More, "$ln", NUMBER, |by, x| of_one(by, x, |x| (x <= 0.0).then_some(Location28766))),
+    null_in(Op::More, "$log10", NUMBER, |by, x| of_one(by, x, |x| (x <= 0.0).then_some(Location28761))),
+    null_in(Op::More, "$sin", NUMBER, |by, x| of_one(by, x, infinite)),
+    null_in(Op::More, "$cos", NUMBER, |by, x| of_one(by, x, infinite)),
+    null_in(Op::More, "$tan", NUMBER, |by, x| of_one(by, x, infinite)),
+    null_in(Op::More, "$asin", NUMBER, |by, x| of_one(by, x, |x| (x.abs() > 1.0).then_some(Location50989))),
+    null_in(Op::More, "$acos", NUMBER, |by, x| of_one(by, x, |x| (x.abs() > 1.0).then_some(Location50989))),
+    null_in(Op::More, "$atanh", NUMBER, |by, x| of_one(by, x, |x| (x.abs() > 1.0).then_some(Location50989))),
+    null_in(Op::More, "$acosh", NUMBER, |by, x| of_one(by, x, |x| (x < 1.0).then_some(Location50989))),
+    null_in(Op::More, "$log", BASE, log),
+    null_in(Op::More, "$pow", POWER, power),
+    null_in(Op::More, "$atan2", ANGLES, |_, x| Ok(Datum::double(double(x, 0)?.atan2(double(x, 1)?)))),
+    null_in(Op::More, "$bitNot", BITS, |_, x| bits(x, |_, n| !n)),
+    variadic(Op::More, "$bitAnd", BITS, |_, x| folded(x, -1, |a, b| a & b)),
+    variadic(Op::More, "$bitOr", BITS, |_, x| folded(x, 0, |a, b| a | b)),
+    variadic(Op::More, "$bitXor", BITS, |_, x| folded(x, 0, |a, b| a ^ b)),
+    operator(Op::More, "$sum", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, |_, x| total(x, false)),
+    operator(Op::More, "$avg", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, |_, x| total(x, true)),
+];
+
+fn double(arguments: Arguments<'_, '_>, at: usize) -> Result<f64> {
+    number(arguments, at).as_f64()
+}
+
+fn infinite(x: f64) -> Option<ErrorCode> {
+    x.is_infinite().then_some(Location50989)
+}
+
+/// A function of one number that `beyond` does not refuse.
+fn of_one(
+    operator: &Operator,
+    arguments: Arguments<'_, '_>,
+    beyond: fn(f64) -> Option<ErrorCode>,
+) -> Result<Datum<'static>> {
+    let x = double(arguments, 0)?;
+    if let Some(code) = beyond(x) {
+        return Err(failure(code, operator.name(), "needs a number within its bounds"));
+    }
+    // Called by their names: what is pointed to would be in the first half.
+    Ok(Datum::double(match operator.name() {
+        "$exp" => x.exp(),
+        "$ln" => x.ln(),
+        "$log10" => x.log10(),
+        "$sin" => x.sin(),
+        "$cos" => x.cos(),
+        "$tan" => x.tan(),
+        "$asin" => x.asin(),
+        "$acos" => x.acos(),
+        "$atan" => x.atan(),
+        "$sinh" => x.sinh(),
+        "$cosh" => x.cosh(),
+        "$tanh" => x.tanh(),
+        "$asinh" => x.asinh(),
+        "$acosh" => x.acosh(),
+        "$atanh" => x.atanh(),
+        "$degreesToRadians" => x.to_radians(),
+        "$radiansToDegrees" => x.to_degrees(),
+        _ => 1.0 / (1.0 + (-x).exp()),
+    }))
+}
+
+fn log(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let (x, base) = (double(arguments, 0)?, double(arguments, 1)?);
+    if x <= 0.0 {
+        return Err(failure(Location28758, "$log", "needs a number above 0"));
+    }
+    if base <= 0.0 || base == 1.0 {
+        return Err(failure(Location28759, "$log", "needs a base above 0 that is not 1"));
+    }
+    Ok(Datum::double(x.ln() / base.ln()))
+}
+
+/// Integers stay integers where the power is one of 64 bits.
+fn power(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let (base, exponent) = (number(arguments, 0), number(arguments, 1));
+    if base.compare(Number::Integer(0)).is_eq() && exponent.compare(Number::Integer(0)).is_lt() {
+        return Err(failure(Location28764, "$pow", "cannot take a base of 0 and a negative exponent"));
+    }
+    if let (Number::Integer(base), Number::Integer(exponent)) = (base, exponent) {
+        let whole = match (base, u32::try_from(exponent)) {
+            (_, Ok(exponent)) => base.checked_pow(exponent),
+            (1, _) => Some(1),
+            (-1, _) => Some(if exponent % 2 == 0 { 1 } else { -1 }),
+            (_, Err(_)) => None,
+        };
+        if let Some(whole) = whole {
+            return Ok(integer(whole, is_narrow(arguments)));
+        }
+    }
+    Ok(Datum::double(base.as_f64()?.powf(exponent.as_f64()?)))
+}
+
+/// True where all arguments are int32.
+fn is_narrow(arguments: Arguments<'_, '_>) -> bool {
+    arguments.iter().flatten().all(|value| value.kind() == Kind::Int32)
+}
+
+fn integer(n: i64, narrow: bool) -> Datum<'static> {
+    match i32::try_from(n) {
+        Ok(n) if narrow => Datum::int32(n),
+        _ => Datum::int64(n),
+    }
+}
+
+fn bits(arguments: Arguments<'_, '_>, step: fn(i64, i64) -> i64) -> Result<Datum<'static>> {
+    folded(arguments, 0, step)
+}
+
+/// Of int32 and int64 alone.
+fn folded(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) -> Result<Datum<'static>> {
+    let mut all = first;
+    for value in arguments.iter().flatten() {
+        match value.kind() {
+            Kind::Int32 | Kind::Int64 => all = step(all, value.as_integer().unwrap_or_default()),
+            _ => return Err(failure(TypeMismatch, "An operator of bits", "takes int and long only")),
+        }
+    }
+    Ok(integer(all, is_narrow(arguments)))
+}
+
+/// The sum of numbers, or their mean; of one array that of its elements. Anything else counts as nothing.
+fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> {
+    let inner: Vec<Value<'_>> = match arguments {
+        [Some(only)] if only.as_array().is_some() => only.as_array().into_iter().flatten().map(|(_, x)| x).collect(),
+        _ => arguments.iter().flatten().copied().collect(),
+    };
+    let (mut whole, mut fraction, mut count) = (Some(0_i64), 0.0, 0_u32);
+    let (mut is_double, mut narrow) = (false, true);
+    for value in inner {
+        let Some(number) = Number::of(value) else { continue };
+        count += 1;
+        narrow &= value.kind() == Kind::Int32;
+        match number {
+            Number::Integer(n) => whole = whole.and_then(|sum| sum.checked_add(n)),
+            _ => is_double = true,
+        }
+        fraction += number.as_f64()?;
+    }
+    Ok(match whole.filter(|_| !is_double) {
+        _ if is_mean && count == 0 => Datum::NULL,
+        _ if is_mean => Datum::double(fraction / f64::from(count)),
+        Some(whole) => integer(whole, narrow),
+        None => Datum::double(fraction),
+    })
+}

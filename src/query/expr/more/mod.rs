@@ -1,0 +1,19 @@
+//! Operators that are in the second half of the module: whoever parses one where only the first half is there finds it unknown, and the
+//! driver asks again with both (js/src/wasm.ts). One file a family, each with its rows of the table.
+
+mod arrays;
+mod math;
+mod objects;
+mod sets;
+mod strings;
+#[cfg(test)]
+mod tests;
+
+use super::operators::Operator;
+
+/// The operator of a name, where the second half of the module is there.
+#[inline(never)]
+pub(super) fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
+    let tables = [strings::TABLE, arrays::TABLE, objects::TABLE, sets::TABLE, math::TABLE];
+    tables.into_iter().flatten().find(|operator| operator.name() == name)
+}

@@ -1,0 +1,257 @@
+//! The operators of the second half.
+
+use bson::{RawBson, rawbson};
+
+use super::super::tests::{check, date, fails};
+use crate::error::ErrorCode;
+
+#[track_caller]
+fn all(cases: Vec<(RawBson, RawBson)>) {
+    cases.into_iter().for_each(|(expr, wanted)| check(expr, wanted));
+}
+
+#[track_caller]
+fn refused(cases: Vec<(RawBson, ErrorCode)>) {
+    cases.into_iter().for_each(|(expr, code)| fails(expr, code));
+}
+
+#[test]
+fn strings_are_trimmed_split_and_replaced() {
+    all(vec![
+        (rawbson!({ "$trim": { "input": "\t a b\n " } }), "a b".into()),
+        (rawbson!({ "$trim": { "input": "xyax", "chars": "yx" } }), "a".into()),
+        (rawbson!({ "$ltrim": { "input": "  a " } }), "a ".into()),
+        (rawbson!({ "$rtrim": { "input": "  a " } }), "  a".into()),
+        (rawbson!({ "$trim": { "input": "$n" } }), RawBson::Null),
+        (rawbson!({ "$trim": { "input": "a", "chars": null } }), RawBson::Null),
+        (rawbson!({ "$split": ["$s", "l"] }), rawbson!(["hé", "", "o"])),
+        (rawbson!({ "$split": ["abc", "x"] }), rawbson!(["abc"])),
+        (rawbson!({ "$split": ["$nothing", "x"] }), RawBson::Null),
+        (rawbson!({ "$replaceOne": { "input": "$s", "find": "l", "replacement": "L" } }), "héLlo".into()),
+        (rawbson!({ "$replaceAll": { "input": "$s", "find": "l", "replacement": "" } }), "héo".into()),
+        (rawbson!({ "$replaceAll": { "input": "aaa", "find": "aa", "replacement": "b" } }), "ba".into()),
+        (rawbson!({ "$replaceAll": { "input": "é", "find": "", "replacement": "-" } }), "-é-".into()),
+        (rawbson!({ "$replaceOne": { "input": "a", "find": null, "replacement": "b" } }), RawBson::Null),
+        (rawbson!({ "$substrBytes": ["hello", 1, 3] }), "ell".into()),
+        (rawbson!({ "$substr": ["hello", 2, -1] }), "llo".into()),
+        (rawbson!({ "$substrBytes": ["hello", 9, 3] }), "".into()),
+        (rawbson!({ "$substrBytes": ["$n", 0, 3] }), "".into()),
+        (rawbson!({ "$indexOfBytes": ["$s", "l"] }), 3.into()),
+        (rawbson!({ "$indexOfBytes": ["hello", "l", 3] }), 3.into()),
+        (rawbson!({ "$indexOfBytes": ["hello", "lo", 0, 4] }), (-1).into()),
+        (rawbson!({ "$indexOfBytes": ["$n", "l"] }), RawBson::Null),
+        (rawbson!({ "$strcasecmp": ["aB", "Ab"] }), 0.into()),
+        (rawbson!({ "$strcasecmp": ["a", "B"] }), (-1).into()),
+        (rawbson!({ "$strcasecmp": ["a", null] }), 1.into()),
+    ]);
+    refused(vec![
+        (rawbson!({ "$trim": "a" }), ErrorCode::Location50696),
+        (rawbson!({ "$trim": { "input": 1 } }), ErrorCode::Location50699),
+        (rawbson!({ "$trim": { "input": "a", "chars": 1 } }), ErrorCode::Location50700),
+        (rawbson!({ "$trim": { "chars": "a" } }), ErrorCode::Location50695),
+        (rawbson!({ "$trim": { "input": "a", "other": 1 } }), ErrorCode::Location50694),
+        (rawbson!({ "$split": ["a", ""] }), ErrorCode::Location40087),
+        (rawbson!({ "$split": [1, "a"] }), ErrorCode::Location40085),
+        (rawbson!({ "$replaceOne": { "input": "a", "find": 1, "replacement": "b" } }), ErrorCode::Location51745),
+        (rawbson!({ "$replaceOne": { "input": "a", "find": "b" } }), ErrorCode::Location51747),
+        (rawbson!({ "$substrBytes": ["$s", 2, 1] }), ErrorCode::Location28656),
+        (rawbson!({ "$substrBytes": ["$s", 0, 2] }), ErrorCode::Location28657),
+        (rawbson!({ "$substrBytes": ["$s", -1, 2] }), ErrorCode::Location50752),
+        (rawbson!({ "$strcasecmp": ["a"] }), ErrorCode::Location16020),
+    ]);
+}
+
+#[test]
+fn patterns_and_texts_of_values() {
+    all(vec![
+        (rawbson!({ "$regexMatch": { "input": "$s", "regex": "^h" } }), true.into()),
+        (rawbson!({ "$regexMatch": { "input": "$s", "regex": "^o" } }), false.into()),
+        (rawbson!({ "$regexMatch": { "input": "$n", "regex": "^o" } }), false.into()),
+        (rawbson!({ "$regexMatch": { "input": "a", "regex": "$n" } }), false.into()),
+        (rawbson!({ "$toString": 12 }), "12".into()),
+        (rawbson!({ "$toString": { "$literal": 3.0 } }), "3".into()),
+        (rawbson!({ "$toString": true }), "true".into()),
+        (rawbson!({ "$toString": "$t" }), "2023-11-14T22:13:20.123Z".into()),
+        (rawbson!({ "$toString": "$n" }), RawBson::Null),
+        (rawbson!({ "$toString": (bson::oid::ObjectId::from_bytes([0xa1; 12])) }), "a1".repeat(12).into()),
+    ]);
+    refused(vec![
+        (rawbson!({ "$regexMatch": { "input": 1, "regex": "a" } }), ErrorCode::Location51104),
+        (rawbson!({ "$regexMatch": { "input": "a", "regex": 1 } }), ErrorCode::Location51105),
+        (rawbson!({ "$regexMatch": { "input": "a", "regex": "a", "options": 1 } }), ErrorCode::Location51106),
+        (rawbson!({ "$regexMatch": { "input": "a", "regex": "a", "options": "q" } }), ErrorCode::Location51108),
+        (rawbson!({ "$regexMatch": { "input": "a" } }), ErrorCode::Location31023),
+        (rawbson!({ "$toString": [["a"]] }), ErrorCode::ConversionFailure),
+    ]);
+}
+
+#[test]
+fn arrays_are_turned_cut_zipped_and_sorted() {
+    all(vec![
+        (rawbson!({ "$reverseArray": "$list" }), rawbson!([2, 1, 3])),
+        (rawbson!({ "$reverseArray": "$n" }), RawBson::Null),
+        (rawbson!({ "$range": [0, 5, 2] }), rawbson!([0, 2, 4])),
+        (rawbson!({ "$range": [3, 0, -1] }), rawbson!([3, 2, 1])),
+        (rawbson!({ "$range": [3, 0] }), rawbson!([])),
+        (rawbson!({ "$slice": ["$list", 2] }), rawbson!([3, 1])),
+        (rawbson!({ "$slice": ["$list", -2] }), rawbson!([1, 2])),
+        (rawbson!({ "$slice": ["$list", 1, 5] }), rawbson!([1, 2])),
+        (rawbson!({ "$slice": ["$list", -9, 2] }), rawbson!([3, 1])),
+        (rawbson!({ "$slice": ["$n", 1] }), RawBson::Null),
+        (rawbson!({ "$zip": { "inputs": ["$list", [7, 8]] } }), rawbson!([[3, 7], [1, 8]])),
+        (
+            rawbson!({ "$zip": { "inputs": ["$list", [7]], "useLongestLength": true, "defaults": [0, 9] } }),
+            rawbson!([[3, 7], [1, 9], [2, 9]]),
+        ),
+        (
+            rawbson!({ "$zip": { "inputs": ["$list", [7]], "useLongestLength": true } }),
+            rawbson!([[3, 7], [1, null], [2, null]]),
+        ),
+        (rawbson!({ "$zip": { "inputs": ["$list", "$n"] } }), RawBson::Null),
+        (rawbson!({ "$sortArray": { "input": "$list", "sortBy": 1 } }), rawbson!([1, 2, 3])),
+        (rawbson!({ "$sortArray": { "input": "$list", "sortBy": -1 } }), rawbson!([3, 2, 1])),
+        (
+            rawbson!({ "$sortArray": { "input": [{ "a": 1, "b": 2 }, { "a": 2 }, { "a": 1, "b": 1 }], "sortBy": { "a": -1, "b": 1 } } }),
+            rawbson!([{ "a": 2 }, { "a": 1, "b": 1 }, { "a": 1, "b": 2 }]),
+        ),
+        (rawbson!({ "$sortArray": { "input": "$n", "sortBy": 1 } }), RawBson::Null),
+        (rawbson!({ "$firstN": { "n": 2, "input": "$list" } }), rawbson!([3, 1])),
+        (rawbson!({ "$lastN": { "n": 2, "input": "$list" } }), rawbson!([1, 2])),
+        (rawbson!({ "$minN": { "n": 2, "input": [3, null, 1, 2] } }), rawbson!([1, 2])),
+        (rawbson!({ "$maxN": { "n": 9, "input": "$list" } }), rawbson!([3, 2, 1])),
+        (rawbson!({ "$indexOfArray": ["$list", 2] }), 2.into()),
+        (rawbson!({ "$indexOfArray": ["$list", 3, 1] }), (-1).into()),
+        (rawbson!({ "$indexOfArray": ["$n", 3] }), RawBson::Null),
+    ]);
+    refused(vec![
+        (rawbson!({ "$reverseArray": 1 }), ErrorCode::Location34435),
+        (rawbson!({ "$range": [0, 1, 0] }), ErrorCode::Location34449),
+        (rawbson!({ "$range": [0, 1.5] }), ErrorCode::Location34446),
+        (rawbson!({ "$range": [0, i32::MAX] }), ErrorCode::ExceededMemoryLimit),
+        (rawbson!({ "$slice": ["$list", 1, 0] }), ErrorCode::Location28729),
+        (rawbson!({ "$slice": [1, 1] }), ErrorCode::Location28724),
+        (rawbson!({ "$zip": { "inputs": 1 } }), ErrorCode::Location34461),
+        (rawbson!({ "$zip": { "inputs": [1] } }), ErrorCode::Location34468),
+        (rawbson!({ "$zip": { "inputs": [], "defaults": [1] } }), ErrorCode::Location34466),
+        (rawbson!({ "$zip": { "inputs": [[1]], "useLongestLength": true, "defaults": [] } }), ErrorCode::Location34467),
+        (rawbson!({ "$sortArray": { "input": 1, "sortBy": 1 } }), ErrorCode::Location2942504),
+        (rawbson!({ "$sortArray": { "input": [], "sortBy": 2 } }), ErrorCode::Location2942507),
+        (rawbson!({ "$firstN": { "n": 0, "input": [] } }), ErrorCode::Location5787908),
+        (rawbson!({ "$firstN": { "n": 1, "input": 1 } }), ErrorCode::Location5788200),
+        (rawbson!({ "$indexOfArray": [1, 3] }), ErrorCode::Location40090),
+    ]);
+}
+
+#[test]
+fn sets_know_neither_order_nor_repetition() {
+    all(vec![
+        (rawbson!({ "$setUnion": [[2, 1], [2.0, 3]] }), rawbson!([1, 2, 3])),
+        (rawbson!({ "$setIntersection": ["$list", [2, 3, 3]] }), rawbson!([2, 3])),
+        (rawbson!({ "$setIntersection": [] }), rawbson!([])),
+        (rawbson!({ "$setDifference": ["$list", [1]] }), rawbson!([3, 2])),
+        (rawbson!({ "$setDifference": ["$n", [1]] }), RawBson::Null),
+        (rawbson!({ "$setEquals": ["$list", [1, 2, 3, 3]] }), true.into()),
+        (rawbson!({ "$setEquals": ["$list", [1, 2]] }), false.into()),
+        (rawbson!({ "$setIsSubset": [[2, 2], "$list"] }), true.into()),
+        (rawbson!({ "$setIsSubset": [[4], "$list"] }), false.into()),
+        (rawbson!({ "$anyElementTrue": [[0, null, 1]] }), true.into()),
+        (rawbson!({ "$allElementsTrue": [[0, 1]] }), false.into()),
+        (rawbson!({ "$min": ["$a", 2, null] }), 2.into()),
+        (rawbson!({ "$max": "$list" }), 3.into()),
+        (rawbson!({ "$max": "$none" }), RawBson::Null),
+        (rawbson!({ "$sum": "$list" }), 6.into()),
+        (rawbson!({ "$sum": ["$list", 2, "x"] }), 2.into()),
+        (rawbson!({ "$sum": ["$max", 1] }), (i64::from(i32::MAX) + 1).into()),
+        (rawbson!({ "$avg": ["$a", 2] }), 3.5.into()),
+        (rawbson!({ "$avg": "$none" }), RawBson::Null),
+    ]);
+    refused(vec![
+        (rawbson!({ "$setUnion": [1] }), ErrorCode::Location17043),
+        (rawbson!({ "$setEquals": [[1], null] }), ErrorCode::Location17044),
+        (rawbson!({ "$setIsSubset": [[1], 1] }), ErrorCode::Location17042),
+        (rawbson!({ "$anyElementTrue": 1 }), ErrorCode::Location17041),
+    ]);
+}
+
+#[test]
+fn objects_are_merged_taken_apart_and_put_together() {
+    all(vec![
+        (
+            rawbson!({ "$mergeObjects": [{ "a": 1, "b": 2 }, null, { "b": 3, "c": 4 }] }),
+            rawbson!({ "a": 1, "b": 3, "c": 4 }),
+        ),
+        (rawbson!({ "$mergeObjects": "$nothing" }), rawbson!({})),
+        (
+            rawbson!({ "$objectToArray": { "a": 1, "b": "$n" } }),
+            rawbson!([{ "k": "a", "v": 1 }, { "k": "b", "v": null }]),
+        ),
+        (rawbson!({ "$arrayToObject": [[["a", 1], ["b", 2], ["a", 3]]] }), rawbson!({ "a": 3, "b": 2 })),
+        (rawbson!({ "$arrayToObject": { "$literal": [{ "k": "a", "v": 1 }] } }), rawbson!({ "a": 1 })),
+        (rawbson!({ "$arrayToObject": "$n" }), RawBson::Null),
+        (
+            rawbson!({ "$setField": { "field": "a.b", "input": { "c": 1 }, "value": 2 } }),
+            rawbson!({ "c": 1, "a.b": 2 }),
+        ),
+        (
+            rawbson!({ "$setField": { "field": "c", "input": { "c": 1, "d": 2 }, "value": 3 } }),
+            rawbson!({ "c": 3, "d": 2 }),
+        ),
+        (
+            rawbson!({ "$setField": { "field": "c", "input": { "c": 1, "d": 2 }, "value": "$$REMOVE" } }),
+            rawbson!({ "d": 2 }),
+        ),
+        (rawbson!({ "$unsetField": { "field": "c", "input": { "c": 1, "d": 2 } } }), rawbson!({ "d": 2 })),
+        (rawbson!({ "$unsetField": { "field": "c", "input": "$n" } }), RawBson::Null),
+    ]);
+    refused(vec![
+        (rawbson!({ "$mergeObjects": [1] }), ErrorCode::Location40400),
+        (rawbson!({ "$objectToArray": 1 }), ErrorCode::Location40390),
+        (rawbson!({ "$arrayToObject": [[["a"]]] }), ErrorCode::Location40397),
+        (rawbson!({ "$arrayToObject": [[[1, 2]]] }), ErrorCode::Location40395),
+        (rawbson!({ "$arrayToObject": { "$literal": [{ "k": "a" }] } }), ErrorCode::Location40392),
+        (rawbson!({ "$arrayToObject": { "$literal": [1] } }), ErrorCode::Location40398),
+        (rawbson!({ "$setField": { "field": "c", "input": 1, "value": 2 } }), ErrorCode::Location4161105),
+        (rawbson!({ "$setField": { "field": 1, "input": {}, "value": 2 } }), ErrorCode::Location4161107),
+    ]);
+}
+
+#[test]
+fn powers_angles_and_bits() {
+    all(vec![
+        (rawbson!({ "$pow": ["$a", 2] }), 25.into()),
+        (rawbson!({ "$pow": [2, 40] }), (1_i64 << 40).into()),
+        (rawbson!({ "$pow": [2, -1] }), 0.5.into()),
+        (rawbson!({ "$pow": [2, 64] }), 18_446_744_073_709_551_616.0.into()),
+        (rawbson!({ "$pow": ["$n", 2] }), RawBson::Null),
+        (rawbson!({ "$exp": 0 }), 1.0.into()),
+        (rawbson!({ "$ln": 1 }), 0.0.into()),
+        (rawbson!({ "$log10": 1000 }), 3.0.into()),
+        (rawbson!({ "$log": [8, 2] }), 3.0.into()),
+        (rawbson!({ "$sin": 0 }), 0.0.into()),
+        (rawbson!({ "$cos": 0 }), 1.0.into()),
+        (rawbson!({ "$atan2": [0, 1] }), 0.0.into()),
+        (rawbson!({ "$acos": 1 }), 0.0.into()),
+        (rawbson!({ "$degreesToRadians": 180 }), std::f64::consts::PI.into()),
+        (rawbson!({ "$sigmoid": 0 }), 0.5.into()),
+        (rawbson!({ "$tan": "$nothing" }), RawBson::Null),
+        (rawbson!({ "$bitAnd": [6, 3] }), 2.into()),
+        (rawbson!({ "$bitOr": [6, (1_i64)] }), 7_i64.into()),
+        (rawbson!({ "$bitXor": [6, 3] }), 5.into()),
+        (rawbson!({ "$bitNot": 5 }), (-6).into()),
+        (rawbson!({ "$bitAnd": [] }), (-1).into()),
+        (rawbson!({ "$bitOr": [1, "$n"] }), RawBson::Null),
+    ]);
+    refused(vec![
+        (rawbson!({ "$pow": [0, -1] }), ErrorCode::Location28764),
+        (rawbson!({ "$pow": ["a", 1] }), ErrorCode::Location28762),
+        (rawbson!({ "$ln": 0 }), ErrorCode::Location28766),
+        (rawbson!({ "$log10": -1 }), ErrorCode::Location28761),
+        (rawbson!({ "$log": [1, 1] }), ErrorCode::Location28759),
+        (rawbson!({ "$acos": 2 }), ErrorCode::Location50989),
+        (rawbson!({ "$sin": f64::INFINITY }), ErrorCode::Location50989),
+        (rawbson!({ "$exp": "a" }), ErrorCode::Location28765),
+        (rawbson!({ "$bitAnd": [1.5] }), ErrorCode::TypeMismatch),
+        (rawbson!({ "$bitNot": 1.0 }), ErrorCode::TypeMismatch),
+        (rawbson!({ "$ln": (date(1)) }), ErrorCode::Location28765),
+    ]);
+}
