@@ -203,6 +203,12 @@ impl Parser<'_> {
             let message = format!("Cannot use an expression on field {} in an exclusion projection", path.join("."));
             return Err(Error::new(refusal, message));
         }
+        // Of numbers alone it would be that of finds, which takes the field itself.
+        if let Some(slice) = value.as_doc().and_then(|doc| doc.get("$slice"))
+            && slice.as_array().map_or(slice.kind().is_number(), |all| all.iter().all(|(_, n)| n.kind().is_number()))
+        {
+            return Err(Error::new(ErrorCode::InvalidPipelineOperator, "Unrecognized expression '$slice'"));
+        }
         let expr = BoundExpr::new(Expr::parse(value, self.globals)?, self.globals.clone());
         self.computed.push((path.iter().map(|name| (*name).into()).collect(), expr));
         self.root.add(path, path, Child::Computed)
