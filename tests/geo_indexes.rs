@@ -174,6 +174,10 @@ fn where_places_may_be_indexed_and_where_not() {
         }
         db.ok(rawdoc! { "createIndexes": "system.buckets.c", "indexes": [{ "key": { "data.loc": "2dsphere_bucket" }, "name": "raw" }] }).await;
         db.ok(rawdoc! { "dropIndexes": "c", "index": { "loc": "2dsphere" } }).await;
+        create(&db, doc! { "loc": "2dsphere" }, doc! { "2dsphereIndexVersion": 3 }).await;
+        let listed = db.ok(rawdoc! { "listIndexes": "c" }).await;
+        let last = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap().last().unwrap().clone();
+        assert_eq!(last.as_document().unwrap().get_i32("2dsphereIndexVersion").unwrap(), 3);
     });
 }
 
