@@ -172,6 +172,10 @@ fn where_a_wildcard_may_stand() {
         ] {
             assert_eq!(create(&db, key.clone()).await, Err(code), "{key}");
         }
+        for (key, code) in [(doc! { "mm.$**": 1 }, 9), (doc! { "mm": 1 }, 2)] {
+            let spec = doc! { "key": key, "name": "x", "wildcardProjection": { "a": 1 } };
+            assert_eq!(db.fails(raw(&doc! { "createIndexes": "c", "indexes": [spec] })).await.0, code);
+        }
         create(&db, doc! { "mm.a.$**": -1 }).await.unwrap();
         db.ok(rawdoc! { "dropIndexes": "c", "index": { "mm.a.$**": -1 } }).await;
     });

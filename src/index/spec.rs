@@ -11,7 +11,7 @@ use crate::limits::TTL_SECONDS_MAX;
 use crate::value::{Doc, DocBuf, DocWriter, Number, OwnedValue, Path, Value, equal};
 
 /// The fields of an index, what they have to be, and whether they are shown as they were given.
-const FIELDS: [(&str, &str, bool); 19] = [
+const FIELDS: [(&str, &str, bool); 20] = [
     ("key", "an object", true),
     ("name", "a string", true),
     ("sparse", "a bool", true),
@@ -31,6 +31,7 @@ const FIELDS: [(&str, &str, bool); 19] = [
     ("expireAfterSeconds", "", false),
     ("v", "", false),
     ("originalSpec", "an object", false),
+    ("wildcardProjection", "an object", false),
 ];
 /// An index.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,6 +161,12 @@ impl IndexSpec {
             return Err(Error::invalid_options("Unique indexes are not supported on a time-series collection"));
         }
         let parts = parts_of(key, options).map_err(cannot_create)?;
+        if given.get("wildcardProjection").is_some() {
+            // It is for a key over everything, and there is none.
+            let is_wildcard = parts.iter().any(|part| part.kind() == PartKind::Wildcard);
+            let code = if is_wildcard { ErrorCode::FailedToParse } else { ErrorCode::BadValue };
+            return Err(Error::new(code, "The field 'wildcardProjection' needs an index over '$**'"));
+        }
         match name {
             "" => return Err(cannot_create(Error::bad_value("its name is empty"))),
             "*" => return Err(Error::bad_value("The index name '*' is not valid")),

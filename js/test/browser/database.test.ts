@@ -360,6 +360,39 @@ test("indexes are made, used, listed and dropped, and another tab learns of them
   await other.close();
 });
 
+test("a tab that has loaded half of the module loads the rest where a collection has indexes", async () => {
+  const first = await tab();
+  await first.evaluate(async () => {
+    const db = await timepail.open("places");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "ship" } });
+    await c.createIndexes([{ key: { place: "2dsphere" } }, { key: { "ship.$**": 1 } }]);
+    await c.insertMany(Array.from({ length: 200 }, (_, i) => ({ at: new Date(i * 1000), ship: { id: i % 20 }, place: { type: "Point", coordinates: [(i % 20) * 5, 40] } })));
+    await db.flush();
+  });
+  await first.close();
+  const second = await tab();
+  const seen = await second.evaluate(async () => {
+    const db = await timepail.open("places");
+    const c = db.collection("c");
+    const code = await c.insertOne({ at: new Date(0), ship: { id: 1 }, place: "at sea" }).then(() => 0, (error: Error & { code?: number }) => error.code);
+    await c.insertOne({ at: new Date(0), ship: { id: 77, port: "x" }, place: [50, 40.01] });
+    await db.flush();
+    const near = { place: { $geoWithin: { $centerSphere: [[50, 40], 0.01] } } };
+    const explained = await c.find(near).explain("executionStats");
+    const stages = explained["stages"] as { $cursor?: { executionStats: { totalDocsExamined: number } } }[];
+    return {
+      code,
+      near: (await c.find(near).toArray()).length,
+      examined: Number(stages[0]!.$cursor!.executionStats.totalDocsExamined) < 8,
+      port: await c.countDocuments({ "ship.port": "x" }),
+      gone: (await c.deleteMany(near)).deletedCount,
+      valid: (await db.command({ validate: "c", full: true }))["valid"],
+    };
+  });
+  assert.deepEqual(seen, { code: 183934, near: 11, examined: true, port: 1, gone: 11, valid: true });
+  await second.close();
+});
+
 test("no page reported an error of its own", () => {
   assert.deepEqual(errors, []);
 });
