@@ -6,6 +6,7 @@
 mod bounds;
 mod cells;
 mod geometry;
+mod near;
 mod parse;
 mod region;
 mod relate;
@@ -16,4 +17,5 @@ mod vector;
 pub use bounds::Rect;
 pub use cells::Grid;
 pub use geometry::{Geometry, Place, Polygon};
+pub use near::Near;
 pub use region::{EARTH_RADIUS_M, Region};

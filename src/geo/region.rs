@@ -24,6 +24,8 @@ enum Shape {
     Rect,
     /// All that is at most so far from a place: radians on the sphere.
     Circle(Place, f64),
+    /// All of which some part is at most so far from a place, in radians.
+    Near(Place, f64),
     /// All that lies in polygons.
     Within(Geometry),
     /// All that touches a geometry.
@@ -90,6 +92,15 @@ impl Region {
         between.is_none_or(|rect| self.bounds.iter().any(|bounds| bounds.meets(&rect, self.on_plane)))
     }
 
+    /// All that is at most so far from a place: radians on the sphere.
+    pub(super) fn near(from: Place, radius: f64, on_plane: bool) -> Region {
+        if on_plane {
+            let bounds = Rect { x: [from.x - radius, from.x + radius], y: [from.y - radius, from.y + radius] };
+            return Region { shape: Shape::Circle(from, radius), on_plane, bounds: vec![bounds] };
+        }
+        Region { shape: Shape::Near(from, radius), on_plane, bounds: vec![Rect::around(&from, radius)] }
+    }
+
     /// True where all that lies in another region lies in this one; false where that is not seen.
     #[inline(never)]
     pub fn contains(&self, other: &Region) -> bool {
@@ -129,6 +140,7 @@ impl Region {
                 let corners = geometry.polygons.iter().flat_map(Polygon::lines).chain(&geometry.lines).flatten();
                 geometry.points.iter().chain(corners).all(|place| center.at.angle(place.at) <= *radius)
             }
+            Shape::Near(from, radius) => geometry.angle(from.at) <= *radius,
             Shape::Within(region) => region.contains(geometry),
             Shape::Touching(region) => region.intersects(geometry),
         }

@@ -15,7 +15,8 @@ pub struct Geo {
     pub region: Region,
     /// The region as it was written.
     pub operand: DocBuf,
-    pub(super) operator: &'static str,
+    /// `$geoWithin` or `$geoIntersects`.
+    pub operator: &'static str,
 }
 
 /// The filter of `{path: {$geoWithin: operand}}`, or of `$geoIntersects`.

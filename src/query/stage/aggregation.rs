@@ -11,6 +11,7 @@ use super::facet::{Branches, Facet};
 use super::foreign::{Foreign, foreign_of};
 use super::group::{Group, GroupSpec};
 use super::lookup::{Lookup, LookupSpec};
+use super::near::{NearSpec, Nearest};
 use super::parse::Parser;
 use super::pipeline::Pipeline;
 use super::redact::Redact;
@@ -57,6 +58,7 @@ pub(super) enum Step {
     Facet(Branches<Vec<Shown>>),
     Sample(usize, BoundExpr),
     Lookup(Box<LookupSpec>),
+    Near(Box<NearSpec>),
     Union(Foreign),
     Redact(BoundExpr),
 }
@@ -182,6 +184,7 @@ impl Step {
             }
             Step::Sample(size, chance) => Box::new(Sample::new(size, chance)),
             Step::Lookup(spec) => Box::new(Lookup::new(*spec, others.next().unwrap_or_default())),
+            Step::Near(spec) => Box::new(Nearest::new(*spec)),
             Step::Redact(expr) => Box::new(Redact::new(expr)),
             Step::Union(_) => Box::new(Union::new(others.next().unwrap_or_default())),
             Step::Windows(spec) => Box::new(Windows::new(spec)),

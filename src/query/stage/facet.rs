@@ -41,8 +41,9 @@ impl Parser<'_> {
                 let Some(stage) = stage.as_doc() else {
                     return refuse(ErrorCode::Location40171, "elements of arrays in $facet spec must be objects");
                 };
-                if stage.get("$facet").is_some() {
-                    return refuse(ErrorCode::Location40600, "$facet is not allowed to be used within a $facet stage");
+                if stage.get("$facet").is_some() || stage.get("$geoNear").is_some() {
+                    let message = "$facet and $geoNear are not allowed to be used within a $facet stage";
+                    return refuse(ErrorCode::Location40600, message);
                 }
             }
             let mut branch = Parser::new(self.globals);

@@ -9,6 +9,7 @@ mod fill;
 mod foreign;
 mod group;
 mod lookup;
+mod near;
 mod parse;
 mod pipeline;
 mod redact;

@@ -51,6 +51,10 @@ impl<'g> Parser<'g> {
                 let message = "A pipeline stage specification object must contain exactly one field.";
                 return Err(Error::new(ErrorCode::Location40323, message));
             };
+            if name == "$geoNear" && place > 0 {
+                let message = "$geoNear is only valid as the first stage in a pipeline.";
+                return Err(Error::new(ErrorCode::Location40602, message));
+            }
             match self.source(name, argument, place)? {
                 Some(found) => source = Some(found),
                 None => self.stage(name, argument)?,
@@ -154,6 +158,7 @@ impl<'g> Parser<'g> {
             "$densify" => self.densify(argument)?,
             "$facet" => self.facet(argument)?,
             "$fill" => self.fill(argument)?,
+            "$geoNear" => self.near(argument)?,
             "$lookup" => self.lookup(argument)?,
             "$unionWith" => self.union_with(argument)?,
             "$redact" => self.redact(argument)?,

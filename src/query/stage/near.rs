@@ -1,0 +1,188 @@
+//! `$geoNear`: rows by how far they are from a place.
+
+use std::rc::Rc;
+
+use super::Stage;
+use super::aggregation::Step;
+use super::parse::{Parser, Part, check_fields};
+use crate::block::{Block, Column, ColumnBuilder};
+use crate::error::{Error, ErrorCode, Result};
+use crate::geo::Near;
+use crate::query::exec::Flow;
+use crate::query::filter::{Filter, Geo, Test};
+use crate::query::projection::write_set;
+use crate::value::{DocWriter, Leaf, Number, OwnedValue, Path, Value, sort_rows, walk_from_value};
+
+const FIELDS: [&str; 9] = [
+    "near",
+    "distanceField",
+    "key",
+    "spherical",
+    "minDistance",
+    "maxDistance",
+    "distanceMultiplier",
+    "includeLocs",
+    "uniqueDocs",
+];
+
+/// A `$geoNear`.
+#[derive(Clone)]
+pub(super) struct NearSpec {
+    near: Near,
+    key: Path,
+    least: f64,
+    most: f64,
+    multiplier: f64,
+    distance_field: Vec<Box<str>>,
+    place_field: Option<Vec<Box<str>>>,
+}
+
+impl Parser<'_> {
+    /// `$geoNear`. The find in front of it looks for what is near enough.
+    ///
+    /// Errors: 5892921 without a key, 5860206 without `distanceField`, 5860207 with a query, 6330900 for a place that is none; `BadValue` for
+    /// distances that are not numbers, or below 0; 40415 for unknown fields.
+    pub fn near(&mut self, argument: Value<'_>) -> Result<()> {
+        let refuse = |code, message: &str| Error::new(code, message);
+        let doc = argument.as_doc();
+        let doc =
+            doc.ok_or_else(|| refuse(ErrorCode::Location10065, "invalid parameter: expected an object ($geoNear)"))?;
+        if doc.get("query").is_some() {
+            let message = "$geoNear has no 'query' on a time-series collection; use a $match behind it";
+            return Err(refuse(ErrorCode::Location5860207, message));
+        }
+        check_fields("$geoNear", doc, &FIELDS, &[])?;
+        let text = |name: &str| doc.get(name).map(|value| value.as_str().filter(|text| !text.is_empty()));
+        let Some(Some(key)) = text("key") else {
+            let message = "$geoNear needs the field 'key' on a time-series collection";
+            return Err(refuse(ErrorCode::Location5892921, message));
+        };
+        let Some(Some(distance_field)) = text("distanceField") else {
+            return Err(refuse(ErrorCode::Location5860206, "$geoNear needs the field 'distanceField'"));
+        };
+        let spherical = doc.get("spherical").is_some_and(Value::is_true);
+        let place = doc.get("near").unwrap_or(Value::NULL);
+        let near = Near::parse(place, spherical)
+            .map_err(|why| Error::new(ErrorCode::Location6330900, format!("$geoNear from {place:?}: {why}")))?;
+        let number = |name: &str, otherwise: f64| match doc.get(name) {
+            None => Ok(otherwise),
+            Some(value) => {
+                let number = Number::of(value).map(Number::near_double).filter(|number| *number >= 0.0);
+                number.ok_or_else(|| {
+                    Error::bad_value(format!("{name} must be a number that is not below 0, not {value:?}"))
+                })
+            }
+        };
+        let names = |path: &str| path.split('.').map(Into::into).collect();
+        let spec = NearSpec {
+            key: Path::parse(key)?,
+            least: number("minDistance", 0.0)?,
+            most: number("maxDistance", f64::INFINITY)?,
+            multiplier: number("distanceMultiplier", 1.0)?,
+            distance_field: names(distance_field),
+            place_field: match text("includeLocs") {
+                None => None,
+                Some(path) => Some(names(path.ok_or_else(|| Error::bad_value("includeLocs must be a path"))?)),
+            },
+            near,
+        };
+        let region = spec.near.region(spec.most);
+        let mut operand = DocWriter::new();
+        operand.begin_array(if spec.near.on_plane { "$center" } else { "$centerSphere" });
+        operand.begin_array("0").double("0", spec.near.from.x).double("1", spec.near.from.y).end();
+        operand.double("1", spec.near.radius(spec.most)).end();
+        let geo = Geo { region, operand: operand.finish(), operator: "$geoWithin" };
+        self.find(Part::Filter).filter = Filter::Field(spec.key.clone(), Test::Geo(Rc::new(geo)));
+        self.push(Step::Near(Box::new(spec)), "$geoNear", argument);
+        Ok(())
+    }
+}
+
+/// A `$geoNear` at work: holds all rows, and puts them in order in the end.
+pub(super) struct Nearest {
+    spec: NearSpec,
+    held: Vec<Block>,
+    rows: u32,
+    /// Bits of the distance of each row that is near enough, and its place among those that are held.
+    far: Vec<(u64, u32)>,
+    places: Vec<OwnedValue>,
+    made: Option<Block>,
+}
+
+impl Nearest {
+    pub fn new(spec: NearSpec) -> Nearest {
+        Nearest { spec, held: Vec::new(), rows: 0, far: Vec::new(), places: Vec::new(), made: None }
+    }
+
+    /// The least distance among the values of a row, and where it is.
+    fn nearest(&self, top: Option<Value<'_>>) -> Option<(f64, OwnedValue)> {
+        let mut best: Option<(f64, OwnedValue)> = None;
+        walk_from_value(top, self.spec.key.rest(), Leaf::Elements, &mut |value| {
+            if let Some(value) = value
+                && let Some(far) = self.spec.near.distance(value)
+                && best.as_ref().is_none_or(|(least, _)| far < *least)
+            {
+                best = Some((far, value.to_owned()));
+            }
+            false
+        });
+        best.filter(|(far, _)| self.spec.least <= *far && *far <= self.spec.most)
+    }
+}
+
+impl Stage for Nearest {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        let mut scratch = Vec::new();
+        if let Some(column) = rows.column(self.spec.key.first()) {
+            for (row, place) in (0..rows.rows()).zip(self.rows..) {
+                if let Some((far, value)) = self.nearest(column.value(row, &mut scratch)) {
+                    // The bits of doubles that are not negative are in the order of these.
+                    self.far.push(((far + 0.0).to_bits(), place));
+                    self.places.push(value);
+                }
+            }
+        }
+        self.rows += u32::try_from(rows.rows()).unwrap_or(u32::MAX);
+        self.held.push(rows);
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let found: Vec<u32> = self.far.iter().map(|(_, row)| *row).collect();
+        let mut order: Vec<(u64, u32)> = self.far.iter().map(|(far, _)| *far).zip(0..).collect();
+        sort_rows(&mut order);
+        let at = |place: &u32| *place as usize;
+        let rows: Vec<u32> = order.iter().filter_map(|(_, place)| found.get(at(place)).copied()).collect();
+        let mut made = Block::concat(std::mem::take(&mut self.held)).gather(&rows);
+        let distances = order.iter().map(|(far, _)| OwnedValue::double(f64::from_bits(*far) * self.spec.multiplier));
+        set(&mut made, &self.spec.distance_field, &distances.collect::<Vec<_>>());
+        if let Some(field) = &self.spec.place_field {
+            let places = order.iter().filter_map(|(_, place)| self.places.get(at(place)).cloned());
+            set(&mut made, field, &places.collect::<Vec<_>>());
+        }
+        self.made = Some(made).filter(|made| made.rows() > 0);
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}
+
+/// Sets a field, perhaps within others, to a value each row.
+fn set(rows: &mut Block, path: &[Box<str>], values: &[OwnedValue]) {
+    let Some((first, below)) = path.split_first() else { return };
+    let mut column = ColumnBuilder::new();
+    let (before, mut scratch): (Option<&Column>, _) = (rows.column(first), Vec::new());
+    for (row, value) in values.iter().enumerate() {
+        if below.is_empty() {
+            column.push(value.view());
+            continue;
+        }
+        let known = before.and_then(|column| column.value(row, &mut scratch)).and_then(Value::as_doc);
+        let mut writer = DocWriter::new();
+        write_set(&mut writer, known, below, Some(value.view()));
+        column.push(writer.finish().view().as_value());
+    }
+    rows.set_column(first, column.finish());
+}
