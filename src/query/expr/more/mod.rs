@@ -1,5 +1,5 @@
-//! Operators that are in the second half of the module: whoever parses one where only the first half is there finds it unknown, and the
-//! driver asks again with both (js/src/wasm.ts). One file a family, each with its rows of the table.
+//! Operators that are in the second half of the module: whoever parses one where only the first half is there finds it unknown, and
+//! `bindings` asks again with both. One file a family, each with its rows of the table.
 
 mod arrays;
 mod math;
