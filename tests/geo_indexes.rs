@@ -163,6 +163,17 @@ fn where_places_may_be_indexed_and_where_not() {
         ] {
             assert_eq!(refused(&db, key.clone()).await, code, "{key}");
         }
+        for options in [
+            doc! { "min": 5, "max": 5 },
+            doc! { "min": 9, "max": 3 },
+            doc! { "max": f64::NAN },
+            doc! { "bits": 0 },
+            doc! { "bits": 33 },
+        ] {
+            let mut spec = doc! { "key": { "m.a": "2d" }, "name": "x" };
+            spec.extend(options);
+            assert_eq!(db.fails(raw(&doc! { "createIndexes": "c", "indexes": [spec.clone()] })).await.0, 72, "{spec}");
+        }
         for key in [
             doc! { "m": "2d" },
             doc! { "m.a": "2d", "m.b": -1 },

@@ -82,8 +82,8 @@ export type Sort =
 /** Which index to use: its name or its key pattern. */
 export type Hint = string | Document;
 
-/** What an index is over: fields with 1, -1 or "hashed", in any form that a sort has. */
-export type IndexKeys = string | readonly (string | readonly [string, 1 | -1 | "hashed"])[] | Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
+/** What an index is over: fields with 1, -1, "hashed", "2dsphere" or "2d", in any form that a sort has. A metaField `meta` may be `"meta.$**"`. */
+export type IndexKeys = string | readonly (string | readonly [string, 1 | -1 | "hashed" | "2dsphere" | "2d"])[] | Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
 
 /** Options of {@link Collection.createIndex}. */
 export interface CreateIndexOptions {
@@ -98,6 +98,14 @@ export interface CreateIndexOptions {
   /** The age at which the buckets in it are deleted. Only over the time, with a filter on the metadata. */
   expireAfterSeconds?: number;
   collation?: CollationOptions;
+  /** Of a "2d" index: the least coordinate. Default -180. */
+  min?: number;
+  /** Of a "2d" index: the greatest coordinate. Default 180. */
+  max?: number;
+  /** Of a "2d" index: kept, and shown. */
+  bits?: number;
+  /** Of a "2dsphere" index: kept, and shown. */
+  "2dsphereIndexVersion"?: number;
 }
 
 /** An index to make. */

@@ -167,6 +167,15 @@ impl IndexSpec {
             let code = if is_wildcard { ErrorCode::FailedToParse } else { ErrorCode::BadValue };
             return Err(Error::new(code, "The field 'wildcardProjection' needs an index over '$**'"));
         }
+        if parts.iter().any(|part| part.kind() == PartKind::Plane) {
+            let number = |field: &str, otherwise: f64| {
+                given.get(field).and_then(Number::of).map_or(otherwise, Number::near_double)
+            };
+            let (min, max) = (number("min", -180.0), number("max", 180.0));
+            if !(1.0..=32.0).contains(&number("bits", 26.0)) || !(max - min).is_finite() || min >= max {
+                return Err(Error::invalid_options("A 2d index needs 'bits' from 1 to 32, and a 'min' below 'max'"));
+            }
+        }
         match name {
             "" => return Err(cannot_create(Error::bad_value("its name is empty"))),
             "*" => return Err(Error::bad_value("The index name '*' is not valid")),

@@ -13,35 +13,9 @@ mod windows;
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
+use support::Db;
+use support::pipelines::{code, run, run_in};
 use support::weather::{database, weather};
-use support::{Db, take_rows};
-
-/// Runs a pipeline to its end, in batches of `batch`.
-async fn run_in(db: &Db, pipeline: Vec<Document>, batch: i32) -> Vec<Document> {
-    let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": { "batchSize": batch } };
-    let reply = db.ok(RawDocumentBuf::try_from(&command).unwrap()).await;
-    let mut cursor = reply.get_document("cursor").unwrap().clone();
-    let mut rows = take_rows(&mut cursor, "firstBatch");
-    while cursor.get_i64("id").unwrap() != 0 {
-        let id = cursor.get_i64("id").unwrap();
-        let more = rawdoc! { "getMore": id, "collection": "weather", "batchSize": batch.max(1) };
-        cursor = db.ok(more).await.get_document("cursor").unwrap().clone();
-        rows.extend(take_rows(&mut cursor, "nextBatch"));
-    }
-    rows
-}
-
-async fn run(db: &Db, pipeline: Vec<Document>) -> Vec<Document> {
-    let rows = run_in(db, pipeline.clone(), 101).await;
-    assert_eq!(run_in(db, pipeline, 2).await, rows, "in other batches");
-    rows
-}
-
-/// The code of a pipeline of one stage that is refused.
-async fn code(db: &Db, stage: Document) -> i32 {
-    let command = doc! { "aggregate": "weather", "pipeline": [stage], "cursor": {} };
-    db.fails(RawDocumentBuf::try_from(&command).unwrap()).await.0
-}
 
 /// Shows `check` a collection of `rows`, first in the journal and then in buckets.
 fn with_rows(rows: Vec<Document>, check: impl AsyncFn(&Db)) {
