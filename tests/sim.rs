@@ -4,6 +4,8 @@
 //! `SIM_SEEDS=10000 cargo test --release --test sim` runs so many seeds, a quarter of each kind; `SIM_SEED=17` runs one of each.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
+#[path = "sim/places.rs"]
+mod places;
 #[path = "sim/seeds.rs"]
 mod seeds;
 #[path = "sim/sequence.rs"]

@@ -8,6 +8,7 @@ use timepail::bucket::TimeseriesOptions;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
+use super::places::Places;
 use super::support::faults::{Faulty, Rates};
 use super::support::model::{Model, number};
 use super::support::rows::{a_filter, matching, measurement, numbers_of};
@@ -37,6 +38,7 @@ struct Cursor {
 
 struct World {
     random: Random,
+    places: Places,
     env: Rc<TestEnv>,
     faulty: Rc<Faulty>,
     storage: Rc<dyn Storage>,
@@ -91,7 +93,8 @@ impl World {
         create(&dbs[0], &random).await;
         let options = checks::options_of(&dbs[0], "c").await;
         let (model, cursors) = (Model::default(), Vec::new());
-        World { random, env, faulty, storage, dbs, options, extended, model, cursors, next: 0, faults: false }
+        let places = Places::new(seed);
+        World { random, places, env, faulty, storage, dbs, options, extended, model, cursors, next: 0, faults: false }
     }
 
     fn open(&self) -> Db {
@@ -149,6 +152,9 @@ impl World {
         }
         let at = self.below(specs.len() as u64) as usize;
         let mut spec = specs.swap_remove(at);
+        if let Some(other) = self.places.index(self.options.meta_field.is_some()) {
+            spec = other;
+        }
         let name = format!("{}", spec.get("key").unwrap());
         spec.insert("name", format!("{name}{}", spec.len()));
         let name = spec.get_str("name").unwrap().to_owned();
@@ -203,6 +209,7 @@ impl World {
             if self.random.chance(2) {
                 row.insert("m", vec![1, self.random.below(3) as i32]);
             }
+            self.places.put(&mut row);
             row
         });
         rows.collect()
@@ -222,11 +229,12 @@ impl World {
     }
 
     fn filter(&self) -> Document {
-        if self.random.chance(10) {
+        let filter = if self.random.chance(10) {
             doc! { "m": 1 }
         } else {
             a_filter(&self.random)
-        }
+        };
+        self.places.filter().unwrap_or(filter)
     }
 
     /// Takes those that a predicate names out of the model, and out of what cursors must find.
