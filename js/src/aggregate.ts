@@ -3,7 +3,7 @@
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import { sortDocument, withNulls } from "./find.js";
-import type { AggregateOptions, Document, Sort } from "./types.js";
+import type { AggregateOptions, Document, Downsample, Sort } from "./types.js";
 
 /**
  * The documents that a pipeline gives. Read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -70,6 +70,11 @@ export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchem
   /** Adds an `$unwind`: `unwind("$path")`. */
   unwind<T = Document>(unwind: Document | string): AggregationCursor<T> {
     return this.#add("$unwind", unwind) as unknown as AggregationCursor<T>;
+  }
+
+  /** Adds a `$downsample`: at most so many whole rows that show the line which all of them draw. */
+  downsample(downsample: Downsample<TSchema>): this {
+    return this.#add("$downsample", downsample);
   }
 
   #add(name: string, argument: unknown): this {

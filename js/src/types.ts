@@ -170,6 +170,24 @@ export interface FindOptions extends BSONReadOptions, CommandOptions {
   allowDiskUse?: boolean;
 }
 
+/** The stage `$downsample`, an extension: of many rows those that show the line which all of them draw. Rows without a finite number are left out. */
+export interface Downsample<TSchema = Document> {
+  /** The path of the number that is drawn. */
+  field: (keyof TSchema & string) | (string & {});
+  /** Most rows of a partition, 2 or more; 4 or more for `m4`. */
+  points: number;
+  /** The one field of dates or numbers along which it is drawn, ascending: `{ at: 1 }`. */
+  sortBy: Readonly<Record<string, 1>>;
+  /**
+   * - `lttb`, the default: the rows of the largest triangles, of equally many rows each
+   * - `minmax`: the least and the greatest row of each slice of time
+   * - `m4`: the first and the last one as well
+   */
+  method?: "lttb" | "minmax" | "m4";
+  /** What tells lines apart: an expression, such as `"$station"`. */
+  partitionBy?: unknown;
+}
+
 /** Options of {@link Collection.aggregate}. */
 export interface AggregateOptions extends BSONReadOptions, CommandOptions {
   /** Documents a batch, as in {@link FindOptions}. */

@@ -113,6 +113,9 @@ const hourly = weather.aggregate<{ _id: Date; temp: number }>([{ $group: { _id: 
 same<Awaited<ReturnType<typeof hourly.toArray>>, { _id: Date; temp: number }[]>();
 same<Awaited<ReturnType<typeof hourly.next>>, { _id: Date; temp: number } | null>();
 void weather.aggregate().addStage<{ n: number }>({ $count: "n" }).map((row) => row.n);
+void weather.aggregate<{ at: Date; temp: number }>().downsample({ field: "temp", points: 100, sortBy: { at: 1 }, method: "m4" }).toColumns();
+// @ts-expect-error rows are drawn upward
+weather.aggregate().downsample({ field: "temp", points: 100, sortBy: { at: -1 } });
 // @ts-expect-error a pipeline is an array
 weather.aggregate({ $match: {} });
 

@@ -76,7 +76,8 @@ fn stages_that_are_names_for_others_are_shown_as_these() {
         assert_eq!(filled.stage("$_internalSetWindowFields"), &windows);
         let range = doc! { "step": 2, "bounds": "full" };
         let densified = found(doc! { "$densify": { "field": "n", "range": range } }).await;
-        assert_eq!(&counted(&densified)[3..], [("$sort", Some(6)), ("$_internalDensify", Some(6))]);
+        let behind = ["$sort", "$project", "$_internalDensify"];
+        assert_eq!(densified.names()[2..], behind, "the sort needs no field that the projection touches");
         let sides = doc! { "one": [{ "$limit": 1 }], "two": [] };
         let facet = found(doc! { "$facet": sides.clone() }).await;
         assert_eq!((facet.stage("$facet"), facet.returned()), (&sides, 1));

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod buckets;
+mod downsample;
 mod explained;
 mod facets;
 mod gaps;

@@ -46,6 +46,16 @@ impl Projection {
         }
     }
 
+    /// True where the top-level field called `root` stays as it is.
+    pub fn leaves_root(&self, root: &str) -> bool {
+        let is_kept = match self.root.child(root) {
+            None => !self.inclusion,
+            Some(Child::Named) => self.inclusion,
+            Some(Child::Computed | Child::Below(_)) => false,
+        };
+        is_kept && self.computed.iter().all(|(path, _)| path.first().is_none_or(|first| **first != *root))
+    }
+
     /// True where `apply` looks at the top-level field called `root`.
     pub fn reads_root(&self, root: &str) -> bool {
         let reads = |expr: &BoundExpr| expr.reads().whole || expr.reads().fields.iter().any(|name| **name == *root);

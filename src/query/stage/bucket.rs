@@ -5,7 +5,7 @@
 use super::Stage;
 use super::aggregation::Step;
 use super::group::{Group, GroupSpec, Key};
-use super::parse::{Parser, Part};
+use super::parse::Parser;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -184,7 +184,7 @@ impl Parser<'_> {
         let mut sort = DocWriter::new();
         sort.int32("_id", 1);
         let sort = SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?;
-        self.find(Part::Sort).sort = Some(sort);
+        self.sort_rows(sort);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::Stage;
 use super::aggregation::Step;
-use super::parse::{Parser, Part, check_fields};
+use super::parse::{Parser, check_fields};
 
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
@@ -104,7 +104,7 @@ impl Parser<'_> {
             collation: self.globals.collation().clone(),
         };
         let sort = SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?;
-        self.find(Part::Sort).sort = Some(sort);
+        self.sort_rows(sort);
         self.push(Step::Densify(spec), "$_internalDensify", argument);
         Ok(())
     }

@@ -27,7 +27,7 @@ pub(super) enum Part {
 pub(super) struct Parser<'g> {
     pub globals: &'g Globals,
     pub steps: Vec<Shown>,
-    /// How far the last find has come.
+    /// How far the last find has come, its projection apart.
     part: Part,
 }
 
@@ -77,14 +77,32 @@ impl<'g> Parser<'g> {
 
     /// The find that a part belongs to: the last one where that has not come further, else a new one.
     pub fn find(&mut self, part: Part) -> &mut FindOptions {
-        let begins = self.part > part || self.part == Part::Projection;
-        if begins || !matches!(self.steps.last(), Some((Step::Find(_), _))) {
+        // What leaves some rows out may do so before they are projected.
+        let begins = |find: &FindOptions| {
+            self.part > part || !find.projection.is_all() && !matches!(part, Part::Skip | Part::Limit)
+        };
+        if self.steps.last().is_none_or(|(step, _)| !matches!(step, Step::Find(find) if !begins(find))) {
             self.begin_find();
+            self.part = Part::Filter;
         }
-        self.part = part;
+        if part != Part::Projection {
+            self.part = part;
+        }
         match self.steps.last_mut() {
             Some((Step::Find(find), _)) => find,
             _ => unreachable!("a find was pushed"),
+        }
+    }
+
+    /// A sort. A later one takes the place of an earlier one; one of fields that a projection leaves as they are is done before it.
+    pub fn sort_rows(&mut self, sort: SortSpec) {
+        if let (true, Some((Step::Find(find), _))) = (self.part <= Part::Sort, self.steps.last_mut())
+            && sort.parts().iter().all(|part| find.projection.leaves_root(part.path.first()))
+        {
+            find.sort = Some(sort);
+            self.part = Part::Sort;
+        } else {
+            self.find(Part::Sort).sort = Some(sort);
         }
     }
 
@@ -99,8 +117,7 @@ impl<'g> Parser<'g> {
             }
             "$sort" => {
                 let sort = SortSpec::parse(argument, self.globals.collation())?;
-                // A later sort takes the place of an earlier one.
-                self.find(Part::Sort).sort = Some(sort);
+                self.sort_rows(sort);
             }
             "$skip" => {
                 let skip = count(name, argument, ErrorCode::Location5107200)?;
@@ -146,8 +163,7 @@ impl<'g> Parser<'g> {
                 self.push_count(argument, "count")?;
                 let mut sort = DocWriter::new();
                 sort.int32("count", -1);
-                self.find(Part::Sort).sort =
-                    Some(SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?);
+                self.sort_rows(SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?);
             }
             "$unwind" => {
                 let spec = UnwindSpec::parse(argument)?;
@@ -156,6 +172,7 @@ impl<'g> Parser<'g> {
             "$bucket" => self.bucket(argument)?,
             "$bucketAuto" => self.bucket_auto(argument)?,
             "$densify" => self.densify(argument)?,
+            "$downsample" => self.downsample(argument)?,
             "$facet" => self.facet(argument)?,
             "$fill" => self.fill(argument)?,
             "$geoNear" => self.near(argument)?,

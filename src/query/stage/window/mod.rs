@@ -1,9 +1,10 @@
-//! `$setWindowFields`: fields that are computed of the rows around each row.
+//! `$setWindowFields`: fields that are computed of the rows around each row. And `$downsample`, which holds partitions as well.
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_set_window_fields.cpp. A sort in front brings partitions together and
 //! their rows into order; here a partition is held until it is whole, and goes on with its new columns.
 
 mod bounds;
+mod downsample;
 mod fill;
 mod function;
 mod parse;
@@ -13,6 +14,7 @@ use std::collections::VecDeque;
 
 use self::bounds::Window;
 pub(super) use self::bounds::parse_unit;
+use self::downsample::Choice;
 use self::function::{Function, Partition};
 use super::Stage;
 use super::group::run_end;
@@ -31,6 +33,8 @@ pub(super) struct WindowSpec {
     /// What rows are sorted by where that is one field, and whether it ascends.
     order: Option<(BoundExpr, bool)>,
     outputs: Vec<Output>,
+    /// Which rows stay; all of them where nothing says so.
+    choice: Option<Choice>,
     collation: Collation,
 }
 
@@ -70,6 +74,11 @@ impl Windows {
     /// The partition that is held is whole.
     fn close(&mut self) -> Result<()> {
         self.size_bytes = 0;
+        if let (Some(choice), Some((order, _))) = (&self.spec.choice, &self.spec.order) {
+            let rows = choice.rows(&std::mem::take(&mut self.held), order)?;
+            self.ready.extend(Some(rows).filter(|rows| rows.rows() > 0));
+            return Ok(());
+        }
         let mut rows = Block::concat(std::mem::take(&mut self.held));
         if rows.rows() == 0 {
             return Ok(());
@@ -137,6 +146,6 @@ impl Stage for Windows {
 fn too_large() -> Error {
     Error::new(
         ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
-        "Exceeded memory limit for $setWindowFields, and there is no disk to spill to",
+        "Exceeded memory limit for a partition, and there is no disk to spill to",
     )
 }

@@ -61,27 +61,45 @@ impl Parser<'_> {
             outputs.push(self.output(&name, value, sort.as_ref())?);
         }
 
-        let mut combined = DocWriter::new();
-        let partition = self.partition(partition, &mut combined, &mut unset)?;
-        let by = partition.as_ref().and_then(|partition| path_of(partition.expr()));
-        for part in sort.iter().flat_map(SortSpec::parts).filter(|part| by.as_deref() != Some(part.path.as_str())) {
-            combined.int32(part.path.as_str(), if part.ascending { 1 } else { -1 });
-        }
-        if !combined.is_empty() {
-            let combined = SortSpec::parse(combined.finish().view().as_value(), self.globals.collation())?;
-            self.find(Part::Sort).sort = Some(combined);
-        }
+        let partition = self.in_order(partition, sort.as_ref(), &mut unset)?;
         let order = match sort.as_ref().map_or(&[][..], SortSpec::parts) {
             [only] => Some((self.field(only.path.as_str())?, only.ascending)),
             _ => None,
         };
         let collation = self.globals.collation().clone();
-        let spec = WindowSpec { partition, order, outputs, collation };
+        let spec = WindowSpec { partition, order, outputs, choice: None, collation };
         self.push(Step::Windows(spec), "$_internalSetWindowFields", argument);
         if !set.is_empty() {
             let projection = Projection::parse_set(set.finish().view(), self.globals)?;
             self.find(Part::Projection).projection = projection;
         }
+        self.drop_fields(unset)
+    }
+
+    /// Puts a sort in front: by partition, and within it by `sort`. Answers the field that tells partitions apart; one that was made for
+    /// that is to be dropped.
+    pub(super) fn in_order(
+        &mut self,
+        partition: Option<BoundExpr>,
+        sort: Option<&SortSpec>,
+        unset: &mut DocWriter,
+    ) -> Result<Option<BoundExpr>> {
+        let mut combined = DocWriter::new();
+        let partition = self.partition(partition, &mut combined, unset)?;
+        let by = partition.as_ref().and_then(|partition| path_of(partition.expr()));
+        for part in sort.into_iter().flat_map(SortSpec::parts).filter(|part| by.as_deref() != Some(part.path.as_str()))
+        {
+            combined.int32(part.path.as_str(), if part.ascending { 1 } else { -1 });
+        }
+        if !combined.is_empty() {
+            let combined = SortSpec::parse(combined.finish().view().as_value(), self.globals.collation())?;
+            self.sort_rows(combined);
+        }
+        Ok(partition)
+    }
+
+    /// Drops the fields that were made.
+    pub(super) fn drop_fields(&mut self, unset: DocWriter) -> Result<()> {
         if !unset.is_empty() {
             let projection = Projection::parse(unset.finish().view(), self.globals)?;
             self.find(Part::Projection).projection = projection;
