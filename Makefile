@@ -44,9 +44,10 @@ check: tools $(MODULES)
 	cargo test --locked --quiet --test floors
 
 ## make bench         benchmarks; ratios within one run
-bench: build browser
+bench: build browser bench/node_modules/.package-lock.json
 	node bench/run.mjs
 	node bench/queries.mjs
+	node bench/aggregate.mjs
 	node bench/shapes.mjs
 	node bench/columns.mjs
 	node bench/sizes.mjs
@@ -77,6 +78,10 @@ $(MODULES): js/package.json js/package-lock.json
 	npm ci --prefix js --no-progress
 	@touch $@
 
+bench/node_modules/.package-lock.json: bench/package.json bench/package-lock.json
+	npm ci --prefix bench --no-progress
+	@touch $@
+
 ## make clean         what was built; tools in ~/.cache/timepail stay
 clean:
-	rm -rf target dist js/dist js/src/wasm js/.test-build js/node_modules webdriver.json bench/results
+	rm -rf target dist js/dist js/src/wasm js/.test-build js/node_modules webdriver.json bench/results bench/node_modules

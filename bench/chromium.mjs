@@ -7,10 +7,13 @@ import { fileURLToPath } from "node:url";
 import { launchChromium } from "../js/scripts/chromium.mjs";
 import { serve } from "../js/scripts/serve.mjs";
 
-/** Calls `work` with the page once `globalThis.bench` is there; `globalThis.progress(line)` prints to standard error. */
-export async function withPage(work) {
+/**
+ * Calls `work` with the page once `globalThis.bench` is there; `globalThis.progress(line)` prints to standard error.
+ * `more` maps URL prefixes to further folders that the page may read.
+ */
+export async function withPage(work, more = {}) {
   const profile = mkdtempSync(join(tmpdir(), "timepail-bench-"));
-  const server = await serve({ port: 0, root: join(dirname(fileURLToPath(import.meta.url)), "page") });
+  const server = await serve({ port: 0, root: join(dirname(fileURLToPath(import.meta.url)), "page"), more });
   let browser;
   try {
     browser = await launchChromium(profile);

@@ -1,2 +1,5 @@
-/** Starts the demo server on 127.0.0.1; without `port` on 8642 or the next free one, with 0 on any. `url` has no slash at the end. */
-export function serve(options?: { port?: number; root?: string }): Promise<{ url: string; close: () => Promise<void> }>;
+/**
+ * Starts the demo server on 127.0.0.1; without `port` on 8642 or the next free one, with 0 on any. `more` maps URL prefixes to further
+ * folders. `url` has no slash at the end.
+ */
+export function serve(options?: { port?: number; root?: string; more?: Record<string, string> }): Promise<{ url: string; close: () => Promise<void> }>;

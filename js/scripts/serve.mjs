@@ -28,9 +28,9 @@ const FIRST_PORT = 8642;
 const VENDOR = { uplot: "dist", bson: "lib", "vega-datasets": "data", dexie: "dist" };
 
 /** URL prefixes and the folders behind them; the longest prefix comes first. Libraries show one folder each, as /vendor/<name>/. */
-function mounts(root) {
+function mounts(root, more) {
   const vendor = Object.entries(VENDOR).map(([name, folder]) => [`/vendor/${name}/`, join(JS, "node_modules", name, folder)]);
-  return [...vendor, ["/timepail/", DIST], ["/", root]];
+  return [...Object.entries(more), ...vendor, ["/timepail/", DIST], ["/", root]];
 }
 
 /** The file that a URL path names, or undefined: no file, outside its folder (by dots or by a link), or not decodable. */
@@ -49,10 +49,10 @@ function resolve(path, folders) {
 
 /**
  * Starts the server on 127.0.0.1. Without `port` it takes 8642 or the next free one; 0 asks the system for any.
- * Resolves to `{ url, close }`; `url` has no slash at the end.
+ * `more` maps further URL prefixes to folders. Resolves to `{ url, close }`; `url` has no slash at the end.
  */
-export async function serve({ port, root = join(ROOT, "www") } = {}) {
-  const folders = mounts(root);
+export async function serve({ port, root = join(ROOT, "www"), more = {} } = {}) {
+  const folders = mounts(root, more);
   const server = createServer((request, response) => {
     const head = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
     const answer = (status, text) => response.writeHead(status, { ...head, "Content-Type": TYPES[".txt"] }).end(`${text}\n`);
