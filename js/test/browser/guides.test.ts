@@ -1,0 +1,53 @@
+// The example of docs/from-dexie.md in real Chromium.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { BrowserContext } from "playwright-core";
+import { launchChromium } from "../../scripts/chromium.mjs";
+import { serve } from "../../scripts/serve.mjs";
+
+declare const timepail: typeof import("../../src/index.js");
+
+let server: { url: string; close: () => Promise<void> };
+let profile: string;
+let browser: BrowserContext;
+
+before(async () => {
+  const more = { "/guides/": join(process.cwd(), "examples/guides") };
+  server = await serve({ port: 0, root: join(process.cwd(), "test/browser/page"), more });
+  profile = mkdtempSync(join(tmpdir(), "timepail-guides-"));
+  browser = await launchChromium(profile);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+  rmSync(profile, { recursive: true, force: true });
+});
+
+test("a Dexie table is copied page by page, records of one time included", async () => {
+  const page = await browser.newPage();
+  await page.goto(`${server.url}/index.html`);
+  await page.waitForFunction(() => "timepail" in globalThis);
+  const result = await page.evaluate(async () => {
+    const [dexie, guide] = ["/vendor/dexie/dexie.mjs", "/guides/from-dexie.mjs"];
+    const { default: Dexie } = (await import(dexie)) as { default: new (name: string) => any };
+    const { copyTable } = (await import(guide)) as { copyTable: (...args: unknown[]) => Promise<number> };
+    const old = new Dexie("old");
+    old.version(1).stores({ points: "++id,at" });
+    // Twelve thousand records of one moment are more than a page.
+    const at = (n: number): number => (n < 5000 ? n : n < 17_000 ? 5000 : n);
+    await old.points.bulkAdd(Array.from({ length: 25_000 }, (_, n) => ({ at: at(n), sensor: `s${n % 3}`, n })));
+    const db = await timepail.open("new");
+    const points = await db.createCollection("points", { timeseries: { timeField: "at", metaField: "sensor" } });
+    const copied = await copyTable(old.points, points, "at", (row: any) => ({ at: new Date(row.at), sensor: row.sensor, n: row.n }));
+    const rows = await points.find().toArray();
+    const wrong = rows.filter((row) => row["at"].getTime() !== at(row["n"]) || row["sensor"] !== `s${row["n"] % 3}`).length;
+    await db.close();
+    return { copied, rows: rows.length, numbers: new Set(rows.map((row) => row["n"])).size, wrong };
+  });
+  assert.deepEqual(result, { copied: 25_000, rows: 25_000, numbers: 25_000, wrong: 0 });
+});

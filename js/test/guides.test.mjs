@@ -1,0 +1,89 @@
+// The examples of docs/: they run, and the pages show them as they are.
+
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { open } from "timepail";
+
+const DOCS = join(process.cwd(), "../docs");
+const GUIDES = join(process.cwd(), "examples/guides");
+const example = (name) => import(join(GUIDES, name));
+
+test("a page of docs/ that names an example shows it word for word, and every example is shown", () => {
+  const shown = new Set();
+  for (const page of readdirSync(DOCS).filter((name) => name.endsWith(".md"))) {
+    const text = readFileSync(join(DOCS, page), "utf8");
+    for (const [, name, code] of text.matchAll(/`js\/examples\/guides\/([\w.-]+)`[^\n]*\n\n```js\n([^]*?)```/g)) {
+      assert.equal(code, readFileSync(join(GUIDES, name), "utf8"), `${page}: ${name}`);
+      shown.add(name);
+    }
+  }
+  assert.deepEqual([...shown].sort(), readdirSync(GUIDES).sort());
+});
+
+test("links between the documents lead somewhere", () => {
+  const pages = [...readdirSync(DOCS).map((name) => join(DOCS, name)), join(DOCS, "../README.md"), join(DOCS, "../llms.txt")];
+  const broken = [];
+  for (const page of pages) {
+    for (const [, link] of readFileSync(page, "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+      try {
+        readFileSync(join(page, "..", link));
+      } catch {
+        broken.push(`${page}: ${link}`);
+      }
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+test("an outbox keeps what could not be sent and sends the rest once", async () => {
+  const { openOutbox } = await example("outbox.mjs");
+  const arrived = [];
+  let online = false;
+  const send = async (rows) => {
+    if (!online) throw new Error("offline");
+    arrived.push(...rows.map((row) => row.n));
+  };
+  const outbox = await openOutbox("telemetry", send, { storage: "memory" });
+  for (let n = 0; n < 2500; n++) await outbox.record(n % 3 === 0 ? "engine" : "brake", { n });
+  await assert.rejects(outbox.flush(), /offline/);
+  assert.equal(await outbox.pending(), 2500);
+  online = true;
+  assert.equal(await outbox.flush(), 2500);
+  assert.deepEqual(arrived.toSorted((a, b) => a - b), Array.from({ length: 2500 }, (_, n) => n));
+  assert.equal(await outbox.pending(), 0);
+  await outbox.close();
+});
+
+test("what is recorded while an outbox sends stays for the next time", async () => {
+  const { openOutbox } = await example("outbox.mjs");
+  const batches = [];
+  const send = async (rows) => {
+    batches.push(rows.map((row) => row.n));
+    if (batches.length === 1) await outbox.record("engine", { n: "late" });
+  };
+  const outbox = await openOutbox("telemetry", send, { storage: "memory" });
+  await outbox.record("engine", { n: "early" });
+  assert.equal(await outbox.flush(), 2);
+  assert.deepEqual(batches, [["early"], ["late"]]);
+  await outbox.close();
+});
+
+test("buckets that are exported and imported hold the same measurements", async () => {
+  const { exportBuckets, importBuckets } = await example("exchange.mjs");
+  const timeseries = { timeField: "at", metaField: "room" };
+  const [from, to] = [await open("from", { storage: "memory" }), await open("to", { storage: "memory" })];
+  const rooms = await from.createCollection("rooms", { timeseries });
+  const rows = Array.from({ length: 3000 }, (_, i) => ({ at: new Date(i * 1000), room: `r${i % 2}`, n: i, ...(i % 7 === 0 && { text: "x" }) }));
+  await rooms.insertMany(rows);
+  const parts = [];
+  for await (const bucket of exportBuckets(from, "rooms")) parts.push(bucket);
+  await to.createCollection("rooms", { timeseries });
+  assert.equal(await importBuckets(to, "rooms", Buffer.concat(parts)), parts.length);
+  const all = (db) => db.collection("rooms").find().sort({ n: 1 }).toArray();
+  assert.deepEqual(await all(to), await all(from));
+  assert.equal((await all(to)).length, 3000);
+  await assert.rejects(importBuckets(to, "rooms", Buffer.concat(parts)), { message: /^bucket 0: /, code: 11000 });
+  await Promise.all([from.close(), to.close()]);
+});
