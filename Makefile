@@ -4,7 +4,7 @@ JS := js/scripts
 MODULES := js/node_modules/.package-lock.json
 RUNS ?= 10000000
 
-.PHONY: demo build test test-native test-web test-js test-browser check bench size pack serve fuzz tools browser clean help
+.PHONY: demo build test test-native test-web test-js test-browser check bench size pack serve fuzz tools browser firefox clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -19,7 +19,7 @@ build: tools $(MODULES)
 	node $(JS)/build.mjs
 
 ## make test          all tests; the last line is "N passed, N failed"
-test: tools browser $(MODULES)
+test: tools browser firefox $(MODULES)
 	node $(JS)/test.mjs
 
 ## make test-native   Rust unit and integration tests on the host
@@ -34,9 +34,9 @@ test-web: tools browser $(MODULES)
 test-js: tools $(MODULES)
 	node $(JS)/test.mjs build js types
 
-## make test-browser  the built package in headless Chromium
-test-browser: tools browser $(MODULES)
-	node $(JS)/test.mjs build browser
+## make test-browser  the built package in headless Chromium, with both of its IndexedDB engines, and in Firefox
+test-browser: tools browser firefox $(MODULES)
+	node $(JS)/test.mjs build browser browsers
 
 ## make check         format, lints, floors, types, size budget
 check: tools $(MODULES)
@@ -73,6 +73,9 @@ tools:
 
 browser:
 	@$(JS)/toolchain.sh browser
+
+firefox:
+	@$(JS)/toolchain.sh firefox
 
 $(MODULES): js/package.json js/package-lock.json
 	npm ci --prefix js --no-progress

@@ -20,14 +20,15 @@ export function chromiumPath() {
  * A browser with `profile` (a folder) as its profile; what a page stores lives as long as the folder.
  *
  * Without a sandbox, so that it starts as root in a container: it only ever loads pages of this project from loopback. The
- * switches keep it from calling home.
+ * switches keep it from calling home. `features` are switched on beside those that are by themselves.
  */
-export function launchChromium(profile, options = {}) {
+export function launchChromium(profile, { features = [], ...options } = {}) {
+  const args = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
   return chromium.launchPersistentContext(profile, {
     executablePath: chromiumPath(),
     headless: true,
     chromiumSandbox: false,
-    args: ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    args: features.length > 0 ? [...args, `--enable-features=${features.join(",")}`] : args,
     ...options,
   });
 }

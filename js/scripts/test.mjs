@@ -21,10 +21,15 @@ const STAGES = {
   check,
   native,
   web,
-  js: () => nodeTests("js", (file) => !/^(browser|packaging)\//.test(file)),
+  js: () => nodeTests((file) => !/^(browser|packaging)\//.test(file)),
   types,
-  browser: async () => nodeTests("browser", (file) => file.startsWith("browser/"), await toolEnv("browser-env")),
+  browser: async () => nodeTests((file) => file.startsWith("browser/"), await toolEnv("browser-env")),
+  browsers,
 };
+
+/** The browsers beside Chromium as it is, and the tests that are about them. */
+const OTHER_BROWSERS = ["chromium-sqlite", "firefox"];
+const ABOUT_BROWSERS = /^browser\/(database|contexts|trouble)\.test/;
 
 /** Runs programs that count as one test each: [name, command, args, env]. */
 async function checks(list) {
@@ -92,7 +97,7 @@ async function types() {
  * Runs the test files that `wanted` picks, one process each. They are bundled into js/.test-build with what they import by path;
  * packages stay imports, so that "timepail" is the built package, found as its users find it. They run in the folder js.
  */
-async function nodeTests(kind, wanted, env = process.env) {
+async function nodeTests(wanted, env = process.env) {
   const result = { passed: 0, failed: 0, skipped: 0, output: "" };
   const sources = filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted(file));
   const out = join(JS, ".test-build");
@@ -107,6 +112,18 @@ async function nodeTests(kind, wanted, env = process.env) {
     console.log(`  ${source}: ${counts.passed} passed, ${counts.failed} failed, ${seconds(start)}`);
   }
   return result;
+}
+
+/** What the tests of real browsers say of the others. */
+async function browsers() {
+  const sum = { passed: 0, failed: 0, skipped: 0, output: "" };
+  const env = { ...(await toolEnv("browser-env")), ...(await toolEnv("firefox-env")) };
+  for (const browser of OTHER_BROWSERS) {
+    console.log(`  ${browser}`);
+    const result = await nodeTests((file) => ABOUT_BROWSERS.test(file), { ...env, BROWSER: browser });
+    for (const key of Object.keys(sum)) sum[key] += result[key];
+  }
+  return sum;
 }
 
 /** Bundles one test file and runs it. */

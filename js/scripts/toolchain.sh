@@ -3,12 +3,14 @@
 #
 #   toolchain.sh [wasm]     a cargo that compiles for wasm32-unknown-unknown, and the wasm-bindgen tools
 #   toolchain.sh browser    Chromium and the ChromeDriver that fits it
+#   toolchain.sh firefox    Firefox
 #
 #   WASM_ROUTE=auto         rustup where it can fetch the target, else Debian's compiler; `rustup` or `debian` forces one
 #   TIMEPAIL_TOOLS=DIR      where the tools go; ~/.cache/timepail when unset
-#   CHROME_PATH=FILE        a browser to use as it is; CHROMEDRIVER=FILE likewise for the driver
+#   CHROME_PATH=FILE        a browser to use as it is; CHROMEDRIVER=FILE likewise for the driver, FIREFOX_PATH=FILE for Firefox
 #
-# Results are two files to source: $TIMEPAIL_TOOLS/env for recipes that compile wasm, $TIMEPAIL_TOOLS/browser-env for browser tests.
+# Results are files to source: $TIMEPAIL_TOOLS/env for recipes that compile wasm, $TIMEPAIL_TOOLS/browser-env and firefox-env for
+# browser tests.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -275,6 +277,26 @@ prepare_browser() {
   mv "$TOOLS/browser-env.new" "$TOOLS/browser-env"
 }
 
+find_firefox() { first_of "${FIREFOX_PATH:-}" firefox-esr firefox "/Applications/Firefox.app/Contents/MacOS/firefox" || true; }
+
+prepare_firefox() {
+  [ -z "${FIREFOX_PATH:-}" ] || command -v "$FIREFOX_PATH" >/dev/null || fail "FIREFOX_PATH is '$FIREFOX_PATH', which is no program"
+  local firefox
+  firefox=$(find_firefox)
+  if [ -z "$(version_of "$firefox")" ]; then
+    command -v apt-get >/dev/null || fail "there is no Firefox, and no apt-get to install it: install it, or set FIREFOX_PATH"
+    slowly "reading the package lists" as_root apt-get update -qq
+    slowly "installing Firefox (70 MB)" apt_install firefox-esr
+    firefox=$(find_firefox)
+    [ -n "$(version_of "$firefox")" ] || fail "apt installed no Firefox that starts; install one and set FIREFOX_PATH"
+  fi
+  {
+    echo "# Written by js/scripts/toolchain.sh."
+    echo "export FIREFOX_PATH=\"$firefox\""
+  } >"$TOOLS/firefox-env.new"
+  mv "$TOOLS/firefox-env.new" "$TOOLS/firefox-env"
+}
+
 mkdir -p "$TOOLS"
 # Two runs at once would write the same files; macOS has no flock, and there the risk is small.
 if command -v flock >/dev/null; then
@@ -284,5 +306,6 @@ fi
 case ${1:-wasm} in
   wasm) prepare_wasm ;;
   browser) prepare_browser ;;
-  *) fail "unknown argument '$1'; it may be wasm or browser" ;;
+  firefox) prepare_firefox ;;
+  *) fail "unknown argument '$1'; it may be wasm, browser or firefox" ;;
 esac

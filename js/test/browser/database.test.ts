@@ -1,43 +1,13 @@
-// The built package in real Chromium: IndexedDB, reloads, several tabs, crashes.
+// The built package in real browsers (BROWSER names one): IndexedDB, reloads, several tabs, crashes.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { build } from "esbuild";
-import type { BrowserContext, Page } from "playwright-core";
-import { launchChromium } from "../../scripts/chromium.mjs";
-import { serve } from "../../scripts/serve.mjs";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { bundled, errors, loaded, restart, tab, useBrowser } from "./harness.js";
 
 declare const timepail: typeof import("../../src/index.js");
 
-let server: { url: string; close: () => Promise<void> };
-let profile: string;
-let browser: BrowserContext;
-
-before(async () => {
-  server = await serve({ port: 0, root: join(process.cwd(), "test/browser/page") });
-  profile = mkdtempSync(join(tmpdir(), "timepail-test-"));
-  browser = await launchChromium(profile);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.close();
-  rmSync(profile, { recursive: true, force: true });
-});
-
-const errors: string[] = [];
-
-/** A tab with the package loaded as `timepail`. */
-async function tab(): Promise<Page> {
-  const page = await browser.newPage();
-  page.on("pageerror", (error) => errors.push(error.message));
-  await page.goto(`${server.url}/index.html`);
-  await page.waitForFunction(() => "timepail" in globalThis);
-  return page;
-}
+useBrowser();
 
 test("measurements are in IndexedDB after a reload and after a restart of the browser", async () => {
   let page = await tab();
@@ -59,35 +29,30 @@ test("measurements are in IndexedDB after a reload and after a restart of the br
     });
   const expected = { count: 2500, rows: 1250, first: 1, last: 2499, one: 1_234_000 };
   await page.reload();
-  await page.waitForFunction(() => "timepail" in globalThis);
+  await loaded(page);
   assert.deepEqual(await read(), expected);
-  await browser.close();
-  browser = await launchChromium(profile);
+  await restart();
   page = await tab();
   assert.deepEqual(await read(), expected);
 });
 
-/** A worker's script that inserts into the database of `tabs` what it is told to. Bundled, for import maps do not reach workers. */
-async function workerScript(): Promise<string> {
-  const contents = `
-    import { open } from "./dist/index.js";
-    onmessage = async ({ data: { wasm, who, commits } }) => {
-      const db = await open("tabs", { wasm });
-      const c = db.collection("c");
-      for (let i = 0; i < commits; i++) {
-        await c.insertMany(Array.from({ length: 50 }, (_, j) => ({ at: new Date(i * 50_000 + j * 1000), m: "same", n: who * 1e6 + i * 50 + j })));
-        if (i % 5 === 0) await db.flush();
-      }
-      await db.close();
-      postMessage(commits * 50);
-    };`;
-  const { outputFiles } = await build({ stdin: { contents, resolveDir: process.cwd() }, bundle: true, format: "esm", platform: "browser", write: false, logLevel: "silent" });
-  return outputFiles[0]!.text;
-}
+/** A worker's script that inserts into the database of `tabs` what it is told to. */
+const WRITER = `
+  import { open } from "./dist/index.js";
+  onmessage = async ({ data: { wasm, who, commits } }) => {
+    const db = await open("tabs", { wasm });
+    const c = db.collection("c");
+    for (let i = 0; i < commits; i++) {
+      await c.insertMany(Array.from({ length: 50 }, (_, j) => ({ at: new Date(i * 50_000 + j * 1000), m: "same", n: who * 1e6 + i * 50 + j })));
+      if (i % 5 === 0) await db.flush();
+    }
+    await db.close();
+    postMessage(commits * 50);
+  };`;
 
 test("four tabs and a worker that write one series at once lose and double nothing, one more tab killed in the middle", async () => {
   const first = await tab();
-  const script = await workerScript();
+  const script = await bundled(WRITER);
   await first.evaluate(async () => {
     const db = await timepail.open("tabs");
     await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
@@ -290,7 +255,7 @@ test("strings compare by the browser's collator where a collation asks for it", 
   assert.deepEqual([seen.equal, seen.base, seen.phonebook.deletedCount, seen.shifted], [1, ["Äpfel"], 1, 1]);
   assert.deepEqual(seen.unknown, [2, 2, 2, 2, 2]);
   await page.reload();
-  await page.waitForFunction(() => "timepail" in globalThis);
+  await loaded(page);
   const again = await page.evaluate(async () => {
     const db = await timepail.open("collation");
     const d = db.collection("d");

@@ -1,37 +1,16 @@
 // The example of docs/from-dexie.md in real Chromium.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import type { BrowserContext } from "playwright-core";
-import { launchChromium } from "../../scripts/chromium.mjs";
-import { serve } from "../../scripts/serve.mjs";
+import { test } from "node:test";
+import { tab, useBrowser } from "./harness.js";
 
 declare const timepail: typeof import("../../src/index.js");
 
-let server: { url: string; close: () => Promise<void> };
-let profile: string;
-let browser: BrowserContext;
-
-before(async () => {
-  const more = { "/guides/": join(process.cwd(), "examples/guides") };
-  server = await serve({ port: 0, root: join(process.cwd(), "test/browser/page"), more });
-  profile = mkdtempSync(join(tmpdir(), "timepail-guides-"));
-  browser = await launchChromium(profile);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.close();
-  rmSync(profile, { recursive: true, force: true });
-});
+useBrowser({ "/guides/": join(process.cwd(), "examples/guides") });
 
 test("a Dexie table is copied page by page, records of one time included", async () => {
-  const page = await browser.newPage();
-  await page.goto(`${server.url}/index.html`);
-  await page.waitForFunction(() => "timepail" in globalThis);
+  const page = await tab();
   const result = await page.evaluate(async () => {
     const [dexie, guide] = ["/vendor/dexie/dexie.mjs", "/guides/from-dexie.mjs"];
     const { default: Dexie } = (await import(dexie)) as { default: new (name: string) => any };

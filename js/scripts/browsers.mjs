@@ -1,0 +1,33 @@
+// Starts the browsers that the tests know. All give pages with `goto`, `evaluate`, `waitForFunction`, `reload`, `close` and "pageerror".
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { launchChromium } from "./chromium.mjs";
+import { Stop, TOOLS } from "./steps.mjs";
+
+const LAUNCH = {
+  chromium: (profile) => launchChromium(profile),
+  // Chromium's other engine of IndexedDB, behind a flag so far.
+  "chromium-sqlite": (profile) => launchChromium(profile, { features: ["IdbSqliteBackingStore"] }),
+  firefox: launchFirefox,
+};
+
+/** A browser by its name, `chromium`, `chromium-sqlite` or `firefox`; what its pages store lives as long as the folder `profile`. */
+export function launchBrowser(name, profile) {
+  if (!Object.hasOwn(LAUNCH, name)) throw new Stop(`there is no browser ${name}; there are ${Object.keys(LAUNCH).join(", ")}`);
+  return LAUNCH[name](profile);
+}
+
+async function launchFirefox(profile) {
+  // Loaded by those who need it only.
+  const { default: puppeteer } = await import("puppeteer-core");
+  return puppeteer.launch({ browser: "firefox", executablePath: firefoxPath(), headless: true, userDataDir: profile });
+}
+
+function firefoxPath() {
+  const noted = join(TOOLS, "firefox-env");
+  const fromTools = existsSync(noted) ? /FIREFOX_PATH="([^"]+)"/.exec(readFileSync(noted, "utf8"))?.[1] : undefined;
+  const path = process.env.FIREFOX_PATH ?? fromTools;
+  if (!path) throw new Stop("there is no Firefox: run js/scripts/toolchain.sh firefox, or set FIREFOX_PATH");
+  return path;
+}

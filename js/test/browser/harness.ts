@@ -1,0 +1,64 @@
+// A browser and a server for the tests of a file: pages that have the built package as `timepail`.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before } from "node:test";
+import { build } from "esbuild";
+import type { BrowserContext, Page } from "playwright-core";
+import { launchBrowser } from "../../scripts/browsers.mjs";
+import { serve } from "../../scripts/serve.mjs";
+
+/** Which browser: `chromium`, `chromium-sqlite` or `firefox`. */
+export const BROWSER = process.env["BROWSER"] ?? "chromium";
+
+/** What pages reported outside of any test's own handling. */
+export const errors: string[] = [];
+
+let server: { url: string; close: () => Promise<void> };
+let profile: string;
+let browser: BrowserContext;
+
+/** Starts server and browser before the tests of the file and stops them behind them. `more` maps URL prefixes to further folders. */
+export function useBrowser(more: Record<string, string> = {}): void {
+  before(async () => {
+    server = await serve({ port: 0, root: join(process.cwd(), "test/browser/page"), more });
+    profile = mkdtempSync(join(tmpdir(), "timepail-test-"));
+    browser = await launchBrowser(BROWSER, profile);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+    rmSync(profile, { recursive: true, force: true });
+  });
+}
+
+/** Ends the browser and starts it again over the same profile. */
+export async function restart(): Promise<void> {
+  await browser.close();
+  browser = await launchBrowser(BROWSER, profile);
+}
+
+/** The browser that runs now. */
+export const running = (): BrowserContext => browser;
+
+/** A tab with the package loaded as `timepail`. */
+export async function tab(): Promise<Page> {
+  const page = await browser.newPage();
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(`${server.url}/index.html`);
+  await loaded(page);
+  return page;
+}
+
+/** Waits until a page has the package. */
+export async function loaded(page: Page): Promise<void> {
+  await page.waitForFunction(() => "timepail" in globalThis);
+}
+
+/** A script with the package inside: import maps do not reach workers. `contents` imports it from "./dist/index.js". */
+export async function bundled(contents: string): Promise<string> {
+  const stdin = { contents, resolveDir: process.cwd() };
+  const { outputFiles } = await build({ stdin, bundle: true, format: "esm", platform: "browser", write: false, logLevel: "silent" });
+  return outputFiles[0]!.text;
+}

@@ -1,0 +1,180 @@
+// What goes wrong in browsers: no room, no storage, a database that is deleted or blocked, a page that is left and comes back.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import type { Collection, Database } from "../../src/index.js";
+import { BROWSER, errors, loaded, running, tab, useBrowser } from "./harness.js";
+
+declare const timepail: typeof import("../../src/index.js");
+
+useBrowser();
+
+/** Runs in the page: what `work` fails with, as text. */
+const FAILURE = `globalThis.failure = async (work) => {
+  try { await work(); return "no error"; } catch (e) { return [e.name, e.code ?? "", e.codeName ?? "", e.message].join(" | "); }
+}`;
+
+declare const failure: (work: () => unknown) => Promise<string>;
+
+async function troubled(): Promise<Page> {
+  const page = await tab();
+  await page.evaluate(FAILURE);
+  return page;
+}
+
+test("where the browser has no room left, an insert fails with a typed error and what was acknowledged stays", { skip: BROWSER === "firefox" && "only Chromium's quota can be set" }, async () => {
+  const page = await troubled();
+  const devtools = await running().newCDPSession(page);
+  const origin = await page.evaluate(() => location.origin);
+  // Before the first write: Chromium remembers for a while how much room there was.
+  const { usage } = await devtools.send("Storage.getUsageAndQuota", { origin });
+  await devtools.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: usage + 3_000_000 });
+  const { acknowledged, refusal } = await page.evaluate(async () => {
+    const db = await timepail.open("full");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+    Object.assign(globalThis, { db, c });
+    let acknowledged = 0;
+    // Noise: nothing of it can be compressed.
+    const rows = (): object[] => Array.from({ length: 500 }, () => ({ at: new Date(acknowledged++), noise: crypto.getRandomValues(new Uint8Array(500)) }));
+    for (;;) {
+      const before = acknowledged;
+      const refusal = await failure(() => c.insertMany(rows()));
+      if (refusal !== "no error") return { acknowledged: before, refusal };
+    }
+  });
+  assert.ok(acknowledged > 500 && acknowledged < 100_000, String(acknowledged));
+  assert.match(refusal, /^\w+ \| 14031 \| OutOfDiskSpace \| .*quota/i);
+  await devtools.send("Storage.overrideQuotaForOrigin", { origin });
+  const after = await page.evaluate(async () => {
+    const { db, c } = globalThis as unknown as { db: Database; c: Collection };
+    const kept = await c.countDocuments();
+    await c.insertOne({ at: new Date(), noise: 1 });
+    const checked = await db.command({ validate: "c", full: true });
+    return { kept, then: await c.countDocuments(), valid: checked["valid"] };
+  });
+  assert.deepEqual(after, { kept: acknowledged, then: acknowledged + 1, valid: true });
+  await page.close();
+});
+
+test("where there is no IndexedDB, memory serves by itself, and asking for IndexedDB is a typed error", async () => {
+  const page = await troubled();
+  const seen = await page.evaluate(async () => {
+    Object.defineProperty(globalThis, "indexedDB", { value: undefined, configurable: true });
+    const db = await timepail.open("nowhere");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+    await c.insertOne({ at: new Date() });
+    const count = await c.countDocuments();
+    await db.close();
+    return { count, refusal: await failure(() => timepail.open("nowhere", { storage: "indexeddb" })) };
+  });
+  assert.equal(seen.count, 1);
+  assert.match(seen.refusal, /^\w+ \| 20 \| IllegalOperation \| .*IndexedDB/);
+  await page.close();
+});
+
+test("where the browser refuses to open IndexedDB, as in some private windows, the error says so", async () => {
+  const page = await troubled();
+  const seen = await page.evaluate(async () => {
+    const open = IDBFactory.prototype.open;
+    IDBFactory.prototype.open = () => {
+      throw new DOMException("The operation is insecure.", "SecurityError");
+    };
+    const refusal = await failure(() => timepail.open("private", { storage: "indexeddb" }));
+    IDBFactory.prototype.open = open;
+    const db = await timepail.open("private", { storage: "indexeddb" });
+    await db.close();
+    return refusal;
+  });
+  assert.match(seen, /^\w+ \| 96 \| OperationFailed \| .*SecurityError/);
+  await page.close();
+});
+
+test("a database that is deleted while it is open lets go, and its collections are gone with a typed error", async () => {
+  const page = await troubled();
+  const seen = await page.evaluate(async () => {
+    const db = await timepail.open("deleted");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+    await c.insertOne({ at: new Date() });
+    const deletion = await new Promise((resolve) => {
+      const request = indexedDB.deleteDatabase("timepail:deleted");
+      request.onsuccess = () => resolve("deleted");
+      request.onblocked = () => resolve("blocked");
+    });
+    const refusal = await failure(() => c.insertOne({ at: new Date() }));
+    const again = await db.createCollection("c", { timeseries: { timeField: "at" } });
+    await again.insertOne({ at: new Date() });
+    const count = await again.countDocuments();
+    await db.close();
+    return { deletion, refusal, count };
+  });
+  assert.equal(seen.deletion, "deleted");
+  assert.match(seen.refusal, /^\w+ \| 26 \| NamespaceNotFound \| /);
+  assert.equal(seen.count, 1);
+  await page.close();
+});
+
+test("an upgrade by another version of a page is refused and not waited for", async () => {
+  const page = await troubled();
+  const seen = await page.evaluate(async () => {
+    const opening = indexedDB.open("timepail:later", 7);
+    opening.onupgradeneeded = () => opening.result.createObjectStore("entries");
+    const other = await new Promise<IDBDatabase>((resolve) => (opening.onsuccess = () => resolve(opening.result)));
+    const refusal = await failure(() => timepail.open("later"));
+    other.close();
+    return refusal;
+  });
+  assert.match(seen, /VersionError/);
+  await page.close();
+});
+
+test("a connection that the browser has cut is opened again, and an insert in the middle is there once", async () => {
+  const page = await troubled();
+  const count = await page.evaluate(async () => {
+    const connections: IDBDatabase[] = [];
+    const { transaction } = IDBDatabase.prototype;
+    IDBDatabase.prototype.transaction = function (this: IDBDatabase, ...args: Parameters<typeof transaction>) {
+      connections.push(this);
+      return transaction.apply(this, args);
+    };
+    const db = await timepail.open("cut");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+    for (let n = 0; n < 20; n++) {
+      const inserted = c.insertOne({ at: new Date(n), n });
+      if (n % 3 === 0) connections.at(-1)!.close(); // behind the engine's back
+      await inserted;
+    }
+    IDBDatabase.prototype.transaction = transaction;
+    const rows = await c.find().toArray();
+    await db.close();
+    return [rows.length, new Set(rows.map((row) => row["n"])).size];
+  });
+  assert.deepEqual(count, [20, 20]);
+  await page.close();
+});
+
+test("a page that is left and comes back goes on with its database", async () => {
+  const page = await troubled();
+  await page.evaluate(async () => {
+    const db = await timepail.open("left");
+    const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+    await c.insertOne({ at: new Date(0) });
+    Object.assign(globalThis, { c });
+  });
+  await page.goto("about:blank");
+  await page.goBack();
+  await loaded(page);
+  const count = await page.evaluate(async () => {
+    // Kept by the browser, the page has its objects still; loaded anew, it has not.
+    const kept = (globalThis as { c?: Collection }).c;
+    const c = kept ?? (await timepail.open("left")).collection("c");
+    await c.insertOne({ at: new Date(1) });
+    return c.countDocuments();
+  });
+  assert.equal(count, 2);
+  await page.close();
+});
+
+test("no page reported an error of its own", () => {
+  assert.deepEqual(errors, []);
+});
