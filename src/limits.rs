@@ -65,6 +65,8 @@ pub const CURSOR_AGE_MS_MAX: i64 = 1_800_000;
 
 /// An index that is not complete so long after it was begun is not built by anybody any longer: half an hour.
 pub const INDEX_BUILD_MS_MAX: i64 = 1_800_000;
+/// After so long a `$out` that has not ended was broken off.
+pub const REPLACEMENT_MS_MAX: i64 = 1_800_000;
 
 /// Values stay under this where possible: an IndexedDB put costs twice as much at 64 KiB, and Deno KV refuses more.
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;

@@ -112,7 +112,7 @@ fn convert_numeric_times(rows: &mut Block, time_field: &str) -> Result<()> {
     Ok(())
 }
 
-fn time_errors(rows: &Block, time_field: &str) -> RowErrors {
+pub(super) fn time_errors(rows: &Block, time_field: &str) -> RowErrors {
     let error = |found: Option<Value<'_>>| {
         let found = found.map_or_else(|| "it is missing".to_owned(), |v| format!("found {} {v:?}", v.kind().alias()));
         Error::bad_value(format!("'{time_field}' must be present and contain a valid BSON UTC datetime value; {found}"))
@@ -133,7 +133,7 @@ fn time_errors(rows: &Block, time_field: &str) -> RowErrors {
 }
 
 /// Measurements that no bucket can hold: their values stand in the columns and, as least and greatest ones, twice more.
-fn size_errors(rows: &Block, meta_field: Option<&str>) -> RowErrors {
+pub(super) fn size_errors(rows: &Block, meta_field: Option<&str>) -> RowErrors {
     /// Of a bucket: what holds its parts together, and all of the time but its values.
     const FRAME_BYTES: usize = 128;
     /// Of a column: what holds its one value.

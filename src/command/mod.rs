@@ -18,6 +18,7 @@ mod get_parameter;
 mod indexes;
 mod insert;
 mod list_collections;
+mod out;
 mod raw_write;
 mod request;
 mod server_status;

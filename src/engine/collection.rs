@@ -155,7 +155,6 @@ pub struct Collection {
     pub(super) own: RefCell<SortedMap<u64, usize>>,
     /// Commits that have failed since all of this context's records were listed: theirs may be in storage, and `own` does not know them.
     pub(super) doubtful_commits: Cell<usize>,
-    pub(super) next_seq: Cell<u64>,
     pub(super) queue: RefCell<Queue>,
     /// What memory holds of its buckets is at least as new as this. See `bucket_cache`.
     pub(super) epoch: Cell<u64>,
@@ -191,7 +190,6 @@ impl Collection {
             view: RefCell::default(),
             own: RefCell::default(),
             doubtful_commits: Cell::new(0),
-            next_seq: Cell::new(0),
             queue: RefCell::default(),
             epoch: Cell::new(0),
             measured: RefCell::default(),

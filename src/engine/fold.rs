@@ -31,7 +31,7 @@ impl Engine {
     ///
     /// Errors: those of storage. A dropped collection has nothing to fold.
     pub(super) async fn fold_shared(&self, collection: &Rc<Collection>) -> Result<()> {
-        let end = collection.next_seq.get();
+        let end = self.next_seq.get();
         loop {
             let running = collection.folding.borrow().clone();
             let Some(running) = running else { break };

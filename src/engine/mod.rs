@@ -23,6 +23,7 @@ mod raw_write;
 pub mod read;
 pub mod record;
 pub mod reopen;
+mod replace;
 pub mod sections;
 pub mod signal;
 pub mod sizes;
@@ -59,6 +60,8 @@ pub struct Engine {
     storage: Rc<dyn Storage>,
     env: Rc<dyn Env>,
     context: ContextId,
+    /// The place of the next journal record, of any collection: a collection may take the place of another, journal and all.
+    next_seq: Cell<u64>,
     bucket_format: BucketFormat,
     catalog_options: CatalogOptions,
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
@@ -82,6 +85,7 @@ impl Engine {
             storage,
             env,
             context,
+            next_seq: Cell::new(0),
             bucket_format: BucketFormat::default(),
             catalog_options: CatalogOptions::default(),
             collections: RefCell::default(),

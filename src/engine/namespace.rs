@@ -37,7 +37,7 @@ impl Engine {
         Error::new(ErrorCode::NamespaceNotFound, format!("Collection '{}.{name}' does not exist", self.name))
     }
 
-    fn remember(&self, name: &str, entry: CollectionEntry) -> Rc<Collection> {
+    pub(super) fn remember(&self, name: &str, entry: CollectionEntry) -> Rc<Collection> {
         let mut known = self.collections.borrow_mut();
         // Somebody may have loaded it during the await; there must be one catalog of open buckets.
         if let Some(there) = known.get(name) {
@@ -59,7 +59,7 @@ impl Engine {
         collection.catalog.borrow_mut().retire();
     }
 
-    fn forget_name(&self, name: &str) {
+    pub(super) fn forget_name(&self, name: &str) {
         let known = self.collections.borrow().get(name).cloned();
         known.iter().for_each(|collection| self.forget(collection));
     }
@@ -70,21 +70,9 @@ impl Engine {
     pub async fn create_collection(&self, name: &str, mut options: CollectionOptions) -> Result<()> {
         validate_collection_name(&self.name, name)?;
         options.collate(&*self.env)?;
-        let uuid = {
-            let halves = [self.env.random_u64().to_le_bytes(), self.env.random_u64().to_le_bytes()].concat();
-            let mut uuid: [u8; 16] = halves.try_into().unwrap_or_default();
-            // Version and variant bits of a random UUID.
-            uuid[6] = uuid[6] & 0x0F | 0x40;
-            uuid[8] = uuid[8] & 0x3F | 0x80;
-            uuid
-        };
-        let mut entry = CollectionEntry::new(uuid, options);
+        let mut entry = CollectionEntry::new(self.drawn_uuid(), options);
         entry.prepare(&*self.env, &self.globals()).await?;
-        let mut changes = Changeset::new();
-        changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
-        changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
-        changes.put(keyspace::epoch(&entry.id(), 0), Vec::new());
-        match self.storage.commit(changes).await {
+        match self.storage.commit(creation(name, &entry)).await {
             Ok(()) => {
                 self.remember(name, entry);
                 Ok(())
@@ -104,6 +92,15 @@ impl Engine {
             }
             Err(e) => Err(e),
         }
+    }
+
+    pub(super) fn drawn_uuid(&self) -> [u8; 16] {
+        let halves = [self.env.random_u64().to_le_bytes(), self.env.random_u64().to_le_bytes()].concat();
+        let mut uuid: [u8; 16] = halves.try_into().unwrap_or_default();
+        // Version and variant bits of a random UUID.
+        uuid[6] = uuid[6] & 0x0F | 0x40;
+        uuid[8] = uuid[8] & 0x3F | 0x80;
+        uuid
     }
 
     /// The entry that storage holds of a collection in use.
@@ -230,4 +227,13 @@ impl Engine {
             }
         }
     }
+}
+
+/// What makes a collection, under a name that nobody has.
+pub(super) fn creation(name: &str, entry: &CollectionEntry) -> Changeset {
+    let mut changes = Changeset::new();
+    changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
+    changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
+    changes.put(keyspace::epoch(&entry.id(), 0), Vec::new());
+    changes
 }

@@ -1,8 +1,10 @@
 //! `aggregate`: what pipelines read of other collections, and then of their own.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use super::Engine;
+use super::collection::Collection;
 use super::find::{Batch, Defaults, Parse, Planned, batch_size_of, ns_of};
 use super::find_cursor::FindCursor;
 use crate::block::Block;
@@ -44,6 +46,33 @@ impl Engine {
             self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;
         }
         Ok(Some(cursor.into_planned()))
+    }
+
+    /// Puts what a pipeline gives into a collection, after `check` has made measurements of it.
+    ///
+    /// Errors: as `aggregate` and `insert`, and those of `check`.
+    pub(super) async fn pour(
+        &self,
+        (name, raw): (&str, bool),
+        parse: &Parse<'_>,
+        into: &Rc<Collection>,
+        check: &dyn Fn(&Collection, Block) -> Result<Block>,
+    ) -> Result<()> {
+        let (mut cursor, mut rows) = match self.open_pipeline(name, raw, parse).await? {
+            Opened::Cursor(cursor, _) => (Some(cursor), Block::default()),
+            Opened::Rows(rows) => (None, rows),
+        };
+        loop {
+            // In pieces, each of which is a changeset.
+            for start in (0..rows.rows()).step_by(FORGOTTEN_BATCH_ROWS) {
+                let piece = rows.slice(start..rows.rows().min(start + FORGOTTEN_BATCH_ROWS));
+                self.insert(into, check(into, piece)?).await?;
+            }
+            match &mut cursor {
+                Some(cursor) if !cursor.is_done() => rows = self.next_batch(cursor, FORGOTTEN_BATCH_ROWS).await?,
+                _ => return Ok(()),
+            }
+        }
     }
 
     async fn open_pipeline(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Opened> {

@@ -124,8 +124,8 @@ impl Engine {
         let extended_range = staged.extended_range;
         let mut written = Vec::new();
         for (record, bytes) in Record::parts(staged.rows, staged.sections) {
-            let seq = collection.next_seq.get();
-            collection.next_seq.set(seq + 1);
+            let seq = self.next_seq.get();
+            self.next_seq.set(seq + 1);
             written.push((seq, Rc::new(record)));
             // A put, not an insert: the key is this context's own, and a commit that is sent twice writes the same twice.
             changes.put(keyspace::journal(&id, &self.context, seq), bytes);

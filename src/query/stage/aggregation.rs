@@ -12,6 +12,7 @@ use super::foreign::{Foreign, foreign_of};
 use super::group::{Group, GroupSpec};
 use super::lookup::{Lookup, LookupSpec};
 use super::near::{NearSpec, Nearest};
+use super::out::Out;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
 use super::redact::Redact;
@@ -40,6 +41,8 @@ pub struct Aggregation {
     is_narrowed: bool,
     /// The stage in front that gives documents of its own, if there is one.
     pub source: Option<DocumentSource>,
+    /// Where its rows go, if they are written.
+    pub out: Option<Out>,
 }
 
 /// A step, and the stage that `explain` shows for it; finds show themselves.
@@ -73,6 +76,7 @@ impl Aggregation {
         let mut parser = Parser::new(globals);
         parser.begin_find();
         let source = parser.stages(pipeline)?;
+        let out = parser.out.take();
         let mut steps = parser.steps.into_iter();
         let Some((Step::Find(mut find), _)) = steps.next() else {
             return Err(Error::internal("A pipeline without a find"));
@@ -94,7 +98,7 @@ impl Aggregation {
                 (find.projection, is_narrowed) = (Projection::of_roots(&roots), true);
             }
         }
-        Ok(Aggregation { find: *find, steps, is_narrowed, source })
+        Ok(Aggregation { find: *find, steps, is_narrowed, source, out })
     }
 
     /// The stages behind the find, or where no find is in front all of them, each with its step, whose rows come out of it where no other stage of that step comes behind it.
@@ -112,6 +116,7 @@ impl Aggregation {
                 _ => shown.push((at, stage.clone())),
             }
         }
+        shown.extend(self.out.iter().map(|out| (usize::MAX, out.shown.clone())));
         shown
     }
 

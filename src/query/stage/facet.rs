@@ -4,6 +4,7 @@
 
 use super::Stage;
 use super::aggregation::Step;
+use super::out::forbid_writes;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
 use crate::block::{Block, ColumnBuilder};
@@ -37,6 +38,7 @@ impl Parser<'_> {
             let Some(stages) = value.as_array() else {
                 return refuse(ErrorCode::Location40170, "arguments to $facet must be arrays");
             };
+            forbid_writes(stages.iter().map(|(_, stage)| stage), ErrorCode::Location40600)?;
             for (_, stage) in stages {
                 let Some(stage) = stage.as_doc() else {
                     return refuse(ErrorCode::Location40171, "elements of arrays in $facet spec must be objects");

@@ -7,6 +7,7 @@
 use super::Stage;
 use super::aggregation::{Aggregation, Step};
 use super::foreign::{Foreign, array_of, reads_variables};
+use super::out::forbid_writes;
 use super::parse::Parser;
 use super::reshape::{Made, with};
 use super::union::begins_with_documents;
@@ -89,6 +90,7 @@ impl Parser<'_> {
             }
         };
         let stages: Vec<Value<'_>> = pipeline.into_iter().flatten().map(|(_, stage)| stage).collect();
+        forbid_writes(stages.iter().copied(), ErrorCode::Location51047)?;
         // What is the same for all rows is read once. Which rows are equal comes before all but filters.
         let same_for_all = |stage: &&Value<'_>| stage.as_doc().is_some_and(|stage| !reads_variables(stage));
         let is_first = |stage: &&Value<'_>| {

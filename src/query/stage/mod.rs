@@ -10,6 +10,7 @@ mod foreign;
 mod group;
 mod lookup;
 mod near;
+mod out;
 mod parse;
 mod pipeline;
 mod redact;
@@ -22,6 +23,7 @@ mod window;
 
 pub use aggregation::Aggregation;
 pub use foreign::Foreign;
+pub use out::Out;
 pub use pipeline::Pipeline;
 pub use source::{CollStats, DocumentSource};
 

@@ -3,6 +3,7 @@
 use super::accumulator::Accumulation;
 use super::aggregation::{Shown, Step};
 use super::group::{GroupSpec, Key};
+use super::out::Out;
 use super::reshape::UnwindSpec;
 use super::source::DocumentSource;
 use crate::error::{Error, ErrorCode, Result};
@@ -27,6 +28,8 @@ pub(super) enum Part {
 pub(super) struct Parser<'g> {
     pub globals: &'g Globals,
     pub steps: Vec<Shown>,
+    /// Where the rows go, if they are written.
+    pub out: Option<Out>,
     /// How far the last find has come, its projection apart.
     part: Part,
 }
@@ -34,7 +37,7 @@ pub(super) struct Parser<'g> {
 impl<'g> Parser<'g> {
     /// One without steps.
     pub fn new(globals: &'g Globals) -> Parser<'g> {
-        Parser { globals, steps: Vec::new(), part: Part::Filter }
+        Parser { globals, steps: Vec::new(), out: None, part: Part::Filter }
     }
 
     /// Adds the stages of a pipeline; answers the one in front that gives documents of its own.
@@ -54,6 +57,9 @@ impl<'g> Parser<'g> {
             if name == "$geoNear" && place > 0 {
                 let message = "$geoNear is only valid as the first stage in a pipeline.";
                 return Err(Error::new(ErrorCode::Location40602, message));
+            }
+            if self.out(name, argument, place + 1 == pipeline.iter().count())? {
+                continue;
             }
             match self.source(name, argument, place)? {
                 Some(found) => source = Some(found),

@@ -5,6 +5,7 @@
 use super::Stage;
 use super::aggregation::Step;
 use super::foreign::{Foreign, array_of};
+use super::out::forbid_writes;
 use super::parse::{Parser, check_fields};
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
@@ -32,6 +33,7 @@ impl Parser<'_> {
                 "$unionWith stage without explicit collection must have a pipeline with $documents as first stage",
             );
         }
+        forbid_writes(pipeline.into_iter().flatten().map(|(_, stage)| stage), ErrorCode::Location31441)?;
         let stages = array_of(pipeline.into_iter().flatten().map(|(_, stage)| stage));
         let foreign = Foreign::new(collection.unwrap_or_default(), stages, self.globals);
         self.push(Step::Union(foreign), "$unionWith", argument);

@@ -1,0 +1,46 @@
+//! `aggregate` with `$out`: the rows become the content of a collection.
+
+use std::rc::Rc;
+
+use super::insert::{size_errors, time_errors};
+use super::{Reply, find};
+use crate::block::Block;
+use crate::bucket::CollectionOptions;
+use crate::engine::{Collection, Engine, Parse};
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::Out;
+use crate::value::DocWriter;
+
+/// Runs the pipeline that `parse` gives over `name`, or over its buckets where that is `raw`.
+pub async fn run(engine: &Rc<Engine>, (name, raw): (&str, bool), parse: &Parse<'_>, out: &Out) -> Result<Reply> {
+    if out.database.as_ref().is_some_and(|database| **database != *engine.name()) {
+        let message = "$out can only write into the database that it reads";
+        return Err(Error::new(ErrorCode::InvalidNamespace, message));
+    }
+    let options = match &out.timeseries {
+        Some(timeseries) => {
+            let mut create = DocWriter::new();
+            create.string("create", &out.collection).doc("timeseries", timeseries.view());
+            Some(CollectionOptions::parse_create(create.finish().view(), engine.now_ms())?)
+        }
+        None => None,
+    };
+    engine.replace_content((name, raw), parse, &out.collection, options, &measurements).await?;
+    Ok(Reply::ok(find::cursor(engine, name, 0, "firstBatch")).with_batch(Block::new(0)))
+}
+
+/// Rows as measurements of a collection.
+///
+/// Errors: that of the first row which cannot be one.
+fn measurements(collection: &Collection, mut rows: Block) -> Result<Block> {
+    let time_field = collection.time_field();
+    let errors =
+        [time_errors(&rows, time_field), size_errors(&rows, collection.meta_field()), collection.index_errors(&rows)];
+    if let Some((_, error)) = errors.into_iter().flatten().min_by_key(|(row, _)| *row) {
+        return Err(error);
+    }
+    if let Some(times) = rows.remove_column(time_field) {
+        rows.set_first_column(time_field, times.into_plain().narrowed());
+    }
+    Ok(rows)
+}

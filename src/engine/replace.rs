@@ -1,0 +1,154 @@
+//! `$out`: the content of a collection becomes another, all at once.
+//!
+//! **Invariant**: new content is written into a collection of its own, with a name that users can see. The last changeset gives it the name
+//! that is meant, and removes what had this name with all that belongs to it. Until then everybody reads what was there, and afterwards what is
+//! new. What is broken off leaves the collection of the new content behind, which the next `$out` half an hour later removes.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::collection::{Collection, CollectionEntry};
+use super::find::Parse;
+use super::keyspace;
+use super::namespace::creation;
+use crate::block::Block;
+use crate::bucket::{CollectionOptions, validate_collection_name};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{CHANGE_CONFLICTS_MAX, REPLACEMENT_MS_MAX};
+use crate::storage::Changeset;
+
+/// What the names of collections begin with that hold new content. When it was begun follows.
+const TEMPORARY: &str = "tmp.agg_out.";
+
+/// A collection whose content others replace, and the epoch at which it is known.
+type Present = Option<(Rc<Collection>, u64)>;
+
+/// Which collection it is, and how often its entry was changed.
+type Identity = Option<([u8; 16], u64)>;
+
+fn identity(present: &Present) -> Identity {
+    present.as_ref().map(|(collection, _)| (collection.entry().uuid, collection.entry().version))
+}
+
+impl Engine {
+    /// Makes what a pipeline gives the content of the collection `name`, which keeps its options and indexes. One that is not there is made
+    /// with `options`. `check` makes measurements of rows.
+    ///
+    /// Errors: `NamespaceNotFound` where there is none and no options, 7406103 where it has others; `CommandFailed` where it was changed or
+    /// dropped meanwhile; as `aggregate`, `create_collection` and `insert`. Nothing has then happened to the collection.
+    pub async fn replace_content(
+        &self,
+        source: (&str, bool),
+        parse: &Parse<'_>,
+        name: &str,
+        options: Option<CollectionOptions>,
+        check: &dyn Fn(&Collection, Block) -> Result<Block>,
+    ) -> Result<()> {
+        validate_collection_name(&self.name, name)?;
+        let before = self.present(name).await?;
+        let known = identity(&before);
+        let mut entry = self.successor(name, &before, options)?;
+        entry.prepare(&*self.env, &self.globals()).await?;
+        self.remove_abandoned_content().await?;
+        let temporary = format!("{TEMPORARY}{}.{:x}", self.now_ms(), self.env.random_u64());
+        let mut changes = creation(&temporary, &entry);
+        if entry.version > 0 {
+            changes.put(keyspace::version(&entry.id(), entry.version), Vec::new());
+        }
+        self.storage.commit(changes).await?;
+        let made = self.remember(&temporary, entry);
+        let filled = self.pour(source, parse, &made, check).await;
+        let outcome = match filled {
+            Ok(()) => self.put_in_place(name, known, &made).await,
+            failed => failed,
+        };
+        if outcome.is_err() {
+            // Where it has its place all the same, there is none of this name any more.
+            let _ = self.drop_collection(&temporary).await;
+        }
+        outcome
+    }
+
+    /// A collection as storage has it now.
+    async fn present(&self, name: &str) -> Result<Present> {
+        loop {
+            let Some(collection) = self.collection(name).await? else { return Ok(None) };
+            match self.journal_snapshot(&collection, &[]).await {
+                Ok(snapshot) => return Ok(Some((collection, snapshot.epoch))),
+                // Memory has forgotten it; storage says whether it was made again.
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// The entry of a collection that is to take the place of another, or of none.
+    fn successor(&self, name: &str, before: &Present, options: Option<CollectionOptions>) -> Result<CollectionEntry> {
+        let Some((before, _)) = before else {
+            let message = "$out can only make a time-series collection: give 'timeseries'";
+            let options = options.ok_or_else(|| {
+                Error::new(ErrorCode::NamespaceNotFound, ["Collection '", name, "' does not exist; ", message].concat())
+            })?;
+            return Ok(CollectionEntry::new(self.drawn_uuid(), options));
+        };
+        let before = before.entry();
+        if options.is_some_and(|options| !options.timeseries.same_as(&before.options.timeseries)) {
+            let message = "Time-series options inputted must match the existing time-series collection";
+            return Err(Error::new(ErrorCode::Location7406103, message));
+        }
+        let mut entry = CollectionEntry::new(self.drawn_uuid(), before.options.clone());
+        // All buckets will be by these options.
+        entry.options.timeseries.rebucketed = false;
+        entry.specs = before.specs.iter().filter(|spec| spec.ready).cloned().collect();
+        entry.version = before.version;
+        Ok(entry)
+    }
+
+    /// Gives new content the name that is meant.
+    async fn put_in_place(&self, name: &str, known: Identity, made: &Rc<Collection>) -> Result<()> {
+        self.fold_shared(made).await?;
+        for attempt in 0.. {
+            let there = self.present(name).await?;
+            if identity(&there) != known {
+                let message = "The collection of $out was made, changed or dropped while its content was computed";
+                return Err(Error::new(ErrorCode::CommandFailed, message));
+            }
+            let epoch = self.journal_snapshot(made, &[]).await?.epoch;
+            let id = made.id();
+            let mut changes = Changeset::new();
+            changes.require(keyspace::epoch(&id, epoch));
+            let entry = made.entry().encode().into_bytes();
+            match &there {
+                Some((there, epoch)) => {
+                    let old = there.id();
+                    changes.require(keyspace::epoch(&old, *epoch));
+                    keyspace::collection_ranges(&old).into_iter().for_each(|range| changes.delete_range(range));
+                    changes.put(keyspace::catalog(name), entry);
+                }
+                None => changes.insert(keyspace::catalog(name), entry),
+            }
+            changes.delete(keyspace::catalog(&made.name));
+            match self.storage.commit(changes).await {
+                Ok(()) => {
+                    self.forget_name(&made.name);
+                    self.forget_name(name);
+                    break;
+                }
+                Err(e) if e.code == ErrorCode::WriteConflict && attempt < CHANGE_CONFLICTS_MAX => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what was begun and broken off.
+    async fn remove_abandoned_content(&self) -> Result<()> {
+        for (name, _) in self.list_collections().await? {
+            let begun = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('.').next()?.parse::<i64>().ok());
+            if begun.is_some_and(|begun_ms| self.now_ms().saturating_sub(begun_ms) > REPLACEMENT_MS_MAX) {
+                self.drop_collection(&name).await?;
+            }
+        }
+        Ok(())
+    }
+}
