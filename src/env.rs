@@ -1,4 +1,4 @@
-//! What the world outside gives: time, randomness, regular expressions, collators. A run with a seed repeats exactly.
+//! What the world outside gives: time, randomness, regular expressions, collators, time zones. A run with a seed repeats exactly.
 
 use std::cmp::Ordering;
 use std::future::Future;
@@ -22,6 +22,8 @@ pub trait Env {
     /// What compares strings by the rules of a locale; fills in what `wanted` leaves to it. `None` where the host has not just this
     /// locale, but another one in its place at best.
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>>;
+    /// The clocks of a zone of the IANA's database; `None` where the host does not know it.
+    fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>>;
     /// Loads what is rarely used, where that comes apart from the rest: see `limits::RARE_OPERATORS`.
     fn complete(&self) -> Loading {
         Box::pin(std::future::ready(Ok(())))
@@ -54,6 +56,33 @@ pub trait Collator {
     fn compare(&self, a: &str, b: &str) -> Ordering;
 }
 
+/// The clocks of a zone.
+pub trait TimeZone {
+    /// How far they are ahead of UTC at a moment, both in milliseconds. No moment is more than 8.64e15 ms from the epoch.
+    fn offset_ms(&self, at_ms: i64) -> i64;
+}
+
+/// `±HH`, `±HHMM`, `±HH:MM`, and the host's `±HH:MM:SS`, in milliseconds.
+pub fn offset_ms(zone: &[u8]) -> Option<i64> {
+    let (sign, rest) = zone.split_first()?;
+    let mut digits = [0; 6];
+    let mut len = 0;
+    for (at, byte) in rest.iter().enumerate() {
+        if *byte != b':' || !matches!(at, 2 | 5) {
+            *digits.get_mut(len)? = Some(i64::from(byte.wrapping_sub(b'0'))).filter(|digit| *digit < 10)?;
+            len += 1;
+        }
+    }
+    let [a, b, c, d, e, f] = digits;
+    let seconds = (a * 10 + b) * 3600 + (c * 10 + d) * 60 + e * 10 + f;
+    match sign {
+        _ if len % 2 == 1 || len == 0 => None,
+        b'+' => Some(seconds * 1000),
+        b'-' => Some(-seconds * 1000),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 #[path = "../tests/support/native_collator.rs"]
 pub mod native_collator;
@@ -61,6 +90,10 @@ pub mod native_collator;
 #[cfg(test)]
 #[path = "../tests/support/native_regex.rs"]
 pub mod native_regex;
+
+#[cfg(test)]
+#[path = "../tests/support/native_zone.rs"]
+pub mod native_zone;
 
 #[cfg(test)]
 pub mod fixed {
@@ -92,6 +125,9 @@ pub mod fixed {
         }
         fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
             native_collator::collator(wanted)
+        }
+        fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>> {
+            native_zone::zone(name)
         }
     }
 }

@@ -1,17 +1,17 @@
-//! The host's clock, random source, regular expressions and collators.
+//! The host's clock, random source, regular expressions, collators and time zones.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use js_sys::{Function, Promise};
+use js_sys::{Function, Object, Promise, Reflect};
 
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-use crate::env::{Collating, Collator, Env, Loading, Regex};
+use crate::env::{Collating, Collator, Env, Loading, Regex, TimeZone, offset_ms};
 
-/// `Date.now`, `crypto.getRandomValues`, `RegExp` and `Intl.Collator`.
+/// `Date.now`, `crypto.getRandomValues`, `RegExp`, `Intl.Collator` and `Intl.DateTimeFormat`.
 pub struct HostEnv {
     load: Function,
     is_whole: Rc<Cell<bool>>,
@@ -71,6 +71,10 @@ impl Env for HostEnv {
         }
     }
 
+    fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>> {
+        Some(Rc::new(time_zone(name)?))
+    }
+
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
         let case = CASES.iter().find(|(case, _)| Some(*case) == wanted.case_first);
         let punctuation = PUNCTUATION.iter().find(|(ignored, _)| Some(*ignored) == wanted.ignores_punctuation);
@@ -89,6 +93,30 @@ impl Env for HostEnv {
         wanted.ignores_punctuation = Some(says(PUNCTUATION[0].1));
         // Another locale than the one that was asked for is one in its place.
         if says(&["\"locale\":\"", wanted.locale, "\""].concat()) { Some(Rc::new(collator)) } else { None }
+    }
+}
+
+/// The zone of a name. What it takes is looked for by its name, so that the glue need not have it.
+#[inline(never)]
+fn time_zone(name: &str) -> Option<HostZone> {
+    let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok();
+    let options = Object::new();
+    Reflect::set(&options, &"timeZone".into(), &name.into()).ok()?;
+    Reflect::set(&options, &"timeZoneName".into(), &"longOffset".into()).ok()?;
+    let make = Function::from(get(&get(&js_sys::global(), "Intl")?, "DateTimeFormat")?);
+    let format = make.call2(&JsValue::UNDEFINED, &"en-US".into(), &options).ok()?;
+    Some(HostZone(get(&format, "format")?.into()))
+}
+
+/// A function that writes a date, and behind it how far the clocks are ahead: `1/1/2020, GMT-05:00`.
+struct HostZone(Function);
+
+impl TimeZone for HostZone {
+    fn offset_ms(&self, at_ms: i64) -> i64 {
+        #[allow(clippy::cast_precision_loss)]
+        let written = self.0.call1(&JsValue::UNDEFINED, &JsValue::from_f64(at_ms as f64));
+        let written = written.ok().and_then(|text| text.as_string()).unwrap_or_default();
+        written.as_bytes().rsplit(|byte| *byte == b'T').next().and_then(offset_ms).unwrap_or_default()
     }
 }
 

@@ -8,6 +8,7 @@ pub mod log;
 pub mod model;
 mod native_collator;
 mod native_regex;
+mod native_zone;
 pub mod pipelines;
 pub mod rows;
 pub mod valid_bucket;
@@ -22,7 +23,7 @@ use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
 use timepail::command;
 use timepail::engine::Engine;
-use timepail::env::{Collating, Collator, Env, Regex};
+use timepail::env::{Collating, Collator, Env, Regex, TimeZone};
 use timepail::storage::Storage;
 use timepail::value::DocWriter;
 
@@ -74,6 +75,9 @@ impl Env for TestEnv {
     }
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
         native_collator::collator(wanted)
+    }
+    fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>> {
+        native_zone::zone(name)
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use super::evaluate::Scope;
 use super::globals::Globals;
+use super::more::bins;
+use super::operators::Op;
 use super::tree::{Expr, Reads, Variable};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -82,7 +84,7 @@ impl BoundExpr {
         if let Some((name, column)) = column
             && column.presence().is_none()
         {
-            match (column.data(), self.expr.bin_ms()) {
+            match (column.data(), &self.expr) {
                 (ColumnData::Dictionary(index, values), _) if values.len() < rows => {
                     // Each value once, not each row. A value that no row has any more may fail; then the rows are asked.
                     let mut block = Block::new(values.len());
@@ -91,7 +93,11 @@ impl BoundExpr {
                         return Ok(column.gather(index));
                     }
                 }
-                (ColumnData::Date(times), Some(bin_ms)) => return self.bins(name, times, bin_ms),
+                (ColumnData::Date(times), Expr::Call(operator, arguments)) if operator.op == Op::DateTrunc => {
+                    if let Some(starts) = bins(operator, arguments, &self.globals, times) {
+                        return Ok(Column::new(ColumnData::Date(starts), None));
+                    }
+                }
                 _ => {}
             }
         }
@@ -101,24 +107,6 @@ impl BoundExpr {
             None => builder.push_absent(1),
         })?;
         Ok(builder.finish())
-    }
-
-    /// The bins of times, where each is `bin_ms` long. What lies in the bin of the row before is not computed again.
-    fn bins(&self, name: &str, times: &[i64], bin_ms: i64) -> Result<Column> {
-        let mut starts = Vec::with_capacity(times.len());
-        let mut bin = 0..0;
-        for time_ms in times {
-            if !bin.contains(time_ms) {
-                let mut writer = DocWriter::new();
-                writer.date(name, *time_ms);
-                let doc = writer.finish();
-                let start = self.expr.evaluate(&Scope::of(doc.view(), &self.globals))?;
-                let start_ms = start.view().and_then(Value::as_date_ms).unwrap_or_default();
-                bin = start_ms..start_ms.saturating_add(bin_ms);
-            }
-            starts.push(bin.start);
-        }
-        Ok(Column::new(ColumnData::Date(starts), None))
     }
 
     /// Shows `see` the value for each of those rows; `None` is the lack of one.

@@ -89,6 +89,7 @@ impl Expr {
                     match run {
                         Function::Plain(run) => run(operator, &values)?,
                         Function::Comparing(run) => run(operator, &values, scope.globals.collation())?,
+                        Function::Asking(run) => run(operator, &values, scope.globals)?,
                     }
                 }
             },

@@ -1,8 +1,10 @@
 //! What filters and expressions may refer to besides the document.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::evaluate::Scope;
+use super::more::Zones;
 use super::tree::Expr;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
@@ -17,6 +19,7 @@ struct Inner {
     now_ms: i64,
     collation: Collation,
     variables: Vec<(Box<str>, Option<OwnedValue>)>,
+    zones: Rc<RefCell<Zones>>,
 }
 
 impl Globals {
@@ -27,6 +30,7 @@ impl Globals {
             now_ms: env.now_ms(),
             collation: Collation::default(),
             variables: Vec::new(),
+            zones: Rc::default(),
         }))
     }
 
@@ -36,7 +40,8 @@ impl Globals {
     }
 
     fn with(&self, collation: Collation, variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Globals {
-        Globals(Rc::new(Inner { env: Rc::clone(&self.0.env), now_ms: self.0.now_ms, collation, variables }))
+        let (env, zones) = (Rc::clone(&self.0.env), Rc::clone(&self.0.zones));
+        Globals(Rc::new(Inner { env, now_ms: self.0.now_ms, collation, variables, zones }))
     }
 
     /// The same with the variables of a `let`, which are evaluated now.
@@ -66,6 +71,11 @@ impl Globals {
     /// The world outside.
     pub fn env(&self) -> &Rc<dyn Env> {
         &self.0.env
+    }
+
+    /// The time zones that the command has met.
+    pub(super) fn zones(&self) -> &RefCell<Zones> {
+        &self.0.zones
     }
 
     /// How its strings compare.

@@ -5,8 +5,9 @@ use std::fmt;
 use super::arguments::{Want, Want::*};
 use super::datum::Datum;
 use super::evaluate::Scope;
+use super::globals::Globals;
 use super::tree::Expr;
-use super::{arithmetic, array, compare, control, date, more, string, types};
+use super::{arithmetic, array, compare, control, more, string, types};
 use crate::error::{Error, ErrorCode, ErrorCode::*, Result};
 use crate::query::filter::CompareOp;
 use crate::value::{Collation, Value};
@@ -134,6 +135,8 @@ pub(super) enum Binds {
 pub(super) type Eager = fn(&Operator, &[Option<Value<'_>>]) -> Result<Datum<'static>>;
 /// The same, which asks how strings compare.
 type Comparing = fn(&Operator, &[Option<Value<'_>>], &Collation) -> Result<Datum<'static>>;
+/// The same, which asks the world outside.
+type Asking = fn(&Operator, &[Option<Value<'_>>], &Globals) -> Result<Datum<'static>>;
 /// A function that evaluates its arguments itself.
 type Lazy = for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>;
 
@@ -141,6 +144,7 @@ type Lazy = for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>;
 pub(super) enum Function {
     Plain(Eager),
     Comparing(Comparing),
+    Asking(Asking),
 }
 
 /// What runs an operator.
@@ -231,6 +235,12 @@ pub(super) const fn comparing_as(
     Operator { op, name, syntax, run: Run::Eager { wants, nulls, run: Function::Comparing(run) } }
 }
 
+/// Of arguments in an object, where null makes null, with what asks the world outside.
+pub(super) const fn asking(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Asking) -> Operator {
+    let run = Run::Eager { wants, nulls: true, run: Function::Asking(run) };
+    Operator { op, name, syntax: Syntax::Named(names), run }
+}
+
 /// As `plain` where null makes null.
 pub(super) const fn null_in(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
@@ -286,51 +296,6 @@ static REDUCE: Names = names(
     Binds::ValueAndThis,
     &[Location40075, Location40076, Location40077, Location40078, Location40079],
 );
-static PART: Names = names(&["date", "timezone"], 1, 1, Binds::Nothing, &[Location40535, Location40535, Location40539]);
-static TRUNC: Names = names(
-    &["date", "unit", "binSize", "timezone", "startOfWeek"],
-    2,
-    0,
-    Binds::Nothing,
-    &[Location5439007, Location5439008, Location5439009],
-);
-static DIFF: Names = names(
-    &["startDate", "endDate", "unit", "timezone", "startOfWeek"],
-    3,
-    0,
-    Binds::Nothing,
-    &[Location5166301, Location5166302, Location5166303],
-);
-static SHIFT: Names = names(
-    &["startDate", "unit", "amount", "timezone"],
-    3,
-    0,
-    Binds::Nothing,
-    &[Location5166400, Location5166401, Location5166402],
-);
-
-const PART_WANTS: Wants = &[(Date, Location16006), (Text, Location40517)];
-const TRUNC_WANTS: Wants = &[
-    (Date, Location5439012),
-    (Text, Location5439013),
-    (Whole, Location5439017),
-    (Text, Location40517),
-    (Text, Location5439015),
-];
-const DIFF_WANTS: Wants = &[
-    (Date, Location5166307),
-    (Date, Location5166307),
-    (Text, Location5439013),
-    (Text, Location40517),
-    (Text, Location5439015),
-];
-const SHIFT_WANTS: Wants =
-    &[(Date, Location5166403), (Text, Location5439013), (Whole, Location5166405), (Text, Location40517)];
-
-const fn part(op: Op, name: &'static str) -> Operator {
-    named(op, name, &PART, PART_WANTS, date::part)
-}
-
 static OPERATORS: &[Operator] = &[
     comparing(Op::Eq, "$eq", TWO, compare::compare),
     comparing(Op::Ne, "$ne", TWO, compare::compare),
@@ -402,21 +367,4 @@ static OPERATORS: &[Operator] = &[
         false,
         types::get_field,
     ),
-    part(Op::Year, "$year"),
-    part(Op::Month, "$month"),
-    part(Op::DayOfMonth, "$dayOfMonth"),
-    part(Op::DayOfYear, "$dayOfYear"),
-    part(Op::DayOfWeek, "$dayOfWeek"),
-    part(Op::Week, "$week"),
-    part(Op::IsoWeek, "$isoWeek"),
-    part(Op::IsoWeekYear, "$isoWeekYear"),
-    part(Op::IsoDayOfWeek, "$isoDayOfWeek"),
-    part(Op::Hour, "$hour"),
-    part(Op::Minute, "$minute"),
-    part(Op::Second, "$second"),
-    part(Op::Millisecond, "$millisecond"),
-    named(Op::DateTrunc, "$dateTrunc", &TRUNC, TRUNC_WANTS, date::truncate),
-    named(Op::DateDiff, "$dateDiff", &DIFF, DIFF_WANTS, date::difference),
-    named(Op::DateAdd, "$dateAdd", &SHIFT, SHIFT_WANTS, date::shift),
-    named(Op::DateSubtract, "$dateSubtract", &SHIFT, SHIFT_WANTS, date::shift),
 ];

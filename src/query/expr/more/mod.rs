@@ -2,18 +2,27 @@
 //! `bindings` asks again with both. One file a family, each with its rows of the table.
 
 mod arrays;
+mod calendar;
+mod date;
+#[cfg(test)]
+mod date_tests;
 mod math;
 mod objects;
 mod sets;
 mod strings;
 #[cfg(test)]
 mod tests;
+mod zone;
+
+pub use calendar::Unit;
+pub(super) use date::bins;
+pub(super) use zone::Zones;
 
 use super::operators::Operator;
 
 /// The operator of a name, where the second half of the module is there.
 #[inline(never)]
 pub(super) fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
-    let tables = [strings::TABLE, arrays::TABLE, objects::TABLE, sets::TABLE, math::TABLE];
+    let tables = [strings::TABLE, arrays::TABLE, objects::TABLE, sets::TABLE, math::TABLE, date::TABLE];
     tables.into_iter().flatten().find(|operator| operator.name() == name)
 }

@@ -1,13 +1,13 @@
 //! Strings: trimming, splitting, replacing, bytes, `$strcasecmp`, `$regexMatch`, `$toString`.
 
 use super::super::arguments::{Arguments, Want::*, failure, given, natural, text};
-use super::super::calendar::civil;
 use super::super::datum::{ArrayWriter, Datum, is_nullish};
 use super::super::evaluate::Scope;
 use super::super::operators::{
     Binds, Names, Op, Operator, Syntax, Wants, lazy, named, names, null_in, operator, plain,
 };
 use super::super::tree::Expr;
+use super::calendar::civil;
 use crate::error::ErrorCode::*;
 use crate::error::Result;
 use crate::query::filter::Regex;

@@ -4,6 +4,8 @@
 pub(super) const DAY_MS: i64 = 86_400_000;
 /// Days from the epoch to the start of 2000, a Saturday.
 const DAYS_TO_2000: i64 = 10_957;
+/// The start of 2000.
+pub(super) const START_OF_2000_MS: i64 = DAYS_TO_2000 * DAY_MS;
 /// Days of four hundred years.
 const ERA_DAYS: i64 = 146_097;
 
@@ -70,10 +72,15 @@ impl Unit {
         if let Unit::Months(_) = self { None } else { Some(self.anchor(0).1) }
     }
 
+    /// True for hours and less, which take as long whatever clocks say.
+    pub(super) fn is_exact(self) -> bool {
+        matches!(self, Unit::Milliseconds(len) if len < DAY_MS)
+    }
+
     /// The start, length and number of the unit 0: what lies in 2000 first.
     fn anchor(self, first_day: i64) -> (i64, i64) {
         match self {
-            Unit::Milliseconds(len) => (DAYS_TO_2000 * DAY_MS, len),
+            Unit::Milliseconds(len) => (START_OF_2000_MS, len),
             // The first such weekday of 2000, which began with a Saturday.
             _ => ((DAYS_TO_2000 + (first_day + 1) % 7) * DAY_MS, 7 * DAY_MS),
         }

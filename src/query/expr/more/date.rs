@@ -1,0 +1,241 @@
+//! Dates: their parts, `$dateTrunc`, `$dateDiff`, `$dateAdd`, `$dateSubtract`, by the clocks of a time zone.
+
+use std::ops::Range;
+
+use super::super::arguments::{Arguments, Want::*, date, failure, given, integer, text};
+use super::super::datum::{Datum, is_nullish};
+use super::super::globals::Globals;
+use super::super::operators::{Binds, Names, Op, Operator, Wants, asking, names};
+use super::super::tree::{Expr, Variable};
+use super::calendar::{DAY_MS, START_OF_2000_MS, Unit, civil, days_of, weekday};
+use super::zone::Zone;
+use crate::error::ErrorCode::*;
+use crate::error::{Error, Result};
+
+static PART: Names = names(&["date", "timezone"], 1, 1, Binds::Nothing, &[Location40535, Location40535, Location40539]);
+static TRUNC: Names = names(
+    &["date", "unit", "binSize", "timezone", "startOfWeek"],
+    2,
+    0,
+    Binds::Nothing,
+    &[Location5439007, Location5439008, Location5439009],
+);
+static DIFF: Names = names(
+    &["startDate", "endDate", "unit", "timezone", "startOfWeek"],
+    3,
+    0,
+    Binds::Nothing,
+    &[Location5166301, Location5166302, Location5166303],
+);
+static SHIFT: Names = names(
+    &["startDate", "unit", "amount", "timezone"],
+    3,
+    0,
+    Binds::Nothing,
+    &[Location5166400, Location5166401, Location5166402],
+);
+
+const PART_WANTS: Wants = &[(Date, Location16006), (Text, Location40517)];
+const TRUNC_WANTS: Wants = &[
+    (Date, Location5439012),
+    (Text, Location5439013),
+    (Whole, Location5439017),
+    (Text, Location40517),
+    (Text, Location5439015),
+];
+const DIFF_WANTS: Wants = &[
+    (Date, Location5166307),
+    (Date, Location5166307),
+    (Text, Location5439013),
+    (Text, Location40517),
+    (Text, Location5439015),
+];
+const SHIFT_WANTS: Wants =
+    &[(Date, Location5166403), (Text, Location5439013), (Whole, Location5166405), (Text, Location40517)];
+
+const fn part_named(op: Op, name: &'static str) -> Operator {
+    asking(op, name, &PART, PART_WANTS, part)
+}
+
+pub(super) static TABLE: &[Operator] = &[
+    part_named(Op::Year, "$year"),
+    part_named(Op::Month, "$month"),
+    part_named(Op::DayOfMonth, "$dayOfMonth"),
+    part_named(Op::DayOfYear, "$dayOfYear"),
+    part_named(Op::DayOfWeek, "$dayOfWeek"),
+    part_named(Op::Week, "$week"),
+    part_named(Op::IsoWeek, "$isoWeek"),
+    part_named(Op::IsoWeekYear, "$isoWeekYear"),
+    part_named(Op::IsoDayOfWeek, "$isoDayOfWeek"),
+    part_named(Op::Hour, "$hour"),
+    part_named(Op::Minute, "$minute"),
+    part_named(Op::Second, "$second"),
+    part_named(Op::Millisecond, "$millisecond"),
+    asking(Op::DateTrunc, "$dateTrunc", &TRUNC, TRUNC_WANTS, truncate),
+    asking(Op::DateDiff, "$dateDiff", &DIFF, DIFF_WANTS, difference),
+    asking(Op::DateAdd, "$dateAdd", &SHIFT, SHIFT_WANTS, shift),
+    asking(Op::DateSubtract, "$dateSubtract", &SHIFT, SHIFT_WANTS, shift),
+];
+
+fn unit(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<Unit> {
+    let unit = text(arguments, at);
+    Unit::named(unit).ok_or_else(|| failure(FailedToParse, name, &format!("has an unknown time unit value: {unit}")))
+}
+
+/// The weekday at a place among the arguments, Sunday 0: what is not given.
+fn first_day(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<i64> {
+    let wanted = text(arguments, at);
+    let days = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+    let is_meant = |day: &str| {
+        [day.len(), 3].iter().any(|len| day.get(..*len).is_some_and(|day| day.eq_ignore_ascii_case(wanted)))
+    };
+    let found = days.iter().position(|day| is_meant(day)).or_else(|| given(arguments, at).is_none().then_some(0));
+    found
+        .and_then(|day| i64::try_from(day).ok())
+        .ok_or_else(|| failure(Location5439015, name, &format!("does not know the day of the week \"{wanted}\"")))
+}
+
+/// `$year` and its siblings.
+fn part(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let ms = Zone::of(operator.name(), arguments, 1, globals)?.local(date(arguments, 0));
+    let part = parts(ms).get(operator.op as usize - Op::Year as usize).copied().unwrap_or_default();
+    Ok(match operator.op {
+        Op::IsoWeekYear => Datum::int64(part),
+        _ => Datum::int32(i32::try_from(part).unwrap_or_default()),
+    })
+}
+
+/// The parts of a date in the order of the operators.
+pub fn parts(ms: i64) -> [i64; 13] {
+    let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
+    let (year, month, day) = civil(days);
+    // Monday 0.
+    let monday_based = (weekday(days) + 6) % 7;
+    let thursday = days - monday_based + 3;
+    let iso_year = civil(thursday).0;
+    let first = days_of(year, 1, 1);
+    [
+        year,
+        month,
+        day,
+        days - first + 1,
+        weekday(days) + 1,
+        // Weeks begin on Sundays; the days before the first one are week 0.
+        (days - first + 7 - weekday(days)) / 7,
+        (thursday - days_of(iso_year, 1, 1)) / 7 + 1,
+        iso_year,
+        monday_based + 1,
+        of_day / 3_600_000,
+        of_day / 60_000 % 60,
+        of_day / 1000 % 60,
+        of_day % 1000,
+    ]
+}
+
+/// What `$dateTrunc` does. Bins are counted from the start of 2000, as the clocks of the zone have it; those of hours and less are
+/// as long as they say, those of days and more end when the clocks say so.
+struct Bins {
+    unit: Unit,
+    size: i64,
+    zone: Zone,
+    first_day: i64,
+}
+
+impl Bins {
+    fn new(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Bins> {
+        let unit = unit(operator.name(), arguments, 1)?;
+        let size = integer(arguments, 2, 1);
+        if size < 1 {
+            return Err(failure(Location5439018, operator.name(), "needs a 'binSize' greater than 0"));
+        }
+        let mut zone = Zone::of(operator.name(), arguments, 3, globals)?;
+        if let Some(of_anchor) = unit.is_exact().then(|| zone.utc(START_OF_2000_MS)).flatten() {
+            zone = Zone::Fixed(START_OF_2000_MS - of_anchor);
+        }
+        Ok(Bins { unit, size, zone, first_day: first_day(operator.name(), arguments, 4)? })
+    }
+
+    /// The start of the bin of a moment, and moments in this bin; `None` beyond all dates.
+    fn bin(&self, ms: i64) -> Option<(i64, Range<i64>)> {
+        let (offset, around) = self.zone.span(ms);
+        let index = self.unit.index(ms.saturating_add(offset), self.first_day).div_euclid(self.size);
+        let border = |index: i64| {
+            index.checked_mul(self.size).and_then(|index| self.zone.utc(self.unit.start(index, self.first_day)?))
+        };
+        let start = border(index)?;
+        // Where clocks go back across midnight, a day may begin twice.
+        let end = border(index.saturating_add(1)).unwrap_or(ms);
+        Some((start, around.start.max(start)..around.end.min(end)))
+    }
+}
+
+fn truncate(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let bins = Bins::new(operator, arguments, globals)?;
+    bins.bin(date(arguments, 0)).map(|(start, _)| Datum::date(start)).ok_or_else(|| overflow(operator))
+}
+
+/// What a `$dateTrunc` makes of all these values of a field, where its other arguments are constant. What lies in the bin of the one
+/// before is not computed again. `None` where values have to be looked at one by one.
+#[inline(never)]
+pub fn bins(operator: &Operator, arguments: &[Expr], globals: &Globals, times: &[i64]) -> Option<Vec<i64>> {
+    let mut values = Vec::new();
+    for argument in arguments {
+        values.push(match argument {
+            Expr::Constant(None) => None,
+            Expr::Constant(Some(value)) if !is_nullish(Some(value.view())) => Some(value.view()),
+            Expr::Field(Variable::Root, path) if path.len() == 1 && values.is_empty() => None,
+            _ => return None,
+        });
+    }
+    let checked = values
+        .iter()
+        .zip(TRUNC_WANTS)
+        .skip(1)
+        .all(|(value, (want, code))| value.is_none() || want.check(operator.name(), 0, *value, *code).is_ok());
+    let bins = Bins::new(operator, &values, globals).ok().filter(|_| checked)?;
+    let mut starts = Vec::with_capacity(times.len());
+    let (mut start, mut bin) = (0, 0..0);
+    for time_ms in times {
+        if !bin.contains(time_ms) {
+            (start, bin) = bins.bin(*time_ms)?;
+        }
+        starts.push(start);
+    }
+    Some(starts)
+}
+
+/// How many borders of a unit lie between two dates, as clocks have it; hours that they skip or repeat do not count or do.
+fn difference(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let unit = unit(operator.name(), arguments, 2)?;
+    let zone = Zone::of(operator.name(), arguments, 3, globals)?;
+    let first_day = first_day(operator.name(), arguments, 4)?;
+    let [start, end] = [0, 1].map(|at| {
+        let at_ms = date(arguments, at);
+        let offset = zone.offset(at_ms);
+        (unit.index(at_ms.saturating_add(offset), first_day), offset)
+    });
+    let changed = match unit.length_ms() {
+        Some(len) if unit.is_exact() => (end.1 - start.1) / len,
+        _ => 0,
+    };
+    let between = end.0.checked_sub(start.0).and_then(|borders| borders.checked_sub(changed));
+    between.map(Datum::int64).ok_or_else(|| overflow(operator))
+}
+
+/// `$dateAdd` and `$dateSubtract`: by days and more as the clocks have it.
+fn shift(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let unit = unit(operator.name(), arguments, 1)?;
+    let (from, amount) = (date(arguments, 0), integer(arguments, 2, 0));
+    let zone = Zone::of(operator.name(), arguments, 3, globals)?;
+    let amount = if operator.op == Op::DateSubtract { amount.checked_neg() } else { Some(amount) };
+    let moved = amount.and_then(|amount| match amount {
+        0 => Some(from),
+        _ if unit.is_exact() => unit.shift(from, amount),
+        _ => zone.utc(unit.shift(from.checked_add(zone.offset(from))?, amount)?),
+    });
+    moved.map(Datum::date).ok_or_else(|| overflow(operator))
+}
+
+fn overflow(operator: &Operator) -> Error {
+    failure(Location5166406, operator.name(), "goes beyond all dates")
+}
