@@ -74,3 +74,24 @@ test("common commands need one half, others wait for the second, and go on once 
   assert.deepEqual([await c.dropIndexes(), await c.drop()], [true, true]);
   await db.close();
 });
+
+test("time zones are those of the host, in pipelines and in filters that wait for the second half", async () => {
+  const db = await open("zones", { storage: "memory", wasm: bytes("timepail.wasm"), wasmMore: bytes("timepail-more.wasm") });
+  const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+  const start = Date.UTC(2024, 2, 9, 17);
+  await c.insertMany(Array.from({ length: 48 }, (_, i) => ({ at: new Date(start + i * 3_600_000) })));
+  const date = (unit: string) => ({ $dateTrunc: { date: "$at", unit, timezone: "America/New_York" } });
+  const days = await c.aggregate([{ $group: { _id: date("day"), n: { $sum: 1 } } }]).toArray();
+  assert.deepEqual(days.map((day) => [(day["_id"] as Date).toISOString(), day["n"]]), [
+    ["2024-03-09T05:00:00.000Z", 12],
+    ["2024-03-10T05:00:00.000Z", 23],
+    ["2024-03-11T04:00:00.000Z", 13],
+  ]);
+  assert.equal(await c.countDocuments({ $expr: { $eq: [{ $hour: { date: "$at", timezone: "America/New_York" } }, 2] } }), 1);
+  const written = await c.aggregate([{ $limit: 1 }, { $project: { _id: 0, at: { $dateToString: { date: "$at", format: "%H:%M%z", timezone: "Asia/Kolkata" } } } }]).toArray();
+  assert.deepEqual(written, [{ at: "22:30+0530" }]);
+  const lmt = await c.aggregate([{ $limit: 1 }, { $project: { _id: 0, at: { $second: { date: new Date(-3e12), timezone: "America/New_York" } } } }]).toArray();
+  assert.deepEqual(lmt, [{ at: 58 }]);
+  await assert.rejects(c.countDocuments({ $expr: { $hour: { date: "$at", timezone: "Mars/Base" } } }), { code: 40485 });
+  await db.close();
+});

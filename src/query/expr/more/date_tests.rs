@@ -137,3 +137,230 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn dates_are_taken_apart_and_put_together() {
+    let apart = |options: RawBson| rawbson!({ "$dateToParts": options });
+    check(
+        apart(rawbson!({ "date": "$t" })),
+        rawbson!({ "year": 2023, "month": 11, "day": 14, "hour": 22, "minute": 13, "second": 20, "millisecond": 123 }),
+    );
+    check(
+        apart(rawbson!({ "date": "$t", "iso8601": true, "timezone": "Asia/Tokyo" })),
+        rawbson!({ "isoWeekYear": 2023, "isoWeek": 46, "isoDayOfWeek": 3, "hour": 7, "minute": 13, "second": 20, "millisecond": 123 }),
+    );
+    check(apart(rawbson!({ "date": "$n" })), RawBson::Null);
+    check(apart(rawbson!({ "date": "$t", "iso8601": null })), RawBson::Null);
+    fails(apart(rawbson!({ "date": "$t", "iso8601": 1 })), ErrorCode::Location40521);
+    fails(apart(rawbson!("$t")), ErrorCode::Location40524);
+    fails(apart(rawbson!({ "date": "$t", "x": 1 })), ErrorCode::Location40520);
+    fails(apart(rawbson!({ "timezone": "UTC" })), ErrorCode::Location40522);
+    fails(apart(rawbson!({ "date": "$s" })), ErrorCode::Location16006);
+
+    let together = |parts: RawBson| rawbson!({ "$dateFromParts": parts });
+    for (parts, wanted) in [
+        (rawbson!({ "year": 2024 }), "2024-01-01T00:00:00Z"),
+        (rawbson!({ "year": 2024, "month": 14, "day": 0, "hour": -1 }), "2025-01-30T23:00:00Z"),
+        (rawbson!({ "year": 2024.0, "second": 100_000, "millisecond": 1_i64 }), "2024-01-02T03:46:40.001Z"),
+        (rawbson!({ "year": 2024, "month": 7, "day": 4, "timezone": "America/New_York" }), "2024-07-04T04:00:00Z"),
+        (
+            rawbson!({ "year": 2024, "month": 3, "day": 10, "hour": 2, "minute": 30, "timezone": "America/New_York" }),
+            "2024-03-10T07:30:00Z",
+        ),
+        (rawbson!({ "isoWeekYear": 2020, "isoWeek": 53, "isoDayOfWeek": 5 }), "2021-01-01T00:00:00Z"),
+        (rawbson!({ "isoWeekYear": 2019 }), "2018-12-31T00:00:00Z"),
+    ] {
+        moment(together(parts), wanted);
+    }
+    check(together(rawbson!({ "year": 2024, "month": "$n" })), RawBson::Null);
+    for (parts, code) in [
+        (rawbson!({ "month": 2 }), ErrorCode::Location40516),
+        (rawbson!({ "year": 2024, "isoWeek": 2 }), ErrorCode::Location40489),
+        (rawbson!({ "isoWeekYear": 2024, "month": 2 }), ErrorCode::Location40525),
+        (rawbson!({ "year": 0 }), ErrorCode::Location40523),
+        (rawbson!({ "isoWeekYear": 10_000 }), ErrorCode::Location31095),
+        (rawbson!({ "year": 2024, "month": 40_000 }), ErrorCode::Location31034),
+        (rawbson!({ "year": 2024, "month": 1.5 }), ErrorCode::Location40515),
+        (rawbson!({ "year": 2024, "week": 1 }), ErrorCode::Location40518),
+        (rawbson!({ "year": 2024, "millisecond": i64::MAX, "second": 1 }), ErrorCode::Overflow),
+        (rawbson!(2024), ErrorCode::Location40519),
+    ] {
+        fails(together(parts), code);
+    }
+    let stamp = RawBson::Timestamp(bson::Timestamp { time: u32::MAX, increment: 7 });
+    check(rawbson!({ "$tsSecond": (stamp.clone()) }), i64::from(u32::MAX));
+    check(rawbson!({ "$tsIncrement": stamp }), 7_i64);
+    check(rawbson!({ "$tsSecond": "$absent" }), RawBson::Null);
+    fails(rawbson!({ "$tsSecond": "$t" }), ErrorCode::Location5687301);
+    fails(rawbson!({ "$tsIncrement": "$a" }), ErrorCode::Location5687302);
+}
+
+#[test]
+fn dates_are_written_in_formats() {
+    let text = |options: RawBson| rawbson!({ "$dateToString": options });
+    check(text(rawbson!({ "date": "$t" })), "2023-11-14T22:13:20.123Z");
+    check(text(rawbson!({ "date": "$t", "timezone": "America/New_York" })), "2023-11-14T17:13:20.123");
+    for (format, wanted) in [
+        ("%Y/%m/%d %H:%M:%S,%L", "2023/11/14 17:13:20,123"),
+        ("%j %U %u %V %w %G", "318 46 2 46 3 2023"),
+        ("%z %Z", "-0500 -300"),
+        ("%b %B %%", "Nov November %"),
+        ("", ""),
+        ("é%dé", "é14é"),
+    ] {
+        check(text(rawbson!({ "date": "$t", "timezone": "America/New_York", "format": format })), wanted);
+    }
+    check(text(rawbson!({ "date": "$t", "timezone": "+0430", "format": "%z %Z" })), "+0430 +270");
+    check(text(rawbson!({ "date": (date(-62_167_219_200_000)), "format": "%Y-%j" })), "0000-001");
+    check(text(rawbson!({ "date": "$n", "onNull": "$s" })), "héllo");
+    check(text(rawbson!({ "date": "$n" })), RawBson::Null);
+    check(text(rawbson!({ "date": "$t", "format": null })), RawBson::Null);
+    check(text(rawbson!({ "date": "$t", "timezone": "$absent" })), RawBson::Null);
+    check(
+        text(rawbson!({ "date": "$t", "onNull": { "$divide": ["$a", { "$subtract": ["$a", 5] }] }, "format": "%d" })),
+        "14",
+    );
+    for (options, code) in [
+        (rawbson!({ "date": "$t", "format": "%" }), ErrorCode::Location18535),
+        (rawbson!({ "date": "$t", "format": "%q" }), ErrorCode::Location18536),
+        (rawbson!({ "date": "$t", "format": 1 }), ErrorCode::Location18533),
+        (rawbson!({ "date": (date(253_402_300_800_000)), "format": "%Y" }), ErrorCode::Location18537),
+        (rawbson!({ "date": "$s", "format": "%Y" }), ErrorCode::Location16006),
+        (rawbson!({ "date": "$t", "timezone": "Mars/Base" }), ErrorCode::Location40485),
+        (rawbson!({ "format": "%Y" }), ErrorCode::Location18628),
+        (rawbson!({ "date": "$t", "f": 1 }), ErrorCode::Location18534),
+        (rawbson!("$t"), ErrorCode::Location18629),
+    ] {
+        fails(text(options), code);
+    }
+}
+
+#[test]
+fn dates_are_read_in_the_forms_that_people_write() {
+    let read = |text: &str| rawbson!({ "$dateFromString": { "dateString": text } });
+    for (text, wanted) in [
+        ("2017-02-08T12:10:40.787", "2017-02-08T12:10:40.787Z"),
+        ("2017-02-08T12:10:40.787Z", "2017-02-08T12:10:40.787Z"),
+        ("2017-02-08T12:10:40.7871234+02:00", "2017-02-08T10:10:40.787Z"),
+        ("2017-02-08 12:10", "2017-02-08T12:10:00Z"),
+        ("2017-02-08", "2017-02-08T00:00:00Z"),
+        ("2017-2-8", "2017-02-08T00:00:00Z"),
+        ("2017/02/08", "2017-02-08T00:00:00Z"),
+        ("2017-02", "2017-02-01T00:00:00Z"),
+        ("2017-039", "2017-02-08T00:00:00Z"),
+        ("2017-W06-3", "2017-02-08T00:00:00Z"),
+        ("2017W06", "2017-02-06T00:00:00Z"),
+        ("20170208", "2017-02-08T00:00:00Z"),
+        ("20170208T121040Z", "2017-02-08T12:10:40Z"),
+        ("20170208T1210", "2017-02-08T12:10:00Z"),
+        ("20170208121040", "2017-02-08T12:10:40Z"),
+        ("02/08/2017 1:05 pm", "2017-02-08T13:05:00Z"),
+        ("8.2.2017 12am", "2017-02-08T00:00:00Z"),
+        ("8 February 2017", "2017-02-08T00:00:00Z"),
+        ("8-Feb-2017 12:10:40", "2017-02-08T12:10:40Z"),
+        ("Feb 8th, 2017", "2017-02-08T00:00:00Z"),
+        ("february 2017", "2017-02-01T00:00:00Z"),
+        ("Wed, 08 Feb 2017 12:10:40 +0200", "2017-02-08T10:10:40Z"),
+        ("Wed Feb 08 2017 12:10:40 GMT+0100 (Central European Standard Time)", "2017-02-08T11:10:40Z"),
+        ("2017-07-08 12:00 America/New_York", "2017-07-08T16:00:00Z"),
+        ("2017-07-08T24:00", "2017-07-09T00:00:00Z"),
+        ("@1486555840", "2017-02-08T12:10:40Z"),
+        ("@-1", "1969-12-31T23:59:59Z"),
+        (" 2017-02-08 ", "2017-02-08T00:00:00Z"),
+    ] {
+        moment(read(text), wanted);
+    }
+    for text in [
+        "",
+        "today",
+        "12:10",
+        "2017",
+        "2017-02-30",
+        "2017-13-01",
+        "2017-02-08T25:00",
+        "2017-02-08T12:60",
+        "2017-02-08T",
+        "2017-02-08 12",
+        "2017-02-08 noon",
+        "Feb 8",
+        "8 Febr 17",
+        "13/13/2017",
+        "2017-02-08T12:10:40.",
+        "2017-W54",
+        "2017-000",
+        "é2017-02-08",
+        "@x",
+        "@1x",
+        "2017-02-08 13:00 pm",
+        "99999999999999999999",
+    ] {
+        fails(read(text), ErrorCode::ConversionFailure);
+    }
+}
+
+#[test]
+fn dates_are_read_by_formats() {
+    let read = |text: &str, format: &str| rawbson!({ "$dateFromString": { "dateString": text, "format": format } });
+    for (text, format, wanted) in [
+        ("06-15-2018", "%m-%d-%Y", "2018-06-15T00:00:00Z"),
+        ("15 Jun 2018 at 7:05", "%d %b %Y at %H:%M", "2018-06-15T07:05:00Z"),
+        ("December 1, 2018 23:59:58.007+0130", "%B %d, %Y %H:%M:%S.%L%z", "2018-12-01T22:29:58.007Z"),
+        ("2018-06-15 -90", "%Y-%m-%d %Z", "2018-06-15T01:30:00Z"),
+        ("2018W53.1", "%GW%V.%u", "2018-12-31T00:00:00Z"),
+        ("2018 366", "%Y %j", "2019-01-01T00:00:00Z"),
+        ("100%20180615", "100%%%Y%m%d", "2018-06-15T00:00:00Z"),
+    ] {
+        moment(read(text, format), wanted);
+    }
+    for (text, format) in [
+        ("2018-06", "%Y-%m"),
+        ("2018-06-15x", "%Y-%m-%d"),
+        ("2018/06/15", "%Y-%m-%d"),
+        ("2018-06-31", "%Y-%m-%d"),
+        ("07:05", "%H:%M"),
+    ] {
+        fails(read(text, format), ErrorCode::ConversionFailure);
+    }
+    fails(read("2018", "%q"), ErrorCode::Location18536);
+    fails(read("2018", "%w"), ErrorCode::Location18536);
+    fails(read("2018", "%Y%"), ErrorCode::Location18535);
+    let from = |options: RawBson| rawbson!({ "$dateFromString": options });
+    moment(from(rawbson!({ "dateString": "2024-07-04", "timezone": "America/New_York" })), "2024-07-04T04:00:00Z");
+    fails(
+        from(rawbson!({ "dateString": "2024-07-04Z", "timezone": "America/New_York" })),
+        ErrorCode::ConversionFailure,
+    );
+    check(from(rawbson!({ "dateString": "never", "onError": "$s" })), "héllo");
+    check(from(rawbson!({ "dateString": "$a", "onError": 1 })), 1);
+    check(from(rawbson!({ "dateString": "$n", "onNull": 2 })), 2);
+    check(from(rawbson!({ "dateString": "$absent" })), RawBson::Null);
+    check(from(rawbson!({ "dateString": "2024-07-04", "format": "$n" })), RawBson::Null);
+    fails(from(rawbson!({ "dateString": "$a" })), ErrorCode::ConversionFailure);
+    fails(from(rawbson!({ "dateString": "2024-07-04", "format": 1 })), ErrorCode::Location40684);
+    fails(
+        from(rawbson!({ "dateString": "2024-07-04", "timezone": "Mars/Base", "onError": 1 })),
+        ErrorCode::Location40485,
+    );
+    fails(from(rawbson!({ "format": "%Y" })), ErrorCode::Location40542);
+    fails(from(rawbson!({ "dateString": "x", "f": 1 })), ErrorCode::Location40541);
+    fails(from(rawbson!("x")), ErrorCode::Location40540);
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(
+        ms in -62_135_596_800_000..253_402_300_800_000_i64,
+        format in prop::sample::select(vec![
+            "%Y-%m-%dT%H:%M:%S.%LZ", "%G-W%V-%uT%H:%M:%S.%L%z", "%Y%j %H%M%S%L", "%d %B %Y %H:%M:%S.%L %z", "%b %d, %Y %H:%M:%S.%L %z",
+        ]),
+    ) {
+        let wrapped = bson::rawdoc! { "e": { "$dateToString": { "date": date(ms), "format": format } } };
+        let text = Expr::parse(Doc::parse(wrapped.as_bytes()).unwrap().get("e").unwrap(), &globals()).unwrap();
+        let Expr::Constant(Some(text)) = text else { panic!("not folded") };
+        let text = text.view().as_str().unwrap();
+        check(rawbson!({ "$dateFromString": { "dateString": text, "format": format } }), date(ms));
+        if !format.contains("%j") && !format.contains("%V") {
+            check(rawbson!({ "$dateFromString": { "dateString": text } }), date(ms));
+        }
+    }
+}

@@ -4,8 +4,11 @@
 mod arrays;
 mod calendar;
 mod date;
+mod date_fields;
+mod date_parts;
 #[cfg(test)]
 mod date_tests;
+mod date_text;
 mod math;
 mod objects;
 mod sets;
@@ -23,6 +26,15 @@ use super::operators::Operator;
 /// The operator of a name, where the second half of the module is there.
 #[inline(never)]
 pub(super) fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
-    let tables = [strings::TABLE, arrays::TABLE, objects::TABLE, sets::TABLE, math::TABLE, date::TABLE];
+    let tables = [
+        strings::TABLE,
+        arrays::TABLE,
+        objects::TABLE,
+        sets::TABLE,
+        math::TABLE,
+        date::TABLE,
+        date_parts::TABLE,
+        date_text::TABLE,
+    ];
     tables.into_iter().flatten().find(|operator| operator.name() == name)
 }
