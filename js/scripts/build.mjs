@@ -16,7 +16,11 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
 /** What the second half takes from the first, as wasm-bindgen's module has it. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-const ENTRIES = { index: join(JS, "src/index.ts"), node: join(JS, "src/entry/node.ts") };
+const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "sqlite", "deno-kv", "testing/index"];
+/** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
+const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
+/** What users' compilers read; the declarations of the other entries are those of `index`. */
+const DECLARED = ["index", "entry/slim", "sqlite", "deno-kv", "testing/index"];
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
 async function compile(toolEnv, { features, cargo, rustc }, dev) {
@@ -153,7 +157,7 @@ export { __wbg_init as default, complete };
   return glue.slice(0, start) + load;
 }
 
-/** One bundle for browsers and one for Node, each whole: what they could share would be a second file for every page, 0.4 KB with its head. */
+/** A bundle for browsers, one for Node and so on, each whole: what they could share would be a second file for every page, 0.4 KB with its head. */
 async function bundle() {
   for (const entry of readdirSync(DIST)) if (!MODULES.includes(entry)) rmSync(join(DIST, entry), { recursive: true });
   const { metafile } = await esbuild({
@@ -164,7 +168,7 @@ async function bundle() {
     format: "esm",
     platform: "neutral",
     target: "es2022",
-    external: ["bson", "node:*"],
+    external: ["bson", "node:*", "*.wasm"],
     minify: true,
     charset: "utf8",
     legalComments: "none",
@@ -200,14 +204,14 @@ async function shorten(file) {
   writeFileSync(map, content);
 }
 
-/** Declarations of what index.d.ts reaches; those of inner modules would be noise in an editor. */
+/** Declarations of what those of the entries reach; those of inner modules would be noise in an editor. */
 async function declare() {
   const emitted = join(ROOT, "target/declarations");
   rmSync(emitted, { recursive: true, force: true });
   await must(bin("tsc"), ["-p", join(JS, "tsconfig.build.json"), "--outDir", emitted]);
   // wasm-bindgen wrote those of the glue, so tsc does not carry them over.
   cpSync(join(WASM, "timepail.d.ts"), join(emitted, "wasm/timepail.d.ts"));
-  const reached = new Set(["index.d.ts"]);
+  const reached = new Set(DECLARED.map((source) => `${source}.d.ts`));
   for (const file of reached) {
     const text = readFileSync(join(emitted, file), "utf8");
     for (const [, target] of text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]*)"/g))

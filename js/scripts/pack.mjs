@@ -2,10 +2,11 @@
 
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { named, shipped } from "./manifest.mjs";
 import { DIST, JS, ROOT, Stop, main, must } from "./steps.mjs";
 
-const REQUIRED = ["LICENSE", "README.md", "package.json", "dist/index.js", "dist/node.js", "dist/index.d.ts", "dist/timepail.wasm", "dist/timepail-more.wasm"];
-const ALLOWED = /^(LICENSE|README\.md|package\.json|dist\/timepail\.wasm|dist\/[\w-]+\.js(\.map)?|dist\/([\w-]+\/)*[\w-]+\.d\.ts)$/;
+const ALWAYS = ["LICENSE", "README.md", "package.json"];
+const ALLOWED = /^(LICENSE|README\.md|package\.json|dist\/timepail(-more)?\.wasm|dist\/[\w-]+\.js(\.map)?|dist\/([\w-]+\/)*[\w-]+\.d\.ts)$/;
 
 await main(async () => {
   const out = join(ROOT, "dist");
@@ -19,14 +20,13 @@ await main(async () => {
     if (!existsSync(join(ROOT, file))) throw new Stop(`${file} is missing; a package needs it`);
     cpSync(join(ROOT, file), join(stage, file));
   }
-  // What only this repository needs stays here: no scripts run on the machine of whoever installs the package.
-  const { scripts, devDependencies, ...manifest } = JSON.parse(readFileSync(join(JS, "package.json"), "utf8"));
+  const manifest = shipped(JSON.parse(readFileSync(join(JS, "package.json"), "utf8")));
   writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
 
   const quiet = ["--loglevel", "error"];
   const [packed] = JSON.parse(await must("npm", ["pack", "--json", "--pack-destination", out, ...quiet], { cwd: stage, show: "stderr" }));
   const files = packed.files.map((file) => file.path);
-  const missing = REQUIRED.filter((file) => !files.includes(file));
+  const missing = [...ALWAYS, ...named(manifest.exports)].filter((file) => !files.includes(file));
   const foreign = files.filter((file) => !ALLOWED.test(file));
   if (missing.length > 0) throw new Stop(`the package lacks ${missing.join(", ")}`);
   if (foreign.length > 0) throw new Stop(`the package holds what does not belong there: ${foreign.join(", ")}`);

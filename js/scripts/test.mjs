@@ -9,6 +9,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build as esbuild } from "esbuild";
+import { runtimes } from "./runtimes.mjs";
 import { JS, ROOT, Stop, bin, filesUnder, main, run, seconds, toolEnv } from "./steps.mjs";
 
 const WASM_TARGET = ["--target", "wasm32-unknown-unknown"];
@@ -21,8 +22,9 @@ const STAGES = {
   check,
   native,
   web,
-  js: () => nodeTests((file) => !/^(browser|packaging)\//.test(file)),
+  js: () => nodeTests((file) => !/^(browser|runtimes)\//.test(file)),
   types,
+  runtimes: () => runtimes(),
   browser: async () => nodeTests((file) => file.startsWith("browser/"), await toolEnv("browser-env")),
   browsers,
 };

@@ -6,4 +6,5 @@ export { AbstractCursor, CommandCursor as ListCollectionsCursor, CommandCursor a
 export { Database } from "./database.js";
 export { BadValueError, BulkWriteError, ClosedError, CursorInUseError, LoadError, ServerError, TimepailError } from "./errors.js";
 export { FindCursor } from "./find.js";
+export type * from "./storage.js";
 export type * from "./types.js";

@@ -26,8 +26,9 @@ const ORPHANS_DELAY_MS = 1000;
 /** Opens the database `name` with an engine that `openEngine` gives. The entry points make their `open` of it. */
 export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
   if (typeof name !== "string" || name === "") throw new TypeError("The name of a database is a string that is not empty");
-  const storage = options.storage ?? (typeof indexedDB === "undefined" ? "memory" : "indexeddb");
-  if (storage !== "indexeddb" && storage !== "memory") throw new TypeError(`There is no storage "${String(storage)}"`);
+  const given = options.storage ?? (typeof indexedDB === "undefined" ? "memory" : "indexeddb");
+  const [storage, host] = typeof given === "object" ? (["host", given] as const) : [given];
+  if (!host && storage !== "indexeddb" && storage !== "memory") throw new TypeError(`There is no storage "${String(storage)}"`);
   const context = newContext();
   const isShared = storage === "indexeddb";
   const release = isShared ? await holdContext(name, context) : () => {};
@@ -37,9 +38,9 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
       durability: options.durability ?? "relaxed",
       context,
       ...pick(options, "bucketVersion", "parameters"),
-    });
+    }, host);
     const door = new Door(engine, name, options.generateIds ?? false, isShared);
-    const orphans = isShared ? setTimeout(() => void foldOrphans(door), ORPHANS_DELAY_MS) : undefined;
+    const orphans = storage !== "memory" ? setTimeout(() => void foldOrphans(door, isShared), ORPHANS_DELAY_MS) : undefined;
     const every = options.retentionIntervalMS;
     const timer = every ? setInterval(() => door.runAside({ expire: 1 }), every) : undefined;
     [orphans, timer].forEach(letExit);
@@ -54,10 +55,13 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
   }
 }
 
-/** Has the journals of closed tabs folded. It only saves work later, so nobody waits for it and no failure matters. */
-async function foldOrphans(door: Door): Promise<void> {
+/**
+ * Has the journals of closed tabs folded. It only saves work later, so nobody waits for it and no failure matters. Of a storage of the host nobody can say who
+ * else has it open; to fold the journal of one who lives is a waste, no more.
+ */
+async function foldOrphans(door: Door, isShared: boolean): Promise<void> {
   try {
-    const alive = await aliveContexts(door.database);
+    const alive = isShared ? await aliveContexts(door.database) : [];
     if (alive) await door.run({ foldJournals: 1, alive });
   } catch {
     // Whoever opens the database next tries again.

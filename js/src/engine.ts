@@ -1,5 +1,6 @@
 // The door of the WebAssembly module, as the driver sees it.
 
+import type { HostStorage } from "./storage.js";
 import type { EngineParameters } from "./types.js";
 
 /** What one command gives back: the reply as BSON and, for cursor batches, a block. */
@@ -20,7 +21,7 @@ export interface Engine {
 
 /** What `open` tells the engine; it crosses as BSON. */
 export interface EngineOptions {
-  storage: "indexeddb" | "memory";
+  storage: "indexeddb" | "memory" | "host";
   durability: "relaxed" | "strict";
   /** 16 hexadecimal digits that name this opening; the keys of its journal carry them. */
   context: string;
@@ -28,5 +29,5 @@ export interface EngineOptions {
   parameters?: EngineParameters;
 }
 
-/** Opens an engine. The entry points give the one that loads WebAssembly, tests give their own. */
-export type OpenEngine = (name: string, options: EngineOptions) => Promise<Engine>;
+/** Opens an engine; `host` where the options say so. The entry points give the one that loads WebAssembly, tests give their own. */
+export type OpenEngine = (name: string, options: EngineOptions, host?: HostStorage) => Promise<Engine>;

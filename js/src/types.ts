@@ -1,6 +1,7 @@
 // Public types. Names and shapes are those of the official Node driver where it has them.
 
 import type { BSONRegExp, Int32, Double, Long, ObjectId } from "bson";
+import type { HostStorage } from "./storage.js";
 
 /** Any document. */
 export interface Document {
@@ -329,8 +330,8 @@ export interface EngineParameters {
 
 /** Options of `open`. */
 export interface OpenOptions {
-  /** Default: `"indexeddb"` where it exists, else `"memory"`, which lives as long as the database is open. */
-  storage?: "indexeddb" | "memory";
+  /** Default: `"indexeddb"` where it exists, else `"memory"`, which lives as long as the database is open. Or an object that keeps the entries, such as those of `timepail/sqlite`. */
+  storage?: "indexeddb" | "memory" | HostStorage;
   /**
    * `"relaxed"` (default): a write resolves when the browser has it; it survives a crash of the page and of the browser, the last moments may be lost when
    * the machine loses power. `"strict"`: it resolves when it is on the disk.

@@ -24,7 +24,7 @@ export function wasmEngine(source: Source, rest: Source): OpenEngine {
       throw error;
     }
   };
-  return async (name, options) => {
+  return async (name, options, host) => {
     started ??= compileModule(source()).then((module) => init({ module_or_path: module }));
     try {
       await started;
@@ -34,7 +34,7 @@ export function wasmEngine(source: Source, rest: Source): OpenEngine {
       throw error;
     }
     try {
-      return (await open_engine(name, encodeDocument(options), completion)) as Engine;
+      return (await open_engine(name, encodeDocument(options), completion, host as never)) as Engine;
     } catch (error) {
       const { message, code, codeName } = error as ServerError;
       throw typeof code === "number" ? new ServerError({ ok: 0, errmsg: message, code, codeName }) : error;

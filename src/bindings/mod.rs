@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
+use crate::storage::host::{HostObject, HostStorage};
 use crate::storage::idb::{IdbStorage, promise};
 use crate::storage::memory::MemoryStorage;
 use options::{OpenOptions, StorageKind};
@@ -27,15 +28,16 @@ pub struct Handle {
     idb: Option<Rc<IdbStorage>>,
 }
 
-/// Opens the database `name`; `options` as `OpenOptions` reads them. `load` returns a promise of the second half of the module.
+/// Opens the database `name`; `options` as `OpenOptions` reads them. `load` returns a promise of the second half of the module;
+/// `host` keeps the entries where `options` say so.
 ///
 /// Rejects with an `Error` that carries `code` and `codeName`.
 #[wasm_bindgen(unchecked_return_type = "Promise<Engine>")]
-pub fn open_engine(name: String, options: Vec<u8>, load: Function) -> Promise {
-    promise(Box::pin(async move { open(&name, &options, load).await.map(JsValue::from).map_err(to_js) }))
+pub fn open_engine(name: String, options: Vec<u8>, load: Function, host: HostObject) -> Promise {
+    promise(Box::pin(async move { open(&name, &options, load, host).await.map(JsValue::from).map_err(to_js) }))
 }
 
-async fn open(name: &str, options: &[u8], load: Function) -> Result<Handle> {
+async fn open(name: &str, options: &[u8], load: Function, host: HostObject) -> Result<Handle> {
     let options = OpenOptions::read(options)?;
     let (storage, idb): (Rc<dyn Storage>, _) = match options.storage {
         StorageKind::Memory => (Rc::new(MemoryStorage::new()), None),
@@ -43,6 +45,7 @@ async fn open(name: &str, options: &[u8], load: Function) -> Result<Handle> {
             let idb = IdbStorage::open(name, options.durability).await?;
             (Rc::clone(&idb) as Rc<dyn Storage>, Some(idb))
         }
+        StorageKind::Host => (HostStorage::new(host), None),
     };
     let env = Rc::new(env::HostEnv::new(load));
     let engine = Engine::new(name, storage, Rc::clone(&env) as Rc<dyn Env>, options.context);

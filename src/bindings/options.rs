@@ -15,6 +15,8 @@ pub enum StorageKind {
     Memory,
     /// The browser's IndexedDB.
     Indexeddb,
+    /// An object of the host.
+    Host,
 }
 
 /// The options of `open_engine`, checked.
@@ -32,7 +34,7 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// Reads `{ storage: "memory" | "indexeddb", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
+    /// Reads `{ storage: "memory" | "indexeddb" | "host", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
     /// parameters?: { <name>: number }, context: sixteen hex digits }`, a BSON document as a command is.
     ///
     /// Errors: `InvalidOptions`; those of `CatalogOptions::with_parameters`.
@@ -42,7 +44,8 @@ impl OpenOptions {
         let storage = match text("storage") {
             Some("memory") => StorageKind::Memory,
             Some("indexeddb") => StorageKind::Indexeddb,
-            _ => return Err(refused("storage", "'memory' or 'indexeddb'", options)),
+            Some("host") => StorageKind::Host,
+            _ => return Err(refused("storage", "'memory', 'indexeddb' or 'host'", options)),
         };
         let durability = match text("durability") {
             None | Some("relaxed") => Durability::Relaxed,

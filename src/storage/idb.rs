@@ -22,6 +22,7 @@ use web_sys::IdbDatabase;
 use self::connection::Connection;
 use self::failure::Failure;
 pub use self::promise::promise;
+use super::evidence::holds;
 use super::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 use crate::error::{Error, ErrorCode, Result};
 
@@ -108,23 +109,13 @@ impl IdbStorage {
         }
         // The first attempt may have committed, and then its own writes are what the replay collided with.
         let error = second.into_error();
-        if error.code == ErrorCode::WriteConflict && self.holds(changes).await? {
+        if error.code == ErrorCode::WriteConflict && holds(self, changes).await? {
             return Ok(());
         }
         if error.code == ErrorCode::WriteConflict {
             return Err(error);
         }
         Err(Error::new(error.code, format!("{}; the commit before it may have taken place", error.message)))
-    }
-
-    /// Whether the store shows what `changes` insert: every inserted key with the value it has after the changeset.
-    async fn holds(&self, changes: &Changeset) -> Result<bool> {
-        let (keys, values) = commit::evidence(changes);
-        if keys.is_empty() {
-            return Ok(false);
-        }
-        let found = self.read(async |database| read::get_many(database, &keys).await).await?;
-        Ok(found == values)
     }
 }
 

@@ -2,12 +2,19 @@
 //!
 //! Keys sort by bytes; ranges are half-open; pages are owned data. No cursor or transaction lives across an await.
 
+#[cfg(target_arch = "wasm32")]
+mod evidence;
 pub(crate) mod guard;
+// What the host keeps its entries in, such as SQLite.
+#[cfg(target_arch = "wasm32")]
+pub mod host;
 // IndexedDB, in pages and workers of a browser.
 #[cfg(target_arch = "wasm32")]
 pub mod idb;
 // A map in memory, for tests and for runtimes that keep nothing.
 pub mod memory;
+#[cfg(target_arch = "wasm32")]
+mod thrown;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -83,6 +90,17 @@ pub enum Change {
     Require(Bytes),
     /// As `Require`, but what the changeset puts may be there all the same when it has failed.
     Expect(Bytes),
+}
+
+impl Change {
+    /// The key that must not exist.
+    #[cfg(target_arch = "wasm32")]
+    fn inserted_key(&self) -> Option<&[u8]> {
+        match self {
+            Change::Insert(key, _) => Some(key),
+            _ => None,
+        }
+    }
 }
 
 /// One atomic write: all of it or nothing. Guards are judged against the state before the changeset.

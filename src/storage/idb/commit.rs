@@ -10,7 +10,7 @@ use super::Durability;
 use super::failure::Failure;
 use super::read::{js_bytes, js_range};
 use super::transaction::Running;
-use crate::storage::{Bytes, Change, Changeset, KeyRange, guard, memory};
+use crate::storage::{Bytes, Change, Changeset, KeyRange, guard};
 
 /// All of `changes` or none of them.
 pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durability: Durability) -> Result<(), Failure> {
@@ -30,15 +30,6 @@ pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durabili
     // The callback of the guards has to outlive their answers.
     drop(judge);
     result
-}
-
-/// The keys that `changes` insert, and the values that they have after it: evidence that it took place.
-pub(super) fn evidence(changes: &Changeset) -> (Vec<Bytes>, Vec<Option<Bytes>>) {
-    let mut after = Vec::new();
-    changes.changes().iter().for_each(|change| memory::apply(&mut after, change.clone()));
-    let inserted = changes.changes().iter().filter_map(inserted_key);
-    // A key that is absent afterwards tells nothing: it was absent before, too.
-    inserted.filter_map(|key| Some((key.to_vec(), Some(memory::get(&after, key)?.clone())))).unzip()
 }
 
 /// Hears the answers to the guards.
@@ -164,17 +155,10 @@ fn inserts_touched_elsewhere(changes: &[Change]) -> Vec<&[u8]> {
         let first = written.partition_point(|known| known < key);
         written.get(first + 1) == Some(key) || deleted.iter().any(|range| contains(range, key))
     };
-    let touched: BinaryHeap<&[u8]> = changes.iter().filter_map(inserted_key).filter(is_touched).collect();
+    let touched: BinaryHeap<&[u8]> = changes.iter().filter_map(Change::inserted_key).filter(is_touched).collect();
     let mut touched = touched.into_sorted_vec();
     touched.dedup();
     touched
-}
-
-fn inserted_key(change: &Change) -> Option<&[u8]> {
-    match change {
-        Change::Insert(key, _) => Some(key),
-        _ => None,
-    }
 }
 
 fn contains(range: &KeyRange, key: &[u8]) -> bool {

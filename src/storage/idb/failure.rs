@@ -1,9 +1,10 @@
 //! What a DOMException means for an operation: the error for the caller, and what is known of its effect.
 
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::JsValue;
 use web_sys::DomException;
 
 use crate::error::{Error, ErrorCode};
+use crate::storage::thrown::{self, describe};
 
 /// Why an operation did not succeed.
 #[derive(Clone, Debug)]
@@ -75,26 +76,10 @@ pub(super) fn connection_error(error: ::idb::Error) -> Error {
 
 /// An error that says what IndexedDB said.
 fn error(name: &str, message: &str) -> Error {
-    let code = match name {
-        "QuotaExceededError" => ErrorCode::OutOfDiskSpace,
-        "ConstraintError" => ErrorCode::WriteConflict,
-        _ => ErrorCode::OperationFailed,
-    };
-    Error::new(code, format!("IndexedDB answered {name}: {}", message.trim_end_matches('.')))
+    thrown::named("IndexedDB", name, message)
 }
 
 /// What a dying connection gives for a reason; browsers differ, and none of these names says that nothing was written.
 fn is_transient(name: &str) -> bool {
     matches!(name, "AbortError" | "InvalidStateError" | "TransactionInactiveError" | "UnknownError")
-}
-
-fn describe(thrown: &JsValue) -> (String, String) {
-    if let Some(exception) = thrown.dyn_ref::<DomException>() {
-        return (exception.name(), exception.message());
-    }
-    if let Some(error) = thrown.dyn_ref::<js_sys::Error>() {
-        return (error.name().into(), error.message().into());
-    }
-    // Not in the notation of `Debug`: that brings a kilobyte of JavaScript along.
-    ("Error".to_owned(), thrown.as_string().unwrap_or_else(|| "something was thrown that is no error".to_owned()))
 }

@@ -1,0 +1,204 @@
+// The tests in Node 24, Deno, Bun and workerd: real ones, from npm packages, with the package installed as users install it.
+
+import { spawn } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { build as esbuild } from "esbuild";
+import { shipped } from "./manifest.mjs";
+import { DIST, JS, ROOT, Stop, run } from "./steps.mjs";
+
+/** Outside of js, whose tsconfig.json maps the package to its source: Bun would follow it. */
+const OUT = join(ROOT, "target/runtimes");
+const PHASE_MS = 300_000;
+const WRITERS = 3;
+
+/** The program of a runtime: in a package of its own for each platform, of which npm has installed the one that fits. */
+function program(scope, name, file) {
+  const folder = join(JS, "node_modules", scope);
+  const found = existsSync(folder) ? readdirSync(folder).filter((entry) => entry.startsWith(name)).map((entry) => join(folder, entry, file)) : [];
+  const path = found.find((candidate) => existsSync(candidate));
+  if (!path) throw new Stop(`there is no ${join(scope, name)}*/${file} in js/node_modules; run npm ci in js`);
+  return path;
+}
+
+const node24 = () => (Number(process.versions.node.split(".")[0]) >= 24 ? process.execPath : program("", "node-linux-", "bin/node"));
+const deno = () => [program("@deno", "", "deno"), "run", "--quiet", "--no-lock", "--no-prompt", "--node-modules-dir=manual", "--unstable-kv", "-A"];
+const bun = () => program("@oven", "bun-", "bin/bun");
+export const workerd = () => program("@cloudflare", "workerd-", "bin/workerd");
+
+/** Test file and program of each. */
+const TARGETS = {
+  "node:sqlite in Node": ["node-sqlite", () => [node24(), "--no-warnings"]],
+  "node:sqlite in Deno": ["node-sqlite", deno],
+  "Deno KV": ["deno-kv", deno],
+  "bun:sqlite": ["bun-sqlite", () => [bun()]],
+};
+
+/** A folder with the package and what it depends on in its node_modules. */
+export function installed(folder) {
+  const own = join(folder, "node_modules/timepail");
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, "package.json"), JSON.stringify(shipped(JSON.parse(readFileSync(join(JS, "package.json"), "utf8")))));
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module", dependencies: { timepail: "*", bson: "*" } }));
+  cpSync(DIST, join(own, "dist"), { recursive: true });
+  cpSync(join(JS, "node_modules/bson"), join(folder, "node_modules/bson"), { recursive: true });
+}
+
+/** Bundles a test with what it imports by path; the packages stay imports. */
+async function bundled(name) {
+  const outfile = join(OUT, `${name}.mjs`);
+  await esbuild({
+    entryPoints: [join(JS, `test/runtimes/${name}.ts`)],
+    outfile,
+    bundle: true,
+    format: "esm",
+    platform: "neutral",
+    target: "es2022",
+    external: ["timepail", "timepail/*", "bson", "node:*", "bun:*"],
+    logLevel: "silent",
+  });
+  return outfile;
+}
+
+/** Bundles a Worker as the tools for Workers do: everything in one file but the WebAssembly modules, which lie beside it. */
+export async function bundledWorker(entry, folder) {
+  const outfile = join(folder, "worker.js");
+  const modules = new Map();
+  const wasm = {
+    name: "wasm",
+    setup: (build) =>
+      build.onResolve({ filter: /\.wasm$/ }, async ({ path, resolveDir, kind, pluginData }) => {
+        if (pluginData === wasm) return undefined;
+        const file = path.startsWith(".") ? join(resolveDir, path) : (await build.resolve(path, { resolveDir, kind, pluginData: wasm })).path;
+        modules.set(file.split("/").at(-1), file);
+        return { path: `./${file.split("/").at(-1)}`, external: true };
+      }),
+  };
+  await esbuild({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    format: "esm",
+    conditions: ["workerd", "worker", "browser"],
+    platform: "neutral",
+    mainFields: ["module", "main"],
+    target: "es2022",
+    external: ["cloudflare:*"],
+    nodePaths: [join(OUT, "node_modules")],
+    tsconfigRaw: {},
+    plugins: [wasm],
+    logLevel: "silent",
+  });
+  return { outfile, modules };
+}
+
+/**
+ * Starts workerd with a Worker whose Durable Objects, `{ binding: class }`, keep their SQLite files in `folder`. Resolves to its address
+ * and a function that kills it.
+ */
+export async function serveWorker({ outfile, modules }, folder, classes) {
+  mkdirSync(join(folder, "objects"), { recursive: true });
+  const text = JSON.stringify;
+  const embedded = [...modules].map(([name, path]) => `(name = ${text(name)}, wasm = embed ${text(relativeTo(folder, path))})`);
+  const config = `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .w), (name = "disk", disk = (path = ${text(join(folder, "objects"))}, writable = true))],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")]
+);
+const w :Workerd.Worker = (
+  compatibilityDate = "2026-01-01",
+  modules = [(name = "worker.js", esModule = embed ${text(relativeTo(folder, outfile))}), ${embedded.join(", ")}],
+  bindings = [${Object.entries(classes).map(([binding, name]) => `(name = ${text(binding)}, durableObjectNamespace = ${text(name)})`).join(", ")}],
+  durableObjectNamespaces = [${Object.values(classes).map((name) => `(className = ${text(name)}, uniqueKey = ${text(name)}, enableSql = true)`).join(", ")}],
+  durableObjectStorage = (localDisk = "disk")
+);
+`;
+  const file = join(folder, "config.capnp");
+  writeFileSync(file, config);
+  const child = spawn(workerd(), ["serve", "--control-fd=3", file], { stdio: ["ignore", "pipe", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => (output += part));
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  const port = await new Promise((resolve, reject) => {
+    let said = "";
+    child.stdio[3].on("data", (part) => {
+      const port = /"port":\s*(\d+)/.exec((said += part))?.[1];
+      if (port) resolve(port);
+    });
+    ended.then(() => reject(new Stop(`workerd has ended\n${output}`)));
+  });
+  const kill = () => {
+    child.kill("SIGKILL");
+    return ended;
+  };
+  return { address: `http://127.0.0.1:${port}`, kill, output: () => output };
+}
+
+/** capnp embeds files by their path from the file that names them. */
+function relativeTo(folder, path) {
+  const up = folder.split("/").filter(Boolean).map(() => "..").join("/");
+  return `${up}${path}`;
+}
+
+/** Adds the lines of a phase to `result`. */
+function count(result, target, phase, { code, output }, isKilled) {
+  const passed = output.match(/^ok /gm)?.length ?? 0;
+  const failed = output.match(/^not ok /gm)?.length ?? 0;
+  const isBad = passed + failed === 0 || (code !== 0 && !isKilled);
+  result.passed += passed;
+  result.failed += failed + (failed === 0 && isBad ? 1 : 0);
+  if (failed > 0 || isBad) result.output += `--- ${target}, ${phase} (exit ${code})\n${output}\n`;
+  return failed === 0 && !isBad;
+}
+
+async function inProcesses(result, target, [name, command]) {
+  const file = await bundled(name);
+  const state = join(OUT, "state", target.replaceAll(/\W+/g, "-"));
+  mkdirSync(state, { recursive: true });
+  const phase = async (...args) => {
+    const [path, ...flags] = command();
+    // Every phase ends by killing itself.
+    count(result, target, args.join(" "), await run(path, [...flags, file, ...args], { cwd: OUT, env: { ...process.env, STATE: state }, timeout: PHASE_MS }), true);
+  };
+  for (const name of ["contract", "before", "after"]) await phase(name);
+  await Promise.all(Array.from({ length: WRITERS }, (_, i) => phase("writer", String(i))));
+  await phase("counted", String(WRITERS));
+}
+
+async function inWorkerd(result) {
+  const folder = join(OUT, "worker");
+  mkdirSync(folder, { recursive: true });
+  const built = await bundledWorker(join(JS, "test/runtimes/worker.ts"), folder);
+  for (const phases of [["contract", "before"], ["after"]]) {
+    const server = await serveWorker(built, folder, { TESTS: "Tests" });
+    try {
+      for (const phase of phases) {
+        const answer = await fetch(`${server.address}/${phase}`);
+        const output = await answer.text();
+        count(result, "Durable Object", phase, { code: answer.ok ? 0 : answer.status, output: answer.ok ? output : output + server.output() });
+      }
+    } finally {
+      await server.kill();
+    }
+  }
+}
+
+/** The stage of js/scripts/test.mjs; `only` a target whose name begins so. */
+export async function runtimes(only = "") {
+  const result = { passed: 0, failed: 0, output: "" };
+  installed(OUT);
+  const targets = [...Object.entries(TARGETS).map(([name, target]) => [name, () => inProcesses(result, name, target)]), ["workerd", () => inWorkerd(result)]];
+  for (const [name, work] of targets) {
+    if (!name.toLowerCase().startsWith(only.toLowerCase())) continue;
+    const before = { ...result };
+    try {
+      await work();
+    } catch (error) {
+      result.failed++;
+      result.output += `--- ${name}\n${error instanceof Stop ? error.message : error.stack}\n`;
+    }
+    console.log(`  ${name}: ${result.passed - before.passed} passed, ${result.failed - before.failed} failed`);
+  }
+  return result;
+}

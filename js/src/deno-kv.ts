@@ -1,0 +1,510 @@
+// A storage in Deno KV, which takes little at a time: 64 KiB a value, a thousand mutations and 800 KB an atomic operation.
+//
+// What does not fit is written first, in parts under a fresh id, where no reader looks; the small atomic operation that names those parts makes all of it
+// visible. Where even the names are too many, the operation puts down the whole plan and a lock: from then on the commit has taken place. Whoever meets the lock,
+// reader or writer, carries the plan out before anything else, so that the end of its author delays others and loses nothing. A record tells of every part that
+// no entry names, and goes in the operation that makes one name it: so leftovers are found and removed.
+
+import { compareBytes } from "./bytes.js";
+import type { HostStorage, StorageChange, StorageEntry, StoragePage, StorageRange } from "./storage.js";
+
+export type * from "./storage.js";
+
+/** Part of a key. */
+export type DenoKvKeyPart = Uint8Array | string | number | bigint | boolean;
+
+interface KvEntry {
+  key: readonly DenoKvKeyPart[];
+  value: unknown;
+  versionstamp: string | null;
+}
+
+interface KvAtomic {
+  check(...checks: { key: DenoKvKeyPart[]; versionstamp: string | null }[]): KvAtomic;
+  set(key: DenoKvKeyPart[], value: unknown): KvAtomic;
+  delete(key: DenoKvKeyPart[]): KvAtomic;
+  commit(): Promise<{ ok: boolean }>;
+}
+
+/** What `Deno.openKv()` gives, as far as it is used here. */
+export interface DenoKv {
+  getMany(keys: any): Promise<any[]>;
+  list(selector: any, options?: any): AsyncIterable<any>;
+  atomic(): any;
+}
+
+/** Options of {@link denoKvStorage}. */
+export interface DenoKvOptions {
+  /** Everything lies under this key, for several databases in one store. Default `["timepail"]`. */
+  prefix?: readonly DenoKvKeyPart[];
+}
+
+/** A storage in Deno KV. */
+export interface DenoKvStorage extends HostStorage {
+  /** Removes what commits that were broken off have left, and answers how many pieces that were. The first commit does it, too. */
+  sweep(): Promise<number>;
+}
+
+/** Bytes of one value. */
+const PART_BYTES = 64_000;
+/** The same of one that is part of a plan: several go into a piece. */
+const PLANNED_BYTES = 16_000;
+/** Bytes of values, keys and mutations that go into one atomic operation, with room for what is not counted. */
+const ATOMIC_BYTES = 700_000;
+const ATOMIC_KEY_BYTES = 60_000;
+const ATOMIC_MUTATIONS = 900;
+/** Checks that one atomic operation takes, but for those of this file itself. */
+const GUARDS_MAX = 90;
+/** What a value and a key add to a piece of a plan besides themselves; a value of no more is left where it is. */
+const REFERENCE_BYTES = 200;
+const KEYS_A_READ = 10;
+const BATCH = 500;
+/** How often to try again where others keep changing what is being read or written. */
+const ATTEMPTS_MAX = 200;
+/** Longest wait between two attempts to write a local store that others write. */
+const PAUSE_MS = 30;
+/** Parts that nobody names are removed when they are this old: their author may still be about to. */
+const LEFTOVER_MS = 600_000;
+
+/** Parts `first` to `first + count - 1` of `id` are a value of `size` bytes. */
+interface Reference {
+  id: string;
+  first: number;
+  count: number;
+  size: number;
+}
+
+/** What is stored under a key: the bytes, or where they are. */
+type Stored = Uint8Array | Reference;
+
+/** A write, once the order does not matter any more. */
+type Change = ["put", Uint8Array, Uint8Array] | ["delete", Uint8Array] | ["deleteRange", Uint8Array, Uint8Array];
+
+/** A step of a plan, each good to be taken twice. A range is removed but for the keys that the plan puts. */
+type Step = ["put", Uint8Array, Stored] | ["delete", Uint8Array] | ["deleteRange", Uint8Array, Uint8Array];
+
+/**
+ * A storage in Deno KV, the local one as well as Deno Deploy's.
+ *
+ * @example
+ * ```ts
+ * import { open } from "timepail";
+ * import { denoKvStorage } from "timepail/deno-kv";
+ *
+ * const db = await open("plant", { storage: denoKvStorage(await Deno.openKv("plant.db")) });
+ * ```
+ */
+export function denoKvStorage(kv: DenoKv, options: DenoKvOptions = {}): DenoKvStorage {
+  return new Store(kv, options.prefix ?? ["timepail"]);
+}
+
+class Store implements DenoKvStorage {
+  readonly #kv: DenoKv;
+  readonly #prefix: readonly DenoKvKeyPart[];
+  #isSwept = false;
+
+  constructor(kv: DenoKv, prefix: readonly DenoKvKeyPart[]) {
+    this.#kv = kv;
+    this.#prefix = prefix;
+  }
+
+  // ---- keys
+
+  #entry(key: Uint8Array): DenoKvKeyPart[] {
+    return [...this.#prefix, "e", key];
+  }
+
+  #part(id: string, number: number): DenoKvKeyPart[] {
+    return [...this.#prefix, "p", id, number];
+  }
+
+  /** Tells of parts that no entry names: `{ count, at }`, `at` when they were written, 0 where nobody will name them. */
+  #leftover(id: string, first: number): DenoKvKeyPart[] {
+    return [...this.#prefix, "l", id, first];
+  }
+
+  /** Changes with every commit. */
+  get #version(): DenoKvKeyPart[] {
+    return [...this.#prefix, "v"];
+  }
+
+  /** Names the plan that is being carried out. */
+  get #lock(): DenoKvKeyPart[] {
+    return [...this.#prefix, "x"];
+  }
+
+  // ---- reading
+
+  getMany(keys: Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+    return this.#consistently(async () => {
+      const found = await this.#get(keys.map((key) => this.#entry(key)));
+      return this.#values(found.map(({ value }) => (value ?? undefined) as Stored | undefined));
+    });
+  }
+
+  scan(ranges: StorageRange[], { entriesMax, keysOnly }: StoragePage): Promise<StorageEntry[]> {
+    return this.#consistently(async () => {
+      const keys: Uint8Array[] = [];
+      const stored: Stored[] = [];
+      for (const [start, end] of ranges) {
+        const limit = entriesMax - keys.length;
+        if (limit === 0) break;
+        if (compareBytes(start, end) >= 0) continue;
+        for await (const { key, value } of this.#list(start, end, limit)) {
+          keys.push(key.at(-1) as Uint8Array);
+          stored.push(value as Stored);
+        }
+      }
+      if (keysOnly) return keys.map((key): StorageEntry => [key]);
+      const values = await this.#values(stored);
+      return keys.map((key, at): StorageEntry => [key, values[at]!]);
+    });
+  }
+
+  /** What `read` gives when nobody has committed in the middle of it. Many requests are one snapshot by that only. */
+  async #consistently<T>(read: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const [before, lock] = (await this.#get([this.#version, this.#lock])) as [KvEntry, KvEntry];
+      if (lock.versionstamp !== null) {
+        await this.#carryOut(lock);
+        continue;
+      }
+      const result = await read().catch((error: unknown) => {
+        if (error !== MISSING) throw error;
+      });
+      const [after] = (await this.#get([this.#version])) as [KvEntry];
+      if (before.versionstamp === after.versionstamp) {
+        if (result === undefined) throw new Error("Parts of a value are missing in Deno KV");
+        return result;
+      }
+    }
+    throw new Error("Others commit to Deno KV faster than this can be read");
+  }
+
+  async #get(keys: DenoKvKeyPart[][]): Promise<KvEntry[]> {
+    const reads = slices(keys, KEYS_A_READ).map((some) => this.#kv.getMany(some) as Promise<KvEntry[]>);
+    return (await Promise.all(reads)).flat();
+  }
+
+  #list(start: Uint8Array, end: Uint8Array, limit?: number): AsyncIterable<KvEntry> {
+    const batchSize = Math.min(limit ?? BATCH, BATCH);
+    return this.#kv.list({ start: this.#entry(start), end: this.#entry(end) }, { batchSize, ...(limit !== undefined && { limit }) });
+  }
+
+  /** The bytes of what is stored. Throws `MISSING` where parts are gone. */
+  async #values(stored: (Stored | undefined)[]): Promise<(Uint8Array | undefined)[]> {
+    const asked = stored.filter((value) => isReference(value)).flatMap((reference) => this.#partsOf(reference));
+    if (asked.length === 0) return stored as (Uint8Array | undefined)[];
+    const parts = (await this.#get(asked)).map(({ value }) => value as Uint8Array | null);
+    let next = 0;
+    return stored.map((value) => {
+      if (!isReference(value)) return value;
+      const whole = new Uint8Array(value.size);
+      for (let at = 0; at < value.size; next++) {
+        const part = parts[next];
+        if (!part) throw MISSING;
+        whole.set(part, at);
+        at += part.length;
+      }
+      return whole;
+    });
+  }
+
+  #partsOf({ id, first, count }: Pick<Reference, "id" | "first" | "count">): DenoKvKeyPart[][] {
+    return Array.from({ length: count }, (_, i) => this.#part(id, first + i));
+  }
+
+  // ---- writing
+
+  async commit(changes: StorageChange[]): Promise<boolean> {
+    if (!this.#isSwept) {
+      this.#isSwept = true;
+      this.sweep().catch(() => {});
+    }
+    const guards = new Map<string, { key: DenoKvKeyPart[]; kinds: Set<string> }>();
+    for (const [kind, key] of changes) {
+      if (kind !== "insert" && kind !== "require") continue;
+      const guard = guards.get(String(key)) ?? { key: this.#entry(key), kinds: new Set() };
+      guard.kinds.add(kind);
+      guards.set(String(key), guard);
+    }
+    if (guards.size > GUARDS_MAX) throw new RangeError(`A commit to Deno KV may have ${GUARDS_MAX} guards at most, not ${guards.size}`);
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const [lock, ...judged] = (await this.#get([this.#lock, ...[...guards.values()].map(({ key }) => key)])) as [KvEntry, ...KvEntry[]];
+      if (lock.versionstamp !== null) {
+        await this.#carryOut(lock);
+        continue;
+      }
+      const holds = [...guards.values()].every(({ kinds }, at) => [...kinds].every((kind) => (judged[at]!.versionstamp !== null) === (kind === "require")));
+      if (!holds) return false;
+      const checks = [lock, ...judged].map(({ key, versionstamp }) => ({ key: [...key], versionstamp }));
+      if (await this.#attempt(finalSteps(changes), checks)) return true;
+    }
+    throw new Error("Others change Deno KV faster than this can be committed");
+  }
+
+  /** Commits `steps` if `checks` hold. False where something has changed meanwhile. */
+  async #attempt(steps: Change[], checks: { key: DenoKvKeyPart[]; versionstamp: string | null }[]): Promise<boolean> {
+    const draft = new Draft();
+    const old = await this.#replaced(steps);
+    const isSmall = old !== undefined && fits(steps, old.keys);
+    const planned = withPartsOutside(steps, draft, isSmall ? largest(steps) : PLANNED_BYTES);
+    const plan = isSmall ? undefined : draft.plan(planned);
+    const claim = await this.#writeParts(draft);
+    const atomic: KvAtomic = this.#kv.atomic();
+    atomic.check(...checks);
+    if (claim) atomic.check(claim).delete(claim.key);
+    atomic.set(this.#version, crypto.randomUUID());
+    if (plan) atomic.set(this.#lock, { id: draft.id, ...plan });
+    else this.#apply(atomic, planned, old!);
+    if (!(await committed(atomic)).ok) {
+      await this.#drop(draft.id, 0, draft.parts.length);
+      return false;
+    }
+    if (plan) {
+      const [lock] = (await this.#get([this.#lock])) as [KvEntry];
+      if ((lock.value as { id: string } | null)?.id === draft.id) await this.#carryOut(lock);
+    } else {
+      await this.#dropAll(old!.references);
+    }
+    return true;
+  }
+
+  /** Keys that ranges remove, and references that are replaced; `undefined` where that is more than one operation takes. */
+  async #replaced(steps: Change[]): Promise<Replaced | undefined> {
+    if (steps.length > ATOMIC_MUTATIONS) return undefined;
+    const replaced: Replaced = { keys: [], references: [] };
+    const kept = putKeys(steps);
+    const note = (value: unknown): void => {
+      if (isReference(value)) replaced.references.push(value);
+    };
+    const written = steps.filter(([kind]) => kind !== "deleteRange").map(([, key]) => this.#entry(key));
+    for (const { value } of await this.#get(written)) note(value);
+    for (const step of steps) {
+      if (step[0] !== "deleteRange") continue;
+      for await (const { key, value } of this.#list(step[1], step[2], ATOMIC_MUTATIONS)) {
+        const own = key.at(-1) as Uint8Array;
+        if (kept.has(String(own))) continue;
+        replaced.keys.push(own);
+        note(value);
+      }
+    }
+    return replaced;
+  }
+
+  #apply(atomic: KvAtomic, steps: Step[], { keys, references }: Replaced): void {
+    for (const key of keys) atomic.delete(this.#entry(key));
+    for (const step of steps) {
+      if (step[0] === "put") atomic.set(this.#entry(step[1]), step[2]);
+      else if (step[0] === "delete") atomic.delete(this.#entry(step[1]));
+    }
+    for (const { id, first, count } of references) atomic.set(this.#leftover(id, first), { count, at: 0 });
+  }
+
+  /** Writes the parts of a draft; gives the check that they are still there. */
+  async #writeParts({ id, parts }: Draft): Promise<{ key: DenoKvKeyPart[]; versionstamp: string | null } | undefined> {
+    if (parts.length === 0) return undefined;
+    const key = this.#leftover(id, 0);
+    await committed(this.#kv.atomic().set(key, { count: parts.length, at: Date.now() }));
+    const each = Math.floor(ATOMIC_BYTES / PART_BYTES);
+    for (let at = 0; at < parts.length; at += each) {
+      const atomic: KvAtomic = this.#kv.atomic();
+      parts.slice(at, at + each).forEach((part, i) => atomic.set(this.#part(id, at + i), part));
+      await committed(atomic);
+    }
+    const [claim] = (await this.#get([key])) as [KvEntry];
+    return { key, versionstamp: claim.versionstamp };
+  }
+
+  /** Carries out the plan that a lock names, and removes the lock. Several may do so at once. */
+  async #carryOut(lock: KvEntry): Promise<void> {
+    const plan = lock.value as { id: string; first: number; count: number };
+    const check = { key: this.#lock, versionstamp: lock.versionstamp };
+    const pieces = (await this.#get(this.#partsOf(plan))).map(({ value }) => value as Step[] | null);
+    // Somebody else has finished it.
+    if (pieces.some((piece) => !piece)) return;
+    const steps = (pieces as Step[][]).flat();
+    const kept = putKeys(steps);
+    for (const step of steps) {
+      if (step[0] !== "deleteRange") continue;
+      let gone: Replaced = { keys: [], references: [] };
+      const flush = async (): Promise<boolean> => {
+        const isDone = await this.#piece(check, gone.keys.map((key) => ["delete", key]), gone.references);
+        gone = { keys: [], references: [] };
+        return isDone;
+      };
+      for await (const { key, value } of this.#list(step[1], step[2])) {
+        const own = key.at(-1) as Uint8Array;
+        if (kept.has(String(own))) continue;
+        gone.keys.push(own);
+        if (isReference(value)) gone.references.push(value);
+        if (gone.keys.length === BATCH / 2 && !(await flush())) return;
+      }
+      if (gone.keys.length > 0 && !(await flush())) return;
+    }
+    for (const piece of pieces as Step[][]) {
+      const writes = piece.filter(([kind]) => kind !== "deleteRange");
+      const before = await this.#get(writes.map(([, key]) => this.#entry(key)));
+      // What is there already has replaced nothing.
+      const references = before.flatMap(({ value }, at) => {
+        const step = writes[at]!;
+        const isNew = step[0] === "put" && isReference(step[2]) && isReference(value) && value.id === step[2].id && value.first === step[2].first;
+        return isReference(value) && !isNew ? [value] : [];
+      });
+      if (!(await this.#piece(check, writes, references))) return;
+    }
+    const atomic: KvAtomic = this.#kv.atomic();
+    atomic.check(check).delete(this.#lock).set(this.#version, crypto.randomUUID());
+    atomic.set(this.#leftover(plan.id, plan.first), { count: plan.count, at: 0 });
+    if ((await committed(atomic)).ok) await this.#drop(plan.id, plan.first, plan.count);
+  }
+
+  /** Takes some steps of a plan. False where its lock is gone. */
+  async #piece(check: { key: DenoKvKeyPart[]; versionstamp: string | null }, steps: Step[], references: Reference[]): Promise<boolean> {
+    const atomic: KvAtomic = this.#kv.atomic();
+    this.#apply(atomic.check(check), steps, { keys: [], references });
+    if (!(await committed(atomic)).ok) return false;
+    await this.#dropAll(references);
+    return true;
+  }
+
+  // ---- leftovers
+
+  async sweep(): Promise<number> {
+    let swept = 0;
+    for await (const { key, value } of this.#kv.list({ prefix: [...this.#prefix, "l"] }) as AsyncIterable<KvEntry>) {
+      const { count, at } = value as { count: number; at: number };
+      if (at !== 0 && Date.now() - at < LEFTOVER_MS) continue;
+      const [id, first] = key.slice(-2) as [string, number];
+      // From now on its author cannot name them any more.
+      if (at !== 0) await committed(this.#kv.atomic().set([...key], { count, at: 0 }));
+      await this.#drop(id, first, count);
+      swept += count;
+    }
+    return swept;
+  }
+
+  async #dropAll(references: Reference[]): Promise<void> {
+    for (const { id, first, count } of references) await this.#drop(id, first, count);
+  }
+
+  /** Removes parts that nobody names, and what tells of them. */
+  async #drop(id: string, first: number, count: number): Promise<void> {
+    if (count === 0) return;
+    for (const some of slices(this.#partsOf({ id, first, count }), ATOMIC_MUTATIONS / 2)) {
+      const atomic: KvAtomic = this.#kv.atomic();
+      some.forEach((key) => atomic.delete(key));
+      await committed(atomic);
+    }
+    await committed(this.#kv.atomic().delete(this.#leftover(id, first)));
+  }
+}
+
+/** A reader found a value whose parts are gone: it was replaced in the meantime. */
+const MISSING = Symbol("missing");
+
+interface Replaced {
+  keys: Uint8Array[];
+  references: Reference[];
+}
+
+/** The parts of one commit that are written before it. */
+class Draft {
+  readonly id = crypto.randomUUID();
+  readonly parts: unknown[] = [];
+
+  /** Puts a value outside. */
+  keep(value: Uint8Array): Reference {
+    const first = this.parts.length;
+    for (let at = 0; at < value.length; at += PART_BYTES) this.parts.push(value.slice(at, at + PART_BYTES));
+    return { id: this.id, first, count: this.parts.length - first, size: value.length };
+  }
+
+  /** Puts the steps themselves outside, in pieces that one operation takes each. */
+  plan(steps: Step[]): { first: number; count: number } {
+    const first = this.parts.length;
+    let piece: Step[] = [];
+    let size = 0;
+    for (const step of steps) {
+      const more = step[1].length + REFERENCE_BYTES + (step[0] === "put" && !isReference(step[2]) ? step[2].length : 0);
+      if (piece.length > 0 && (size + more > PART_BYTES - 2000 || piece.length === ATOMIC_MUTATIONS / 3)) {
+        this.parts.push(piece);
+        [piece, size] = [[], 0];
+      }
+      // A view would bring all that it looks into.
+      piece.push(step.map((part) => (part instanceof Uint8Array ? part.slice() : part)) as Step);
+      size += more;
+    }
+    this.parts.push(piece);
+    return { first, count: this.parts.length - first };
+  }
+}
+
+/** The steps with references in place of values of more than `most` bytes. */
+function withPartsOutside(steps: Change[], draft: Draft, most: number): Step[] {
+  return steps.map((step) => (step[0] === "put" && step[2].length > most ? ["put", step[1], draft.keep(step[2])] : step));
+}
+
+/** How large values may be so that one operation takes all that are no larger. */
+function largest(steps: Change[]): number {
+  const sizes = steps.map((step) => (step[0] === "put" ? step[2].length : 0)).sort((a, b) => b - a);
+  let total = sizes.reduce((sum, size) => sum + size, 0);
+  let most = PART_BYTES;
+  for (const size of sizes) {
+    if (total <= ATOMIC_BYTES / 2) break;
+    total -= size;
+    most = Math.min(most, size - 1);
+  }
+  // A reference is not much shorter than a small value.
+  return Math.max(most, REFERENCE_BYTES);
+}
+
+/** Whether steps and what they remove go into one atomic operation. */
+function fits(steps: Change[], removed: Uint8Array[]): boolean {
+  const keys = [...steps.map(([, key]) => key), ...removed];
+  const keyBytes = keys.reduce((sum, key) => sum + key.length + 40, 0);
+  return keys.length <= ATOMIC_MUTATIONS / 2 && keyBytes <= ATOMIC_KEY_BYTES;
+}
+
+/** The changes without guards, and without those that a later one undoes: their order does not matter any more. */
+function finalSteps(changes: StorageChange[]): Change[] {
+  const last = new Map<string, Change>();
+  const ranges: Change[] = [];
+  for (const change of changes) {
+    if (change[0] === "deleteRange") {
+      const [, start, end] = change;
+      if (compareBytes(start, end) >= 0) continue;
+      ranges.push(["deleteRange", start, end]);
+      for (const [name, [kind, key]] of last) {
+        if (kind === "put" && compareBytes(start, key) <= 0 && compareBytes(key, end) < 0) last.set(name, ["delete", key]);
+      }
+    } else if (change[0] === "delete") last.set(String(change[1]), ["delete", change[1]]);
+    else if (change[0] === "put" || change[0] === "insert") last.set(String(change[1]), ["put", change[1], change[2]]);
+  }
+  return [...ranges, ...last.values()];
+}
+
+function putKeys(steps: (Step | Change)[]): Set<string> {
+  return new Set(steps.filter(([kind]) => kind === "put").map(([, key]) => String(key)));
+}
+
+/** Commits. Where other processes have the file of a local store open, SQLite gives up at once and not after a wait: nothing is written then. */
+async function committed(atomic: KvAtomic): Promise<{ ok: boolean }> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await atomic.commit();
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX || !/database is (locked|busy)/.test(String(error))) throw error;
+    }
+    // Of several that wait, one is to come first.
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * PAUSE_MS));
+  }
+}
+
+function isReference(value: unknown): value is Reference {
+  return value !== null && typeof value === "object" && !(value instanceof Uint8Array);
+}
+
+function slices<T>(list: T[], length: number): T[][] {
+  return Array.from({ length: Math.ceil(list.length / length) }, (_, i) => list.slice(i * length, (i + 1) * length));
+}

@@ -1,0 +1,21 @@
+// Entry for Cloudflare Workers, where modules are compiled before the Worker starts and nothing else may be.
+
+import wasm from "./timepail.wasm";
+import wasmMore from "./timepail-more.wasm";
+import { openWith, type Database } from "../database.js";
+import type { OpenOptions } from "../types.js";
+import { wasmEngine } from "../wasm.js";
+
+export * from "../api.js";
+
+/** Opens a database; the same as in browsers. Without a `storage` it lives in memory, as long as it is open. */
+export function open(name: string, options: OpenOptions = {}): Promise<Database> {
+  return openWith(
+    wasmEngine(
+      () => options.wasm ?? wasm,
+      () => options.wasmMore ?? wasmMore,
+    ),
+    name,
+    options,
+  );
+}

@@ -1,0 +1,125 @@
+// A storage in memory whose owner decides what goes wrong.
+
+import type { HostStorage, StorageChange, StorageEntry, StoragePage, StorageRange } from "../storage.js";
+import { compareBytes } from "../bytes.js";
+
+/** The methods of a storage, which is where it can fail. */
+export type StorageMethod = "getMany" | "scan" | "commit";
+
+/** A way to fail: before anything was done, or behind a commit that took place. */
+interface Fault {
+  error: Error;
+  isLate: boolean;
+}
+
+/**
+ * A storage in memory for tests of your own code: it counts what is asked, fails when you say so, and can be copied as it stands, which is what a crash leaves.
+ *
+ * @example
+ * ```ts
+ * const storage = new MemoryStorage();
+ * const db = await open("plant", { storage });
+ * storage.fail("commit", { times: 2, error: new DOMException("The disk is full", "QuotaExceededError") });
+ * await assert.rejects(db.collection("weather").insertOne({ at: new Date() }), { codeName: "OutOfDiskSpace" });
+ * const afterCrash = await open("plant", { storage: storage.copy() });
+ * ```
+ */
+export class MemoryStorage implements HostStorage {
+  /** How often each method was called. */
+  readonly calls: Record<StorageMethod, number> = { getMany: 0, scan: 0, commit: 0 };
+  /** Ascending by key. */
+  #entries: [key: Uint8Array, value: Uint8Array][] = [];
+  readonly #faults: Record<StorageMethod, Fault[]> = { getMany: [], scan: [], commit: [] };
+
+  /** How many entries there are. */
+  get size(): number {
+    return this.#entries.length;
+  }
+
+  /**
+   * Lets the next `times` calls (1 if not given) of `method` fail with `error`, before anything is done. timepail asks a commit that failed once more, so a
+   * command fails from 2 on.
+   */
+  fail(method: StorageMethod, { times = 1, error = new Error("Injected: nothing was done") }: { times?: number; error?: Error } = {}): void {
+    for (let i = 0; i < times; i++) this.#faults[method].push({ error, isLate: false });
+  }
+
+  /** Lets the next `times` commits take place and fail all the same, as if their answers had been lost. */
+  loseAnswers({ times = 1, error = new Error("Injected: the answer was lost") }: { times?: number; error?: Error } = {}): void {
+    for (let i = 0; i < times; i++) this.#faults.commit.push({ error, isLate: true });
+  }
+
+  /** Another storage with the same entries, and without faults: what is left after a crash at this moment. */
+  copy(): MemoryStorage {
+    const copy = new MemoryStorage();
+    copy.#entries = this.#entries.slice();
+    return copy;
+  }
+
+  getMany(keys: Uint8Array[]): (Uint8Array | undefined)[] {
+    this.#enter("getMany");
+    return keys.map((key) => {
+      const { at, isThere } = this.#find(key);
+      return isThere ? this.#entries[at]![1] : undefined;
+    });
+  }
+
+  scan(ranges: StorageRange[], { entriesMax, keysOnly }: StoragePage): StorageEntry[] {
+    this.#enter("scan");
+    const found: StorageEntry[] = [];
+    for (const [start, end] of ranges) {
+      for (let { at } = this.#find(start); found.length < entriesMax; at++) {
+        const entry = this.#entries[at];
+        if (!entry || compareBytes(entry[0], end) >= 0) break;
+        found.push(keysOnly ? [entry[0]] : entry);
+      }
+    }
+    return found;
+  }
+
+  commit(changes: StorageChange[]): boolean {
+    const fault = this.#enter("commit");
+    for (const [kind, key] of changes) {
+      if ((kind === "insert" && this.#find(key).isThere) || (kind === "require" && !this.#find(key).isThere)) return false;
+    }
+    for (const change of changes) this.#apply(change);
+    if (fault) throw fault.error;
+    return true;
+  }
+
+  #apply(change: StorageChange): void {
+    const { at, isThere } = this.#find(change[1]);
+    switch (change[0]) {
+      case "put":
+      case "insert":
+        this.#entries.splice(at, isThere ? 1 : 0, [change[1], change[2]]);
+        break;
+      case "delete":
+        if (isThere) this.#entries.splice(at, 1);
+        break;
+      case "deleteRange":
+        this.#entries.splice(at, Math.max(this.#find(change[2]).at - at, 0));
+    }
+  }
+
+  /** Counts a call, and throws if it is to fail now. Answers how it is to fail later. */
+  #enter(method: StorageMethod): Fault | undefined {
+    this.calls[method]++;
+    const fault = this.#faults[method].shift();
+    if (fault && !fault.isLate) throw fault.error;
+    return fault;
+  }
+
+  /** Where `key` stands, or where it belongs. */
+  #find(key: Uint8Array): { at: number; isThere: boolean } {
+    let [low, high] = [0, this.#entries.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const order = compareBytes(this.#entries[middle]![0], key);
+      if (order === 0) return { at: middle, isThere: true };
+      if (order < 0) low = middle + 1;
+      else high = middle;
+    }
+    return { at: low, isThere: false };
+  }
+}

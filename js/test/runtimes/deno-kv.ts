@@ -1,0 +1,98 @@
+// Deno KV: a prefix of one file a store.
+
+import process from "node:process";
+import type { StorageChange } from "timepail";
+import { denoKvStorage, type DenoKv } from "timepail/deno-kv";
+import type { Step } from "./end-to-end.ts";
+import { failure, same } from "./expect.ts";
+import { main } from "./run.ts";
+
+declare const Deno: { openKv(path: string): Promise<DenoKv & { close(): void }> };
+
+const openKv = () => Deno.openKv(`${process.env["STATE"]}/kv.db`);
+const key = (number: number): Uint8Array => Uint8Array.of(number >> 8, number);
+const EVERYTHING = [new Uint8Array(), new Uint8Array(3).fill(255)] as const;
+
+/** How many keys of a kind there are: entries, parts, leftovers, the lock. */
+async function counts(kv: DenoKv, prefix: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const kind of ["e", "p", "l", "x"]) {
+    let number = 0;
+    for await (const _ of kv.list({ prefix: [prefix, kind] })) number++;
+    found.push(number);
+  }
+  return found;
+}
+
+/** `kv`, dead from its `last`th atomic operation on: that one takes place if `isLate`, and its answer is lost. */
+function dying(kv: DenoKv, last: number, isLate: boolean): DenoKv {
+  let operations = 0;
+  return {
+    getMany: (keys) => kv.getMany(keys),
+    list: (selector, options) => kv.list(selector, options),
+    atomic() {
+      const atomic = kv.atomic();
+      const commit = atomic.commit.bind(atomic);
+      atomic.commit = async () => {
+        operations++;
+        if (operations < last) return commit();
+        if (operations === last && isLate) await commit();
+        throw new Error("dead");
+      };
+      return atomic;
+    },
+  };
+}
+
+/** A commit that needs parts, and one that needs a plan. */
+const COMMITS: Record<string, (value: number) => StorageChange[]> = {
+  parts: (value) => Array.from({ length: 20 }, (_, i) => ["put", key(i), new Uint8Array(70_000).fill(value)]),
+  plan: (value) => [
+    ["deleteRange", key(0), key(500)],
+    ...Array.from({ length: 500 }, (_, i): StorageChange => ["put", key(i), new Uint8Array(i % 100 === 0 ? 70_000 : 400).fill(value)]),
+  ],
+};
+
+const own: Step[] = Object.entries(COMMITS).map(([kind, changes]) => ({
+  name: `a commit that needs ${kind} and is broken off takes place whole or not at all, and leaves nothing`,
+  async run() {
+    const kv = await openKv();
+    for (const isLate of [false, true]) {
+      let last = 0;
+      for (let isDone = false; !isDone; ) {
+        const prefix = `broken-${kind}-${isLate}-${++last}`;
+        same(await denoKvStorage(kv, { prefix: [prefix] }).commit(changes(1)), true);
+        const fresh = await counts(kv, prefix);
+        same(fresh.slice(2), [0, 0]);
+        const broken = denoKvStorage(dying(kv, last, isLate), { prefix: [prefix] });
+        isDone = await Promise.resolve(broken.commit(changes(2))).then(() => true, () => false);
+        const storage = denoKvStorage(kv, { prefix: [prefix] });
+        const entries = await storage.scan([EVERYTHING], { entriesMax: 5000, keysOnly: false });
+        same(entries.length, changes(1).filter(([kind]) => kind === "put").length);
+        same(new Set(entries.map(([, value]) => value![0])).size, 1);
+        same(entries.every(([, value]) => value!.every((byte) => byte === value![0])), true);
+        same(await storage.commit(changes(3)), true);
+        // As if the time had come at which nobody names the parts any more.
+        for await (const { key, value } of kv.list({ prefix: [prefix, "l"] })) await kv.atomic().set(key, { ...value, at: 1 }).commit();
+        await storage.sweep();
+        same(await counts(kv, prefix), fresh);
+        same(await storage.commit([["deleteRange", ...EVERYTHING]]), true);
+        same(await counts(kv, prefix), [0, 0, 0, 0]);
+      }
+      same(last > 3, true);
+    }
+    kv.close();
+  },
+}));
+
+own.push({
+  name: "what is too much for one operation is refused where it cannot be divided",
+  async run(make) {
+    const storage = await make();
+    const error = await failure((async () => storage.commit(Array.from({ length: 91 }, (_, i) => ["insert", key(i), key(i)])))());
+    same([error.name, /90 guards/.test(error.message)], ["RangeError", true]);
+    same((await storage.scan([EVERYTHING], { entriesMax: 5, keysOnly: true })).length, 0);
+  },
+});
+
+await main(async (name) => denoKvStorage(await openKv(), { prefix: ["tests", name] }), own);

@@ -1,0 +1,32 @@
+// Runs tests in whatever runtime this is, and makes a line of each.
+
+import type { HostStorage } from "timepail";
+import { storageContract } from "timepail/testing";
+import type { Step } from "./end-to-end.ts";
+
+/** Gives a handle on the store `name`, which outlives the process. */
+export type MakeStorage = (name: string) => Promise<HostStorage>;
+
+/** Runs `steps` one after the other on `name`; gives a line for each. */
+export async function report(steps: readonly Step[], make: MakeStorage, name: string): Promise<string> {
+  let lines = "";
+  for (const step of steps) {
+    try {
+      await step.run(() => make(name));
+      lines += `ok ${step.name}\n`;
+    } catch (error) {
+      lines += `not ok ${step.name}\n${String((error as Error).stack ?? error)}\n`;
+    }
+  }
+  return lines;
+}
+
+/** The rules of every storage, each on a store of its own. */
+export async function contract(make: MakeStorage): Promise<string> {
+  let lines = "";
+  for (const [at, { name, check }] of storageContract.entries()) {
+    const store = `contract${at}`;
+    lines += await report([{ name, run: async (handle) => check(await handle(), await handle()) }], make, store);
+  }
+  return lines;
+}

@@ -1,0 +1,23 @@
+// Runs a phase of the tests in a runtime that has processes and arguments, and prints a line a test.
+//
+//   <runtime> <file> contract|before|after|writer|counted [number]
+
+import process from "node:process";
+import { after, before, counted, writer, type Step } from "./end-to-end.ts";
+import { contract, report, type MakeStorage } from "./report.ts";
+
+/** `own`: what only this storage has to do. */
+export async function main(make: MakeStorage, own: readonly Step[] = []): Promise<void> {
+  const [phase, number] = process.argv.slice(2);
+  const phases: Record<string, () => Promise<string>> = {
+    contract: async () => (await contract(make)) + (await report(own, make, "own")),
+    before: () => report(before, make, "plant"),
+    after: () => report(after, make, "plant"),
+    writer: () => report([writer(Number(number))], make, "shared"),
+    counted: () => report([counted(Number(number))], make, "shared"),
+  };
+  const lines = await phases[phase!]!();
+  await new Promise((written) => process.stdout.write(lines, written));
+  // What is open is left as it is: this is the crash.
+  process.kill(process.pid, "SIGKILL");
+}

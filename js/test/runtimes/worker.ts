@@ -1,0 +1,32 @@
+// A Durable Object: a table a store, and a request a phase.
+
+// @ts-expect-error known to Workers only
+import { DurableObject } from "cloudflare:workers";
+import { sqliteStorage, type DurableObjectStorage } from "timepail/sqlite";
+import { after, before } from "./end-to-end.ts";
+import { contract, report, type MakeStorage } from "./report.ts";
+
+export class Tests extends DurableObject {
+  declare ctx: { storage: DurableObjectStorage };
+
+  async fetch(request: Request): Promise<Response> {
+    const make: MakeStorage = async (name) => sqliteStorage(this.ctx.storage, { table: name });
+    switch (new URL(request.url).pathname) {
+      case "/contract":
+        return new Response(await contract(make));
+      case "/before":
+        return new Response(await report(before, make, "plant"));
+      case "/after":
+        return new Response(await report(after, make, "plant"));
+    }
+    return new Response("", { status: 404 });
+  }
+}
+
+interface Env {
+  TESTS: { get(id: unknown): { fetch(request: Request): Promise<Response> }; idFromName(name: string): unknown };
+}
+
+export default {
+  fetch: (request: Request, env: Env): Promise<Response> => env.TESTS.get(env.TESTS.idFromName("tests")).fetch(request),
+};

@@ -1,0 +1,154 @@
+//! A storage that the host has written in JavaScript: three methods over bytes, whose answers may be promises.
+//!
+//! Nothing that it answers is taken on trust but the bytes themselves. A commit that it throws at may have taken place; it is asked
+//! once more, and the keys that it inserts tell whose writes the second attempt has met.
+
+use std::rc::Rc;
+
+use js_sys::{Array, ArrayBuffer, Object, Promise, Reflect, Uint8Array};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+use super::evidence::holds;
+use super::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage, thrown};
+use crate::error::{Error, ErrorCode, Result};
+
+#[wasm_bindgen]
+extern "C" {
+    /// The host's object; `js/src/storage.ts` says what each method must do.
+    pub type HostObject;
+    #[wasm_bindgen(method, catch, js_name = getMany)]
+    fn get_many(this: &HostObject, keys: &Array) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch)]
+    fn scan(this: &HostObject, ranges: &Array, page: &Object) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch)]
+    fn commit(this: &HostObject, changes: &Array) -> Result<JsValue, JsValue>;
+}
+
+/// The storage that a host object is.
+pub struct HostStorage {
+    host: HostObject,
+}
+
+impl HostStorage {
+    /// Lets `host` keep the entries.
+    pub fn new(host: HostObject) -> Rc<HostStorage> {
+        Rc::new(HostStorage { host })
+    }
+
+    /// True where `changes` took place, false where a guard did not hold.
+    async fn attempt(&self, changes: &Array) -> Result<bool> {
+        let answer = settled(self.host.commit(changes)).await?;
+        answer.as_bool().ok_or_else(|| broken("commit must answer true or false"))
+    }
+
+    async fn write(&self, changes: &Changeset) -> Result<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let list: Array = changes.changes().iter().map(change).collect();
+        let (took_place, is_first) = match self.attempt(&list).await {
+            Ok(took_place) => (took_place, true),
+            Err(_) => (self.attempt(&list).await?, false),
+        };
+        if took_place || (!is_first && holds(self, changes).await?) {
+            return Ok(());
+        }
+        Err(Error::write_conflict("The storage has changed meanwhile"))
+    }
+}
+
+impl Storage for HostStorage {
+    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
+        Box::pin(async move {
+            let asked = keys.iter().map(|key| bytes(key)).collect();
+            let found = list(settled(self.host.get_many(&asked)).await?)?;
+            if found.length() != asked.length() {
+                return Err(broken("getMany must answer one value a key"));
+            }
+            found.iter().map(|value| if is_absent(&value) { Ok(None) } else { owned(&value).map(Some) }).collect()
+        })
+    }
+
+    fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
+        Box::pin(async move {
+            let ranges = ranges.iter().filter(|range| !range.is_empty());
+            let asked: Array = ranges.map(|range| pair(bytes(&range.start), bytes(&range.end))).collect();
+            let entries_max = u32::try_from(page.entries_max).unwrap_or(u32::MAX);
+            let options = Object::new();
+            for (name, value) in [("entriesMax", entries_max.into()), ("keysOnly", page.keys_only.into())] {
+                // An object of our own takes any property.
+                let _ = Reflect::set(&options, &name.into(), &value);
+            }
+            let found = list(settled(self.host.scan(&asked, &options)).await?)?;
+            if found.length() > entries_max {
+                return Err(broken("scan must answer no more entries than it was asked for"));
+            }
+            let entry = |entry: JsValue| {
+                let entry = list(entry)?;
+                let value = if page.keys_only { Bytes::new() } else { owned(&entry.get(1))? };
+                Ok(Entry { key: owned(&entry.get(0))?, value })
+            };
+            found.iter().map(entry).collect()
+        })
+    }
+
+    fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
+        Box::pin(async move { self.write(&changes).await })
+    }
+}
+
+/// What a method has answered, or its promise.
+async fn settled(answer: Result<JsValue, JsValue>) -> Result<JsValue> {
+    let answer = match answer {
+        Ok(answer) => JsFuture::from(Promise::resolve(&answer)).await,
+        thrown => thrown,
+    };
+    answer.map_err(|thrown| thrown::error("The storage", &thrown))
+}
+
+/// A change as `[name, key, value or end]`.
+fn change(change: &Change) -> JsValue {
+    let (name, key, more) = match change {
+        Change::Put(key, value) => ("put", key, Some(value)),
+        Change::Insert(key, value) => ("insert", key, Some(value)),
+        Change::Delete(key) => ("delete", key, None),
+        Change::DeleteRange(range) => ("deleteRange", &range.start, Some(&range.end)),
+        // A host need not know that one of them may be weaker.
+        Change::Require(key) | Change::Expect(key) => ("require", key, None),
+    };
+    let list = pair(name.into(), bytes(key));
+    if let Some(more) = more {
+        Array::push(list.unchecked_ref(), &bytes(more));
+    }
+    list
+}
+
+fn pair(first: JsValue, second: JsValue) -> JsValue {
+    Array::of2(&first, &second).into()
+}
+
+/// A copy for the host, which may keep it.
+fn bytes(bytes: &[u8]) -> JsValue {
+    Uint8Array::from(bytes).into()
+}
+
+fn is_absent(value: &JsValue) -> bool {
+    value.is_undefined() || value.is_null()
+}
+
+fn owned(value: &JsValue) -> Result<Bytes> {
+    if value.is_instance_of::<Uint8Array>() || value.is_instance_of::<ArrayBuffer>() {
+        return Ok(Uint8Array::new(value).to_vec());
+    }
+    Err(broken("keys and values must be Uint8Arrays"))
+}
+
+fn list(value: JsValue) -> Result<Array> {
+    value.dyn_into().map_err(|_| broken("an array was expected"))
+}
+
+/// A host that does not keep to the contract.
+fn broken(rule: &str) -> Error {
+    Error::new(ErrorCode::OperationFailed, ["The storage breaks its contract: ", rule].concat())
+}
