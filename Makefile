@@ -4,7 +4,7 @@ JS := js/scripts
 MODULES := js/node_modules/.package-lock.json
 RUNS ?= 10000000
 
-.PHONY: demo build test test-native test-web test-js test-browser check bench size pack serve fuzz tools browser firefox clean help
+.PHONY: demo build test test-native test-web test-js test-runtimes test-browser check bench size pack serve fuzz tools browser firefox clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -33,6 +33,10 @@ test-web: tools browser $(MODULES)
 ## make test-js       the built package under Node, and its types
 test-js: tools $(MODULES)
 	node $(JS)/test.mjs build js types
+
+## make test-runtimes the built package in Node 24, Deno, Bun and workerd
+test-runtimes: tools $(MODULES)
+	node $(JS)/test.mjs build runtimes
 
 ## make test-browser  the built package in headless Chromium, with both of its IndexedDB engines, and in Firefox
 test-browser: tools browser firefox $(MODULES)

@@ -1,5 +1,6 @@
 // The tests in Node 24, Deno, Bun and workerd: real ones, from npm packages, with the package installed as users install it.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,6 +12,7 @@ import { DIST, JS, ROOT, Stop, run } from "./steps.mjs";
 const OUT = join(ROOT, "target/runtimes");
 const PHASE_MS = 300_000;
 const WRITERS = 3;
+const ALARM_MS = 30_000;
 
 /** The program of a runtime: in a package of its own for each platform, of which npm has installed the one that fits. */
 function program(scope, name, file) {
@@ -94,13 +96,17 @@ export async function bundledWorker(entry, folder) {
 }
 
 /**
- * Starts workerd with a Worker whose Durable Objects, `{ binding: class }`, keep their SQLite files in `folder`. Resolves to its address
- * and a function that kills it.
+ * Starts workerd with a Worker whose Durable Objects, `{ binding: class }`, keep their SQLite files in `folder`; `texts` are further
+ * bindings. Resolves to its address and a function that kills it.
  */
-export async function serveWorker({ outfile, modules }, folder, classes) {
+export async function serveWorker({ outfile, modules }, folder, classes, texts = {}) {
   mkdirSync(join(folder, "objects"), { recursive: true });
   const text = JSON.stringify;
   const embedded = [...modules].map(([name, path]) => `(name = ${text(name)}, wasm = embed ${text(relativeTo(folder, path))})`);
+  const bindings = [
+    ...Object.entries(classes).map(([name, of]) => `(name = ${text(name)}, durableObjectNamespace = ${text(of)})`),
+    ...Object.entries(texts).map(([name, value]) => `(name = ${text(name)}, text = ${text(value)})`),
+  ];
   const config = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [(name = "main", worker = .w), (name = "disk", disk = (path = ${text(join(folder, "objects"))}, writable = true))],
@@ -109,7 +115,7 @@ const config :Workerd.Config = (
 const w :Workerd.Worker = (
   compatibilityDate = "2026-01-01",
   modules = [(name = "worker.js", esModule = embed ${text(relativeTo(folder, outfile))}), ${embedded.join(", ")}],
-  bindings = [${Object.entries(classes).map(([binding, name]) => `(name = ${text(binding)}, durableObjectNamespace = ${text(name)})`).join(", ")}],
+  bindings = [${bindings.join(", ")}],
   durableObjectNamespaces = [${Object.values(classes).map((name) => `(className = ${text(name)}, uniqueKey = ${text(name)}, enableSql = true)`).join(", ")}],
   durableObjectStorage = (localDisk = "disk")
 );
@@ -184,11 +190,78 @@ async function inWorkerd(result) {
   }
 }
 
+/** The examples, each run twice on one file: the second run finds what the first has left. */
+async function examples(result) {
+  const folder = join(OUT, "examples");
+  cpSync(join(JS, "examples/runtimes"), folder, { recursive: true });
+  const commands = { node: [node24(), "--no-warnings"], bun: [bun()], deno: deno() };
+  for (const [name, [path, ...flags]] of Object.entries(commands)) {
+    for (const wanted of ["1 readings of roof, 20 degrees", "2 readings of roof, 20.5 degrees"]) {
+      const { code, output } = await run(path, [...flags, join(folder, `${name}.mjs`), join(folder, `${name}.db`)], { cwd: folder, timeout: PHASE_MS });
+      const isRight = code === 0 && output.startsWith(wanted);
+      count(result, "examples", name, { code, output: isRight ? `ok ${name}\n` : `not ok ${name}\n${output}` });
+    }
+  }
+}
+
+/** js/examples/worker in workerd: ingests, answers, is killed, answers the same, and its alarms remove what is too old. */
+async function exampleWorker(result) {
+  const folder = join(OUT, "example-worker");
+  mkdirSync(folder, { recursive: true });
+  const built = await bundledWorker(join(JS, "examples/worker/worker.js"), folder);
+  const start = (texts) => serveWorker(built, folder, { SHARD: "Shard" }, texts);
+  const hour = 3_600_000;
+  const now = Math.floor(Date.now() / hour) * hour;
+  const names = Array.from({ length: 12 }, (_, i) => `series-${i}`);
+  const rows = (from) => names.flatMap((series, s) => Array.from({ length: 60 }, (_, i) => ({ series, at: from + i * 60_000, temp: s + i / 60 })));
+  const test = async (name, work) => {
+    const error = await work().then(() => undefined, (error) => error);
+    count(result, "example Worker", name, { code: 0, output: error ? `not ok ${name}\n${error.stack}\n` : `ok ${name}\n` });
+  };
+  const json = async (server, path, init) => {
+    const answer = await fetch(`${server.address}${path}`, init);
+    return answer.ok ? answer.json() : { status: answer.status, text: await answer.text() };
+  };
+  const post = (server, body) => json(server, "/ingest", { method: "POST", body: JSON.stringify(body) });
+  const asked = `/query?series=series-3&from=${now - hour}&to=${now + hour}&every=${hour}`;
+  const found = [{ count: 60, avg: 3 + 59 / 120, min: 3, max: 3 + 59 / 60, at: now }];
+  const totals = async (server) => (await json(server, "/stats")).reduce((sum, { series, readings, alarms }) => [sum[0] + series, sum[1] + readings, sum[2] + (alarms > 0)], [0, 0, 0]);
+  let server = await start({});
+  try {
+    await test("stores what is sent, spread over shards", async () => {
+      assert.deepEqual(await post(server, [...rows(now - 240 * hour), ...rows(now)]), { stored: 1440 });
+      assert.deepEqual(await totals(server), [12, 1440, 0]);
+      assert.ok((await json(server, "/stats")).every(({ series }) => series > 0));
+    });
+    await test("answers a query from one shard", async () => assert.deepEqual(await json(server, asked), found));
+    await test("says what is wrong with a request", async () => {
+      assert.equal((await post(server, [{ series: "a" }])).status, 400);
+      assert.equal((await json(server, "/query?series=a")).status, 400);
+      assert.equal((await json(server, "/other")).status, 404);
+    });
+    await server.kill();
+    server = await start({ KEEP_SECONDS: "7200", RETENTION_EVERY_MS: "1" });
+    await test("has everything when it was killed and comes back", async () => {
+      assert.deepEqual(await totals(server).then(([series]) => series), 12);
+      assert.deepEqual(await json(server, asked), found);
+    });
+    await test("removes what is too old when the alarm rings", async () => {
+      // One more reading a shard, for an alarm of this opening; each answer is waited for, so nothing sleeps.
+      assert.deepEqual(await post(server, names.map((series) => ({ series, at: now + hour / 2, temp: 0 }))), { stored: 12 });
+      let seen;
+      for (const end = Date.now() + ALARM_MS; Date.now() < end && `${seen}` !== "12,732,4"; ) seen = await totals(server);
+      assert.deepEqual(seen, [12, 732, 4]);
+    });
+  } finally {
+    await server.kill();
+  }
+}
+
 /** The stage of js/scripts/test.mjs; `only` a target whose name begins so. */
 export async function runtimes(only = "") {
   const result = { passed: 0, failed: 0, output: "" };
   installed(OUT);
-  const targets = [...Object.entries(TARGETS).map(([name, target]) => [name, () => inProcesses(result, name, target)]), ["workerd", () => inWorkerd(result)]];
+  const targets = [...Object.entries(TARGETS).map(([name, target]) => [name, () => inProcesses(result, name, target)]), ["workerd", () => inWorkerd(result)], ["examples", () => examples(result)], ["example Worker", () => exampleWorker(result)]];
   for (const [name, work] of targets) {
     if (!name.toLowerCase().startsWith(only.toLowerCase())) continue;
     const before = { ...result };

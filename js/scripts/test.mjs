@@ -137,7 +137,7 @@ async function nodeTest(source, built, env) {
       outfile: built,
       bundle: true,
       packages: "external",
-      external: ["timepail"], // named, for tsconfig.json maps it to the source
+      external: ["timepail", "timepail/*"], // named, for tsconfig.json maps them to the source
       plugins: [scriptsStayWhereTheyAre],
       format: "esm",
       platform: "node",

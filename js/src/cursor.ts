@@ -49,9 +49,15 @@ export abstract class AbstractCursor<TSchema = Document> {
     this.#readOptions = readOptions(options);
   }
 
-  /** The command that opens the cursor. `wantsAll`: its result is going to be read to the end. */
+  /**
+   * The command that opens the cursor. `wantsAll`: its result is going to be read to the end.
+   * @internal
+   */
   protected abstract openingCommand(wantsAll: boolean): Document;
-  /** The batch size that the caller set. */
+  /**
+   * The batch size that the caller set.
+   * @internal
+   */
   protected abstract get batchSizeSet(): number | undefined;
 
   /** Whether the cursor has nothing left in the engine and gives no more documents. */

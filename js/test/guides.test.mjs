@@ -7,19 +7,20 @@ import { test } from "node:test";
 import { open } from "timepail";
 
 const DOCS = join(process.cwd(), "../docs");
-const GUIDES = join(process.cwd(), "examples/guides");
+const EXAMPLES = join(process.cwd(), "examples");
+const GUIDES = join(EXAMPLES, "guides");
 const example = (name) => import(join(GUIDES, name));
 
 test("a page of docs/ that names an example shows it word for word, and every example is shown", () => {
   const shown = new Set();
   for (const page of readdirSync(DOCS).filter((name) => name.endsWith(".md"))) {
     const text = readFileSync(join(DOCS, page), "utf8");
-    for (const [, name, code] of text.matchAll(/`js\/examples\/guides\/([\w.-]+)`[^\n]*\n\n```js\n([^]*?)```/g)) {
-      assert.equal(code, readFileSync(join(GUIDES, name), "utf8"), `${page}: ${name}`);
+    for (const [, name, code] of text.matchAll(/`js\/examples\/([\w-]+\/[\w.-]+)`[^\n]*\n\n```js\n([^]*?)```/g)) {
+      assert.equal(code, readFileSync(join(EXAMPLES, name), "utf8"), `${page}: ${name}`);
       shown.add(name);
     }
   }
-  assert.deepEqual([...shown].sort(), readdirSync(GUIDES).sort());
+  assert.deepEqual([...shown].filter((name) => name.startsWith("guides/")).sort(), readdirSync(GUIDES).map((name) => `guides/${name}`).sort());
 });
 
 test("links between the documents lead somewhere", () => {

@@ -1,7 +1,11 @@
 // The types that callers see: checked by tsc, never run.
 
 import { Double, Int32, Long, ObjectId } from "bson";
-import { open, BulkWriteError, FindCursor, ServerError, type Collection, type Columns, type Database, type Document, type Filter, type InsertManyResult, type WriteError } from "../src/index.ts";
+import { open, BulkWriteError, FindCursor, ServerError, type Collection, type Columns, type Database, type Document, type Filter, type HostStorage, type InsertManyResult, type WriteError } from "timepail";
+import { denoKvStorage } from "timepail/deno-kv";
+import { open as openSlim } from "timepail/slim";
+import { sqliteStorage } from "timepail/sqlite";
+import { MemoryStorage, storageContract } from "timepail/testing";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 /** Compiles only if both types are the same. */
@@ -32,6 +36,19 @@ void open("plant", { parameters: { timeseriesBucketMaximum: 500 } });
 void open("plant", { parameters: { timeseriesBucketMaxCount: "500" } });
 // @ts-expect-error there is no such storage
 void open("plant", { storage: "disk" });
+declare const own: HostStorage;
+void open("plant", { storage: own });
+void open("plant", { storage: new MemoryStorage() });
+void open("plant", { storage: sqliteStorage({ exec: () => {}, prepare: () => ({ all: () => [], run: () => {} }) }, { table: "t", durability: "strict" }) });
+void open("plant", { storage: denoKvStorage({ getMany: async () => [], async *list() {}, atomic: () => {} }, { prefix: ["a", 1] }) });
+void openSlim("plant", { wasm: new Uint8Array(), wasmMore: () => fetch("x"), storage: own });
+same<ReturnType<(typeof storageContract)[number]["check"]>, Promise<void>>();
+// @ts-expect-error slim guesses nothing
+void openSlim("plant", { storage: own });
+// @ts-expect-error a storage has three methods
+void open("plant", { storage: { getMany: () => [], scan: () => [] } });
+// @ts-expect-error a commit says whether it took place
+void open("plant", { storage: { getMany: () => [], scan: () => [], commit: () => {} } });
 // @ts-expect-error a database has a name
 void open();
 

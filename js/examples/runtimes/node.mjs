@@ -1,0 +1,13 @@
+// Node 24 (22.13 and later have node:sqlite, too): node node.mjs [file]
+
+import process from "node:process";
+import { DatabaseSync } from "node:sqlite";
+import { open } from "timepail";
+import { sqliteStorage } from "timepail/sqlite";
+import { addReading } from "./readings.mjs";
+
+const file = new DatabaseSync(process.argv[2] ?? "plant.db");
+const db = await open("plant", { storage: sqliteStorage(file) });
+await addReading(db);
+await db.close();
+file.close();

@@ -1,0 +1,78 @@
+// What npm would publish: its files, its manifest, and what the linters of packages say.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+const JS = process.cwd();
+const TARBALL = join(JS, "../dist/timepail.tgz");
+let folder;
+
+const node = (script, ...args) => execFileSync(process.execPath, [join(JS, script), ...args], { encoding: "utf8", stdio: "pipe" });
+const manifest = () => JSON.parse(readFileSync(join(folder, "package/package.json"), "utf8"));
+
+before(() => {
+  node("scripts/pack.mjs");
+  folder = mkdtempSync(join(tmpdir(), "timepail-package-"));
+  execFileSync("tar", ["-xzf", TARBALL, "-C", folder]);
+});
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+test("the package is what users need, and nothing else", () => {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const names = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(folder.length + 9)).sort();
+  const entries = ["deno-kv", "index", "node", "slim", "sqlite", "testing", "workerd"];
+  const code = names.filter((name) => !name.endsWith(".d.ts"));
+  assert.deepEqual(code, [
+    "LICENSE",
+    "README.md",
+    ...[...entries.flatMap((entry) => [`dist/${entry}.js`, `dist/${entry}.js.map`]), "dist/timepail-more.wasm", "dist/timepail.wasm"].sort(),
+    "package.json",
+  ]);
+  // Declarations import each other; none is missing, and none is there for nothing.
+  const reached = new Set();
+  const follow = (file) => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    for (const [, target] of readFileSync(join(folder, "package", file), "utf8").matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]*)"/g)) follow(join(file, "..", target.replace(/\.[jt]s$/, ".d.ts")));
+  };
+  for (const target of Object.values(manifest().exports)) if (target.types) follow(join(target.types));
+  assert.deepEqual([...reached].sort(), names.filter((name) => name.endsWith(".d.ts")));
+});
+
+test("the manifest runs nothing on users' machines and names every entry for every runtime", () => {
+  const { exports, scripts, devDependencies, optionalDependencies, dependencies, type, sideEffects } = manifest();
+  assert.deepEqual([scripts, devDependencies, optionalDependencies, type, sideEffects], [undefined, undefined, undefined, "module", false]);
+  assert.deepEqual(Object.keys(dependencies), ["bson"]);
+  assert.deepEqual(Object.keys(exports), [".", "./slim", "./sqlite", "./deno-kv", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
+  // Conditions are tried from the first to the last: Bun and Deno have "node", too, and Workers have "browser".
+  assert.deepEqual(Object.keys(exports["."]), ["types", "workerd", "deno", "bun", "browser", "node", "default"]);
+  for (const target of Object.values(exports).flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))) {
+    assert.ok(existsSync(join(folder, "package", target)), target);
+  }
+});
+
+test("nothing runs when it is imported, and adapters bring no engine along", async () => {
+  const before = Object.keys(globalThis);
+  for (const entry of ["index", "node", "slim", "sqlite", "deno-kv", "testing"]) {
+    const exported = await import(join(JS, `dist/${entry}.js`));
+    assert.ok(Object.keys(exported).length > 0, entry);
+  }
+  assert.deepEqual(Object.keys(globalThis), before);
+  for (const entry of ["sqlite", "deno-kv", "testing"]) assert.doesNotMatch(readFileSync(join(JS, `dist/${entry}.js`), "utf8"), /WebAssembly|from ?"bson"/, entry);
+  assert.doesNotMatch(readFileSync(join(JS, "dist/slim.js"), "utf8"), /import\.meta|\.wasm"/);
+});
+
+test("publint finds nothing", () => {
+  assert.match(node("node_modules/publint/src/cli.js", TARBALL, "--strict"), /All good/);
+});
+
+test("types resolve wherever modules do (attw)", () => {
+  // Throws where it finds something.
+  const said = node("node_modules/@arethetypeswrong/cli/dist/index.js", TARBALL, "--profile", "esm-only", "--no-color", "--no-emoji", "--exclude-entrypoints", "./timepail.wasm", "./timepail-more.wasm", "./package.json");
+  for (const entry of ["timepail", "timepail/slim", "timepail/sqlite", "timepail/deno-kv", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
+});
