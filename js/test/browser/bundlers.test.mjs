@@ -1,0 +1,128 @@
+// A small project in each bundler, and in none, from what npm would install: built, and run in real Chromium.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { nodeResolve } from "@rollup/plugin-node-resolve";
+import { build as esbuild } from "esbuild";
+import { rollup } from "rollup";
+import { build as vite } from "vite";
+import webpack from "webpack";
+import { launchChromium } from "../../scripts/chromium.mjs";
+import { serve } from "../../scripts/serve.mjs";
+
+const JS = process.cwd();
+let project;
+let server;
+let browser;
+
+const PAGE = (script) => `<!doctype html><meta charset="utf-8"><title>bundled</title>${script}\n`;
+const MODULE = PAGE('<script type="module" src="./main.js"></script>');
+
+/** Both halves of the module are needed: an aggregation is in the second. */
+const MAIN = `import { open } from "timepail";
+
+async function main() {
+  const db = await open("bundled");
+  const c = await db.createCollection("c" + location.pathname, { timeseries: { timeField: "at", metaField: "m" } });
+  await c.insertMany(Array.from({ length: 10 }, (_, i) => ({ at: new Date(i), m: i % 2, v: i })));
+  const groups = await c.aggregate([{ $group: { _id: "$m", v: { $sum: "$v" } } }, { $sort: { _id: 1 } }]).toArray();
+  await db.close();
+  return JSON.stringify(groups);
+}
+
+main().then((result) => (globalThis.result = result), (error) => (globalThis.result = String(error)));
+`;
+
+before(async () => {
+  execFileSync(process.execPath, [join(JS, "scripts/pack.mjs")], { stdio: "pipe" });
+  project = mkdtempSync(join(tmpdir(), "timepail-bundlers-"));
+  mkdirSync(join(project, "node_modules/timepail"), { recursive: true });
+  execFileSync("tar", ["-xzf", join(JS, "../dist/timepail.tgz"), "--strip-components=1", "-C", join(project, "node_modules/timepail")]);
+  cpSync(join(JS, "node_modules/bson"), join(project, "node_modules/bson"), { recursive: true });
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "project", private: true, type: "module", dependencies: { timepail: "*" } }));
+  write("main.js", MAIN);
+  server = await serve({ port: 0, root: join(project, "out"), more: { "/packages/": join(project, "node_modules") } });
+  browser = await launchChromium(join(project, "profile"));
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+  rmSync(project, { recursive: true, force: true });
+});
+
+function write(file, text) {
+  mkdirSync(dirname(join(project, file)), { recursive: true });
+  writeFileSync(join(project, file), text);
+}
+
+/** What esbuild and Rollup leave to their users: the modules beside the bundle, where its code says. */
+function copyModules(folder) {
+  for (const name of ["timepail.wasm", "timepail-more.wasm"]) cpSync(join(project, "node_modules/timepail/dist", name), join(project, folder, name));
+}
+
+/** The page of `folder` stores, and reads by both halves. */
+async function works(folder) {
+  const page = await browser.newPage();
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(`${server.url}/${folder}/index.html`);
+  const result = await page.waitForFunction(() => globalThis.result, undefined, { timeout: 30_000 }).then((handle) => handle.jsonValue());
+  assert.deepEqual([result, errors], ['[{"_id":0,"v":20},{"_id":1,"v":25}]', []]);
+  await page.close();
+}
+
+test("Vite", async () => {
+  write("index.html", MODULE);
+  await vite({ root: project, base: "./", logLevel: "error", configFile: false, build: { outDir: "out/vite" } });
+  assert.equal(readdirSync(join(project, "out/vite/assets")).filter((name) => name.endsWith(".wasm")).length, 2);
+  await works("vite");
+});
+
+test("webpack 5", async () => {
+  const stats = await new Promise((resolve, reject) => {
+    const config = { mode: "production", context: project, entry: "./main.js", output: { path: join(project, "out/webpack"), filename: "main.js" } };
+    webpack(config, (error, stats) => (error ? reject(error) : resolve(stats)));
+  });
+  const { errors, warnings } = stats.toJson({ all: false, errors: true, warnings: true });
+  // It advises against files of more than 244 KB, which the module is.
+  assert.deepEqual([errors, warnings.filter(({ message }) => !/size limit|code splitting|performance/i.test(message))], [[], []]);
+  write("out/webpack/index.html", PAGE('<script src="./main.js"></script>'));
+  await works("webpack");
+});
+
+test("esbuild", async () => {
+  await esbuild({ entryPoints: [join(project, "main.js")], outfile: join(project, "out/esbuild/main.js"), bundle: true, format: "esm", minify: true, logLevel: "silent" });
+  copyModules("out/esbuild");
+  write("out/esbuild/index.html", MODULE);
+  await works("esbuild");
+});
+
+test("Rollup", async () => {
+  const bundle = await rollup({ input: join(project, "main.js"), plugins: [nodeResolve({ browser: true })], onwarn: (warning) => assert.fail(warning.message) });
+  await bundle.write({ file: join(project, "out/rollup/main.js"), format: "es" });
+  await bundle.close();
+  copyModules("out/rollup");
+  write("out/rollup/index.html", MODULE);
+  await works("rollup");
+});
+
+test("no bundler: a script of type module", async () => {
+  const imports = { timepail: "/packages/timepail/dist/index.js", bson: "/packages/bson/lib/bson.mjs" };
+  write("out/plain/main.js", MAIN);
+  write("out/plain/index.html", PAGE(`<script type="importmap">${JSON.stringify({ imports })}</script><script type="module" src="./main.js"></script>`));
+  await works("plain");
+});
+
+test("a bundle without the modules beside it says what to do", async () => {
+  await esbuild({ entryPoints: [join(project, "main.js")], outfile: join(project, "out/missing/main.js"), bundle: true, format: "esm", logLevel: "silent" });
+  write("out/missing/index.html", MODULE);
+  const page = await browser.newPage();
+  await page.goto(`${server.url}/missing/index.html`);
+  const result = await page.waitForFunction(() => globalThis.result, undefined, { timeout: 30_000 }).then((handle) => handle.jsonValue());
+  assert.match(result, /LoadError.*timepail\.wasm answered 404; serve both \.wasm files beside/);
+});
