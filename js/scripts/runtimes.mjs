@@ -14,16 +14,19 @@ const PHASE_MS = 300_000;
 const WRITERS = 3;
 const ALARM_MS = 30_000;
 
-/** The program of a runtime: in a package of its own for each platform, of which npm has installed the one that fits. */
+/**
+ * The program of a runtime: in a package of its own for each platform, of which npm has installed the one that fits. The packages that would choose among all
+ * platforms name some that not every registry has, and npm ci insists on every name.
+ */
 function program(scope, name, file) {
   const folder = join(JS, "node_modules", scope);
   const found = existsSync(folder) ? readdirSync(folder).filter((entry) => entry.startsWith(name)).map((entry) => join(folder, entry, file)) : [];
   const path = found.find((candidate) => existsSync(candidate));
-  if (!path) throw new Stop(`there is no ${join(scope, name)}*/${file} in js/node_modules; run npm ci in js`);
+  if (!path) throw new Stop(`there is no ${join(scope, name)}*/${file} in js/node_modules; run npm ci in js; there are some for Linux only`);
   return path;
 }
 
-const node24 = () => (Number(process.versions.node.split(".")[0]) >= 24 ? process.execPath : program("", "node-linux-", "bin/node"));
+const node24 = () => (Number.parseFloat(process.versions.node) >= 22.13 ? process.execPath : program("", "node-linux-", "bin/node"));
 const deno = () => [program("@deno", "", "deno"), "run", "--quiet", "--no-lock", "--no-prompt", "--node-modules-dir=manual", "--unstable-kv", "-A"];
 const bun = () => program("@oven", "bun-", "bin/bun");
 export const workerd = () => program("@cloudflare", "workerd-", "bin/workerd");

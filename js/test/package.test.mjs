@@ -76,3 +76,12 @@ test("types resolve wherever modules do (attw)", () => {
   const said = node("node_modules/@arethetypeswrong/cli/dist/index.js", TARBALL, "--profile", "esm-only", "--no-color", "--no-emoji", "--exclude-entrypoints", "./timepail.wasm", "./timepail-more.wasm", "./package.json");
   for (const entry of ["timepail", "timepail/slim", "timepail/sqlite", "timepail/deno-kv", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
 });
+
+test("the lock has all that npm ci wants, whatever the platform", () => {
+  const { packages } = JSON.parse(readFileSync(join(JS, "package-lock.json"), "utf8"));
+  const known = new Set(Object.keys(packages).map((path) => path.split("node_modules/").at(-1)));
+  const missing = Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
+    Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !known.has(name)).map((name) => `${path}: ${name}`),
+  );
+  assert.deepEqual(missing, []);
+});
