@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { nodeResolve } from "@rollup/plugin-node-resolve";
 import { build as esbuild } from "esbuild";
 import { rollup } from "rollup";
-import { build as vite } from "vite";
+import { build as vite, createServer } from "vite";
 import webpack from "webpack";
 import { launchChromium } from "../../scripts/chromium.mjs";
 import { serve } from "../../scripts/serve.mjs";
@@ -65,12 +65,12 @@ function copyModules(folder) {
   for (const name of ["timepail.wasm", "timepail-more.wasm"]) cpSync(join(project, "node_modules/timepail/dist", name), join(project, folder, name));
 }
 
-/** The page of `folder` stores, and reads by both halves. */
-async function works(folder) {
+/** The page of `folder`, or at another address, stores, and reads by both halves. */
+async function works(folder, url = `${server.url}/${folder}/index.html`) {
   const page = await browser.newPage();
   const errors = [];
   page.on("pageerror", (error) => errors.push(error.message));
-  await page.goto(`${server.url}/${folder}/index.html`);
+  await page.goto(url);
   const result = await page.waitForFunction(() => globalThis.result, undefined, { timeout: 30_000 }).then((handle) => handle.jsonValue());
   assert.deepEqual([result, errors], ['[{"_id":0,"v":20},{"_id":1,"v":25}]', []]);
   await page.close();
@@ -81,6 +81,18 @@ test("Vite", async () => {
   await vite({ root: project, base: "./", logLevel: "error", configFile: false, build: { outDir: "out/vite" } });
   assert.equal(readdirSync(join(project, "out/vite/assets")).filter((name) => name.endsWith(".wasm")).length, 2);
   await works("vite");
+});
+
+test("Vite while developing", async () => {
+  write("index.html", MODULE);
+  const config = { root: project, logLevel: "error", configFile: false, cacheDir: join(project, "vite-cache") };
+  const development = await createServer({ ...config, optimizeDeps: { exclude: ["timepail"] }, server: { host: "127.0.0.1", port: 0 } });
+  await development.listen();
+  try {
+    await works("vite", `http://127.0.0.1:${development.httpServer.address().port}/`);
+  } finally {
+    await development.close();
+  }
 });
 
 test("webpack 5", async () => {
@@ -100,6 +112,15 @@ test("esbuild", async () => {
   copyModules("out/esbuild");
   write("out/esbuild/index.html", MODULE);
   await works("esbuild");
+});
+
+test("esbuild, with the modules as files of its own", async () => {
+  const given = MAIN.replace('open("bundled")', 'open("bundled", { wasm, wasmMore })');
+  const contents = `import wasm from "timepail/timepail.wasm"; import wasmMore from "timepail/timepail-more.wasm";\n${given}`;
+  const options = { bundle: true, format: "esm", loader: { ".wasm": "file" }, publicPath: ".", logLevel: "silent" };
+  await esbuild({ ...options, stdin: { contents, resolveDir: project }, outfile: join(project, "out/files/main.js") });
+  write("out/files/index.html", MODULE);
+  await works("files");
 });
 
 test("Rollup", async () => {
