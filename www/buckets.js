@@ -1,5 +1,6 @@
 // Shows what is stored: the first bucket documents of a collection.
 
+import { labelOf } from "./discover.js";
 import { moment, number, showCode } from "./format.js";
 
 const SHOWN = 5;
@@ -18,7 +19,7 @@ function card(bucket, timeField, fields) {
   const item = element("li");
   const gauge = element("div", { className: "gauge", title: `${count} of at most ${COUNT_MAX} measurements` });
   gauge.style.setProperty("--level", count / COUNT_MAX);
-  const title = element("b", { textContent: meta });
+  const title = element("b", { textContent: labelOf(meta) });
   const span = element("p", { className: "quiet figures" });
   const times = [moment(control.min[timeField]), element("br"), `to ${moment(control.max[timeField])}`];
   span.append(`${number(count)} measurements`, element("br"), ...times);

@@ -2,35 +2,34 @@
 
 import uPlot from "uplot";
 import { moment, number } from "./format.js";
+import { linesOf } from "./lines.js";
+import { high, low } from "./views.js";
 
-const POINTS_MAX = 20_000;
 const DAY_MS = 86_400_000;
 const holder = document.getElementById("charts");
 let plots = [];
 
 /**
- * Draws what `toColumns` gave. Returns the stride: 1 when every measurement is drawn, n when every n-th is.
+ * Draws what `toColumns` gave: `panels` has the columns of each field of the dataset. Returns the stride: 1 when every
+ * measurement is drawn, n when every n-th is.
  *
- * `columns` is sorted by time; `series` names the lines; `fields` maps each field to its unit.
+ * `series` names the lines and their colours; with `hasBand` each has a band from its least to its greatest values.
  */
-export function draw(columns, { timeField, metaField, series, fields }) {
+export function draw(panels, { dataset, series, hasBand }) {
   clear();
-  const names = Object.keys(fields);
-  const owned = rowsBySeries(columns[metaField], series);
-  const longest = Math.max(...owned.map((rows) => rows.length));
-  const stride = Math.max(1, Math.ceil(longest / POINTS_MAX));
-  const drawn = owned.map((rows) => rows.filter((_, i) => i % stride === 0));
-  // uPlot wants one time axis for all lines: join fills the gaps of those that have no measurement at a time.
-  const wanted = [timeField, ...names].map((name) => columns[name] ?? []);
-  const [times, ...lines] = uPlot.join(drawn.map((rows) => wanted.map((column) => rows.map((row) => column[row]))));
-  plots = names.map((name, i) => {
+  const fields = Object.entries(dataset.fields);
+  let stride = 1;
+  plots = fields.map(([name, unit], i) => {
+    const names = hasBand ? [name, low(name), high(name)] : [name];
+    const made = linesOf(panels[i], { ...dataset.timeseries, names, series });
+    stride = Math.max(stride, made.stride);
     const panel = holder.appendChild(document.createElement("figure"));
     const caption = panel.appendChild(document.createElement("figcaption"));
-    caption.append(Object.assign(document.createElement("b"), { textContent: name }), ` ${fields[name]}`);
+    caption.append(Object.assign(document.createElement("b"), { textContent: name }), ` ${unit}`);
     panel.setAttribute("role", "group");
-    panel.setAttribute("aria-label", `Chart of ${name} in ${fields[name]}, ${series.join(", ")}`);
-    const data = [times, ...series.map((_, line) => lines[line * names.length + i])];
-    const layout = { isLast: i === names.length - 1, panels: names.length, lineWidth: times.length > 2000 ? 1 : 1.5 };
+    panel.setAttribute("aria-label", `Chart of ${name}${unit && ` in ${unit}`}, ${series.map(({ label }) => label).join(", ")}`);
+    const data = [made.times, ...made.lines.map(([line]) => line), ...made.lines.flatMap((lines) => lines.slice(1))];
+    const layout = { isLast: i === fields.length - 1, panels: fields.length, lineWidth: made.times.length > 2000 ? 1 : 1.5, hasBand };
     return new uPlot(options(series, panel, caption, layout), data, panel);
   });
   return stride;
@@ -43,14 +42,7 @@ export function clear() {
   holder.replaceChildren();
 }
 
-/** For each series the numbers of its rows. */
-function rowsBySeries(owners, series) {
-  const rows = new Map(series.map((name) => [name, []]));
-  for (let row = 0; row < owners.length; row++) rows.get(owners[row])?.push(row);
-  return [...rows.values()];
-}
-
-function options(series, panel, caption, { isLast, panels, lineWidth }) {
+function options(series, panel, caption, { isLast, panels, lineWidth, hasBand }) {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(`--${name}`).trim();
   const font = `12px ${style.getPropertyValue("--sans")}`;
@@ -68,16 +60,26 @@ function options(series, panel, caption, { isLast, panels, lineWidth }) {
     ],
     series: [
       { label: "UTC", value: (_, time) => (time == null ? "" : moment(time)) },
-      ...series.map((label, i) => ({
-        label,
-        stroke: color(`series-${i + 1}`),
+      ...series.map((line) => ({
+        label: line.label,
+        stroke: color(`series-${line.color}`),
         width: lineWidth,
         spanGaps: true,
         points: { show: false },
         value: (_, value) => (value == null ? "–" : number(value, 2)),
       })),
+      ...(hasBand ? series.flatMap(() => [bound, bound]) : []),
     ],
+    bands: hasBand ? series.map((line, i) => bandOf(i, series.length, color(`series-${line.color}`))) : [],
   };
+}
+
+/** An end of a band: it has no line, and stays out of the legend. */
+const bound = { class: "hidden", width: 0, spanGaps: true, points: { show: false } };
+
+function bandOf(i, count, color) {
+  const least = 1 + count + 2 * i;
+  return { series: [least + 1, least], fill: `color-mix(in srgb, ${color} 18%, transparent)` };
 }
 
 /** One panel gets the whole height, several share it; the last one also carries the time axis. */

@@ -1,4 +1,6 @@
-// The three collections: how each is created, what its measurements look like, and where they come from.
+// The collections: how each is created, what its measurements look like, and where they come from. `discover.js` adds those of the visitor.
+//
+// `series` are the names of the lines, `values` the metadata behind them where it is no string, `fields` the units of what is drawn.
 
 const DAY_SECONDS = 86_400;
 
@@ -37,8 +39,19 @@ export const datasets = {
     timeseries: { timeField: "at", metaField: "room", granularity: "minutes" },
     series: ["attic", "cellar", "garage", "garden", "kitchen"],
     fields: { temperature: "°C", humidity: "%", voltage: "V" },
+    days: 1,
+    cure: "Add some points above to see it here",
   },
 };
+
+const builtIn = Object.keys(datasets);
+export const isBuiltIn = (name) => builtIn.includes(name);
+
+/** Creating a collection that exists already with the same options does nothing. */
+export async function createCollections(db) {
+  const present = new Set((await db.listCollections().toArray()).map(({ name }) => name));
+  for (const name of builtIn) if (!present.has(name)) await db.createCollection(name, { timeseries: datasets[name].timeseries });
+}
 
 /** Rows of a CSV file as objects of strings. Enough for files without quotes. */
 async function csv(url) {

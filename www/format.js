@@ -45,6 +45,16 @@ export function toSource(value) {
   return entries.length > 0 ? `{ ${entries.join(", ")} }` : "{}";
 }
 
+/** The same over several lines where one would be longer than `width`. */
+export function toLines(value, indent = "", width = 96) {
+  const line = toSource(value);
+  if (indent.length + line.length <= width || typeof value !== "object" || value === null || value instanceof Date) return line;
+  const inner = `${indent}  `;
+  const part = ([key, one]) => `${Array.isArray(value) ? "" : `${/^[\w$]+$/.test(key) ? key : JSON.stringify(key)}: `}${toLines(one, inner, width)}`;
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  return `${open}\n${Object.entries(value).map((entry) => `${inner}${part(entry)},\n`).join("")}${indent}${close}`;
+}
+
 const TOKENS = /("[^"]*")|\b(import|from|const|await|new)\b|(\$\w+)|(\.\w+(?=\())/g;
 const KINDS = ["string", "keyword", "operator", "call"];
 

@@ -1,22 +1,26 @@
-// The range query: reads the form, runs find(), shows the rows, the time and the code, and draws the columns.
+// The range query: reads the form, runs what it asks for, shows the rows, the time and the code, and draws the columns.
 
 import { clear, draw } from "./chart.js";
-import { duration, isoDay, moment, number, showCode, toSource } from "./format.js";
+import { duration, isoDay, moment, number, showCode } from "./format.js";
+import { views } from "./views.js";
+import { $, element } from "./workspace.js";
 
 const DAY_MS = 86_400_000;
-const $ = (id) => document.getElementById(id);
+const COLORS = 5;
 
 /** Fills the form for a dataset. `extent` is what `extentOf` gave. */
-export function prepareQuery({ series }, extent, days = "all") {
+export function prepareQuery({ series, drawn = series.length }, extent, days = "all") {
   const boxes = series.map((name, i) => {
-    const label = document.createElement("label");
-    label.style.setProperty("--swatch", `var(--series-${i + 1})`);
-    label.append(Object.assign(document.createElement("input"), { type: "checkbox", name: "series", value: name, checked: true }), name);
+    const box = element("input", { type: "checkbox", name: "series", value: name, checked: i < drawn });
+    const label = element("label", {}, box, element("span", { textContent: name }));
+    label.style.setProperty("--swatch", `var(--series-${colorOf(i)})`);
     return label;
   });
   $("series").replaceChildren($("series").querySelector("legend"), ...boxes);
   chooseRange(extent, days);
 }
+
+const colorOf = (i) => (i % COLORS) + 1;
 
 /** Sets the dates to the last `days` days of what is stored, or to all of it. */
 export function chooseRange(extent, days) {
@@ -35,44 +39,44 @@ export async function extentOf(collection, { timeField }) {
 
 /** Runs the query that the form describes. Resolves to `{ rows, ms }`. */
 export async function runQuery(collection, dataset, extent) {
-  const { timeField, metaField } = dataset.timeseries;
+  const { timeField } = dataset.timeseries;
   const chosen = [...$("series").querySelectorAll(":checked")].map((box) => box.value);
   if (chosen.length === 0) throw new Error("Choose at least one series.");
+  const mode = document.querySelector("[name=mode]:checked").value;
   const filter = filterOf(dataset, chosen, extent);
-  const sort = { [timeField]: 1 };
+  const view = views[mode]({ collection, filter, dataset, spanMs: spanOf(extent) });
 
   const start = performance.now();
-  const columns = await collection.find(filter).sort(sort).toColumns();
+  const { rows, panels, note } = await view.read();
   const ms = performance.now() - start;
 
-  // A field that no row has is missing, so without rows there are no columns at all.
-  const rows = columns[timeField]?.length ?? 0;
-  const code = [
-    "const columns = await db",
-    `  .collection("${collection.collectionName}")`,
-    `  .find(${toSource(filter)})`,
-    `  .sort(${toSource(sort)})`,
-    "  .toColumns();",
-  ];
-  showCode($("query-code"), code.join("\n"));
+  showCode($("query-code"), view.code);
   if (rows === 0) {
     clear();
     $("result").textContent = `No rows in ${duration(ms)}`;
     $("result-note").textContent = "There are no measurements of these series in this range.";
     return { rows, ms };
   }
-  const stride = draw(columns, { timeField, metaField, series: dataset.series.filter((name) => chosen.includes(name)), fields: dataset.fields });
-  const [from, to] = [columns[timeField][0], columns[timeField][rows - 1]];
+  const series = dataset.series.map((label, i) => ({ label, color: colorOf(i) })).filter(({ label }) => chosen.includes(label));
+  const stride = draw(panels, { dataset, series, hasBand: mode === "means" });
+  const times = panels.flatMap((columns) => [columns[timeField].at(0), columns[timeField].at(-1)]);
+  const notes = [`${moment(Math.min(...times))} to ${moment(Math.max(...times))}`, note, stride > 1 && `one point in ${stride} is drawn`];
   $("result").textContent = `${number(rows)} rows in ${duration(ms)}`;
-  $("result-note").textContent = `${moment(from)} to ${moment(to)}${stride > 1 ? `; one point in ${stride} is drawn` : ""}`;
+  $("result-note").textContent = notes.filter(Boolean).join("; ");
   return { rows, ms };
 }
 
+/** How long the chosen range is, as far as there are measurements in it. */
+function spanOf(extent) {
+  return Math.min($("to").valueAsNumber + DAY_MS, extent.last) - Math.max($("from").valueAsNumber, extent.first);
+}
+
 /** The filter for the chosen series and dates; what would not narrow anything is left out. */
-function filterOf({ series, timeseries }, chosen, extent) {
+function filterOf({ series, values, drawn, timeseries }, chosen, extent) {
   const filter = {};
-  if (chosen.length === 1) filter[timeseries.metaField] = chosen[0];
-  else if (chosen.length < series.length) filter[timeseries.metaField] = { $in: chosen };
+  const wanted = chosen.map((label) => (values ? values.get(label) : label) ?? null);
+  if (timeseries.metaField && chosen.length === 1) filter[timeseries.metaField] = wanted[0];
+  else if (timeseries.metaField && (chosen.length < series.length || drawn)) filter[timeseries.metaField] = { $in: wanted };
   const from = $("from").valueAsDate;
   const end = new Date($("to").valueAsNumber + DAY_MS);
   const range = {};

@@ -1,100 +1,13 @@
 // The demo page in real Chromium, used as a visitor would: by mouse, by keyboard, over reloads and restarts.
 
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, test } from "node:test";
-import type { BrowserContext, Page } from "playwright-core";
-import { launchChromium } from "../../scripts/chromium.mjs";
-import { serve } from "../../scripts/serve.mjs";
+import { test } from "node:test";
+import { assertLabelledAndFitting, browser, click, complaints, count, idle, page, paintedPixels, reachedByKeyboard, screenshot, shows, start } from "./demo-page.js";
 
 declare const timepail: typeof import("../../src/index.js");
 
-const SCREENSHOTS = process.env["SCREENSHOT_DIR"];
 const WEATHER_ROWS = 8759;
 const STOCK_ROWS = 560;
-
-let server: { url: string; close: () => Promise<void> };
-let profile: string;
-let browser: BrowserContext;
-let page: Page;
-/** What the page and its console complained about. */
-const complaints: string[] = [];
-
-before(async () => {
-  server = await serve({ port: 0 });
-  profile = mkdtempSync(join(tmpdir(), "timepail-demo-"));
-  await start();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.close();
-  rmSync(profile, { recursive: true, force: true });
-});
-
-/** Starts the browser and opens the page. */
-async function start(): Promise<void> {
-  browser = await launchChromium(profile, { viewport: { width: 1280, height: 900 } });
-  page = browser.pages()[0] ?? (await browser.newPage());
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
-  });
-  page.on("request", (request) => {
-    if (!/^(http:\/\/127\.0\.0\.1|data:|blob:)/.test(request.url())) complaints.push(`asked for ${request.url()}`);
-  });
-  await page.goto(`${server.url}/`);
-  await idle();
-}
-
-/** Waits until the page has done what it was asked for. */
-async function idle(): Promise<void> {
-  const isIdle = (): boolean => !("busy" in document.body.dataset) && document.querySelector("[name=collection]:checked") !== null;
-  await page.waitForFunction(isIdle, null, { timeout: 120_000 });
-}
-
-async function click(selector: string): Promise<void> {
-  await page.click(selector);
-  await idle();
-}
-
-async function shows(selector: string): Promise<string> {
-  return (await page.textContent(selector)) ?? "";
-}
-
-async function count(selector: string): Promise<number> {
-  return Number((await shows(selector)).replaceAll(",", ""));
-}
-
-/** For each canvas, how many of its pixels are painted. */
-function paintedPixels(): Promise<number[]> {
-  return page.evaluate(() =>
-    [...document.querySelectorAll("canvas")].map((canvas) => {
-      const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
-      let painted = 0;
-      for (let i = 3; i < data.length; i += 4) if (data[i] !== 0) painted++;
-      return painted;
-    }),
-  );
-}
-
-async function screenshot(name: string): Promise<void> {
-  if (!SCREENSHOTS) return;
-  mkdirSync(SCREENSHOTS, { recursive: true });
-  for (const colorScheme of ["light", "dark"] as const) {
-    for (const [width, height] of [[1280, 900], [375, 812]] as const) {
-      await page.setViewportSize({ width, height });
-      await page.emulateMedia({ colorScheme });
-      await idle();
-      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${width}-${colorScheme}.png`), fullPage: true });
-    }
-  }
-  await page.emulateMedia({ colorScheme: "light" });
-  await page.setViewportSize({ width: 1280, height: 900 });
-  await idle();
-}
 
 test("an empty page says what to do", async () => {
   assert.match(await shows("#empty"), /empty.*Load the weather/);
@@ -214,19 +127,7 @@ test("what is older than a date is deleted", async () => {
 });
 
 test("every control can be reached and used by keyboard", async () => {
-  await page.reload();
-  await idle();
-  const reached = new Set<string>();
-  for (let i = 0; i < 60; i++) {
-    await page.keyboard.press("Tab");
-    reached.add(
-      await page.evaluate(() => {
-        const element = document.activeElement as HTMLInputElement & HTMLElement;
-        const { load, add, days, copy } = element.dataset;
-        return element.id || (load ?? add ?? days ?? copy) || element.name || `${element.closest("form")?.id} ${element.getAttribute("type")}`;
-      }),
-    );
-  }
+  const reached = await reachedByKeyboard();
   const filling = ["weather", "stocks", "100000", "1000000"];
   const querying = ["collection", "series", "from", "to", "1", "all", "query submit", "query-code"];
   for (const control of [...filling, ...querying, "before", "retention submit", "drop"])
@@ -236,18 +137,12 @@ test("every control can be reached and used by keyboard", async () => {
   await page.keyboard.press("ArrowRight");
   await idle();
   assert.equal(await count("#measurements"), STOCK_ROWS);
-  const unlabelled = await page.evaluate(() =>
-    [...document.querySelectorAll("input")].filter((input) => !input.labels?.length && !input.ariaLabel).map((input) => input.outerHTML),
-  );
-  assert.deepEqual(unlabelled, []);
+  await assertLabelledAndFitting();
 });
 
-test("the page fits a tablet and a phone", async () => {
+test("every collection fits a phone", async () => {
   const width = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth);
-  for (const wanted of [1000, 800, 375]) {
-    await page.setViewportSize({ width: wanted, height: 812 });
-    await page.waitForFunction((wanted) => document.documentElement.scrollWidth === wanted, wanted);
-  }
+  await page.setViewportSize({ width: 375, height: 812 });
   for (const name of ["weather", "stocks", "sensors"]) {
     await click(`[name=collection][value=${name}]`);
     assert.equal(await width(), 375, name);

@@ -1,0 +1,32 @@
+// The bar of what takes long, with its Cancel.
+
+import { $ } from "./workspace.js";
+
+/**
+ * Runs `work(signal, progress)` under the bar; `progress(part, text)` moves it, and a click on Cancel aborts the signal.
+ * Resolves to `{ result, cancelled }`.
+ */
+export async function follow(label, work) {
+  const stop = new AbortController();
+  const before = document.activeElement;
+  const cancel = () => stop.abort();
+  const progress = (part, text) => {
+    $("progress-bar").value = part;
+    $("progress-text").textContent = text;
+  };
+  $("cancel").addEventListener("click", cancel);
+  $("progress-bar").setAttribute("aria-label", label);
+  progress(0, "");
+  $("progress").hidden = false;
+  try {
+    const result = await work(stop.signal, progress);
+    return { result, cancelled: stop.signal.aborted };
+  } finally {
+    $("cancel").removeEventListener("click", cancel);
+    if (document.activeElement === $("cancel")) before?.focus();
+    $("progress").hidden = true;
+  }
+}
+
+/** Lets the page draw and take clicks before the work goes on. */
+export const breathe = () => new Promise((resolve) => setTimeout(resolve));

@@ -1,0 +1,63 @@
+// The ways to read a range for a chart: which pipeline each asks, as code to show and as columns to draw.
+
+import { toLines, toSource } from "./format.js";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/**
+ * By name: a function of what is asked, `{ collection, filter, dataset, spanMs }`, that gives
+ * `{ code, read }`; `read` resolves to `{ rows, panels, note }`, with the columns of each field in `panels`.
+ */
+export const views = { points, means };
+
+function points({ collection, filter, dataset }) {
+  const { timeField } = dataset.timeseries;
+  const sort = { [timeField]: 1 };
+  const code = codeOf(collection, `.find(${toSource(filter)})`, `.sort(${toSource(sort)})`);
+  const read = async () => {
+    const columns = await collection.find(filter).sort(sort).toColumns();
+    return { rows: columns[timeField]?.length ?? 0, panels: Object.keys(dataset.fields).map(() => columns), note: "" };
+  };
+  return { code, read };
+}
+
+function means({ collection, filter, dataset, spanMs }) {
+  const { timeField, metaField } = dataset.timeseries;
+  const bin = binOf(spanMs);
+  const fields = Object.keys(dataset.fields);
+  const key = { ...(metaField && { series: `$${metaField}` }), bin: { $dateTrunc: { date: `$${timeField}`, ...bin } } };
+  const $group = { _id: key };
+  for (const field of fields) {
+    Object.assign($group, { [field]: { $avg: `$${field}` }, [low(field)]: { $min: `$${field}` }, [high(field)]: { $max: `$${field}` } });
+  }
+  const kept = Object.fromEntries(fields.flatMap((field) => [field, low(field), high(field)]).map((field) => [field, 1]));
+  const $project = { _id: 0, [timeField]: "$_id.bin", ...(metaField && { [metaField]: "$_id.series" }), ...kept };
+  const match = Object.keys(filter).length > 0 ? [{ $match: filter }] : [];
+  const pipeline = [...match, { $group }, { $sort: { "_id.bin": 1 } }, { $project }];
+  const code = codeOf(collection, ".aggregate([", ...pipeline.map((stage) => `  ${toLines(stage, "    ")},`), "])");
+  const read = async () => {
+    const columns = await collection.aggregate(pipeline).toColumns();
+    const rows = columns[timeField]?.length ?? 0;
+    const bins = bin.binSize ? `${bin.binSize} ${bin.unit}s` : bin.unit;
+    return { rows, panels: fields.map(() => columns), note: `mean, least and greatest by ${bins}` };
+  };
+  return { code, read };
+}
+
+/** Columns of the least and the greatest value beside the mean of a field. */
+export const low = (field) => `least_${field}`;
+export const high = (field) => `greatest_${field}`;
+
+/** A bin so long that a chart of `spanMs` has some hundred of them. */
+function binOf(spanMs) {
+  if (spanMs <= HOUR_MS) return { unit: "second", binSize: 10 };
+  if (spanMs <= 6 * HOUR_MS) return { unit: "minute" };
+  if (spanMs <= 3 * DAY_MS) return { unit: "minute", binSize: 10 };
+  if (spanMs <= 45 * DAY_MS) return { unit: "hour" };
+  return spanMs <= 1200 * DAY_MS ? { unit: "day" } : { unit: "month" };
+}
+
+function codeOf({ collectionName }, ...lines) {
+  return ["const columns = await db", `.collection("${collectionName}")`, ...lines, ".toColumns();"].join("\n  ");
+}
