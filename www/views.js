@@ -1,15 +1,16 @@
 // The ways to read a range for a chart: which pipeline each asks, as code to show and as columns to draw.
 
-import { toLines, toSource } from "./format.js";
+import { number, toLines, toSource } from "./format.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+const POINTS = 1000;
 
 /**
  * By name: a function of what is asked, `{ collection, filter, dataset, spanMs }`, that gives
  * `{ code, read }`; `read` resolves to `{ rows, panels, note }`, with the columns of each field in `panels`.
  */
-export const views = { points, means };
+export const views = { points, line, means };
 
 function points({ collection, filter, dataset }) {
   const { timeField } = dataset.timeseries;
@@ -20,6 +21,27 @@ function points({ collection, filter, dataset }) {
     return { rows: columns[timeField]?.length ?? 0, panels: Object.keys(dataset.fields).map(() => columns), note: "" };
   };
   return { code, read };
+}
+
+function line({ collection, filter, dataset }) {
+  const { timeField, metaField } = dataset.timeseries;
+  const fields = Object.keys(dataset.fields);
+  const match = Object.keys(filter).length > 0 ? [{ $match: filter }] : [];
+  const pipelineOf = (field) => [
+    ...match,
+    { $project: { _id: 0, [timeField]: 1, ...(metaField && { [metaField]: 1 }), [field]: 1 } },
+    { $downsample: { field, points: POINTS, sortBy: { [timeField]: 1 }, ...(metaField && { partitionBy: `$${metaField}` }) } },
+  ];
+  const read = async () => {
+    const panels = await Promise.all(fields.map((field) => collection.aggregate(pipelineOf(field)).toColumns()));
+    const rows = panels.reduce((sum, columns) => sum + (columns[timeField]?.length ?? 0), 0);
+    return { rows, panels, note: `at most ${number(POINTS)} of each line, picked by its shape` };
+  };
+  if (fields.length === 1) return { code: codeOf(collection, ...stagesOf(pipelineOf(fields[0]))), read };
+  // Rows that show the temperature are not those that show the humidity: every field asks for its own.
+  const stages = stagesOf(pipelineOf("FIELD")).map((text) => text.replaceAll('"FIELD"', "field").replaceAll("FIELD:", "[field]:"));
+  const one = codeOf(collection, ...stages).replace("const columns = await db", "const read = (field) => db");
+  return { code: `${one.replaceAll("field: field", "field")}\nconst columns = await Promise.all(${toSource(fields)}.map(read));`, read };
 }
 
 function means({ collection, filter, dataset, spanMs }) {
@@ -35,7 +57,7 @@ function means({ collection, filter, dataset, spanMs }) {
   const $project = { _id: 0, [timeField]: "$_id.bin", ...(metaField && { [metaField]: "$_id.series" }), ...kept };
   const match = Object.keys(filter).length > 0 ? [{ $match: filter }] : [];
   const pipeline = [...match, { $group }, { $sort: { "_id.bin": 1 } }, { $project }];
-  const code = codeOf(collection, ".aggregate([", ...pipeline.map((stage) => `  ${toLines(stage, "    ")},`), "])");
+  const code = codeOf(collection, ...stagesOf(pipeline));
   const read = async () => {
     const columns = await collection.aggregate(pipeline).toColumns();
     const rows = columns[timeField]?.length ?? 0;
@@ -57,6 +79,8 @@ function binOf(spanMs) {
   if (spanMs <= 45 * DAY_MS) return { unit: "hour" };
   return spanMs <= 1200 * DAY_MS ? { unit: "day" } : { unit: "month" };
 }
+
+const stagesOf = (pipeline) => [".aggregate([", ...pipeline.map((stage) => `  ${toLines(stage, "    ")},`), "])"];
 
 function codeOf({ collectionName }, ...lines) {
   return ["const columns = await db", `.collection("${collectionName}")`, ...lines, ".toColumns();"].join("\n  ");

@@ -46,6 +46,12 @@ test("a shorter range has shorter bins, and the choice outlives a change of the 
   assert.equal(await page.isChecked("[name=mode][value=means]"), true);
 });
 
+test("what is downsampled keeps few rows where there are few", async () => {
+  await click("[name=mode][value=line]");
+  assert.match(await shows("#result"), /^560 rows/);
+  assert.equal((await runShownCode(await shows("#query-code")))[0], 560);
+});
+
 test("a line keeps the colour of its series, whichever others are chosen", async () => {
   for (const name of ["AAPL", "AMZN", "GOOG", "IBM"]) await click(`[name=series][value=${name}]`);
   const [box, marker, swatch] = await page.evaluate(() => {
@@ -59,7 +65,7 @@ test("a line keeps the colour of its series, whichever others are chosen", async
   assert.equal(marker, swatch);
 });
 
-test("a million points are drawn, point by point thinned and as means of all", { timeout: 300_000 }, async () => {
+test("a million points are drawn, point by point, downsampled, and as means of all", { timeout: 300_000 }, async () => {
   await click('[data-add="1000000"]');
   assert.equal(await count("#measurements"), 1_000_000);
   await click("[name=mode][value=means]");
@@ -68,6 +74,15 @@ test("a million points are drawn, point by point thinned and as means of all", {
   assert.match(await shows("#result"), new RegExp(`^${(5 * bins).toLocaleString("en")} rows`));
   assert.ok((await paintedPixels()).every((painted) => painted > 5000));
   await screenshot("million-means", ".query");
+  await click("[name=mode][value=line]");
+  assert.match(await shows("#result"), /^15,000 rows/, "1000 of each room for each field");
+  assert.match(await shows("#result-note"), /; at most 1,000 of each line/);
+  assert.ok((await paintedPixels()).every((painted) => painted > 5000));
+  await screenshot("million-line", ".query");
+  const code = await shows("#query-code");
+  assert.match(code, /\$downsample: \{ field, points: 1000, sortBy: \{ at: 1 \}, partitionBy: "\$room" \}/);
+  const [temperature] = await runShownCode(code.replace(/$/, "\ncolumns.at = columns[0].at;"));
+  assert.equal(temperature, 5000);
   await click("[name=mode][value=points]");
   assert.match(await shows("#result"), /^1,000,000 rows/);
   assert.match(await shows("#result-note"), /one point in 10 is drawn/);
