@@ -40,20 +40,33 @@ export const isoDay = (date) => date.toISOString().slice(0, 10);
 export function toSource(value) {
   if (value instanceof Date) return `new Date("${value.toISOString().replace("T00:00:00.000Z", "")}")`;
   if (Array.isArray(value)) return `[${value.map(toSource).join(", ")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (typeof value !== "object" || value === null) return typeof value === "string" ? JSON.stringify(value) : String(value);
+  if (value instanceof RegExp) return String(value);
+  if (ArrayBuffer.isView(value)) return `[${[...value.subarray(0, 10)].join(", ")}${value.length > 10 ? `, … ${number(value.length - 10)} more` : ""}]`;
+  if (value._bsontype) return bsonSource(value);
   const entries = Object.entries(value).map(([key, inner]) => `${/^[\w$]+$/.test(key) ? key : JSON.stringify(key)}: ${toSource(inner)}`);
   return entries.length > 0 ? `{ ${entries.join(", ")} }` : "{}";
+}
+
+/** Values of BSON by the names that the shell has for them. */
+function bsonSource(value) {
+  const type = value._bsontype;
+  if (type === "Binary") return `Binary(${number(value.length())} bytes${value.sub_type === 7 ? ", a compressed column" : ""})`;
+  if (type === "Int32" || type === "Double") return String(value);
+  return ["ObjectId", "Long", "Decimal128"].includes(type) ? `${type}("${value.toString()}")` : JSON.stringify(value);
 }
 
 /** The same over several lines where one would be longer than `width`. */
 export function toLines(value, indent = "", width = 96) {
   const line = toSource(value);
-  if (indent.length + line.length <= width || typeof value !== "object" || value === null || value instanceof Date) return line;
+  if (indent.length + line.length <= width || !isNested(value)) return line;
   const inner = `${indent}  `;
   const part = ([key, one]) => `${Array.isArray(value) ? "" : `${/^[\w$]+$/.test(key) ? key : JSON.stringify(key)}: `}${toLines(one, inner, width)}`;
   const [open, close] = Array.isArray(value) ? "[]" : "{}";
   return `${open}\n${Object.entries(value).map((entry) => `${inner}${part(entry)},\n`).join("")}${indent}${close}`;
 }
+
+const isNested = (value) => Array.isArray(value) || (Object(value) === value && Object.getPrototypeOf(value) === Object.prototype);
 
 const TOKENS = /("[^"]*")|\b(import|from|const|await|new)\b|(\$\w+)|(\.\w+(?=\())/g;
 const KINDS = ["string", "keyword", "operator", "call"];

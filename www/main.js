@@ -2,6 +2,7 @@
 
 import { open } from "timepail";
 import { setUpCollection, show } from "./collection.js";
+import { setUpConsole } from "./console.js";
 import { createCollections } from "./datasets.js";
 import { inTurn, say, showError } from "./feedback.js";
 import { setUpFill } from "./fill.js";
@@ -21,5 +22,6 @@ for (const button of all("[data-copy]")) {
 showCode($("sample"), $("sample").textContent);
 setUpFill();
 setUpCollection();
+setUpConsole();
 setUpRemove();
 inTurn(start);

@@ -51,6 +51,7 @@ export async function runQuery(collection, dataset, extent) {
   const ms = performance.now() - start;
 
   showCode($("query-code"), view.code);
+  $("to-console").value = view.sample ?? view.code;
   if (rows === 0) {
     clear();
     $("result").textContent = `No rows in ${duration(ms)}`;

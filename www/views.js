@@ -8,7 +8,8 @@ const POINTS = 1000;
 
 /**
  * By name: a function of what is asked, `{ collection, filter, dataset, spanMs }`, that gives
- * `{ code, read }`; `read` resolves to `{ rows, panels, note }`, with the columns of each field in `panels`.
+ * `{ code, read, sample }`; `read` resolves to `{ rows, panels, note }`, with the columns of each field in `panels`. `sample` is a single
+ * call, where the code is more than that.
  */
 export const views = { points, line, means };
 
@@ -41,7 +42,8 @@ function line({ collection, filter, dataset }) {
   // Rows that show the temperature are not those that show the humidity: every field asks for its own.
   const stages = stagesOf(pipelineOf("FIELD")).map((text) => text.replaceAll('"FIELD"', "field").replaceAll("FIELD:", "[field]:"));
   const one = codeOf(collection, ...stages).replace("const columns = await db", "const read = (field) => db");
-  return { code: `${one.replaceAll("field: field", "field")}\nconst columns = await Promise.all(${toSource(fields)}.map(read));`, read };
+  const sample = codeOf(collection, ...stagesOf(pipelineOf(fields[0])));
+  return { sample, code: `${one.replaceAll("field: field", "field")}\nconst columns = await Promise.all(${toSource(fields)}.map(read));`, read };
 }
 
 function means({ collection, filter, dataset, spanMs }) {

@@ -53,7 +53,8 @@ export async function visit(tab: Page): Promise<void> {
 /** Waits until the page has done what it was asked for. */
 export async function idle(tab = page): Promise<void> {
   const isIdle = (): boolean => !("busy" in document.body.dataset) && document.querySelector("[name=collection]:checked") !== null;
-  await tab.waitForFunction(isIdle, null, { timeout: 120_000 });
+  const broken = (error: Error): void => assert.fail(`${error.message}; the page says: ${complaints.join("; ")}`);
+  await tab.waitForFunction(isIdle, null, { timeout: 60_000 }).catch(broken);
 }
 
 export async function click(selector: string): Promise<void> {
