@@ -37,6 +37,7 @@ async function describe(db, name, timeseries) {
     timeseries,
     series: shown.map(([label]) => label),
     values: new Map(shown),
+    hasMore: byLabel.size > SERIES_MAX,
     drawn: DRAWN_MAX,
     fields: Object.fromEntries(fields.map((field) => [field, ""])),
   };

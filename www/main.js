@@ -7,6 +7,7 @@ import { createCollections } from "./datasets.js";
 import { inTurn, say, showError } from "./feedback.js";
 import { setUpFill } from "./fill.js";
 import { showCode } from "./format.js";
+import { setUpOwn } from "./own.js";
 import { setUpRemove } from "./remove.js";
 import { $, all, workspace } from "./workspace.js";
 
@@ -22,6 +23,7 @@ for (const button of all("[data-copy]")) {
 showCode($("sample"), $("sample").textContent);
 setUpFill();
 setUpCollection();
+setUpOwn();
 setUpConsole();
 setUpRemove();
 inTurn(start);

@@ -73,11 +73,11 @@ function spanOf(extent) {
 }
 
 /** The filter for the chosen series and dates; what would not narrow anything is left out. */
-function filterOf({ series, values, drawn, timeseries }, chosen, extent) {
+function filterOf({ series, values, hasMore, timeseries }, chosen, extent) {
   const filter = {};
   const wanted = chosen.map((label) => (values ? values.get(label) : label) ?? null);
   if (timeseries.metaField && chosen.length === 1) filter[timeseries.metaField] = wanted[0];
-  else if (timeseries.metaField && (chosen.length < series.length || drawn)) filter[timeseries.metaField] = { $in: wanted };
+  else if (timeseries.metaField && (chosen.length < series.length || hasMore)) filter[timeseries.metaField] = { $in: wanted };
   const from = $("from").valueAsDate;
   const end = new Date($("to").valueAsNumber + DAY_MS);
   const range = {};
