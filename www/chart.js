@@ -30,7 +30,7 @@ export function draw(panels, { dataset, series, hasBand }) {
     panel.setAttribute("aria-label", `Chart of ${name}${unit && ` in ${unit}`}, ${series.map(({ label }) => label).join(", ")}`);
     const data = [made.times, ...made.lines.map(([line]) => line), ...made.lines.flatMap((lines) => lines.slice(1))];
     const layout = { isLast: i === fields.length - 1, panels: fields.length, lineWidth: made.times.length > 2000 ? 1 : 1.5, hasBand };
-    return new uPlot(options(series, panel, caption, layout), data, panel);
+    return new uPlot(optionsOf(series, panel, caption, layout), data, panel);
   });
   return stride;
 }
@@ -42,7 +42,8 @@ export function clear() {
   holder.replaceChildren();
 }
 
-function options(series, panel, caption, { isLast, panels, lineWidth, hasBand }) {
+/** Options of uPlot for a panel: axes, colours and a legend within `caption`. */
+export function optionsOf(series, panel, caption, { isLast, panels, lineWidth, hasBand, precision = "minute" }) {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(`--${name}`).trim();
   const font = `12px ${style.getPropertyValue("--sans")}`;
@@ -59,7 +60,7 @@ function options(series, panel, caption, { isLast, panels, lineWidth, hasBand })
       { ...axis, size: 58, space: 28 },
     ],
     series: [
-      { label: "UTC", value: (_, time) => (time == null ? "" : moment(time)) },
+      { label: "UTC", value: (_, time) => (time == null ? "" : moment(time, precision)) },
       ...series.map((line) => ({
         label: line.label,
         stroke: color(`series-${line.color}`),
@@ -94,7 +95,7 @@ function timeLabels(_, times, __, ___, step) {
     if (step >= 300 * DAY_MS) return moment(time, "year");
     if (step >= 25 * DAY_MS) return i === 0 || date.getUTCMonth() === 0 ? `${moment(time, "month")}\n${moment(time, "year")}` : moment(time, "month");
     if (step >= DAY_MS || date.getTime() % DAY_MS === 0) return moment(time, "day");
-    return moment(time, "clock");
+    return moment(time, step < 60_000 ? "seconds" : "clock");
   });
 }
 

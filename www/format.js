@@ -21,6 +21,8 @@ export function duration(ms) {
 
 const formats = {
   minute: { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" },
+  second: { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" },
+  seconds: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
   clock: { hour: "2-digit", minute: "2-digit" },
   day: { day: "numeric", month: "short" },
   month: { month: "short" },

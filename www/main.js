@@ -7,12 +7,14 @@ import { createCollections } from "./datasets.js";
 import { inTurn, say, showError } from "./feedback.js";
 import { setUpFill } from "./fill.js";
 import { showCode } from "./format.js";
+import { followLive, setUpLive } from "./live.js";
 import { setUpOwn } from "./own.js";
 import { setUpRemove } from "./remove.js";
 import { $, all, workspace } from "./workspace.js";
 
 async function start() {
   workspace.db = await open("demo");
+  followLive();
   await createCollections(workspace.db);
   await show(decodeURIComponent(location.hash.slice(1)) || "weather");
 }
@@ -24,6 +26,7 @@ showCode($("sample"), $("sample").textContent);
 setUpFill();
 setUpCollection();
 setUpOwn();
+setUpLive();
 setUpConsole();
 setUpRemove();
 inTurn(start);

@@ -1,0 +1,76 @@
+// The demo page: a sensor that writes, and charts that follow in several tabs.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { assertLabelledAndFitting, browser, click, complaints, count, idle, page, paintedPixels, reachedByKeyboard, screenshot, shows, showsSoon, visit } from "./demo-page.js";
+
+/** The time axis of the live chart ends later than before, again and again. */
+async function moves(tab: Page): Promise<void> {
+  const before = await tab.textContent("#live-state");
+  await tab.waitForFunction((before) => document.getElementById("live-state")!.textContent !== before, before);
+}
+
+test("Start writes and draws the last minute, Stop ends it", async () => {
+  assert.equal(await page.isVisible("#live-chart"), false);
+  await page.selectOption("#live-rate", "100");
+  await click("#live-start");
+  assert.equal(await shows("#live-start"), "Stop");
+  await showsSoon("#live-state", /^[\d,]{2,} points in the last minute, read in .*; [\d,]{2,} written here as “tab 1”$/);
+  await moves(page);
+  assert.ok((await paintedPixels("#live-chart"))[0]! > 200);
+  await click("#live-start");
+  assert.equal(await shows("#live-start"), "Start");
+  await showsSoon("#live-state", /^[\d,]+ points in the last minute, read in [\d.,]+ m?s$/);
+});
+
+test("it has a tab among the collections, with all that was written and a retention of an hour", async () => {
+  await click("[name=collection][value=live]");
+  assert.ok((await count("#measurements")) >= 10);
+  assert.deepEqual(await page.locator("#series label").allTextContents(), ["tab 1"]);
+  assert.equal(await page.locator("#charts figure").count(), 2);
+  await page.fill("#console-text", 'db.listCollections({ name: "live" })');
+  await page.check("[name=console-form][value=documents]");
+  await click("#console [type=submit]");
+  assert.match(await shows("#console-output"), /expireAfterSeconds: 3600/);
+});
+
+test("two tabs that run at once draw what both write, each under a name of its own", async () => {
+  await click("#live-start");
+  const other = await browser.newPage();
+  await visit(other);
+  await showsSoon("#live-state", /points in the last minute, read in [\d.,]+ m?s$/, other);
+  await other.click("#live-start");
+  await showsSoon("#live-state", /^[\d,]+ points of 2 tabs in the last minute, .* written here as “tab 2”$/, other);
+  await page.bringToFront();
+  await showsSoon("#live-state", /^[\d,]+ points of 2 tabs in the last minute, .* written here as “tab 1”$/);
+  assert.deepEqual((await page.locator("#live-chart .u-legend th").allTextContents()).slice(1), ["tab 1", "tab 2"]);
+  await screenshot("live", ".live");
+
+  await click("#live-start");
+  await moves(page); // The other one still writes, and this one still follows.
+  await other.close();
+  await click("#live-start");
+  await showsSoon("#live-state", /written here as “tab 1”$/);
+});
+
+test("it stops by itself when its collection is dropped", async () => {
+  await click("#drop");
+  await click("#drop-yes");
+  await page.waitForFunction(() => document.getElementById("live-start")!.textContent === "Start");
+  await idle();
+  assert.equal(await page.isVisible("#live-chart"), false);
+  assert.equal(await page.locator("[name=collection][value=live]").count(), 0);
+});
+
+test("the keyboard reaches it, and nothing sticks out", async () => {
+  const reached = await reachedByKeyboard();
+  assert.ok(reached.has("live-start") && reached.has("live-rate"));
+  await page.focus("#live-start");
+  await page.keyboard.press("Space");
+  await showsSoon("#live-state", /written here/);
+  await assertLabelledAndFitting();
+  await page.keyboard.press("Space");
+  await idle();
+  assert.deepEqual(complaints, []);
+});

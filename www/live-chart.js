@@ -1,0 +1,98 @@
+// A chart of the last minute: asks anew after every change, at most once a frame, and never twice at a time.
+
+import uPlot from "uplot";
+import { optionsOf } from "./chart.js";
+import { linesOf } from "./lines.js";
+
+const WINDOW_MS = 60_000;
+/** So much time is always shown, also while there are measurements of a moment only. */
+const SHORTEST_MS = 10_000;
+const FIELD = "load";
+const timeField = "at";
+const metaField = "tab";
+
+/** `onDrawn({ rows, ms, series })` hears of every picture. `changed` asks for one, `stop` takes the chart away. */
+export function liveChart(holder, collection, onDrawn) {
+  let plot;
+  let names = "";
+  let isDue = false;
+  let isAsking = false;
+  let isStopped = false;
+
+  function changed() {
+    if (isDue) return;
+    isDue = true;
+    requestAnimationFrame(refresh);
+  }
+
+  async function refresh() {
+    if (isAsking) return requestAnimationFrame(refresh);
+    isDue = false;
+    isAsking = true;
+    try {
+      const end = Date.now();
+      const start = performance.now();
+      const columns = await collection
+        .find({ [timeField]: { $gte: new Date(end - WINDOW_MS) } })
+        .sort({ [timeField]: 1 })
+        .toColumns();
+      draw(columns, end, performance.now() - start);
+    } finally {
+      isAsking = false;
+    }
+  }
+
+  function draw(columns, end, ms) {
+    const rows = columns[timeField]?.length ?? 0;
+    if (rows === 0 || isStopped) return;
+    const series = [...new Set(columns[metaField])].sort().map((label, i) => ({ label, color: colorOf(label, i) }));
+    const { times, lines } = linesOf(columns, { timeField, metaField, names: [FIELD], series });
+    const data = [times, ...lines.map(([line]) => line)];
+    holder.hidden = false;
+    if (String(series.map(({ label }) => label)) !== names || plot === undefined) {
+      names = String(series.map(({ label }) => label));
+      build(series, data);
+    } else plot.setData(data, false);
+    plot.setScale("x", { min: Math.max(end - WINDOW_MS, Math.min(times[0], end - SHORTEST_MS)), max: end });
+    onDrawn({ rows, ms, series });
+  }
+
+  function build(series, data) {
+    plot?.destroy();
+    const panel = document.createElement("figure");
+    const caption = panel.appendChild(document.createElement("figcaption"));
+    caption.append(Object.assign(document.createElement("b"), { textContent: FIELD }), " %");
+    panel.setAttribute("role", "group");
+    panel.setAttribute("aria-label", `Chart of the last minute, ${series.map(({ label }) => label).join(", ")}`);
+    holder.replaceChildren(panel);
+    const options = optionsOf(series, panel, caption, { isLast: true, panels: 2, lineWidth: 1.5, precision: "second" });
+    const scales = { x: { time: true, auto: false }, y: { range: [0, 100] } };
+    plot = new uPlot({ ...options, scales, cursor: { ...options.cursor, sync: undefined } }, data, panel);
+  }
+
+  const resize = new ResizeObserver(() => {
+    const width = holder.firstElementChild?.clientWidth;
+    if (plot && width && width !== plot.width) plot.setSize({ width, height: plot.height });
+  });
+  resize.observe(holder);
+
+  /** Draws it anew in the colours that are in force now. */
+  function restyle() {
+    plot?.destroy();
+    plot = undefined;
+    changed();
+  }
+
+  function stop() {
+    isStopped = true;
+    resize.disconnect();
+    plot?.destroy();
+    holder.replaceChildren();
+    holder.hidden = true;
+  }
+
+  return { changed, restyle, stop };
+}
+
+/** The number at the end of a name chooses its colour, so that a tab has the same one everywhere. */
+const colorOf = (label, i) => ((Number(/\d+$/.exec(label)?.[0] ?? i + 1) - 1) % 5) + 1;

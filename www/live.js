@@ -1,0 +1,113 @@
+// A simulated sensor that writes as long as it runs, and a chart that follows what this tab and others write.
+
+import { show } from "./collection.js";
+import { known } from "./discover.js";
+import { inTurn, showError } from "./feedback.js";
+import { duration, number } from "./format.js";
+import { liveChart } from "./live-chart.js";
+import { $, workspace } from "./workspace.js";
+
+const NAME = "live";
+const TABS_MAX = 5;
+const TICK_MS = 100;
+const HOUR_SECONDS = 3600;
+const options = { timeseries: { timeField: "at", metaField: "tab", granularity: "seconds" }, expireAfterSeconds: HOUR_SECONDS };
+
+known[NAME] = {
+  title: "Live",
+  about: "What simulated sensors have written, one in each tab that runs. Measurements go after an hour.",
+  cure: "Press Start above to see it here",
+  timeseries: options.timeseries,
+  fields: { load: "%", temperature: "°C" },
+};
+
+/** While this tab writes: `{ tab, release, timer, written }`. */
+let running;
+let chart;
+
+async function start() {
+  const { tab, release } = await takeNumber();
+  const { db } = workspace;
+  const present = await db.listCollections({ name: NAME }).toArray();
+  if (present.length === 0) {
+    await db.createCollection(NAME, options);
+    inTurn(() => show());
+  }
+  running = { tab, release, written: 0, last: Date.now(), drift: 0 };
+  running.timer = setInterval(tick, TICK_MS);
+  showState();
+}
+
+/** A number that no other tab has while this one runs. */
+function takeNumber() {
+  const take = (n, given) =>
+    navigator.locks.request(`timepail demo tab ${n}`, { ifAvailable: true }, (lock) => {
+      if (!lock && n < TABS_MAX) return void take(n + 1, given);
+      return new Promise((release) => given({ tab: `tab ${n}`, release }));
+    });
+  if (!navigator.locks) return { tab: "tab 1", release: () => {} };
+  return new Promise((given) => take(1, given));
+}
+
+/** Inserts what is due since the last tick; a tab in the background ticks less often. */
+async function tick() {
+  const now = Date.now();
+  const step = 1000 / Number($("live-rate").value);
+  const count = Math.floor((now - running.last) / step);
+  if (count === 0) return;
+  const documents = Array.from({ length: count }, (_, i) => measurement(running.last + (i + 1) * step));
+  running.last += count * step;
+  const mine = running;
+  try {
+    mine.written += (await workspace.db.collection(NAME).insertMany(documents, { ordered: false })).insertedCount;
+  } catch (error) {
+    if (running === mine) stop();
+    if (error.codeName !== "NamespaceNotFound") showError(error); // Somebody has dropped it.
+  }
+}
+
+function measurement(time) {
+  const phase = Number(running.tab.slice(4));
+  running.drift += (Math.random() - 0.5) * 3 - running.drift * 0.05;
+  const load = Math.min(100, Math.max(0, 50 + 30 * Math.sin(time / (4000 + 1500 * phase) + phase) + running.drift));
+  return { at: new Date(time), tab: running.tab, load: Math.round(load * 10) / 10, temperature: Math.round((30 + load * 0.4) * 10) / 10 };
+}
+
+function stop() {
+  clearInterval(running.timer);
+  running.release();
+  running = undefined;
+  showState();
+  if (workspace.chosen === NAME) inTurn(() => show());
+}
+
+function showState() {
+  $("live-start").textContent = running ? "Stop" : "Start";
+  $("live-start").setAttribute("aria-pressed", String(Boolean(running)));
+  if (!chart) $("live-state").textContent = "Start it in two tabs: each draws what both write.";
+  chart?.changed();
+}
+
+function hear({ operation, collection }) {
+  if (operation === "dropDatabase" || (operation === "drop" && collection === NAME)) {
+    if (running) stop();
+    chart?.stop();
+    chart = undefined;
+    showState();
+  } else if (collection === NAME && operation === "insert") {
+    chart ??= liveChart($("live-chart"), workspace.db.collection(NAME), ({ rows, ms, series }) => {
+      const others = series.length > 1 ? ` of ${series.length} tabs` : "";
+      const own = running ? `; ${number(running.written)} written here as “${running.tab}”` : "";
+      $("live-state").textContent = `${number(rows)} points${others} in the last minute, read in ${duration(ms)}${own}`;
+    });
+    chart.changed();
+  }
+}
+
+export function setUpLive() {
+  $("live-start").addEventListener("click", () => (running ? stop() : start().catch(showError)));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart?.restyle());
+}
+
+/** Begins to hear what is written, here and in other tabs. */
+export const followLive = () => workspace.db.on("change", hear);
