@@ -52,11 +52,11 @@ function confirmed(title, text) {
   $("drop-title").textContent = title;
   $("drop-text").textContent = text;
   $("drop-yes").textContent = title.replace("?", "");
-  $("drop-dialog").returnValue = "";
   $("drop-dialog").showModal();
-  return new Promise((resolve) =>
-    $("drop-dialog").addEventListener("close", () => resolve($("drop-dialog").returnValue === "drop"), { once: true }),
-  );
+  return new Promise((resolve) => {
+    $("drop-form").onsubmit = ({ submitter }) => resolve(submitter.value === "drop");
+    $("drop-dialog").onclose = () => resolve(false);
+  });
 }
 
 export function setUpRemove() {
