@@ -10,6 +10,8 @@ import { showCode } from "./format.js";
 import { followLive, setUpLive } from "./live.js";
 import { setUpOwn } from "./own.js";
 import { setUpRemove } from "./remove.js";
+import { setUpRetention } from "./retention.js";
+import { setUpStorage } from "./storage.js";
 import { $, all, workspace } from "./workspace.js";
 
 async function start() {
@@ -28,5 +30,7 @@ setUpCollection();
 setUpOwn();
 setUpLive();
 setUpConsole();
+setUpStorage();
+setUpRetention();
 setUpRemove();
 inTurn(start);
