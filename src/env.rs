@@ -1,4 +1,4 @@
-//! What the world outside gives: time, randomness, regular expressions, collators, time zones. A run with a seed repeats exactly.
+//! What the world outside gives: time, randomness, regular expressions, collators, time zones, doubles as texts. A run with a seed repeats exactly.
 
 use std::cmp::Ordering;
 use std::future::Future;
@@ -22,6 +22,10 @@ pub trait Env {
     /// What compares strings by the rules of a locale; fills in what `wanted` leaves to it. `None` where the host has not just this
     /// locale, but another one in its place at best.
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>>;
+    /// The double next to a number in the form of JSON; an infinity where it is too large.
+    fn double(&self, number: &str) -> f64;
+    /// The shortest digits that say a finite double which is not below zero, in the form of JSON.
+    fn digits(&self, x: f64) -> String;
     /// The clocks of a zone of the IANA's database; `None` where the host does not know it.
     fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>>;
     /// Loads what is rarely used, where that comes apart from the rest: see `limits::RARE_OPERATORS`.
@@ -125,6 +129,12 @@ pub mod fixed {
         }
         fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
             native_collator::collator(wanted)
+        }
+        fn double(&self, number: &str) -> f64 {
+            number.parse().unwrap()
+        }
+        fn digits(&self, x: f64) -> String {
+            format!("{x:e}")
         }
         fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>> {
             native_zone::zone(name)

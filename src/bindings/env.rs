@@ -1,4 +1,4 @@
-//! The host's clock, random source, regular expressions, collators and time zones.
+//! The host's clock, random source, regular expressions, collators, time zones, and doubles as texts.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -69,6 +69,14 @@ impl Env for HostEnv {
             Ok(regex) => Ok(Rc::new(regex)),
             Err(error) => Err(js_sys::Error::from(error).message().into()),
         }
+    }
+
+    fn double(&self, number: &str) -> f64 {
+        js_sys::JSON::parse(number).ok().and_then(|number| number.as_f64()).unwrap_or(f64::NAN)
+    }
+
+    fn digits(&self, x: f64) -> String {
+        js_sys::JSON::stringify(&x.into()).map(String::from).unwrap_or_default()
     }
 
     fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>> {

@@ -76,6 +76,12 @@ impl Env for TestEnv {
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
         native_collator::collator(wanted)
     }
+    fn double(&self, number: &str) -> f64 {
+        number.parse().unwrap()
+    }
+    fn digits(&self, x: f64) -> String {
+        format!("{x:e}")
+    }
     fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>> {
         native_zone::zone(name)
     }

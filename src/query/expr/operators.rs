@@ -60,11 +60,6 @@ pub(super) enum Op {
     IndexOfCP,
     Type,
     IsNumber,
-    ToBool,
-    ToInt,
-    ToLong,
-    ToDouble,
-    ToDate,
     GetField,
     Year,
     Month,
@@ -241,6 +236,12 @@ pub(super) const fn asking(op: Op, name: &'static str, names: &'static Names, wa
     Operator { op, name, syntax: Syntax::Named(names), run }
 }
 
+/// The same of one argument.
+pub(super) const fn asking_of_one(op: Op, name: &'static str, run: Asking) -> Operator {
+    let run = Run::Eager { wants: ANY, nulls: true, run: Function::Asking(run) };
+    Operator { op, name, syntax: Syntax::Positional(1, 1), run }
+}
+
 /// As `plain` where null makes null.
 pub(super) const fn null_in(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
@@ -354,11 +355,6 @@ static OPERATORS: &[Operator] = &[
     ),
     plain(Op::Type, "$type", ANY, types::type_of),
     plain(Op::IsNumber, "$isNumber", ANY, types::is_number),
-    null_in(Op::ToBool, "$toBool", ANY, types::convert),
-    null_in(Op::ToInt, "$toInt", ANY, types::convert),
-    null_in(Op::ToLong, "$toLong", ANY, types::convert),
-    null_in(Op::ToDouble, "$toDouble", ANY, types::convert),
-    null_in(Op::ToDate, "$toDate", ANY, types::convert),
     operator(
         Op::GetField,
         "$getField",

@@ -87,7 +87,7 @@ fn zone(name: &str, argument: &Expr, scope: &Scope<'_>) -> Result<Option<(Zone, 
 }
 
 /// What stands in for null: null itself where nothing is given.
-fn instead<'s>(argument: &'s Expr, scope: &Scope<'s>) -> Result<Datum<'s>> {
+pub(super) fn instead<'s>(argument: &'s Expr, scope: &Scope<'s>) -> Result<Datum<'s>> {
     if *argument == Expr::MISSING { Ok(Datum::NULL) } else { argument.evaluate(scope) }
 }
 

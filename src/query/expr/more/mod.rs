@@ -3,12 +3,16 @@
 
 mod arrays;
 mod calendar;
+mod convert;
+#[cfg(test)]
+mod convert_tests;
 mod date;
 mod date_fields;
 mod date_parts;
 #[cfg(test)]
 mod date_tests;
 mod date_text;
+mod decimal;
 mod math;
 mod objects;
 mod sets;
@@ -35,6 +39,7 @@ pub(super) fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
         date::TABLE,
         date_parts::TABLE,
         date_text::TABLE,
+        convert::TABLE,
     ];
     tables.into_iter().flatten().find(|operator| operator.name() == name)
 }

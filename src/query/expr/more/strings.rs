@@ -1,4 +1,4 @@
-//! Strings: trimming, splitting, replacing, bytes, `$strcasecmp`, `$regexMatch`, `$toString`.
+//! Strings: trimming, splitting, replacing, bytes, `$strcasecmp`, `$regexMatch`.
 
 use super::super::arguments::{Arguments, Want::*, failure, given, natural, text};
 use super::super::datum::{ArrayWriter, Datum, is_nullish};
@@ -11,7 +11,7 @@ use super::calendar::civil;
 use crate::error::ErrorCode::*;
 use crate::error::Result;
 use crate::query::filter::Regex;
-use crate::value::{Kind, Value};
+use crate::value::Value;
 
 static TRIM: Names = names(&["input", "chars"], 1, 0, Binds::Nothing, &[Location50696, Location50694, Location50695]);
 static REPLACE: Names = names(
@@ -53,7 +53,6 @@ pub(super) static TABLE: &[Operator] = &[
     ),
     plain(Op::More, "$strcasecmp", &[(TextOrNull, Location16007), (TextOrNull, Location16007)], |_, a| compare(a)),
     lazy(Op::More, "$regexMatch", Syntax::Named(&REGEX), regex_match),
-    null_in(Op::More, "$toString", &[(Any, InternalError)], to_string),
 ];
 
 fn trim(arguments: Arguments<'_, '_>, left: bool, right: bool) -> Result<Datum<'static>> {
@@ -156,24 +155,6 @@ fn regex_match<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>
         Some(found) if found.as_str().is_some() => Ok(Datum::bool(regex.matches(Some(found)))),
         _ => refuse(Location51104, "needs a string as its input"),
     }
-}
-
-/// Of doubles those that are whole.
-fn to_string(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let value = given(arguments, 0).unwrap_or(Value::NULL);
-    let text = match value.kind() {
-        Kind::String => value.as_str().map(str::to_owned),
-        Kind::Bool => Some(if value.is_true() { "true" } else { "false" }.to_owned()),
-        Kind::Int32 | Kind::Int64 | Kind::Double => value.as_integer().map(|n| n.to_string()),
-        Kind::Date => value.as_date_ms().map(iso),
-        Kind::ObjectId => value.as_object_id().map(|id| {
-            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
-            id.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-        }),
-        _ => None,
-    };
-    let text = text.ok_or_else(|| failure(ConversionFailure, operator.name(), &format!("failed to convert {value:?}")));
-    Ok(Datum::string(&text?))
 }
 
 /// A date as the server writes it.
