@@ -52,6 +52,17 @@ pub struct Collating<'a> {
 pub trait Regex {
     /// True where it matches somewhere in `text`.
     fn is_match(&self, text: &str) -> bool;
+    /// The matches in `text`, one behind the other; the first one alone unless `all` are wanted.
+    fn find(&self, text: &str, all: bool) -> Vec<Match>;
+}
+
+/// What a regular expression has found.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Match {
+    /// So many characters stand before it.
+    pub at: usize,
+    /// What has matched, and of each group what has matched it; `None` where nothing has.
+    pub groups: Vec<Option<String>>,
 }
 
 /// Compares strings by the rules of a locale.

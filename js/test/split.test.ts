@@ -95,3 +95,24 @@ test("time zones are those of the host, in pipelines and in filters that wait fo
   await assert.rejects(c.countDocuments({ $expr: { $hour: { date: "$at", timezone: "Mars/Base" } } }), { code: 40485 });
   await db.close();
 });
+
+test("matches and the texts of doubles are those of the host", async () => {
+  const db = await open("texts", { storage: "memory", wasm: bytes("timepail.wasm"), wasmMore: bytes("timepail-more.wasm") });
+  const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+  await c.insertOne({ at: new Date(), s: "😀 a1 é22", x: 0.1, n: "1e-7" });
+  const value = async (expr: unknown) => (await c.aggregate([{ $project: { _id: 0, v: expr } }]).next())!["v"];
+  const find = (name: string, regex: string) => value({ [name]: { input: "$s", regex } });
+  assert.deepEqual(await find("$regexFind", "([a-zé])(x)?(\\d)"), { match: "a1", idx: 2, captures: ["a", null, "1"] });
+  assert.deepEqual(await find("$regexFindAll", "([a-zé])(\\d)"), [
+    { match: "a1", idx: 2, captures: ["a", "1"] },
+    { match: "é2", idx: 5, captures: ["é", "2"] },
+  ]);
+  assert.deepEqual(((await find("$regexFindAll", "")) as { idx: number }[]).map(({ idx }) => idx), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  assert.deepEqual(await find("$regexFindAll", "(?i)X"), []);
+  assert.equal(await value({ $toString: { $add: ["$x", 0.2] } }), "0.30000000000000004");
+  assert.equal(await value({ $toString: { $multiply: ["$x", -1e22] } }), "-1e+21");
+  assert.equal(await value({ $toDouble: "$n" }), 1e-7);
+  assert.equal(String(await value({ $toDecimal: "$x" })), "0.100000000000000");
+  await assert.rejects(value({ $toDouble: "1e400" }), { code: 241 });
+  await db.close();
+});

@@ -9,7 +9,7 @@ use js_sys::{Function, Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-use crate::env::{Collating, Collator, Env, Loading, Regex, TimeZone, offset_ms};
+use crate::env::{Collating, Collator, Env, Loading, Match, Regex, TimeZone, offset_ms};
 
 /// `Date.now`, `crypto.getRandomValues`, `RegExp`, `Intl.Collator` and `Intl.DateTimeFormat`.
 pub struct HostEnv {
@@ -151,6 +151,40 @@ extern "C" {
 impl Regex for RegExp {
     fn is_match(&self, text: &str) -> bool {
         self.test(text)
+    }
+
+    fn find(&self, text: &str, all: bool) -> Vec<Match> {
+        let mut found = Vec::new();
+        let get = |object: &JsValue, name: JsValue| Reflect::get(object, &name).unwrap_or_default();
+        // Only with `g` it goes on where it has been.
+        let [source, flags] = ["source", "flags"].map(|name| get(self, name.into()).as_string().unwrap_or_default());
+        let Ok(regex) = RegExp::new(&source, &(flags + "g")) else { return found };
+        let (execute, whole) = (Function::from(get(&regex, "exec".into())), JsValue::from(text));
+        while let Ok(result) = execute.call1(&regex, &whole)
+            && !result.is_null()
+        {
+            let number = |object: &JsValue, name: &str| get(object, name.into()).as_f64().unwrap_or_default();
+            let start = number(&result, "index");
+            let mut units = 0.0;
+            let before = text.chars().take_while(|letter| {
+                units += letter.len_utf16() as f64;
+                units <= start
+            });
+            let at = before.count();
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let groups: Vec<_> =
+                (0..number(&result, "length") as u32).map(|group| get(&result, group.into()).as_string()).collect();
+            // What is empty is found only once.
+            if groups.first().is_some_and(|all| all.as_deref() == Some("")) {
+                let width = text.chars().nth(at).map_or(1, char::len_utf16);
+                let _ = Reflect::set(&regex, &"lastIndex".into(), &(start + width as f64).into());
+            }
+            found.push(Match { at, groups });
+            if !all {
+                break;
+            }
+        }
+        found
     }
 }
 

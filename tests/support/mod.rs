@@ -23,7 +23,7 @@ use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
 use timepail::command;
 use timepail::engine::Engine;
-use timepail::env::{Collating, Collator, Env, Regex, TimeZone};
+use timepail::env::{Collating, Collator, Env, Match, Regex, TimeZone};
 use timepail::storage::Storage;
 use timepail::value::DocWriter;
 

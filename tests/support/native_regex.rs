@@ -16,4 +16,12 @@ impl super::Regex for Native {
     fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text).unwrap_or(false)
     }
+
+    fn find(&self, text: &str, all: bool) -> Vec<super::Match> {
+        let found = self.0.captures_iter(text).map_while(std::result::Result::ok).map(|found| super::Match {
+            at: text[..found.get(0).unwrap().start()].chars().count(),
+            groups: found.iter().map(|group| group.map(|group| group.as_str().to_owned())).collect(),
+        });
+        found.take(if all { usize::MAX } else { 1 }).collect()
+    }
 }

@@ -78,6 +78,11 @@ impl Regex {
         text.starts_with(&*self.prefix) && (self.only_prefix || self.compiled.is_match(text))
     }
 
+    /// The matches in a text, or the first one alone.
+    pub fn find(&self, text: &str, all: bool) -> Vec<env::Match> {
+        self.compiled.find(text, all)
+    }
+
     /// The cells that pass, whether present or not; `None` for data without a type of its own.
     pub(super) fn select(&self, column: &Column) -> Option<Bitmap> {
         Some(match column.data() {

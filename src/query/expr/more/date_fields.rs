@@ -144,7 +144,10 @@ impl<'t> Cursor<'t> {
             fields.set(1, self.month()?);
             self.skip(b" .-");
             return match self.number(4)? {
-                (year, 4) => Some(fields.set_all(&[(0, year), (2, 1)])),
+                (year, 4) => {
+                    fields.set_all(&[(0, year), (2, 1)]);
+                    Some(())
+                }
                 (day, _) => {
                     let mut suffix = Cursor(self.0);
                     if matches!(suffix.word(), b"st" | b"nd" | b"rd" | b"th") {
@@ -266,8 +269,7 @@ fn ymd(number: i64) -> [(usize, i64); 3] {
 
 /// Which name a word begins with three letters of.
 fn place(names: &[&str], word: &[u8]) -> Option<usize> {
-    let is_meant = |name: &&str| {
+    names.iter().position(|name| {
         word.len() > 2 && name.as_bytes().get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-    };
-    names.iter().position(|name| is_meant(name))
+    })
 }

@@ -15,6 +15,7 @@ mod date_text;
 mod decimal;
 mod math;
 mod objects;
+mod patterns;
 mod sets;
 mod strings;
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub(super) fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
         date_parts::TABLE,
         date_text::TABLE,
         convert::TABLE,
+        patterns::TABLE,
     ];
     tables.into_iter().flatten().find(|operator| operator.name() == name)
 }

@@ -1,16 +1,11 @@
-//! Strings: trimming, splitting, replacing, bytes, `$strcasecmp`, `$regexMatch`.
+//! Strings: trimming, splitting, replacing, bytes, `$strcasecmp`.
 
 use super::super::arguments::{Arguments, Want::*, failure, given, natural, text};
-use super::super::datum::{ArrayWriter, Datum, is_nullish};
-use super::super::evaluate::Scope;
-use super::super::operators::{
-    Binds, Names, Op, Operator, Syntax, Wants, lazy, named, names, null_in, operator, plain,
-};
-use super::super::tree::Expr;
+use super::super::datum::{ArrayWriter, Datum};
+use super::super::operators::{Binds, Names, Op, Operator, Syntax, Wants, named, names, null_in, operator, plain};
 use super::calendar::civil;
 use crate::error::ErrorCode::*;
 use crate::error::Result;
-use crate::query::filter::Regex;
 use crate::value::Value;
 
 static TRIM: Names = names(&["input", "chars"], 1, 0, Binds::Nothing, &[Location50696, Location50694, Location50695]);
@@ -20,13 +15,6 @@ static REPLACE: Names = names(
     0,
     Binds::Nothing,
     &[Location51751, Location51750, Location51749, Location51748, Location51747],
-);
-static REGEX: Names = names(
-    &["input", "regex", "options"],
-    2,
-    0,
-    Binds::Nothing,
-    &[Location51103, Location31024, Location31022, Location31023],
 );
 const TRIM_WANTS: Wants = &[(Text, Location50699), (Text, Location50700)];
 const REPLACE_WANTS: Wants = &[(Text, Location51746), (Text, Location51745), (Text, Location51744)];
@@ -52,7 +40,6 @@ pub(super) static TABLE: &[Operator] = &[
         index_of_bytes,
     ),
     plain(Op::More, "$strcasecmp", &[(TextOrNull, Location16007), (TextOrNull, Location16007)], |_, a| compare(a)),
-    lazy(Op::More, "$regexMatch", Syntax::Named(&REGEX), regex_match),
 ];
 
 fn trim(arguments: Arguments<'_, '_>, left: bool, right: bool) -> Result<Datum<'static>> {
@@ -129,32 +116,6 @@ fn index_of_bytes(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'s
 fn compare(arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let [a, b] = [0, 1].map(|at| text(arguments, at).to_ascii_uppercase());
     Ok(Datum::int32(a.cmp(&b) as i32))
-}
-
-fn regex_match<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
-    let [input, regex, options] = arguments else { return Ok(Datum::NULL) };
-    let (input, regex, options) = (input.evaluate(scope)?, regex.evaluate(scope)?, options.evaluate(scope)?);
-    let refuse = |code, problem: &str| Err(failure(code, "$regexMatch", problem));
-    let wanted = match options.view() {
-        found if is_nullish(found) => None,
-        Some(found) if found.as_str().is_some() => found.as_str(),
-        _ => return refuse(Location51106, "needs a string as its options"),
-    };
-    let (pattern, own) = match regex.view() {
-        found if is_nullish(found) => return Ok(Datum::bool(false)),
-        Some(found) if found.as_regex().is_some() => found.as_regex().unwrap_or_default(),
-        Some(found) if found.as_str().is_some() => (found.as_str().unwrap_or_default(), ""),
-        _ => return refuse(Location51105, "needs a regular expression or a string as its regex"),
-    };
-    if !own.is_empty() && wanted.is_some() {
-        return refuse(Location51107, "has options in its regex and beside it");
-    }
-    let regex = Regex::new(pattern, wanted.unwrap_or(own), scope.globals())?;
-    match input.view() {
-        found if is_nullish(found) => Ok(Datum::bool(false)),
-        Some(found) if found.as_str().is_some() => Ok(Datum::bool(regex.matches(Some(found)))),
-        _ => refuse(Location51104, "needs a string as its input"),
-    }
 }
 
 /// A date as the server writes it.

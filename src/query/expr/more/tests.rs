@@ -255,3 +255,53 @@ fn powers_angles_and_bits() {
         (rawbson!({ "$ln": (date(1)) }), ErrorCode::Location28765),
     ]);
 }
+
+#[test]
+fn matches_are_shown_with_their_place_in_characters_and_their_groups() {
+    let find = |input: &str, regex: RawBson| rawbson!({ "$regexFind": { "input": input, "regex": regex } });
+    let find_all = |input: &str, regex: RawBson| rawbson!({ "$regexFindAll": { "input": input, "regex": regex } });
+    let regex = |pattern: &str, options: &str| {
+        RawBson::RegularExpression(bson::Regex {
+            pattern: bson::raw::CString::try_from(pattern).unwrap(),
+            options: bson::raw::CString::try_from(options).unwrap(),
+        })
+    };
+    all(vec![
+        (find("$s", "l+".into()), rawbson!({ "match": "ll", "idx": 2, "captures": [] })),
+        (find("$s", "(h)(x)?.(l)".into()), rawbson!({ "match": "hél", "idx": 0, "captures": ["h", null, "l"] })),
+        (find("😀😀b", "b".into()), rawbson!({ "match": "b", "idx": 2, "captures": [] })),
+        (find("$s", regex("L", "i")), rawbson!({ "match": "l", "idx": 2, "captures": [] })),
+        (find("$s", "x".into()), RawBson::Null),
+        (find("$n", "x".into()), RawBson::Null),
+        (find("$s", "$n".into()), RawBson::Null),
+        (
+            rawbson!({ "$regexFind": { "input": "$s", "regex": "H", "options": "i" } }),
+            rawbson!({ "match": "h", "idx": 0, "captures": [] }),
+        ),
+        (
+            find_all("a1 é22", r"([a-z]|é)(\d)".into()),
+            rawbson!([{ "match": "a1", "idx": 0, "captures": ["a", "1"] }, { "match": "é2", "idx": 3, "captures": ["é", "2"] }]),
+        ),
+        (
+            find_all("é😀", "".into()),
+            rawbson!([{ "match": "", "idx": 0, "captures": [] }, { "match": "", "idx": 1, "captures": [] }, { "match": "", "idx": 2, "captures": [] }]),
+        ),
+        (
+            find_all("abab", "^ab|b$".into()),
+            rawbson!([{ "match": "ab", "idx": 0, "captures": [] }, { "match": "b", "idx": 3, "captures": [] }]),
+        ),
+        (find_all("$s", "x".into()), rawbson!([])),
+        (find_all("$absent", "x".into()), rawbson!([])),
+        (find_all("$s", RawBson::Null), rawbson!([])),
+    ]);
+    refused(vec![
+        (find("$a", "x".into()), ErrorCode::Location51104),
+        (find("$s", 1.into()), ErrorCode::Location51105),
+        (
+            rawbson!({ "$regexFindAll": { "input": "$s", "regex": (regex("a", "i")), "options": "i" } }),
+            ErrorCode::Location51107,
+        ),
+        (find_all("$s", "(".into()), ErrorCode::Location51091),
+        (rawbson!({ "$regexFind": "$s" }), ErrorCode::Location51103),
+    ]);
+}
