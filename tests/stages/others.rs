@@ -126,6 +126,77 @@ fn a_pipeline_that_reads_no_variable_is_the_same_for_all_rows_and_may_read_other
 }
 
 #[test]
+fn a_pipeline_that_depends_on_the_row_may_read_others_by_its_variables() {
+    with_stations(async |db| {
+        let of_row = |expr: Document| doc! { "$match": { "$expr": expr } };
+        let asked = async |more: Document, shown: &str| {
+            let mut spec = doc! { "from": "stations", "as": "found" };
+            spec.extend(more);
+            let names = doc! { "$project": { "_id": 0, "found": shown } };
+            let stages = vec![doc! { "$sort": { "n": 1 } }, doc! { "$limit": 3 }, doc! { "$lookup": spec }, names];
+            values(&run(db, stages).await, "found")
+        };
+        // What those of a station have measured before this row, by a pipeline in the pipeline.
+        let before = doc! { "from": "weather", "let": { "name": "$name" }, "as": "rows", "pipeline": [
+            of_row(doc! { "$and": [{ "$eq": ["$station", "$$name"] }, { "$lt": ["$n", { "$add": ["$$n", 1] }] }] }),
+            { "$count": "n" },
+        ] };
+        let found = asked(
+            doc! { "let": { "n": "$n", "s": "$station" }, "pipeline": [
+                of_row(doc! { "$eq": ["$name", "$$s"] }), { "$lookup": before }, { "$unwind": "$rows" },
+            ] },
+            "$found.rows.n",
+        );
+        assert_eq!(found.await, [list![1], list![1, 1], list![]].map(Bson::from));
+        // Equal fields, and then rows of others, some by the row and some for all.
+        let union = |more: Document| {
+            let mut both = doc! { "localField": "station", "foreignField": "name" };
+            both.extend(more);
+            both
+        };
+        let heights = doc! { "$project": { "height": 1 } };
+        let upward = doc! { "$sort": { "height": 1 } };
+        let found = asked(
+            union(
+                doc! { "pipeline": [upward.clone(), heights.clone(), { "$unionWith": { "coll": "weather", "pipeline": [{ "$limit": 1 }, { "$set": { "height": 7 } }] } }] },
+            ),
+            "$found.height",
+        );
+        assert_eq!(found.await, [list![10, 7], list![20, 30, 7], list![7]].map(Bson::from));
+        let found = asked(
+            union(doc! { "let": { "n": "$n" }, "pipeline": [upward, heights, { "$facet": { "x": [
+                { "$unionWith": { "coll": "weather", "pipeline": [of_row(doc! { "$eq": ["$n", "$$n"] }), { "$set": { "height": "$$n" } }] } },
+            ] } }] }),
+            "$found.x.height",
+        );
+        let each = [list![10, 0_i64], list![20, 30, 1_i64], list![2_i64]].map(|heights| Bson::from(vec![heights]));
+        assert_eq!(found.await, each);
+        let spec = doc! { "let": { "n": "$n" }, "pipeline": [{ "$documents": [{ "m": "$$n" }] }], "as": "found" };
+        let rows = run(db, vec![doc! { "$sort": { "n": 1 } }, doc! { "$limit": 2 }, doc! { "$lookup": spec }]).await;
+        assert_eq!(values(&rows, "found"), [0_i64, 1].map(|n| Bson::from(list![doc! { "m": n }])));
+    });
+}
+
+#[test]
+fn names_that_a_stage_binds_itself_do_not_make_it_depend_on_the_row() {
+    with_stations(async |db| {
+        let bound = list![
+            doc! { "$set": { "h": { "$sum": { "$map": { "input": ["$height", 1], "as": "h", "in": { "$add": ["$$h", "$$this"] } } } } } },
+        ];
+        let unbound = doc! { "$unionWith": { "coll": "stations", "pipeline": bound } };
+        assert_eq!(code(db, unbound).await, 17276, "with a name of its own there is no other");
+        let bound = list![
+            doc! { "$set": { "h": { "$sum": { "$map": { "input": ["$height", 1], "as": "h", "in": { "$let": { "vars": { "x": "$$h" }, "in": "$$x" } } } } } } },
+            doc! { "$match": { "$expr": { "$gt": [{ "$size": { "$filter": { "input": ["$height"], "cond": "$$this" } } }, 0] } } },
+            doc! { "$unionWith": "stations" },
+        ];
+        let lookup = doc! { "from": "stations", "pipeline": bound, "as": "found" };
+        let rows = run(db, vec![doc! { "$limit": 1 }, doc! { "$lookup": lookup }]).await;
+        assert_eq!(rows[0].get_array("found").unwrap().len(), 8);
+    });
+}
+
+#[test]
 fn rows_of_another_pipeline_come_behind_the_own_ones() {
     with_stations(async |db| {
         let high = list![doc! { "$match": { "height": { "$gt": 15 } } }, doc! { "$sort": { "height": 1 } }];
@@ -202,10 +273,8 @@ fn lookups_and_unions_that_do_not_parse_are_refused_with_their_codes() {
             (lookup(doc! { "pipeline": [{ "$nothing": 1 }] }), 40324),
             (lookup(doc! { "pipeline": [{ "$match": { "$expr": "$$unknown" } }] }), 17276),
             (
-                lookup(
-                    doc! { "let": { "v": 1 }, "pipeline": [{ "$match": { "$expr": "$$v" } }, { "$unionWith": "weather" }] },
-                ),
-                2,
+                lookup(doc! { "let": { "v": 1 }, "pipeline": [{ "$match": { "$expr": "$$v" } }, { "$unionWith": 1 }] }),
+                9,
             ),
             (doc! { "$unionWith": 1 }, 9),
             (doc! { "$unionWith": { "coll": 1 } }, 14),
@@ -228,5 +297,121 @@ fn lookups_and_unions_are_explained_as_they_stand() {
         let command = doc! { "explain": { "aggregate": "weather", "pipeline": pipeline } };
         let found = Explained(db.ok(raw(&command)).await);
         assert_eq!((found.stage("$lookup"), found.stage("$unionWith"), found.returned()), (&lookup, &union, 10));
+    });
+}
+
+/// Flights of `a` to `b` to `c` and back, and one to nowhere, over the collection of stations.
+fn with_flights(check: impl AsyncFn(&Db)) {
+    let flight = |n: i64, from: &str, to: Bson| row(n, from, doc! { "n": n, "to": to });
+    let flights = vec![
+        flight(0, "a", "b".into()),
+        flight(1, "b", list!["c", "d"].into()),
+        flight(2, "c", "a".into()),
+        flight(3, "d", Bson::Null),
+        flight(4, "e", "a".into()),
+        row(5, "f", doc! { "n": 5_i64 }),
+    ];
+    with_rows(flights, check);
+}
+
+/// The numbers and depths of the flights that each one leads to.
+async fn reached(db: &Db, more: Document) -> Vec<Vec<(i64, i64)>> {
+    let mut spec = doc! { "from": "weather", "startWith": "$to", "connectFromField": "to", "connectToField": "station", "as": "then", "depthField": "depth" };
+    spec.extend(more);
+    let rows = run(db, vec![doc! { "$sort": { "at": 1 } }, doc! { "$graphLookup": spec }]).await;
+    let numbers = |row: &Document| {
+        let found = row.get_array("then").unwrap().iter().map(|found| found.as_document().unwrap());
+        let mut numbers: Vec<_> =
+            found.map(|found| (found.get_i64("n").unwrap(), found.get_i64("depth").unwrap())).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    rows.iter().map(numbers).collect()
+}
+
+#[test]
+fn what_can_be_reached_is_in_the_list_once_with_its_least_depth() {
+    with_flights(async |db| {
+        let all = reached(db, doc! {}).await;
+        assert_eq!(all[0], [(0, 2), (1, 0), (2, 1), (3, 1)]);
+        assert_eq!(all[1], [(0, 1), (1, 2), (2, 0), (3, 0)]);
+        assert_eq!((&all[3][..], &all[5][..]), (&[][..], &[][..]), "null is no station, and what is missing nothing");
+        let near = reached(db, doc! { "maxDepth": 1.0 }).await;
+        assert_eq!(near[0], [(1, 0), (2, 1), (3, 1)]);
+        let first = reached(db, doc! { "maxDepth": 0 }).await;
+        assert_eq!(first[4], [(0, 0)]);
+        let some = reached(db, doc! { "restrictSearchWithMatch": { "n": { "$ne": 1 } } }).await;
+        assert_eq!(some[4], [(0, 0)], "nothing goes through what is left out");
+        let fixed = reached(db, doc! { "startWith": { "$literal": ["c", "d", "x"] } }).await;
+        assert_eq!(fixed[5], [(0, 1), (1, 2), (2, 0), (3, 0)]);
+        let of_null = reached(db, doc! { "startWith": "$to", "connectToField": "to", "maxDepth": 0 }).await;
+        assert_eq!(of_null[3], [(3, 0), (5, 0)], "a null meets null and what is missing");
+    });
+}
+
+#[test]
+fn graphs_are_found_within_other_pipelines_and_by_the_collation() {
+    with_flights(async |db| {
+        let graph = |filter: Document| {
+            doc! { "$graphLookup": {
+                "from": "weather", "startWith": "$to", "connectFromField": "to", "connectToField": "station", "as": "then",
+                "restrictSearchWithMatch": filter,
+            } }
+        };
+        let below = doc! { "$match": { "$expr": { "$lt": ["$n", "$$n"] } } };
+        let lookup = doc! { "from": "weather", "let": { "n": "$n" }, "as": "found", "pipeline": [
+            below, { "$match": { "n": 0 } }, graph(doc! { "$expr": { "$lte": ["$n", "$$n"] } }),
+        ] };
+        let sizes = doc! { "$project": { "n": { "$map": { "input": "$found", "in": { "$size": "$$this.then" } } } } };
+        let rows = run(db, vec![doc! { "$sort": { "n": 1 } }, doc! { "$lookup": lookup }, sizes]).await;
+        assert_eq!(values(&rows, "n")[..4], [list![], list![1], list![3], list![4]].map(Bson::from));
+        let upper = doc! { "$set": { "to": "B" } };
+        for (collation, n) in [(doc! { "locale": "simple" }, 0), (doc! { "locale": "en", "strength": 2 }, 4)] {
+            let pipeline = list![
+                doc! { "$limit": 1 },
+                upper.clone(),
+                graph(doc! {}),
+                doc! { "$project": { "n": { "$size": "$then" } } }
+            ];
+            let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {}, "collation": collation };
+            let mut cursor = db.ok(raw(&command)).await.get_document("cursor").unwrap().clone();
+            assert_eq!(take_rows(&mut cursor, "firstBatch")[0].get_i32("n").unwrap(), n);
+        }
+    });
+}
+
+#[test]
+fn graphs_that_do_not_parse_are_refused_with_their_codes() {
+    with_flights(async |db| {
+        let whole = doc! { "from": "weather", "startWith": "$to", "connectFromField": "to", "connectToField": "station", "as": "x" };
+        let wrong = |name: &str, value: Option<Bson>| {
+            let mut spec = whole.clone();
+            match value {
+                Some(value) => spec.insert(name, value),
+                None => spec.remove(name),
+            };
+            doc! { "$graphLookup": spec }
+        };
+        for (stage, wanted) in [
+            (doc! { "$graphLookup": 1 }, 9),
+            (wrong("maxDepth", Some("1".into())), 40100),
+            (wrong("maxDepth", Some((-1).into())), 40101),
+            (wrong("maxDepth", Some(1.5.into())), 40102),
+            (wrong("maxDepth", Some(1e30.into())), 40102),
+            (wrong("as", Some(1.into())), 40103),
+            (wrong("other", Some("x".into())), 40104),
+            (wrong("startWith", None), 40105),
+            (wrong("from", None), 40105),
+            (wrong("connectToField", None), 40105),
+            (wrong("connectFromField", Some("$x".into())), 16410),
+            (wrong("restrictSearchWithMatch", Some(1.into())), 40185),
+            (wrong("restrictSearchWithMatch", Some(doc! { "$nothing": 1 }.into())), 2),
+            (wrong("startWith", Some("$$nothing".into())), 17276),
+        ] {
+            assert_eq!(code(db, stage.clone()).await, wanted, "{stage}");
+        }
+        let command = doc! { "explain": { "aggregate": "weather", "pipeline": [{ "$graphLookup": whole.clone() }] } };
+        let found = Explained(db.ok(raw(&command)).await);
+        assert_eq!((found.stage("$graphLookup"), found.returned()), (&whole, 6));
     });
 }

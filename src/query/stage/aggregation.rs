@@ -8,7 +8,8 @@ use super::accumulator::Accumulation;
 use super::bucket::BucketAuto;
 use super::densify::{Densify, DensifySpec};
 use super::facet::{Branches, Facet};
-use super::foreign::{Foreign, foreign_of};
+use super::foreign::{Foreign, Split, foreign_of};
+use super::graph_lookup::{GraphLookup, GraphSpec};
 use super::group::{Group, GroupSpec};
 use super::lookup::{Lookup, LookupSpec};
 use super::near::{NearSpec, Nearest};
@@ -62,7 +63,8 @@ pub(super) enum Step {
     Sample(usize, BoundExpr),
     Lookup(Box<LookupSpec>),
     Near(Box<NearSpec>),
-    Union(Foreign),
+    Union(Box<Split>),
+    Graph(Box<GraphSpec>),
     Redact(BoundExpr),
 }
 
@@ -73,7 +75,18 @@ impl Aggregation {
     /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, and those of
     /// the stages.
     pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
-        let mut parser = Parser::new(globals);
+        Aggregation::parse_with(Parser::new(globals, false), pipeline, time_field)
+    }
+
+    /// The same of stages that run for one row of another pipeline, whose values are among the variables; what they read of other
+    /// collections is to be the same for all rows.
+    ///
+    /// Errors: as `parse`.
+    pub(super) fn parse_for_row(pipeline: Doc<'_>, globals: &Globals) -> Result<Aggregation> {
+        Aggregation::parse_with(Parser::new(globals, true), pipeline, "")
+    }
+
+    fn parse_with(mut parser: Parser<'_>, pipeline: Doc<'_>, time_field: &str) -> Result<Aggregation> {
         parser.begin_find();
         let source = parser.stages(pipeline)?;
         let out = parser.out.take();
@@ -188,10 +201,23 @@ impl Step {
                 Box::new(Facet::new(branches.into_iter().map(branch).collect()))
             }
             Step::Sample(size, chance) => Box::new(Sample::new(size, chance)),
-            Step::Lookup(spec) => Box::new(Lookup::new(*spec, others.next().unwrap_or_default())),
+            Step::Lookup(spec) => {
+                let first = others.next().unwrap_or_default();
+                let nested = others.take(spec.split.nested.len()).collect();
+                Box::new(Lookup::new(*spec, first, nested))
+            }
+            Step::Graph(spec) => {
+                let first = others.next().unwrap_or_default();
+                let nested = others.take(spec.split.nested.len()).collect();
+                Box::new(GraphLookup::new(*spec, first, nested))
+            }
             Step::Near(spec) => Box::new(Nearest::new(*spec)),
             Step::Redact(expr) => Box::new(Redact::new(expr)),
-            Step::Union(_) => Box::new(Union::new(others.next().unwrap_or_default())),
+            Step::Union(split) => {
+                let first = others.next().unwrap_or_default();
+                let nested = others.take(split.nested.len()).collect();
+                Box::new(Union::new(*split, first, nested))
+            }
             Step::Windows(spec) => Box::new(Windows::new(spec)),
         }
     }

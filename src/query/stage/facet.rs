@@ -48,7 +48,7 @@ impl Parser<'_> {
                     return refuse(ErrorCode::Location40600, message);
                 }
             }
-            let mut branch = Parser::new(self.globals);
+            let mut branch = Parser::new(self.globals, self.for_row);
             if branch.stages(stages)?.is_some() {
                 return refuse(
                     ErrorCode::Location40600,

@@ -2,11 +2,11 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_lookup.cpp. The other rows are all there when the first row comes: those of the
 //! whole pipeline where it reads no variable, else those of the filters in front that read none. What is left of it runs for each row, once
-//! for all rows that ask the same.
+//! for all rows that ask the same. What that reads of still other collections is there as well, by the same rule.
 
 use super::Stage;
-use super::aggregation::{Aggregation, Step};
-use super::foreign::{Foreign, array_of, reads_variables};
+use super::aggregation::Step;
+use super::foreign::{Split, elements};
 use super::out::forbid_writes;
 use super::parse::Parser;
 use super::reshape::{Made, with};
@@ -21,12 +21,10 @@ use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path
 /// What a `$lookup` asks for.
 #[derive(Clone)]
 pub(super) struct LookupSpec {
-    pub foreign: Foreign,
+    pub split: Split,
     /// The field of a row and that of the others that are to be equal.
     fields: Option<(Path, Box<str>)>,
     variables: Vec<(Box<str>, BoundExpr)>,
-    /// The stages that run for each row.
-    rest: DocBuf,
     /// Where the list goes.
     to: Vec<Box<str>>,
     globals: Globals,
@@ -72,13 +70,8 @@ impl Parser<'_> {
             return Err(refuse("must specify 'from' field for a $lookup"));
         }
         let to = to.ok_or_else(|| refuse("must specify 'as' field for a $lookup"))?;
-        // Checked as paths of expressions are.
         for path in [local, other, Some(to)].into_iter().flatten() {
-            if path.starts_with('$') {
-                let message = "A field of $lookup must not begin with '$'";
-                return Err(Error::new(ErrorCode::Location16410, message));
-            }
-            self.field(path)?;
+            self.check_field(path)?;
         }
         let fields = match (local, other) {
             (Some(local), Some(other)) => Some((Path::parse(local)?, other.into())),
@@ -89,22 +82,14 @@ impl Parser<'_> {
                 return Err(refuse(message));
             }
         };
-        let stages: Vec<Value<'_>> = pipeline.into_iter().flatten().map(|(_, stage)| stage).collect();
+        let stages = pipeline.map_or_else(Vec::new, elements);
         forbid_writes(stages.iter().copied(), ErrorCode::Location51047)?;
-        // What is the same for all rows is read once. Which rows are equal comes before all but filters.
-        let same_for_all = |stage: &&Value<'_>| stage.as_doc().is_some_and(|stage| !reads_variables(stage));
-        let is_first = |stage: &&Value<'_>| {
-            same_for_all(stage)
-                && stage.as_doc().is_some_and(|stage| stage.get("$match").or(stage.get("$documents")).is_some())
-        };
-        let all = fields.is_none() && stages.iter().all(|stage| same_for_all(&stage));
-        let first = if all { stages.len() } else { stages.iter().take_while(is_first).count() };
-        let (first, rest) = stages.split_at(first);
+        // Which rows are equal comes before all stages but filters.
+        let split = Split::new(from.unwrap_or_default(), &stages, fields.is_none(), self.globals);
         let spec = LookupSpec {
-            foreign: Foreign::new(from.unwrap_or_default(), array_of(first.iter().copied()), self.globals),
+            split,
             fields,
             variables,
-            rest: array_of(rest.iter().copied()),
             to: to.split('.').map(Into::into).collect(),
             globals: self.globals.clone(),
         };
@@ -113,11 +98,26 @@ impl Parser<'_> {
     }
 }
 
+impl Parser<'_> {
+    /// Checks a path as those of expressions are.
+    ///
+    /// Errors: 16410 where it begins with `$`, and those of paths.
+    pub fn check_field(&self, path: &str) -> Result<()> {
+        if path.starts_with('$') {
+            let message = "A field that rows are joined by, or go into, must not begin with '$'";
+            return Err(Error::new(ErrorCode::Location16410, message));
+        }
+        self.field(path).map(drop)
+    }
+}
+
 /// A `$lookup` at work.
 pub(super) struct Lookup {
     spec: LookupSpec,
     /// The other rows.
     others: Block,
+    /// What its stages need of still others.
+    nested: Vec<Block>,
     /// What rows have asked so far, and the lists that they got.
     asked: Numbers,
     lists: Vec<OwnedValue>,
@@ -126,27 +126,28 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    pub fn new(spec: LookupSpec, others: Block) -> Lookup {
-        Lookup { spec, others, asked: Numbers::default(), lists: Vec::new(), size_bytes: 0, made: Made::default() }
+    pub fn new(spec: LookupSpec, others: Block, nested: Vec<Block>) -> Lookup {
+        Lookup {
+            spec,
+            others,
+            nested,
+            asked: Numbers::default(),
+            lists: Vec::new(),
+            size_bytes: 0,
+            made: Made::default(),
+        }
     }
 
     /// The rows that belong to a row: `wanted` is a filter, where fields are to be equal.
     fn list(&self, wanted: Option<Doc<'_>>, variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Result<OwnedValue> {
-        let mut stages = DocWriter::new();
-        if let Some(wanted) = wanted {
-            stages.begin_doc("0").doc("$match", wanted).end();
-        }
-        for (place, (_, stage)) in (1..).zip(self.spec.rest.view().iter()) {
-            stages.value(&place.to_string(), stage);
-        }
+        let wanted = wanted.map(|wanted| {
+            let mut stage = DocWriter::new();
+            stage.doc("$match", wanted);
+            stage.finish()
+        });
+        let first: Vec<Doc<'_>> = wanted.iter().map(DocBuf::view).collect();
         let globals = self.spec.globals.with_more(variables);
-        let pipeline = Aggregation::parse(stages.finish().view(), &globals, "")?;
-        if !pipeline.foreign().is_empty() {
-            return Err(Error::bad_value(
-                "A pipeline of $lookup that depends on the row cannot read other collections yet",
-            ));
-        }
-        let rows = pipeline.run_over(self.others.clone(), Vec::new())?;
+        let rows = self.spec.split.run(&first, &globals, self.others.clone(), self.nested.clone())?;
         let mut list = DocWriter::new();
         for row in 0..rows.rows() {
             list.begin_doc(&row.to_string());
@@ -175,6 +176,11 @@ fn equal_to(doc: Doc<'_>, local: &Path, other: &str) -> DocBuf {
     if values.is_empty() {
         values.push(Value::NULL);
     }
+    is_any_of(&values, other)
+}
+
+/// The filter of what is equal to one of those values.
+pub(super) fn is_any_of(values: &[Value<'_>], other: &str) -> DocBuf {
     let mut filter = DocWriter::new();
     // In a list a regular expression would be a pattern.
     let has_patterns = values.iter().any(|value| value.kind() == Kind::Regex);

@@ -30,14 +30,16 @@ pub(super) struct Parser<'g> {
     pub steps: Vec<Shown>,
     /// Where the rows go, if they are written.
     pub out: Option<Out>,
+    /// True where the stages run for one row of another pipeline.
+    pub for_row: bool,
     /// How far the last find has come, its projection apart.
     part: Part,
 }
 
 impl<'g> Parser<'g> {
     /// One without steps.
-    pub fn new(globals: &'g Globals) -> Parser<'g> {
-        Parser { globals, steps: Vec::new(), out: None, part: Part::Filter }
+    pub fn new(globals: &'g Globals, for_row: bool) -> Parser<'g> {
+        Parser { globals, steps: Vec::new(), out: None, for_row, part: Part::Filter }
     }
 
     /// Adds the stages of a pipeline; answers the one in front that gives documents of its own.
@@ -182,6 +184,7 @@ impl<'g> Parser<'g> {
             "$facet" => self.facet(argument)?,
             "$fill" => self.fill(argument)?,
             "$geoNear" => self.near(argument)?,
+            "$graphLookup" => self.graph_lookup(argument)?,
             "$lookup" => self.lookup(argument)?,
             "$unionWith" => self.union_with(argument)?,
             "$redact" => self.redact(argument)?,

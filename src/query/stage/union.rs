@@ -4,7 +4,7 @@
 
 use super::Stage;
 use super::aggregation::Step;
-use super::foreign::{Foreign, array_of};
+use super::foreign::Split;
 use super::out::forbid_writes;
 use super::parse::{Parser, check_fields};
 use crate::block::Block;
@@ -34,9 +34,8 @@ impl Parser<'_> {
             );
         }
         forbid_writes(pipeline.into_iter().flatten().map(|(_, stage)| stage), ErrorCode::Location31441)?;
-        let stages = array_of(pipeline.into_iter().flatten().map(|(_, stage)| stage));
-        let foreign = Foreign::new(collection.unwrap_or_default(), stages, self.globals);
-        self.push(Step::Union(foreign), "$unionWith", argument);
+        let split = self.split(collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY));
+        self.push(Step::Union(Box::new(split)), "$unionWith", argument);
         Ok(())
     }
 }
@@ -48,13 +47,15 @@ pub(super) fn begins_with_documents(stages: Doc<'_>) -> bool {
 
 /// A `$unionWith` at work.
 pub(super) struct Union {
+    split: Split,
     own: Vec<Block>,
-    other: Option<Block>,
+    other: Option<(Block, Vec<Block>)>,
 }
 
 impl Union {
-    pub fn new(other: Block) -> Union {
-        Union { own: Vec::new(), other: Some(other) }
+    /// One that gives the rows `other`, or what the rest of its stages makes of them.
+    pub fn new(split: Split, other: Block, nested: Vec<Block>) -> Union {
+        Union { split, own: Vec::new(), other: Some((other, nested)) }
     }
 }
 
@@ -65,7 +66,9 @@ impl Stage for Union {
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.own.extend(self.other.take().filter(|rows| rows.rows() > 0));
+        let Some((rows, nested)) = self.other.take() else { return Ok(()) };
+        let rows = self.split.rows(rows, nested)?;
+        self.own.extend(Some(rows).filter(|rows| rows.rows() > 0));
         Ok(())
     }
 

@@ -1,0 +1,208 @@
+//! `$graphLookup`: the rows of another collection that can be reached from each row, as a list in it.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_graph_lookup.cpp. The other rows are all there when the first row comes. A row
+//! is known by its place among them, for measurements need no `_id`.
+
+use super::Stage;
+use super::aggregation::Step;
+use super::foreign::{Split, array_of};
+use super::lookup::is_any_of;
+use super::parse::Parser;
+use super::reshape::{Made, with};
+use crate::block::{Bitmap, Block};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::query::exec::Flow;
+use crate::query::expr::{BoundExpr, Globals};
+use crate::query::filter::Filter;
+use crate::value::{
+    Doc, DocBuf, DocWriter, Kind, Leaf, Number, Numbers, OwnedValue, Path, Value, append_key, walk_doc,
+};
+
+/// What a `$graphLookup` asks for.
+#[derive(Clone)]
+pub(super) struct GraphSpec {
+    pub split: Split,
+    start: BoundExpr,
+    from: Path,
+    to: Box<str>,
+    depth_max: i64,
+    depth_field: Option<Vec<Box<str>>>,
+    /// Where the list goes.
+    list: Vec<Box<str>>,
+    globals: Globals,
+}
+
+/// The filter of the other rows, as the stages of a pipeline.
+pub(super) fn restriction(doc: Doc<'_>) -> DocBuf {
+    let mut filter = DocWriter::new();
+    if let Some(wanted) = doc.get("restrictSearchWithMatch") {
+        filter.value("$match", wanted);
+    }
+    let filter = filter.finish();
+    array_of(Some(filter.view().as_value()).filter(|_| !filter.view().is_empty()).into_iter())
+}
+
+impl Parser<'_> {
+    /// `$graphLookup`.
+    ///
+    /// Errors: `FailedToParse`, 40100 to 40105, 40185, and those of expressions, paths and filters.
+    pub fn graph_lookup(&mut self, argument: Value<'_>) -> Result<()> {
+        let refuse = |code, message: &str| Error::new(code, message);
+        let message = "the $graphLookup stage specification must be an object";
+        let doc = argument.as_doc().ok_or_else(|| refuse(ErrorCode::FailedToParse, message))?;
+        let known = ["from", "as", "connectFromField", "connectToField", "depthField"];
+        let (mut names, mut start, mut depth_max) = ([None; 5], None, i64::MAX);
+        for (name, value) in doc {
+            match name {
+                "startWith" => start = Some(self.expr(value)?),
+                "maxDepth" => {
+                    let message = "maxDepth must be an integer that is not negative, in 64 bits";
+                    let number = Number::of(value).ok_or_else(|| refuse(ErrorCode::Location40100, message))?;
+                    if number.compare(Number::Integer(0)).is_lt() {
+                        return Err(refuse(ErrorCode::Location40101, message));
+                    }
+                    depth_max = number.whole().ok_or_else(|| refuse(ErrorCode::Location40102, message))?;
+                }
+                "restrictSearchWithMatch" if value.as_doc().is_none() => {
+                    let message = "restrictSearchWithMatch must be an object";
+                    return Err(refuse(ErrorCode::Location40185, message));
+                }
+                "restrictSearchWithMatch" => drop(Filter::parse(value.as_doc().unwrap_or(Doc::EMPTY), self.globals)?),
+                _ => {
+                    let slot = names.iter_mut().zip(known).find(|(_, known)| *known == name);
+                    let unknown = || refuse(ErrorCode::Location40104, "Unknown argument to $graphLookup");
+                    let message = "The names and paths of $graphLookup must be strings";
+                    let text = value.as_str().ok_or_else(|| refuse(ErrorCode::Location40103, message));
+                    *slot.ok_or_else(unknown)?.0 = Some(text?);
+                }
+            }
+        }
+        let [Some(collection), Some(list), Some(from), Some(to), depth_field] = names else {
+            let message = "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField' and 'connectToField'";
+            return Err(refuse(ErrorCode::Location40105, message));
+        };
+        let message = "$graphLookup requires 'startWith'";
+        let start = start.ok_or_else(|| refuse(ErrorCode::Location40105, message))?;
+        for path in [Some(list), Some(from), Some(to), depth_field].into_iter().flatten() {
+            self.check_field(path)?;
+        }
+        let parts = |path: &str| path.split('.').map(Into::into).collect();
+        let spec = GraphSpec {
+            split: self.split(collection, restriction(doc).view()),
+            start,
+            from: Path::parse(from)?,
+            to: to.into(),
+            depth_max,
+            depth_field: depth_field.map(parts),
+            list: parts(list),
+            globals: self.globals.clone(),
+        };
+        self.push(Step::Graph(Box::new(spec)), "$graphLookup", argument);
+        Ok(())
+    }
+}
+
+/// A `$graphLookup` at work.
+pub(super) struct GraphLookup {
+    spec: GraphSpec,
+    /// The other rows; before the first row comes, what is read.
+    others: Option<Block>,
+    read: Option<(Block, Vec<Block>)>,
+    made: Made,
+}
+
+/// Values that were met, each once.
+#[derive(Default)]
+struct Met {
+    known: Numbers,
+    new: Vec<OwnedValue>,
+}
+
+impl Met {
+    /// Of an array each element.
+    fn add(&mut self, value: Value<'_>) {
+        if let Some(array) = value.as_array() {
+            return array.iter().for_each(|(_, element)| self.add_one(element));
+        }
+        self.add_one(value);
+    }
+
+    fn add_one(&mut self, value: Value<'_>) {
+        let mut key = Vec::new();
+        append_key(&mut key, value);
+        if self.known.add(&key).1 {
+            self.new.push(value.to_owned());
+        }
+    }
+}
+
+impl GraphLookup {
+    pub fn new(spec: GraphSpec, others: Block, nested: Vec<Block>) -> GraphLookup {
+        GraphLookup { spec, others: None, read: Some((others, nested)), made: Made::default() }
+    }
+
+    /// The rows that can be reached from a row.
+    fn list(&self, others: &Block, doc: Doc<'_>) -> Result<OwnedValue> {
+        let (mut met, mut visited) = (Met::default(), Bitmap::filled(others.rows(), false));
+        if let Some(start) = self.spec.start.value(doc)? {
+            met.add(start.view());
+        }
+        let (mut list, mut count, mut depth) = (DocWriter::new(), 0, 0);
+        while depth <= self.spec.depth_max && !met.new.is_empty() {
+            let wanted: Vec<OwnedValue> = std::mem::take(&mut met.new);
+            let wanted: Vec<Value<'_>> = wanted.iter().map(OwnedValue::view).collect();
+            let filter = Filter::parse(is_any_of(&wanted, &self.spec.to).view(), &self.spec.globals)?;
+            for row in filter.select(others)?.iter() {
+                if visited.get(row) {
+                    continue;
+                }
+                visited.set(row, true);
+                let mut writer = DocWriter::new();
+                others.write_row(row, &mut writer);
+                let mut found = writer.finish();
+                walk_doc(found.view(), &self.spec.from, Leaf::Whole, &mut |value| {
+                    value.into_iter().for_each(|value| met.add(value));
+                    false
+                });
+                if let Some(field) = &self.spec.depth_field {
+                    found = with(found.view(), field, Some(OwnedValue::int64(depth).view()));
+                }
+                list.doc(&count.to_string(), found.view());
+                count += 1;
+                if list.len() > STAGE_SIZE_BYTES_MAX {
+                    let message = "$graphLookup reached maximum memory consumption";
+                    return Err(Error::new(ErrorCode::Location40099, message));
+                }
+            }
+            depth += 1;
+        }
+        Ok(Value::new_checked(Kind::Array, list.finish().view().as_bytes()).to_owned())
+    }
+}
+
+impl Stage for GraphLookup {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        if let Some((others, nested)) = self.read.take() {
+            self.others = Some(self.spec.split.rows(others, nested)?);
+        }
+        let none = Block::default();
+        let others = self.others.as_ref().unwrap_or(&none);
+        for row in 0..rows.rows() {
+            let mut writer = DocWriter::new();
+            rows.write_row(row, &mut writer);
+            let doc = writer.finish();
+            let list = self.list(others, doc.view())?;
+            self.made.push(with(doc.view(), &self.spec.list, Some(list.view())).view())?;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}
