@@ -3,6 +3,7 @@
 //! The contract with users is the code, so an error is a struct with a code and not an enum of sixty cases.
 
 mod codes;
+mod enumeration;
 
 use std::fmt;
 use std::ops::Deref;

@@ -3,34 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-macro_rules! error_codes {
-    (named { $($(#[$doc:meta])* $name:ident = $number:literal,)* }
-     numbered { $($(#[$bare_doc:meta])* $bare:ident = $bare_number:literal,)* }) => {
-        /// Error codes of the MongoDB server that this engine answers with: those with a name, and bare numbers.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(i32)]
-        #[non_exhaustive]
-        pub enum ErrorCode {
-            $($(#[$doc])* $name = $number,)*
-            $($(#[$bare_doc])* $bare = $bare_number,)*
-        }
-
-        impl ErrorCode {
-            /// The server's `codeName`: the symbolic name, or `Location<code>` for bare numbers.
-            pub fn name(self) -> Cow<'static, str> {
-                Cow::Borrowed(match self {
-                    $(ErrorCode::$name => stringify!($name),)*
-                    _ => return Cow::Owned(format!("Location{}", self as i32)),
-                })
-            }
-
-            /// Every code, each of the two kinds in ascending order.
-            pub fn all() -> [&'static [ErrorCode]; 2] {
-                [&[$(ErrorCode::$name,)*], &[$(ErrorCode::$bare,)*]]
-            }
-        }
-    };
-}
+use super::enumeration::error_codes;
 
 error_codes! {
     named {
@@ -255,6 +228,9 @@ error_codes! {
         /** A name or path of `$graphLookup` that is no string. */ Location40103 = 40103,
         /** An unknown argument of `$graphLookup`. */ Location40104 = 40104,
         /** `$graphLookup` without a required argument. */ Location40105 = 40105,
+        /** `$sortByCount` of an object without an operator. */ Location40147 = 40147,
+        /** `$sortByCount` of a string that is no path. */ Location40148 = 40148,
+        /** `$sortByCount` of what is no expression. */ Location40149 = 40149,
         /** `$count` of what is no name. */ Location40156 = 40156,
         /** `$count` of an empty name. */ Location40157 = 40157,
         /** `$count` of a name with `$`. */ Location40158 = 40158,
@@ -294,6 +270,10 @@ error_codes! {
         /** An output of `$bucketAuto` that is no object. */ Location40244 = 40244,
         /** An unknown option of `$bucketAuto`. */ Location40245 = 40245,
         /** `$bucketAuto` without a required option. */ Location40246 = 40246,
+        /** An unknown granularity. */ Location40257 = 40257,
+        /** Boundaries by a granularity for what is no number. */ Location40258 = 40258,
+        /** The same for NaN. */ Location40259 = 40259,
+        /** The same for a number below 0. */ Location40260 = 40260,
         /** A granularity that is no string. */ Location40261 = 40261,
         /** `$addFields` of what is no object. */ Location40272 = 40272,
         /** `storageStats` that is no object. */ Location40279 = 40279,
@@ -476,11 +456,16 @@ error_codes! {
         /** `$out` with other options than the collection has. */ Location7406103 = 7406103,
         /** `$percentile` of what is no object. */ Location7429703 = 7429703,
         /** `$median` of what is no object. */ Location7436100 = 7436100,
+        /** A `$percentile` of windows without one of its arguments. */ Location7455900 = 7455900,
         /** Percentiles that are not constant. */ Location7750300 = 7750300,
         /** Percentiles that are no array. */ Location7750301 = 7750301,
         /** A percentile that is no number. */ Location7750302 = 7750302,
         /** A percentile that is not from 0 to 1. */ Location7750303 = 7750303,
         /** A window of values in descending order. */ Location8947401 = 8947401,
+        /** A stage of searches. */ Location10170100 = 10170100,
+        /** `$scoreFusion` of a time-series collection. */ Location10557300 = 10557300,
+        /** `$rankFusion` of a time-series collection. */ Location10557301 = 10557301,
+        /** `$_internalSearchIdLookup` of a time-series collection. */ Location10557302 = 10557302,
         /** A document names the same top-level field twice. */ Location12602102 = 12602102,
     }
 }

@@ -112,9 +112,42 @@ fn what_makes_no_buckets_is_refused_with_its_code() {
             (40244, auto(doc! { "output": 1 })),
             (40245, auto(doc! { "x": 1 })),
             (40261, auto(doc! { "granularity": 1 })),
-            (2, auto(doc! { "granularity": "R5" })),
+            (40257, auto(doc! { "granularity": "R6" })),
+            (40258, auto(doc! { "granularity": "R5", "groupBy": "$station" })),
+            (40258, auto(doc! { "granularity": "R5", "groupBy": "$gone" })),
+            (40259, auto(doc! { "granularity": "R5", "groupBy": { "$multiply": ["$n", f64::NAN] } })),
+            (40260, auto(doc! { "granularity": "R5", "groupBy": { "$subtract": ["$n", 5] } })),
         ] {
             assert_eq!(code(db, stage.clone()).await, wanted, "{stage}");
         }
+    });
+}
+
+#[test]
+fn boundaries_by_a_granularity_are_preferred_numbers() {
+    // What the manual shows.
+    let rows =
+        (0..100_i32).map(|n| row(n.into(), "a", doc! { "n": n, "few": ([0, 0, 0, 7, 8][n as usize % 5]) })).collect();
+    with_rows(rows, async |db| {
+        let auto =
+            |by: &str, series: &str| doc! { "$bucketAuto": { "groupBy": by, "buckets": 5, "granularity": series } };
+        let shown = async |stage: Document| -> Vec<(f64, f64, i32)> {
+            let rows = run(db, vec![stage]).await;
+            let number = |id: &Document, name: &str| id.get_f64(name).unwrap();
+            let bucket = |row: &Document| {
+                let id = row.get_document("_id").unwrap();
+                (number(id, "min"), number(id, "max"), row.get_i32("count").unwrap())
+            };
+            rows.iter().map(bucket).collect()
+        };
+        let renard = [(0.0, 20.0, 20), (20.0, 40.0, 20), (40.0, 63.0, 23), (63.0, 90.0, 27), (90.0, 100.0, 10)];
+        assert_eq!(shown(auto("$n", "R20")).await, renard);
+        let resistors = [(0.0, 20.0, 20), (20.0, 43.0, 23), (43.0, 68.0, 25), (68.0, 91.0, 23), (91.0, 100.0, 9)];
+        assert_eq!(shown(auto("$n", "E24")).await, resistors);
+        assert_eq!(shown(auto("$n", "1-2-5")).await, [(0.0, 20.0, 20), (20.0, 50.0, 30), (50.0, 100.0, 50)]);
+        assert_eq!(shown(auto("$n", "POWERSOF2")).await, [(0.0, 32.0, 32), (32.0, 64.0, 32), (64.0, 128.0, 36)]);
+        let zeros = shown(auto("$few", "R5")).await;
+        assert_eq!(zeros.iter().map(|(.., count)| count).sum::<i32>(), 100);
+        assert_eq!(zeros.last().map(|(_, max, _)| *max), Some(10.0));
     });
 }

@@ -7,7 +7,9 @@ mod explained;
 mod facets;
 mod gaps;
 mod others;
+mod refused;
 mod sources;
+mod spread;
 #[path = "../support/mod.rs"]
 mod support;
 mod windows;

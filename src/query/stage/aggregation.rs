@@ -9,6 +9,7 @@ use super::bucket::BucketAuto;
 use super::densify::{Densify, DensifySpec};
 use super::facet::{Branches, Facet};
 use super::foreign::{Foreign, Split, foreign_of};
+use super::granularity::Series;
 use super::graph_lookup::{GraphLookup, GraphSpec};
 use super::group::{Group, GroupSpec};
 use super::lookup::{Lookup, LookupSpec};
@@ -57,7 +58,7 @@ pub(super) enum Step {
     Unwind(UnwindSpec),
     ReplaceRoot(BoundExpr),
     Windows(WindowSpec),
-    BucketAuto(GroupSpec, usize),
+    BucketAuto(GroupSpec, usize, Option<Series>),
     Densify(DensifySpec),
     Facet(Branches<Vec<Shown>>),
     Sample(usize, BoundExpr),
@@ -194,7 +195,7 @@ impl Step {
             Step::Group(spec) => Box::new(Group::new(spec)),
             Step::Unwind(spec) => Box::new(Unwind::new(spec)),
             Step::ReplaceRoot(expr) => Box::new(ReplaceRoot::new(expr)),
-            Step::BucketAuto(spec, buckets) => Box::new(BucketAuto::new(spec, buckets)),
+            Step::BucketAuto(spec, buckets, series) => Box::new(BucketAuto::new(spec, buckets, series)),
             Step::Densify(spec) => Box::new(Densify::new(spec)),
             Step::Facet(branches) => {
                 let branch = |(name, steps): (Box<str>, Vec<Shown>)| (name, pipeline(steps, others));

@@ -4,6 +4,7 @@
 
 use super::Stage;
 use super::aggregation::Step;
+use super::granularity::Series;
 use super::group::{Group, GroupSpec, Key};
 use super::parse::Parser;
 use crate::block::{Block, ColumnBuilder};
@@ -126,12 +127,12 @@ impl Parser<'_> {
 
     /// `$bucketAuto`.
     ///
-    /// Errors: 40239 to 40246, 40257 and 40261; `BadValue` for a granularity.
+    /// Errors: 40239 to 40246, 40257 and 40261.
     pub fn bucket_auto(&mut self, argument: Value<'_>) -> Result<()> {
         use ErrorCode as E;
         let message = "The argument to $bucketAuto must be an object";
         let doc = argument.as_doc().ok_or_else(|| refuse(E::Location40240, message))?;
-        let (mut by, mut count, mut output) = (None, None, None);
+        let (mut by, mut count, mut output, mut series) = (None, None, None, None);
         for (name, value) in doc {
             match name {
                 "groupBy" if is_expression(value) => by = Some(self.expr(value)?),
@@ -154,10 +155,8 @@ impl Parser<'_> {
                     output = Some(value.as_doc().ok_or_else(|| refuse(E::Location40244, message))?);
                 }
                 "granularity" => {
-                    return Err(match value.as_str() {
-                        Some(_) => Error::bad_value("The 'granularity' of $bucketAuto is not supported yet"),
-                        None => refuse(E::Location40261, "The $bucketAuto 'granularity' field must be a string"),
-                    });
+                    let message = "The $bucketAuto 'granularity' field must be a string";
+                    series = Some(Series::named(value.as_str().ok_or_else(|| refuse(E::Location40261, message))?)?);
                 }
                 _ => return Err(refuse(E::Location40245, "Unrecognized option to $bucketAuto")),
             }
@@ -176,7 +175,8 @@ impl Parser<'_> {
             }
         }
         let group = self.group(group.finish().view().as_value())?;
-        self.push(Step::BucketAuto(GroupSpec { key: Key::One(by), ..group }, count), "$bucketAuto", argument);
+        let spec = GroupSpec { key: Key::One(by), ..group };
+        self.push(Step::BucketAuto(spec, count, series), "$bucketAuto", argument);
         self.sort_by_id()
     }
 
@@ -205,14 +205,16 @@ fn literal(writer: &mut DocWriter, name: &str, value: &OwnedValue) {
 pub(super) struct BucketAuto {
     spec: GroupSpec,
     buckets: usize,
+    /// What boundaries are taken from; else from the values.
+    series: Option<Series>,
     group: Group,
     held: Vec<Block>,
     size_bytes: usize,
 }
 
 impl BucketAuto {
-    pub fn new(spec: GroupSpec, buckets: usize) -> BucketAuto {
-        BucketAuto { group: Group::new(spec.clone()), spec, buckets, held: Vec::new(), size_bytes: 0 }
+    pub fn new(spec: GroupSpec, buckets: usize, series: Option<Series>) -> BucketAuto {
+        BucketAuto { group: Group::new(spec.clone()), spec, buckets, series, held: Vec::new(), size_bytes: 0 }
     }
 }
 
@@ -240,16 +242,44 @@ impl Stage for BucketAuto {
         let size = ((2 * values.len() + self.buckets) / (2 * self.buckets)).max(1);
         let mut ids: Vec<Option<OwnedValue>> = vec![None; values.len()];
         let (mut rest, mut left) = (values.as_slice(), self.buckets);
+        // Where the next bucket begins, if that is no value.
+        let mut low = match (&self.series, rest.first()) {
+            (Some(series), Some((first, _))) => {
+                for (value, _) in &values {
+                    Series::number(value.view())?;
+                }
+                Some(series.below(Series::number(first.view())?))
+            }
+            _ => None,
+        };
         while let Some((min, _)) = rest.first() {
             left -= 1;
             let wanted = if left == 0 { rest.len() } else { size.min(rest.len()) };
             let max = rest.get(wanted - 1).map_or(min, |last| &last.0);
-            // Equal values are not torn apart.
-            let ties = |(value, _): &&(OwnedValue, usize)| collation.equal(value.view(), max.view());
+            let bound = match &self.series {
+                Some(series) => Some(series.above(Series::number(max.view())?)),
+                None => None,
+            };
+            // What is below the boundary belongs here, and equal values are not torn apart.
+            let ties = |(value, _): &&(OwnedValue, usize)| match bound {
+                Some(bound) => Series::number(value.view()).is_ok_and(|value| value < bound),
+                None => collation.equal(value.view(), max.view()),
+            };
             let count = wanted + rest.iter().skip(wanted).take_while(ties).count();
             let (bucket, behind) = rest.split_at(count);
             let mut id = DocWriter::new();
-            id.value("min", min.view()).value("max", behind.first().map_or(max, |next| &next.0).view());
+            match (&self.series, bound) {
+                (Some(series), Some(mut bound)) => {
+                    // A bucket of zeros ends before the next value.
+                    if let (true, Some((next, _))) = (bound == 0.0, behind.first()) {
+                        bound = series.below(Series::number(next.view())?);
+                    }
+                    id.double("min", low.replace(bound).unwrap_or_default()).double("max", bound);
+                }
+                _ => {
+                    id.value("min", min.view()).value("max", behind.first().map_or(max, |next| &next.0).view());
+                }
+            }
             let id = OwnedValue::doc(id.finish().view());
             for (_, row) in bucket {
                 if let Some(slot) = ids.get_mut(*row) {

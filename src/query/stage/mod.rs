@@ -7,6 +7,7 @@ mod densify;
 mod facet;
 mod fill;
 mod foreign;
+mod granularity;
 mod graph_lookup;
 mod group;
 mod lookup;

@@ -1,6 +1,6 @@
 //! The stages of a pipeline, parsed.
 
-use super::accumulator::Accumulation;
+use super::accumulator::{Accumulation, COVARIANCES};
 use super::aggregation::{Shown, Step};
 use super::group::{GroupSpec, Key};
 use super::out::Out;
@@ -168,6 +168,18 @@ impl<'g> Parser<'g> {
             }
             "$count" => self.count_rows(argument)?,
             "$sortByCount" => {
+                let code = match (argument.as_str(), argument.as_doc().map(|doc| doc.iter().next())) {
+                    (Some(path), _) => (!path.starts_with('$')).then_some(ErrorCode::Location40148),
+                    (_, Some(first)) => {
+                        let is_operator = first.is_some_and(|(name, _)| name.starts_with('$'));
+                        (!is_operator).then_some(ErrorCode::Location40147)
+                    }
+                    _ => Some(ErrorCode::Location40149),
+                };
+                if let Some(code) = code {
+                    let message = "the sortByCount field must be a $-prefixed path or an expression object";
+                    return Err(Error::new(code, message));
+                }
                 self.push_count(argument, "count")?;
                 let mut sort = DocWriter::new();
                 sort.int32("count", -1);
@@ -286,6 +298,10 @@ impl<'g> Parser<'g> {
             let (Some((operator, input)), None) = (operators.next(), operators.next()) else {
                 return refuse(ErrorCode::Location40238, "must specify one accumulator");
             };
+            if COVARIANCES.contains(&operator) {
+                let message = ["unknown group operator '", operator, "'"].concat();
+                return Err(Error::new(ErrorCode::Location15952, message));
+            }
             fields.push(Accumulation::parse(name, operator, input, self.globals)?);
         }
         let key =

@@ -26,12 +26,33 @@ pub struct CollStats {
     pub count: bool,
 }
 
+/// Stages that a time-series collection does not take, or that there is nothing for here. Each would be the first of its pipeline.
+const REFUSED: [(&str, ErrorCode); 9] = [
+    ("$changeStream", ErrorCode::CommandNotSupportedOnView),
+    ("$planCacheStats", ErrorCode::CommandNotSupportedOnView),
+    ("$listCatalog", ErrorCode::CommandNotSupportedOnView),
+    ("$search", ErrorCode::Location10170100),
+    ("$searchMeta", ErrorCode::Location10170100),
+    ("$vectorSearch", ErrorCode::Location10170100),
+    ("$scoreFusion", ErrorCode::Location10557300),
+    ("$rankFusion", ErrorCode::Location10557301),
+    ("$_internalSearchIdLookup", ErrorCode::Location10557302),
+];
+
 impl Parser<'_> {
     /// The stage of that name, where it is one that begins a pipeline; `place` is where it stands.
     ///
     /// Errors: 40602 for one that is not the first, and those of its argument.
     pub fn source(&self, name: &str, argument: Value<'_>, place: usize) -> Result<Option<DocumentSource>> {
+        let refused = REFUSED.iter().find(|(refused, _)| *refused == name);
         let source = match name {
+            _ if place == 0 && refused.is_some() => {
+                let code = refused.map_or(ErrorCode::InternalError, |(_, code)| *code);
+                let message = ["A time-series collection does not take the stage ", name].concat();
+                return Err(Error::new(code, message));
+            }
+            // Whatever it is, it does not stand here.
+            _ if refused.is_some() => DocumentSource::IndexStats,
             "$indexStats" if argument.as_doc().is_some_and(Doc::is_empty) => DocumentSource::IndexStats,
             "$indexStats" => {
                 let message = "The $indexStats stage specification must be an empty object";

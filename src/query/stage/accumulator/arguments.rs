@@ -13,6 +13,8 @@ use crate::value::{DocWriter, OwnedValue, Value};
 pub(super) enum Arguments {
     /// The expression that it adds.
     Input,
+    /// An array of two expressions.
+    Pair,
     /// An empty object.
     Nothing,
     /// An object of arguments.
@@ -78,6 +80,11 @@ pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &
     match spec.arguments {
         Arguments::Nothing if argument.as_doc().is_some_and(|argument| argument.is_empty()) => {}
         Arguments::Nothing => return Err(Error::type_mismatch("$count takes no arguments, i.e. $count:{}")),
+        Arguments::Pair if argument.as_array().is_none_or(|pair| pair.iter().count() != 2) => {
+            let message = [operator, " takes an array of two expressions"].concat();
+            return Err(Error::new(ErrorCode::FailedToParse, message));
+        }
+        Arguments::Pair => made.input = bound(argument, globals)?,
         Arguments::Input => made.input = input(operator, argument, globals)?,
         Arguments::Named(named) => made.set(named, argument, globals)?,
     }

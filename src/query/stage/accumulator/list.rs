@@ -1,17 +1,19 @@
-//! `$push` and `$addToSet`.
+//! `$push` and `$addToSet`; of the elements of arrays `$concatArrays` and `$setUnion`.
 
 use std::ops::Range;
 
 use super::{Accumulator, array_of, each_cell, list_is_full};
 use crate::block::Column;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::value::{Collation, Numbers, OwnedValue, append_key};
+use crate::value::{Collation, Numbers, OwnedValue, Value, append_key};
 
 /// Lists of the values of groups; what is missing is left out.
 pub(super) struct Lists {
     /// True where a value stands in a list once only.
     is_set: bool,
+    /// True where the elements of values are in the list, which have to be arrays.
+    of_elements: bool,
     groups: Vec<Vec<OwnedValue>>,
     /// Values by group and key.
     known: Numbers,
@@ -20,8 +22,9 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    pub fn new(is_set: bool, collation: &Collation) -> Lists {
-        Lists { is_set, groups: Vec::new(), known: Numbers::default(), size_bytes: 0, collation: collation.clone() }
+    pub fn new(is_set: bool, of_elements: bool, collation: &Collation) -> Lists {
+        let (groups, known, collation) = (Vec::new(), Numbers::default(), collation.clone());
+        Lists { is_set, of_elements, groups, known, size_bytes: 0, collation }
     }
 }
 
@@ -31,9 +34,9 @@ impl Accumulator for Lists {
     }
 
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
-        let Lists { is_set, groups, known, size_bytes, collation } = self;
+        let Lists { is_set, of_elements, groups, known, size_bytes, collation } = self;
         let Some(list) = groups.get_mut(group) else { return Ok(()) };
-        each_cell(cells, rows, &mut |value| {
+        let mut add = |value: Value<'_>| {
             if *is_set {
                 let mut key = group.to_le_bytes().to_vec();
                 append_key(&mut key, value);
@@ -52,6 +55,14 @@ impl Accumulator for Lists {
                 return Err(list_is_full());
             }
             Ok(())
+        };
+        each_cell(cells, rows, &mut |value| {
+            if !*of_elements {
+                return add(value);
+            }
+            let message = "$concatArrays and $setUnion take arrays only";
+            let elements = value.as_array().ok_or_else(|| Error::type_mismatch(message))?;
+            elements.iter().try_for_each(|(_, element)| add(element))
         })
     }
 

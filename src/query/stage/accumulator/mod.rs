@@ -173,17 +173,24 @@ const fn row(
     AccumulatorSpec { name, takes_any_order, arguments, start }
 }
 
-const TABLE: [AccumulatorSpec; 22] = [
+/// The accumulators that only windows have.
+pub const COVARIANCES: [&str; 2] = ["$covariancePop", "$covarianceSamp"];
+
+const TABLE: [AccumulatorSpec; 26] = [
     row("$sum", true, Arguments::Input, |_| Box::new(sum::Sums::new(false))),
     row("$avg", true, Arguments::Input, |_| Box::new(sum::Sums::new(true))),
     row("$min", true, Arguments::Input, |by| Box::new(extreme::Extremes::new(false, &by.collation))),
     row("$max", true, Arguments::Input, |by| Box::new(extreme::Extremes::new(true, &by.collation))),
     row("$first", true, Arguments::Input, |_| Box::new(edge::Edges::new(false))),
     row("$last", true, Arguments::Input, |_| Box::new(edge::Edges::new(true))),
-    row("$push", false, Arguments::Input, |by| Box::new(list::Lists::new(false, &by.collation))),
-    row("$addToSet", false, Arguments::Input, |by| Box::new(list::Lists::new(true, &by.collation))),
-    row("$stdDevPop", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(false))),
-    row("$stdDevSamp", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(true))),
+    row("$push", false, Arguments::Input, |by| Box::new(list::Lists::new(false, false, &by.collation))),
+    row("$addToSet", false, Arguments::Input, |by| Box::new(list::Lists::new(true, false, &by.collation))),
+    row("$concatArrays", false, Arguments::Input, |by| Box::new(list::Lists::new(false, true, &by.collation))),
+    row("$setUnion", false, Arguments::Input, |by| Box::new(list::Lists::new(true, true, &by.collation))),
+    row("$stdDevPop", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(false, false))),
+    row("$stdDevSamp", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(true, false))),
+    row(COVARIANCES[0], true, Arguments::Pair, |_| Box::new(deviation::Deviations::new(false, true))),
+    row(COVARIANCES[1], true, Arguments::Pair, |_| Box::new(deviation::Deviations::new(true, true))),
     row("$count", true, Arguments::Nothing, |_| Box::new(sum::Sums::new(false))),
     row("$mergeObjects", false, Arguments::Input, |_| Box::new(edge::Merged::default())),
     row("$firstN", false, Arguments::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::First, false, by))),

@@ -75,6 +75,13 @@ impl Window {
         Ok(Window { low, high, by })
     }
 
+    /// True where each row is in its own window.
+    pub fn has_current(&self) -> bool {
+        let zero = OwnedValue::int32(0);
+        self.low.as_ref().is_none_or(|low| compare(low.view(), zero.view()).is_le())
+            && self.high.as_ref().is_none_or(|high| compare(high.view(), zero.view()).is_ge())
+    }
+
     /// The window of each row of a partition of `rows` rows.
     ///
     /// Errors: 5429413, 5429414 and 5429513 where rows are not sorted by what distances are counted in.

@@ -25,6 +25,8 @@ pub(super) enum Function {
     Derivative(Option<i64>),
     /// `$integral`, and the sum that it comes to.
     Integral(Option<i64>, Box<Accumulation>),
+    /// `$minMaxScalar`: onto what the values of the window are spread, and its least and greatest.
+    Spread(f64, f64, Box<[Accumulation; 2]>),
     /// `$expMovingAvg`: the weight of the newest value.
     MovingAverage(f64),
     /// `$locf`.
@@ -72,6 +74,7 @@ impl Partition<'_> {
             Function::Shift(by, default) => Ok(self.shifted(*by, default)),
             Function::Derivative(unit_ms) => self.derivatives(*unit_ms),
             Function::Integral(unit_ms, sum) => self.integrals(*unit_ms, sum),
+            Function::Spread(low, high, edges) => self.spread(*low, *high, edges),
             Function::MovingAverage(alpha) => self.moving_averages(*alpha),
             Function::Carry => Ok(self.carried()),
             Function::Line => self.interpolated(),
@@ -197,6 +200,29 @@ impl Partition<'_> {
             }
         }
         Ok(integrals.finish())
+    }
+
+    /// Where each value stands between the least and the greatest of its window; where these are equal, at the lower end.
+    fn spread(&self, low: f64, high: f64, edges: &[Accumulation; 2]) -> Result<Column> {
+        let mut scratch = Vec::new();
+        let message = "The input of $minMaxScalar must be numeric";
+        let mut number = |column: &Column, row| match column.value(row, &mut scratch).and_then(Number::of) {
+            Some(number) => number.as_f64(),
+            None => Err(Error::type_mismatch(message)),
+        };
+        // All of them first: what is no number must not be between others.
+        let values = (0..self.rows).map(|row| number(&self.input, row)).collect::<Result<Vec<f64>>>()?;
+        let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
+        let [least, greatest] = edges;
+        let (least, greatest) =
+            (over_windows(least, &self.input, &windows)?, over_windows(greatest, &self.input, &windows)?);
+        let mut spread = Vec::with_capacity(self.rows);
+        for (row, value) in values.into_iter().enumerate() {
+            let (least, greatest) = (number(&least, row)?, number(&greatest, row)?);
+            let share = if greatest == least { 0.0 } else { (value - least) / (greatest - least) };
+            spread.push(low + share * (high - low));
+        }
+        Ok(Column::new(ColumnData::F64(spread), None))
     }
 
     /// The first number begins; rows without one have the average so far.

@@ -205,6 +205,26 @@ impl Parser<'_> {
                     _ => Function::Derivative(unit_ms),
                 }
             }
+            "$minMaxScalar" => {
+                let argument = only(object()?, &["input", "min", "max"])?;
+                takes_window = true;
+                let message =
+                    "$minMaxScalar needs an 'input', and may have both 'min' and 'max', constants in this order";
+                let edge = |name: &str, otherwise: f64| match argument.get(name) {
+                    Some(value) => match Number::of(self.constant_of(value)?.view()) {
+                        Some(number) => number.as_f64(),
+                        None => Err(misuse(message)),
+                    },
+                    None => Ok(otherwise),
+                };
+                let (low, high) = (edge("min", 0.0)?, edge("max", 1.0)?);
+                if argument.get("min").is_some() != argument.get("max").is_some() || low >= high {
+                    return Err(misuse(message));
+                }
+                input = Some(self.expr(argument.get("input").ok_or_else(|| misuse(message))?)?);
+                let edge = |operator: &str| Accumulation::parse(name, operator, Value::NULL, self.globals);
+                Function::Spread(low, high, Box::new([edge("$min")?, edge("$max")?]))
+            }
             "$expMovingAvg" => {
                 let argument = only(object()?, &["input", "N", "alpha"])?;
                 let n = argument.get("N").and_then(Value::as_integer).filter(|n| *n > 0);
@@ -234,6 +254,10 @@ impl Parser<'_> {
                 takes_window = true;
                 let accumulation = match Accumulation::parse(name, operator, argument, self.globals) {
                     Err(e) if e.code == ErrorCode::Location15952 => return Err(misuse("Unrecognized window function")),
+                    Err(e) if e.code == ErrorCode::IDLFailedToParse => {
+                        let message = "$percentile or $median needs all of its arguments";
+                        return Err(Error::new(ErrorCode::Location7455900, message));
+                    }
                     parsed => parsed?,
                 };
                 input = Some(accumulation.input.clone());
@@ -244,6 +268,9 @@ impl Parser<'_> {
             return Err(misuse("A window function has no other argument than a 'window', and some not even that"));
         }
         let window = window.map_or(Ok(Window::WHOLE), |window| Window::parse(window, sort, self))?;
+        if matches!(function, Function::Spread(..)) && !window.has_current() {
+            return Err(misuse("The window of $minMaxScalar must have its own row in it"));
+        }
         let input = input.map_or_else(|| self.expr(argument), Ok)?;
         Ok(Output { name: name.into(), function, input, window })
     }
@@ -252,7 +279,7 @@ impl Parser<'_> {
     fn constant_of(&self, value: Value<'_>) -> Result<OwnedValue> {
         match self.expr(value)?.expr() {
             Expr::Constant(value) => Ok(value.clone().unwrap_or_else(OwnedValue::null)),
-            _ => Err(misuse("'by' and 'default' of $shift must be constant")),
+            _ => Err(misuse("An argument of this window function must be constant")),
         }
     }
 }

@@ -1,0 +1,33 @@
+//! How the table of codes becomes an enumeration.
+
+/// The enumeration of codes: those with a name, and bare numbers.
+macro_rules! error_codes {
+    (named { $($(#[$doc:meta])* $name:ident = $number:literal,)* }
+     numbered { $($(#[$bare_doc:meta])* $bare:ident = $bare_number:literal,)* }) => {
+        /// Error codes of the MongoDB server that this engine answers with: those with a name, and bare numbers.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(i32)]
+        #[non_exhaustive]
+        pub enum ErrorCode {
+            $($(#[$doc])* $name = $number,)*
+            $($(#[$bare_doc])* $bare = $bare_number,)*
+        }
+
+        impl ErrorCode {
+            /// The server's `codeName`: the symbolic name, or `Location<code>` for bare numbers.
+            pub fn name(self) -> Cow<'static, str> {
+                Cow::Borrowed(match self {
+                    $(ErrorCode::$name => stringify!($name),)*
+                    _ => return Cow::Owned(format!("Location{}", self as i32)),
+                })
+            }
+
+            /// Every code, each of the two kinds in ascending order.
+            pub fn all() -> [&'static [ErrorCode]; 2] {
+                [&[$(ErrorCode::$name,)*], &[$(ErrorCode::$bare,)*]]
+            }
+        }
+    };
+}
+
+pub(super) use error_codes;

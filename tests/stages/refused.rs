@@ -1,0 +1,64 @@
+//! Stages that are refused, and codes that no other test provokes.
+
+use bson::{Document, doc};
+
+use super::{code, row, with_rows};
+use crate::support::raw;
+
+#[test]
+fn stages_that_no_time_series_collection_takes_are_refused_with_the_codes_of_the_server() {
+    with_rows(vec![row(0, "a", doc! {})], async |db| {
+        for (name, wanted) in [
+            ("$changeStream", 166),
+            ("$planCacheStats", 166),
+            ("$listCatalog", 166),
+            ("$search", 10170100),
+            ("$searchMeta", 10170100),
+            ("$vectorSearch", 10170100),
+            ("$scoreFusion", 10557300),
+            ("$rankFusion", 10557301),
+            ("$_internalSearchIdLookup", 10557302),
+            ("$merge", 1074330),
+            ("$nothing", 40324),
+        ] {
+            assert_eq!(code(db, doc! { name: {} }).await, wanted, "{name}");
+            let behind = doc! { "aggregate": "weather", "pipeline": [{ "$limit": 1 }, { name: {} }], "cursor": {} };
+            let wanted = if matches!(name, "$merge" | "$nothing") { wanted } else { 40602 };
+            assert_eq!(db.fails(raw(&behind)).await.0, wanted, "{name}");
+        }
+    });
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_refused_with_their_codes() {
+    with_rows(vec![row(0, "a", doc! {})], async |db| {
+        let unwind = |more: Document| {
+            let mut stage = doc! { "path": "$x" };
+            stage.extend(more);
+            doc! { "$unwind": stage }
+        };
+        let percentile = |arguments: Document| {
+            doc! { "$setWindowFields": { "output": { "x": { "$percentile": arguments } } } }
+        };
+        for (stage, wanted) in [
+            (unwind(doc! { "preserveNullAndEmptyArrays": 1 }), 28809),
+            (unwind(doc! { "includeArrayIndex": "" }), 28810),
+            (unwind(doc! { "includeArrayIndex": 1 }), 28810),
+            (unwind(doc! { "includeArrayIndex": "$i" }), 28822),
+            (doc! { "$count": "a\0b" }, 40159),
+            (doc! { "$sortByCount": {} }, 40147),
+            (doc! { "$sortByCount": { "a": 1 } }, 40147),
+            (doc! { "$sortByCount": "a" }, 40148),
+            (doc! { "$sortByCount": "" }, 40148),
+            (doc! { "$sortByCount": 1 }, 40149),
+            (doc! { "$sortByCount": "$" }, 16872),
+            (percentile(doc! { "input": "$x", "method": "discrete" }), 7455900),
+            (percentile(doc! { "input": "$x", "p": [0.5] }), 7455900),
+            (percentile(doc! { "p": [2], "input": "$x", "method": "discrete" }), 7750303),
+            (doc! { "$group": { "_id": 1, "x": { "$covariancePop": ["$x", "$y"] } } }, 15952),
+            (doc! { "$group": { "_id": 1, "x": { "$covarianceSamp": ["$x", "$y"] } } }, 15952),
+        ] {
+            assert_eq!(code(db, stage.clone()).await, wanted, "{stage}");
+        }
+    });
+}
