@@ -16,7 +16,7 @@ mod stages;
 #[path = "../support/mod.rs"]
 mod support;
 
-use bson::Document;
+use bson::{Document, doc};
 use futures::executor::block_on;
 use judge::judge;
 use pipelines::Pipelines;
@@ -74,8 +74,13 @@ fn case(seed: u64, tally: &mut Tally) {
         }
         for (db, form) in stored.iter().zip(&forms) {
             let batch = random.below(20) as i32;
-            tally.answers += 1;
-            if let Err(what) = block_on(judge(db, &pipeline, other.as_ref(), &expected, batch)) {
+            tally.answers += 2;
+            let asked = async {
+                judge(db, &pipeline, other.as_ref(), &expected, batch).await?;
+                // The same with nothing pushed down, put together or left out.
+                judge(db, &apart(&pipeline), other.as_ref(), &expected, batch).await
+            };
+            if let Err(what) = block_on(asked) {
                 let case = Case { layout: &layout, form, collation: other.as_ref() };
                 let (rows, pipeline, what) = shrunk(rows, &case, pipeline, what);
                 let [rows, pipeline] =
@@ -84,6 +89,15 @@ fn case(seed: u64, tally: &mut Tally) {
             }
         }
     }
+}
+
+/// A pipeline whose stages know nothing of each other.
+fn apart(pipeline: &[Document]) -> Vec<Document> {
+    let wall = || doc! { "$_internalInhibitOptimization": {} };
+    let stages = pipeline.iter().flat_map(|stage| [wall(), stage.clone()]);
+    // Some want to be the first one.
+    let skipped = usize::from(pipeline.first().is_some_and(|stage| stage.contains_key("$geoNear")));
+    stages.skip(skipped).collect()
 }
 
 fn model_of(rows: &[Document], layout: &Document) -> Vec<Document> {
@@ -99,7 +113,8 @@ fn wrong(rows: &[Document], case: &Case<'_>, pipeline: &[Document]) -> Option<St
     let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         block_on(async {
             let db = stored(rows, case.layout, case.form).await;
-            judge(&db, pipeline, case.collation, &expected, 3).await
+            judge(&db, pipeline, case.collation, &expected, 3).await?;
+            judge(&db, &apart(pipeline), case.collation, &expected, 3).await
         })
     }));
     answer.unwrap_or_else(|_| Err("a panic".to_owned())).err()

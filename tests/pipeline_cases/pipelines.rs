@@ -100,7 +100,12 @@ impl Pipelines<'_> {
                 _ => doc! { "n": "$n", "t": "$t", "m": "$m", *self.pick(&["a", "x"]): self.expression(rows, grouped) }.into(),
             } },
             20 => doc! { "$count": *self.pick(&["count", "x"]) },
-            _ => doc! { "$sortByCount": self.key(rows, grouped) },
+            // Anything but a path and an operator is refused.
+            _ => match self.key(rows, grouped) {
+                Bson::Document(key) if key.keys().any(|name| name.starts_with('$')) => doc! { "$sortByCount": key },
+                Bson::String(path) => doc! { "$sortByCount": path },
+                other => doc! { "$sortByCount": { "$literal": other } },
+            },
         }
     }
 

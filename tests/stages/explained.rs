@@ -22,6 +22,20 @@ fn counted(found: &Explained) -> Vec<(&str, Option<i64>)> {
 }
 
 #[test]
+fn nothing_behind_an_inhibitor_is_pushed_down() {
+    with_rows(six(), async |db| {
+        let wall = || doc! { "$_internalInhibitOptimization": {} };
+        let pipeline = vec![wall(), doc! { "$match": { "n": { "$gte": 1 } } }, wall(), doc! { "$limit": 2 }];
+        let found = explain_of(db, pipeline, "executionStats").await;
+        assert!(!found.unpack().contains_key("eventFilter"), "{:?}", found.0);
+        assert_eq!(found.stages()[1].get_i64("nReturned").unwrap(), 6);
+        assert_eq!(found.stage("$match"), &doc! { "n": { "$gte": 1 } });
+        let wrong = doc! { "aggregate": "weather", "pipeline": [{ "$_internalInhibitOptimization": { "x": 1 } }], "cursor": {} };
+        assert_eq!(db.fails(RawDocumentBuf::try_from(&wrong).unwrap()).await.0, 9);
+    });
+}
+
+#[test]
 fn what_is_pushed_down_is_in_the_plan_and_the_other_stages_stand_behind_it() {
     with_rows(six(), async |db| {
         let pipeline = vec![

@@ -22,6 +22,8 @@ pub(super) enum Part {
     Skip,
     Limit,
     Projection,
+    /// Nothing more belongs to it.
+    End,
 }
 
 /// A pipeline in the making.
@@ -184,6 +186,15 @@ impl<'g> Parser<'g> {
                 let mut sort = DocWriter::new();
                 sort.int32("count", -1);
                 self.sort_rows(SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?);
+            }
+            "$_internalInhibitOptimization" => {
+                let message = "$_internalInhibitOptimization must take an empty object";
+                if object(ErrorCode::FailedToParse, message)?.iter().next().is_some() {
+                    return Err(Error::new(ErrorCode::FailedToParse, message));
+                }
+                // What is behind it is not pushed down, nor put together with what is before.
+                self.begin_find();
+                self.part = Part::End;
             }
             "$unwind" => {
                 let spec = UnwindSpec::parse(argument)?;
