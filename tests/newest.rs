@@ -104,6 +104,53 @@ fn the_first_and_the_last_of_each_group_are_those_of_the_plain_list_in_every_for
 }
 
 #[test]
+fn the_top_and_the_bottom_by_time_are_the_first_and_the_last() {
+    for seed in 0..60 {
+        let random = Random::new(seed);
+        let rows = rows(&random);
+        let format = [BucketFormat::Uncompressed, BucketFormat::Compressed][random.below(2) as usize];
+        block_on(async {
+            let db = database(format, &random, &rows).await;
+            for (direction, operator) in [(1, "$top"), (1, "$bottom"), (-1, "$top"), (-1, "$bottom")] {
+                let is_last = (direction == 1) == (operator == "$bottom");
+                let of = |name: &str, output: Bson| {
+                    let mut arguments = doc! { "sortBy": { "at": direction }, "output": output };
+                    if name.ends_with('N') {
+                        arguments.insert("n", 1);
+                    }
+                    doc! { name: arguments }
+                };
+                let group = |more: Document| {
+                    let mut group = doc! { "_id": "$station", "n": of(operator, "$n".into()) };
+                    group.extend(more);
+                    doc! { "$group": group }
+                };
+                let station = |row: &Document| row.get("station").unwrap().to_string();
+                let wanted = edges(rows.iter(), is_last, station);
+                let what = format!("seed {seed} {direction} {operator}");
+                assert_eq!(numbers(&db, vec![group(doc! {})]).await, wanted, "{what}");
+                let list = doc! { "list": of(&format!("{operator}N"), vec!["$n", "$gone"].into()) };
+                for row in run(&db, vec![group(list)]).await {
+                    let n = row.get("n").unwrap().clone();
+                    assert_eq!(row.get("list"), Some(&Bson::from(vec![Bson::from(vec![n, Bson::Null])])), "{what}");
+                }
+                // Others that see all rows, and one that keeps more than one.
+                let more = doc! { "all": { "$sum": 1 }, "a": of(operator, "$a".into()) };
+                let found = run(&db, vec![group(more)]).await;
+                let count: i32 = found.iter().map(|row| row.get_i32("all").unwrap()).sum();
+                assert_eq!(count as usize, rows.len(), "{what}");
+                let two = doc! { "$topN": { "n": 2, "sortBy": { "at": direction }, "output": "$n" } };
+                let found = run(&db, vec![group(doc! { "two": two })]).await;
+                assert_eq!(found.len(), wanted.len(), "{what}");
+                let mut by_n: Vec<Bson> = found.iter().map(|row| row.get("n").unwrap().clone()).collect();
+                by_n.sort_by_key(|n| n.as_i64());
+                assert_eq!(by_n, wanted, "{what}");
+            }
+        });
+    }
+}
+
+#[test]
 fn both_ends_in_one_group_and_values_that_need_all_rows_are_whole() {
     for seed in 0..40 {
         let random = Random::new(seed);

@@ -98,6 +98,10 @@ impl Aggregation {
         let mut steps: Vec<Shown> = steps.collect();
         let mut is_narrowed = false;
         if let (Some((Step::Group(group), _)), true, None) = (steps.first_mut(), find.projection.is_all(), &source) {
+            let is_unsorted = find.sort.is_none() && find.skip == 0 && find.limit.is_none();
+            if is_unsorted && !time_field.is_empty() && group.take_edges(time_field) {
+                find.edge = group.edge();
+            }
             if let (Some([by_time]), true) =
                 (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
                 && by_time.path.as_str() == time_field

@@ -6,7 +6,7 @@ use super::{Accumulation, AccumulatorSpec, Settings};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::query::sort::SortSpec;
-use crate::value::{DocWriter, OwnedValue, Value};
+use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
 /// What stands behind the name of an accumulator.
 #[derive(Clone, Copy)]
@@ -75,6 +75,7 @@ pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &
         spec,
         input: constant(globals),
         n: None,
+        by_one: None,
         settings: Settings { collation: globals.collation().clone(), ..Settings::default() },
     };
     match spec.arguments {
@@ -156,8 +157,17 @@ impl Accumulation {
     /// The input is an object: what comes out, and what it is sorted by.
     fn sort(&mut self, sort: Value<'_>, output: Option<Value<'_>>, globals: &Globals) -> Result<()> {
         let sort = SortSpec::parse(sort, globals.collation())?;
+        let output = output.unwrap_or(Value::NULL);
+        if let [only] = sort.parts() {
+            let mut list = DocWriter::new();
+            list.value("0", output);
+            let list = list.finish();
+            // Of several rows it would be a list.
+            let shown = if self.n.is_some() { Value::new_checked(Kind::Array, list.view().as_bytes()) } else { output };
+            self.by_one = Some((only.path.as_str().into(), only.ascending, bound(shown, globals)?));
+        }
         let mut writer = DocWriter::new();
-        writer.value("output", output.unwrap_or(Value::NULL)).begin_array("keys");
+        writer.value("output", output).begin_array("keys");
         for (place, part) in sort.parts().iter().enumerate() {
             writer.string(&place.to_string(), &["$", part.path.as_str()].concat());
             self.settings.ascending.push(part.ascending);

@@ -19,7 +19,7 @@ use ranked::{Rank, Ranked};
 
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{BoundExpr, Globals};
+use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::value::{Collation, Doc, DocWriter, Kind, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
@@ -85,6 +85,8 @@ pub struct Accumulation {
     pub input: BoundExpr,
     /// How many values it keeps, an expression of the id of a group.
     n: Option<BoundExpr>,
+    /// Of `$top` and its like by one field: which, whether ascending, and what comes of a row.
+    by_one: Option<(Box<str>, bool, BoundExpr)>,
     settings: Settings,
 }
 
@@ -108,6 +110,20 @@ impl Accumulation {
             "$last" => Some(true),
             _ => None,
         }
+    }
+
+    /// The same as the first or the last of rows in ascending order of `time_field`, where it keeps one row by that field alone.
+    pub fn as_edge(&self, time_field: &str) -> Option<Accumulation> {
+        let (path, ascending, output) = self.by_one.as_ref().filter(|(path, ..)| **path == *time_field)?;
+        debug_assert!(!path.is_empty());
+        let is_one = |n: &Expr| matches!(n, Expr::Constant(Some(n)) if n.view().as_integer() == Some(1));
+        let spec = AccumulatorSpec::named(match self.spec.name.starts_with("$top") == *ascending {
+            true => "$first",
+            false => "$last",
+        })?;
+        let (name, settings) = (self.name.clone(), self.settings.clone());
+        let edge = Accumulation { name, spec, input: output.clone(), n: None, by_one: None, settings };
+        Some(edge).filter(|_| self.n.as_ref().is_none_or(|n| is_one(n.expr())))
     }
 
     /// How many values a group keeps: what `n` says of the fields of its id.
