@@ -28,13 +28,43 @@ fn sets_have_one_of_the_strings_that_a_collation_takes_for_equal() {
 }
 
 #[test]
-fn what_adds_up_numbers_refuses_decimals_rather_than_leaving_them_out() {
+fn deviations_refuse_decimals_rather_than_leaving_them_out() {
     // Deviations took them for no numbers.
     block_on(async {
         let db = with_values(&[Bson::Decimal128("1.5".parse().unwrap())]).await;
-        for operator in ["$sum", "$avg", "$stdDevPop", "$stdDevSamp"] {
+        for operator in ["$stdDevPop", "$stdDevSamp"] {
             assert_eq!(code(&db, doc! { "$group": { "_id": 1, "x": { operator: "$v" } } }).await, 2, "{operator}");
         }
+    });
+}
+
+#[test]
+fn sums_and_means_with_decimals_are_decimals() {
+    block_on(async {
+        let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
+        let values = [decimal("0.1"), 2.into(), Bson::Null, decimal("0.2"), 0.5.into(), i64::MAX.into(), "x".into()];
+        let db = with_values(&values).await;
+        let group = doc! { "$group": { "_id": 1, "sum": { "$sum": "$v" }, "mean": { "$avg": "$v" } } };
+        let expected = doc! { "_id": 1, "sum": decimal("9223372036854775809.800000000000000"), "mean": decimal("1844674407370955161.960000000000000") };
+        assert_eq!(run(&db, vec![group]).await, [expected]);
+        let window = |lowest: i32| {
+            doc! { "$setWindowFields": { "sortBy": { "n": 1 }, "output": {
+            "sum": { "$sum": "$v", "window": { "documents": [lowest, 0] } } } } }
+        };
+        let sums =
+            |rows: Vec<bson::Document>| rows.iter().map(|row| row.get("sum").unwrap().clone()).collect::<Vec<_>>();
+        let found = sums(run(&db, vec![window(-1)]).await);
+        let expected = [
+            decimal("0.1"),
+            decimal("2.1"),
+            2.into(),
+            decimal("0.2"),
+            decimal("0.700000000000000"),
+            Bson::Double(9_223_372_036_854_775_808.0),
+            i64::MAX.into(),
+            0.into(),
+        ];
+        assert_eq!(found, expected);
     });
 }
 

@@ -68,7 +68,10 @@ impl Handle {
             let mut reply = command::run(&engine, &command, payload.as_deref()).await;
             if command::lacks_operator(&reply) && !env.is_whole() {
                 env.load().await?;
-                reply = command::run(&engine, &command, payload.as_deref()).await;
+                // A cursor that has failed is gone.
+                if !command::is_more(&command) {
+                    reply = command::run(&engine, &command, payload.as_deref()).await;
+                }
             }
             to_object(&reply, engine.maintenance_due())
         }))

@@ -1,6 +1,9 @@
 //! The expressions of random pipelines, evaluated on one document.
 
 use bson::{Bson, DateTime, Document};
+use jiff::civil::date;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
 
 use super::stages::Stop;
 use crate::plain_list::order::order;
@@ -106,6 +109,9 @@ fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>,
                     if at.timestamp_millis().unsigned_abs() > 9_000_000_000_000_000_000 {
                         return Err(Stop::Open);
                     }
+                    if let Ok(zone) = options.get_str("timezone") {
+                        return in_zone(zone, at.timestamp_millis(), unit_ms, bin_ms).map(Some);
+                    }
                     // The first second of the year 2000 begins a bin.
                     let since = i128::from(at.timestamp_millis()) - 946_684_800_000;
                     let bin = since.div_euclid(bin_ms.into()) * i128::from(bin_ms) + 946_684_800_000;
@@ -116,6 +122,24 @@ fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>,
         }
         other => panic!("the operator {other}"),
     })
+}
+
+/// The start of a bin by the clocks of a zone: days are the calendar's, hours and less take as long as they say.
+fn in_zone(zone: &str, at_ms: i64, unit_ms: i64, bin_ms: i64) -> Result<Bson, Stop> {
+    let zone = TimeZone::get(zone).unwrap();
+    let open = |_| Stop::Open;
+    let first = date(2000, 1, 1);
+    let start = if unit_ms < 86_400_000 {
+        let anchor_ms = first.to_zoned(zone).unwrap().timestamp().as_millisecond();
+        (at_ms - anchor_ms).div_euclid(bin_ms) * bin_ms + anchor_ms
+    } else {
+        let day = Timestamp::from_millisecond(at_ms).map_err(open)?.to_zoned(zone.clone()).date();
+        let bin_days = bin_ms / unit_ms;
+        let days = i64::from((day - first).get_days()).div_euclid(bin_days) * bin_days;
+        let start = first.checked_add(Span::new().days(days)).map_err(open)?;
+        start.to_zoned(zone).map_err(open)?.timestamp().as_millisecond()
+    };
+    Ok(Bson::DateTime(DateTime::from_millis(start)))
 }
 
 fn type_name(value: Option<&Bson>) -> &'static str {

@@ -218,7 +218,7 @@ fn percentiles(is_median: bool, arguments: &Document, values: &[Bson]) -> Result
 
 /// How many numbers there are, and what they come to; undefined where rounding may have made anything of it.
 fn sum(values: &[Bson]) -> Result<(usize, Bson), Stop> {
-    let (mut count, mut integers, mut doubles, mut has_long) = (0, 0_i128, Vec::new(), false);
+    let (mut count, mut integers, mut doubles, mut has_long, mut has_decimal) = (0, 0_i128, Vec::new(), false, false);
     for value in values {
         match value {
             Bson::Int32(n) => integers += i128::from(*n),
@@ -227,10 +227,13 @@ fn sum(values: &[Bson]) -> Result<(usize, Bson), Stop> {
                 has_long = true;
             }
             Bson::Double(x) => doubles.push(*x),
-            Bson::Decimal128(_) => return Err(Stop::Refused),
+            Bson::Decimal128(_) => has_decimal = true,
             _ => continue,
         }
         count += 1;
+    }
+    if has_decimal {
+        return Ok((count, Bson::Undefined));
     }
     let total = match (i32::try_from(integers), i64::try_from(integers)) {
         (Ok(n), _) if doubles.is_empty() && !has_long => Bson::Int32(n),

@@ -184,6 +184,12 @@ impl Pipelines<'_> {
         if self.chance(30) {
             bin.insert("binSize", *self.pick(&[2, 3, 10]));
         }
+        if self.chance(30) {
+            bin.insert(
+                "timezone",
+                *self.pick(&["America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kolkata"]),
+            );
+        }
         doc! { "$dateTrunc": bin }.into()
     }
 

@@ -2,6 +2,7 @@
 
 use super::arguments::{Arguments, failure, given, integer, number};
 use super::datum::Datum;
+use super::more::decimals_if_loaded;
 use super::operators::{Op, Operator};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Kind, Number, Value};
@@ -24,8 +25,6 @@ pub(super) fn fold(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<
 }
 
 /// What an operator, `$add` or `$multiply`, makes of two numbers.
-///
-/// Errors: `BadValue` for decimals.
 pub fn computed(name: &str, a: Value<'_>, b: Value<'_>) -> Result<Datum<'static>> {
     binary(Operator::named(name)?, a, b)
 }
@@ -55,6 +54,9 @@ fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'stat
         if let Some(whole) = whole {
             return Ok(narrowed(whole, a.kind() == Kind::Int32 && b.kind() == Kind::Int32));
         }
+    }
+    if matches!((x, y), (Number::Decimal(_), _) | (_, Number::Decimal(_))) {
+        return decimals(operator.op, [x, y], 0);
     }
     let (x, y) = (x.as_f64()?, y.as_f64()?);
     Ok(Datum::double(match operator.op {
@@ -89,6 +91,18 @@ fn move_date(operator: &Operator, sign: i64, a: Value<'_>, b: Value<'_>) -> Resu
     moved.ok_or_else(|| failure(ErrorCode::Overflow, operator.name(), "goes beyond all dates"))
 }
 
+/// What comes of numbers among which are decimals.
+///
+/// Errors: 168 where that takes the second half of the module, as for operators that the first does not know.
+#[inline(never)]
+fn decimals(op: Op, numbers: [Number; 2], places: i64) -> Result<Datum<'static>> {
+    let mut result = Datum::Missing;
+    if decimals_if_loaded(op, numbers, places, &mut result) {
+        return Ok(result);
+    }
+    Err(Error::new(ErrorCode::InvalidPipelineOperator, "Arithmetic on decimals was not loaded yet: ask again"))
+}
+
 /// An int32 where the operands were, and it fits.
 fn narrowed(n: i64, narrow: bool) -> Datum<'static> {
     match i32::try_from(n) {
@@ -109,6 +123,9 @@ pub(super) fn unary(operator: &Operator, arguments: Arguments<'_, '_>) -> Result
         let whole =
             whole.ok_or_else(|| failure(ErrorCode::Location28680, operator.name(), "of the least int64 is none"))?;
         return Ok(narrowed(whole, is_int32(arguments)));
+    }
+    if let (Number::Decimal(_), true) = (number, operator.op != Op::Sqrt) {
+        return decimals(operator.op, [number; 2], 0);
     }
     let x = number.as_f64()?;
     Ok(Datum::double(match operator.op {
@@ -131,6 +148,9 @@ pub(super) fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Re
     let number = number(arguments, 0);
     if let (Number::Integer(n), 0..) = (number, places) {
         return Ok(narrowed(n, is_int32(arguments)));
+    }
+    if let Number::Decimal(_) = number {
+        return decimals(operator.op, [number; 2], places);
     }
     let x = number.as_f64()?;
     let power = (0..places.abs()).fold(1.0, |power, _| power * 10.0);

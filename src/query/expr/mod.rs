@@ -24,6 +24,6 @@ pub use bound::BoundExpr;
 pub use datum::Datum;
 pub use evaluate::Scope;
 pub use globals::Globals;
-pub use more::Unit;
+pub use more::{Unit, decimal_sum, total};
 pub use operators::Operator;
 pub use tree::{Expr, Reads, Variable};

@@ -121,7 +121,7 @@ fn converted(value: Value<'_>, to: Kind, globals: &Globals) -> Option<Datum<'sta
             Number::Decimal(number) => decimal::to_double(number, env)?,
             other => other.near_double(),
         }),
-        Kind::Decimal128 => decimal::datum(decimal::of(number, env)),
+        Kind::Decimal128 => decimal::datum(decimal::of(number)),
         Kind::Date => Datum::date(number.truncated()?),
         Kind::Int64 => Datum::int64(number.truncated()?),
         Kind::Int32 => Datum::int32(i32::try_from(number.truncated()?).ok()?),

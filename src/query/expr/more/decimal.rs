@@ -99,7 +99,18 @@ impl Digits {
         self.fold_down()
     }
 
-    fn count_up(&mut self) {
+    fn multiply(&mut self, factor: u8) {
+        let mut carry = 0;
+        for digit in self.digits.iter_mut().rev() {
+            let total = *digit * factor + carry;
+            (*digit, carry) = (total % 10, total / 10);
+        }
+        if carry > 0 {
+            self.digits.insert(0, carry);
+        }
+    }
+
+    pub fn count_up(&mut self) {
         for digit in self.digits.iter_mut().rev() {
             if *digit < 9 {
                 *digit += 1;
@@ -251,7 +262,7 @@ fn shortest(x: f64, env: &dyn Env) -> Digits {
 
 /// A double as the server writes it.
 pub(super) fn double_text(x: f64, env: &dyn Env) -> String {
-    if x.is_finite() { shortest(x, env).written(-4, 16, false) } else { text(from_double(x, env)) }
+    if x.is_finite() { shortest(x, env).written(-4, 16, false) } else { text(from_double(x)) }
 }
 
 /// A decimal as the server writes it.
@@ -265,39 +276,40 @@ pub(super) fn text(decimal: Decimal) -> String {
 }
 
 /// A double to fifteen digits, as the server has it.
-pub(super) fn from_double(x: f64, env: &dyn Env) -> Decimal {
+pub(super) fn from_double(x: f64) -> Decimal {
     const DIGITS: usize = 15;
+    const FRACTION_BITS: u32 = 52;
+    let (negative, bits) = (x.is_sign_negative(), x.to_bits());
     if x.is_nan() {
         return Decimal::NaN;
     }
     if x.is_infinite() {
-        return Decimal::Infinity { negative: x < 0.0 };
+        return Decimal::Infinity { negative };
     }
-    let mut digits = shortest(x, env);
-    if digits.digits.is_empty() {
-        return digits.round(false);
+    let field = i32::try_from(bits >> FRACTION_BITS & 0x7ff).unwrap_or_default();
+    let fraction = bits & ((1 << FRACTION_BITS) - 1);
+    let whole = if field > 0 { fraction | 1 << FRACTION_BITS } else { fraction };
+    // An odd number times a power of two: of ten, and of five the other way round.
+    let zeros = whole.trailing_zeros();
+    let power = field.max(1) - 1075 + zeros.cast_signed();
+    let decimal = Decimal::Finite { negative, coefficient: whole.checked_shr(zeros).unwrap_or(0).into(), exponent: 0 };
+    let Some(mut digits) = Digits::of(decimal).filter(|digits| !digits.digits.is_empty()) else { return decimal };
+    for _ in 0..power.unsigned_abs() {
+        digits.multiply(if power < 0 { 5 } else { 2 });
     }
+    digits.exponent = power.min(0);
     while digits.digits.len() < DIGITS {
         digits.digits.push(0);
         digits.exponent -= 1;
-    }
-    // The shortest digits may stand for a little more or less than a half.
-    let sixteen = digits.clone().round(false);
-    let is_tie = digits.digits.len() == DIGITS + 1 && digits.digits.last() == Some(&5);
-    if is_tie && !sixteen.compare_double(x).is_eq() {
-        let is_less = sixteen.compare_double(x).is_lt() != (x < 0.0);
-        if let Some(last) = digits.digits.last_mut() {
-            *last = if is_less { 6 } else { 4 };
-        }
     }
     digits.round_to(DIGITS, false)
 }
 
 /// A number as a decimal.
-pub(super) fn of(number: Number, env: &dyn Env) -> Decimal {
+pub fn of(number: Number) -> Decimal {
     match number {
         Number::Integer(n) => n.into(),
-        Number::Double(x) => from_double(x, env),
+        Number::Double(x) => from_double(x),
         Number::Decimal(decimal) => decimal,
     }
 }

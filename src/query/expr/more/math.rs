@@ -3,9 +3,10 @@
 use super::super::arguments::{Arguments, Want::*, failure, number};
 use super::super::datum::Datum;
 use super::super::operators::{MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic};
+use super::decimal_math;
 use crate::error::ErrorCode::*;
 use crate::error::{ErrorCode, Result};
-use crate::value::{Kind, Number, Value};
+use crate::value::{Decimal, Kind, Number, Value};
 
 const BASE: Wants = &[(Numeric, Location28756), (Numeric, Location28757)];
 const POWER: Wants = &[(Numeric, Location28762), (Numeric, Location28763)];
@@ -155,15 +156,24 @@ fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> 
     };
     let (mut whole, mut fraction, mut count) = (Some(0_i64), 0.0, 0_u32);
     let (mut is_double, mut narrow) = (false, true);
+    let mut decimals: Option<Decimal> = None;
     for value in inner {
         let Some(number) = Number::of(value) else { continue };
         count += 1;
         narrow &= value.kind() == Kind::Int32;
         match number {
             Number::Integer(n) => whole = whole.and_then(|sum| sum.checked_add(n)),
+            Number::Decimal(decimal) => {
+                decimals = Some(decimals.map_or(decimal, |sum| decimal_math::sum(sum, decimal)));
+                continue;
+            }
             _ => is_double = true,
         }
         fraction += number.as_f64()?;
+    }
+    if let Some(decimals) = decimals {
+        let others = whole.filter(|_| !is_double).map_or(Number::Double(fraction), Number::Integer);
+        return Ok(decimal_math::total(decimals, others, is_mean.then_some(count.into())));
     }
     Ok(match whole.filter(|_| !is_double) {
         _ if is_mean && count == 0 => Datum::NULL,

@@ -13,6 +13,7 @@ mod date_parts;
 mod date_tests;
 mod date_text;
 mod decimal;
+mod decimal_math;
 mod math;
 mod objects;
 mod patterns;
@@ -24,6 +25,7 @@ mod zone;
 
 pub use calendar::Unit;
 pub(super) use date::bins;
+pub use decimal_math::{decimals_if_loaded, sum as decimal_sum, total};
 pub(super) use zone::Zones;
 
 use super::operators::Operator;

@@ -305,3 +305,31 @@ fn matches_are_shown_with_their_place_in_characters_and_their_groups() {
         (rawbson!({ "$regexFind": "$s" }), ErrorCode::Location51103),
     ]);
 }
+
+#[test]
+fn arithmetic_with_a_decimal_is_exact_and_gives_decimals() {
+    let dec = |text: &str| RawBson::Decimal128(text.parse().unwrap());
+    all(vec![
+        (rawbson!({ "$add": [(dec("0.1")), (dec("0.2"))] }), dec("0.3")),
+        (rawbson!({ "$add": ["$a", (dec("0.10"))] }), dec("5.10")),
+        (rawbson!({ "$add": ["$x", (dec("1"))] }), dec("3.50000000000000")),
+        (rawbson!({ "$subtract": ["$big", (dec("0.5"))] }), dec("9223372036854775806.5")),
+        (rawbson!({ "$multiply": [(dec("1.20")), "$a", 2] }), dec("12.00")),
+        (rawbson!({ "$divide": [(dec("1")), 3] }), dec("0.3333333333333333333333333333333333")),
+        (rawbson!({ "$mod": [(dec("-7.5")), 2] }), dec("-1.5")),
+        (rawbson!({ "$abs": (dec("-7.50")) }), dec("7.50")),
+        (rawbson!({ "$ceil": (dec("-7.5")) }), dec("-7")),
+        (rawbson!({ "$floor": (dec("-7.5")) }), dec("-8")),
+        (rawbson!({ "$round": [(dec("2.345")), 2] }), dec("2.34")),
+        (rawbson!({ "$trunc": (dec("2.9")) }), dec("2")),
+        (rawbson!({ "$add": ["$t", (dec("7"))] }), date(1_700_000_000_130)),
+        (rawbson!({ "$sum": [(dec("0.1")), "$a", "$x", "$s"] }), dec("7.60000000000000")),
+        (rawbson!({ "$avg": [[(dec("0.1")), 2]] }), dec("1.05")),
+        (rawbson!({ "$add": [(dec("1")), "$n"] }), RawBson::Null),
+    ]);
+    refused(vec![
+        (rawbson!({ "$divide": [(dec("1")), (dec("0.0"))] }), ErrorCode::BadValue),
+        (rawbson!({ "$mod": ["$a", (dec("0"))] }), ErrorCode::Location16610),
+        (rawbson!({ "$sqrt": (dec("4")) }), ErrorCode::BadValue),
+    ]);
+}

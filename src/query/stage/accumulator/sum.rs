@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, each_cell, no_decimals};
+use super::{Accumulator, each_cell};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
-use crate::value::{Kind, OwnedValue};
+use crate::query::expr::{decimal_sum, total};
+use crate::value::{Decimal, Kind, Number, OwnedValue, Value};
 
 /// Sums of groups. Anything but a number counts as nothing.
 pub(super) struct Sums {
@@ -23,6 +24,7 @@ struct Sum {
     lost: f64,
     has_int64: bool,
     has_double: bool,
+    decimals: Option<Decimal>,
 }
 
 impl Sum {
@@ -42,7 +44,23 @@ impl Sum {
         doubles + integers
     }
 
+    fn add_decimal(&mut self, decimal: Decimal) {
+        self.decimals = Some(self.decimals.map_or(decimal, |sum| decimal_sum(sum, decimal)));
+    }
+
+    /// The sum as a decimal where there is one in it; the mean where it is of so many.
+    fn decimal(&self, count: Option<u64>) -> Option<OwnedValue> {
+        let coefficient = self.integers.unsigned_abs();
+        let integers = Decimal::Finite { negative: self.integers < 0, coefficient, exponent: 0 };
+        let doubles = Number::Double(if self.has_double { self.doubles + self.lost } else { 0.0 });
+        let total = total(decimal_sum(self.decimals?, integers), doubles, count);
+        Some(total.view().map_or_else(OwnedValue::null, Value::to_owned))
+    }
+
     fn value(&self) -> OwnedValue {
+        if let Some(total) = self.decimal(None) {
+            return total;
+        }
         if self.has_double {
             return OwnedValue::double(self.total());
         }
@@ -102,8 +120,10 @@ impl Accumulator for Sums {
                     sum.has_int64 = true;
                     sum.integers += i128::from(value.as_i64().unwrap_or_default());
                 }
-                Kind::Decimal128 => return Err(no_decimals()),
-                _ => return Ok(()),
+                _ => match Number::of(value) {
+                    Some(Number::Decimal(decimal)) => sum.add_decimal(decimal),
+                    _ => return Ok(()),
+                },
             }
             sum.count += 1;
             Ok(())
@@ -119,6 +139,9 @@ impl Accumulator for Sums {
             sum.integers += from.integers;
             sum.has_int64 |= from.has_int64;
             sum.has_double |= from.has_double;
+            if let Some(decimals) = from.decimals {
+                sum.add_decimal(decimals);
+            }
         }
         true
     }
@@ -130,6 +153,9 @@ impl Accumulator for Sums {
         }
         if sum.count == 0 {
             return OwnedValue::null();
+        }
+        if let Some(mean) = sum.decimal(Some(sum.count)) {
+            return mean;
         }
         #[allow(clippy::cast_precision_loss)]
         let count = sum.count as f64;
