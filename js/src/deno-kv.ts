@@ -6,6 +6,7 @@
 // no entry names, and goes in the operation that makes one name it: so leftovers are found and removed.
 
 import { compareBytes } from "./bytes.js";
+import { ATOMIC_BYTES, ATOMIC_MUTATIONS, Draft, PART_BYTES, PLANNED_BYTES, finalSteps, fits, isReference, largest, putKeys, withPartsOutside, type Change, type Reference, type Step, type Stored } from "./kv-steps.js";
 import type { HostStorage, StorageChange, StorageEntry, StoragePage, StorageRange } from "./storage.js";
 
 export type * from "./storage.js";
@@ -19,11 +20,16 @@ interface KvEntry {
   versionstamp: string | null;
 }
 
+interface KvCommit {
+  ok: boolean;
+  versionstamp?: string;
+}
+
 interface KvAtomic {
   check(...checks: { key: DenoKvKeyPart[]; versionstamp: string | null }[]): KvAtomic;
   set(key: DenoKvKeyPart[], value: unknown): KvAtomic;
   delete(key: DenoKvKeyPart[]): KvAtomic;
-  commit(): Promise<{ ok: boolean }>;
+  commit(): Promise<KvCommit>;
 }
 
 /** What `Deno.openKv()` gives, as far as it is used here. */
@@ -45,18 +51,8 @@ export interface DenoKvStorage extends HostStorage {
   sweep(): Promise<number>;
 }
 
-/** Bytes of one value. */
-const PART_BYTES = 64_000;
-/** The same of one that is part of a plan: several go into a piece. */
-const PLANNED_BYTES = 16_000;
-/** Bytes of values, keys and mutations that go into one atomic operation, with room for what is not counted. */
-const ATOMIC_BYTES = 700_000;
-const ATOMIC_KEY_BYTES = 60_000;
-const ATOMIC_MUTATIONS = 900;
 /** Checks that one atomic operation takes, but for those of this file itself. */
 const GUARDS_MAX = 90;
-/** What a value and a key add to a piece of a plan besides themselves; a value of no more is left where it is. */
-const REFERENCE_BYTES = 200;
 const KEYS_A_READ = 10;
 const BATCH = 500;
 /** How often to try again where others keep changing what is being read or written. */
@@ -65,23 +61,6 @@ const ATTEMPTS_MAX = 200;
 const PAUSE_MS = 30;
 /** Parts that nobody names are removed when they are this old: their author may still be about to. */
 const LEFTOVER_MS = 600_000;
-
-/** Parts `first` to `first + count - 1` of `id` are a value of `size` bytes. */
-interface Reference {
-  id: string;
-  first: number;
-  count: number;
-  size: number;
-}
-
-/** What is stored under a key: the bytes, or where they are. */
-type Stored = Uint8Array | Reference;
-
-/** A write, once the order does not matter any more. */
-type Change = ["put", Uint8Array, Uint8Array] | ["delete", Uint8Array] | ["deleteRange", Uint8Array, Uint8Array];
-
-/** A step of a plan, each good to be taken twice. A range is removed but for the keys that the plan puts. */
-type Step = ["put", Uint8Array, Stored] | ["delete", Uint8Array] | ["deleteRange", Uint8Array, Uint8Array];
 
 /**
  * A storage in Deno KV, the local one as well as Deno Deploy's.
@@ -230,21 +209,23 @@ class Store implements DenoKvStorage {
     }
     if (guards.size > GUARDS_MAX) throw new RangeError(`A commit to Deno KV may have ${GUARDS_MAX} guards at most, not ${guards.size}`);
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const [lock, ...judged] = (await this.#get([this.#lock, ...[...guards.values()].map(({ key }) => key)])) as [KvEntry, ...KvEntry[]];
+      const [lock, version, ...judged] = (await this.#get([this.#lock, this.#version, ...[...guards.values()].map(({ key }) => key)])) as [KvEntry, KvEntry, ...KvEntry[]];
       if (lock.versionstamp !== null) {
         await this.#carryOut(lock);
         continue;
       }
       const holds = [...guards.values()].every(({ kinds }, at) => [...kinds].every((kind) => (judged[at]!.versionstamp !== null) === (kind === "require")));
       if (!holds) return false;
-      const checks = [lock, ...judged].map(({ key, versionstamp }) => ({ key: [...key], versionstamp }));
-      if (await this.#attempt(finalSteps(changes), checks)) return true;
+      if (await this.#attempt(finalSteps(changes), [lock, ...judged], version)) return true;
     }
     throw new Error("Others change Deno KV faster than this can be committed");
   }
 
-  /** Commits `steps` if `checks` hold. False where something has changed meanwhile. */
-  async #attempt(steps: Change[], checks: { key: DenoKvKeyPart[]; versionstamp: string | null }[]): Promise<boolean> {
+  /**
+   * Commits `steps` if `seen` is as it was. False where something has changed meanwhile: besides, what is replaced must be what was looked at, else parts of
+   * it would be left; and where that is too much to check, nobody may have committed since `version`.
+   */
+  async #attempt(steps: Change[], seen: KvEntry[], version: KvEntry): Promise<boolean> {
     const draft = new Draft();
     const old = await this.#replaced(steps);
     const isSmall = old !== undefined && fits(steps, old.keys);
@@ -252,20 +233,21 @@ class Store implements DenoKvStorage {
     const plan = isSmall ? undefined : draft.plan(planned);
     const claim = await this.#writeParts(draft);
     const atomic: KvAtomic = this.#kv.atomic();
-    atomic.check(...checks);
+    const replaced = plan ? [] : old!.isWhole && seen.length + old!.seen.length <= GUARDS_MAX ? old!.seen : [version];
+    atomic.check(...[...seen, ...replaced].map(checked));
     if (claim) atomic.check(claim).delete(claim.key);
     atomic.set(this.#version, crypto.randomUUID());
     if (plan) atomic.set(this.#lock, { id: draft.id, ...plan });
     else this.#apply(atomic, planned, old!);
     if (!(await committed(atomic)).ok) {
-      await this.#drop(draft.id, 0, draft.parts.length);
+      if (claim) await this.#drop([{ id: draft.id, first: 0, count: draft.parts.length }]);
       return false;
     }
     if (plan) {
       const [lock] = (await this.#get([this.#lock])) as [KvEntry];
       if ((lock.value as { id: string } | null)?.id === draft.id) await this.#carryOut(lock);
     } else {
-      await this.#dropAll(old!.references);
+      await this.#drop(old!.references);
     }
     return true;
   }
@@ -273,15 +255,17 @@ class Store implements DenoKvStorage {
   /** Keys that ranges remove, and references that are replaced; `undefined` where that is more than one operation takes. */
   async #replaced(steps: Change[]): Promise<Replaced | undefined> {
     if (steps.length > ATOMIC_MUTATIONS) return undefined;
-    const replaced: Replaced = { keys: [], references: [] };
+    const replaced: Replaced = { keys: [], references: [], seen: [], isWhole: true };
     const kept = putKeys(steps);
     const note = (value: unknown): void => {
       if (isReference(value)) replaced.references.push(value);
     };
     const written = steps.filter(([kind]) => kind !== "deleteRange").map(([, key]) => this.#entry(key));
-    for (const { value } of await this.#get(written)) note(value);
+    replaced.seen = await this.#get(written);
+    for (const { value } of replaced.seen) note(value);
     for (const step of steps) {
       if (step[0] !== "deleteRange") continue;
+      replaced.isWhole = false;
       for await (const { key, value } of this.#list(step[1], step[2], ATOMIC_MUTATIONS)) {
         const own = key.at(-1) as Uint8Array;
         if (kept.has(String(own))) continue;
@@ -292,7 +276,7 @@ class Store implements DenoKvStorage {
     return replaced;
   }
 
-  #apply(atomic: KvAtomic, steps: Step[], { keys, references }: Replaced): void {
+  #apply(atomic: KvAtomic, steps: Step[], { keys, references }: Pick<Replaced, "keys" | "references">): void {
     for (const key of keys) atomic.delete(this.#entry(key));
     for (const step of steps) {
       if (step[0] === "put") atomic.set(this.#entry(step[1]), step[2]);
@@ -305,15 +289,15 @@ class Store implements DenoKvStorage {
   async #writeParts({ id, parts }: Draft): Promise<{ key: DenoKvKeyPart[]; versionstamp: string | null } | undefined> {
     if (parts.length === 0) return undefined;
     const key = this.#leftover(id, 0);
-    await committed(this.#kv.atomic().set(key, { count: parts.length, at: Date.now() }));
+    // As it is now, and not when the parts are written: then it may have been swept away with some of them.
+    const { versionstamp } = await committed(this.#kv.atomic().set(key, { count: parts.length, at: Date.now() }));
     const each = Math.floor(ATOMIC_BYTES / PART_BYTES);
     for (let at = 0; at < parts.length; at += each) {
       const atomic: KvAtomic = this.#kv.atomic();
       parts.slice(at, at + each).forEach((part, i) => atomic.set(this.#part(id, at + i), part));
       await committed(atomic);
     }
-    const [claim] = (await this.#get([key])) as [KvEntry];
-    return { key, versionstamp: claim.versionstamp };
+    return { key, versionstamp: versionstamp! };
   }
 
   /** Carries out the plan that a lock names, and removes the lock. Several may do so at once. */
@@ -327,7 +311,7 @@ class Store implements DenoKvStorage {
     const kept = putKeys(steps);
     for (const step of steps) {
       if (step[0] !== "deleteRange") continue;
-      let gone: Replaced = { keys: [], references: [] };
+      let gone: Pick<Replaced, "keys" | "references"> = { keys: [], references: [] };
       const flush = async (): Promise<boolean> => {
         const isDone = await this.#piece(check, gone.keys.map((key) => ["delete", key]), gone.references);
         gone = { keys: [], references: [] };
@@ -356,7 +340,7 @@ class Store implements DenoKvStorage {
     const atomic: KvAtomic = this.#kv.atomic();
     atomic.check(check).delete(this.#lock).set(this.#version, crypto.randomUUID());
     atomic.set(this.#leftover(plan.id, plan.first), { count: plan.count, at: 0 });
-    if ((await committed(atomic)).ok) await this.#drop(plan.id, plan.first, plan.count);
+    if ((await committed(atomic)).ok) await this.#drop([plan]);
   }
 
   /** Takes some steps of a plan. False where its lock is gone. */
@@ -364,7 +348,7 @@ class Store implements DenoKvStorage {
     const atomic: KvAtomic = this.#kv.atomic();
     this.#apply(atomic.check(check), steps, { keys: [], references });
     if (!(await committed(atomic)).ok) return false;
-    await this.#dropAll(references);
+    await this.#drop(references);
     return true;
   }
 
@@ -372,124 +356,50 @@ class Store implements DenoKvStorage {
 
   async sweep(): Promise<number> {
     let swept = 0;
-    for await (const { key, value } of this.#kv.list({ prefix: [...this.#prefix, "l"] }) as AsyncIterable<KvEntry>) {
+    for await (const { key, value, versionstamp } of this.#kv.list({ prefix: [...this.#prefix, "l"] }) as AsyncIterable<KvEntry>) {
       const { count, at } = value as { count: number; at: number };
       if (at !== 0 && Date.now() - at < LEFTOVER_MS) continue;
+      // Their author is late: either it has named them by now, or it cannot name them any more.
+      const claim = { key: [...key], versionstamp };
+      if (at !== 0 && !(await committed(this.#kv.atomic().check(claim).set(claim.key, { count, at: 0 }))).ok) continue;
       const [id, first] = key.slice(-2) as [string, number];
-      // From now on its author cannot name them any more.
-      if (at !== 0) await committed(this.#kv.atomic().set([...key], { count, at: 0 }));
-      await this.#drop(id, first, count);
+      await this.#drop([{ id, first, count }]);
       swept += count;
     }
     return swept;
   }
 
-  async #dropAll(references: Reference[]): Promise<void> {
-    for (const { id, first, count } of references) await this.#drop(id, first, count);
-  }
-
-  /** Removes parts that nobody names, and what tells of them. */
-  async #drop(id: string, first: number, count: number): Promise<void> {
-    if (count === 0) return;
-    for (const some of slices(this.#partsOf({ id, first, count }), ATOMIC_MUTATIONS / 2)) {
+  /** Removes parts that nobody names, and what tells of them after they are gone. */
+  async #drop(references: Pick<Reference, "id" | "first" | "count">[]): Promise<void> {
+    const keys = references.flatMap((reference) => [...this.#partsOf(reference), this.#leftover(reference.id, reference.first)]);
+    for (const some of slices(keys, ATOMIC_MUTATIONS / 2)) {
       const atomic: KvAtomic = this.#kv.atomic();
       some.forEach((key) => atomic.delete(key));
       await committed(atomic);
     }
-    await committed(this.#kv.atomic().delete(this.#leftover(id, first)));
   }
 }
 
 /** A reader found a value whose parts are gone: it was replaced in the meantime. */
 const MISSING = Symbol("missing");
 
+/** What a commit removes besides the keys that it names, and the parts that nobody names after it. */
 interface Replaced {
   keys: Uint8Array[];
   references: Reference[];
+  /** The entries under the keys that it names. */
+  seen: KvEntry[];
+  /** Whether these are all that it replaces. */
+  isWhole: boolean;
 }
 
-/** The parts of one commit that are written before it. */
-class Draft {
-  readonly id = crypto.randomUUID();
-  readonly parts: unknown[] = [];
-
-  /** Puts a value outside. */
-  keep(value: Uint8Array): Reference {
-    const first = this.parts.length;
-    for (let at = 0; at < value.length; at += PART_BYTES) this.parts.push(value.slice(at, at + PART_BYTES));
-    return { id: this.id, first, count: this.parts.length - first, size: value.length };
-  }
-
-  /** Puts the steps themselves outside, in pieces that one operation takes each. */
-  plan(steps: Step[]): { first: number; count: number } {
-    const first = this.parts.length;
-    let piece: Step[] = [];
-    let size = 0;
-    for (const step of steps) {
-      const more = step[1].length + REFERENCE_BYTES + (step[0] === "put" && !isReference(step[2]) ? step[2].length : 0);
-      if (piece.length > 0 && (size + more > PART_BYTES - 2000 || piece.length === ATOMIC_MUTATIONS / 3)) {
-        this.parts.push(piece);
-        [piece, size] = [[], 0];
-      }
-      // A view would bring all that it looks into.
-      piece.push(step.map((part) => (part instanceof Uint8Array ? part.slice() : part)) as Step);
-      size += more;
-    }
-    this.parts.push(piece);
-    return { first, count: this.parts.length - first };
-  }
-}
-
-/** The steps with references in place of values of more than `most` bytes. */
-function withPartsOutside(steps: Change[], draft: Draft, most: number): Step[] {
-  return steps.map((step) => (step[0] === "put" && step[2].length > most ? ["put", step[1], draft.keep(step[2])] : step));
-}
-
-/** How large values may be so that one operation takes all that are no larger. */
-function largest(steps: Change[]): number {
-  const sizes = steps.map((step) => (step[0] === "put" ? step[2].length : 0)).sort((a, b) => b - a);
-  let total = sizes.reduce((sum, size) => sum + size, 0);
-  let most = PART_BYTES;
-  for (const size of sizes) {
-    if (total <= ATOMIC_BYTES / 2) break;
-    total -= size;
-    most = Math.min(most, size - 1);
-  }
-  // A reference is not much shorter than a small value.
-  return Math.max(most, REFERENCE_BYTES);
-}
-
-/** Whether steps and what they remove go into one atomic operation. */
-function fits(steps: Change[], removed: Uint8Array[]): boolean {
-  const keys = [...steps.map(([, key]) => key), ...removed];
-  const keyBytes = keys.reduce((sum, key) => sum + key.length + 40, 0);
-  return keys.length <= ATOMIC_MUTATIONS / 2 && keyBytes <= ATOMIC_KEY_BYTES;
-}
-
-/** The changes without guards, and without those that a later one undoes: their order does not matter any more. */
-function finalSteps(changes: StorageChange[]): Change[] {
-  const last = new Map<string, Change>();
-  const ranges: Change[] = [];
-  for (const change of changes) {
-    if (change[0] === "deleteRange") {
-      const [, start, end] = change;
-      if (compareBytes(start, end) >= 0) continue;
-      ranges.push(["deleteRange", start, end]);
-      for (const [name, [kind, key]] of last) {
-        if (kind === "put" && compareBytes(start, key) <= 0 && compareBytes(key, end) < 0) last.set(name, ["delete", key]);
-      }
-    } else if (change[0] === "delete") last.set(String(change[1]), ["delete", change[1]]);
-    else if (change[0] === "put" || change[0] === "insert") last.set(String(change[1]), ["put", change[1], change[2]]);
-  }
-  return [...ranges, ...last.values()];
-}
-
-function putKeys(steps: (Step | Change)[]): Set<string> {
-  return new Set(steps.filter(([kind]) => kind === "put").map(([, key]) => String(key)));
+/** The condition that an entry is as it was. */
+function checked({ key, versionstamp }: KvEntry): { key: DenoKvKeyPart[]; versionstamp: string | null } {
+  return { key: [...key], versionstamp };
 }
 
 /** Commits. Where other processes have the file of a local store open, SQLite gives up at once and not after a wait: nothing is written then. */
-async function committed(atomic: KvAtomic): Promise<{ ok: boolean }> {
+async function committed(atomic: KvAtomic): Promise<KvCommit> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await atomic.commit();
@@ -499,10 +409,6 @@ async function committed(atomic: KvAtomic): Promise<{ ok: boolean }> {
     // Of several that wait, one is to come first.
     await new Promise((resolve) => setTimeout(resolve, Math.random() * PAUSE_MS));
   }
-}
-
-function isReference(value: unknown): value is Reference {
-  return value !== null && typeof value === "object" && !(value instanceof Uint8Array);
 }
 
 function slices<T>(list: T[], length: number): T[][] {

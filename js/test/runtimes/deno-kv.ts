@@ -1,7 +1,7 @@
 // Deno KV: a prefix of one file a store.
 
 import process from "node:process";
-import type { StorageChange } from "timepail";
+import type { HostStorage, StorageChange } from "timepail";
 import { denoKvStorage, type DenoKv } from "timepail/deno-kv";
 import type { Step } from "./end-to-end.ts";
 import { failure, same } from "./expect.ts";
@@ -44,9 +44,33 @@ function dying(kv: DenoKv, last: number, isLate: boolean): DenoKv {
   };
 }
 
+/** `kv`, in which `work` is done in front of atomic operation number `at`. */
+function meddled(kv: DenoKv, at: number, work: () => Promise<unknown>): DenoKv {
+  let operations = 0;
+  return {
+    getMany: (keys) => kv.getMany(keys),
+    list: (selector, options) => kv.list(selector, options),
+    atomic() {
+      const atomic = kv.atomic();
+      const commit = atomic.commit.bind(atomic);
+      atomic.commit = async () => {
+        if (++operations === at) await work();
+        return commit();
+      };
+      return atomic;
+    },
+  };
+}
+
+/** Makes what nobody names old enough to be removed, and removes it. */
+async function sweep(kv: DenoKv, prefix: string): Promise<number> {
+  for await (const { key, value } of kv.list({ prefix: [prefix, "l"] })) await kv.atomic().set(key, { ...value, at: 1 }).commit();
+  return denoKvStorage(kv, { prefix: [prefix] }).sweep();
+}
+
 /** A commit that needs parts, and one that needs a plan. */
 const COMMITS: Record<string, (value: number) => StorageChange[]> = {
-  parts: (value) => Array.from({ length: 20 }, (_, i) => ["put", key(i), new Uint8Array(70_000).fill(value)]),
+  parts: (value) => Array.from({ length: 12 }, (_, i) => ["put", key(i), new Uint8Array(70_000).fill(value)]),
   plan: (value) => [
     ["deleteRange", key(0), key(500)],
     ...Array.from({ length: 500 }, (_, i): StorageChange => ["put", key(i), new Uint8Array(i % 100 === 0 ? 70_000 : 400).fill(value)]),
@@ -72,9 +96,7 @@ const own: Step[] = Object.entries(COMMITS).map(([kind, changes]) => ({
         same(new Set(entries.map(([, value]) => value![0])).size, 1);
         same(entries.every(([, value]) => value!.every((byte) => byte === value![0])), true);
         same(await storage.commit(changes(3)), true);
-        // As if the time had come at which nobody names the parts any more.
-        for await (const { key, value } of kv.list({ prefix: [prefix, "l"] })) await kv.atomic().set(key, { ...value, at: 1 }).commit();
-        await storage.sweep();
+        await sweep(kv, prefix);
         same(await counts(kv, prefix), fresh);
         same(await storage.commit([["deleteRange", ...EVERYTHING]]), true);
         same(await counts(kv, prefix), [0, 0, 0, 0]);
@@ -84,6 +106,47 @@ const own: Step[] = Object.entries(COMMITS).map(([kind, changes]) => ({
     kv.close();
   },
 }));
+
+own.push({
+  name: "parts that are swept away under their author's hands are written again, and named ones are not swept",
+  async run() {
+    const kv = await openKv();
+    const sameParts = async (prefix: string): Promise<void> => {
+      const found = await denoKvStorage(kv, { prefix: [prefix] }).scan([EVERYTHING], { entriesMax: 50, keysOnly: false });
+      same(found.map(([, value]) => [value!.length, value![0]]), Array(12).fill([70_000, 7]));
+      same(await counts(kv, prefix), [12, 24, 0, 0]);
+    };
+    // One operation for the claim, and one for every ten parts; then the one that names them.
+    for (let at = 2; at <= 5; at++) {
+      const prefix = `swept-${at}`;
+      let swept = 0;
+      const slow = denoKvStorage(meddled(kv, at, async () => (swept = await sweep(kv, prefix))), { prefix: [prefix] });
+      same(await slow.commit(COMMITS["parts"]!(7)), true);
+      same(swept, 24);
+      same(await sweep(kv, prefix), 0);
+      await sameParts(prefix);
+    }
+    kv.close();
+  },
+});
+
+own.push({
+  name: "of several large commits at the same time each takes place whole, and readers see one at a time",
+  async run() {
+    const kvs = [await openKv(), await openKv()];
+    const storages = kvs.map((kv) => denoKvStorage(kv, { prefix: ["several"] }));
+    same(await storages[0]!.commit(COMMITS["plan"]!(0)), true);
+    const seen = async (storage: HostStorage): Promise<Set<number>> => new Set((await storage.scan([EVERYTHING], { entriesMax: 5000, keysOnly: false })).map(([, value]) => value![0]!));
+    const work = [1, 2, 3, 4].flatMap((value) => {
+      const [one, other] = [storages[value % 2]!, storages[1 - (value % 2)]!];
+      return [one.commit(COMMITS[value % 2 ? "plan" : "parts"]!(value)), seen(other)];
+    });
+    same((await Promise.all(work)).map((result) => result === true || (result as Set<number>).size <= 2), Array(8).fill(true));
+    same(await storages[0]!.commit([["deleteRange", ...EVERYTHING]]), true);
+    same(await counts(kvs[1]!, "several"), [0, 0, 0, 0]);
+    kvs.forEach((kv) => kv.close());
+  },
+});
 
 own.push({
   name: "what is too much for one operation is refused where it cannot be divided",
