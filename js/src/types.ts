@@ -334,7 +334,7 @@ export interface OpenOptions {
   storage?: "indexeddb" | "memory" | HostStorage;
   /**
    * `"relaxed"` (default): a write resolves when the browser has it; it survives a crash of the page and of the browser, the last moments may be lost when
-   * the machine loses power. `"strict"`: it resolves when it is on the disk.
+   * the machine loses power. `"strict"`: it resolves when it is on the disk. Of IndexedDB; other storages are told when they are made.
    */
   durability?: "relaxed" | "strict";
   /** Version of the buckets that are written: 2, compressed columns, or 1, plain documents. Every version is read. Default 2. */
