@@ -11,7 +11,8 @@ export function short(value) {
 export function bytes(count) {
   if (count < 1000) return `${number(count)} B`;
   if (count < 1e6) return `${number(count / 1e3, count < 1e4 ? 1 : 0)} kB`;
-  return `${number(count / 1e6, count < 1e7 ? 1 : 0)} MB`;
+  if (count < 1e9) return `${number(count / 1e6, count < 1e7 ? 1 : 0)} MB`;
+  return `${number(count / 1e9, count < 1e10 ? 1 : 0)} GB`;
 }
 
 export function duration(ms) {

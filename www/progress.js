@@ -3,7 +3,7 @@
 import { $ } from "./workspace.js";
 
 /**
- * Runs `work(signal, progress)` under the bar; `progress(part, text)` moves it, and a click on Cancel aborts the signal.
+ * Runs `work(signal, progress)` under the bar; `progress(part, text)` moves it, and a click on Cancel, or Escape, aborts the signal.
  * Resolves to `{ result, cancelled }`.
  */
 export async function follow(label, work) {
@@ -14,7 +14,9 @@ export async function follow(label, work) {
     $("progress-bar").value = part;
     $("progress-text").textContent = text;
   };
+  const escape = (event) => event.key === "Escape" && cancel();
   $("cancel").addEventListener("click", cancel);
+  addEventListener("keydown", escape);
   $("progress-bar").setAttribute("aria-label", label);
   progress(0, "");
   $("progress").hidden = false;
@@ -23,6 +25,7 @@ export async function follow(label, work) {
     return { result, cancelled: stop.signal.aborted };
   } finally {
     $("cancel").removeEventListener("click", cancel);
+    removeEventListener("keydown", escape);
     if (document.activeElement === $("cancel")) before?.focus();
     $("progress").hidden = true;
   }

@@ -41,7 +41,7 @@ function showPersistence(isPersistent) {
   $("persist").hidden = isPersistent;
   $("persist-text").textContent = isPersistent
     ? "It stays until somebody clears it."
-    : "When space runs out, the browser may clear it, unless it was asked not to.";
+    : "The browser may clear it when space runs out.";
 }
 
 async function persist() {
