@@ -10,16 +10,16 @@ const list = document.getElementById("bucket-list");
 export async function showBuckets(db, name, { timeseries, fields }) {
   const buckets = await db.collection(`system.buckets.${name}`).find().limit(SHOWN).toArray();
   showCode(document.getElementById("buckets-code"), `db.collection("system.buckets.${name}").find().limit(${SHOWN})`);
-  list.replaceChildren(...buckets.map((bucket) => card(bucket, timeseries.timeField, fields)));
+  list.replaceChildren(...buckets.map((bucket) => card(bucket, timeseries, fields)));
 }
 
-function card(bucket, timeField, fields) {
+function card(bucket, { timeField, metaField }, fields) {
   const { control, meta } = bucket;
   const count = control.count ?? Object.keys(bucket.data[timeField]).length;
   const item = element("li");
   const gauge = element("div", { className: "gauge", title: `${count} of at most ${COUNT_MAX} measurements` });
   gauge.style.setProperty("--level", count / COUNT_MAX);
-  const title = element("b", { textContent: labelOf(meta) });
+  const title = element("b", { textContent: metaField ? labelOf(meta) : "one series" });
   const span = element("p", { className: "quiet figures" });
   const times = [moment(control.min[timeField]), element("br"), `to ${moment(control.max[timeField])}`];
   span.append(`${number(count)} measurements`, element("br"), ...times);

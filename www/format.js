@@ -64,9 +64,17 @@ export function toLines(value, indent = "", width = 96) {
   const line = toSource(value);
   if (indent.length + line.length <= width || !isNested(value)) return line;
   const inner = `${indent}  `;
-  const part = ([key, one]) => `${Array.isArray(value) ? "" : `${/^[\w$]+$/.test(key) ? key : JSON.stringify(key)}: `}${toLines(one, inner, width)}`;
   const [open, close] = Array.isArray(value) ? "[]" : "{}";
-  return `${open}\n${Object.entries(value).map((entry) => `${inner}${part(entry)},\n`).join("")}${indent}${close}`;
+  const lines = [];
+  for (const [key, one] of Object.entries(value)) {
+    const part = `${Array.isArray(value) ? "" : `${/^[\w$]+$/.test(key) ? key : JSON.stringify(key)}: `}${toLines(one, inner, width)},`;
+    const before = lines.at(-1);
+    // Short parts share a line.
+    if (before && Math.max(before.length, part.length) <= width * 0.7 && inner.length + before.length + part.length < width && !`${before}${part}`.includes("\n")) {
+      lines[lines.length - 1] = `${before} ${part}`;
+    } else lines.push(part);
+  }
+  return `${open}\n${lines.map((part) => `${inner}${part}\n`).join("")}${indent}${close}`;
 }
 
 const isNested = (value) => Array.isArray(value) || (Object(value) === value && Object.getPrototypeOf(value) === Object.prototype);

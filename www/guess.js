@@ -4,6 +4,8 @@ const NUMBER = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/;
 const COMMA_NUMBER = /^[-+]?\d+,\d+$/;
 const ISO = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?$/;
 const DOTTED = /^(\d\d?)\.(\d\d?)\.(\d{4})(?:,?\s+(\d\d?):(\d\d)(?::(\d\d))?)?$/;
+const WRITTEN = /^\d{1,4}[-/]\d\d?[-/]\d{1,4}(?!\d)|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{4}/i;
+const ZONED = /(?:\b|\d)(?:Z|UTC|GMT)$|:\d\d(?:\.\d+)?\s*[+-]\d\d:?\d\d$/i;
 const TIME_NAME = /time|date|stamp|^(at|ts|t|when|day)$/i;
 const SERIES_NAME = /station|sensor|device|^id$|_id$|name|symbol|ticker|room|host|site|series|location|city|source|tag/i;
 const SERIES_MAX = 60;
@@ -24,9 +26,8 @@ export function timeOf(value) {
   if (NUMBER.test(text)) return timeOf(Number(text));
   const [, day, month, year, hour = 0, minute = 0, second = 0] = DOTTED.exec(text) ?? [];
   if (day) return month > 12 || day > 31 ? Number.NaN : Date.UTC(year, month - 1, day, hour, minute, second);
-  if (!/\d/.test(text)) return Number.NaN;
-  const zoned = Date.parse(`${text} UTC`);
-  return Number.isNaN(zoned) ? Date.parse(text) : zoned;
+  if (!WRITTEN.test(text)) return Number.NaN; // Browsers take “web-7” for July.
+  return Date.parse(ZONED.test(text) ? text : `${text} UTC`);
 }
 
 /** A cell of text as the value that it stands for; `undefined` where it is empty. */

@@ -5,6 +5,7 @@ import { known } from "./discover.js";
 import { inTurn, showError } from "./feedback.js";
 import { duration, number } from "./format.js";
 import { liveChart } from "./live-chart.js";
+import { showStorage } from "./storage.js";
 import { $, workspace } from "./workspace.js";
 
 const NAME = "live";
@@ -78,7 +79,7 @@ function stop() {
   running.release();
   running = undefined;
   showState();
-  if (workspace.chosen === NAME) inTurn(() => show());
+  inTurn(() => (workspace.chosen === NAME ? show() : showStorage()));
 }
 
 function showState() {

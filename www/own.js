@@ -21,6 +21,7 @@ export async function lookAt(file) {
   const source = await inspect(file);
   chosen = { file, source };
   showProblems([], 0);
+  showDone(false);
   const separated = source.delimiter ? `CSV, separated ${KINDS[source.delimiter]}` : source.kind;
   $("own-title").textContent = file.name;
   $("own-about").textContent = `${bytes(file.size)}, ${separated}, ${number(source.names.length)} columns`;
@@ -69,6 +70,7 @@ async function importFile() {
   await workspace.db.flush();
   showProblems(total.problems, total.refused);
   if (total.refused === 0) close();
+  else showDone(true);
   if (total.rows === 0) {
     await workspace.db.dropCollection(name);
     throw new Error(`Nothing of ${file.name} could be stored.`);
@@ -120,6 +122,12 @@ function showProblems(problems, count) {
   if (count > problems.length) items.push(element("li", { textContent: `and ${number(count - problems.length)} more` }));
   $("own-problems").replaceChildren(...items);
   $("own-problems").hidden = count === 0;
+}
+
+/** Once a file is read only what was refused is left to see. */
+function showDone(isDone) {
+  $("own").classList.toggle("done", isDone);
+  $("own-discard").textContent = isDone ? "Close" : "Discard";
 }
 
 function close() {

@@ -21,9 +21,13 @@ function inUnit(units, amount) {
   return [amount / factor, amount === factor ? name.replace(/s$/, "") : name];
 }
 
+/** What holds for the collection that is shown. */
+let limits = {};
+
 /** Fills the form with what holds for a collection. */
 async function showLimits(name) {
   const [{ options } = { options: {} }] = await workspace.db.listCollections({ name }).toArray();
+  limits = options;
   const { expireAfterSeconds: seconds, maxBytes } = options;
   const [age, unit] = seconds === undefined ? ["", "days"] : inUnit(UNITS, seconds);
   $("keep-age").value = age;
@@ -42,7 +46,7 @@ function commandOf() {
   return {
     collMod: workspace.chosen,
     expireAfterSeconds: Number.isNaN(age) ? "off" : Math.round(age),
-    maxBytes: Number.isNaN(size) ? BUDGET_NONE : Math.round(size),
+    ...(Number.isNaN(size) ? hasBudget(limits.maxBytes) && { maxBytes: BUDGET_NONE } : { maxBytes: Math.round(size) }),
   };
 }
 

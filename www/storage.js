@@ -6,7 +6,8 @@ import { say, showError } from "./feedback.js";
 import { bytes, number } from "./format.js";
 import { $, element, workspace } from "./workspace.js";
 
-async function showStorage() {
+/** Shows the meter and the table as they are now. */
+export async function showStorage() {
   const infos = await workspace.db.listCollections({ type: "timeseries" }).toArray();
   const rows = await Promise.all(infos.map(async ({ name, options }) => ({ name, options, stats: await workspace.db.command({ collStats: name }) })));
   const largest = Math.max(1, ...rows.map(({ stats }) => stats.totalSize));

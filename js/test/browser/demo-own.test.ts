@@ -56,7 +56,12 @@ test("times are read in the forms in which people write them, and nothing else i
     ["12/31/2024", "2024-12-31T00:00:00.000Z"],
     [1735689600, "2025-01-01T00:00:00.000Z"],
     ["1735689600000", "2025-01-01T00:00:00.000Z"],
+    ["Sat, 01 Mar 2025 12:00:00 +0100", "2025-03-01T11:00:00.000Z"],
+    ["2024/12/31 01:02", "2024-12-31T01:02:00.000Z"],
     ["31.13.2024", null],
+    ["web-7", null],
+    ["Room 12", null],
+    ["3-12", null],
     ["soon", null],
     ["", null],
     [12, null],
@@ -131,6 +136,7 @@ test("what cannot be read is named by its line, and the rest is stored", async (
     "Line 5: a quote stands where none may be",
   ]);
   assert.match(await shows("#toast p"), /^2 rows inserted in .*, 3 refused\.$/);
+  assert.equal(await page.isVisible("#own-form [type=submit]"), false, "it is done");
   assert.equal(await count("#measurements"), 2);
   await click("#own-discard");
 
