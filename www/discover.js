@@ -6,6 +6,7 @@ import { number } from "./format.js";
 const SERIES_MAX = 12;
 const DRAWN_MAX = 5;
 const FIELDS_MAX = 4;
+const inOrder = new Intl.Collator("en", { numeric: true });
 
 /** Brings `datasets` up to date with the database: collections of one's own come behind those of the page. */
 export async function discover(db) {
@@ -23,7 +24,7 @@ export const known = {};
 async function describe(db, name, timeseries) {
   const { timeField, metaField } = timeseries;
   const values = metaField ? await db.collection(name).distinct(metaField) : [];
-  const byLabel = new Map(values.map((value) => [labelOf(value), value]).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const byLabel = new Map(values.map((value) => [labelOf(value), value]).sort(([a], [b]) => inOrder.compare(a, b)));
   if (byLabel.size === 0) byLabel.set(metaField ? "no series" : name, undefined);
   const shown = [...byLabel].slice(0, SERIES_MAX);
   const fields = await numericFields(db, name, timeField);

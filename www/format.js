@@ -69,8 +69,8 @@ export function toLines(value, indent = "", width = 96) {
   for (const [key, one] of Object.entries(value)) {
     const part = `${Array.isArray(value) ? "" : `${/^[\w$]+$/.test(key) ? key : JSON.stringify(key)}: `}${toLines(one, inner, width)},`;
     const before = lines.at(-1);
-    // Short parts share a line.
-    if (before && Math.max(before.length, part.length) <= width * 0.7 && inner.length + before.length + part.length < width && !`${before}${part}`.includes("\n")) {
+    // Short fields share a line.
+    if (before && !Array.isArray(value) && Math.max(before.length, part.length) <= width * 0.7 && inner.length + before.length + part.length < width && !`${before}${part}`.includes("\n")) {
       lines[lines.length - 1] = `${before} ${part}`;
     } else lines.push(part);
   }
