@@ -87,7 +87,8 @@ export class Events {
   }
 }
 
-/** Node goes on as long as a timer or a channel is open; one that somebody forgot to close should not keep it. */
+/** Node goes on as long as a timer or a channel is open; one that somebody forgot to close should not keep it. In Deno a timer is a number. */
 export function letExit(waiting: unknown): void {
+  if (typeof waiting === "number") (globalThis as { Deno?: { unrefTimer(id: number): void } }).Deno?.unrefTimer(waiting);
   (waiting as { unref?: () => void } | undefined)?.unref?.();
 }

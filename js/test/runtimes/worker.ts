@@ -13,7 +13,7 @@ export class Tests extends DurableObject {
     const make: MakeStorage = async (name) => sqliteStorage(this.ctx.storage, { table: name });
     switch (new URL(request.url).pathname) {
       case "/contract":
-        return new Response(await contract(make));
+        return new Response(await contract(async (name) => sqliteStorage(this.ctx.storage, { table: name, durability: "strict" })));
       case "/before":
         return new Response(await report(before, make, "plant"));
       case "/after":
