@@ -2,7 +2,7 @@
 
 import { showBuckets } from "./buckets.js";
 import { clear } from "./chart.js";
-import { datasets } from "./datasets.js";
+import { createCollections, datasets } from "./datasets.js";
 import { discover } from "./discover.js";
 import { inTurn } from "./feedback.js";
 import { chooseRange, extentOf, prepareQuery, runQuery } from "./query.js";
@@ -19,6 +19,7 @@ export async function show(name = workspace.chosen) {
   const { db } = workspace;
   await discover(db);
   if (!Object.hasOwn(datasets, name)) name = Object.keys(datasets)[0];
+  await createCollections(db); // Another tab may have dropped them.
   workspace.chosen = name;
   history.replaceState(null, "", `#${encodeURIComponent(name)}`);
   showTabs();
@@ -60,6 +61,22 @@ function tab(name) {
   const radio = element("input", { type: "radio", name: "collection", value: name });
   radio.addEventListener("change", () => inTurn(() => show(name)));
   return element("label", {}, radio, datasets[name].title);
+}
+
+/** Follows other tabs: collections that they make or drop come and go among the tabs. */
+export function followOthers() {
+  let isDue = false;
+  const follow = async () => {
+    isDue = false;
+    await discover(workspace.db);
+    if (Object.hasOwn(datasets, workspace.chosen)) showTabs();
+    else await show();
+  };
+  workspace.db.on("change", ({ operation, local }) => {
+    if (local || isDue || !/^(create|drop)/.test(operation)) return;
+    isDue = true;
+    inTurn(follow);
+  });
 }
 
 /** Connects the controls of the query. */

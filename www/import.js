@@ -56,7 +56,10 @@ export async function importBuckets(files) {
 async function prepare(name, buckets, metadata) {
   const strange = buckets.find(({ _id, control, data }) => _id?._bsontype !== "ObjectId" || !control?.min || !data);
   if (strange) throw new Error("These documents are no buckets of a time-series collection.");
-  if ((await workspace.db.listCollections({ name }).toArray()).length > 0) return;
+  if ((await workspace.db.listCollections({ name }).toArray()).length > 0) {
+    if (!metadata || (await workspace.db.collection(name).countDocuments()) > 0) return;
+    await workspace.db.dropCollection(name); // An empty one gives way to what the metadata says.
+  }
   const { timeseries, expireAfterSeconds, collation } = metadata?.options ?? { timeseries: guess(buckets) };
   if (!timeseries) throw new Error("The metadata is not that of a time-series collection.");
   const limits = { ...(expireAfterSeconds !== undefined && { expireAfterSeconds: Number(expireAfterSeconds) }), ...(collation && { collation }) };

@@ -1,9 +1,8 @@
 // Opens the database and brings the sections of the page to life.
 
 import { open } from "timepail";
-import { setUpCollection, show } from "./collection.js";
+import { followOthers, setUpCollection, show } from "./collection.js";
 import { setUpConsole } from "./console.js";
-import { createCollections } from "./datasets.js";
 import { setUpExchange } from "./exchange.js";
 import { inTurn, say, showError } from "./feedback.js";
 import { setUpFill } from "./fill.js";
@@ -18,7 +17,7 @@ import { $, all, workspace } from "./workspace.js";
 async function start() {
   workspace.db = await open("demo");
   followLive();
-  await createCollections(workspace.db);
+  followOthers();
   await show(decodeURIComponent(location.hash.slice(1)) || "weather");
 }
 

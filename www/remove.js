@@ -1,7 +1,7 @@
 // Takes data out: what is older than a date, one collection, or everything.
 
 import { onShow, show } from "./collection.js";
-import { createCollections, datasets } from "./datasets.js";
+import { datasets } from "./datasets.js";
 import { say, unlessBusy } from "./feedback.js";
 import { duration, isoDay, number, showCode, toSource } from "./format.js";
 import { $, forgetRuns, workspace } from "./workspace.js";
@@ -41,7 +41,6 @@ async function dropOne() {
 
 async function dropEverything() {
   await workspace.db.dropDatabase();
-  await createCollections(workspace.db);
   forgetRuns();
   await show();
   say("Everything was dropped.");

@@ -54,6 +54,25 @@ test("two tabs that run at once draw what both write, each under a name of its o
   await showsSoon("#live-state", /written here as “tab 1”$/);
 });
 
+test("a collection that another tab makes or drops comes and goes among the tabs", async () => {
+  const other = await browser.newPage();
+  await visit(other);
+  const ask = async (text: string): Promise<void> => {
+    await other.fill("#console-text", text);
+    await other.click("#console [type=submit]");
+    await idle(other);
+  };
+  await ask('db.createCollection("theirs", { timeseries: { timeField: "t" } })');
+  await page.bringToFront();
+  await page.waitForSelector("[name=collection][value=theirs]");
+  await click("[name=collection][value=theirs]");
+  await ask('db.dropCollection("theirs")');
+  await page.waitForFunction(() => !document.querySelector("[name=collection][value=theirs]"));
+  await idle();
+  assert.equal(await page.isChecked("[name=collection][value=weather]"), true);
+  await other.close();
+});
+
 test("it stops by itself when its collection is dropped", async () => {
   await click("#drop");
   await click("#drop-yes");
