@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
+import { Decimal128 } from "bson";
 import { LoadError, open } from "../src/entry/node.js";
 
 const bytes = (name: string): Promise<Uint8Array<ArrayBuffer>> => readFile(new URL(`../dist/${name}`, import.meta.url)) as Promise<Uint8Array<ArrayBuffer>>;
@@ -52,12 +53,16 @@ test("common commands need one half, others wait for the second, and go on once 
   await assert.rejects(c.find(trimmed).toArray(), /not today/);
   await assert.rejects(c.find().project({ x: { $pow: ["$v", 2] } }).toArray(), /not today/);
   await assert.rejects(c.deleteMany(trimmed), /not today/);
+  // And operators that it has for decimals alone.
+  const exact = { $expr: { $gt: [{ $add: ["$v", Decimal128.fromString("0.5")] }, 39] } };
+  await assert.rejects(c.countDocuments(exact), /not today/);
   assert.equal(await c.countDocuments(), 41);
 
   wasmMore = bytes("timepail-more.wasm");
   const [aggregated, name] = await Promise.all([c.aggregate([{ $group: { _id: "$m.id", n: { $sum: 1 } } }]).toArray(), c.createIndex({ v: 1 })]);
   assert.deepEqual([aggregated.length, name], [6, "v_1"]);
   assert.deepEqual([await c.countDocuments(trimmed), (await c.find({ v: 2 }).project({ x: { $pow: ["$v", 2] } }).next())!["x"]], [8, 4]);
+  assert.equal(await c.countDocuments(exact), 2);
   await assert.rejects(c.find({ $expr: { $nonsense: 1 } }).toArray(), { code: 168 });
   await assert.rejects(db.command({ nonsense: 1 }), { code: 59 });
   await c.insertOne({ at: new Date(), m: { id: 9 }, place: { type: "Point", coordinates: [10.01, 50] } });

@@ -1,8 +1,8 @@
-//! Powers, logarithms, trigonometry, bits.
+//! Powers, logarithms, trigonometry, bits; sums, means and deviations; sizes.
 
-use super::super::arguments::{Arguments, Want::*, failure, number};
+use super::super::arguments::{Arguments, Want::*, failure, given, number};
 use super::super::datum::Datum;
-use super::super::operators::{MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic};
+use super::super::operators::{ANY, MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic};
 use super::decimal_math;
 use crate::error::ErrorCode::*;
 use crate::error::{ErrorCode, Result};
@@ -46,6 +46,17 @@ pub(super) static TABLE: &[Operator] = &[
     variadic(Op::More, "$bitXor", BITS, |_, x| folded(x, 0, |a, b| a ^ b)),
     operator(Op::More, "$sum", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, |_, x| total(x, false)),
     operator(Op::More, "$avg", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, |_, x| total(x, true)),
+    operator(Op::More, "$stdDevPop", Syntax::Positional(0, MANY), ANY, false, |_, x| deviation(x, 0.0)),
+    operator(Op::More, "$stdDevSamp", Syntax::Positional(0, MANY), ANY, false, |_, x| deviation(x, 1.0)),
+    null_in(Op::More, "$binarySize", ANY, |_, x| {
+        let value = given(x, 0).unwrap_or(Value::NULL);
+        let size = value.as_str().map(str::len).or(value.as_binary().map(|(_, bytes)| bytes.len()));
+        size.map(Datum::count).ok_or_else(|| failure(Location51276, "$binarySize", "needs a string or binary data"))
+    }),
+    null_in(Op::More, "$bsonSize", ANY, |_, x| {
+        let size = given(x, 0).and_then(Value::as_doc).map(|doc| doc.as_bytes().len());
+        size.map(Datum::count).ok_or_else(|| failure(Location31393, "$bsonSize", "needs an object"))
+    }),
 ];
 
 fn double(arguments: Arguments<'_, '_>, at: usize) -> Result<f64> {
@@ -148,12 +159,30 @@ fn folded(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) -
     Ok(integer(all, is_narrow(arguments)))
 }
 
-/// The sum of numbers, or their mean; of one array that of its elements. Anything else counts as nothing.
-fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> {
-    let inner: Vec<Value<'_>> = match arguments {
+/// The arguments, or the elements of the only one.
+fn values<'b>(arguments: Arguments<'_, 'b>) -> Vec<Value<'b>> {
+    match arguments {
         [Some(only)] if only.as_array().is_some() => only.as_array().into_iter().flatten().map(|(_, x)| x).collect(),
         _ => arguments.iter().flatten().copied().collect(),
-    };
+    }
+}
+
+/// The standard deviation of numbers; anything else counts as nothing.
+fn deviation(arguments: Arguments<'_, '_>, fewer: f64) -> Result<Datum<'static>> {
+    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    for number in values(arguments).into_iter().filter_map(Number::of) {
+        let x = number.as_f64()?;
+        count += 1.0;
+        let distance = x - mean;
+        mean += distance / count;
+        squares += distance * (x - mean);
+    }
+    Ok(if count > fewer { Datum::double((squares / (count - fewer)).sqrt()) } else { Datum::NULL })
+}
+
+/// The sum of numbers, or their mean; of one array that of its elements. Anything else counts as nothing.
+fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> {
+    let inner = values(arguments);
     let (mut whole, mut fraction, mut count) = (Some(0_i64), 0.0, 0_u32);
     let (mut is_double, mut narrow) = (false, true);
     let mut decimals: Option<Decimal> = None;

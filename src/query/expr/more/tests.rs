@@ -333,3 +333,27 @@ fn arithmetic_with_a_decimal_is_exact_and_gives_decimals() {
         (rawbson!({ "$sqrt": (dec("4")) }), ErrorCode::BadValue),
     ]);
 }
+
+#[test]
+fn deviations_and_sizes_of_values() {
+    let binary = RawBson::Binary(bson::Binary { subtype: bson::spec::BinarySubtype::Generic, bytes: vec![1, 2, 3] });
+    all(vec![
+        (rawbson!({ "$stdDevPop": [2, 4, "$s", 4, 4, 5, 5, 7, 9] }), 2.0.into()),
+        (rawbson!({ "$stdDevSamp": [[1, 3]] }), 2_f64.sqrt().into()),
+        (rawbson!({ "$stdDevPop": "$list" }), (2.0_f64 / 3.0).sqrt().into()),
+        (rawbson!({ "$stdDevPop": 7 }), 0.0.into()),
+        (rawbson!({ "$stdDevSamp": 7 }), RawBson::Null),
+        (rawbson!({ "$stdDevPop": "$s" }), RawBson::Null),
+        (rawbson!({ "$binarySize": "$s" }), 6.into()),
+        (rawbson!({ "$binarySize": binary }), 3.into()),
+        (rawbson!({ "$binarySize": "$n" }), RawBson::Null),
+        (rawbson!({ "$bsonSize": { "a": "$a" } }), 12.into()),
+        (rawbson!({ "$bsonSize": "$absent" }), RawBson::Null),
+    ]);
+    refused(vec![
+        (rawbson!({ "$binarySize": "$a" }), ErrorCode::Location51276),
+        (rawbson!({ "$bsonSize": "$list" }), ErrorCode::Location31393),
+        (rawbson!({ "$stdDevPop": [1, 2] , "$a": 1 }), ErrorCode::Location15983),
+        (rawbson!({ "$stdDevPop": [(RawBson::Decimal128("1".parse().unwrap()))] }), ErrorCode::BadValue),
+    ]);
+}
