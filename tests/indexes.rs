@@ -244,6 +244,17 @@ fn what_is_like_another_index_is_the_same_or_a_conflict() {
     });
 }
 
+#[test]
+fn an_index_whose_directions_are_other_numbers_of_the_same_value_is_the_same() {
+    block_on(async {
+        let (db, _) = collection().await;
+        create(&db, &[index(doc! { "mm": 1.0, "tm": 1_i64 }, "mm_1_tm_1"), index(doc! { "x": -1 }, "x")]).await;
+        create(&db, &[index(doc! { "x": -1.0 }, "x")]).await;
+        assert_eq!(names(&db).await, ["mm_1_tm_1", "x"]);
+        assert_eq!(refused(&db, index(doc! { "mm": 1.0, "tm": 1.0 }, "other")).await, 85);
+    });
+}
+
 /// Queries of which some have bounds in each of the indexes.
 fn filters() -> Vec<Document> {
     vec![

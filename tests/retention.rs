@@ -289,6 +289,10 @@ fn a_bound_on_bytes_is_shown_and_distinguishes_collections() {
         setup.db.ok(create(5000)).await;
         assert_eq!(setup.db.fails(create(5001)).await.1, "NamespaceExists");
         assert_eq!(setup.db.fails(create(0)).await.1, "InvalidOptions");
+        setup.db.ok(rawdoc! { "collMod": "c", "maxBytes": "off" }).await;
+        setup.db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        let off = rawdoc! { "create": "d", "timeseries": { "timeField": "t" }, "maxBytes": "off" };
+        assert_eq!(setup.db.fails(off).await.1, "InvalidOptions");
     });
 }
 

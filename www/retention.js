@@ -8,12 +8,9 @@ import { $, workspace } from "./workspace.js";
 
 const UNITS = [["years", 365 * 86_400], ["days", 86_400], ["hours", 3600], ["seconds", 1]];
 const SIZES = [["MB", 1e6], ["kB", 1e3]];
-/** A budget is never taken off again, only made so large that it does not matter. */
-const BUDGET_NONE = 2 ** 50;
 
 export const ageOf = ({ expireAfterSeconds: seconds }) => (seconds === undefined ? "for ever" : inUnit(UNITS, seconds).join(" "));
-export const budgetOf = ({ maxBytes }) => (hasBudget(maxBytes) ? bytes(Number(maxBytes)) : "none");
-const hasBudget = (maxBytes) => maxBytes !== undefined && Number(maxBytes) < BUDGET_NONE;
+export const budgetOf = ({ maxBytes }) => (maxBytes === undefined ? "none" : bytes(Number(maxBytes)));
 
 /** The largest unit of which `amount` is a whole number. */
 function inUnit(units, amount) {
@@ -32,7 +29,7 @@ async function showLimits(name) {
   const [age, unit] = seconds === undefined ? ["", "days"] : inUnit(UNITS, seconds);
   $("keep-age").value = age;
   $("keep-unit").value = unit.endsWith("s") ? unit : `${unit}s`;
-  const [size, sizeUnit] = hasBudget(maxBytes) ? inUnit(SIZES, Number(maxBytes)) : ["", "MB"];
+  const [size, sizeUnit] = maxBytes === undefined ? ["", "MB"] : inUnit(SIZES, Number(maxBytes));
   $("keep-size").value = size;
   $("keep-size-unit").value = sizeUnit;
   $("keep-name").textContent = name;
@@ -46,7 +43,7 @@ function commandOf() {
   return {
     collMod: workspace.chosen,
     expireAfterSeconds: Number.isNaN(age) ? "off" : Math.round(age),
-    ...(Number.isNaN(size) ? hasBudget(limits.maxBytes) && { maxBytes: BUDGET_NONE } : { maxBytes: Math.round(size) }),
+    ...(Number.isNaN(size) ? limits.maxBytes !== undefined && { maxBytes: "off" } : { maxBytes: Math.round(size) }),
   };
 }
 

@@ -42,7 +42,11 @@ export class Events {
     } else if (/^(create|drop(Database)?)$/.test(operation)) {
       this.#emit(change);
     }
-    for (const { name, nBuckets, nMeasurements, nBytes, oldest } of (reply["collections"] ?? []) as Document[]) {
+    const out = name === "aggregate" && !command["explain"] && (command["pipeline"] as Document[]).at(-1)?.["$out"];
+    if (out) this.#emit({ operation: "replace", local: true, collection: out.coll ?? out });
+    const { collections } = reply;
+    // Of `dbStats` it is a number.
+    for (const { name, nBuckets, nMeasurements, nBytes, oldest } of (Array.isArray(collections) ? collections : []) as Document[]) {
       const counts = { count: Number(nMeasurements), buckets: Number(nBuckets), bytes: Number(nBytes) };
       this.#emit({ operation: "expire", local: true, collection: name, ...counts, oldest });
     }

@@ -360,8 +360,8 @@ export interface OpenOptions {
 
 /** What a listener of {@link Database.on} hears. */
 export interface ChangeEvent {
-  /** `expire` is what retention (`expireAfterSeconds`, `maxBytes`) has deleted. */
-  operation: "create" | "insert" | "update" | "delete" | "expire" | "drop" | "dropDatabase";
+  /** `expire` is what retention (`expireAfterSeconds`, `maxBytes`) has deleted; `replace` is what `$out` has written. */
+  operation: "create" | "insert" | "update" | "delete" | "replace" | "expire" | "drop" | "dropDatabase";
   /** Name of the collection; not there where the whole database was dropped. */
   collection?: string;
   /** True for what this `Database` has done, false for what another tab or worker has. */

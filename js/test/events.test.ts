@@ -58,6 +58,17 @@ test("an update is heard with what it has changed, and a measurement that was fo
   ]);
 });
 
+test("what $out writes is heard, and a reply with another `collections` is no change", async () => {
+  const { engine, db, heard } = await watched();
+  engine.intercept = () => ({ ok: 1, cursor: { id: 0, ns: "plant.c", firstBatch: [] } });
+  await db.collection("c").aggregate([{ $out: "d" }]).toArray();
+  await db.collection("c").aggregate([{ $match: {} }, { $out: { db: "plant", coll: "e" } }]).toArray();
+  await db.collection("c").aggregate([{ $match: {} }]).toArray();
+  engine.intercept = () => ({ ok: 1, collections: 3 });
+  assert.equal((await db.command({ dbStats: 1 }))["collections"], 3);
+  assert.deepEqual(heard, ["d", "e"].map((collection) => ({ operation: "replace", local: true, collection })));
+});
+
 test("what retention has deleted is heard, collection by collection", async () => {
   const { engine, db, heard } = await watched();
   const gone = { nBuckets: Long.fromNumber(2), nMeasurements: Long.fromNumber(30), nBytes: Long.fromNumber(999) };

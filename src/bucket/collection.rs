@@ -60,6 +60,7 @@ pub struct CollectionOptions {
 struct Arguments<'a> {
     timeseries: Option<Given>,
     expire_after_seconds: Option<(i64, Value<'a>)>,
+    /// 0 for no bound any more.
     max_bytes: Option<i64>,
     collation: Option<DocBuf>,
     foreign: Option<&'a str>,
@@ -88,6 +89,7 @@ impl<'a> Arguments<'a> {
                     let n = safe_integer(value).ok_or_else(|| wrong_type(name, value, "number"))?;
                     arguments.expire_after_seconds = Some((n, value));
                 }
+                "maxBytes" if !is_new && value.as_str() == Some("off") => arguments.max_bytes = Some(0),
                 "maxBytes" => {
                     let refuse =
                         || Error::invalid_options(format!("'maxBytes' must be a number above 0, not {value:?}"));
@@ -175,7 +177,7 @@ impl CollectionOptions {
         if arguments.expires_never {
             new.expire_after_seconds = None;
         }
-        new.max_bytes = arguments.max_bytes.or(new.max_bytes);
+        new.max_bytes = arguments.max_bytes.or(new.max_bytes).filter(|bytes| *bytes > 0);
         if let Some(given) = arguments.timeseries {
             if arguments.expires_never || arguments.expire_after_seconds.is_some() || arguments.max_bytes.is_some() {
                 return Err(Error::invalid_options("'timeseries' cannot be changed together with anything else"));

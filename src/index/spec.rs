@@ -299,9 +299,14 @@ impl IndexSpec {
     /// What the name, or else another index, would make the same again: `IndexKeySpecsConflict` and `IndexOptionsConflict`. True where it is
     /// the same index.
     pub fn is_same_as(&self, other: &IndexSpec) -> Result<bool> {
-        let of = |index: &IndexSpec, field: &str| index.spec.view().get(field).map(|value| value.to_owned());
-        let same = |field: &str| of(self, field) == of(other, field);
-        let key = self.bucket_key() == other.bucket_key() && same("collation") && same("partialFilterExpression");
+        // By value: a shell writes 1 as a double, and so does JavaScript.
+        let same = |field: &str| match (self.spec.view().get(field), other.spec.view().get(field)) {
+            (Some(own), Some(others)) => equal(own, others),
+            (own, others) => own.is_none() && others.is_none(),
+        };
+        let key = equal(self.bucket_key().view().as_value(), other.bucket_key().view().as_value())
+            && same("collation")
+            && same("partialFilterExpression");
         let options = self.sparse == other.sparse && self.expire_after_seconds == other.expire_after_seconds;
         let code = match (self.name == other.name, key) {
             (true, true) if options => return Ok(true),
