@@ -134,6 +134,11 @@ fn the_top_and_the_bottom_by_time_are_the_first_and_the_last() {
                     let n = row.get("n").unwrap().clone();
                     assert_eq!(row.get("list"), Some(&Bson::from(vec![Bson::from(vec![n, Bson::Null])])), "{what}");
                 }
+                let object = doc! { "object": of(operator, doc! { "n": "$n", "gone": "$gone" }.into()) };
+                for row in run(&db, vec![group(object)]).await {
+                    let n = row.get("n").unwrap().clone();
+                    assert_eq!(row.get_document("object").unwrap(), &doc! { "n": n }, "{what}");
+                }
                 // Others that see all rows, and one that keeps more than one.
                 let more = doc! { "all": { "$sum": 1 }, "a": of(operator, "$a".into()) };
                 let found = run(&db, vec![group(more)]).await;

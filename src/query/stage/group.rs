@@ -92,12 +92,13 @@ impl GroupSpec {
     }
 }
 
-/// True for fields, constants and lists of these.
+/// True for fields, constants, and lists and objects of these.
 fn cannot_fail(expr: &Expr) -> bool {
     match expr {
         Expr::Constant(_) | Expr::Field(..) => true,
         Expr::Array(items) => items.iter().all(cannot_fail),
-        _ => false,
+        Expr::Object(fields) => fields.iter().all(|(_, field)| cannot_fail(field)),
+        Expr::Call(..) => false,
     }
 }
 
