@@ -5,6 +5,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { open } from "timepail";
+import { reference } from "../scripts/api.mjs";
 
 const DOCS = join(process.cwd(), "../docs");
 const EXAMPLES = join(process.cwd(), "examples");
@@ -21,6 +22,10 @@ test("a page of docs/ that names an example shows it word for word, and every ex
     }
   }
   assert.deepEqual([...shown].filter((name) => name.startsWith("guides/")).sort(), readdirSync(GUIDES).map((name) => `guides/${name}`).sort());
+});
+
+test("the reference says what is declared (node js/scripts/api.mjs writes it)", () => {
+  assert.equal(readFileSync(join(DOCS, "api.md"), "utf8"), reference());
 });
 
 test("links between the documents lead somewhere", () => {
