@@ -37,5 +37,5 @@ pub use rows::Rows;
 pub use salvage::{Salvaged, salvage};
 pub use schema::Schema;
 pub use time::{bucket_start_ms, is_extended_range};
-pub use unpack::{ColumnSet, unpack, unpack_edge};
+pub use unpack::{ColumnSet, extreme_rows, unpack, unpack_edge};
 pub use validate::{B19, B22, Finding, Rule, validate};

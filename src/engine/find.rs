@@ -10,12 +10,12 @@ use super::keyspace;
 use super::read::{Access, Scan, Unit};
 use super::sections::SectionRef;
 use crate::block::{Block, DocPivot};
-use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, unpack, unpack_edge};
+use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, extreme_rows, unpack, unpack_edge};
 use crate::error::{Error, ErrorCode, Result};
 use crate::index;
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::indexes::check_hint;
-use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink};
+use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink, Which};
 use crate::storage::KeyRange;
 use crate::value::{Collation, OwnedValue, Value};
 
@@ -342,11 +342,21 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
             let flow = match whole {
                 Some(flow) => flow,
                 None => {
-                    let rows = match plan.plan.edge_is_last.filter(|_| all_match) {
-                        Some(is_last) => unpack_edge(&view, &plan.columns, options, is_last)?,
-                        None => unpack(&view, &plan.columns, options)?,
+                    let edge = plan.plan.edge.filter(|_| all_match);
+                    let known = edge.filter(|which| *which == Which::Extremes);
+                    let known = known.and_then(|_| extreme_rows(&view, &plan.columns));
+                    let (is_known, examined) = (known.is_some(), sink.counters().measurements_examined);
+                    let rows = match (known, edge) {
+                        (Some(rows), _) => rows,
+                        (_, Some(Which::First)) => unpack_edge(&view, &plan.columns, options, false)?,
+                        (_, Some(Which::Last)) => unpack_edge(&view, &plan.columns, options, true)?,
+                        _ => unpack(&view, &plan.columns, options)?,
                     };
-                    sink.push(rows, view.meta(), all_match)?
+                    let flow = sink.push(rows, view.meta(), all_match)?;
+                    if is_known {
+                        sink.counters().measurements_examined = examined;
+                    }
+                    flow
                 }
             };
             if flow == Flow::Enough {

@@ -19,7 +19,7 @@ pub use exec::{Count, Counters, Distinct, Exec, Flow, Sink, TimeBound};
 pub use explain::{Explain, Group, Run, Write};
 pub use expr::Globals;
 pub use filter::Filter;
-pub use find_options::{FindOptions, Hint};
+pub use find_options::{FindOptions, Hint, Which};
 pub use indexes::{Index, IndexAccess};
 pub use projection::Projection;
 pub use read_plan::{ReadAccess, ReadPlan};

@@ -7,6 +7,7 @@ use super::sorter::{Sorter, TimeBound};
 use crate::block::Block;
 use crate::error::Result;
 use crate::limits::BLOCK_ROWS_MAX;
+use crate::query::find_options::Which;
 use crate::query::plan::Plan;
 use crate::query::projection::Projection;
 use crate::value::Value;
@@ -29,7 +30,7 @@ pub struct Exec {
     measurements: Measurements,
     projection: Projection,
     output: Output,
-    /// As of the plan.
+    /// Where of the rows that come together only the first by time matters, or the last.
     edge_is_last: Option<bool>,
 }
 
@@ -51,7 +52,12 @@ impl Exec {
             Some(sort) => Output::Sorter(Sorter::new(sort, skip, limit)),
             None => Output::Queue { rows: Queue::default(), skip, limit },
         };
-        Exec { measurements, projection: plan.projection, output, edge_is_last: plan.edge_is_last }
+        let edge_is_last = match plan.edge {
+            Some(Which::First) => Some(false),
+            Some(Which::Last) => Some(true),
+            _ => None,
+        };
+        Exec { measurements, projection: plan.projection, output, edge_is_last }
     }
 
     /// Lets rows go that a sort has collected and that come before all that are still to be pushed: those before `bound`, or all of

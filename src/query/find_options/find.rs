@@ -35,13 +35,24 @@ pub struct FindOptions {
     pub skips_closed: bool,
 }
 
-/// Of rows that are alike in some fields only the one with the first, or last, time matters; the others may be left out.
+/// Of rows that are alike in some fields only few matter; the others may be left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edge {
-    /// True where the last matters.
-    pub is_last: bool,
+    /// Those that do.
+    pub which: Which,
     /// Those fields.
     pub alike: Vec<Box<str>>,
+}
+
+/// Which rows of many matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one with the first time.
+    First,
+    /// The one with the last time.
+    Last,
+    /// Those with the least and the greatest value of each other field that is read, or made-up ones with these values.
+    Extremes,
 }
 
 impl Default for FindOptions {

@@ -7,4 +7,4 @@ mod distinct;
 mod find;
 
 pub use arguments::Hint;
-pub use find::{Edge, FindOptions};
+pub use find::{Edge, FindOptions, Which};

@@ -99,7 +99,8 @@ impl Aggregation {
         let mut is_narrowed = false;
         if let (Some((Step::Group(group), _)), true, None) = (steps.first_mut(), find.projection.is_all(), &source) {
             let is_unsorted = find.sort.is_none() && find.skip == 0 && find.limit.is_none();
-            if is_unsorted && !time_field.is_empty() && group.take_edges(time_field) {
+            if is_unsorted && !time_field.is_empty() {
+                group.take_edges(time_field);
                 find.edge = group.edge();
             }
             if let (Some([by_time]), true) =

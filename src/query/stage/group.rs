@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Flow, KnownValues};
 use crate::query::expr::{BoundExpr, Expr};
-use crate::query::find_options::Edge;
+use crate::query::find_options::{Edge, Which};
 use crate::query::projection::Needed;
 use crate::value::{Collation, DocWriter, OwnedValue, Value, append_key, append_missing_key};
 
@@ -62,33 +62,36 @@ impl GroupSpec {
         needed
     }
 
-    /// Takes the first or the last row by time for what keeps one row by a sort of the time alone, true where it does: all others have to take
-    /// rows in any order.
-    pub fn take_edges(&mut self, time_field: &str) -> bool {
+    /// Takes the first or the last row by time for what keeps one row by a sort of the time alone, where all others take rows in any order.
+    pub fn take_edges(&mut self, time_field: &str) {
         let edges: Vec<_> = self.fields.iter().map(|field| field.as_edge(time_field)).collect();
         let fits = |(field, edge): (&Accumulation, &Option<Accumulation>)| {
             edge.is_some() || field.takes_any_order() && field.is_last().is_none()
         };
         if edges.iter().all(Option::is_none) || !self.fields.iter().zip(&edges).all(fits) {
-            return false;
+            return;
         }
         for (field, edge) in self.fields.iter_mut().zip(edges) {
             *field = edge.unwrap_or_else(|| field.clone());
         }
         self.unsorted_by = Some((time_field.into(), true));
-        true
     }
 
-    /// Where only the first or the last row of each group matters, and nothing of the others can fail.
+    /// Where of rows that are alike in the fields of the key only few matter, and nothing of the others can fail.
     pub fn edge(&self) -> Option<Edge> {
-        let (_, ascending) = self.unsorted_by.as_ref()?;
+        let keys = self.key.parts();
+        if keys.iter().any(|key| key.reads().whole || key.reads().chance) {
+            return None;
+        }
+        let alike = keys.iter().flat_map(|key| key.reads().fields.iter().cloned()).collect();
+        let Some((_, ascending)) = &self.unsorted_by else {
+            let is_extreme = self.fields.iter().all(Accumulation::is_extreme);
+            return is_extreme.then_some(Edge { which: Which::Extremes, alike });
+        };
         let mut is_last = self.fields.iter().map(|field| field.is_last().filter(|_| cannot_fail(field.input.expr())));
         let first = is_last.next()??;
-        let keys = self.key.parts();
-        let reads_fields = keys.iter().all(|key| !key.reads().whole && !key.reads().chance);
-        let alike = keys.iter().flat_map(|key| key.reads().fields.iter().cloned()).collect();
-        (reads_fields && is_last.all(|is_last| is_last == Some(first)))
-            .then_some(Edge { is_last: first == *ascending, alike })
+        let which = if first == *ascending { Which::Last } else { Which::First };
+        is_last.all(|is_last| is_last == Some(first)).then_some(Edge { which, alike })
     }
 }
 

@@ -19,7 +19,7 @@ use ranked::{Rank, Ranked};
 
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{BoundExpr, Expr, Globals};
+use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
 use crate::value::{Collation, Doc, DocWriter, Kind, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
@@ -110,6 +110,12 @@ impl Accumulation {
             "$last" => Some(true),
             _ => None,
         }
+    }
+
+    /// True where of many values of a top-level field only the least or the greatest matters.
+    pub fn is_extreme(&self) -> bool {
+        matches!(self.spec.name, "$min" | "$max")
+            && matches!(self.input.expr(), Expr::Field(Variable::Root, path) if path.len() == 1)
     }
 
     /// The same as the first or the last of rows in ascending order of `time_field`, where it keeps one row by that field alone.
