@@ -56,7 +56,7 @@ async function check() {
   return checks([
     ["cargo fmt", "cargo", ["fmt", "--check"], wasm],
     ["clippy on the host", "cargo", [...lint, ...strict], host],
-    ["clippy for wasm", "cargo", [...lint, ...WASM_TARGET, ...strict], wasm],
+    ["clippy for wasm", "cargo", ["clippy", "--lib", "--test", "web", "--locked", ...WASM_TARGET, ...strict], wasm],
     ["size budget", process.execPath, ["js/scripts/size.mjs"]],
   ]);
 }
