@@ -4,6 +4,7 @@
 
 mod codes;
 mod enumeration;
+mod unpacking;
 
 use std::fmt;
 use std::ops::Deref;

@@ -20,8 +20,9 @@ pub enum BucketVersion {
 }
 
 impl BucketVersion {
-    fn of(value: Value<'_>) -> Option<BucketVersion> {
-        match value.as_integer()? {
+    /// The version of that number in `control.version`.
+    pub fn from_number(number: i64) -> Option<BucketVersion> {
+        match number {
             1 => Some(BucketVersion::Uncompressed),
             2 => Some(BucketVersion::Sorted),
             3 => Some(BucketVersion::Unsorted),
@@ -78,6 +79,18 @@ impl<'a> BucketDoc<'a> {
         let id = document.get("_id").and_then(Value::as_object_id).map(BucketId::from_bytes);
         let id = id.ok_or_else(|| Error::corrupt("A bucket has no ObjectId as its '_id'"))?;
         BucketDoc::parse_fields(id, document, options).map_err(|what| damaged(&id, what))
+    }
+
+    /// A bucket of which nothing is known but its columns, for `unpack`; `count` as in `control`.
+    pub fn of_columns(
+        id: BucketId,
+        version: BucketVersion,
+        data: Doc<'a>,
+        times: Value<'a>,
+        count: Option<usize>,
+    ) -> BucketDoc<'a> {
+        let control = Control { version, min: Doc::EMPTY, max: Doc::EMPTY, closed: false, count };
+        BucketDoc { id, control, meta: None, data, times, min_time_ms: i64::MIN, max_time_ms: i64::MAX }
     }
 
     fn parse_fields(id: BucketId, document: Doc<'a>, options: &TimeseriesOptions) -> Result<BucketDoc<'a>, String> {
@@ -198,8 +211,10 @@ impl<'a> Control<'a> {
             }
         }
         let version = version.ok_or("'control.version' is missing")?;
-        let version =
-            BucketVersion::of(version).ok_or_else(|| format!("'control.version' is {version:?}, not 1, 2 or 3"))?;
+        let version = version
+            .as_integer()
+            .and_then(BucketVersion::from_number)
+            .ok_or_else(|| format!("'control.version' is {version:?}, not 1, 2 or 3"))?;
         let min = min.and_then(Value::as_doc).ok_or("'control.min' is not an object")?;
         let max = max.and_then(Value::as_doc).ok_or("'control.max' is not an object")?;
         let closed = match closed {

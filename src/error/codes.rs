@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::enumeration::error_codes;
+use super::unpacking::with_unpacking;
 
-error_codes! {
+with_unpacking! { error_codes {
     named {
         /** A broken invariant of our own. */ InternalError = 1,
         /** A value that cannot be accepted: a missing time, an unknown operator, a malformed block. */ BadValue = 2,
@@ -470,7 +471,7 @@ error_codes! {
         /** `$_internalSearchIdLookup` of a time-series collection. */ Location10557302 = 10557302,
         /** A document names the same top-level field twice. */ Location12602102 = 12602102,
     }
-}
+} }
 
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,6 +12,7 @@ mod sources;
 mod spread;
 #[path = "../support/mod.rs"]
 mod support;
+mod unpack;
 mod windows;
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};

@@ -22,6 +22,8 @@ use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
 use super::sample::Sample;
 use super::source::{DocumentSource, documents};
 use super::union::Union;
+use super::unpack::{Unpack, settle};
+use super::unpack_spec::UnpackSpec;
 use super::window::{WindowSpec, Windows};
 use crate::block::Block;
 use crate::error::{Error, Result};
@@ -67,14 +69,15 @@ pub(super) enum Step {
     Union(Box<Split>),
     Graph(Box<GraphSpec>),
     Redact(BoundExpr),
+    Unpack(Box<UnpackSpec>),
 }
 
 impl Aggregation {
     /// Parses the stages of a pipeline, an array of objects. `time_field` is that of the collection; empty where rows have none that is always
     /// a date, as bucket documents.
     ///
-    /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, and those of
-    /// the stages.
+    /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, 7183900 for one
+    /// that unpacks measurements, and those of the stages.
     pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
         Aggregation::parse_with(Parser::new(globals, false), pipeline, time_field)
     }
@@ -96,6 +99,7 @@ impl Aggregation {
             return Err(Error::internal("A pipeline without a find"));
         };
         let mut steps: Vec<Shown> = steps.collect();
+        settle(&mut steps, !time_field.is_empty())?;
         let mut is_narrowed = false;
         if let (Some((Step::Group(group), _)), true, None) = (steps.first_mut(), find.projection.is_all(), &source) {
             let is_unsorted = find.sort.is_none() && find.skip == 0 && find.limit.is_none();
@@ -224,6 +228,7 @@ impl Step {
                 let nested = others.take(split.nested.len()).collect();
                 Box::new(Union::new(*split, first, nested))
             }
+            Step::Unpack(spec) => Box::new(Unpack::new(*spec)),
             Step::Windows(spec) => Box::new(Windows::new(spec)),
         }
     }

@@ -7,6 +7,7 @@ use super::aggregation::Step;
 use super::out::forbid_writes;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
+use super::unpack::settle;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -55,6 +56,7 @@ impl Parser<'_> {
                     "a stage that begins a pipeline is not allowed within a $facet stage",
                 );
             }
+            settle(&mut branch.steps, false)?;
             branches.push((name.into(), branch.steps));
         }
         self.push(Step::Facet(branches), "$facet", argument);

@@ -21,6 +21,8 @@ mod sample;
 mod shown;
 mod source;
 mod union;
+mod unpack;
+mod unpack_spec;
 mod window;
 
 pub use aggregation::Aggregation;

@@ -210,6 +210,7 @@ impl<'g> Parser<'g> {
             "$graphLookup" => self.graph_lookup(argument)?,
             "$lookup" => self.lookup(argument)?,
             "$unionWith" => self.union_with(argument)?,
+            "$_internalUnpackBucket" | "$_unpackBucket" => self.unpack(name, argument)?,
             "$redact" => self.redact(argument)?,
             "$sample" => self.sample(argument)?,
             "$setWindowFields" => self.windows(argument)?,

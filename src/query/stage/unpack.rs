@@ -1,0 +1,199 @@
+//! `$_internalUnpackBucket`, and `$_unpackBucket`: bucket documents become their measurements.
+//!
+//! Rule: mongodb/mongo src/mongo/db/exec/timeseries/bucket_unpacker.cpp. A bucket may come from anywhere, and have lost or been given
+//! fields on the way: only what is needed to unpack it is asked of it.
+
+use super::Stage;
+use super::aggregation::{Shown, Step};
+use super::unpack_spec::UnpackSpec;
+use crate::block::{Bitmap, Block, Column};
+use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, unpack};
+use crate::column;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::BUCKET_ROWS_MAX;
+use crate::query::exec::Flow;
+use crate::query::plan::{CollectionFacts, Plan};
+use crate::query::projection::Needed;
+use crate::value::{Doc, Kind, Number, Value};
+
+/// Checks that stages unpack once, where `has_measurements` not at all, and tells each that does what the next one reads.
+///
+/// Errors: 7183900.
+pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> {
+    let mut is_done = has_measurements;
+    for at in 0..steps.len() {
+        let reads = match steps.get(at + 1) {
+            Some((Step::Find(find), _)) => {
+                Plan::new((**find).clone(), &CollectionFacts { time_field: "", meta_field: None }).decode
+            }
+            Some((Step::Group(group), _)) => group.needed_fields(),
+            _ => Needed::All,
+        };
+        let Some((Step::Unpack(spec), _)) = steps.get_mut(at) else { continue };
+        if is_done {
+            let message = "$_internalUnpackBucket can only be used once in the pipeline, and not over measurements";
+            return Err(Error::new(ErrorCode::Location7183900, message));
+        }
+        is_done = true;
+        spec.narrow(reads);
+    }
+    Ok(())
+}
+
+/// The stage at work. Buckets are unpacked when their rows are asked for, one by one.
+pub(super) struct Unpack {
+    spec: UnpackSpec,
+    buckets: Block,
+    /// The next one to be unpacked.
+    next: usize,
+    /// Those all of whose measurements pass.
+    whole: Option<Bitmap>,
+}
+
+impl Unpack {
+    pub fn new(spec: UnpackSpec) -> Unpack {
+        Unpack { spec, buckets: Block::default(), next: 0, whole: None }
+    }
+
+    fn unpack(&self, row: usize) -> Result<Block> {
+        let spec = &self.spec;
+        let refuse = |code, what: &str| Error::new(code, ["A bucket cannot be unpacked: ", what].concat());
+        let mut scratch: [Vec<u8>; 4] = Default::default();
+        let [id, data, meta, control] = &mut scratch;
+        let cell = |name: &str, scratch| self.buckets.column(name).and_then(|column| column.value(row, scratch));
+        if self.buckets.columns().iter().all(|(_, column)| !column.is_present(row)) {
+            return Err(refuse(ErrorCode::Location5346510, "it is empty"));
+        }
+        let id = cell("_id", id);
+        let empty = || {
+            let message = format!("A bucket with _id {id:?} contains an empty data region");
+            Error::new(ErrorCode::Location5346509, message)
+        };
+        let data = cell("data", data).and_then(Value::as_doc);
+        let data = data.ok_or_else(|| refuse(ErrorCode::Location10065, "'data' is not an object"))?;
+        if data.is_empty() {
+            return Err(empty());
+        }
+        let Some(times) = data.get(&spec.options.time_field) else {
+            return Err(refuse(ErrorCode::Location5346700, "'data' lacks the time column"));
+        };
+        let meta = cell("meta", meta);
+        match (&spec.options.meta_field, meta) {
+            (Some(_), Some(meta)) if meta.kind() == Kind::Undefined => {
+                return Err(refuse(ErrorCode::Location5369600, "'meta' is undefined"));
+            }
+            (None, Some(_)) => return Err(refuse(ErrorCode::Location5369601, "'meta' is present without a metaField")),
+            _ => {}
+        }
+        let control = cell("control", control).and_then(Value::as_doc);
+        let control = control.ok_or_else(|| refuse(ErrorCode::Location5857902, "'control' is not an object"))?;
+        self.check_summaries(control)?;
+        let number = |name: &str| control.get(name).and_then(Number::of);
+        let version = number("version")
+            .ok_or_else(|| refuse(ErrorCode::Location5857903, "'control.version' is missing or not a number"))?;
+        let version = version.truncated().and_then(BucketVersion::from_number);
+        let version = version
+            .ok_or_else(|| refuse(ErrorCode::Location5857900, "Invalid bucket version: it is neither 1, 2 nor 3"))?;
+        let count = match number("count").filter(|_| version != BucketVersion::Uncompressed) {
+            None => None,
+            Some(count) => match count.truncated().and_then(|count| usize::try_from(count).ok()).unwrap_or_default() {
+                0 => return Err(empty()),
+                count if count > BUCKET_ROWS_MAX => return Err(too_short()),
+                count => Some(count),
+            },
+        };
+        let id = id.and_then(Value::as_object_id).map_or(BucketId::MIN, BucketId::from_bytes);
+        let bucket = BucketDoc::of_columns(id, version, data, times, count);
+        let wanted = spec.wanted(data);
+        let unpacked = unpack(&bucket, &wanted, &spec.options);
+        let mut rows = unpacked.map_err(|why| if is_too_short(&bucket, &wanted) { too_short() } else { why })?;
+        if rows.rows() == 0 {
+            return Err(empty());
+        }
+        let time = if spec.gives_time { rows.remove_column(&spec.options.time_field) } else { None };
+        let mut constant = |name: &str, value: Value<'_>, is_first| {
+            let column = Column::constant(value, rows.rows());
+            if is_first { rows.set_first_column(name, column) } else { rows.set_column(name, column) }
+        };
+        if let (Some(name), Some(value)) = (&spec.gives_meta, meta) {
+            constant(name, value, true);
+        }
+        for name in spec.computed() {
+            let mut scratch = Vec::new();
+            let column = self.buckets.column(name);
+            if let Some(value) = column.and_then(|column| column.value(row, &mut scratch)) {
+                constant(name, value, false);
+            }
+        }
+        if let Some(time) = time {
+            rows.set_first_column(&spec.options.time_field, time);
+        }
+        let passes = self.whole.as_ref().is_some_and(|whole| whole.get(row));
+        let Some(filter) = spec.event.as_ref().filter(|_| !passes) else { return Ok(rows) };
+        let selected = filter.select(&rows)?;
+        Ok(if selected.all() { rows } else { rows.gather(&selected.to_rows()) })
+    }
+
+    /// Nobody sees what would go along with each measurement, but it has to be there.
+    fn check_summaries(&self, control: Doc<'_>) -> Result<()> {
+        let [min, max] = self.spec.summaries;
+        let sides = [
+            (min, "min", ErrorCode::Location6460203, ErrorCode::Location6460204),
+            (max, "max", ErrorCode::Location6460205, ErrorCode::Location6460206),
+        ];
+        for (_, side, no_object, no_date) in sides.into_iter().filter(|(is_asked, ..)| *is_asked) {
+            let summary = control.get(side).and_then(Value::as_doc);
+            let code = match summary.map(|summary| summary.get(&self.spec.options.time_field)) {
+                None => no_object,
+                Some(time) if time.and_then(Value::as_date_ms).is_none() => no_date,
+                Some(_) => continue,
+            };
+            let message =
+                ["A bucket cannot be unpacked: 'control.", side, "' is not an object with the date of the time"];
+            return Err(Error::new(code, message.concat()));
+        }
+        Ok(())
+    }
+}
+
+fn too_short() -> Error {
+    Error::new(ErrorCode::Location6067601, "Bucket unexpectedly contained fewer values than count")
+}
+
+/// True where one of the columns has fewer elements than the bucket has rows.
+fn is_too_short(bucket: &BucketDoc<'_>, wanted: &ColumnSet) -> bool {
+    let Ok(rows) = bucket.count() else { return false };
+    bucket.data().iter().filter(|(name, _)| wanted.contains(name)).any(|(_, value)| {
+        let elements = value.as_binary().map(|(_, bytes)| column::count(bytes, BUCKET_ROWS_MAX));
+        matches!(elements, Some(Ok(elements)) if elements < rows)
+    })
+}
+
+impl Stage for Unpack {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        self.whole = match &self.spec.whole {
+            Some(whole) => Some(whole.select(&rows)?),
+            None => None,
+        };
+        (self.buckets, self.next) = (rows, 0);
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        // Where some are left, nobody wants them.
+        self.buckets = Block::default();
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        while self.next < self.buckets.rows() {
+            self.next += 1;
+            let rows = self.unpack(self.next - 1)?;
+            if rows.rows() > 0 {
+                return Ok(Some(rows));
+            }
+        }
+        self.buckets = Block::default();
+        Ok(None)
+    }
+}
