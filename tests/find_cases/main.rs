@@ -12,6 +12,7 @@ mod judge;
 mod plain_list;
 #[path = "../support/mod.rs"]
 mod support;
+mod unpacked;
 
 use bson::Document;
 use futures::executor::block_on;

@@ -7,7 +7,7 @@ use crate::plain_list::batches::all_batches;
 use crate::plain_list::order::order;
 use crate::support::{Db, raw};
 
-/// Errors: what is wrong with the answer of a collection.
+/// Errors: what is wrong with the answer of a collection, or where the pipeline begins with unpacking that of its buckets.
 pub async fn judge(
     db: &Db,
     pipeline: &[Document],
@@ -15,7 +15,9 @@ pub async fn judge(
     expected: &Result<Rows, Stop>,
     batch: i32,
 ) -> Result<(), String> {
-    let mut command = doc! { "aggregate": "c", "pipeline": pipeline, "cursor": { "batchSize": batch } };
+    let unpacks = pipeline.first().is_some_and(|stage| stage.contains_key("$_internalUnpackBucket"));
+    let collection = if unpacks { "system.buckets.c" } else { "c" };
+    let mut command = doc! { "aggregate": collection, "pipeline": pipeline, "cursor": { "batchSize": batch } };
     command.extend(collation.map(|collation| ("collation".to_owned(), collation.into())));
     let found = all_batches(db, raw(&command), batch).await;
     match (found, expected) {

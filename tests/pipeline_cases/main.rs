@@ -56,6 +56,7 @@ fn case(seed: u64, tally: &mut Tally) {
     let rows: Vec<Document> = measurements(&random);
     let model = model_of(&rows, &layout);
     let forms = forms(&random);
+    let unpacking = Random::new(seed ^ 0x7183_9000);
     let stored: Vec<Db> = forms.iter().map(|form| block_on(stored(&rows, &layout, form))).collect();
     let own = layout.get_document("collation").unwrap();
     for _ in 0..PIPELINES {
@@ -78,7 +79,11 @@ fn case(seed: u64, tally: &mut Tally) {
             let asked = async {
                 judge(db, &pipeline, other.as_ref(), &expected, batch).await?;
                 // The same with nothing pushed down, put together or left out.
-                judge(db, &apart(&pipeline), other.as_ref(), &expected, batch).await
+                judge(db, &apart(&pipeline), other.as_ref(), &expected, batch).await?;
+                match unpacking.chance(30) {
+                    true => judge(db, &unpacked(&pipeline, &layout), other.as_ref(), &expected, batch).await,
+                    false => Ok(()),
+                }
             };
             if let Err(what) = block_on(asked) {
                 let case = Case { layout: &layout, form, collation: other.as_ref() };
@@ -100,6 +105,17 @@ fn apart(pipeline: &[Document]) -> Vec<Document> {
     stages.skip(skipped).collect()
 }
 
+/// A pipeline over measurements as one over buckets.
+fn unpacked(pipeline: &[Document], layout: &Document) -> Vec<Document> {
+    if pipeline.first().is_some_and(|stage| stage.contains_key("$geoNear")) {
+        return pipeline.to_vec();
+    }
+    let mut parameters = doc! { "timeField": "t", "bucketMaxSpanSeconds": 3600 };
+    parameters.extend(layout.get("metaField").map(|name| ("metaField".to_owned(), name.clone())));
+    let stage = doc! { "$_internalUnpackBucket": parameters };
+    std::iter::once(stage).chain(pipeline.iter().cloned()).collect()
+}
+
 fn model_of(rows: &[Document], layout: &Document) -> Vec<Document> {
     rows.iter().map(|row| normalized(row, layout.get_str("metaField").ok())).collect()
 }
@@ -114,7 +130,8 @@ fn wrong(rows: &[Document], case: &Case<'_>, pipeline: &[Document]) -> Option<St
         block_on(async {
             let db = stored(rows, case.layout, case.form).await;
             judge(&db, pipeline, case.collation, &expected, 3).await?;
-            judge(&db, &apart(pipeline), case.collation, &expected, 3).await
+            judge(&db, &apart(pipeline), case.collation, &expected, 3).await?;
+            judge(&db, &unpacked(pipeline, case.layout), case.collation, &expected, 3).await
         })
     }));
     answer.unwrap_or_else(|_| Err("a panic".to_owned())).err()

@@ -4,10 +4,11 @@ use bson::{Document, RawDocumentBuf, rawdoc};
 
 use crate::support::{Db, take_rows};
 
-/// The rows of a command on the collection `c` that answers with a cursor, in batches of `batch`.
+/// The rows of a command on a collection that answers with a cursor, in batches of `batch`.
 ///
 /// Errors: the reply of a command that failed; a batch that is too large.
 pub async fn all_batches(db: &Db, command: RawDocumentBuf, batch: i32) -> Result<Vec<Document>, String> {
+    let collection = command.iter().next().unwrap().unwrap().1.as_str().unwrap().to_owned();
     let mut reply = db.command(command).await;
     let (mut rows, mut name) = (Vec::new(), "firstBatch");
     loop {
@@ -22,6 +23,7 @@ pub async fn all_batches(db: &Db, command: RawDocumentBuf, batch: i32) -> Result
             return Ok(rows);
         }
         name = "nextBatch";
-        reply = db.command(rawdoc! { "getMore": id, "collection": "c", "batchSize": batch.max(1) }).await;
+        reply =
+            db.command(rawdoc! { "getMore": id, "collection": collection.as_str(), "batchSize": batch.max(1) }).await;
     }
 }
