@@ -282,6 +282,7 @@ with_unpacking! { error_codes {
         /** A stage that is not one. */ Location40323 = 40323,
         /** An unknown stage. */ Location40324 = 40324,
         /** An empty path component. */ Location40352 = 40352,
+        /** A path that ends with a dot. */ Location40353 = 40353,
         /** `$arrayToObject` of what is no array. */ Location40386 = 40386,
         /** `$objectToArray` of what is no object. */ Location40390 = 40390,
         /** `$arrayToObject` of objects with other fields. */ Location40392 = 40392,

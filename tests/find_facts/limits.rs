@@ -57,6 +57,8 @@ fn metadata_without_a_name_is_filtered_by_and_neither_sorted_nor_projected() {
     let first = forms.sorted(rawdoc! { "find": "c", "sort": { "time": 1 }, "limit": 1 });
     assert_eq!(first, [doc! { "time": at(0), "": 0, "n": 0 }]);
     forms.refuses(&rawdoc! { "find": "c", "sort": { "": 1 } }, 40352);
+    forms.refuses(&rawdoc! { "find": "c", "sort": { "a.": 1 } }, 40353);
+    forms.refuses(&rawdoc! { "find": "c", "projection": { "a.": 1 } }, 40353);
     forms.refuses(&rawdoc! { "find": "c", "projection": { "": 1 } }, 40352);
     forms.refuses(&rawdoc! { "find": "c", "projection": { "": 0 } }, 40352);
     forms.refuses(&rawdoc! { "find": "c", "projection": { "x": "$" } }, 16872);

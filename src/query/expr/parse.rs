@@ -261,6 +261,9 @@ fn components(path: &str) -> Result<Vec<Box<str>>> {
     if path.is_empty() {
         return Err(Error::new(ErrorCode::Location16872, "'$' by itself is not a valid FieldPath"));
     }
+    if path.ends_with('.') {
+        return Err(Error::new(ErrorCode::Location40353, "FieldPath must not end with a '.'"));
+    }
     let mut names = Vec::new();
     for name in path.split('.') {
         check_name(name)?;

@@ -310,6 +310,7 @@ fn malformed_expressions_are_refused_with_the_servers_code() {
     fails(rawdoc! { "$eq": [1, 2], "$ne": [1, 2] }, ErrorCode::Location15983);
     fails("$", ErrorCode::Location16872);
     fails("$a..b", ErrorCode::Location15998);
+    fails("$a.", ErrorCode::Location40353);
     fails("$a.$b", ErrorCode::Location16410);
     fails(rawdoc! { "a.b": 1 }, ErrorCode::Location16412);
     fails(rawdoc! { "$cond": { "if": 1, "then": 2 } }, ErrorCode::Location17080);

@@ -113,8 +113,8 @@ impl Projection {
     /// document keeps everything.
     ///
     /// Errors: 31253 and 31254 where inclusions and exclusions are mixed (`_id` is exempt), 31252 and 31310 for an expression and a literal
-    /// in an exclusion, 31249 and 31250 where paths collide, 40352 for an empty path component, 51270 for an empty object, those of
-    /// expressions, `BadValue` for positional operators.
+    /// in an exclusion, 31249 and 31250 where paths collide, 40352 for an empty path component and 40353 for one at the end, 51270 for an
+    /// empty object, those of expressions, `BadValue` for positional operators.
     pub fn parse(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
         let mut parser =
             Parser { globals, sets: false, inclusion: None, id: None, root: Node::default(), computed: Vec::new() };
@@ -281,8 +281,9 @@ impl Node {
 
 fn check_path(path: &[&str]) -> Result<()> {
     if path.iter().any(|component| component.is_empty()) {
+        let ends = matches!(path, [_, .., last] if last.is_empty());
         return Err(Error::new(
-            ErrorCode::Location40352,
+            if ends { ErrorCode::Location40353 } else { ErrorCode::Location40352 },
             format!("Field path '{}' must not have an empty component", path.join(".")),
         ));
     }
@@ -346,9 +347,10 @@ mod tests {
 
     #[test]
     fn empty_components_empty_objects_and_operators_of_find_alone_are_refused() {
-        for name in ["", ".a", "a.", "a..b"] {
+        for name in ["", ".a", "a..b"] {
             assert_eq!(code(one_field(name)), ErrorCode::Location40352, "{name:?}");
         }
+        assert_eq!(code(one_field("a.")), ErrorCode::Location40353);
         assert_eq!(code(rawdoc! { "a": {} }), ErrorCode::Location51270);
         assert_eq!(code(rawdoc! { "a.$": 1 }), ErrorCode::BadValue);
         for operator in

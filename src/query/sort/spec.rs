@@ -30,7 +30,7 @@ impl SortSpec {
     /// Parses `{a: 1, "b.c": -1}`, for strings that compare by `collation`.
     ///
     /// Errors: 15973 for anything but an object, 15975 for a direction that is not a number equal to 1 or -1, 15976 for an
-    /// empty object, 40352 for an empty path component, `BadValue` for `$natural`, `$meta` and other `$`-names, and for
+    /// empty object, 40352 for an empty path component and 40353 for one at the end, `BadValue` for `$natural`, `$meta` and other `$`-names, and for
     /// more than 32 keys.
     pub fn parse(value: Value<'_>, collation: &Collation) -> Result<SortSpec> {
         let Some(doc) = value.as_doc() else {
@@ -76,7 +76,8 @@ fn parse_part(name: &str, direction: Value<'_>, collation: &Collation) -> Result
     let path = Path::parse(name)?;
     if path.has_empty_component() {
         let message = format!("Sort path '{name}' must not have an empty component");
-        return Err(Error::new(ErrorCode::Location40352, message));
+        let ends = name.ends_with('.');
+        return Err(Error::new(if ends { ErrorCode::Location40353 } else { ErrorCode::Location40352 }, message));
     }
     if path.components().iter().any(|component| component.name().starts_with('$')) {
         return Err(Error::bad_value(format!("Sort path '{name}' must not have a component that starts with $")));
@@ -144,5 +145,6 @@ mod tests {
             assert_eq!(code(spec), ErrorCode::BadValue);
         }
         assert_eq!(code(rawdoc! { "a..b": 1 }), ErrorCode::Location40352);
+        assert_eq!(code(rawdoc! { "a.": 1 }), ErrorCode::Location40353);
     }
 }

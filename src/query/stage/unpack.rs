@@ -5,7 +5,7 @@
 
 use super::Stage;
 use super::aggregation::{Shown, Step};
-use super::unpack_spec::UnpackSpec;
+use super::unpack_spec::{UnpackSpec, refused};
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, unpack};
 use crate::column;
@@ -31,8 +31,8 @@ pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> 
         };
         let Some((Step::Unpack(spec), _)) = steps.get_mut(at) else { continue };
         if is_done {
-            let message = "$_internalUnpackBucket can only be used once in the pipeline, and not over measurements";
-            return Err(Error::new(ErrorCode::Location7183900, message));
+            let message = "can only be used once in the pipeline, and not over measurements";
+            return Err(refused("$_internalUnpackBucket", ErrorCode::Location7183900, message));
         }
         is_done = true;
         spec.narrow(reads);
@@ -56,44 +56,40 @@ impl Unpack {
     }
 
     fn unpack(&self, row: usize) -> Result<Block> {
+        use ErrorCode as E;
         let spec = &self.spec;
-        let refuse = |code, what: &str| Error::new(code, ["A bucket cannot be unpacked: ", what].concat());
         let mut scratch: [Vec<u8>; 4] = Default::default();
         let [id, data, meta, control] = &mut scratch;
         let cell = |name: &str, scratch| self.buckets.column(name).and_then(|column| column.value(row, scratch));
         if self.buckets.columns().iter().all(|(_, column)| !column.is_present(row)) {
-            return Err(refuse(ErrorCode::Location5346510, "it is empty"));
+            return Err(refuse(E::Location5346510, "it is empty"));
         }
         let id = cell("_id", id);
-        let empty = || {
-            let message = format!("A bucket with _id {id:?} contains an empty data region");
-            Error::new(ErrorCode::Location5346509, message)
-        };
-        let data = cell("data", data).and_then(Value::as_doc);
-        let data = data.ok_or_else(|| refuse(ErrorCode::Location10065, "'data' is not an object"))?;
+        let empty = || refuse(E::Location5346509, &format!("that with _id {id:?} contains an empty data region"));
+        let data = object(cell("data", data), E::Location10065, "data is no object")?;
         if data.is_empty() {
             return Err(empty());
         }
-        let Some(times) = data.get(&spec.options.time_field) else {
-            return Err(refuse(ErrorCode::Location5346700, "'data' lacks the time column"));
-        };
+        let time_field = &spec.options.time_field;
+        let times = data.get(time_field).ok_or_else(|| refuse(E::Location5346700, "it has no times"))?;
         let meta = cell("meta", meta);
-        match (&spec.options.meta_field, meta) {
-            (Some(_), Some(meta)) if meta.kind() == Kind::Undefined => {
-                return Err(refuse(ErrorCode::Location5369600, "'meta' is undefined"));
-            }
-            (None, Some(_)) => return Err(refuse(ErrorCode::Location5369601, "'meta' is present without a metaField")),
+        match (&spec.options.meta_field, meta.map(Value::kind)) {
+            (Some(_), Some(Kind::Undefined)) => return Err(refuse(E::Location5369600, "meta is undefined")),
+            (None, Some(_)) => return Err(refuse(E::Location5369601, "it has metadata, and there is no metaField")),
             _ => {}
         }
-        let control = cell("control", control).and_then(Value::as_doc);
-        let control = control.ok_or_else(|| refuse(ErrorCode::Location5857902, "'control' is not an object"))?;
-        self.check_summaries(control)?;
+        let control = object(cell("control", control), E::Location5857902, "control is no object")?;
+        let sides = [("min", E::Location6460203, E::Location6460204), ("max", E::Location6460205, E::Location6460206)];
+        // Nobody sees what would go along with each measurement, but it has to be there.
+        for ((side, no_object, no_date), _) in sides.into_iter().zip(spec.summaries).filter(|(_, is_asked)| *is_asked) {
+            let summary = object(control.get(side), no_object, "control has no extremes")?;
+            let time = summary.get(time_field).and_then(Value::as_date_ms);
+            time.ok_or_else(|| refuse(no_date, "control has no extremes of the time"))?;
+        }
         let number = |name: &str| control.get(name).and_then(Number::of);
-        let version = number("version")
-            .ok_or_else(|| refuse(ErrorCode::Location5857903, "'control.version' is missing or not a number"))?;
+        let version = number("version").ok_or_else(|| refuse(E::Location5857903, "it has no version"))?;
         let version = version.truncated().and_then(BucketVersion::from_number);
-        let version = version
-            .ok_or_else(|| refuse(ErrorCode::Location5857900, "Invalid bucket version: it is neither 1, 2 nor 3"))?;
+        let version = version.ok_or_else(|| refuse(E::Location5857900, "its version is unknown"))?;
         let count = match number("count").filter(|_| version != BucketVersion::Uncompressed) {
             None => None,
             Some(count) => match count.truncated().and_then(|count| usize::try_from(count).ok()).unwrap_or_default() {
@@ -133,31 +129,18 @@ impl Unpack {
         let selected = filter.select(&rows)?;
         Ok(if selected.all() { rows } else { rows.gather(&selected.to_rows()) })
     }
+}
 
-    /// Nobody sees what would go along with each measurement, but it has to be there.
-    fn check_summaries(&self, control: Doc<'_>) -> Result<()> {
-        let [min, max] = self.spec.summaries;
-        let sides = [
-            (min, "min", ErrorCode::Location6460203, ErrorCode::Location6460204),
-            (max, "max", ErrorCode::Location6460205, ErrorCode::Location6460206),
-        ];
-        for (_, side, no_object, no_date) in sides.into_iter().filter(|(is_asked, ..)| *is_asked) {
-            let summary = control.get(side).and_then(Value::as_doc);
-            let code = match summary.map(|summary| summary.get(&self.spec.options.time_field)) {
-                None => no_object,
-                Some(time) if time.and_then(Value::as_date_ms).is_none() => no_date,
-                Some(_) => continue,
-            };
-            let message =
-                ["A bucket cannot be unpacked: 'control.", side, "' is not an object with the date of the time"];
-            return Err(Error::new(code, message.concat()));
-        }
-        Ok(())
-    }
+fn refuse(code: ErrorCode, what: &str) -> Error {
+    refused("A bucket cannot be unpacked", code, what)
 }
 
 fn too_short() -> Error {
-    Error::new(ErrorCode::Location6067601, "Bucket unexpectedly contained fewer values than count")
+    refuse(ErrorCode::Location6067601, "a column has fewer values than control.count")
+}
+
+fn object<'a>(value: Option<Value<'a>>, code: ErrorCode, what: &str) -> Result<Doc<'a>> {
+    value.and_then(Value::as_doc).ok_or_else(|| refuse(code, what))
 }
 
 /// True where one of the columns has fewer elements than the bucket has rows.

@@ -8,7 +8,7 @@ use crate::bucket::{ColumnSet, TimeseriesOptions};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::filter::{Filter, Reads};
 use crate::query::projection::Needed;
-use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, Value};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
 
 const INTERNAL: &str = "$_internalUnpackBucket";
 
@@ -32,133 +32,159 @@ pub(super) struct UnpackSpec {
     names: Needed,
     /// Fields that buckets have by themselves, for each of their measurements.
     computed: Needed,
-    /// Flags that change nothing of the result: they are shown.
-    flags: [bool; 3],
     /// The fields that somebody reads.
     reads: Needed,
 }
 
-/// A parameter of the stage that is a flag, and the code where it is none.
-const FLAGS: [(&str, ErrorCode); 5] = [
-    ("assumeNoMixedSchemaData", ErrorCode::Location6067202),
-    ("usesExtendedRange", ErrorCode::Location6646901),
-    ("fixedBuckets", ErrorCode::Location7823300),
-    ("includeMinTimeAsMetadata", ErrorCode::Location6460208),
-    ("includeMaxTimeAsMetadata", ErrorCode::Location6460209),
-];
+/// What a parameter must be.
+#[derive(Clone, Copy)]
+enum Want {
+    Flag,
+    Text,
+    Name,
+    Names,
+    Seconds,
+    Filter,
+}
+
+/// The parameters, with the codes of the ways in which each can be wrong, and those that the alias has for it. The order is that in which
+/// they are shown, from `timeField` on.
+const PARAMETERS: [(&str, Want, [ErrorCode; 4], Option<[ErrorCode; 3]>); 13] = {
+    use ErrorCode::*;
+    const NONE: ErrorCode = InternalError;
+    const NAMES: [ErrorCode; 4] = [Location5346501, Location5346502, Location5346503, Location9568705];
+    [
+        ("include", Want::Names, NAMES, None),
+        ("exclude", Want::Names, NAMES, None),
+        (
+            "timeField",
+            Want::Text,
+            [Location5346504, NONE, Location9568701, NONE],
+            Some([Location5612401, NONE, Location9568703]),
+        ),
+        (
+            "metaField",
+            Want::Name,
+            [Location5346505, Location5545700, Location9568702, NONE],
+            Some([Location5612402, Location5612403, Location9568704]),
+        ),
+        ("bucketMaxSpanSeconds", Want::Seconds, [Location5510600, Location5510601, NONE, NONE], None),
+        ("assumeNoMixedSchemaData", Want::Flag, [Location6067202; 4], Some([Location6067203; 3])),
+        ("usesExtendedRange", Want::Flag, [Location6646901; 4], None),
+        (
+            "computedMetaProjFields",
+            Want::Names,
+            [Location5509900, Location5509901, Location5509902, Location9568706],
+            None,
+        ),
+        ("includeMinTimeAsMetadata", Want::Flag, [Location6460208; 4], None),
+        ("includeMaxTimeAsMetadata", Want::Flag, [Location6460209; 4], None),
+        ("wholeBucketFilter", Want::Filter, [Location7026903; 4], None),
+        ("eventFilter", Want::Filter, [Location7026902; 4], None),
+        ("fixedBuckets", Want::Flag, [Location7823300; 4], None),
+    ]
+};
+
+/// Which of the codes of a parameter its value has earned.
+fn fault(want: Want, value: Value<'_>) -> Option<usize> {
+    let text = |value: Value<'_>, dots: bool| match value.as_str() {
+        None => Some(0),
+        Some(text) if !dots && text.contains('.') => Some(1),
+        Some(text) => text.contains('\0').then_some(2),
+    };
+    match want {
+        Want::Flag => value.as_bool().is_none().then_some(0),
+        Want::Text => text(value, true),
+        Want::Name => text(value, false),
+        Want::Names => match value.as_array() {
+            Some(names) => names.iter().find_map(|(_, name)| text(name, false)).map(|fault| fault + 1),
+            None => Some(0),
+        },
+        Want::Seconds => match value.as_i32() {
+            Some(seconds) => (seconds <= 0).then_some(1),
+            None => Some(0),
+        },
+        Want::Filter => value.as_doc().is_none().then_some(0),
+    }
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn refused(stage: &str, code: ErrorCode, what: &str) -> Error {
+    Error::new(code, [stage, ": ", what].concat())
+}
 
 impl Parser<'_> {
     /// `$_internalUnpackBucket`, and `$_unpackBucket`, which takes fewer parameters and has codes of its own.
     ///
     /// Errors: one a parameter and rule of it, in the order in which the parameters stand; those of filters.
-    pub fn unpack(&mut self, name: &str, argument: Value<'_>) -> Result<()> {
+    pub fn unpack(&mut self, stage: &str, argument: Value<'_>) -> Result<()> {
         use ErrorCode as E;
-        let is_internal = name == INTERNAL;
+        let is_internal = stage == INTERNAL;
         let code = |internal, external| if is_internal { internal } else { external };
-        let refuse = |code, what: &str| Error::new(code, [name, ": ", what].concat());
         let doc = argument.as_doc();
-        let doc = doc.ok_or_else(|| refuse(code(E::Location5346500, E::Location5612400), "needs an object"))?;
-        let text = |field: &str, value: Value<'_>, no_string, no_name: Option<ErrorCode>, nul| {
-            let text = value.as_str().ok_or((no_string, " must be of strings"));
-            let text = text.and_then(|text| match no_name.filter(|_| text.contains('.')) {
-                Some(code) => Err((code, " must be of names without a dot")),
-                None if text.contains('\0') => Err((nul, " must be of names without a null byte")),
-                None => Ok(text.to_owned()),
-            });
-            text.map_err(|(code, what)| refuse(code, &[field, what].concat()))
-        };
-        let list = |field: &str, value: Value<'_>, [no_array, no_string, no_name, nul]: [ErrorCode; 4]| {
-            let mut names = Needed::none();
-            let array = value.as_array().ok_or_else(|| refuse(no_array, &[field, " must be an array"].concat()))?;
-            for (_, item) in array {
-                names.add_path(&text(field, item, no_string, Some(no_name), nul)?);
+        let doc = doc.ok_or_else(|| refused(stage, code(E::Location5346500, E::Location5612400), "needs an object"))?;
+        let mut given = [None; PARAMETERS.len()];
+        for (name, value) in doc {
+            let known = PARAMETERS.iter().zip(&mut given).enumerate();
+            let known = known.into_iter().find(|(_, ((known, ..), _))| *known == name);
+            let Some((place, ((_, want, codes, others), slot))) =
+                known.filter(|(_, ((.., others), _))| is_internal || others.is_some())
+            else {
+                return Err(refused(
+                    stage,
+                    code(E::Location5346506, E::Location5612404),
+                    &["no parameter ", name].concat(),
+                ));
+            };
+            let codes: &[ErrorCode] = others.as_ref().filter(|_| !is_internal).map_or(codes, |others| others);
+            if let Some(code) = fault(*want, value).and_then(|fault| codes.get(fault)) {
+                return Err(refused(stage, *code, &format!("{name} cannot be {value:?}")));
             }
-            Ok(names)
-        };
-        let (mut time, mut meta, mut names, mut is_include, mut computed) = (None, None, None, false, Needed::none());
-        let (mut flags, mut span_seconds, mut filters) = ([false; 5], None, [None, None]);
-        for (field, value) in doc {
-            let flag = FLAGS.iter().position(|(name, _)| *name == field).filter(|at| is_internal || *at == 0);
-            match (field, flag) {
-                (_, Some(at)) => {
-                    let no_flag = FLAGS.get(at).map_or(E::InternalError, |(_, own)| code(*own, E::Location6067203));
-                    let value = value.as_bool().ok_or_else(|| refuse(no_flag, &[field, " must be a bool"].concat()))?;
-                    flags.iter_mut().skip(at).take(1).for_each(|flag| *flag = value);
-                }
-                ("timeField", _) => {
-                    let nul = code(E::Location9568701, E::Location9568703);
-                    time = Some(text(field, value, code(E::Location5346504, E::Location5612401), None, nul)?);
-                }
-                ("metaField", _) => {
-                    let no_name = Some(code(E::Location5545700, E::Location5612403));
-                    let nul = code(E::Location9568702, E::Location9568704);
-                    meta = Some(text(field, value, code(E::Location5346505, E::Location5612402), no_name, nul)?);
-                }
-                ("include" | "exclude", _) if is_internal => {
-                    if names.is_some() {
-                        return Err(refuse(E::Location5408000, "takes at most one of include and exclude"));
-                    }
-                    let codes = [E::Location5346501, E::Location5346502, E::Location5346503, E::Location9568705];
-                    (names, is_include) = (Some(list(field, value, codes)?), field == "include");
-                }
-                ("computedMetaProjFields", _) if is_internal => {
-                    let codes = [E::Location5509900, E::Location5509901, E::Location5509902, E::Location9568706];
-                    computed = list(field, value, codes)?;
-                }
-                ("bucketMaxSpanSeconds", _) if is_internal => {
-                    let seconds = value.as_i32().filter(|_| value.kind() == Kind::Int32);
-                    let seconds =
-                        seconds.ok_or_else(|| refuse(E::Location5510600, "bucketMaxSpanSeconds must be an int"));
-                    let seconds = Some(seconds?).filter(|seconds| *seconds > 0);
-                    let too_small = || refuse(E::Location5510601, "bucketMaxSpanSeconds must be greater than zero");
-                    span_seconds = Some(seconds.ok_or_else(too_small)?);
-                }
-                ("eventFilter" | "wholeBucketFilter", _) if is_internal => {
-                    let [event, whole] = &mut filters;
-                    let (filter, no_object) = match field {
-                        "eventFilter" => (event, E::Location7026902),
-                        _ => (whole, E::Location7026903),
-                    };
-                    let object = value.as_doc();
-                    *filter = Some(object.ok_or_else(|| refuse(no_object, &[field, " must be an object"].concat()))?);
-                }
-                _ => {
-                    let unknown = ["unrecognized parameter ", field].concat();
-                    return Err(refuse(code(E::Location5346506, E::Location5612404), &unknown));
-                }
+            *slot = Some(value);
+            if place < 2 && matches!(given, [Some(_), Some(_), ..]) {
+                return Err(refused(stage, E::Location5408000, "at most one of include and exclude"));
             }
         }
-        let no_time = || refuse(code(E::Location5346508, E::Location5612405), "requires a timeField");
-        let time_field = time.ok_or_else(no_time)?;
-        let no_span = || refuse(E::Location5510602, "requires bucketMaxSpanSeconds");
-        let span_seconds = span_seconds.or((!is_internal).then_some(3600)).ok_or_else(no_span)?.into();
-        let filter = |doc: Option<Doc<'_>>| doc.map(|doc| Filter::parse(doc, self.globals)).transpose();
-        let [event, whole] = filters;
+        let [include, exclude, time, meta, seconds, _, _, computed, min, max, whole, event, _] = given;
+        let text = |value: Option<Value<'_>>| value.and_then(Value::as_str).map(str::to_owned);
+        let flag = |value: Option<Value<'_>>| value.and_then(Value::as_bool) == Some(true);
+        let names = |value: Option<Value<'_>>| {
+            let mut names = Needed::none();
+            let list = value.and_then(Value::as_array).into_iter().flatten();
+            list.filter_map(|(_, name)| name.as_str()).for_each(|name| names.add_path(name));
+            names
+        };
+        let no_time = || refused(stage, code(E::Location5346508, E::Location5612405), "requires timeField");
+        let time_field = text(time).ok_or_else(no_time)?;
+        let seconds = seconds.and_then(Value::as_i32).or((!is_internal).then_some(3600));
+        let seconds = seconds.ok_or_else(|| refused(stage, E::Location5510602, "requires bucketMaxSpanSeconds"))?;
+        let filter = |value: Option<Value<'_>>| {
+            value.and_then(Value::as_doc).map(|doc| Filter::parse(doc, self.globals)).transpose()
+        };
         let (event, whole) = (filter(event)?, filter(whole)?);
-        let [no_mixed, extended, fixed, min, max] = flags;
         let mut spec = UnpackSpec {
             options: TimeseriesOptions {
                 time_field,
-                meta_field: meta,
+                meta_field: text(meta),
                 granularity: None,
-                span_seconds,
+                span_seconds: seconds.into(),
                 rounding_seconds: None,
                 rebucketed: false,
                 collation: Collation::default(),
             },
             gives_time: false,
             gives_meta: None,
-            summaries: [min, max],
+            summaries: [flag(min), flag(max)],
             event: event.filter(|event| !event.is_trivial()),
             whole,
-            is_include,
-            names: names.unwrap_or_else(Needed::none),
-            computed,
-            flags: [no_mixed, extended, fixed],
+            is_include: include.is_some(),
+            names: names(include.or(exclude)),
+            computed: names(computed),
             reads: Needed::All,
         };
         spec.settle_fields();
-        let shown = spec.shown();
+        let shown = spec.shown(&given);
         self.push(Step::Unpack(Box::new(spec)), INTERNAL, shown.view().as_value());
         Ok(())
     }
@@ -214,50 +240,52 @@ impl UnpackSpec {
         ColumnSet::Only(names)
     }
 
-    /// The parameters as the server writes them.
-    fn shown(&self) -> DocBuf {
+    /// The parameters that were given, as the server writes them.
+    fn shown(&self, given: &[Option<Value<'_>>]) -> DocBuf {
         let mut shown = DocWriter::new();
-        let write_names = |shown: &mut DocWriter, name: &str, names: &Needed, more: Option<&str>| {
-            shown.begin_array(name);
-            for (place, name) in roots(names).iter().map(|name| &**name).chain(more).enumerate() {
-                shown.string(&place.to_string(), name);
-            }
-            shown.end();
-        };
-        let meta = self.options.meta_field.as_deref();
-        // Kept apart, it stands behind the others where it is asked for, or where it is not.
-        let apart = |meta: &&str| {
-            self.gives_meta.is_some() == self.is_include && !self.computed.contains(meta) && !self.names.contains(meta)
-        };
-        let name = if self.is_include { "include" } else { "exclude" };
-        write_names(&mut shown, name, &self.names, meta.filter(apart));
-        shown.string("timeField", &self.options.time_field);
-        if let Some(meta) = meta {
-            shown.string("metaField", meta);
-        }
-        shown.int32("bucketMaxSpanSeconds", i32::try_from(self.options.span_seconds).unwrap_or(i32::MAX));
-        let [no_mixed, extended, fixed] = self.flags;
-        let [min, max] = self.summaries;
-        let write_flag = |shown: &mut DocWriter, at: usize, flag: bool| {
-            for (name, _) in FLAGS.iter().skip(at).take(usize::from(flag)) {
-                shown.bool(name, true);
-            }
-        };
-        write_flag(&mut shown, 0, no_mixed);
-        write_flag(&mut shown, 1, extended);
-        if !roots(&self.computed).is_empty() {
-            write_names(&mut shown, "computedMetaProjFields", &self.computed, None);
-        }
-        write_flag(&mut shown, 3, min);
-        write_flag(&mut shown, 4, max);
-        for (name, filter) in [("wholeBucketFilter", &self.whole), ("eventFilter", &self.event)] {
-            if let Some(filter) = filter {
-                shown.begin_doc(name);
-                filter.write(&mut shown);
+        for ((name, want, ..), value) in PARAMETERS.iter().zip(given) {
+            let mut write_names = |names: &Needed, more: Option<&str>| {
+                shown.begin_array(name);
+                for (place, name) in roots(names).iter().map(|name| &**name).chain(more).enumerate() {
+                    shown.string(&place.to_string(), name);
+                }
                 shown.end();
+            };
+            match (want, *name, value) {
+                (Want::Names, "computedMetaProjFields", _) => {
+                    if !roots(&self.computed).is_empty() {
+                        write_names(&self.computed, None);
+                    }
+                }
+                (Want::Names, ..) => {
+                    // Kept apart, the metadata stands behind the others where it is asked for, or where it is not.
+                    let apart = self.options.meta_field.as_deref().filter(|meta| {
+                        self.gives_meta.is_some() == self.is_include
+                            && !self.computed.contains(meta)
+                            && !self.names.contains(meta)
+                    });
+                    if self.is_include == (*name == "include") {
+                        write_names(&self.names, apart);
+                    }
+                }
+                (Want::Seconds, ..) => {
+                    shown.int32(name, i32::try_from(self.options.span_seconds).unwrap_or(i32::MAX));
+                }
+                (Want::Filter, ..) => {
+                    let filter = if *name == "eventFilter" { &self.event } else { &self.whole };
+                    if let Some(filter) = filter {
+                        shown.begin_doc(name);
+                        filter.write(&mut shown);
+                        shown.end();
+                    }
+                }
+                (Want::Flag, _, Some(value)) if value.as_bool() == Some(false) => {}
+                (.., Some(value)) => {
+                    shown.value(name, *value);
+                }
+                _ => {}
             }
         }
-        write_flag(&mut shown, 2, fixed);
         shown.finish()
     }
 }

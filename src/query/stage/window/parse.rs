@@ -303,6 +303,7 @@ fn check_path(path: &str) -> Result<()> {
     let refuse = |code, message: &str| Err(Error::new(code, message));
     match path.split('.').find(|name| name.is_empty() || name.starts_with('$')) {
         None => Ok(()),
+        Some("") if path.ends_with('.') => refuse(ErrorCode::Location40353, "A field path must not end with a dot"),
         Some("") => refuse(ErrorCode::Location40352, "A field path must not have an empty component"),
         Some(_) => refuse(ErrorCode::Location16410, "A name in a field path must not begin with '$'"),
     }
