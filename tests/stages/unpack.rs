@@ -273,6 +273,7 @@ fn each_parameter_is_checked_with_codes_of_its_own() {
             (doc! { "metaField": "a.b" }, 5545700),
             (doc! { "metaField": "a\0b" }, 9568702),
             (doc! { "include": [], "exclude": [] }, 5408000),
+            (doc! { "exclude": [], "include": 1 }, 5408000),
             (doc! { "include": "a" }, 5346501),
             (doc! { "exclude": [1] }, 5346502),
             (doc! { "include": ["a.b"] }, 5346503),
@@ -374,6 +375,30 @@ fn the_buckets_of_a_collection_are_unpacked_behind_and_in_front_of_other_stages(
             let mut cursor = db.ok(command).await.get_document("cursor").unwrap().clone();
             assert_eq!(take_rows(&mut cursor, "firstBatch"), [doc! { "n": 12 }]);
         }
+    });
+}
+
+#[test]
+fn columns_that_the_next_stage_does_not_read_are_not_decoded() {
+    block_on(async {
+        let db = database();
+        let mut damaged = bucket(2);
+        let none = Bson::Binary(Binary { subtype: BinarySubtype::Column, bytes: vec![7] });
+        damaged.get_document_mut("data").unwrap().insert("b", none);
+        let sum = doc! { "$group": { "_id": "$station.k", "sum": { "$sum": "$a" } } };
+        let first = async |stages: &[Document]| rows_of(&db, std::slice::from_ref(&damaged), stages).await[0].clone();
+        assert_eq!(first(&[stage(doc! {}), sum.clone()]).await, doc! { "_id": 1, "sum": 4 });
+        let last = doc! { "$match": { "a": 3 } };
+        let project = doc! { "$project": { "at": 1, "_id": 0 } };
+        assert_eq!(first(&[stage(doc! {}), last.clone(), project]).await, doc! { "at": at(4) });
+        let by_a = stage(doc! { "eventFilter": { "a": { "$gt": 1 } } });
+        assert_eq!(first(&[by_a, doc! { "$project": { "at": 1, "_id": 0 } }]).await, doc! { "at": at(4) });
+        assert_eq!(first(&[stage(doc! {}), doc! { "$count": "n" }]).await, doc! { "n": 3 });
+        for wanted in [last, doc! { "$group": { "_id": "$b" } }, doc! { "$unwind": "$a" }] {
+            assert_eq!(db.fails(over(std::slice::from_ref(&damaged), &[stage(doc! {}), wanted])).await.0, 246);
+        }
+        let by_b = stage(doc! { "eventFilter": { "b": { "$exists": true } } });
+        assert_eq!(db.fails(over(&[damaged.clone()], &[by_b, sum])).await.0, 246);
     });
 }
 

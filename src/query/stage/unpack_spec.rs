@@ -126,25 +126,22 @@ impl Parser<'_> {
         let doc = doc.ok_or_else(|| refused(stage, code(E::Location5346500, E::Location5612400), "needs an object"))?;
         let mut given = [None; PARAMETERS.len()];
         for (name, value) in doc {
-            let known = PARAMETERS.iter().zip(&mut given).enumerate();
-            let known = known.into_iter().find(|(_, ((known, ..), _))| *known == name);
-            let Some((place, ((_, want, codes, others), slot))) =
-                known.filter(|(_, ((.., others), _))| is_internal || others.is_some())
-            else {
-                return Err(refused(
-                    stage,
-                    code(E::Location5346506, E::Location5612404),
-                    &["no parameter ", name].concat(),
-                ));
+            let known = PARAMETERS
+                .iter()
+                .zip(0..)
+                .find(|((known, .., others), _)| *known == name && (is_internal || others.is_some()));
+            let Some(((_, want, codes, others), place)) = known else {
+                let code = code(E::Location5346506, E::Location5612404);
+                return Err(refused(stage, code, &["no parameter ", name].concat()));
             };
+            if place < 2 && matches!(given, [Some(_), ..] | [_, Some(_), ..]) {
+                return Err(refused(stage, E::Location5408000, "at most one of include and exclude"));
+            }
             let codes: &[ErrorCode] = others.as_ref().filter(|_| !is_internal).map_or(codes, |others| others);
             if let Some(code) = fault(*want, value).and_then(|fault| codes.get(fault)) {
                 return Err(refused(stage, *code, &format!("{name} cannot be {value:?}")));
             }
-            *slot = Some(value);
-            if place < 2 && matches!(given, [Some(_), Some(_), ..]) {
-                return Err(refused(stage, E::Location5408000, "at most one of include and exclude"));
-            }
+            given.iter_mut().skip(place).take(1).for_each(|slot| *slot = Some(value));
         }
         let [include, exclude, time, meta, seconds, _, _, computed, min, max, whole, event, _] = given;
         let text = |value: Option<Value<'_>>| value.and_then(Value::as_str).map(str::to_owned);
