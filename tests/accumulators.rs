@@ -28,13 +28,22 @@ fn sets_have_one_of_the_strings_that_a_collation_takes_for_equal() {
 }
 
 #[test]
-fn deviations_refuse_decimals_rather_than_leaving_them_out() {
-    // Deviations took them for no numbers.
+fn deviations_and_percentiles_of_decimals_are_doubles() {
     block_on(async {
-        let db = with_values(&[Bson::Decimal128("1.5".parse().unwrap())]).await;
-        for operator in ["$stdDevPop", "$stdDevSamp"] {
-            assert_eq!(code(&db, doc! { "$group": { "_id": 1, "x": { operator: "$v" } } }).await, 2, "{operator}");
-        }
+        let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
+        let db = with_values(&[decimal("0.1"), 1.into(), decimal("1E-400"), decimal("NaN")]).await;
+        let only = doc! { "$match": { "n": { "$lt": 3 } } };
+        let median = doc! { "$median": { "input": "$v", "method": "approximate" } };
+        let high = doc! { "$percentile": { "input": "$v", "p": [0.9], "method": "approximate" } };
+        let group = doc! { "$group": { "_id": 1, "median": median, "high": high, "apart": { "$stdDevPop": "$v" } } };
+        // sqrt(((1.1/3)² + (1.1/3 - 0.1)² + (1 - 1.1/3)²) / 3)
+        let expected = doc! { "_id": 1, "median": 0.1, "high": [1.0], "apart": 0.449_691_252_107_735 };
+        let mut found = run(&db, vec![only, group.clone()]).await;
+        let apart = found[0].get_f64("apart").unwrap();
+        found[0].insert("apart", (apart * 1e15).round() / 1e15);
+        assert_eq!(found, [expected]);
+        let all = run(&db, vec![group, doc! { "$project": { "apart": { "$toString": "$apart" } } }]).await;
+        assert_eq!(all[0].get_str("apart").unwrap(), "NaN");
     });
 }
 

@@ -41,11 +41,13 @@ pub struct Magnitude {
     pub digits: u128,
 }
 
-/// A number cut down to the double next to it on the side of zero, and whether nothing was cut off.
+/// A number cut down to the double next to it on the side of zero, and whether nothing was cut off; `up` where the double behind that is
+/// nearer, or as near and even.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Truncated {
     pub double: f64,
     pub exact: bool,
+    pub up: bool,
 }
 
 impl From<i64> for Decimal {
@@ -107,9 +109,11 @@ impl Decimal {
         })
     }
 
-    /// A double that is at most one step away.
+    /// The double next to it; an infinity where it is too large.
     pub fn near_double(self) -> f64 {
-        self.truncate().double
+        let cut = self.truncate();
+        // Behind the largest one lies infinity.
+        f64::from_bits(cut.double.to_bits() + u64::from(cut.up))
     }
 
     /// NaN, minus infinity, below zero, zero, above zero, infinity.
@@ -132,9 +136,10 @@ impl Decimal {
     /// The nearest double on the side of zero.
     pub(super) fn truncate(self) -> Truncated {
         match self {
-            Decimal::NaN => Truncated { double: f64::NAN, exact: true },
+            Decimal::NaN => Truncated { double: f64::NAN, exact: true, up: false },
             Decimal::Infinity { negative } => {
-                Truncated { double: if negative { f64::NEG_INFINITY } else { f64::INFINITY }, exact: true }
+                let double = if negative { f64::NEG_INFINITY } else { f64::INFINITY };
+                Truncated { double, exact: true, up: false }
             }
             Decimal::Finite { negative, coefficient, exponent } => {
                 let cut = truncate(coefficient, exponent);
@@ -151,13 +156,15 @@ fn scale(coefficient: u128, exponent: i32) -> Option<(i32, u32)> {
 }
 
 fn truncate(coefficient: u128, exponent: i32) -> Truncated {
-    let Some((scale, _)) = scale(coefficient, exponent) else { return Truncated { double: 0.0, exact: true } };
+    let Some((scale, _)) = scale(coefficient, exponent) else {
+        return Truncated { double: 0.0, exact: true, up: false };
+    };
     // The largest double is below 10^309, the smallest above 10^-324.
     if scale > 309 {
-        return Truncated { double: f64::MAX, exact: false };
+        return Truncated { double: f64::MAX, exact: false, up: true };
     }
     if scale < -323 {
-        return Truncated { double: 0.0, exact: false };
+        return Truncated { double: 0.0, exact: false, up: false };
     }
     let power = exponent.unsigned_abs();
     let five = 5_u128.checked_pow(power);
@@ -184,7 +191,7 @@ fn truncate(coefficient: u128, exponent: i32) -> Truncated {
 fn compose(bits: u128, exponent: i32, exact: bool) -> Truncated {
     let top = 127 - bits.leading_zeros().cast_signed() + exponent;
     if top > 1023 {
-        return Truncated { double: f64::MAX, exact: false };
+        return Truncated { double: f64::MAX, exact: false, up: true };
     }
     // The lowest bit that a double of this size has.
     let lowest = (top - 52).max(-1074);
@@ -199,13 +206,15 @@ fn compose(bits: u128, exponent: i32, exact: bool) -> Truncated {
     // leaves the field at zero.
     let field = u64::try_from(lowest + 1074).unwrap_or_default();
     let double = f64::from_bits((field << 52) + u64::try_from(mantissa).unwrap_or_default());
-    Truncated { double, exact: exact && cut == 0 }
+    let half = 1_u128.checked_shl((drop - 1).unsigned_abs()).unwrap_or(u128::MAX);
+    let up = drop > 0 && (cut > half || cut == half && (!exact || mantissa & 1 == 1));
+    Truncated { double, exact: exact && cut == 0, up }
 }
 
 /// The double at or below the size of an integer, with the sign of the integer.
 pub(super) fn truncate_integer(n: i64) -> Truncated {
     if n == 0 {
-        return Truncated { double: 0.0, exact: true };
+        return Truncated { double: 0.0, exact: true, up: false };
     }
     let cut = compose(n.unsigned_abs().into(), 0, true);
     Truncated { double: if n < 0 { -cut.double } else { cut.double }, ..cut }
@@ -430,10 +439,13 @@ mod tests {
 
     #[test]
     fn integers_are_truncated_towards_zero() {
-        assert_eq!(truncate_integer(0), Truncated { double: 0.0, exact: true });
-        assert_eq!(truncate_integer(i64::MIN), Truncated { double: -9_223_372_036_854_775_808.0, exact: true });
+        assert_eq!(truncate_integer(0), Truncated { double: 0.0, exact: true, up: false });
+        assert_eq!(
+            truncate_integer(i64::MIN),
+            Truncated { double: -9_223_372_036_854_775_808.0, exact: true, up: false }
+        );
         let below = 9_223_372_036_854_774_784.0;
-        assert_eq!(truncate_integer(i64::MAX), Truncated { double: below, exact: false });
-        assert_eq!(truncate_integer(-i64::MAX), Truncated { double: -below, exact: false });
+        assert_eq!(truncate_integer(i64::MAX), Truncated { double: below, exact: false, up: true });
+        assert_eq!(truncate_integer(-i64::MAX), Truncated { double: -below, exact: false, up: true });
     }
 }

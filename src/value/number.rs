@@ -4,10 +4,9 @@ use std::cmp::Ordering;
 
 use super::decimal::Decimal;
 use super::raw::{Kind, TWO_TO_63, Value};
-use crate::error::{Error, Result};
 
 /// A number, decoded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// An int32 or an int64.
     Integer(i64),
@@ -66,7 +65,7 @@ impl Number {
         }
     }
 
-    /// The double next to it, or one beside that where it is a decimal.
+    /// The double next to it; an infinity where it is too large.
     #[allow(clippy::cast_precision_loss)]
     pub fn near_double(self) -> f64 {
         match self {
@@ -79,18 +78,6 @@ impl Number {
     /// The number as an int64; `None` unless it is exactly one.
     pub fn whole(self) -> Option<i64> {
         self.truncated().filter(|n| self.compare(Number::Integer(*n)).is_eq())
-    }
-
-    /// The number as a double, rounded where it has to be.
-    ///
-    /// Errors: `BadValue` for a decimal.
-    pub fn as_f64(self) -> Result<f64> {
-        match self {
-            #[allow(clippy::cast_precision_loss)]
-            Number::Integer(n) => Ok(n as f64),
-            Number::Double(x) => Ok(x),
-            Number::Decimal(_) => Err(Error::bad_value("Arithmetic on decimals is not supported yet")),
-        }
     }
 
     /// Exact order, without rounding either side. NaN equals NaN and is below minus infinity; -0 equals 0.

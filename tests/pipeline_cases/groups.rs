@@ -194,7 +194,7 @@ fn by_keys(
 }
 
 fn percentiles(is_median: bool, arguments: &Document, values: &[Bson]) -> Result<Bson, Stop> {
-    let mut numbers = numbers(values)?;
+    let mut numbers = numbers(values);
     numbers.retain(|x| !x.is_nan());
     numbers.sort_by(|a, b| a.partial_cmp(b).unwrap());
     let last = numbers.len() as f64 - 1.0;
@@ -248,19 +248,20 @@ fn sum(values: &[Bson]) -> Result<(usize, Bson), Stop> {
     Ok((count, total))
 }
 
-fn numbers(values: &[Bson]) -> Result<Vec<f64>, Stop> {
+/// As doubles, decimals as well.
+fn numbers(values: &[Bson]) -> Vec<f64> {
     let number = |value: &Bson| match value {
-        Bson::Int32(n) => Some(Ok(f64::from(*n))),
-        Bson::Int64(n) => Some(Ok(*n as f64)),
-        Bson::Double(x) => Some(Ok(*x)),
-        Bson::Decimal128(_) => Some(Err(Stop::Refused)),
+        Bson::Int32(n) => Some(f64::from(*n)),
+        Bson::Int64(n) => Some(*n as f64),
+        Bson::Double(x) => Some(*x),
+        Bson::Decimal128(x) => Some(x.to_string().parse().unwrap()),
         _ => None,
     };
     values.iter().filter_map(number).collect()
 }
 
 fn deviation(values: &[Bson], fewer: usize) -> Result<Bson, Stop> {
-    let numbers = numbers(values)?;
+    let numbers = numbers(values);
     let count = numbers.len();
     if count <= fewer {
         return Ok(Bson::Null);

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod buckets;
+mod decimals;
 mod downsample;
 mod explained;
 mod facets;

@@ -104,7 +104,6 @@ fn what_they_cannot_take_is_refused_with_its_code() {
             (doc! { "$covariancePop": "$x" }, 9),
             (doc! { "$covariancePop": ["$x"] }, 9),
             (doc! { "$covarianceSamp": ["$x", "$x", "$x"] }, 9),
-            (doc! { "$covariancePop": ["$x", "$y"] }, 2),
             (doc! { "$minMaxScalar": "$x" }, 9),
             (doc! { "$minMaxScalar": {} }, 9),
             (doc! { "$minMaxScalar": { "input": "$x", "min": 1 } }, 9),

@@ -40,7 +40,11 @@ fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'stat
     }
     let (Some(x), Some(y)) = (Number::of(a), Number::of(b)) else { return Err(unfit(operator, a, b)) };
     if y.compare(Number::Integer(0)).is_eq() && matches!(operator.op, Op::Divide | Op::Mod) {
-        let code = if operator.op == Op::Mod { ErrorCode::Location16610 } else { ErrorCode::BadValue };
+        let code = match (operator.op, x, y) {
+            (Op::Divide, ..) => ErrorCode::BadValue,
+            (_, Number::Decimal(_), _) | (_, _, Number::Decimal(_)) => ErrorCode::Location5733415,
+            _ => ErrorCode::Location16610,
+        };
         return Err(Error::new(code, format!("can't {operator:?} by zero")));
     }
     if let (Number::Integer(n), Number::Integer(m)) = (x, y) {
@@ -58,7 +62,7 @@ fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'stat
     if matches!((x, y), (Number::Decimal(_), _) | (_, Number::Decimal(_))) {
         return decimals(operator.op, [x, y], 0);
     }
-    let (x, y) = (x.as_f64()?, y.as_f64()?);
+    let (x, y) = (x.near_double(), y.near_double());
     Ok(Datum::double(match operator.op {
         Op::Add => x + y,
         Op::Subtract => x - y,
@@ -124,17 +128,18 @@ pub(super) fn unary(operator: &Operator, arguments: Arguments<'_, '_>) -> Result
             whole.ok_or_else(|| failure(ErrorCode::Location28680, operator.name(), "of the least int64 is none"))?;
         return Ok(narrowed(whole, is_int32(arguments)));
     }
-    if let (Number::Decimal(_), true) = (number, operator.op != Op::Sqrt) {
+    let is_below = number.compare(Number::Integer(0)).is_lt() && !number.is_nan();
+    if is_below && operator.op == Op::Sqrt {
+        return Err(failure(ErrorCode::Location28714, operator.name(), "needs a number that is not below 0"));
+    }
+    if let Number::Decimal(_) = number {
         return decimals(operator.op, [number; 2], 0);
     }
-    let x = number.as_f64()?;
+    let x = number.near_double();
     Ok(Datum::double(match operator.op {
         Op::Abs => x.abs(),
         Op::Ceil => x.ceil(),
         Op::Floor => x.floor(),
-        _ if x < 0.0 => {
-            return Err(failure(ErrorCode::Location28714, operator.name(), "needs a number that is not below 0"));
-        }
         _ => x.sqrt(),
     }))
 }
@@ -152,7 +157,7 @@ pub(super) fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Re
     if let Number::Decimal(_) = number {
         return decimals(operator.op, [number; 2], places);
     }
-    let x = number.as_f64()?;
+    let x = number.near_double();
     let power = (0..places.abs()).fold(1.0, |power, _| power * 10.0);
     let scaled = if places < 0 { x / power } else { x * power };
     let cut = if operator.op == Op::Round { scaled.round_ties_even() } else { scaled.trunc() };

@@ -264,7 +264,7 @@ pub(super) const MANY: usize = usize::MAX;
 pub(super) const ANY: Wants = &[(Any, InternalError)];
 pub(super) const TWO: Wants = &[(Any, InternalError), (Any, InternalError)];
 pub(super) const NUMBER: Wants = &[(Numeric, Location28765)];
-const PLACES: Wants = &[(Numeric, Location28765), (Whole, Location51083)];
+const PLACES: Wants = &[(Numeric, Location51081), (Whole, Location51082)];
 const ELEMENTS: Wants = &[(Array, Location28689)];
 
 pub(super) const fn names(

@@ -13,7 +13,7 @@ use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
 use crate::query::exec::{Flow, KnownValues};
-use crate::query::expr::{BoundExpr, Unit};
+use crate::query::expr::{BoundExpr, Unit, plus, result};
 use crate::query::projection::write_set;
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare};
@@ -199,7 +199,7 @@ impl Densify {
                 _ => OwnedValue::int64(next),
             });
         }
-        Ok(OwnedValue::double(a.as_f64()? + b.as_f64()?))
+        Ok(result(plus(a, b)))
     }
 
     /// Makes rows for the places that are before `end`, or at it where that is `included`.

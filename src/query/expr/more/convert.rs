@@ -118,7 +118,7 @@ fn converted(value: Value<'_>, to: Kind, globals: &Globals) -> Option<Datum<'sta
     };
     Some(match to {
         Kind::Double => Datum::double(match number {
-            Number::Decimal(number) => decimal::to_double(number, env)?,
+            Number::Decimal(number) => decimal::to_double(number)?,
             other => other.near_double(),
         }),
         Kind::Decimal128 => decimal::datum(decimal::of(number)),

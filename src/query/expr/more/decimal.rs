@@ -238,11 +238,9 @@ pub(super) fn parse_double(text: &str, env: &dyn Env) -> Option<f64> {
 }
 
 /// The double next to a decimal; `None` where it is too large.
-pub(super) fn to_double(decimal: Decimal, env: &dyn Env) -> Option<f64> {
-    match Digits::of(decimal) {
-        Some(digits) => Some(digits.double(env)).filter(|x| x.is_finite()),
-        None => Some(decimal.near_double()),
-    }
+pub(super) fn to_double(decimal: Decimal) -> Option<f64> {
+    let is_finite = matches!(decimal, Decimal::Finite { .. });
+    Some(decimal.near_double()).filter(|x| x.is_finite() || !is_finite)
 }
 
 /// The shortest digits that say a finite double.

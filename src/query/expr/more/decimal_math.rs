@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use super::super::datum::Datum;
 use super::super::operators::Op;
 use super::decimal::{self, DIGITS_MAX, Digits};
-use crate::value::{Decimal, Number};
+use super::decimal_powers;
+use crate::value::{Decimal, Number, OwnedValue, Value};
 
 const NAN: Decimal = Decimal::NaN;
 
@@ -85,7 +86,7 @@ pub fn sum(a: Decimal, b: Decimal) -> Decimal {
     Digits { negative, digits, exponent }.round(false)
 }
 
-fn product(a: Decimal, b: Decimal) -> Decimal {
+pub fn product(a: Decimal, b: Decimal) -> Decimal {
     let negative = has_minus(a) != has_minus(b);
     let (Some(x), Some(y)) = (Digits::of(a), Digits::of(b)) else {
         return if is_zero(a) || is_zero(b) { NAN } else { infinity(negative) };
@@ -105,7 +106,7 @@ fn product(a: Decimal, b: Decimal) -> Decimal {
     Digits { negative, digits, exponent: x.exponent + y.exponent }.round(false)
 }
 
-fn quotient(a: Decimal, b: Decimal) -> Decimal {
+pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
     let negative = has_minus(a) != has_minus(b);
     let Decimal::Finite { coefficient: divisor, exponent, .. } = b else {
         // Of two infinities nothing is known.
@@ -210,6 +211,54 @@ pub fn total(decimals: Decimal, other: Number, count: Option<u64>) -> Datum<'sta
     decimal::datum(count.map_or(total, |count| quotient(total, count.into())))
 }
 
+/// What `$add`, `$subtract`, `$multiply` or `$divide` makes of two numbers, the latter not by zero: a decimal where one is among them, an
+/// integer where integers are subtracted, else a double.
+fn numbers(op: Op, a: Number, b: Number) -> Number {
+    if let (Number::Decimal(_), _) | (_, Number::Decimal(_)) = (a, b) {
+        return Number::Decimal(binary(op, decimal::of(a), decimal::of(b)));
+    }
+    if let (Number::Integer(a), Number::Integer(b), Op::Subtract) = (a, b, op)
+        && let Some(difference) = a.checked_sub(b)
+    {
+        return Number::Integer(difference);
+    }
+    let (a, b) = (a.near_double(), b.near_double());
+    Number::Double(match op {
+        Op::Add => a + b,
+        Op::Subtract => a - b,
+        Op::Multiply => a * b,
+        _ => a / b,
+    })
+}
+
+/// The sum of two numbers.
+pub fn plus(a: Number, b: Number) -> Number {
+    numbers(Op::Add, a, b)
+}
+
+/// The difference of two numbers. Between integers it is exact: those of a clock that counts nanoseconds are beyond those that doubles hold.
+pub fn minus(a: Number, b: Number) -> Number {
+    numbers(Op::Subtract, a, b)
+}
+
+/// The product of two numbers.
+pub fn times(a: Number, b: Number) -> Number {
+    numbers(Op::Multiply, a, b)
+}
+
+/// The quotient of two numbers, of which the second is not zero.
+pub fn over(a: Number, b: Number) -> Number {
+    numbers(Op::Divide, a, b)
+}
+
+/// A decimal, or else a double.
+pub fn result(number: Number) -> OwnedValue {
+    match number {
+        Number::Decimal(decimal) => decimal::datum(decimal).view().map_or_else(OwnedValue::null, Value::to_owned),
+        other => OwnedValue::double(other.near_double()),
+    }
+}
+
 /// What an operator of arithmetic makes of two numbers one of which is a decimal, or of one, to so many places. False where the second
 /// half of the module is not there.
 #[inline(never)]
@@ -218,6 +267,7 @@ pub fn decimals_if_loaded(op: Op, numbers: [Number; 2], places: i64, result: &mu
     *result = decimal::datum(match op {
         Op::Add | Op::Subtract | Op::Multiply | Op::Divide | Op::Mod => binary(op, a, b),
         Op::Abs | Op::Ceil | Op::Floor | Op::Trunc | Op::Round => unary(op, a, places),
+        Op::Sqrt => decimal_powers::sqrt(a),
         // Nobody asks, but without this answer the compiler would leave all of them out.
         _ => return false,
     });

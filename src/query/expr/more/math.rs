@@ -1,9 +1,11 @@
 //! Powers, logarithms, trigonometry, bits; sums, means and deviations; sizes.
 
+use std::cmp::Ordering;
+
 use super::super::arguments::{Arguments, Want::*, failure, given, number};
 use super::super::datum::Datum;
 use super::super::operators::{ANY, MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic};
-use super::decimal_math;
+use super::{decimal, decimal_math, decimal_powers};
 use crate::error::ErrorCode::*;
 use crate::error::{ErrorCode, Result};
 use crate::value::{Decimal, Kind, Number, Value};
@@ -28,18 +30,26 @@ pub(super) static TABLE: &[Operator] = &[
     of_any("$degreesToRadians"),
     of_any("$radiansToDegrees"),
     of_any("$sigmoid"),
-    null_in(Op::More, "$ln", NUMBER, |by, x| of_one(by, x, |x| (x <= 0.0).then_some(Location28766))),
-    null_in(Op::More, "$log10", NUMBER, |by, x| of_one(by, x, |x| (x <= 0.0).then_some(Location28761))),
+    null_in(Op::More, "$ln", NUMBER, |by, x| of_one(by, x, |x| is_at_most(x, 0).then_some(Location28766))),
+    null_in(Op::More, "$log10", NUMBER, |by, x| of_one(by, x, |x| is_at_most(x, 0).then_some(Location28761))),
     null_in(Op::More, "$sin", NUMBER, |by, x| of_one(by, x, infinite)),
     null_in(Op::More, "$cos", NUMBER, |by, x| of_one(by, x, infinite)),
     null_in(Op::More, "$tan", NUMBER, |by, x| of_one(by, x, infinite)),
-    null_in(Op::More, "$asin", NUMBER, |by, x| of_one(by, x, |x| (x.abs() > 1.0).then_some(Location50989))),
-    null_in(Op::More, "$acos", NUMBER, |by, x| of_one(by, x, |x| (x.abs() > 1.0).then_some(Location50989))),
-    null_in(Op::More, "$atanh", NUMBER, |by, x| of_one(by, x, |x| (x.abs() > 1.0).then_some(Location50989))),
-    null_in(Op::More, "$acosh", NUMBER, |by, x| of_one(by, x, |x| (x < 1.0).then_some(Location50989))),
+    null_in(Op::More, "$asin", NUMBER, |by, x| of_one(by, x, beyond_one)),
+    null_in(Op::More, "$acos", NUMBER, |by, x| of_one(by, x, beyond_one)),
+    null_in(Op::More, "$atanh", NUMBER, |by, x| of_one(by, x, beyond_one)),
+    null_in(Op::More, "$acosh", NUMBER, |by, x| of_one(by, x, |x| order(x, 1).is_lt().then_some(Location50989))),
     null_in(Op::More, "$log", BASE, log),
     null_in(Op::More, "$pow", POWER, power),
-    null_in(Op::More, "$atan2", ANGLES, |_, x| Ok(Datum::double(double(x, 0)?.atan2(double(x, 1)?)))),
+    null_in(Op::More, "$atan2", ANGLES, |_, x| {
+        let (y, x) = (number(x, 0), number(x, 1));
+        let angle = y.near_double().atan2(x.near_double());
+        Ok(if is_decimal(y) || is_decimal(x) {
+            decimal::datum(decimal::from_double(angle))
+        } else {
+            Datum::double(angle)
+        })
+    }),
     null_in(Op::More, "$bitNot", BITS, |_, x| bits(x, |_, n| !n)),
     variadic(Op::More, "$bitAnd", BITS, |_, x| folded(x, -1, |a, b| a & b)),
     variadic(Op::More, "$bitOr", BITS, |_, x| folded(x, 0, |a, b| a | b)),
@@ -59,26 +69,65 @@ pub(super) static TABLE: &[Operator] = &[
     }),
 ];
 
-fn double(arguments: Arguments<'_, '_>, at: usize) -> Result<f64> {
-    number(arguments, at).as_f64()
+fn is_decimal(x: Number) -> bool {
+    matches!(x, Number::Decimal(_))
 }
 
-fn infinite(x: f64) -> Option<ErrorCode> {
-    x.is_infinite().then_some(Location50989)
+fn order(x: Number, n: i64) -> Ordering {
+    if x.is_nan() { Ordering::Equal } else { x.compare(Number::Integer(n)) }
+}
+
+fn is_at_most(x: Number, n: i64) -> bool {
+    !x.is_nan() && order(x, n).is_le()
+}
+
+fn infinite(x: Number) -> Option<ErrorCode> {
+    let is_finite = matches!(x, Number::Decimal(Decimal::Finite { .. }));
+    (!is_finite && x.near_double().is_infinite()).then_some(Location50989)
+}
+
+fn beyond_one(x: Number) -> Option<ErrorCode> {
+    (order(x, 1).is_gt() || order(x, -1).is_lt()).then_some(Location50989)
 }
 
 /// A function of one number that `beyond` does not refuse.
 fn of_one(
     operator: &Operator,
     arguments: Arguments<'_, '_>,
-    beyond: fn(f64) -> Option<ErrorCode>,
+    beyond: fn(Number) -> Option<ErrorCode>,
 ) -> Result<Datum<'static>> {
-    let x = double(arguments, 0)?;
+    let (x, name) = (number(arguments, 0), operator.name());
     if let Some(code) = beyond(x) {
-        return Err(failure(code, operator.name(), "needs a number within its bounds"));
+        return Err(failure(code, name, "needs a number within its bounds"));
     }
+    Ok(match x {
+        Number::Decimal(x) => decimal::datum(of_decimal(name, x)),
+        _ => Datum::double(of_double(name, x.near_double())),
+    })
+}
+
+/// Those of angles are the decimals of doubles.
+fn of_decimal(name: &str, x: Decimal) -> Decimal {
+    let by =
+        |coefficient, exponent| decimal_math::product(x, Decimal::Finite { negative: false, coefficient, exponent });
+    match name {
+        _ if x == Decimal::NaN => x,
+        "$exp" => decimal_powers::exp(x),
+        "$ln" => decimal_powers::ln(x),
+        "$log10" => decimal_powers::log10(x),
+        "$sigmoid" => {
+            let below = decimal_math::sum(1.into(), decimal_powers::exp(decimal_math::negated(x)));
+            decimal_math::quotient(1.into(), below)
+        }
+        "$degreesToRadians" => by(1745329251994329576923690768488613, -35),
+        "$radiansToDegrees" => by(5729577951308232087679815481410517, -32),
+        _ => decimal::from_double(of_double(name, x.near_double())),
+    }
+}
+
+fn of_double(name: &str, x: f64) -> f64 {
     // Called by their names: what is pointed to would be in the first half.
-    Ok(Datum::double(match operator.name() {
+    match name {
         "$exp" => x.exp(),
         "$ln" => x.ln(),
         "$log10" => x.log10(),
@@ -97,18 +146,22 @@ fn of_one(
         "$degreesToRadians" => x.to_radians(),
         "$radiansToDegrees" => x.to_degrees(),
         _ => 1.0 / (1.0 + (-x).exp()),
-    }))
+    }
 }
 
 fn log(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let (x, base) = (double(arguments, 0)?, double(arguments, 1)?);
-    if x <= 0.0 {
+    let (x, base) = (number(arguments, 0), number(arguments, 1));
+    if is_at_most(x, 0) {
         return Err(failure(Location28758, "$log", "needs a number above 0"));
     }
-    if base <= 0.0 || base == 1.0 {
+    if is_at_most(base, 0) || base.compare(Number::Integer(1)).is_eq() {
         return Err(failure(Location28759, "$log", "needs a base above 0 that is not 1"));
     }
-    Ok(Datum::double(x.ln() / base.ln()))
+    if is_decimal(x) || is_decimal(base) {
+        let [x, base] = [x, base].map(|number| decimal_powers::ln(decimal::of(number)));
+        return Ok(decimal::datum(decimal_math::binary(Op::Divide, x, base)));
+    }
+    Ok(Datum::double(x.near_double().ln() / base.near_double().ln()))
 }
 
 /// Integers stay integers where the power is one of 64 bits.
@@ -128,7 +181,10 @@ fn power(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
             return Ok(integer(whole, is_narrow(arguments)));
         }
     }
-    Ok(Datum::double(base.as_f64()?.powf(exponent.as_f64()?)))
+    if is_decimal(base) || is_decimal(exponent) {
+        return Ok(decimal::datum(decimal_powers::power(decimal::of(base), decimal::of(exponent))));
+    }
+    Ok(Datum::double(base.near_double().powf(exponent.near_double())))
 }
 
 /// True where all arguments are int32.
@@ -171,7 +227,7 @@ fn values<'b>(arguments: Arguments<'_, 'b>) -> Vec<Value<'b>> {
 fn deviation(arguments: Arguments<'_, '_>, fewer: f64) -> Result<Datum<'static>> {
     let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
     for number in values(arguments).into_iter().filter_map(Number::of) {
-        let x = number.as_f64()?;
+        let x = number.near_double();
         count += 1.0;
         let distance = x - mean;
         mean += distance / count;
@@ -198,7 +254,7 @@ fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> 
             }
             _ => is_double = true,
         }
-        fraction += number.as_f64()?;
+        fraction += number.near_double();
     }
     if let Some(decimals) = decimals {
         let others = whole.filter(|_| !is_double).map_or(Number::Double(fraction), Number::Integer);

@@ -14,6 +14,7 @@ mod date_tests;
 mod date_text;
 mod decimal;
 mod decimal_math;
+mod decimal_powers;
 mod math;
 mod objects;
 mod patterns;
@@ -25,7 +26,8 @@ mod zone;
 
 pub use calendar::Unit;
 pub(super) use date::bins;
-pub use decimal_math::{decimals_if_loaded, sum as decimal_sum, total};
+pub use decimal::of as decimal;
+pub use decimal_math::{decimals_if_loaded, minus, over, plus, result, sum as decimal_sum, times, total};
 pub(super) use zone::Zones;
 
 use super::operators::Operator;

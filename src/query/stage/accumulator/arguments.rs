@@ -187,7 +187,7 @@ fn percentiles(value: Value<'_>, globals: &Globals) -> Result<Vec<f64>> {
     let Some(array) = array.view().as_array().filter(|array| !array.is_empty()) else {
         return Err(refuse(ErrorCode::Location7750301));
     };
-    let each = array.iter().map(|(_, p)| match super::number(p)? {
+    let each = array.iter().map(|(_, p)| match super::number(p) {
         None => Err(refuse(ErrorCode::Location7750302)),
         Some(p) if (0.0..=1.0).contains(&p) => Ok(p),
         Some(_) => Err(refuse(ErrorCode::Location7750303)),

@@ -3,6 +3,7 @@
 //! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_*.cpp.
 
 mod arguments;
+mod covariance;
 mod deviation;
 mod edge;
 mod extreme;
@@ -20,7 +21,7 @@ use ranked::{Rank, Ranked};
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
-use crate::value::{Collation, Doc, DocWriter, Kind, OwnedValue, Value};
+use crate::value::{Collation, Doc, DocWriter, Kind, Number, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
 pub trait Accumulator {
@@ -209,10 +210,10 @@ const TABLE: [AccumulatorSpec; 26] = [
     row("$addToSet", false, Arguments::Input, |by| Box::new(list::Lists::new(true, false, &by.collation))),
     row("$concatArrays", false, Arguments::Input, |by| Box::new(list::Lists::new(false, true, &by.collation))),
     row("$setUnion", false, Arguments::Input, |by| Box::new(list::Lists::new(true, true, &by.collation))),
-    row("$stdDevPop", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(false, false))),
-    row("$stdDevSamp", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(true, false))),
-    row(COVARIANCES[0], true, Arguments::Pair, |_| Box::new(deviation::Deviations::new(false, true))),
-    row(COVARIANCES[1], true, Arguments::Pair, |_| Box::new(deviation::Deviations::new(true, true))),
+    row("$stdDevPop", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(false))),
+    row("$stdDevSamp", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(true))),
+    row(COVARIANCES[0], true, Arguments::Pair, |_| Box::new(covariance::Covariances::new(false))),
+    row(COVARIANCES[1], true, Arguments::Pair, |_| Box::new(covariance::Covariances::new(true))),
     row("$count", true, Arguments::Nothing, |_| Box::new(sum::Sums::new(false))),
     row("$mergeObjects", false, Arguments::Input, |_| Box::new(edge::Merged::default())),
     row("$firstN", false, Arguments::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::First, false, by))),
@@ -227,17 +228,9 @@ const TABLE: [AccumulatorSpec; 26] = [
     row("$percentile", true, Arguments::Named(&arguments::PERCENTILE), |by| Box::new(percentile::Percentiles::new(by))),
 ];
 
-/// A number as a double; `None` for anything else.
-///
-/// Errors: decimals.
-fn number(value: Value<'_>) -> Result<Option<f64>> {
-    #[allow(clippy::cast_precision_loss)]
-    match value.kind() {
-        Kind::Decimal128 => Err(no_decimals()),
-        Kind::Double => Ok(value.as_f64()),
-        Kind::Int32 | Kind::Int64 => Ok(value.as_integer().map(|n| n as f64)),
-        _ => Ok(None),
-    }
+/// A number as a double, which is what the server counts these in, decimals too; `None` for anything else.
+fn number(value: Value<'_>) -> Option<f64> {
+    Number::of(value).map(Number::near_double)
 }
 
 /// The error of what holds more than it may.
@@ -251,10 +244,6 @@ fn array_of(values: &mut dyn Iterator<Item = Value<'_>>) -> OwnedValue {
         writer.value(&place.to_string(), value);
     }
     Value::new_checked(Kind::Array, writer.finish().view().as_bytes()).to_owned()
-}
-
-fn no_decimals() -> Error {
-    Error::bad_value("Sums of decimals are not supported yet")
 }
 
 /// Shows `see` every cell of a range that is there.

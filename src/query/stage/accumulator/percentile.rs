@@ -51,7 +51,7 @@ impl Accumulator for Percentiles {
         let Some(numbers) = self.groups.get_mut(group) else { return Ok(()) };
         self.size_bytes += 8 * rows.len();
         each_cell(cells, rows, &mut |value| {
-            numbers.extend(number(value)?.filter(|x| !x.is_nan()));
+            numbers.extend(number(value).filter(|x| !x.is_nan()));
             Ok(())
         })?;
         if self.size_bytes > STAGE_SIZE_BYTES_MAX { Err(list_is_full()) } else { Ok(()) }

@@ -8,7 +8,7 @@ use super::super::parse::Parser;
 use super::parse::misuse;
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{Expr, Unit};
+use crate::query::expr::{Expr, Unit, plus};
 use crate::query::sort::SortSpec;
 use crate::value::{Number, OwnedValue, Value, compare};
 
@@ -185,5 +185,5 @@ fn moved(from: Number, by: Number, unit: Option<Unit>) -> Result<Number> {
             return Err(Error::new(ErrorCode::Location5166406, "A window goes beyond all dates"));
         }
     }
-    Ok(Number::Double(from.as_f64()? + by.as_f64()?))
+    Ok(plus(from, by))
 }

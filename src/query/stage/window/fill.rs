@@ -1,9 +1,10 @@
 //! `$locf` and `$linearFill`: values for rows that have none.
 
-use super::function::{Partition, difference, place};
+use super::function::{Partition, place};
 use crate::block::{Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Kind, Number, OwnedValue, Value};
+use crate::query::expr::{minus, over, plus, result, times};
+use crate::value::{Kind, Number, Value};
 
 fn is_null(value: Option<Value<'_>>) -> bool {
     value.is_none_or(|value| matches!(value.kind(), Kind::Null | Kind::Undefined))
@@ -63,8 +64,8 @@ impl Partition<'_> {
                 filled.push(Value::NULL);
                 continue;
             };
-            let y = y1.as_f64()? + difference(*x, x1)? * (difference(y2, y1)? / difference(x2, x1)?);
-            filled.push(OwnedValue::double(y).view());
+            let slope = over(minus(y2, y1), minus(x2, x1));
+            filled.push(result(plus(y1, times(minus(*x, x1), slope))).view());
         }
         Ok(filled.finish())
     }

@@ -7,7 +7,10 @@ use super::bounds::Window;
 use super::slide::over_windows;
 use crate::block::{Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Collation, Kind, Number, OwnedValue, Value, compare_sort_keys, sort_key};
+use crate::query::expr::{minus, over, plus, result, times};
+use crate::value::{Collation, Decimal, Kind, Number, OwnedValue, Value, compare_sort_keys, sort_key};
+
+const ZERO: Number = Number::Integer(0);
 
 /// A function of windows.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,9 +29,9 @@ pub(super) enum Function {
     /// `$integral`, and the sum that it comes to.
     Integral(Option<i64>, Box<Accumulation>),
     /// `$minMaxScalar`: onto what the values of the window are spread, and its least and greatest.
-    Spread(f64, f64, Box<[Accumulation; 2]>),
+    Spread(Number, Number, Box<[Accumulation; 2]>),
     /// `$expMovingAvg`: the weight of the newest value.
-    MovingAverage(f64),
+    MovingAverage(Decimal),
     /// `$locf`.
     Carry,
     /// `$linearFill`.
@@ -48,16 +51,6 @@ pub(super) struct Partition<'a> {
 /// A number, or a date, as a place on a line.
 pub(super) fn place(value: Value<'_>) -> Option<Number> {
     value.as_date_ms().map(Number::Integer).or_else(|| Number::of(value))
-}
-
-/// Between integers it is exact: those of a clock that counts nanoseconds are beyond those that doubles hold.
-pub(super) fn difference(a: Number, b: Number) -> Result<f64> {
-    if let (Number::Integer(a), Number::Integer(b)) = (a, b)
-        && let Some(difference) = a.checked_sub(b)
-    {
-        return Number::Integer(difference).as_f64();
-    }
-    Ok(a.as_f64()? - b.as_f64()?)
 }
 
 impl Partition<'_> {
@@ -136,7 +129,7 @@ impl Partition<'_> {
     /// Rise by run between the first and the last row of each window; null where there is no run.
     fn derivatives(&self, unit_ms: Option<i64>) -> Result<Column> {
         let codes = [ErrorCode::Location5624900, ErrorCode::Location5624901, ErrorCode::Location5624902];
-        let scale = unit_ms.map_or(Ok(1.0), |ms| Number::Integer(ms).as_f64())?;
+        let scale = Number::Integer(unit_ms.unwrap_or(1));
         let mut derivatives = ColumnBuilder::with_capacity(self.rows);
         let mut scratch = Vec::new();
         let mut y_at = |row: usize| {
@@ -153,11 +146,11 @@ impl Partition<'_> {
                 continue;
             }
             let (first, last) = (window.start, window.end - 1);
-            let run = difference(self.place_at(last, unit_ms, codes)?, self.place_at(first, unit_ms, codes)?)?;
-            let rise = difference(y_at(last)?, y_at(first)?)?;
-            match run == 0.0 {
+            let run = minus(self.place_at(last, unit_ms, codes)?, self.place_at(first, unit_ms, codes)?);
+            let rise = minus(y_at(last)?, y_at(first)?);
+            match run.compare(ZERO).is_eq() {
                 true => derivatives.push(Value::NULL),
-                false => derivatives.push(OwnedValue::double(rise / run * scale).view()),
+                false => derivatives.push(result(times(over(rise, run), scale)).view()),
             }
         }
         Ok(derivatives.finish())
@@ -166,36 +159,34 @@ impl Partition<'_> {
     /// The sum of the trapezoids between the rows of each window.
     fn integrals(&self, unit_ms: Option<i64>, sum: &Accumulation) -> Result<Column> {
         let codes = [ErrorCode::Location5423901, ErrorCode::Location5423902, ErrorCode::Location5423900];
-        let (mut areas, mut ys) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
+        let (mut areas, mut is_nan) = (ColumnBuilder::with_capacity(self.rows), Vec::with_capacity(self.rows));
         let mut before = None;
         let mut scratch = Vec::new();
         for row in 0..self.rows {
             let y = self.input.value(row, &mut scratch).and_then(Number::of);
             let message = "The input value of $integral must be numeric";
-            let y = y.ok_or_else(|| Error::new(ErrorCode::Location5423900, message))?.as_f64()?;
+            let y = y.ok_or_else(|| Error::new(ErrorCode::Location5423900, message))?;
             let x = self.place_at(row, unit_ms, codes)?;
-            areas.push(match before.replace((x, y)) {
-                Some((x1, y1)) => difference(x, x1)? * (y + y1) / 2.0,
-                None => 0.0,
-            });
-            ys.push(y);
+            let area = match before.replace((x, y)) {
+                Some((x1, y1)) => over(times(minus(x, x1), plus(y, y1)), Number::Integer(2)),
+                None => ZERO,
+            };
+            areas.push(result(area).view());
+            is_nan.push(y.is_nan());
         }
         let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
         // The first row of a window has no trapezoid in front of it.
         let inner: Vec<_> = windows.iter().map(|window| (window.start + 1).min(window.end)..window.end).collect();
-        let areas = Column::new(ColumnData::F64(areas), None);
-        let sums = over_windows(sum, &areas, &inner)?;
+        let sums = over_windows(sum, &areas.finish(), &inner)?;
         let mut integrals = ColumnBuilder::with_capacity(self.rows);
         for (row, window) in windows.iter().enumerate() {
             let sum = sums.value(row, &mut scratch).unwrap_or(Value::NULL);
             match (unit_ms, Number::of(sum)) {
                 _ if window.is_empty() => integrals.push(Value::NULL),
-                _ if window.len() == 1 && ys.get(window.start).is_some_and(|y| y.is_nan()) => {
+                _ if window.len() == 1 && is_nan.get(window.start) == Some(&true) => {
                     integrals.push(OwnedValue::double(f64::NAN).view());
                 }
-                (Some(ms), Some(sum)) => {
-                    integrals.push(OwnedValue::double(sum.as_f64()? / Number::Integer(ms).as_f64()?).view());
-                }
+                (Some(ms), Some(sum)) => integrals.push(result(over(sum, Number::Integer(ms))).view()),
                 _ => integrals.push(sum),
             }
         }
@@ -203,38 +194,46 @@ impl Partition<'_> {
     }
 
     /// Where each value stands between the least and the greatest of its window; where these are equal, at the lower end.
-    fn spread(&self, low: f64, high: f64, edges: &[Accumulation; 2]) -> Result<Column> {
+    fn spread(&self, low: Number, high: Number, edges: &[Accumulation; 2]) -> Result<Column> {
         let mut scratch = Vec::new();
-        let message = "The input of $minMaxScalar must be numeric";
-        let mut number = |column: &Column, row| match column.value(row, &mut scratch).and_then(Number::of) {
-            Some(number) => number.as_f64(),
-            None => Err(Error::type_mismatch(message)),
+        let mut number = |column: &Column, row| {
+            let number = column.value(row, &mut scratch).and_then(Number::of);
+            number.ok_or_else(|| Error::type_mismatch("The input of $minMaxScalar must be numeric"))
         };
         // All of them first: what is no number must not be between others.
-        let values = (0..self.rows).map(|row| number(&self.input, row)).collect::<Result<Vec<f64>>>()?;
+        (0..self.rows).try_for_each(|row| number(&self.input, row).map(|_| ()))?;
         let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
         let [least, greatest] = edges;
         let (least, greatest) =
             (over_windows(least, &self.input, &windows)?, over_windows(greatest, &self.input, &windows)?);
-        let mut spread = Vec::with_capacity(self.rows);
-        for (row, value) in values.into_iter().enumerate() {
-            let (least, greatest) = (number(&least, row)?, number(&greatest, row)?);
-            let share = if greatest == least { 0.0 } else { (value - least) / (greatest - least) };
-            spread.push(low + share * (high - low));
+        let mut spread = ColumnBuilder::with_capacity(self.rows);
+        for row in 0..self.rows {
+            let (value, least, greatest) = (number(&self.input, row)?, number(&least, row)?, number(&greatest, row)?);
+            let share = match least.compare(greatest).is_eq() {
+                true => ZERO,
+                false => over(minus(value, least), minus(greatest, least)),
+            };
+            spread.push(result(plus(low, times(share, minus(high, low)))).view());
         }
-        Ok(Column::new(ColumnData::F64(spread), None))
+        Ok(spread.finish())
     }
 
-    /// The first number begins; rows without one have the average so far.
-    fn moving_averages(&self, alpha: f64) -> Result<Column> {
+    /// The first number begins; rows without one have the average so far. It is a decimal from the first one on.
+    fn moving_averages(&self, alpha: Decimal) -> Result<Column> {
         let mut averages = ColumnBuilder::with_capacity(self.rows);
         let (mut average, mut scratch) = (None, Vec::new());
+        let (exact, alpha) = (Number::Decimal(alpha), alpha.near_double());
+        let exact = [exact, minus(Number::Integer(1), exact)];
+        let near = [alpha, 1.0 - alpha].map(Number::Double);
         for row in 0..self.rows {
-            if let Some(number) = self.input.value(row, &mut scratch).and_then(Number::of) {
-                let x = number.as_f64()?;
-                average = Some(average.map_or(x, |average| x * alpha + average * (1.0 - alpha)));
+            if let Some(x) = self.input.value(row, &mut scratch).and_then(Number::of) {
+                average = Some(average.map_or(x, |average| {
+                    let is_exact = [x, average].iter().any(|number| matches!(number, Number::Decimal(_)));
+                    let [newest, others] = if is_exact { exact } else { near };
+                    plus(times(x, newest), times(average, others))
+                }));
             }
-            averages.push(average.map_or_else(OwnedValue::null, OwnedValue::double).view());
+            averages.push(average.map_or_else(OwnedValue::null, result).view());
         }
         Ok(averages.finish())
     }

@@ -7,7 +7,7 @@ use super::bounds::{Window, parse_unit};
 use super::function::Function;
 use super::{Output, WindowSpec};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{BoundExpr, Expr, Variable};
+use crate::query::expr::{BoundExpr, Expr, Variable, decimal, over};
 use crate::query::projection::Projection;
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocWriter, Number, OwnedValue, Value};
@@ -210,15 +210,12 @@ impl Parser<'_> {
                 takes_window = true;
                 let message =
                     "$minMaxScalar needs an 'input', and may have both 'min' and 'max', constants in this order";
-                let edge = |name: &str, otherwise: f64| match argument.get(name) {
-                    Some(value) => match Number::of(self.constant_of(value)?.view()) {
-                        Some(number) => number.as_f64(),
-                        None => Err(misuse(message)),
-                    },
-                    None => Ok(otherwise),
+                let edge = |name: &str, otherwise| match argument.get(name) {
+                    Some(value) => Number::of(self.constant_of(value)?.view()).ok_or_else(|| misuse(message)),
+                    None => Ok(Number::Integer(otherwise)),
                 };
-                let (low, high) = (edge("min", 0.0)?, edge("max", 1.0)?);
-                if argument.get("min").is_some() != argument.get("max").is_some() || low >= high {
+                let (low, high) = (edge("min", 0)?, edge("max", 1)?);
+                if argument.get("min").is_some() != argument.get("max").is_some() || low.compare(high).is_ge() {
                     return Err(misuse(message));
                 }
                 input = Some(self.expr(argument.get("input").ok_or_else(|| misuse(message))?)?);
@@ -229,16 +226,17 @@ impl Parser<'_> {
                 let argument = only(object()?, &["input", "N", "alpha"])?;
                 let n = argument.get("N").and_then(Value::as_integer).filter(|n| *n > 0);
                 let alpha = match (n, argument.get("alpha").and_then(Number::of)) {
-                    (Some(n), _) => 2.0 / (Number::Integer(n).as_f64()? + 1.0),
-                    (None, Some(alpha)) => alpha.as_f64()?,
-                    _ => f64::NAN,
+                    (Some(n), _) => over(Number::Decimal(2.into()), Number::Integer(n.saturating_add(1))),
+                    (None, Some(alpha)) => alpha,
+                    _ => Number::Integer(0),
                 };
                 // An N of 1 weighs the newest value by 1.
-                let is_weight = alpha > 0.0 && (alpha < 1.0 || n.is_some());
+                let is_weight = alpha.compare(Number::Integer(0)).is_gt()
+                    && (alpha.compare(Number::Integer(1)).is_lt() || n.is_some());
                 let value = argument.get("input").filter(|_| argument.iter().count() == 2 && is_weight && parts > 0);
                 let message = "$expMovingAvg needs a sortBy, an 'input', and either 'N', an integer above 0, or 'alpha' between 0 and 1";
                 input = Some(self.expr(value.ok_or_else(|| misuse(message))?)?);
-                Function::MovingAverage(alpha)
+                Function::MovingAverage(decimal(alpha))
             }
             "$locf" => Function::Carry,
             "$linearFill" if window.is_none() && parts != 1 => {

@@ -1,0 +1,78 @@
+//! `$covariancePop` and `$covarianceSamp`.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/window_function/window_function_covariance.cpp.
+
+use std::ops::Range;
+
+use super::{Accumulator, each_cell};
+use crate::block::Column;
+use crate::error::Result;
+use crate::query::expr::{minus, over, plus, result, times};
+use crate::value::{Number, OwnedValue};
+
+const ZERO: Number = Number::Integer(0);
+
+/// Covariances of groups, by Welford's sums; decimals where there is one among the numbers. Anything but a pair of numbers counts as nothing.
+pub(super) struct Covariances {
+    /// True for that of a sample.
+    is_sample: bool,
+    groups: Vec<Moments>,
+}
+
+#[derive(Clone, Copy)]
+struct Moments {
+    count: i64,
+    /// The means of the first and the second of each pair.
+    means: [Number; 2],
+    /// Sum of the products of the distances from them.
+    products: Number,
+}
+
+impl Covariances {
+    pub fn new(is_sample: bool) -> Covariances {
+        Covariances { is_sample, groups: Vec::new() }
+    }
+}
+
+impl Accumulator for Covariances {
+    fn grow(&mut self, _: usize) {
+        self.groups.push(Moments { count: 0, means: [ZERO; 2], products: ZERO });
+    }
+
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+        let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
+        each_cell(cells, rows, &mut |value| {
+            let mut pair = value.as_array().into_iter().flatten().map(|(_, value)| Number::of(value));
+            if let (Some(Some(x)), Some(Some(y))) = (pair.next(), pair.next()) {
+                moments.count += 1;
+                let (count, [mean, other]) = (Number::Integer(moments.count), moments.means);
+                let delta = minus(x, mean);
+                let other = plus(other, over(minus(y, other), count));
+                moments.means = [plus(mean, over(delta, count)), other];
+                moments.products = plus(moments.products, times(delta, minus(y, other)));
+            }
+            Ok(())
+        })
+    }
+
+    fn merge(&mut self, into: usize, from: usize) -> bool {
+        let from = self.groups.get(from).copied();
+        if let (Some(moments), Some(from)) = (self.groups.get_mut(into), from.filter(|from| from.count > 0)) {
+            let count = moments.count + from.count;
+            let [before, more, all] = [moments.count, from.count, count].map(Number::Integer);
+            let ([mean, other], [from_mean, from_other]) = (moments.means, from.means);
+            let (delta, distance) = (minus(from_mean, mean), minus(from_other, other));
+            let moved = |mean, delta| plus(mean, over(times(delta, more), all));
+            let apart = over(times(times(times(delta, distance), before), more), all);
+            let products = plus(moments.products, plus(from.products, apart));
+            *moments = Moments { count, means: [moved(mean, delta), moved(other, distance)], products };
+        }
+        true
+    }
+
+    fn value(&self, group: usize) -> OwnedValue {
+        let Some(Moments { count, products, .. }) = self.groups.get(group).copied() else { return OwnedValue::null() };
+        let divisor = if self.is_sample { count - 1 } else { count };
+        if divisor < 1 { OwnedValue::null() } else { result(over(products, Number::Integer(divisor))) }
+    }
+}
