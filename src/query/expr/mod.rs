@@ -24,6 +24,6 @@ pub use bound::BoundExpr;
 pub use datum::Datum;
 pub use evaluate::Scope;
 pub use globals::Globals;
-pub use more::{Unit, decimal, decimal_sum, minus, over, plus, result, times, total};
+pub use more::{Unit, decimal, decimal_sum, is_continuous, minus, over, plus, quantile, result, shares, times, total};
 pub use operators::Operator;
 pub use tree::{Expr, Reads, Variable};

@@ -6,20 +6,29 @@ use super::super::evaluate::Scope;
 use super::super::globals::Globals;
 use super::super::operators::{Binds, Names, Op, Operator, Syntax, asking_of_one, lazy, names};
 use super::super::tree::Expr;
+use super::binary::{FORMATS, Form, from_binary, from_hex, hex, in_base, to_binary};
 use super::date_text::{self, instead};
 use super::decimal;
 use super::strings::iso;
 use super::zone::Zone;
 use crate::error::ErrorCode::*;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Kind, Number, OwnedValue, Value};
 
-static CONVERT: Names =
-    names(&["input", "to", "onError", "onNull"], 2, 0, Binds::Nothing, &[FailedToParse, FailedToParse, FailedToParse]);
+static CONVERT: Names = names(
+    &["input", "to", "onError", "onNull", "base", "format", "byteOrder"],
+    2,
+    0,
+    Binds::Nothing,
+    &[FailedToParse, FailedToParse, FailedToParse],
+);
+/// What is not asked for.
+const PLAIN: Form<'_> = Form { format: "auto", base: None, is_big: false, subtype: 0 };
 /// What there is to convert to, by name and number.
-const TARGETS: [(&str, i64, Kind); 8] = [
+const TARGETS: [(&str, i64, Kind); 9] = [
     ("double", 1, Kind::Double),
     ("string", 2, Kind::String),
+    ("binData", 5, Kind::Binary),
     ("objectId", 7, Kind::ObjectId),
     ("bool", 8, Kind::Bool),
     ("date", 9, Kind::Date),
@@ -38,6 +47,11 @@ pub(super) static TABLE: &[Operator] = &[
     asking_of_one(Op::More, "$toInt", |by, x, g| to(Kind::Int32, by, given(x, 0), g)),
     asking_of_one(Op::More, "$toLong", |by, x, g| to(Kind::Int64, by, given(x, 0), g)),
     asking_of_one(Op::More, "$toDecimal", |by, x, g| to(Kind::Decimal128, by, given(x, 0), g)),
+    asking_of_one(Op::More, "$toUUID", |by, x, _| {
+        let form = Form { format: "uuid", subtype: 4, ..PLAIN };
+        let converted = given(x, 0).and_then(|value| to_binary(value, &form));
+        converted.ok_or_else(|| refused(by.name(), given(x, 0), Kind::Binary.alias()))
+    }),
 ];
 
 fn refused(name: &str, value: Option<Value<'_>>, kind: &str) -> Error {
@@ -45,15 +59,16 @@ fn refused(name: &str, value: Option<Value<'_>>, kind: &str) -> Error {
 }
 
 fn to(kind: Kind, operator: &Operator, value: Option<Value<'_>>, globals: &Globals) -> Result<Datum<'static>> {
-    let converted = value.and_then(|value| converted(value, kind, globals));
+    let converted = value.and_then(|value| converted(value, kind, &PLAIN, globals));
     converted.ok_or_else(|| refused(operator.name(), value, kind.alias()))
 }
 
 fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     const NAME: &str = "$convert";
-    let [input, to, on_error, on_null] = arguments else { return Ok(Datum::NULL) };
+    let [input, to, on_error, on_null, base, format, byte_order] = arguments else { return Ok(Datum::NULL) };
     let to = to.evaluate(scope)?;
-    let wanted = to.view().unwrap_or(Value::NULL);
+    let parts = to.view().filter(|to| to.kind() == Kind::Object).and_then(Value::as_doc);
+    let wanted = parts.map_or(to.view(), |parts| parts.get("type").or(to.view())).unwrap_or(Value::NULL);
     let target = match (wanted.as_str(), Number::of(wanted)) {
         (Some(name), _) => TARGETS.iter().find(|(known, ..)| *known == name),
         (_, Some(number)) => {
@@ -61,7 +76,7 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
             let number = number.ok_or_else(|| failure(FailedToParse, NAME, "needs a whole number as its 'to'"))?;
             TARGETS.iter().find(|(_, known, _)| *known == number)
         }
-        _ if is_nullish(to.view()) => None,
+        _ if is_nullish(Some(wanted)) => None,
         _ => {
             let problem = format!("needs a string or a number as its 'to', found {}", type_name(to.view()));
             return Err(failure(FailedToParse, NAME, &problem));
@@ -72,14 +87,51 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     }
     let input = input.evaluate(scope)?;
     let Some(value) = input.view().filter(|value| !is_nullish(Some(*value))) else { return instead(on_null, scope) };
-    if is_nullish(to.view()) {
+    if is_nullish(Some(wanted)) {
         return Ok(Datum::NULL);
     }
-    match target.and_then(|(.., kind)| converted(value, *kind, scope.globals())) {
+    let [base, format, byte_order] = [base, format, byte_order].map(|option| option.evaluate(scope));
+    let (base, format, byte_order) = (base?, format?, byte_order?);
+    let mut form = PLAIN;
+    if let Some(base) = base.view().filter(|base| !is_nullish(Some(*base))) {
+        let base =
+            base.as_integer().ok_or_else(|| failure(Location3501300, NAME, "needs a whole number as its 'base'"))?;
+        let known = u32::try_from(base).ok().filter(|base| [2, 8, 10, 16].contains(base));
+        form.base = Some(known.ok_or_else(|| failure(Location3501301, NAME, "takes 2, 8, 10 and 16 as its 'base'"))?);
+    }
+    if let Some(name) = one_of(&format, &FORMATS, [Location4341114, Location4341125])? {
+        form.format = name;
+    } else if let Some((_, _, to)) = target
+        && matches!((value.kind(), to), (Kind::String, Kind::Binary) | (Kind::Binary, Kind::String))
+    {
+        return Err(failure(Location4341115, NAME, "needs a 'format' between strings and binary data"));
+    }
+    form.is_big = one_of(&byte_order, &["little", "big"], [Location9130001, Location9130002])? == Some("big");
+    if let Some(subtype) = parts.and_then(|parts| parts.get("subtype")).filter(|subtype| !is_nullish(Some(*subtype))) {
+        let code = match Number::of(subtype) {
+            None => Location4341108,
+            Some(number) if number.whole().is_none() => Location4341106,
+            Some(_) => Location4341107,
+        };
+        let known = subtype.as_integer().and_then(|n| u8::try_from(n).ok()).filter(|n| !(10..128).contains(n));
+        form.subtype = known.ok_or_else(|| failure(code, NAME, "does not know this subtype"))?;
+    }
+    match target.and_then(|(.., kind)| converted(value, *kind, &form, scope.globals())) {
         Some(converted) => Ok(converted),
         None if *on_error != Expr::MISSING => on_error.evaluate(scope),
         None => Err(refused(NAME, Some(value), target.map_or("this type", |(name, ..)| name))),
     }
+}
+
+/// The name that an argument says, `None` for null.
+///
+/// Errors: the first code for what is no string, the second for an unknown one.
+fn one_of(given: &Datum<'_>, known: &[&'static str], codes: [ErrorCode; 2]) -> Result<Option<&'static str>> {
+    let [no_string, unknown] = codes;
+    let Some(value) = given.view().filter(|value| !is_nullish(Some(*value))) else { return Ok(None) };
+    let refuse = |code| failure(code, "$convert", &format!("takes one of {known:?}, not {value:?}"));
+    let name = value.as_str().ok_or_else(|| refuse(no_string))?;
+    known.iter().find(|known| **known == name).map(|known| Some(*known)).ok_or_else(|| refuse(unknown))
 }
 
 /// True for the name of any type.
@@ -88,13 +140,28 @@ fn is_type(name: &str) -> bool {
 }
 
 /// A value as one of another type; `None` where it cannot be one.
-fn converted(value: Value<'_>, to: Kind, globals: &Globals) -> Option<Datum<'static>> {
+fn converted(value: Value<'_>, to: Kind, form: &Form<'_>, globals: &Globals) -> Option<Datum<'static>> {
     let (from, env) = (value.kind(), &**globals.env());
-    if from == to {
-        return Some(Datum::copied(Some(value)));
+    match to {
+        Kind::Binary => return to_binary(value, form),
+        _ if from == to => return Some(Datum::copied(Some(value))),
+        Kind::Bool => return Some(Datum::bool(value.is_true())),
+        _ => {}
+    }
+    if let Some((subtype, bytes)) = value.as_binary() {
+        return from_binary(subtype, bytes, to, form);
+    }
+    match (to, form.base) {
+        (Kind::String, Some(base)) if from.is_number() => {
+            return in_base(Number::of(value)?, base).map(|text| Datum::string(&text));
+        }
+        (Kind::Double | Kind::Decimal128 | Kind::Int32 | Kind::Int64, Some(base)) if from == Kind::String => {
+            let n = OwnedValue::int64(i64::from_str_radix(value.as_str()?, base).ok()?);
+            return converted(n.view(), to, &PLAIN, globals);
+        }
+        _ => {}
     }
     match to {
-        Kind::Bool => return Some(Datum::bool(value.is_true())),
         Kind::String => return text(value, globals).map(|text| Datum::string(&text)),
         _ => {}
     }
@@ -129,7 +196,8 @@ fn converted(value: Value<'_>, to: Kind, globals: &Globals) -> Option<Datum<'sta
     })
 }
 
-fn text(value: Value<'_>, globals: &Globals) -> Option<String> {
+/// A value as `$toString` writes it.
+pub(super) fn text(value: Value<'_>, globals: &Globals) -> Option<String> {
     Some(match value.kind() {
         Kind::Bool => if value.is_true() { "true" } else { "false" }.to_owned(),
         Kind::Int32 | Kind::Int64 => value.as_integer()?.to_string(),
@@ -139,24 +207,13 @@ fn text(value: Value<'_>, globals: &Globals) -> Option<String> {
             _ => return None,
         },
         Kind::Date => iso(value.as_date_ms()?),
-        Kind::ObjectId => {
-            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
-            value.as_object_id()?.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-        }
+        Kind::ObjectId => hex(&value.as_object_id()?),
         _ => return None,
     })
 }
 
 /// Of 24 hexadecimal digits.
 fn object_id(text: &str) -> Option<Datum<'static>> {
-    let mut id = [0; 12];
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != id.len() || !rest.is_empty() {
-        return None;
-    }
-    for (byte, [high, low]) in id.iter_mut().zip(pairs) {
-        let digit = |letter: u8| char::from(letter).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        *byte = digit(*high)? << 4 | digit(*low)?;
-    }
-    Some(Datum::Built(OwnedValue::object_id(id)))
+    let bytes = from_hex(text.as_bytes())?;
+    Some(Datum::Built(OwnedValue::object_id(bytes.try_into().ok()?)))
 }

@@ -243,3 +243,129 @@ proptest! {
         prop_assert!(x == 0.0 || found == read(&wanted), "{:?} {:?} {}", x, found, wanted);
     }
 }
+
+fn binary(subtype: u8, bytes: &[u8]) -> RawBson {
+    RawBson::Binary(bson::Binary { subtype: subtype.into(), bytes: bytes.to_vec() })
+}
+
+fn convert(input: RawBson, mut arguments: RawBson) -> RawBson {
+    arguments.as_document_mut().unwrap().append(bson::raw::cstr!("input"), rawbson!({ "$literal": input }));
+    rawbson!({ "$convert": arguments })
+}
+
+#[test]
+fn binary_data_is_written_in_every_format_and_read_again() {
+    // As the modules base64 and uuid of Python write them.
+    let bytes = [0, 255, 16, 131, 16, 81, 251, 239, 190];
+    let sixteen: Vec<u8> = (0..16).collect();
+    for (subtype, bytes, format, text) in [
+        (0, &bytes[..], "base64", "AP8QgxBR++++"),
+        (0, &bytes, "base64url", "AP8QgxBR----"),
+        (0, &bytes[..7], "base64", "AP8QgxBR+w=="),
+        (0, &bytes[..8], "base64url", "AP8QgxBR--8"),
+        (0, &[], "base64", ""),
+        (128, &bytes[..3], "hex", "00FF10"),
+        (5, "hé".as_bytes(), "utf8", "hé"),
+        (4, &sixteen, "uuid", "00010203-0405-0607-0809-0a0b0c0d0e0f"),
+    ] {
+        let data = binary(subtype, bytes);
+        check(convert(data.clone(), rawbson!({ "to": "string", "format": format })), text);
+        let to = rawbson!({ "type": "binData", "subtype": (i32::from(subtype)) });
+        check(convert(text.into(), rawbson!({ "to": to, "format": format })), data);
+    }
+    check(to("$toString", binary(4, &sixteen)), "00010203-0405-0607-0809-0a0b0c0d0e0f");
+    check(to("$toString", binary(0, &sixteen)), "AAECAwQFBgcICQoLDA0ODw==");
+    check(to("$toUUID", "00010203-0405-0607-0809-0A0B0C0D0E0F"), binary(4, &sixteen));
+    check(convert(binary(2, &[]), rawbson!({ "to": 8 })), true);
+    check(
+        convert("AP8".into(), rawbson!({ "to": { "type": 5, "subtype": null }, "format": "base64url" })),
+        binary(0, &[0, 255]),
+    );
+}
+
+#[test]
+fn numbers_are_binary_data_of_both_byte_orders() {
+    for (number, little) in [
+        (rawbson!(-2), vec![254, 255, 255, 255]),
+        (rawbson!(258_i64), vec![2, 1, 0, 0, 0, 0, 0, 0]),
+        (rawbson!(-2.5), vec![0, 0, 0, 0, 0, 0, 4, 192]),
+    ] {
+        let kind = match &number {
+            RawBson::Int32(_) => "int",
+            RawBson::Int64(_) => "long",
+            _ => "double",
+        };
+        let big: Vec<u8> = little.iter().rev().copied().collect();
+        for (order, bytes) in [(rawbson!(null), &little), (rawbson!("little"), &little), (rawbson!("big"), &big)] {
+            let order = order.clone();
+            check(
+                convert(number.clone(), rawbson!({ "to": "binData", "byteOrder": (order.clone()) })),
+                binary(0, bytes),
+            );
+            check(convert(binary(0, bytes), rawbson!({ "to": kind, "byteOrder": order })), number.clone());
+        }
+    }
+    check(convert(binary(9, &[255]), rawbson!({ "to": "int" })), -1);
+    check(convert(binary(0, &[255, 127]), rawbson!({ "to": "long" })), 32_767_i64);
+    check(convert(binary(0, &[192, 32, 0, 0]), rawbson!({ "to": "double", "byteOrder": "big" })), -2.5);
+}
+
+#[test]
+fn integers_are_written_and_read_in_other_bases() {
+    for (number, base, text) in
+        [(rawbson!(10), 2, "1010"), (rawbson!(-255_i64), 16, "-FF"), (rawbson!(64.0), 8, "100"), (dec("-0"), 10, "0")]
+    {
+        check(convert(number, rawbson!({ "to": "string", "base": base })), text);
+    }
+    check(convert("ff".into(), rawbson!({ "to": "int", "base": 16 })), 255);
+    check(convert("-101".into(), rawbson!({ "to": "double", "base": 2 })), -5.0);
+    check(convert("17".into(), rawbson!({ "to": "decimal", "base": 8 })), dec("15"));
+    check(convert("2".into(), rawbson!({ "to": "long", "base": 2, "onError": "none" })), "none");
+    check(convert("17".into(), rawbson!({ "to": "long", "base": null })), 17_i64);
+}
+
+#[test]
+fn what_is_no_binary_data_or_no_way_to_write_it_is_refused_with_its_code() {
+    use ErrorCode::*;
+    for (input, arguments, code) in [
+        ("AP8".into(), rawbson!({ "to": "binData", "format": "base64" }), ConversionFailure),
+        ("A===".into(), rawbson!({ "to": "binData", "format": "base64" }), ConversionFailure),
+        ("A".into(), rawbson!({ "to": "binData", "format": "base64url" }), ConversionFailure),
+        ("A-8=".into(), rawbson!({ "to": "binData", "format": "base64" }), ConversionFailure),
+        ("0".into(), rawbson!({ "to": "binData", "format": "hex" }), ConversionFailure),
+        ("00".into(), rawbson!({ "to": "binData", "format": "auto" }), ConversionFailure),
+        (
+            "0001020304050607-0809-0a0b0c0d0e0f--".into(),
+            rawbson!({ "to": { "type": "binData", "subtype": 4 }, "format": "uuid" }),
+            ConversionFailure,
+        ),
+        (
+            "00010203-0405-0607-0809-0a0b0c0d0e0f".into(),
+            rawbson!({ "to": "binData", "format": "uuid" }),
+            ConversionFailure,
+        ),
+        (binary(0, &[255]), rawbson!({ "to": "string", "format": "utf8" }), ConversionFailure),
+        (binary(0, &[255]), rawbson!({ "to": "string", "format": "uuid" }), ConversionFailure),
+        (binary(0, &[1, 2, 3]), rawbson!({ "to": "int" }), ConversionFailure),
+        (binary(0, &[1; 8]), rawbson!({ "to": "int" }), ConversionFailure),
+        (binary(0, &[1; 2]), rawbson!({ "to": "double" }), ConversionFailure),
+        (binary(0, &[1]), rawbson!({ "to": { "type": "binData", "subtype": 1 } }), ConversionFailure),
+        (dec("1"), rawbson!({ "to": "binData" }), ConversionFailure),
+        (rawbson!(1.5), rawbson!({ "to": "string", "base": 2 }), ConversionFailure),
+        ("1".into(), rawbson!({ "to": "binData", "onError": 1 }), Location4341115),
+        (binary(0, &[]), rawbson!({ "to": "string" }), Location4341115),
+        ("1".into(), rawbson!({ "to": "binData", "format": 1 }), Location4341114),
+        ("1".into(), rawbson!({ "to": "binData", "format": "base32" }), Location4341125),
+        (rawbson!(1), rawbson!({ "to": "binData", "byteOrder": 1 }), Location9130001),
+        (rawbson!(1), rawbson!({ "to": "binData", "byteOrder": "middle" }), Location9130002),
+        (rawbson!(1), rawbson!({ "to": "string", "base": "x" }), Location3501300),
+        (rawbson!(1), rawbson!({ "to": "string", "base": 3 }), Location3501301),
+        (rawbson!(1), rawbson!({ "to": { "type": "binData", "subtype": "x" } }), Location4341108),
+        (rawbson!(1), rawbson!({ "to": { "type": "binData", "subtype": 1.5 } }), Location4341106),
+        (rawbson!(1), rawbson!({ "to": { "type": "binData", "subtype": 100 } }), Location4341107),
+        (rawbson!(1), rawbson!({ "to": { "subtype": 1 } }), FailedToParse),
+    ] {
+        fails(convert(input, arguments), code);
+    }
+    fails(to("$toUUID", "x"), ConversionFailure);
+}

@@ -2,6 +2,7 @@
 //! `bindings` asks again with both. One file a family, each with its rows of the table.
 
 mod arrays;
+mod binary;
 mod calendar;
 mod convert;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod decimal_powers;
 mod math;
 mod objects;
 mod patterns;
+mod quantiles;
 mod sets;
 mod strings;
 #[cfg(test)]
@@ -28,6 +30,7 @@ pub use calendar::Unit;
 pub(super) use date::bins;
 pub use decimal::of as decimal;
 pub use decimal_math::{decimals_if_loaded, minus, over, plus, result, sum as decimal_sum, times, total};
+pub use quantiles::{is_continuous, quantile, shares};
 pub(super) use zone::Zones;
 
 use super::operators::Operator;
@@ -46,6 +49,7 @@ pub(super) fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
         date_text::TABLE,
         convert::TABLE,
         patterns::TABLE,
+        quantiles::TABLE,
     ];
     tables.into_iter().flatten().find(|operator| operator.name() == name)
 }

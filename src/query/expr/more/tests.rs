@@ -395,3 +395,35 @@ fn deviations_and_sizes_of_values() {
         (rawbson!({ "$stdDevPop": [1, 2] , "$a": 1 }), ErrorCode::Location15983),
     ]);
 }
+
+#[test]
+fn medians_and_percentiles_are_of_the_numbers_of_an_array() {
+    let dec = |text: &str| RawBson::Decimal128(text.parse().unwrap());
+    let of = |input: RawBson, p: RawBson, method: &str| rawbson!({ "$percentile": { "input": input, "p": p, "method": method } });
+    let median = |input: RawBson, method: &str| rawbson!({ "$median": { "input": input, "method": method } });
+    let numbers = || rawbson!([4, "x", (dec("0.1")), 2.5, null, (f64::NAN), 3_i64]);
+    all(vec![
+        (median(numbers(), "approximate"), 2.5.into()),
+        (median(numbers(), "continuous"), 2.75.into()),
+        (median("$x".into(), "discrete"), 2.5.into()),
+        (median(dec("0.1"), "discrete"), 0.1.into()),
+        (median("$s".into(), "discrete"), RawBson::Null),
+        (median(rawbson!([]), "continuous"), RawBson::Null),
+        (of(numbers(), rawbson!([0, 0.5, 1]), "discrete"), rawbson!([0.1, 2.5, 4.0])),
+        (of(numbers(), rawbson!([0.25]), "continuous"), rawbson!([1.9])),
+        (of("$absent".into(), rawbson!([0.5, 1]), "discrete"), rawbson!([null, null])),
+        (of("$a".into(), rawbson!([{ "$divide": [1, 2] }]), "discrete"), rawbson!([5.0])),
+    ]);
+    refused(vec![
+        (rawbson!({ "$median": "$a" }), ErrorCode::Location7436201),
+        (rawbson!({ "$percentile": ["$a"] }), ErrorCode::Location7436200),
+        (rawbson!({ "$median": { "input": "$a" } }), ErrorCode::IDLFailedToParse),
+        (rawbson!({ "$median": { "input": "$a", "method": "discrete", "p": [1] } }), ErrorCode::IDLUnknownField),
+        (median("$a".into(), "exact"), ErrorCode::BadValue),
+        (rawbson!({ "$median": { "input": "$a", "method": 1 } }), ErrorCode::TypeMismatch),
+        (of("$a".into(), "$list".into(), "discrete"), ErrorCode::Location7750300),
+        (of("$a".into(), rawbson!([]), "discrete"), ErrorCode::Location7750301),
+        (of("$a".into(), rawbson!(["x"]), "discrete"), ErrorCode::Location7750302),
+        (of("$a".into(), rawbson!([1.5]), "discrete"), ErrorCode::Location7750303),
+    ]);
+}

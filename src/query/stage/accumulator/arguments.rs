@@ -4,7 +4,7 @@
 
 use super::{Accumulation, AccumulatorSpec, Settings};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{BoundExpr, Expr, Globals};
+use crate::query::expr::{BoundExpr, Expr, Globals, is_continuous, shares};
 use crate::query::sort::SortSpec;
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
@@ -136,18 +136,8 @@ impl Accumulation {
                     return refuse(ErrorCode::Location10065, "no object as ", name);
                 }
                 "sortBy" => self.sort(value, output, globals)?,
-                "p" => self.settings.percentiles = percentiles(value, globals)?,
-                "method" => {
-                    let method = value.as_str().ok_or_else(|| Error::type_mismatch("'method' must be a string"))?;
-                    self.settings.is_continuous = method == "continuous";
-                    if !["approximate", "discrete", "continuous"].contains(&method) {
-                        return refuse(
-                            ErrorCode::BadValue,
-                            "a method other than approximate, discrete and continuous",
-                            "",
-                        );
-                    }
-                }
+                "p" => self.settings.percentiles = shares(&Expr::parse(value, globals)?)?,
+                "method" => self.settings.is_continuous = is_continuous(Some(value))?,
                 _ => self.input = bound(value, globals)?,
             }
         }
@@ -176,21 +166,4 @@ impl Accumulation {
         self.input = bound(writer.finish().view().as_value(), globals)?;
         Ok(())
     }
-}
-
-/// Numbers from 0 to 1.
-fn percentiles(value: Value<'_>, globals: &Globals) -> Result<Vec<f64>> {
-    let refuse = |code| Error::new(code, "The 'p' of $percentile must be an array of constant numbers from 0 to 1");
-    let Expr::Constant(Some(array)) = Expr::parse(value, globals)? else {
-        return Err(refuse(ErrorCode::Location7750300));
-    };
-    let Some(array) = array.view().as_array().filter(|array| !array.is_empty()) else {
-        return Err(refuse(ErrorCode::Location7750301));
-    };
-    let each = array.iter().map(|(_, p)| match super::number(p) {
-        None => Err(refuse(ErrorCode::Location7750302)),
-        Some(p) if (0.0..=1.0).contains(&p) => Ok(p),
-        Some(_) => Err(refuse(ErrorCode::Location7750303)),
-    });
-    each.collect()
 }

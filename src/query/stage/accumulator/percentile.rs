@@ -1,6 +1,4 @@
-//! `$median` and `$percentile`, exact whatever the method: `approximate` is what `discrete` is.
-//!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/percentile_algo_discrete.cpp, percentile_algo_continuous.cpp.
+//! `$median` and `$percentile`.
 
 use std::ops::Range;
 
@@ -8,6 +6,7 @@ use super::{Accumulator, Settings, array_of, each_cell, list_is_full, number};
 use crate::block::Column;
 use crate::error::Result;
 use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::query::expr::quantile;
 use crate::value::OwnedValue;
 
 /// The numbers of groups.
@@ -26,19 +25,8 @@ impl Percentiles {
         Percentiles { wanted: percentiles, is_continuous, groups: Vec::new(), size_bytes: 0 }
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
-    fn at(&self, sorted: &[f64], p: f64) -> OwnedValue {
-        let count = sorted.len() as f64;
-        // Casts of what is below zero are zero.
-        let rank = if self.is_continuous { p * (count - 1.0) } else { (count * p).ceil() - 1.0 };
-        let below = sorted.get(rank as usize).copied();
-        let above = sorted.get(rank as usize + 1).copied();
-        let value = match (below, above) {
-            (Some(x), Some(y)) if rank.fract() > 0.0 && x != y => x + (y - x) * rank.fract(),
-            (Some(x), _) => x,
-            _ => return OwnedValue::null(),
-        };
-        OwnedValue::double(value)
+    fn at(&self, sorted: &[f64], share: f64) -> OwnedValue {
+        quantile(sorted, share, self.is_continuous).map_or_else(OwnedValue::null, OwnedValue::double)
     }
 }
 
