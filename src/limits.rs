@@ -109,3 +109,8 @@ pub const EXPIRE_INTERVAL_MS: i64 = 60_000;
 pub const NAMESPACE_LENGTH_BYTES_MAX: usize = 255;
 /// Beginnings of the operators of filters whose code `Env::complete` brings.
 pub const RARE_OPERATORS: [&str; 3] = ["$geo", "$within", "$jsonSchema"];
+/// Operators of expressions that the second half of the module has for decimals alone, or what their names begin with.
+#[rustfmt::skip]
+pub const DECIMAL_OPERATORS: [&str; 11] = [
+    "$add", "$subtract", "$multiply", "$divide", "$mod", "$abs", "$ceil", "$floor", "$sqrt", "$trunc", "$round",
+];

@@ -80,29 +80,6 @@ test("common commands need one half, others wait for the second, and go on once 
   await db.close();
 });
 
-test("a cursor that meets its first decimal in a later batch goes on, and loses no row", async () => {
-  let loads = 0;
-  const options = {
-    storage: "memory" as const,
-    wasm: bytes("timepail.wasm"),
-    get wasmMore() {
-      loads += 1;
-      return bytes("timepail-more.wasm");
-    },
-  };
-  const db = await open("later", options);
-  const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
-  await c.insertMany(Array.from({ length: 20 }, (_, i) => ({ at: new Date(i * 1000), v: i < 15 ? i : Decimal128.fromString(`${i}.5`) })));
-  const sorted = () => c.find({}).sort({ at: 1 });
-  assert.equal((await sorted().batchSize(4).toArray()).length, 20);
-  assert.equal((await sorted().limit(9).project({ w: { $add: ["$v", 1] } }).toArray()).length, 9);
-  assert.equal(loads, 0);
-  const next = await sorted().project({ _id: 0, w: { $add: ["$v", 1] } }).batchSize(4).toArray();
-  assert.deepEqual(next.map(({ w }) => String(w)), Array.from({ length: 20 }, (_, i) => (i < 15 ? `${i + 1}` : `${i + 1}.5`)));
-  assert.equal(loads, 1);
-  await db.close();
-});
-
 test("time zones are those of the host, in pipelines and in filters that wait for the second half", async () => {
   const db = await open("zones", { storage: "memory", wasm: bytes("timepail.wasm"), wasmMore: bytes("timepail-more.wasm") });
   const c = await db.createCollection("c", { timeseries: { timeField: "at" } });

@@ -1,6 +1,6 @@
 //! The values of an operator's arguments: what they must be, and how they are read once they are that.
 
-use super::datum::{is_nullish, type_name};
+use super::datum::type_name;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, Kind, Number, Value};
 
@@ -16,7 +16,6 @@ pub(super) enum Want {
     Natural,
     Numeric,
     Text,
-    TextOrNull,
     Whole,
 }
 
@@ -30,7 +29,6 @@ impl Want {
             Want::Natural => whole().is_some_and(|n| n >= 0),
             Want::Numeric => value.is_some_and(|value| value.kind().is_number()),
             Want::Text => value.is_some_and(|value| value.kind() == Kind::String),
-            Want::TextOrNull => is_nullish(value) || Want::Text.accepts(value),
             Want::Whole => whole().is_some(),
         }
     }
@@ -42,7 +40,7 @@ impl Want {
             Want::Date => "a date",
             Want::Natural => "a non-negative integer",
             Want::Numeric => "a number",
-            Want::Text | Want::TextOrNull => "a string",
+            Want::Text => "a string",
             Want::Whole => "an integer",
         }
     }

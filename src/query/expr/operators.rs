@@ -52,11 +52,8 @@ pub(super) enum Op {
     Filter,
     Reduce,
     Concat,
-    ToLower,
-    ToUpper,
     StrLenBytes,
     StrLenCP,
-    SubstrCP,
     IndexOfCP,
     Type,
     IsNumber,
@@ -236,7 +233,13 @@ pub(super) const fn asking(op: Op, name: &'static str, names: &'static Names, wa
     Operator { op, name, syntax: Syntax::Named(names), run }
 }
 
-/// The same of one argument.
+/// Of so many arguments as `wants` has, with what asks the world outside.
+pub(super) const fn asking_of(op: Op, name: &'static str, wants: Wants, run: Asking) -> Operator {
+    let run = Run::Eager { wants, nulls: false, run: Function::Asking(run) };
+    Operator { op, name, syntax: Syntax::Positional(wants.len(), wants.len()), run }
+}
+
+/// The same of one argument, where null makes null.
 pub(super) const fn asking_of_one(op: Op, name: &'static str, run: Asking) -> Operator {
     let run = Run::Eager { wants: ANY, nulls: true, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Positional(1, 1), run }
@@ -335,16 +338,8 @@ static OPERATORS: &[Operator] = &[
     lazy(Op::Filter, "$filter", Syntax::Named(&FILTER), array::filter),
     lazy(Op::Reduce, "$reduce", Syntax::Named(&REDUCE), array::reduce),
     variadic(Op::Concat, "$concat", &[(Text, Location16702)], string::concat),
-    plain(Op::ToLower, "$toLower", &[(TextOrNull, Location16007)], string::change_case),
-    plain(Op::ToUpper, "$toUpper", &[(TextOrNull, Location16007)], string::change_case),
     plain(Op::StrLenBytes, "$strLenBytes", &[(Text, Location34473)], string::len),
     plain(Op::StrLenCP, "$strLenCP", &[(Text, Location34471)], string::len),
-    plain(
-        Op::SubstrCP,
-        "$substrCP",
-        &[(TextOrNull, Location16007), (Natural, Location34450), (Natural, Location34452)],
-        string::substring,
-    ),
     operator(
         Op::IndexOfCP,
         "$indexOfCP",

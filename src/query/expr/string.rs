@@ -1,4 +1,4 @@
-//! Strings: `$concat`, `$toLower`, `$toUpper`, `$strLenBytes`, `$strLenCP`, `$substrCP`, `$indexOfCP`.
+//! Strings: `$concat`, `$strLenBytes`, `$strLenCP`, `$indexOfCP`.
 
 use super::arguments::{Arguments, natural, text};
 use super::datum::Datum;
@@ -7,7 +7,7 @@ use crate::error::Result;
 
 /// Where the character of a number begins, in bytes; the end where there are not so many.
 #[inline(never)]
-fn byte_of(text: &str, character: usize) -> usize {
+pub(super) fn byte_of(text: &str, character: usize) -> usize {
     // What begins a character is no continuation of one.
     let mut starts = text.bytes().enumerate().filter(|(_, byte)| byte & 0xc0 != 0x80);
     starts.nth(character).map_or(text.len(), |(at, _)| at)
@@ -25,27 +25,9 @@ pub(super) fn concat(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum
     Ok(Datum::string(&all))
 }
 
-/// `$toLower` and `$toUpper`, which know ASCII only, as on the server.
-pub(super) fn change_case(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let mut text = text(arguments, 0).to_owned();
-    if operator.op == Op::ToLower {
-        text.make_ascii_lowercase()
-    } else {
-        text.make_ascii_uppercase()
-    }
-    Ok(Datum::string(&text))
-}
-
 pub(super) fn len(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let text = text(arguments, 0);
     Ok(Datum::count(if operator.op == Op::StrLenBytes { text.len() } else { count(text) }))
-}
-
-pub(super) fn substring(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let text = text(arguments, 0);
-    let tail = text.get(byte_of(text, natural(arguments, 1, 0))..).unwrap_or_default();
-    let part = tail.get(..byte_of(tail, natural(arguments, 2, 0))).unwrap_or_default();
-    Ok(Datum::string(part))
 }
 
 /// The first place of a string in another, between two places; -1 where there is none.

@@ -1,12 +1,16 @@
-//! Strings: trimming, splitting, replacing, bytes, `$strcasecmp`.
+//! Strings: trimming, splitting, replacing, cutting, bytes, case.
 
-use super::super::arguments::{Arguments, Want::*, failure, given, natural, text};
-use super::super::datum::{ArrayWriter, Datum};
-use super::super::operators::{Binds, Names, Op, Operator, Syntax, Wants, named, names, null_in, operator, plain};
+use super::super::arguments::{Arguments, Want::*, failure, given, natural, number, text};
+use super::super::datum::{ArrayWriter, Datum, is_nullish};
+use super::super::globals::Globals;
+use super::super::operators::{
+    ANY, Binds, Names, Op, Operator, Syntax, TWO, Wants, asking_of, named, names, null_in, operator,
+};
+use super::super::string::byte_of;
 use super::calendar::civil;
 use crate::error::ErrorCode::*;
 use crate::error::Result;
-use crate::value::Value;
+use crate::value::{Kind, Value};
 
 static TRIM: Names = names(&["input", "chars"], 1, 0, Binds::Nothing, &[Location50696, Location50694, Location50695]);
 static REPLACE: Names = names(
@@ -18,7 +22,8 @@ static REPLACE: Names = names(
 );
 const TRIM_WANTS: Wants = &[(Text, Location50699), (Text, Location50700)];
 const REPLACE_WANTS: Wants = &[(Text, Location51746), (Text, Location51745), (Text, Location51744)];
-const PART_WANTS: Wants = &[(TextOrNull, Location16007), (Natural, Location50752), (Whole, Location16035)];
+const PART_WANTS: Wants = &[(Any, InternalError), (Numeric, Location16034), (Numeric, Location16035)];
+const CHARACTER_WANTS: Wants = &[(Any, InternalError), (Numeric, Location34450), (Numeric, Location34452)];
 /// What is no letter and no mark at the ends of a string, as the server has it.
 const SPACES: &str = "\0 \t\n\u{b}\u{c}\r\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}";
 
@@ -29,8 +34,11 @@ pub(super) static TABLE: &[Operator] = &[
     null_in(Op::More, "$split", &[(Text, Location40085), (Text, Location40086)], split),
     named(Op::More, "$replaceOne", &REPLACE, REPLACE_WANTS, |_, a| replace(a, 1)),
     named(Op::More, "$replaceAll", &REPLACE, REPLACE_WANTS, |_, a| replace(a, usize::MAX)),
-    plain(Op::More, "$substrBytes", PART_WANTS, part),
-    plain(Op::More, "$substr", PART_WANTS, part),
+    asking_of(Op::More, "$substrBytes", PART_WANTS, part),
+    asking_of(Op::More, "$substr", PART_WANTS, part),
+    asking_of(Op::More, "$substrCP", CHARACTER_WANTS, characters),
+    asking_of(Op::More, "$toLower", ANY, |by, a, g| Ok(Datum::string(&written(by, a, 0, g)?.to_ascii_lowercase()))),
+    asking_of(Op::More, "$toUpper", ANY, |by, a, g| Ok(Datum::string(&written(by, a, 0, g)?.to_ascii_uppercase()))),
     operator(
         Op::More,
         "$indexOfBytes",
@@ -39,7 +47,7 @@ pub(super) static TABLE: &[Operator] = &[
         true,
         index_of_bytes,
     ),
-    plain(Op::More, "$strcasecmp", &[(TextOrNull, Location16007), (TextOrNull, Location16007)], |_, a| compare(a)),
+    asking_of(Op::More, "$strcasecmp", TWO, compare),
 ];
 
 fn trim(arguments: Arguments<'_, '_>, left: bool, right: bool) -> Result<Datum<'static>> {
@@ -92,11 +100,29 @@ fn replace(arguments: Arguments<'_, '_>, count: usize) -> Result<Datum<'static>>
     Ok(Datum::string(&made))
 }
 
+/// A string, or what a number or a date is written as; the empty one for null.
+fn written(operator: &Operator, arguments: Arguments<'_, '_>, at: usize, globals: &Globals) -> Result<String> {
+    use Kind::{Date, Decimal128, Double, Int32, Int64, String as Text};
+    let value = given(arguments, at);
+    let Some(value) = value.filter(|_| !is_nullish(value)) else { return Ok(String::new()) };
+    let written = match value.kind() {
+        Text => value.as_str().map(str::to_owned),
+        Double | Int32 | Int64 | Decimal128 | Date => super::convert::text(value, globals),
+        _ => None,
+    };
+    let problem = || format!("cannot write {} as a string", value.kind().alias());
+    written.ok_or_else(|| failure(Location16007, operator.name(), &problem()))
+}
+
 /// From a byte on, so many bytes; all that are left where the count is below zero.
-fn part(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let whole = text(arguments, 0);
-    let start = natural(arguments, 1, 0).min(whole.len());
-    let count = given(arguments, 2).and_then(Value::as_integer).and_then(|n| usize::try_from(n).ok());
+fn part(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let whole = &*written(operator, arguments, 0, globals)?;
+    let [start, count] = [1, 2].map(|at| number(arguments, at).truncated().unwrap_or(i64::MAX));
+    let Ok(start) = usize::try_from(start) else {
+        return Err(failure(Location50752, operator.name(), "begins at a byte below 0"));
+    };
+    let start = start.min(whole.len());
+    let count = usize::try_from(count).ok();
     let end = count.and_then(|count| start.checked_add(count)).map_or(whole.len(), |end| end.min(whole.len()));
     if !whole.is_char_boundary(start) {
         return Err(failure(Location28656, operator.name(), "begins inside a character"));
@@ -112,10 +138,24 @@ fn index_of_bytes(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'s
     Ok(found.map_or(Datum::int32(-1), Datum::count))
 }
 
+/// From a character on, so many characters.
+fn characters(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let whole = &*written(operator, arguments, 0, globals)?;
+    let (mut range, codes) = ([0; 2], [(Location34451, Location34455), (Location34453, Location34454)]);
+    for (at, (place, (no_integer, below))) in (1..).zip(range.iter_mut().zip(codes)) {
+        let n = number(arguments, at).whole().and_then(|n| i32::try_from(n).ok());
+        let n = n.ok_or_else(|| failure(no_integer, operator.name(), "takes integers of 32 bits"))?;
+        *place = usize::try_from(n).map_err(|_| failure(below, operator.name(), "takes no integers below 0"))?;
+    }
+    let [start, count] = range;
+    let tail = whole.get(byte_of(whole, start)..).unwrap_or_default();
+    Ok(Datum::string(tail.get(..byte_of(tail, count)).unwrap_or_default()))
+}
+
 /// Without regard to case, which is that of ASCII.
-fn compare(arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let [a, b] = [0, 1].map(|at| text(arguments, at).to_ascii_uppercase());
-    Ok(Datum::int32(a.cmp(&b) as i32))
+fn compare(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let [a, b] = [0, 1].map(|at| written(operator, arguments, at, globals));
+    Ok(Datum::int32(a?.to_ascii_uppercase().cmp(&b?.to_ascii_uppercase()) as i32))
 }
 
 /// A date as the server writes it.

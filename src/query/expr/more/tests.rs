@@ -43,6 +43,14 @@ fn strings_are_trimmed_split_and_replaced() {
         (rawbson!({ "$strcasecmp": ["aB", "Ab"] }), 0.into()),
         (rawbson!({ "$strcasecmp": ["a", "B"] }), (-1).into()),
         (rawbson!({ "$strcasecmp": ["a", null] }), 1.into()),
+        (rawbson!({ "$strcasecmp": ["$a", "5"] }), 0.into()),
+        (rawbson!({ "$toUpper": 1e30 }), "1E+30".into()),
+        (rawbson!({ "$toLower": (date(0)) }), "1970-01-01t00:00:00.000z".into()),
+        (rawbson!({ "$toLower": (RawBson::Decimal128("1E+7".parse().unwrap())) }), "1e+7".into()),
+        (rawbson!({ "$toUpper": "$absent" }), "".into()),
+        (rawbson!({ "$substr": [12345, 1, 2.9] }), "23".into()),
+        (rawbson!({ "$substrCP": [(date(0)), 0, 4] }), "1970".into()),
+        (rawbson!({ "$substrCP": [-2.5, 1, 9] }), "2.5".into()),
     ]);
     refused(vec![
         (rawbson!({ "$trim": "a" }), ErrorCode::Location50696),
@@ -58,6 +66,16 @@ fn strings_are_trimmed_split_and_replaced() {
         (rawbson!({ "$substrBytes": ["$s", 0, 2] }), ErrorCode::Location28657),
         (rawbson!({ "$substrBytes": ["$s", -1, 2] }), ErrorCode::Location50752),
         (rawbson!({ "$strcasecmp": ["a"] }), ErrorCode::Location16020),
+        (rawbson!({ "$strcasecmp": [true, "a"] }), ErrorCode::Location16007),
+        (rawbson!({ "$toLower": "$list" }), ErrorCode::Location16007),
+        (rawbson!({ "$substr": ["a", "x", 1] }), ErrorCode::Location16034),
+        (rawbson!({ "$substr": ["a", 1, null] }), ErrorCode::Location16035),
+        (rawbson!({ "$substrCP": ["a", null, 1] }), ErrorCode::Location34450),
+        (rawbson!({ "$substrCP": ["a", 1.5, 1] }), ErrorCode::Location34451),
+        (rawbson!({ "$substrCP": ["a", 1, "x"] }), ErrorCode::Location34452),
+        (rawbson!({ "$substrCP": ["a", 1, 5_000_000_000_i64] }), ErrorCode::Location34453),
+        (rawbson!({ "$substrCP": ["a", 1, -1] }), ErrorCode::Location34454),
+        (rawbson!({ "$substrCP": ["a", -1, 1] }), ErrorCode::Location34455),
     ]);
 }
 
