@@ -91,6 +91,16 @@ fn redact_looks_into_what_it_is_told_to() {
         assert_eq!(rows, [doc! { "level": 1, "list": [open.clone(), 7, []], "n": 5 }]);
         let rows = run(db, vec![by_level("KEEP"), doc! { "$project": { "_id": 0, "below.level": 1 } }]).await;
         assert_eq!(rows, [doc! { "below": { "level": 9 } }]);
+        // The row is not the object that is looked at.
+        let of_row = doc! { "$cond": [{ "$eq": ["$level", "$$ROOT.level"] }, "$$DESCEND", "$$PRUNE"] };
+        let same = doc! { "$eq": ["$$CURRENT.level", "$level"] };
+        let of_row = doc! { "$redact": { "$cond": [same, of_row, "$$PRUNE"] } };
+        let rows = run(
+            db,
+            vec![doc! { "$match": { "n": 5 } }, of_row, doc! { "$project": { "_id": 0, "station": 0, "at": 0 } }],
+        )
+        .await;
+        assert_eq!(rows, [doc! { "level": 1, "list": [open.clone(), 7, []], "n": 5 }]);
         assert_eq!(code(db, doc! { "$redact": "$station" }).await, 17053);
         assert_eq!(code(db, doc! { "$redact": "$$NOTHING" }).await, 17276);
         assert_eq!(code(db, doc! { "$addFields": { "x": "$$KEEP" } }).await, 17276);

@@ -64,6 +64,14 @@ impl BoundExpr {
         Ok(self.expr.evaluate(&Scope::of(doc, &self.globals))?.view().map(Value::to_owned))
     }
 
+    /// The value of an expression of `Expr::parse_within` for an object `current` in `root`.
+    ///
+    /// Errors: those of operators.
+    pub fn value_within(&self, root: Doc<'_>, current: Doc<'_>) -> Result<Option<OwnedValue>> {
+        let scope = Scope::of(root, &self.globals);
+        Ok(self.expr.evaluate(&scope.with(Some(current.as_value())))?.view().map(Value::to_owned))
+    }
+
     /// The values for all rows of `block`.
     ///
     /// Errors: those of operators.

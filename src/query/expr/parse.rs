@@ -16,6 +16,13 @@ impl Expr {
     pub fn parse(value: Value<'_>, globals: &Globals) -> Result<Expr> {
         Parser { globals, names: Vec::new() }.value(value)
     }
+
+    /// The same where what is current is a variable of its own, for `BoundExpr::value_within`.
+    ///
+    /// Errors: those of `parse`.
+    pub fn parse_within(value: Value<'_>, globals: &Globals) -> Result<Expr> {
+        Parser { globals, names: vec!["CURRENT".to_owned()] }.value(value)
+    }
 }
 
 struct Parser<'p> {
@@ -95,9 +102,10 @@ impl Parser<'_> {
 
     /// `path` without its first `$`: a field, or a variable with a second one.
     fn path(&self, path: &str) -> Result<Expr> {
-        let Some(path) = path.strip_prefix('$') else { return Ok(Expr::Field(Variable::Root, components(path)?)) };
-        let mut below = components(path)?;
-        let variable = below.remove(0);
+        let named = path.strip_prefix('$');
+        let mut below = components(named.unwrap_or(path))?;
+        // A field is one of what is current.
+        let variable = if named.is_some() { below.remove(0) } else { "CURRENT".into() };
         if let Some(at) = self.names.iter().rev().position(|name| **name == *variable) {
             return Ok(Expr::Field(Variable::Bound(at), below));
         }

@@ -109,6 +109,9 @@ fn conditions_evaluate_no_more_than_they_need() {
 
 #[test]
 fn variables_are_those_of_the_nearest_operator() {
+    let current =
+        rawdoc! { "$let": { "vars": { "CURRENT": { "a": 1 } }, "in": ["$a", "$$CURRENT.a", "$$ROOT.a", "$o"] } };
+    check(current, rawbson!([1, 1, 5, null]));
     let sum = rawdoc! { "$let": { "vars": { "a": 1, "b": "$a" }, "in": { "$add": ["$$a", "$$b", "$a"] } } };
     check(sum, 11);
     let outer = rawbson!({ "$map": { "input": "$list", "as": "x", "in": {

@@ -24,7 +24,7 @@ impl Parser<'_> {
         let named = [("DESCEND", DESCEND), ("PRUNE", PRUNE), ("KEEP", KEEP)];
         let variables = named.map(|(name, value)| (name.into(), Some(OwnedValue::string(value))));
         let globals = self.globals.with_more(variables.to_vec());
-        let expr = BoundExpr::new(Expr::parse(argument, &globals)?, globals);
+        let expr = BoundExpr::new(Expr::parse_within(argument, &globals)?, globals);
         self.push(Step::Redact(expr), "$redact", argument);
         Ok(())
     }
@@ -41,16 +41,16 @@ impl Redact {
         Redact { expr, made: Made::default() }
     }
 
-    /// What is left of an object.
-    fn object(&self, doc: Doc<'_>) -> Result<Option<DocBuf>> {
-        let verdict = self.expr.value(doc)?;
+    /// What is left of an object in a row.
+    fn object(&self, row: Doc<'_>, doc: Doc<'_>) -> Result<Option<DocBuf>> {
+        let verdict = self.expr.value_within(row, doc)?;
         match verdict.as_ref().and_then(|verdict| verdict.view().as_str()) {
             Some(KEEP) => Ok(Some(doc.to_owned())),
             Some(PRUNE) => Ok(None),
             Some(DESCEND) => {
                 let mut left = DocWriter::new();
                 for (name, value) in doc {
-                    self.field(name, value, &mut left)?;
+                    self.field(row, name, value, &mut left)?;
                 }
                 Ok(Some(left.finish()))
             }
@@ -61,9 +61,9 @@ impl Redact {
         }
     }
 
-    fn field(&self, name: &str, value: Value<'_>, left: &mut DocWriter) -> Result<()> {
+    fn field(&self, row: Doc<'_>, name: &str, value: Value<'_>, left: &mut DocWriter) -> Result<()> {
         if let Some(doc) = value.as_doc() {
-            if let Some(doc) = self.object(doc)? {
+            if let Some(doc) = self.object(row, doc)? {
                 left.doc(name, doc.view());
             }
         } else if let Some(array) = value.as_array() {
@@ -71,7 +71,7 @@ impl Redact {
             let mut place = 0;
             for (_, element) in array {
                 let before = left.len();
-                self.field(&place.to_string(), element, left)?;
+                self.field(row, &place.to_string(), element, left)?;
                 place += usize::from(left.len() > before);
             }
             left.end();
@@ -87,7 +87,8 @@ impl Stage for Redact {
         for row in 0..rows.rows() {
             let mut writer = DocWriter::new();
             rows.write_row(row, &mut writer);
-            if let Some(left) = self.object(writer.finish().view())? {
+            let row = writer.finish();
+            if let Some(left) = self.object(row.view(), row.view())? {
                 self.made.push(left.view())?;
             }
         }
