@@ -4,7 +4,7 @@ JS := js/scripts
 MODULES := js/node_modules/.package-lock.json
 RUNS ?= 10000000
 
-.PHONY: demo build test test-native test-web test-js test-runtimes test-browser check bench size pack serve fuzz tools browser firefox clean help
+.PHONY: demo build test test-native test-web test-js test-runtimes test-browser check bench size pack serve fuzz tools browser firefox webkit clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -19,7 +19,7 @@ build: tools $(MODULES)
 	node $(JS)/build.mjs
 
 ## make test          all tests; the last line is "N passed, N failed"
-test: tools browser firefox $(MODULES)
+test: tools browser firefox webkit $(MODULES)
 	node $(JS)/test.mjs
 
 ## make test-native   Rust unit and integration tests on the host
@@ -38,8 +38,8 @@ test-js: tools $(MODULES)
 test-runtimes: tools $(MODULES)
 	node $(JS)/test.mjs build runtimes
 
-## make test-browser  the built package in headless Chromium, with both of its IndexedDB engines, and in Firefox
-test-browser: tools browser firefox $(MODULES)
+## make test-browser  the built package in headless Chromium, with both of its IndexedDB engines, in Firefox and in WebKit
+test-browser: tools browser firefox webkit $(MODULES)
 	node $(JS)/test.mjs build browser browsers
 
 ## make check         format, lints, floors, types, size budget
@@ -80,6 +80,9 @@ browser:
 
 firefox:
 	@$(JS)/toolchain.sh firefox
+
+webkit:
+	@$(JS)/toolchain.sh webkit
 
 $(MODULES): js/package.json js/package-lock.json
 	npm ci --prefix js --no-progress

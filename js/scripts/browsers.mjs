@@ -4,18 +4,23 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { launchChromium } from "./chromium.mjs";
 import { Stop, TOOLS } from "./steps.mjs";
+import { launchWebKit } from "./webkit.mjs";
 
 const LAUNCH = {
-  chromium: (profile) => launchChromium(profile),
+  chromium: launchChromium,
   // Chromium's other engine of IndexedDB, behind a flag so far.
-  "chromium-sqlite": (profile) => launchChromium(profile, { features: ["IdbSqliteBackingStore"] }),
+  "chromium-sqlite": (profile, options) => launchChromium(profile, { ...options, features: ["IdbSqliteBackingStore"] }),
   firefox: launchFirefox,
+  webkit: launchWebKit,
 };
 
-/** A browser by its name, `chromium`, `chromium-sqlite` or `firefox`; what its pages store lives as long as the folder `profile`. */
-export function launchBrowser(name, profile) {
+/**
+ * A browser by its name, `chromium`, `chromium-sqlite`, `firefox` or `webkit`; what its pages store lives as long as the folder `profile`,
+ * in WebKit as long as the browser. `keepsPages` asks for the back/forward cache, which only Chromium is without otherwise.
+ */
+export function launchBrowser(name, profile, options) {
   if (!Object.hasOwn(LAUNCH, name)) throw new Stop(`there is no browser ${name}; there are ${Object.keys(LAUNCH).join(", ")}`);
-  return LAUNCH[name](profile);
+  return LAUNCH[name](profile, options);
 }
 
 async function launchFirefox(profile) {

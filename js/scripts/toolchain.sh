@@ -4,13 +4,15 @@
 #   toolchain.sh [wasm]     a cargo that compiles for wasm32-unknown-unknown, and the wasm-bindgen tools
 #   toolchain.sh browser    Chromium and the ChromeDriver that fits it
 #   toolchain.sh firefox    Firefox
+#   toolchain.sh webkit     WebKitGTK's driver and its little browser, with an X server without a screen; where apt has none, a note of that
 #
 #   WASM_ROUTE=auto         rustup where it can fetch the target, else Debian's compiler; `rustup` or `debian` forces one
 #   TIMEPAIL_TOOLS=DIR      where the tools go; ~/.cache/timepail when unset
-#   CHROME_PATH=FILE        a browser to use as it is; CHROMEDRIVER=FILE likewise for the driver, FIREFOX_PATH=FILE for Firefox
+#   CHROME_PATH=FILE        a browser to use as it is; CHROMEDRIVER=FILE likewise for the driver, FIREFOX_PATH=FILE for Firefox,
+#                           WEBKIT_DRIVER=FILE for WebKitWebDriver, WEBKIT_PATH=FILE for the browser that it starts, XVFB=FILE
 #
-# Results are files to source: $TIMEPAIL_TOOLS/env for recipes that compile wasm, $TIMEPAIL_TOOLS/browser-env and firefox-env for
-# browser tests.
+# Results are files to source: $TIMEPAIL_TOOLS/env for recipes that compile wasm, $TIMEPAIL_TOOLS/browser-env, firefox-env and
+# webkit-env for browser tests.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -297,6 +299,47 @@ prepare_firefox() {
   mv "$TOOLS/firefox-env.new" "$TOOLS/firefox-env"
 }
 
+# The places of Debian and Ubuntu, Fedora, Arch.
+find_webkit() {
+  WEBKIT_DRIVER=$(first_of "${WEBKIT_DRIVER:-}" WebKitWebDriver || true)
+  WEBKIT_PATH=$(first_of "${WEBKIT_PATH:-}" /usr/lib/*/webkit2gtk-4.1/MiniBrowser /usr/libexec/webkit2gtk-4.1/MiniBrowser /usr/lib/webkit2gtk-4.1/MiniBrowser || true)
+  XVFB=$(first_of "${XVFB:-}" Xvfb || true)
+}
+
+webkit_complete() { [ -n "$WEBKIT_DRIVER" ] && [ -n "$WEBKIT_PATH" ] && [ -n "$XVFB" ]; }
+
+# Unlike the other browsers, it is there for Linux only, and not in every distribution: its tests are left out where it is not.
+prepare_webkit() {
+  local missing=
+  find_webkit
+  if ! webkit_complete; then
+    if ! command -v apt-get >/dev/null; then
+      missing="this system has no WebKitWebDriver with MiniBrowser and Xvfb, and no apt-get to install them"
+    else
+      slowly "reading the package lists" as_root apt-get update -qq
+      if [ -z "$(apt-cache policy webkit2gtk-driver | sed -n 's/^ *Candidate: *\([0-9].*\)/\1/p')" ]; then
+        missing="this system has no package webkit2gtk-driver"
+      else
+        slowly "installing WebKitGTK and Xvfb (70 MB)" apt_install webkit2gtk-driver xvfb
+        find_webkit
+        webkit_complete || fail "apt installed no WebKitGTK that the tests can use (driver ${WEBKIT_DRIVER:-none}, browser ${WEBKIT_PATH:-none}, Xvfb ${XVFB:-none})"
+      fi
+    fi
+  fi
+  {
+    echo "# Written by js/scripts/toolchain.sh."
+    if [ -n "$missing" ]; then
+      say "$missing: the tests leave WebKit out"
+      echo "export WEBKIT_MISSING=\"$missing\""
+    else
+      echo "export WEBKIT_DRIVER=\"$WEBKIT_DRIVER\""
+      echo "export WEBKIT_PATH=\"$WEBKIT_PATH\""
+      echo "export XVFB=\"$XVFB\""
+    fi
+  } >"$TOOLS/webkit-env.new"
+  mv "$TOOLS/webkit-env.new" "$TOOLS/webkit-env"
+}
+
 mkdir -p "$TOOLS"
 # Two runs at once would write the same files; macOS has no flock, and there the risk is small.
 if command -v flock >/dev/null; then
@@ -307,5 +350,6 @@ case ${1:-wasm} in
   wasm) prepare_wasm ;;
   browser) prepare_browser ;;
   firefox) prepare_firefox ;;
-  *) fail "unknown argument '$1'; it may be wasm, browser or firefox" ;;
+  webkit) prepare_webkit ;;
+  *) fail "unknown argument '$1'; it may be wasm, browser, firefox or webkit" ;;
 esac

@@ -84,7 +84,13 @@ impl Env for HostEnv {
     }
 
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
-        let case = CASES.iter().find(|(case, _)| Some(*case) == wanted.case_first);
+        // JavaScriptCore leaves out what two languages say themselves.
+        let upper = matches!(
+            wanted.locale.as_bytes(),
+            [b'd', b'a'] | [b'm', b't'] | [b'd', b'a', b'-', ..] | [b'm', b't', b'-', ..]
+        );
+        let case_first = wanted.case_first.or(upper.then_some("upper"));
+        let case = CASES.iter().find(|(case, _)| Some(*case) == case_first);
         let punctuation = PUNCTUATION.iter().find(|(ignored, _)| Some(*ignored) == wanted.ignores_punctuation);
         let options = [
             "{\"sensitivity\":\"",

@@ -3,37 +3,50 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
-import { bundled, errors, loaded, restart, tab, useBrowser } from "./harness.js";
+import { BROWSER, bundled, errors, loaded, restart, tab, useBrowser } from "./harness.js";
 
 declare const timepail: typeof import("../../src/index.js");
 
 useBrowser();
 
-test("measurements are in IndexedDB after a reload and after a restart of the browser", async () => {
-  let page = await tab();
+async function storeAndLeave(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const db = await timepail.open("reload");
     const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
+    await c.deleteMany({});
     await c.insertMany(Array.from({ length: 2500 }, (_, i) => ({ at: new Date(i * 1000), m: i % 2 ? "a" : "b", x: i })));
     // No close: a tab may go at any time.
   });
-  const read = () =>
-    page.evaluate(async () => {
-      const db = await timepail.open("reload");
-      const c = db.collection("c");
-      const count = await c.countDocuments();
-      const { at, x } = (await c.find({ m: "a" }).sort({ at: 1 }).toColumns()) as { at: Float64Array; x: Float64Array };
-      const one = await c.findOne({ x: 1234 });
-      await db.close();
-      return { count, rows: at.length, first: x[0], last: x[x.length - 1], one: one?.["at"] instanceof Date && one["at"].getTime() };
-    });
-  const expected = { count: 2500, rows: 1250, first: 1, last: 2499, one: 1_234_000 };
+}
+
+async function assertStored(page: Page): Promise<void> {
+  const stored = await page.evaluate(async () => {
+    const db = await timepail.open("reload");
+    const c = db.collection("c");
+    const count = await c.countDocuments();
+    const { at, x } = (await c.find({ m: "a" }).sort({ at: 1 }).toColumns()) as { at: Float64Array; x: Float64Array };
+    const one = await c.findOne({ x: 1234 });
+    await db.close();
+    return { count, rows: at.length, first: x[0], last: x[x.length - 1], one: one?.["at"] instanceof Date && one["at"].getTime() };
+  });
+  assert.deepEqual(stored, { count: 2500, rows: 1250, first: 1, last: 2499, one: 1_234_000 });
+}
+
+test("measurements are in IndexedDB after a reload", async () => {
+  const page = await tab();
+  await storeAndLeave(page);
   await page.reload();
   await loaded(page);
-  assert.deepEqual(await read(), expected);
+  await assertStored(page);
+  await page.close();
+});
+
+test("measurements are in IndexedDB after a restart of the browser", { skip: BROWSER === "webkit" && "what a driven WebKit stores ends with it" }, async () => {
+  await storeAndLeave(await tab());
   await restart();
-  page = await tab();
-  assert.deepEqual(await read(), expected);
+  const page = await tab();
+  await assertStored(page);
+  await page.close();
 });
 
 /** A worker's script that inserts into the database of `tabs` what it is told to. */

@@ -1,0 +1,223 @@
+// Starts WebKitGTK for tests, through its WebDriver and on an X server without a screen, and gives it the little of the pages of
+// playwright-core that the tests use.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { Stop, TOOLS } from "./steps.mjs";
+
+const START_MS = 30_000;
+const WAIT_MS = 30_000;
+const POLL_MS = 10;
+
+/** What the toolchain script has found, or `WEBKIT_MISSING`, its reason for having found nothing. */
+export function webkitTools() {
+  let noted = "";
+  try {
+    noted = readFileSync(join(TOOLS, "webkit-env"), "utf8");
+  } catch {
+    // The environment may name all of it.
+  }
+  const found = Object.fromEntries([...noted.matchAll(/^export (\w+)="([^"]*)"$/gm)].map(([, name, value]) => [name, value]));
+  for (const name of ["WEBKIT_DRIVER", "WEBKIT_PATH", "XVFB"]) found[name] = process.env[name] ?? found[name];
+  return found;
+}
+
+/** A browser whose configuration lies in the folder `profile`. What pages store goes with it: driven sessions keep nothing. */
+export async function launchWebKit(profile) {
+  const { WEBKIT_DRIVER, WEBKIT_PATH, XVFB } = webkitTools();
+  if (!WEBKIT_DRIVER || !WEBKIT_PATH || !XVFB) throw new Stop("there is no WebKit: run js/scripts/toolchain.sh webkit");
+  const screen = tied(XVFB, ["-displayfd", "3", "-screen", "0", "1280x800x24", "-nolisten", "tcp"]);
+  let driver;
+  try {
+    const [display] = await Promise.race([once(screen.stdio[3], "data"), failed(screen, "Xvfb")]);
+    const port = await freePort();
+    driver = tied(WEBKIT_DRIVER, [`--port=${port}`], {
+      ...process.env,
+      DISPLAY: `:${String(display).trim()}`,
+      // It only ever loads pages of this project from loopback.
+      WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: "1",
+      NO_AT_BRIDGE: "1",
+      GSETTINGS_BACKEND: "memory",
+      ...Object.fromEntries(["CACHE", "CONFIG", "DATA"].map((kind) => [`XDG_${kind}_HOME`, join(profile, kind.toLowerCase())])),
+    });
+    const session = new Session(`http://127.0.0.1:${port}`);
+    await Promise.race([session.start(WEBKIT_PATH), failed(driver, "WebKitWebDriver")]);
+    return new Browser(session, await session.send("GET", "/window"), () => Promise.all([ended(driver), ended(screen)]));
+  } catch (error) {
+    await Promise.all([driver, screen].map((program) => program && ended(program)));
+    throw error;
+  }
+}
+
+/**
+ * A program with all that it starts, in a group of its own that ends with this process however that ends: the shell reads what is
+ * never written, until the other end is gone.
+ */
+function tied(program, args, env = process.env) {
+  const script = '("$@"; kill -KILL 0) </dev/null & cat; kill -KILL 0';
+  return spawn("/bin/sh", ["-c", script, "sh", program, ...args], { env, detached: true, stdio: ["pipe", "ignore", "ignore", "pipe"] });
+}
+
+async function ended(program) {
+  const over = program.exitCode === null && program.signalCode === null && once(program, "exit");
+  program.stdin.end();
+  await over;
+}
+
+async function failed(program, name) {
+  await Promise.race([once(program, "exit"), pause(START_MS, undefined, { ref: false })]);
+  throw new Stop(`${name} did not start`);
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** One session of WebDriver. Its commands mean the window that was chosen before, so that choice and command are one turn. */
+class Session {
+  #url;
+  #turn = Promise.resolve();
+
+  constructor(url) {
+    this.#url = url;
+  }
+
+  async start(binary) {
+    const capabilities = { alwaysMatch: { "webkitgtk:browserOptions": { binary, args: ["--automation"] }, timeouts: { pageLoad: WAIT_MS } } };
+    const over = performance.now() + START_MS;
+    for (;;) {
+      try {
+        const { sessionId } = await this.send("POST", "/session", { capabilities });
+        this.#url += `/session/${sessionId}`;
+        return;
+      } catch (error) {
+        // Not listening yet.
+        if (error.cause?.code !== "ECONNREFUSED" || performance.now() > over) throw error;
+        await pause(POLL_MS);
+      }
+    }
+  }
+
+  async send(method, path, body = method === "POST" ? {} : undefined) {
+    const response = await fetch(this.#url + path, { method, ...(body && { body: JSON.stringify(body) }) });
+    const { value } = await response.json();
+    if (response.ok) return value;
+    throw new Error(`${value.error}: ${value.message}`);
+  }
+
+  /** A command for the window `handle`. */
+  inWindow(handle, ...command) {
+    const result = this.#turn.then(async () => {
+      await this.send("POST", "/window", { handle });
+      return this.send(...command);
+    });
+    this.#turn = result.catch(() => {});
+    return result;
+  }
+}
+
+class Browser {
+  #session;
+  #first;
+  #end;
+
+  /** `first` is the window that the session began with. It stays empty: the session ends with its last window. */
+  constructor(session, first, end) {
+    this.#session = session;
+    this.#first = first;
+    this.#end = end;
+  }
+
+  async newPage() {
+    // Windows and not tabs: nothing hides one from the eyes, and a page that nobody sees is slowed down.
+    const { handle } = await this.#session.inWindow(this.#first, "POST", "/window/new", { type: "window" });
+    return new Page(this.#session, handle);
+  }
+
+  async close() {
+    await this.#session.send("DELETE", "").catch(() => {});
+    await this.#end();
+  }
+}
+
+/** Runs in the page. What is asked for goes on by itself there, and tells its outcome when it is asked. */
+const INSTALL = `
+  if (!globalThis.__asked) {
+    const reported = [];
+    addEventListener("error", ({ message, error }) => reported.push(String(error?.message ?? message)));
+    addEventListener("unhandledrejection", ({ reason }) => reported.push(String(reason?.message ?? reason)));
+    Object.defineProperty(globalThis, "__asked", { value: { reported, outcomes: [] } });
+  }
+`;
+const ASK = `${INSTALL}
+  const [code, argument] = arguments;
+  const { outcomes } = __asked;
+  const place = outcomes.push(undefined) - 1;
+  const settle = (outcome) => (outcomes[place] = JSON.stringify(outcome));
+  // A value that is no JSON is an error, too.
+  (async () => settle({ value: await (0, eval)(code)(argument) }))().catch((error) => settle({ error: String(error) }));
+  return place;
+`;
+const ANSWER = `${INSTALL}
+  const [place] = arguments;
+  return [__asked.outcomes[place], __asked.reported.splice(0)];
+`;
+
+class Page {
+  #session;
+  #handle;
+  #listeners = [];
+
+  constructor(session, handle) {
+    this.#session = session;
+    this.#handle = handle;
+  }
+
+  on(event, listener) {
+    if (event !== "pageerror") throw new Stop(`pages of WebKit know no event ${event}`);
+    this.#listeners.push(listener);
+  }
+
+  #send(path, body) {
+    return this.#session.inWindow(this.#handle, "POST", path, body);
+  }
+
+  goto = (url) => this.#send("/url", { url });
+  reload = () => this.#send("/refresh");
+  goBack = () => this.#send("/back");
+  goForward = () => this.#send("/forward");
+  close = () => this.#session.inWindow(this.#handle, "DELETE", "/window");
+
+  async evaluate(work, argument) {
+    const place = await this.#send("/execute/sync", { script: ASK, args: [`(${work})`, argument ?? null] });
+    for (;;) {
+      const [outcome, reported] = await this.#send("/execute/sync", { script: ANSWER, args: [place] });
+      for (const message of reported) for (const listener of this.#listeners) listener(new Error(message));
+      if (outcome) {
+        const { value, error } = JSON.parse(outcome);
+        if (error !== undefined) throw new Error(error);
+        return value;
+      }
+      await pause(POLL_MS);
+    }
+  }
+
+  async waitForFunction(work, argument, { timeout = WAIT_MS } = {}) {
+    const over = performance.now() + timeout;
+    for (;;) {
+      const value = await this.evaluate(work, argument);
+      if (value) return { jsonValue: async () => value };
+      if (performance.now() > over) throw new Error(`waited in vain for ${work}`);
+      await pause(POLL_MS);
+    }
+  }
+}
