@@ -20,15 +20,17 @@ export function chromiumPath() {
  * A browser with `profile` (a folder) as its profile; what a page stores lives as long as the folder.
  *
  * Without a sandbox, so that it starts as root in a container: it only ever loads pages of this project from loopback. The
- * switches keep it from calling home. `features` are switched on beside those that are by themselves.
+ * switches keep it from calling home. `features` are switched on beside those that are by themselves. `keepsPages` leaves the
+ * back/forward cache on, which playwright-core does not know: to go back, pages call `history.back`.
  */
-export function launchChromium(profile, { features = [], ...options } = {}) {
+export function launchChromium(profile, { features = [], keepsPages = false, ...options } = {}) {
   const args = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
   return chromium.launchPersistentContext(profile, {
     executablePath: chromiumPath(),
     headless: true,
     chromiumSandbox: false,
     args: features.length > 0 ? [...args, `--enable-features=${features.join(",")}`] : args,
+    ...(keepsPages && { ignoreDefaultArgs: ["--disable-back-forward-cache"] }),
     ...options,
   });
 }

@@ -54,7 +54,7 @@ function resolve(path, folders) {
 export async function serve({ port, root = join(ROOT, "www"), more = {} } = {}) {
   const folders = mounts(root, more);
   const server = createServer((request, response) => {
-    const head = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
+    const head = { "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff" };
     const answer = (status, text) => response.writeHead(status, { ...head, "Content-Type": TYPES[".txt"] }).end(`${text}\n`);
     if (request.method !== "GET" && request.method !== "HEAD") return answer(405, "only GET and HEAD");
     const path = request.url.replace(/[?#].*$/, "");

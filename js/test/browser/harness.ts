@@ -9,7 +9,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { launchBrowser } from "../../scripts/browsers.mjs";
 import { serve } from "../../scripts/serve.mjs";
 
-/** Which browser: `chromium`, `chromium-sqlite` or `firefox`. */
+/** Which browser: `chromium`, `chromium-sqlite`, `firefox` or `webkit`. */
 export const BROWSER = process.env["BROWSER"] ?? "chromium";
 
 /** What pages reported outside of any test's own handling. */
@@ -19,12 +19,18 @@ let server: { url: string; close: () => Promise<void> };
 let profile: string;
 let browser: BrowserContext;
 
-/** Starts server and browser before the tests of the file and stops them behind them. `more` maps URL prefixes to further folders. */
-export function useBrowser(more: Record<string, string> = {}): void {
+let options: { keepsPages?: boolean };
+
+/**
+ * Starts server and browser before the tests of the file and stops them behind them. `more` maps URL prefixes to further folders;
+ * `keepsPages` leaves the back/forward cache on.
+ */
+export function useBrowser(more: Record<string, string> = {}, browserOptions: typeof options = {}): void {
+  options = browserOptions;
   before(async () => {
     server = await serve({ port: 0, root: join(process.cwd(), "test/browser/page"), more });
     profile = mkdtempSync(join(tmpdir(), "timepail-test-"));
-    browser = await launchBrowser(BROWSER, profile);
+    browser = await launchBrowser(BROWSER, profile, options);
   });
   after(async () => {
     await browser?.close();
@@ -36,17 +42,17 @@ export function useBrowser(more: Record<string, string> = {}): void {
 /** Ends the browser and starts it again over the same profile. */
 export async function restart(): Promise<void> {
   await browser.close();
-  browser = await launchBrowser(BROWSER, profile);
+  browser = await launchBrowser(BROWSER, profile, options);
 }
 
 /** The browser that runs now. */
 export const running = (): BrowserContext => browser;
 
-/** A tab with the package loaded as `timepail`. */
-export async function tab(): Promise<Page> {
+/** A tab with the package loaded as `timepail`, or another page that loads it. */
+export async function tab(path = "index.html"): Promise<Page> {
   const page = await browser.newPage();
   page.on("pageerror", (error) => errors.push(error.message));
-  await page.goto(`${server.url}/index.html`);
+  await page.goto(`${server.url}/${path}`);
   await loaded(page);
   return page;
 }

@@ -1,0 +1,124 @@
+// A page that is left, kept by the browser as it is (the back/forward cache), and comes back: it goes on, and others never wait for it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { BROWSER, errors, tab, useBrowser } from "./harness.js";
+
+declare const timepail: typeof import("../../src/index.js");
+
+useBrowser({}, { keepsPages: true });
+
+/** What page/kept.html tells: whether it was kept, what the insert came to that was on its way, and the rows then, one more among them. */
+interface Told {
+  wasKept: boolean;
+  pending?: string;
+  numbers?: number[];
+  error?: string;
+}
+
+/** A page that has opened the database `name` and stored 99 rows; then it is another page. */
+async function left(name: string): Promise<Page> {
+  const page = await tab(`kept.html?${name}`);
+  await page.goto((await page.evaluate(() => location.href)).replace(/kept.*/, "index.html"));
+  return page;
+}
+
+/** Goes back. `other` is a tab that hears what the page then tells. */
+async function back(page: Page, other: Page, name: string): Promise<Told> {
+  await page.evaluate(() => void setTimeout(() => history.back()));
+  await other.evaluate((name) => void Object.assign(globalThis, { told: () => localStorage.getItem(name) }), name);
+  const told = await other.waitForFunction(() => (globalThis as unknown as { told: () => string | null }).told());
+  return JSON.parse((await told.jsonValue())!) as Told;
+}
+
+/** Firefox keeps no page that holds a Web Lock: there it is loaded anew. */
+const keeps = BROWSER !== "firefox";
+
+/** What a page tells that was kept, or loaded anew. */
+const cameBack = (numbers: number[]): Told => (keeps ? { wasKept: true, pending: "stored", numbers } : { wasKept: false, numbers });
+
+/** The numbers of all rows but of the one that was on its way, each as often as it is there. */
+const numbers = (page: Page, name: string): Promise<number[]> =>
+  page.evaluate(async (name) => {
+    const db = await timepail.open(name);
+    const rows = await db.collection("c").find({ n: { $gte: 0 } }).toArray();
+    const { valid } = await db.command({ validate: "c", full: true });
+    await db.close();
+    if (!valid) throw new Error("the collection is not valid");
+    return rows.map((row) => row["n"] as number).sort((a, b) => a - b);
+  }, name);
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+test("a page comes back with its database open, and goes on where it was", async () => {
+  const page = await left("back");
+  const other = await tab();
+  assert.deepEqual(await numbers(other, "back"), upTo(99));
+  assert.deepEqual(await back(page, other, "back"), cameBack([...upTo(99), 1000]));
+  assert.deepEqual(await numbers(other, "back"), [...upTo(99), 1000]);
+  await Promise.all([page.close(), other.close()]);
+});
+
+test("others write, and fold its journal, while a page lies in the cache, and it comes back to all of it", async () => {
+  const page = await left("written");
+  const other = await tab();
+  await other.evaluate(async () => {
+    // A message makes some browsers throw the page away: here none is sent.
+    BroadcastChannel.prototype.postMessage = () => {};
+    const db = await timepail.open("written");
+    await db.collection("c").insertMany([99, 100].map((n) => ({ at: new Date(n * 1000), m: "kept", n })));
+    await db.flush();
+    await db.command({ foldJournals: 1, alive: [] });
+    await db.close();
+  });
+  assert.deepEqual(await numbers(other, "written"), upTo(101));
+  assert.deepEqual(await back(page, other, "written"), cameBack([...upTo(101), 1000]));
+  assert.deepEqual(await numbers(other, "written"), [...upTo(101), 1000]);
+  await Promise.all([page.close(), other.close()]);
+});
+
+test("others who tell what they write do not wait for a page in the cache, and it comes back, kept or loaded anew", async () => {
+  const page = await left("told");
+  const other = await tab();
+  await other.evaluate(async () => {
+    const db = await timepail.open("told");
+    const c = db.collection("c");
+    await c.insertMany([99, 100].map((n) => ({ at: new Date(n * 1000), m: "kept", n })));
+    await c.deleteMany({ n: 100 });
+    await db.close();
+  });
+  assert.deepEqual((await back(page, other, "told")).numbers, [...upTo(100), 1000]);
+  assert.deepEqual(await numbers(other, "told"), [...upTo(100), 1000]);
+  await Promise.all([page.close(), other.close()]);
+});
+
+for (const [what, version, error] of [
+  ["deleted", undefined, /Collection .*c.* does not exist|NamespaceNotFound/],
+  ["upgraded", 7, /VersionError/],
+] as const) {
+  test(`a database that is ${what} while a page lies in the cache does not wait for it, and the page hears of it afterwards`, async () => {
+    const page = await left(what);
+    const other = await tab();
+    const outcome = await other.evaluate(
+      ([name, version]) =>
+        new Promise((resolve) => {
+          const request = version ? indexedDB.open(`timepail:${name}`, version) : indexedDB.deleteDatabase(`timepail:${name}`);
+          request.onblocked = () => resolve("blocked");
+          request.onerror = () => resolve(request.error!.name);
+          request.onsuccess = () => {
+            (request.result as IDBDatabase | undefined)?.close();
+            resolve("done");
+          };
+        }),
+      [what, version] as const,
+    );
+    assert.equal(outcome, "done");
+    assert.match((await back(page, other, what)).error ?? "no error", error);
+    await Promise.all([page.close(), other.close()]);
+  });
+}
+
+test("no page reported an error of its own", () => {
+  assert.deepEqual(errors, []);
+});
