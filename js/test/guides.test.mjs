@@ -16,12 +16,13 @@ test("a page of docs/ that names an example shows it word for word, and every ex
   const shown = new Set();
   for (const page of readdirSync(DOCS).filter((name) => name.endsWith(".md"))) {
     const text = readFileSync(join(DOCS, page), "utf8");
-    for (const [, name, code] of text.matchAll(/`js\/examples\/([\w-]+\/[\w.-]+)`[^\n]*\n\n```js\n([^]*?)```/g)) {
+    for (const [, name, code] of text.matchAll(/`js\/examples\/([\w-]+\/[\w.-]+)`[^\n]*\n\n```jsx?\n([^]*?)```/g)) {
       assert.equal(code, readFileSync(join(EXAMPLES, name), "utf8"), `${page}: ${name}`);
       shown.add(name);
     }
   }
   assert.deepEqual([...shown].filter((name) => name.startsWith("guides/")).sort(), readdirSync(GUIDES).map((name) => `guides/${name}`).sort());
+  assert.deepEqual([...shown].filter((name) => name.startsWith("react/")).sort(), ["react/rooms.jsx", "react/timepail-react.js"]);
 });
 
 test("the reference says what is declared (node js/scripts/api.mjs writes it)", () => {

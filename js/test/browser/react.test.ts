@@ -1,0 +1,131 @@
+// The example of docs/react.md, built by Vite, in real Chromium.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { Page } from "playwright-core";
+import { build } from "vite";
+import { errors, running, tab, useBrowser } from "./harness.js";
+
+declare const timepail: typeof import("../../src/index.js");
+
+const out = mkdtempSync(join(tmpdir(), "timepail-react-"));
+useBrowser({ "/react/": out });
+
+before(async () => {
+  await build({
+    root: join(process.cwd(), "examples/react"),
+    base: "./",
+    logLevel: "error",
+    configFile: false,
+    resolve: { alias: { timepail: join(process.cwd(), "dist/index.js") } },
+    // React as it is while one develops: it mounts twice, and says what it has to say against the hooks.
+    define: { "process.env.NODE_ENV": '"development"' },
+    build: { outDir: out, emptyOutDir: true, minify: false },
+  });
+});
+
+after(() => rmSync(out, { recursive: true, force: true }));
+
+/** What is open in the page: counted from outside of the package. */
+const COUNT = `
+  globalThis.channels = 0;
+  globalThis.openings = 0;
+  globalThis.listeners = 0;
+  const { open } = IDBFactory.prototype;
+  IDBFactory.prototype.open = function (...args) { openings++; return open.apply(this, args); };
+  const { close } = BroadcastChannel.prototype;
+  globalThis.BroadcastChannel = class extends BroadcastChannel { constructor(name) { super(name); channels++; } };
+  BroadcastChannel.prototype.close = function () { channels--; close.call(this); };
+  const { addEventListener: add, removeEventListener: remove } = globalThis;
+  globalThis.addEventListener = (type, ...rest) => { if (type === "pageshow") listeners++; add.call(globalThis, type, ...rest); };
+  globalThis.removeEventListener = (type, ...rest) => { if (type === "pageshow") listeners--; remove.call(globalThis, type, ...rest); };
+`;
+declare const channels: number;
+declare const openings: number;
+declare const listeners: number;
+
+/** The example in a page that runs `script` before it, over a database that holds one reading of the attic. */
+async function app(script = COUNT): Promise<{ page: Page; said: string[]; thrown: string[] }> {
+  const page = await running().newPage();
+  const [said, thrown]: [string[], string[]] = [[], []];
+  page.on("pageerror", (error) => thrown.push(String(error)));
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && said.push(message.text()));
+  await page.addInitScript(script);
+  const other = await tab();
+  await other.evaluate(async () => {
+    const db = await timepail.open("home");
+    await db.dropDatabase();
+    const readings = await db.createCollection("readings", { timeseries: { timeField: "at", metaField: "room" } });
+    await readings.insertOne({ at: new Date(), room: "attic", temp: 12 });
+    await db.close();
+  });
+  await page.goto(new URL("/react/index.html", other.url()).href);
+  await other.close();
+  return { page, said, thrown };
+}
+
+const rows = (page: Page): Promise<string[]> => page.evaluate(() => Array.from(document.querySelectorAll("li"), (row) => row.textContent));
+
+async function shows(page: Page, expected: string[]): Promise<void> {
+  const wanted = JSON.stringify(expected);
+  const found = (wanted: string) => !!document.querySelector("ul") && JSON.stringify(Array.from(document.querySelectorAll("li"), (row) => row.textContent)) === wanted;
+  await page.waitForFunction(found, wanted, { timeout: 15_000 }).catch(async () => assert.deepEqual(await rows(page), expected));
+}
+
+const held = (page: Page): Promise<number> =>
+  page.evaluate(async () => (await navigator.locks.query()).held!.filter(({ name }) => name!.startsWith("timepail:home:")).length);
+
+test("a component shows what is stored, and what is inserted here and in another tab", async () => {
+  const { page, said, thrown } = await app();
+  await shows(page, ["attic: 1 readings, 12.0 °C"]);
+  await page.getByText("Measure").click();
+  await shows(page, ["attic: 1 readings, 12.0 °C", "kitchen: 1 readings, 21.0 °C"]);
+  const other = await tab();
+  await other.evaluate(async () => {
+    const db = await timepail.open("home");
+    await db.collection("readings").insertMany([["kitchen", 23], ["attic", 14]].map(([room, temp], n) => ({ at: new Date(n), room, temp })));
+    await db.close();
+  });
+  await shows(page, ["attic: 2 readings, 13.0 °C", "kitchen: 2 readings, 22.0 °C"]);
+  await page.locator("input").fill("14");
+  await shows(page, ["attic: 1 readings, 14.0 °C", "kitchen: 2 readings, 22.0 °C"]);
+  assert.deepEqual([said, thrown], [[], []]);
+  await Promise.all([page.close(), other.close()]);
+});
+
+test("StrictMode mounts twice and opens once; what is unmounted leaves nothing open, and opens again", async () => {
+  const { page, said, thrown } = await app();
+  const shown = ["attic: 1 readings, 12.0 °C"];
+  const open = async (): Promise<number[]> => [await held(page), ...(await page.evaluate(() => [channels, openings, listeners]))];
+  await shows(page, shown);
+  assert.deepEqual(await open(), [1, 1, 1, 1]);
+  for (const times of [1, 2]) {
+    await page.getByText("Hide").click();
+    await page.waitForFunction(() => channels === 0);
+    await page.waitForFunction(async () => (await navigator.locks.query()).held!.length === 0);
+    assert.deepEqual(await open(), [0, 0, times, 0]);
+    await page.getByText("Show").click();
+    await shows(page, shown);
+    assert.deepEqual(await open(), [1, 1, times + 1, 1]);
+  }
+  assert.deepEqual([said, thrown], [[], []]);
+  await page.close();
+});
+
+test("a database that does not open is an error of React, which an error boundary catches", async () => {
+  const { page, thrown } = await app(`
+    IDBFactory.prototype.open = () => { throw new DOMException("The operation is insecure.", "SecurityError"); };
+    addEventListener("error", () => (globalThis.failed = true));
+  `);
+  await page.waitForFunction(() => "failed" in globalThis);
+  assert.match(thrown.join(), /SecurityError/);
+  assert.equal(await page.evaluate(() => document.getElementById("root")!.childElementCount), 0);
+  await page.close();
+});
+
+test("no page reported an error of its own", () => {
+  assert.deepEqual(errors, []);
+});
