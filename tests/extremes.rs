@@ -1,4 +1,4 @@
-//! The least and the greatest values of whole series, which buckets know without their columns.
+//! How many rows whole series have, and their least and greatest values, which buckets know without their columns.
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -8,9 +8,12 @@ use std::rc::Rc;
 
 use bson::{Bson, DateTime, Document, bson, doc, rawdoc};
 use futures::executor::block_on;
-use support::pipelines::run;
+use support::closing::close_buckets;
+use support::explained::explain;
+use support::pipelines::{run, run_in};
 use support::{Db, Random, TestEnv, raw};
 use timepail::bucket::{BucketDoc, BucketFormat, CollectionOptions, ColumnSet, extreme_rows};
+use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 use timepail::value::Doc;
 
@@ -48,64 +51,119 @@ fn rows(random: &Random) -> Vec<Document> {
     (0..1 + random.below(80) as i64).map(row).collect()
 }
 
+/// The rows in every state in which a collection can have them: folded, in the journal, or both in one bucket; some deleted, some with
+/// other metadata, some in buckets that are closed.
 async fn stored(format: BucketFormat, random: &Random, rows: &[Document]) -> Db {
-    let db = Db::open_as(format, Rc::new(MemoryStorage::new()), TestEnv::new(random.next()));
-    let mut create = doc! { "create": "c", "timeseries": { "timeField": "at", "metaField": "m" } };
+    let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
+    let mut db = Db::open_as(format, Rc::clone(&storage), TestEnv::new(random.next()));
+    let mut create = doc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } };
     if random.chance(30) {
         create.insert("collation", doc! { "locale": "en", "strength": 2 });
     }
+    if random.chance(30) {
+        let timeseries = create.get_document_mut("timeseries").unwrap();
+        timeseries.insert("bucketMaxSpanSeconds", 3600);
+        timeseries.insert("bucketRoundingSeconds", 3600);
+    }
     db.ok(raw(&create)).await;
-    let folded = random.below(rows.len() as u64 + 1) as usize;
-    for (part, folds) in [(&rows[..folded], true), (&rows[folded..], random.chance(50))] {
-        if !part.is_empty() {
-            db.insert("c", &part.iter().map(raw).collect::<Vec<_>>()).await;
-        }
-        if folds {
+    for part in rows.chunks(1 + rows.len() / 3) {
+        db.insert("weather", &part.iter().map(raw).collect::<Vec<_>>()).await;
+        if random.chance(60) {
             db.ok(rawdoc! { "flush": 1 }).await;
+        }
+        let number = random.below(rows.len() as u64 + 1) as i64;
+        let delete = async |filter: Document| {
+            db.ok(rawdoc! { "delete": "weather", "deletes": [{ "q": raw(&filter), "limit": 0 }] }).await
+        };
+        match random.below(7) {
+            0 => drop(delete(doc! { "n": { "$gte": number, "$lt": number + 5 } }).await),
+            1 => drop(delete(doc! { "at": { "$lt": DateTime::from_millis(number * 30_000) } }).await),
+            2 => drop(delete(doc! { "m.s": 2 }).await),
+            3 => {
+                let change = rawdoc! { "q": { "m.s": 1 }, "u": { "$set": { "m.s": 0 } }, "multi": true };
+                db.ok(rawdoc! { "update": "weather", "updates": [change] }).await;
+            }
+            4 => {
+                close_buckets(&*storage, &|| random.chance(50)).await;
+                // Another context, which may write another version.
+                db = Db::open_as(FORMATS[random.below(2) as usize], Rc::clone(&storage), TestEnv::new(random.next()));
+            }
+            _ => {}
         }
     }
     db
 }
 
-#[test]
-fn extremes_of_series_are_those_of_their_rows_whatever_the_values() {
-    let text = |rows: Vec<Document>| {
-        let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+const FORMATS: [BucketFormat; 2] = [BucketFormat::Uncompressed, BucketFormat::Compressed];
+
+/// A pipeline that groups by what `keys` has, perhaps with a filter, or only counts.
+fn grouping(random: &Random, keys: &[Bson]) -> Vec<Document> {
+    let mut group = doc! { "_id": keys[random.below(keys.len() as u64) as usize].clone() };
+    let names = [
+        ("low", "$min", bson!("$a")),
+        ("high", "$max", bson!("$a")),
+        ("other", "$max", bson!("$b")),
+        ("count", "$sum", bson!(1)),
+        ("also", "$count", bson!({})),
+        ("long", "$sum", bson!(1_i64)),
+        ("twice", "$sum", bson!(2)),
+        ("last", "$max", bson!("$at")),
+        ("first", "$min", bson!("$at")),
+        ("series", "$min", bson!("$m")),
+    ];
+    for (name, operator, input) in names {
+        let percent = if ["long", "twice", "first"].contains(&name) { 5 } else { 45 };
+        if random.chance(percent) {
+            group.insert(name, doc! { operator: input });
+        }
+    }
+    let mut pipeline = vec![doc! { "$group": group }];
+    if random.chance(20) {
+        pipeline = vec![doc! { "$count": "n" }];
+    } else if random.chance(20) {
+        let direction = [1, -1][random.below(2) as usize];
+        pipeline.insert(0, doc! { "$sort": { "at": direction } });
+    }
+    if random.chance(40) {
+        let from = DateTime::from_millis(random.below(200) as i64 * 60_000);
+        let filters = [doc! { "at": { "$gte": from } }, doc! { "m.s": { "$gte": 1 } }, doc! { "n": { "$lt": 40 } }];
+        pipeline.insert(0, doc! { "$match": filters[random.below(3) as usize].clone() });
+    }
+    pipeline
+}
+
+/// Holds that a pipeline answers the same where nothing is put together; answers how many rows that are.
+async fn answers_alike(db: &Db, pipeline: Vec<Document>, what: &dyn std::fmt::Display) -> usize {
+    let mut apart = pipeline.clone();
+    apart.insert(0, doc! { "$_internalInhibitOptimization": {} });
+    // Of values that are equal any may come: 2, 2.0, and both zeros.
+    let text = |rows: Vec<Document>| -> Vec<String> {
+        let rows = numbers_alike(rows).into_iter().map(|row| format!("{row:?}").replace("Double(-0.0)", "Double(0.0)"));
+        let mut rows: Vec<String> = rows.collect();
         rows.sort_unstable();
         rows
     };
+    let found = text(run_in(db, pipeline.clone(), 3).await);
+    assert_eq!(found, text(run_in(db, apart, 101).await), "{what}: {pipeline:?}");
+    found.len()
+}
+
+#[test]
+fn what_is_known_of_series_is_what_their_rows_say_whatever_the_values_and_the_state_they_are_in() {
+    let keys = [bson!("$m"), bson!("$m.s"), Bson::Null, bson!({ "s": "$m.s", "k": 1 }), bson!("$at")];
+    let mut answered = 0;
     for seed in 0..400 {
         let random = Random::new(seed);
         let rows = rows(&random);
-        let format = [BucketFormat::Uncompressed, BucketFormat::Compressed][random.below(2) as usize];
-        let key = [bson!("$m"), bson!("$m.s"), Bson::Null, bson!({ "s": "$m.s", "k": 1 }), bson!("$at")]
-            [random.below(5) as usize]
-            .clone();
-        let mut group = doc! { "_id": key };
-        let names = [("low", "$min", "$a"), ("high", "$max", "$a"), ("other", "$max", "$b"), ("time", "$min", "$at")];
-        for (name, operator, path) in names {
-            if random.chance(60) && (path != "$at" || random.chance(20)) {
-                group.insert(name, doc! { operator: path });
-            }
-        }
-        let mut pipeline = vec![doc! { "$group": group }];
-        if random.chance(40) {
-            let from = DateTime::from_millis(random.below(200) as i64 * 60_000);
-            let filters = [doc! { "at": { "$gte": from } }, doc! { "m.s": { "$gte": 1 } }, doc! { "n": { "$lt": 40 } }];
-            pipeline.insert(0, doc! { "$match": filters[random.below(3) as usize].clone() });
-        }
+        let format = FORMATS[random.below(2) as usize];
         block_on(async {
             let db = stored(format, &random, &rows).await;
-            let mut apart = pipeline.clone();
-            apart.insert(0, doc! { "$_internalInhibitOptimization": {} });
-            // Of values that are equal any may come: 2, 2.0, and both zeros.
-            let same = |text: Vec<String>| -> Vec<String> {
-                text.iter().map(|row| row.replace("Double(-0.0)", "Double(0.0)")).collect()
-            };
-            let found = same(text(numbers_alike(run(&db, pipeline.clone()).await)));
-            assert_eq!(found, same(text(numbers_alike(run(&db, apart).await))), "seed {seed}: {pipeline:?}\n{rows:?}");
+            for _ in 0..2 {
+                answered += answers_alike(&db, grouping(&random, &keys), &format_args!("seed {seed}")).await;
+            }
         });
     }
+    assert!(answered > 1000, "hardly any group: {answered}");
 }
 
 /// All numbers as doubles.
@@ -125,20 +183,86 @@ fn numbers_alike(rows: Vec<Document>) -> Vec<Document> {
     rows.into_iter().map(|row| row.into_iter().map(|(name, value)| (name, alike(value))).collect()).collect()
 }
 
+/// Sixty folded rows of two series, six an hour, in buckets of an hour.
+async fn sixty(format: BucketFormat) -> Db {
+    let db = Db::open_as(format, Rc::new(MemoryStorage::new()), TestEnv::new(1));
+    db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
+    let row = |n: i64| rawdoc! { "at": DateTime::from_millis(n * 600_000), "m": n % 2, "x": n as f64, "text": "a" };
+    db.insert("weather", &(0..60).map(row).collect::<Vec<_>>()).await;
+    db.ok(rawdoc! { "flush": 1 }).await;
+    db
+}
+
+/// How many buckets a pipeline unpacks.
+async fn unpacked(db: &Db, pipeline: Vec<Document>) -> i64 {
+    let explained = explain(db, raw(&doc! { "aggregate": "weather", "pipeline": pipeline })).await;
+    let stages = explained.stages();
+    assert!(!stages[1].to_string().contains('\0'), "{stages:?}");
+    stages[1].get_i64("nBucketsUnpacked").unwrap()
+}
+
+#[test]
+fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_is_not_unpacked() {
+    for format in FORMATS {
+        block_on(async {
+            let db = sixty(format).await;
+            let count = doc! { "$count": "n" };
+            let after = |hour: i64| doc! { "$match": { "at": { "$gte": DateTime::from_millis(hour * 3_600_000) } } };
+            let group = |fields: Document| {
+                let mut group = doc! { "_id": "$m" };
+                group.extend(fields);
+                doc! { "$group": group }
+            };
+            for pipeline in [
+                vec![count.clone()],
+                vec![doc! { "$match": { "m": 1 } }, count.clone()],
+                vec![after(3), count.clone()],
+                vec![doc! { "$sortByCount": "$m" }],
+                vec![group(doc! { "n": { "$sum": 1 } })],
+                vec![group(doc! { "n": { "$count": {} }, "low": { "$min": "$x" }, "last": { "$max": "$at" } })],
+                vec![doc! { "$sort": { "at": 1 } }, group(doc! { "n": { "$sum": 1 }, "high": { "$max": "$x" } })],
+            ] {
+                assert_eq!(unpacked(&db, pipeline.clone()).await, 0, "{pipeline:?}");
+                answers_alike(&db, pipeline, &"sixty").await;
+            }
+            // Of one bucket at the edge of the range some rows match.
+            let at = doc! { "$match": { "at": { "$gte": DateTime::from_millis(3 * 3_600_000 + 600_000) } } };
+            assert_eq!(unpacked(&db, vec![at, count.clone()]).await, 1);
+            for pipeline in [
+                vec![doc! { "$match": { "x": { "$gte": 7 } } }, count.clone()],
+                vec![doc! { "$limit": 7 }, count.clone()],
+                vec![group(doc! { "n": { "$sum": 1_i64 } })],
+                vec![group(doc! { "n": { "$sum": 2 } })],
+                vec![group(doc! { "n": { "$avg": 1 } })],
+                vec![group(doc! { "n": { "$sum": 1 }, "x": { "$sum": "$x" } })],
+                vec![group(doc! { "n": { "$sum": 1 }, "text": { "$max": "$text" } })],
+            ] {
+                assert!(unpacked(&db, pipeline.clone()).await > 0, "{pipeline:?}");
+                answers_alike(&db, pipeline, &"sixty").await;
+            }
+        });
+    }
+}
+
+#[test]
+fn rows_of_a_bucket_that_are_in_the_journal_are_counted_beside_those_that_it_says_it_holds() {
+    block_on(async {
+        let db = sixty(BucketFormat::Compressed).await;
+        let late = |n: i64| rawdoc! { "at": DateTime::from_millis(n * 600_000 + 1), "m": 1, "x": 1000 };
+        db.insert("weather", &[late(1), late(3), late(5)]).await;
+        let by_series = doc! { "$group": { "_id": "$m", "n": { "$sum": 1 }, "high": { "$max": "$x" } } };
+        let found = run(&db, vec![by_series, doc! { "$match": { "_id": 1 } }]).await;
+        assert_eq!(found, [doc! { "_id": 1_i64, "n": 33, "high": 1000 }]);
+        assert_eq!(run(&db, vec![doc! { "$count": "n" }]).await, [doc! { "n": 63 }]);
+    });
+}
+
 #[test]
 fn extremes_of_series_unpack_no_bucket_that_lies_wholly_within() {
     block_on(async {
-        let db = Db::open_as(BucketFormat::Compressed, Rc::new(MemoryStorage::new()), TestEnv::new(1));
-        db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
-        let row = |n: i64| rawdoc! { "at": DateTime::from_millis(n * 600_000), "m": n % 2, "x": n as f64, "text": "a" };
-        db.insert("c", &(0..60).map(row).collect::<Vec<_>>()).await;
-        db.ok(rawdoc! { "flush": 1 }).await;
+        let db = sixty(BucketFormat::Compressed).await;
         let unpacked = async |group: Document, filter: Document| {
-            let pipeline = vec![doc! { "$match": filter }, doc! { "$group": group }];
-            let command = doc! { "explain": { "aggregate": "c", "pipeline": pipeline }, "verbosity": "executionStats" };
-            let found = db.ok(raw(&command)).await;
-            let stages = found.get_array("stages").unwrap();
-            stages[1].as_document().unwrap().get_i64("nBucketsUnpacked").unwrap()
+            unpacked(&db, vec![doc! { "$match": filter }, doc! { "$group": group }]).await
         };
         let all = doc! {};
         let extremes = doc! { "_id": "$m", "low": { "$min": "$x" }, "high": { "$max": "$x" } };
@@ -175,7 +299,7 @@ fn summaries_that_need_not_be_the_value_of_a_row_are_not_taken_for_one() {
             "data": { "at": { "0": DateTime::from_millis(0) } },
         });
         let view = BucketDoc::parse(Doc::parse(bucket.as_bytes()).unwrap(), &options).unwrap();
-        extreme_rows(&view, &ColumnSet::Only(vec!["a".into()])).map(|rows| rows.columns().len())
+        extreme_rows(&view, &ColumnSet::Only(vec!["a".into()]), "at").unwrap().map(|rows| rows.columns().len())
     };
     assert_eq!(known(Some(bson!(1)), Some(bson!(2.5))), Some(1));
     assert_eq!(known(Some(bson!(1)), Some(bson!(true))), Some(1));

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use bson::{Bson, DateTime, Document, RawBson, RawDocumentBuf, bson, doc, rawdoc};
 use futures::executor::block_on;
+use support::closing::close_buckets;
 use support::valid_bucket::Writers;
 use support::{Db, TestEnv, checks, raw};
 use timepail::bucket::BucketFormat;
@@ -356,26 +357,13 @@ fn an_update_that_meets_a_conflict_changes_nothing_twice() {
     });
 }
 
-/// Marks all buckets as closed.
-async fn close_buckets(storage: &dyn Storage) {
-    for entry in keys(storage, b"B").await {
-        let stored = StoredBucket::decode(entry.value).unwrap();
-        let mut document = Document::from_reader(stored.document.view().as_bytes()).unwrap();
-        document.get_document_mut("control").unwrap().insert("closed", true);
-        let document = DocBuf::parse(raw(&document).into_bytes()).unwrap();
-        let mut changes = Changeset::new();
-        changes.put(entry.key, StoredBucket::encode(&stored.coverage, document.view()));
-        storage.commit(changes).await.unwrap();
-    }
-}
-
 #[test]
 fn closed_buckets_are_found_and_neither_updated_nor_deleted() {
     block_on(async {
         let (storage, a, _) = two().await;
         a.insert("c", &[row(1, "a"), row(2, "b")]).await;
         flush(&a).await;
-        close_buckets(&*storage).await;
+        close_buckets(&*storage, &|| true).await;
         let db = Db::open(Rc::clone(&storage), TestEnv::new(2));
         assert_eq!(counts(&db, doc! {}, doc! { "$set": { "m": "x" } }).await, (0, 0));
         for limit in [0, 1] {

@@ -18,6 +18,7 @@ mod salvage;
 #[cfg(test)]
 mod samples;
 mod schema;
+mod summary;
 mod time;
 mod time_order;
 mod unpack;
@@ -36,6 +37,7 @@ pub use options::{Granularity, TimeseriesOptions};
 pub use rows::Rows;
 pub use salvage::{Salvaged, salvage};
 pub use schema::Schema;
+pub use summary::{WEIGHT, extreme_rows};
 pub use time::{bucket_start_ms, is_extended_range};
-pub use unpack::{ColumnSet, extreme_rows, unpack, unpack_edge};
+pub use unpack::{ColumnSet, unpack, unpack_edge};
 pub use validate::{B19, B22, Finding, Rule, validate};

@@ -4,10 +4,10 @@ use super::cells::{Times, read_column};
 use super::document::{BucketDoc, BucketVersion, damaged};
 use super::options::TimeseriesOptions;
 use super::row_key::ROWS_MAX;
-use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use crate::block::{Block, Column, ColumnData};
 use crate::column;
 use crate::error::Result;
-use crate::value::{Kind, Numbers, Value};
+use crate::value::{Numbers, Value};
 
 /// The subtype of a binary that is a compressed column.
 pub(super) const COLUMN_SUBTYPE: u8 = 7;
@@ -51,31 +51,6 @@ pub fn unpack_edge(
     is_last: bool,
 ) -> Result<Block> {
     unpack_rows(bucket, wanted, options, Some(is_last).filter(|_| bucket.version() == BucketVersion::Sorted))
-}
-
-/// Two rows with the least and the greatest value of each wanted column, in place of all rows, as `control` has them.
-///
-/// `None` where it does not tell: all columns are wanted; null counts as a value there; arrays and objects are summed up element by
-/// element; strings compare by the collation of the collection.
-pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &ColumnSet) -> Option<Block> {
-    let ColumnSet::Only(names) = wanted else { return None };
-    let mut rows = Block::new(2);
-    for name in names {
-        let ends = [bucket.control_min().get(name), bucket.control_max().get(name)];
-        if ends == [None, None] {
-            continue;
-        }
-        let mut column = ColumnBuilder::new();
-        for end in ends {
-            let end = end.filter(|end| {
-                let exact = [Kind::Double, Kind::Int32, Kind::Int64, Kind::Decimal128, Kind::Date, Kind::Bool];
-                exact.contains(&end.kind())
-            })?;
-            column.push(end);
-        }
-        rows.set_column(name, column.finish());
-    }
-    Some(rows)
 }
 
 fn unpack_rows(

@@ -10,7 +10,7 @@ use super::keyspace;
 use super::read::{Access, Scan, Unit};
 use super::sections::SectionRef;
 use crate::block::{Block, DocPivot};
-use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, extreme_rows, unpack, unpack_edge};
+use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
 use crate::error::{Error, ErrorCode, Result};
 use crate::index;
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
@@ -342,18 +342,10 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
             let flow = match whole {
                 Some(flow) => flow,
                 None => {
-                    let edge = plan.plan.edge.filter(|_| all_match);
-                    let known = edge.filter(|which| *which == Which::Extremes);
-                    let known = known.and_then(|_| extreme_rows(&view, &plan.columns));
-                    let (is_known, examined) = (known.is_some(), sink.counters().measurements_examined);
-                    let rows = match (known, edge) {
-                        (Some(rows), _) => rows,
-                        (_, Some(Which::First)) => unpack_edge(&view, &plan.columns, options, false)?,
-                        (_, Some(Which::Last)) => unpack_edge(&view, &plan.columns, options, true)?,
-                        _ => unpack(&view, &plan.columns, options)?,
-                    };
+                    let examined = sink.counters().measurements_examined;
+                    let (rows, is_unpacked) = stored_rows(plan, &view, options, all_match)?;
                     let flow = sink.push(rows, view.meta(), all_match)?;
-                    if is_known {
+                    if !is_unpacked {
                         sink.counters().measurements_examined = examined;
                     }
                     flow
@@ -372,6 +364,24 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
         }
     }
     Ok(Flow::Continue)
+}
+
+/// The rows of a bucket, or those that stand for them where that is all that matters, and whether columns were decoded for them.
+fn stored_rows(
+    plan: &ReadPlan,
+    view: &BucketDoc<'_>,
+    options: &TimeseriesOptions,
+    all_match: bool,
+) -> Result<(Block, bool)> {
+    let rows = match plan.plan.edge.filter(|_| all_match) {
+        Some(Which::Extremes) => match extreme_rows(view, &plan.columns, &options.time_field)? {
+            Some(rows) => return Ok((rows, false)),
+            None => unpack(view, &plan.columns, options),
+        },
+        Some(which) => unpack_edge(view, &plan.columns, options, which == Which::Last),
+        None => unpack(view, &plan.columns, options),
+    };
+    Ok((rows?, true))
 }
 
 /// The journal rows of a bucket; none where its metadata, which all of them have, does not match.

@@ -4,7 +4,7 @@ use super::exec::Counters;
 use super::indexes::Interval;
 use super::pushdown::Split;
 use super::read_plan::{ReadAccess, ReadPlan};
-use crate::bucket::{BucketId, ColumnSet, TimeseriesOptions};
+use crate::bucket::{BucketId, ColumnSet, TimeseriesOptions, WEIGHT};
 use crate::index::{IndexSpec, Part};
 use crate::value::{DocBuf, DocWriter, OwnedValue, Value};
 
@@ -367,7 +367,8 @@ fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, 
         ColumnSet::Only(names) => {
             writer.begin_array("include");
             let meta = meta.filter(|_| plan.plan.wants_meta);
-            for (at, name) in names.iter().map(|name| &**name).chain(meta).enumerate() {
+            let names = names.iter().map(|name| &**name).filter(|name| *name != WEIGHT);
+            for (at, name) in names.chain(meta).enumerate() {
                 writer.string(&at.to_string(), name);
             }
         }

@@ -58,9 +58,7 @@ impl Plan {
         }
         let of_series = |edge: &Edge| edge.alike.iter().all(|name| facts.meta_field == Some(name));
         let edge = edge.filter(|edge| of_series(edge) && skip == 0 && limit.is_none() && sort.is_none());
-        // `control` knows only about when a bucket begins.
-        let is_known = |edge: &Edge| edge.which != Which::Extremes || !decode.contains(facts.time_field);
-        let edge = edge.filter(is_known).map(|edge| edge.which);
+        let edge = edge.map(|edge| edge.which);
         let wants_meta = facts.meta_field.is_some_and(|meta| decode.contains(meta));
         if let Some(meta) = facts.meta_field {
             decode.remove(meta);

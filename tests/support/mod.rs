@@ -2,6 +2,7 @@
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::expect_used)]
 
 pub mod checks;
+pub mod closing;
 pub mod explained;
 pub mod faults;
 pub mod log;

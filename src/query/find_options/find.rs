@@ -51,7 +51,8 @@ pub enum Which {
     First,
     /// The one with the last time.
     Last,
-    /// Those with the least and the greatest value of each other field that is read, or made-up ones with these values.
+    /// Those with the least and the greatest value of each other field that is read, or made-up ones with these values, whose number does
+    /// not matter where they tell for how many they stand. The first time need not be among them.
     Extremes,
 }
 

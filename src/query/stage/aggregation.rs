@@ -26,6 +26,7 @@ use super::unpack::{Unpack, settle};
 use super::unpack_spec::UnpackSpec;
 use super::window::{WindowSpec, Windows};
 use crate::block::Block;
+use crate::bucket::WEIGHT;
 use crate::error::{Error, Result};
 use crate::query::exec::Exec;
 use crate::query::expr::{BoundExpr, Globals};
@@ -105,19 +106,25 @@ impl Aggregation {
             let is_unsorted = find.sort.is_none() && find.skip == 0 && find.limit.is_none();
             if is_unsorted && !time_field.is_empty() {
                 group.take_edges(time_field);
-                find.edge = group.edge();
+                find.edge = group.edge(time_field);
             }
             if let (Some([by_time]), true) =
                 (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
                 && by_time.path.as_str() == time_field
                 && group.fields.iter().all(Accumulation::takes_any_order)
             {
-                group.unsorted_by = Some((time_field.into(), by_time.ascending));
+                if !group.is_summary(time_field) {
+                    group.unsorted_by = Some((time_field.into(), by_time.ascending));
+                }
                 find.sort = None;
-                find.edge = group.edge();
+                find.edge = group.edge(time_field);
             }
             // What the group does not read is not decoded.
-            if let Needed::Roots(roots) = group.needed_fields() {
+            let mut needed = group.needed_fields();
+            if find.edge.is_some() && group.counts() {
+                needed.add_path(WEIGHT);
+            }
+            if let Needed::Roots(roots) = needed {
                 (find.projection, is_narrowed) = (Projection::of_roots(&roots), true);
             }
         }

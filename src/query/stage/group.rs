@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::Stage;
 use super::accumulator::{Accumulation, Accumulator, Times};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use crate::bucket::WEIGHT;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Flow, KnownValues};
@@ -77,16 +78,25 @@ impl GroupSpec {
         self.unsorted_by = Some((time_field.into(), true));
     }
 
+    /// True where all that matters of rows of one key is how many they are, and the extremes of their fields.
+    pub fn is_summary(&self, time_field: &str) -> bool {
+        self.fields.iter().all(|field| field.is_summary(time_field))
+    }
+
+    /// True where rows are counted.
+    pub fn counts(&self) -> bool {
+        self.fields.iter().any(Accumulation::is_count)
+    }
+
     /// Where of rows that are alike in the fields of the key only few matter, and nothing of the others can fail.
-    pub fn edge(&self) -> Option<Edge> {
+    pub fn edge(&self, time_field: &str) -> Option<Edge> {
         let keys = self.key.parts();
         if keys.iter().any(|key| key.reads().whole || key.reads().chance) {
             return None;
         }
         let alike = keys.iter().flat_map(|key| key.reads().fields.iter().cloned()).collect();
         let Some((_, ascending)) = &self.unsorted_by else {
-            let is_extreme = self.fields.iter().all(Accumulation::is_extreme);
-            return is_extreme.then_some(Edge { which: Which::Extremes, alike });
+            return self.is_summary(time_field).then_some(Edge { which: Which::Extremes, alike });
         };
         let mut is_last = self.fields.iter().map(|field| field.is_last().filter(|_| cannot_fail(field.input.expr())));
         let first = is_last.next()??;
@@ -103,6 +113,15 @@ fn cannot_fail(expr: &Expr) -> bool {
         Expr::Object(fields) => fields.iter().all(|(_, field)| cannot_fail(field)),
         Expr::Call(..) => false,
     }
+}
+
+/// For how many rows each row stands: those that do not say it stand for themselves.
+fn weights(column: &Column) -> Column {
+    let mut weights = ColumnBuilder::with_capacity(column.len());
+    let mut scratch = Vec::new();
+    let one = OwnedValue::int32(1);
+    (0..column.len()).for_each(|row| weights.push(column.value(row, &mut scratch).unwrap_or(one.view())));
+    weights.finish()
 }
 
 /// A `$group` at work.
@@ -127,7 +146,12 @@ impl Group {
     ///
     /// Errors: those of accumulators and of their inputs, and 292.
     pub fn add(&mut self, rows: &Block, keys: &[Column]) -> Result<()> {
-        let inputs = self.spec.fields.iter().map(|field| field.input.column(rows)).collect::<Result<Vec<_>>>()?;
+        let weights = rows.column(WEIGHT).map(weights);
+        let input = |field: &Accumulation| match &weights {
+            Some(weights) if field.is_count() => Ok(weights.clone()),
+            _ => field.input.column(rows),
+        };
+        let inputs = self.spec.fields.iter().map(input).collect::<Result<Vec<_>>>()?;
         let sorting = self.spec.unsorted_by.clone();
         let times = sorting.as_ref().and_then(|(name, ascending)| match rows.column(name)?.data() {
             ColumnData::Date(ms) => Some(Times { ms, ascending: *ascending }),

@@ -113,10 +113,19 @@ impl Accumulation {
         }
     }
 
-    /// True where of many values of a top-level field only the least or the greatest matters.
-    pub fn is_extreme(&self) -> bool {
-        matches!(self.spec.name, "$min" | "$max")
-            && matches!(self.input.expr(), Expr::Field(Variable::Root, path) if path.len() == 1)
+    /// True where it counts rows.
+    pub fn is_count(&self) -> bool {
+        let is_one = |value: &OwnedValue| value.view().as_i32() == Some(1);
+        matches!(self.spec.name, "$sum" | "$count")
+            && matches!(self.input.expr(), Expr::Constant(Some(value)) if is_one(value))
+    }
+
+    /// True where the number of rows and the least and the greatest value of each top-level field tell what comes of it; of the time the
+    /// greatest.
+    pub fn is_summary(&self, time_field: &str) -> bool {
+        let is_extreme = |name: &str| self.spec.name == "$max" || self.spec.name == "$min" && name != time_field;
+        let is_field = |expr: &Expr| matches!(expr, Expr::Field(Variable::Root, path) if matches!(&path[..], [name] if is_extreme(name)));
+        self.is_count() || is_field(self.input.expr())
     }
 
     /// The same as the first or the last of rows in ascending order of `time_field`, where it keeps one row by that field alone.
