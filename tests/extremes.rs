@@ -244,6 +244,85 @@ fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_
     }
 }
 
+/// Bins of the time, of which buckets lie wholly in one, or in several.
+fn bins() -> Vec<Bson> {
+    let trunc = |unit: &str, size: i32, zone: &str| bson!({ "$dateTrunc": { "date": "$at", "unit": unit, "binSize": size, "timezone": zone } });
+    vec![
+        trunc("hour", 1, "UTC"),
+        trunc("minute", 90, "+05:45"),
+        trunc("day", 1, "America/St_Johns"),
+        trunc("minute", 1, "UTC"),
+        bson!({ "m": "$m", "day": trunc("day", 1, "Europe/London"), "kind": "x" }),
+        bson!({ "s": "$m.s", "hour": { "$hour": "$at" } }),
+        bson!({ "$dateToString": { "date": trunc("hour", 2, "UTC"), "format": "%H" } }),
+        bson!({ "hour": trunc("hour", 1, "UTC"), "a": "$a" }),
+        bson!({ "hour": trunc("hour", 1, "UTC"), "at": "$at" }),
+    ]
+}
+
+#[test]
+fn what_is_known_of_bins_of_time_is_what_their_rows_say_whatever_the_values_and_the_state_they_are_in() {
+    let mut answered = 0;
+    for seed in 1000..1400 {
+        let random = Random::new(seed);
+        let mut rows = rows(&random);
+        // Around the epoch, when St. John's puts its clocks back, or somewhere else.
+        let shift = [0, -3_600_000, 1_289_090_400_000, 1_700_000_000_000][random.below(4) as usize];
+        for row in &mut rows {
+            let at = row.get_datetime("at").unwrap().timestamp_millis();
+            row.insert("at", DateTime::from_millis(at + shift));
+        }
+        let format = FORMATS[random.below(2) as usize];
+        block_on(async {
+            let db = stored(format, &random, &rows).await;
+            for _ in 0..2 {
+                answered += answers_alike(&db, grouping(&random, &bins()), &format_args!("seed {seed}")).await;
+            }
+        });
+    }
+    assert!(answered > 2000, "hardly any group: {answered}");
+}
+
+#[test]
+fn a_bucket_that_lies_wholly_in_a_bin_of_time_is_not_unpacked() {
+    for format in FORMATS {
+        block_on(async {
+            let db = sixty(format).await;
+            let by = |id: Bson| {
+                let fields = doc! { "_id": id, "n": { "$sum": 1 }, "low": { "$min": "$x" }, "last": { "$max": "$at" } };
+                vec![doc! { "$group": fields }]
+            };
+            let trunc =
+                |unit: &str, size: i32| bson!({ "$dateTrunc": { "date": "$at", "unit": unit, "binSize": size } });
+            let all = unpacked(&db, vec![doc! { "$group": { "_id": "$x" } }]).await;
+            for id in [
+                trunc("day", 1),
+                bson!({ "m": "$m", "day": trunc("day", 1) }),
+                bson!({ "y": { "$year": "$at" }, "d": { "$dayOfYear": "$at" }, "one": 1 }),
+            ] {
+                assert_eq!(unpacked(&db, by(id.clone())).await, 0, "{id}");
+                answers_alike(&db, by(id), &"sixty").await;
+            }
+            // Some lie in one of these bins, some in two.
+            let some = unpacked(&db, by(trunc("minute", 100))).await;
+            assert!(0 < some && some < all, "{some} of {all}");
+            answers_alike(&db, by(trunc("minute", 100)), &"sixty").await;
+            let mut first = by(trunc("day", 1));
+            first[0].get_document_mut("$group").unwrap().insert("first", doc! { "$min": "$at" });
+            for pipeline in [by(trunc("minute", 1)), by(bson!({ "d": trunc("day", 1), "at": "$at" })), first] {
+                assert_eq!(unpacked(&db, pipeline.clone()).await, all, "{pipeline:?}");
+                answers_alike(&db, pipeline, &"sixty").await;
+            }
+            // Others round times before 1970 up.
+            let early = rawdoc! { "at": DateTime::from_millis(-1), "m": 5 };
+            db.insert("weather", &[early]).await;
+            db.ok(rawdoc! { "flush": 1 }).await;
+            assert_eq!(unpacked(&db, by(trunc("day", 1))).await, all + 1);
+            assert_eq!(unpacked(&db, by(bson!("$m"))).await, 0);
+        });
+    }
+}
+
 #[test]
 fn rows_of_a_bucket_that_are_in_the_journal_are_counted_beside_those_that_it_says_it_holds() {
     block_on(async {

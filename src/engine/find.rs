@@ -373,7 +373,8 @@ fn stored_rows(
     options: &TimeseriesOptions,
     all_match: bool,
 ) -> Result<(Block, bool)> {
-    let rows = match plan.plan.edge.filter(|_| all_match) {
+    let edge = if all_match { plan.edge(view) } else { None };
+    let rows = match edge {
         Some(Which::Extremes) => match extreme_rows(view, &plan.columns, &options.time_field)? {
             Some(rows) => return Ok((rows, false)),
             None => unpack(view, &plan.columns, options),

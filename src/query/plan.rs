@@ -1,7 +1,7 @@
 //! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
 
 use super::filter::{Filter, Reads};
-use super::find_options::{Edge, FindOptions, Which};
+use super::find_options::{Edge, FindOptions};
 use super::projection::{Needed, Projection};
 use super::sort::SortSpec;
 use crate::value::Collation;
@@ -38,8 +38,8 @@ pub struct Plan {
     pub limit: Option<u64>,
     /// How strings compare that are neither filtered nor sorted by.
     pub collation: Collation,
-    /// Where of the matches of one series that come together only these matter.
-    pub edge: Option<Which>,
+    /// Where of the matches of one series that come together only some matter.
+    pub edge: Option<Edge>,
 }
 
 impl Plan {
@@ -58,7 +58,6 @@ impl Plan {
         }
         let of_series = |edge: &Edge| edge.alike.iter().all(|name| facts.meta_field == Some(name));
         let edge = edge.filter(|edge| of_series(edge) && skip == 0 && limit.is_none() && sort.is_none());
-        let edge = edge.map(|edge| edge.which);
         let wants_meta = facts.meta_field.is_some_and(|meta| decode.contains(meta));
         if let Some(meta) = facts.meta_field {
             decode.remove(meta);

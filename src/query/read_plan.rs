@@ -2,8 +2,9 @@
 
 use std::ops::Bound;
 
+use super::expr::BoundExpr;
 use super::filter::Filter;
-use super::find_options::{FindOptions, Hint};
+use super::find_options::{FindOptions, Hint, Which};
 use super::indexes::{Index, IndexAccess, choose};
 use super::plan::{CollectionFacts, Plan};
 use super::projection::Needed;
@@ -154,6 +155,16 @@ impl ReadPlan {
                 || split.residual.is_trivial()
                 || split.whole.all_match(bucket.control_min(), bucket.control_max(), bucket.meta())
         })
+    }
+
+    /// Which rows of a bucket matter, all of which match; `None` where all do.
+    pub fn edge(&self, bucket: &BucketDoc<'_>) -> Option<Which> {
+        let edge = self.plan.edge.as_ref()?;
+        let (first_ms, last_ms) = (bucket.min_time_ms(), bucket.max_time_ms());
+        // A bucket begins perhaps earlier than its rows, but never later: outside the standard range others may have rounded it up.
+        let is_alike =
+            |bin: &BoundExpr| !self.extended_range && bin.is_alike_between(&self.plan.time_field, first_ms, last_ms);
+        edge.bins.iter().all(is_alike).then_some(edge.which)
     }
 
     /// False where no row of that metadata and between those times can match.

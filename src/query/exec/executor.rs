@@ -52,7 +52,7 @@ impl Exec {
             Some(sort) => Output::Sorter(Sorter::new(sort, skip, limit)),
             None => Output::Queue { rows: Queue::default(), skip, limit },
         };
-        let edge_is_last = match plan.edge {
+        let edge_is_last = match plan.edge.map(|edge| edge.which) {
             Some(Which::First) => Some(false),
             Some(Which::Last) => Some(true),
             _ => None,

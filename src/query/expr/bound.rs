@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::evaluate::Scope;
 use super::globals::Globals;
-use super::more::bins;
+use super::more::{bins, is_alike};
 use super::operators::Op;
 use super::tree::{Expr, Reads, Variable};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
@@ -43,6 +43,11 @@ impl BoundExpr {
     /// True for fields and constants, which do not fail.
     pub fn is_plain(&self) -> bool {
         matches!(self.expr, Expr::Constant(_) | Expr::Field(..))
+    }
+
+    /// True where it is the same for all documents that differ in a field alone, which is a date between those two, and no chance is in it.
+    pub fn is_alike_between(&self, field: &str, first_ms: i64, last_ms: i64) -> bool {
+        is_alike(&self.expr, &self.globals, field, (first_ms, last_ms))
     }
 
     /// The same with all paths beginning at `root`.

@@ -2,7 +2,7 @@
 
 use super::arguments::{Hint, check_generic, count, filter, flag, object};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::Globals;
+use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
 use crate::query::projection::Projection;
 use crate::query::sort::SortSpec;
@@ -40,8 +40,10 @@ pub struct FindOptions {
 pub struct Edge {
     /// Those that do.
     pub which: Which,
-    /// Those fields.
+    /// Those fields, but for the time.
     pub alike: Vec<Box<str>>,
+    /// Expressions that read the time as well, of which the rows have to be alike, too.
+    pub bins: Vec<BoundExpr>,
 }
 
 /// Which rows of many matter.

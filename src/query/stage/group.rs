@@ -94,14 +94,20 @@ impl GroupSpec {
         if keys.iter().any(|key| key.reads().whole || key.reads().chance) {
             return None;
         }
-        let alike = keys.iter().flat_map(|key| key.reads().fields.iter().cloned()).collect();
+        let fields = keys.iter().flat_map(|key| key.reads().fields.iter());
+        let alike = fields.filter(|name| ***name != *time_field).cloned().collect();
+        let reads_time = |key: &&&BoundExpr| key.reads().fields.iter().any(|name| **name == *time_field);
+        let bins: Vec<BoundExpr> = keys.iter().filter(reads_time).map(|key| BoundExpr::clone(key)).collect();
         let Some((_, ascending)) = &self.unsorted_by else {
-            return self.is_summary(time_field).then_some(Edge { which: Which::Extremes, alike });
+            return self.is_summary(time_field).then_some(Edge { which: Which::Extremes, alike, bins });
         };
+        if !bins.is_empty() {
+            return None;
+        }
         let mut is_last = self.fields.iter().map(|field| field.is_last().filter(|_| cannot_fail(field.input.expr())));
         let first = is_last.next()??;
         let which = if first == *ascending { Which::Last } else { Which::First };
-        is_last.all(|is_last| is_last == Some(first)).then_some(Edge { which, alike })
+        is_last.all(|is_last| is_last == Some(first)).then_some(Edge { which, alike, bins })
     }
 }
 

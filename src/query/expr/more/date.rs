@@ -155,17 +155,73 @@ impl Bins {
         Ok(Bins { unit, size, zone, first_day: first_day(operator.name(), arguments, 4)? })
     }
 
+    /// What an operator does with a date that is not looked at, where its other arguments are constant; of a part of dates the longest
+    /// bins in which it is the same. `None` where values have to be looked at one by one.
+    fn of_constants(operator: &Operator, arguments: &[Expr], globals: &Globals) -> Option<Bins> {
+        let mut values = vec![None];
+        for argument in arguments.get(1..)? {
+            values.push(match argument {
+                Expr::Constant(None) => None,
+                Expr::Constant(Some(value)) if !is_nullish(Some(value.view())) => Some(value.view()),
+                _ => return None,
+            });
+        }
+        let unit = match operator.op {
+            Op::DateTrunc => None,
+            Op::Year => Some(Unit::Months(12)),
+            Op::Month => Some(Unit::Months(1)),
+            Op::Hour => Some(Unit::Milliseconds(3_600_000)),
+            Op::Minute => Some(Unit::Milliseconds(60_000)),
+            Op::DayOfMonth | Op::DayOfYear | Op::DayOfWeek | Op::Week => Some(Unit::Milliseconds(DAY_MS)),
+            Op::IsoWeek | Op::IsoWeekYear | Op::IsoDayOfWeek => Some(Unit::Milliseconds(DAY_MS)),
+            _ => return None,
+        };
+        let wants = if unit.is_some() { PART_WANTS } else { TRUNC_WANTS };
+        let mut checked = values.iter().zip(wants).skip(1);
+        if !checked.all(|(value, (want, code))| value.is_none() || want.check("", 0, *value, *code).is_ok()) {
+            return None;
+        }
+        match unit {
+            Some(unit) => Some(Bins { unit, size: 1, zone: Zone::of("", &values, 1, globals).ok()?, first_day: 0 }),
+            None => Bins::new(operator, &values, globals).ok(),
+        }
+    }
+
+    /// The number of the bin of a moment, how far clocks are ahead then, and around the moment others between which they were not changed.
+    fn index(&self, ms: i64) -> (i64, i64, Range<i64>) {
+        let (offset, around) = self.zone.span(ms);
+        (self.unit.index(ms.saturating_add(offset), self.first_day).div_euclid(self.size), offset, around)
+    }
+
+    /// True where all moments between two lie in one bin. Clocks that are put back may show the day before once more, so that it does not
+    /// do to look at the ends: only from one change to the next clocks never go back.
+    fn holds(&self, first_ms: i64, last_ms: i64) -> bool {
+        let (bin, _, mut around) = self.index(first_ms);
+        loop {
+            let end_ms = last_ms.min(around.end.saturating_sub(1));
+            if !around.contains(&end_ms) || self.index(end_ms).0 != bin {
+                return false;
+            }
+            if end_ms == last_ms {
+                return true;
+            }
+            let (next, _, behind) = self.index(around.end);
+            if next != bin || behind.end <= around.end {
+                return false;
+            }
+            around = behind;
+        }
+    }
+
     /// The start of the bin of a moment, and moments in this bin; `None` beyond all dates.
     fn bin(&self, ms: i64) -> Option<(i64, Range<i64>)> {
-        let (offset, around) = self.zone.span(ms);
-        let index = self.unit.index(ms.saturating_add(offset), self.first_day).div_euclid(self.size);
-        let border = |index: i64| {
-            index.checked_mul(self.size).and_then(|index| self.zone.utc(self.unit.start(index, self.first_day)?))
-        };
-        let start = border(index)?;
-        // Where clocks go back across midnight, a day may begin twice.
-        let end = border(index.saturating_add(1)).unwrap_or(ms);
-        Some((start, around.start.max(start)..around.end.min(end)))
+        let (index, offset, around) = self.index(ms);
+        let border = |index: i64| self.unit.start(index.checked_mul(self.size)?, self.first_day);
+        let local_ms = border(index)?;
+        // By the clocks as they are around it: where they go back across midnight, a day begins twice.
+        let end = border(index.saturating_add(1)).map_or(ms, |end_ms| end_ms.saturating_sub(offset));
+        let start = local_ms.saturating_sub(offset);
+        Some((self.zone.utc(local_ms)?, around.start.max(start)..around.end.min(end)))
     }
 }
 
@@ -178,21 +234,8 @@ fn truncate(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals
 /// before is not computed again. `None` where values have to be looked at one by one.
 #[inline(never)]
 pub fn bins(operator: &Operator, arguments: &[Expr], globals: &Globals, times: &[i64]) -> Option<Vec<i64>> {
-    let mut values = Vec::new();
-    for argument in arguments {
-        values.push(match argument {
-            Expr::Constant(None) => None,
-            Expr::Constant(Some(value)) if !is_nullish(Some(value.view())) => Some(value.view()),
-            Expr::Field(Variable::Root, path) if path.len() == 1 && values.is_empty() => None,
-            _ => return None,
-        });
-    }
-    let checked = values
-        .iter()
-        .zip(TRUNC_WANTS)
-        .skip(1)
-        .all(|(value, (want, code))| value.is_none() || want.check(operator.name(), 0, *value, *code).is_ok());
-    let bins = Bins::new(operator, &values, globals).ok().filter(|_| checked)?;
+    let Some(Expr::Field(Variable::Root, path)) = arguments.first() else { return None };
+    let bins = Bins::of_constants(operator, arguments, globals).filter(|_| path.len() == 1)?;
     let mut starts = Vec::with_capacity(times.len());
     let (mut start, mut bin) = (0, 0..0);
     for time_ms in times {
@@ -202,6 +245,26 @@ pub fn bins(operator: &Operator, arguments: &[Expr], globals: &Globals, times: &
         starts.push(start);
     }
     Some(starts)
+}
+
+/// True where an expression is the same for all documents that differ in a field alone, which is a date between those two, both among them:
+/// the field is only in what is the same for a bin of dates, all of which lie in one.
+#[inline(never)]
+pub fn is_alike(expr: &Expr, globals: &Globals, field: &str, span: (i64, i64)) -> bool {
+    let is_alike = |expr: &Expr| is_alike(expr, globals, field, span);
+    match expr {
+        Expr::Constant(_) => true,
+        Expr::Field(Variable::Bound(_), _) => true,
+        Expr::Field(Variable::Root, path) => path.first().is_some_and(|name| **name != *field),
+        Expr::Object(fields) => fields.iter().all(|(_, field)| is_alike(field)),
+        Expr::Array(items) => items.iter().all(is_alike),
+        Expr::Call(operator, arguments) => match arguments.first() {
+            Some(Expr::Field(Variable::Root, path)) if matches!(path.as_slice(), [name] if **name == *field) => {
+                Bins::of_constants(operator, arguments, globals).is_some_and(|bins| bins.holds(span.0, span.1))
+            }
+            _ => arguments.iter().all(is_alike),
+        },
+    }
 }
 
 /// How many borders of a unit lie between two dates, as clocks have it; hours that they skip or repeat do not count or do.

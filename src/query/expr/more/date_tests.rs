@@ -8,7 +8,7 @@ use super::super::{BoundExpr, Expr};
 use crate::block::{Block, Column, ColumnData};
 use crate::error::ErrorCode;
 use crate::query::filter::samples::globals;
-use crate::value::Doc;
+use crate::value::{Doc, OwnedValue, Value};
 
 /// A moment in RFC 3339.
 fn at(text: &str) -> RawBson {
@@ -135,6 +135,101 @@ proptest! {
             let mut scratch = Vec::new();
             prop_assert_eq!(found.value(row, &mut scratch), Some(wanted.view()), "{} {} {}", ms, unit, zone);
         }
+    }
+}
+
+/// An expression, to be evaluated on rows.
+fn bound(expr: RawBson) -> BoundExpr {
+    let doc = bson::rawdoc! { "x": expr };
+    let value = Doc::parse(doc.as_bytes()).unwrap().get("x").unwrap();
+    BoundExpr::new(Expr::parse(value, &globals()).unwrap(), globals())
+}
+
+/// Its values for the times `t`.
+fn values(expr: &BoundExpr, times: Vec<i64>) -> Vec<Option<OwnedValue>> {
+    let mut block = Block::new(times.len());
+    block.set_column("t", Column::new(ColumnData::Date(times), None));
+    let column = expr.column(&block).unwrap();
+    (0..column.len()).map(|row| column.value(row, &mut Vec::new()).map(Value::to_owned)).collect()
+}
+
+#[test]
+fn equal_bins_at_both_ends_are_not_enough_where_clocks_go_back_across_midnight() {
+    // In this night St. John's had one minute of Sunday, and then the last hour of Saturday once more.
+    let ms = |text: &str| DateTime::parse_rfc3339_str(text).unwrap().timestamp_millis();
+    let (before, between, after) = (ms("2010-11-07T02:00:00Z"), ms("2010-11-07T02:30:30Z"), ms("2010-11-07T02:45:00Z"));
+    let of_zone = |zone: &str| bound(rawbson!({ "$dateTrunc": { "date": "$t", "unit": "day", "timezone": zone } }));
+    let day = of_zone("America/St_Johns");
+    let bins = values(&day, vec![before, between, after]);
+    assert!(bins[0] == bins[2] && bins[0] != bins[1]);
+    // Whatever was looked at before.
+    assert_eq!(
+        values(&day, vec![after + 3_600_000, after, between, before]),
+        [&bins[1], &bins[0], &bins[1], &bins[0]].map(Clone::clone)
+    );
+    assert!(!day.is_alike_between("t", before, after));
+    assert!(day.is_alike_between("t", before, before + 60_000) && day.is_alike_between("t", between + 30_000, after));
+    assert!(of_zone("UTC").is_alike_between("t", before, after));
+}
+
+#[test]
+fn what_is_not_made_of_bins_of_the_time_and_of_other_fields_may_differ_between_two_times() {
+    let is_alike = |expr: RawBson| bound(expr).is_alike_between("t", 3_600_000, 3_601_000);
+    for expr in [
+        rawbson!({ "$dateTrunc": { "date": "$t", "unit": "hour", "binSize": 2, "timezone": "+05:45", "startOfWeek": "mon" } }),
+        rawbson!({ "$dateToString": { "date": { "$dateTrunc": { "date": "$t", "unit": "day" } } } }),
+        rawbson!({ "a": { "$year": "$t" }, "b": [{ "$hour": { "date": "$t", "timezone": "Asia/Kolkata" } }, "$m.t", 5] }),
+        rawbson!({ "$add": ["$m", 1] }),
+        rawbson!({ "$let": { "vars": { "v": { "$month": "$t" } }, "in": { "$add": ["$$v", 1] } } }),
+    ] {
+        assert!(is_alike(expr.clone()), "{expr:?}");
+    }
+    for expr in [
+        rawbson!("$t"),
+        rawbson!("$$ROOT"),
+        rawbson!({ "$dateTrunc": { "date": "$t", "unit": "second" } }),
+        rawbson!({ "$dateTrunc": { "date": "$t", "unit": "$u" } }),
+        rawbson!({ "$dateTrunc": { "date": "$t", "unit": "fortnight" } }),
+        rawbson!({ "$dateTrunc": { "date": "$t", "unit": "day", "timezone": "Europe/Nowhere" } }),
+        rawbson!({ "$dateTrunc": { "date": "$t", "unit": "day", "timezone": "$t" } }),
+        rawbson!({ "$dateTrunc": { "date": { "$add": ["$t", 1] }, "unit": "day" } }),
+        rawbson!({ "$let": { "vars": { "v": "$t" }, "in": { "$month": "$$v" } } }),
+        rawbson!({ "$subtract": ["$t", 1] }),
+        rawbson!({ "$second": "$t" }),
+        rawbson!({ "a": { "$year": "$t" }, "b": "$t" }),
+    ] {
+        assert!(!is_alike(expr.clone()), "{expr:?}");
+    }
+    // At the ends of 64 bits this comes to an end.
+    let day = bound(rawbson!({ "$dateTrunc": { "date": "$t", "unit": "day", "timezone": "Europe/London" } }));
+    for (first, last) in [(i64::MIN, i64::MAX), (i64::MAX - 1, i64::MAX), (i64::MIN, i64::MIN + 1)] {
+        assert!(!day.is_alike_between("t", first, last));
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_alike_between_two_times_is_the_same_each_minute(
+        zone in prop::sample::select(vec!["UTC", "+05:45", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "America/Havana", "Africa/Casablanca"]),
+        unit in prop::sample::select(vec!["minute", "hour", "day", "week", "month", "quarter", "year"]),
+        part in prop::sample::select(vec!["$year", "$month", "$dayOfMonth", "$dayOfYear", "$dayOfWeek", "$week", "$isoWeek", "$isoWeekYear", "$isoDayOfWeek", "$hour", "$minute", "$second"]),
+        size in 1..4_i32,
+        at_change in any::<bool>(),
+        (around, minutes, len) in (0..500_usize, -4000..300_i64, 0..13_u32),
+    ) {
+        // Where clocks are changed, or else somewhere.
+        let reference = jiff::tz::TimeZone::get(if zone.len() > 6 { zone } else { "Europe/Paris" }).unwrap();
+        let mut changes = reference.following(jiff::Timestamp::UNIX_EPOCH).skip(around % 100).map(|change| change.timestamp().as_millisecond());
+        let from = changes.next().filter(|_| at_change).unwrap_or(around as i64 * 3_000_000_000).div_euclid(60_000) + minutes;
+        let count = 1 << len;
+        let times: Vec<i64> = (from..from + count).map(|minute| minute * 60_000).collect();
+        let (first, last) = (times[0], times[times.len() - 1]);
+        let part = bson::raw::CString::try_from(part).unwrap();
+        let bin = bound(rawbson!({ "$dateTrunc": { "date": "$t", "unit": unit, "binSize": size, "timezone": zone } }));
+        let part = bound(rawbson!({ (&*part): { "date": "$t", "timezone": zone } }));
+        let all_equal = |expr: &BoundExpr| values(expr, times.clone()).windows(2).all(|pair| pair[0] == pair[1]);
+        prop_assert_eq!(bin.is_alike_between("t", first, last), all_equal(&bin), "{} {}", first, last);
+        prop_assert!(!part.is_alike_between("t", first, last) || all_equal(&part), "{} {}", first, last);
     }
 }
 
