@@ -29,6 +29,8 @@ use support::{Db, Random};
 /// Cases of a run that asks for no number.
 const CASES: u64 = 150;
 const PIPELINES: usize = 6;
+/// Pipelines of a case whose answers buckets may know without their columns, or which give groups while rows come.
+const SUMMARIES: usize = 2;
 
 /// What has been run.
 #[derive(Default, Debug)]
@@ -59,10 +61,14 @@ fn case(seed: u64, tally: &mut Tally) {
     let unpacking = Random::new(seed ^ 0x7183_9000);
     let stored: Vec<Db> = forms.iter().map(|form| block_on(stored(&rows, &layout, form))).collect();
     let own = layout.get_document("collation").unwrap();
-    for _ in 0..PIPELINES {
-        let other = (!random.chance(75)).then(|| any_collation(&random));
+    let summing = Random::new(!seed);
+    for place in 0..PIPELINES + SUMMARIES {
+        let random = if place < PIPELINES { &random } else { &summing };
+        let other = (!random.chance(75)).then(|| any_collation(random));
         set_collation(other.as_ref().unwrap_or(own));
-        let (pipeline, expected) = Pipelines { random: &random, collation: own }.pipeline(&model);
+        let pipelines = Pipelines { random, collation: own };
+        let (pipeline, expected) =
+            if place < PIPELINES { pipelines.pipeline(&model) } else { pipelines.summary(&model) };
         tally.pipelines += 1;
         tally.stages += pipeline.len();
         match &expected {

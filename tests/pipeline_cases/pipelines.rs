@@ -43,6 +43,50 @@ impl Pipelines<'_> {
         (pipeline, Ok(rows))
     }
 
+    /// A pipeline that counts rows, or takes their extremes, by metadata and bins of time, or lists them by these in the order of time.
+    pub fn summary(&self, list: &[Document]) -> (Vec<Document>, Result<Rows, Stop>) {
+        let key = || match self.random.below(5) {
+            0 => Bson::Null,
+            1 | 2 => Bson::from(*self.pick(&["$m", "$m.a"])),
+            _ => self.bin(),
+        };
+        let id = if self.chance(50) { doc! { "x": key(), "y": key() }.into() } else { key() };
+        let mut group = doc! { "_id": id };
+        for (name, operator, input) in [
+            ("count", "$sum", Bson::Int32(1)),
+            ("also", "$count", doc! {}.into()),
+            ("low", "$min", "$a".into()),
+            ("high", "$max", "$a".into()),
+            ("other", "$max", "$n".into()),
+            ("last", "$max", "$t".into()),
+        ] {
+            if self.chance(40) {
+                group.insert(name, doc! { operator: input });
+            }
+        }
+        let mut stages = Vec::new();
+        if self.chance(40) {
+            stages.push(doc! { "$match": self.filter(&Rows::new(list.to_vec()), false) });
+        }
+        if self.chance(40) {
+            let direction = *self.pick(&[1, -1]);
+            stages.push(doc! { "$sort": { "t": direction, "n": direction } });
+            if self.chance(60) {
+                group.insert("all", doc! { "$push": "$n" });
+            }
+        }
+        stages.push(if self.chance(15) {
+            doc! { "$count": "n" }
+        } else {
+            doc! { "$group": group }
+        });
+        let rows = Rows::new(list.to_vec()).through(&stages);
+        match rows {
+            Err(Stop::Open) => (Vec::new(), Ok(Rows::new(list.to_vec()))),
+            rows => (stages, rows),
+        }
+    }
+
     fn chance(&self, percent: u64) -> bool {
         self.random.chance(percent)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::evaluate::Scope;
 use super::globals::Globals;
-use super::more::{bins, is_alike};
+use super::more::{bins, is_alike, is_monotonic};
 use super::operators::Op;
 use super::tree::{Expr, Reads, Variable};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
@@ -48,6 +48,11 @@ impl BoundExpr {
     /// True where it is the same for all documents that differ in a field alone, which is a date between those two, and no chance is in it.
     pub fn is_alike_between(&self, field: &str, first_ms: i64, last_ms: i64) -> bool {
         is_alike(&self.expr, &self.globals, field, (first_ms, last_ms))
+    }
+
+    /// True where its values come in order for documents in the order of a field that is a date, upwards or downwards.
+    pub fn is_monotonic(&self, field: &str) -> bool {
+        is_monotonic(&self.expr, &self.globals, field)
     }
 
     /// The same with all paths beginning at `root`.

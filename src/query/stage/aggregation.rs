@@ -102,31 +102,9 @@ impl Aggregation {
         let mut steps: Vec<Shown> = steps.collect();
         settle(&mut steps, !time_field.is_empty())?;
         let mut is_narrowed = false;
-        if let (Some((Step::Group(group), _)), true, None) = (steps.first_mut(), find.projection.is_all(), &source) {
-            let is_unsorted = find.sort.is_none() && find.skip == 0 && find.limit.is_none();
-            if is_unsorted && !time_field.is_empty() {
-                group.take_edges(time_field);
-                find.edge = group.edge(time_field);
-            }
-            if let (Some([by_time]), true) =
-                (find.sort.as_ref().map(SortSpec::parts), find.skip == 0 && find.limit.is_none())
-                && by_time.path.as_str() == time_field
-                && group.fields.iter().all(Accumulation::takes_any_order)
-            {
-                if !group.is_summary(time_field) {
-                    group.unsorted_by = Some((time_field.into(), by_time.ascending));
-                }
-                find.sort = None;
-                find.edge = group.edge(time_field);
-            }
-            // What the group does not read is not decoded.
-            let mut needed = group.needed_fields();
-            if find.edge.is_some() && group.counts() {
-                needed.add_path(WEIGHT);
-            }
-            if let Needed::Roots(roots) = needed {
-                (find.projection, is_narrowed) = (Projection::of_roots(&roots), true);
-            }
+        if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
+        {
+            is_narrowed = serve(&mut find, group, shown, time_field);
         }
         Ok(Aggregation { find: *find, steps, is_narrowed, source, out })
     }
@@ -193,6 +171,53 @@ impl Aggregation {
         pipeline.finish()?;
         Ok(pipeline.take(usize::MAX, usize::MAX))
     }
+}
+
+/// Has a find give no more than the group behind it needs, and the group take what it gives. True where the projection of the find only says
+/// what the group reads.
+fn serve(find: &mut FindOptions, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> bool {
+    let takes_all = find.skip == 0 && find.limit.is_none();
+    if find.sort.is_none() && takes_all && !time_field.is_empty() {
+        group.take_edges(time_field);
+        find.edge = group.edge(time_field);
+    }
+    if let Some([by_time, more @ ..]) = find.sort.as_ref().map(SortSpec::parts)
+        && by_time.path.as_str() == time_field
+    {
+        if more.is_empty() && takes_all && group.fields.iter().all(Accumulation::takes_any_order) {
+            if !group.is_summary(time_field) {
+                group.unsorted_by = Some((time_field.into(), by_time.ascending));
+            }
+            find.sort = None;
+            find.edge = group.edge(time_field);
+        } else {
+            show_streaming(&group.stream(time_field), shown);
+        }
+    }
+    // What the group does not read is not decoded.
+    let mut needed = group.needed_fields();
+    if find.edge.is_some() && group.counts() {
+        needed.add_path(WEIGHT);
+    }
+    let Needed::Roots(roots) = needed else { return false };
+    find.projection = Projection::of_roots(&roots);
+    true
+}
+
+/// Shows a `$group` as one whose groups are given as soon as those fields of their ids, if there are any, have other values.
+fn show_streaming(in_order: &[&str], shown: &mut DocBuf) {
+    let Some((_, argument)) = shown.view().iter().next().filter(|_| !in_order.is_empty()) else { return };
+    let mut stage = DocWriter::new();
+    stage.begin_doc("$_internalStreamingGroup");
+    argument.as_doc().into_iter().flatten().for_each(|(name, value)| {
+        stage.value(name, value);
+    });
+    stage.begin_array("$monotonicIdFields");
+    for (place, name) in in_order.iter().enumerate() {
+        stage.string(&place.to_string(), name);
+    }
+    stage.end().end();
+    *shown = stage.finish();
 }
 
 fn pipeline(steps: Vec<Shown>, others: &mut IntoIter<Block>) -> Pipeline {

@@ -29,6 +29,8 @@ pub struct GroupSpec {
     /// The time field by which rows would be sorted, and whether ascending: they come as they are, and whoever cares for their order
     /// looks at it. A million rows are not sorted for the sake of the newest of each series.
     pub unsorted_by: Option<(Box<str>, bool)>,
+    /// Parts of the key whose values come in order: behind the last row of one no other has it, and its groups are done.
+    pub in_order: Vec<usize>,
 }
 
 /// What rows are grouped by.
@@ -76,6 +78,17 @@ impl GroupSpec {
             *field = edge.unwrap_or_else(|| field.clone());
         }
         self.unsorted_by = Some((time_field.into(), true));
+    }
+
+    /// Rows come in the order of their times: groups are given as soon as the time is behind them. Answers the fields of the id that tell.
+    pub fn stream(&mut self, time_field: &str) -> Vec<&str> {
+        let parts = self.key.parts().into_iter().zip(0..);
+        self.in_order = parts.filter(|(part, _)| part.is_monotonic(time_field)).map(|(_, place)| place).collect();
+        let name = |place: &usize| match &self.key {
+            Key::One(_) => Some("_id"),
+            Key::Object(fields) => fields.get(*place).map(|(name, _)| &**name),
+        };
+        self.in_order.iter().filter_map(name).collect()
     }
 
     /// True where all that matters of rows of one key is how many they are, and the extremes of their fields.
@@ -138,14 +151,16 @@ pub(super) struct Group {
     accumulators: Vec<Box<dyn Accumulator>>,
     /// What ids take; accumulators know of themselves.
     size_bytes: usize,
-    made: Option<Block>,
+    /// Of the last row, the parts of the key that come in order.
+    last: Vec<u8>,
+    made: Vec<Block>,
 }
 
 impl Group {
     pub fn new(spec: GroupSpec) -> Group {
         let accumulators = spec.fields.iter().map(Accumulation::start).collect();
         let groups = KnownValues::new(spec.collation.clone());
-        Group { spec, groups, accumulators, size_bytes: 0, made: None }
+        Group { spec, groups, accumulators, size_bytes: 0, last: Vec::new(), made: Vec::new() }
     }
 
     /// Adds rows whose keys are known.
@@ -170,6 +185,16 @@ impl Group {
         let mut start = 0;
         while start < rows.rows() {
             let run = start..keys.iter().map(|key| run_end(key, start)).min().unwrap_or(rows.rows());
+            if !self.spec.in_order.is_empty() {
+                let mut cells = Vec::new();
+                for key in self.spec.in_order.iter().filter_map(|place| keys.get(*place)) {
+                    append_key(&mut cells, key.value(start, &mut Vec::new()).unwrap_or(Value::NULL));
+                }
+                if cells != self.last {
+                    self.give();
+                    self.last = cells;
+                }
+            }
             let group = self.group_of(keys, start, &mut scratch)?;
             for (accumulator, input) in self.accumulators.iter_mut().zip(&inputs) {
                 match &times {
@@ -187,6 +212,28 @@ impl Group {
             ));
         }
         Ok(())
+    }
+
+    /// Makes rows of all groups, which are done, and forgets them.
+    fn give(&mut self) {
+        let groups = std::mem::replace(&mut self.groups, KnownValues::new(self.spec.collation.clone()));
+        let accumulators = self.spec.fields.iter().map(Accumulation::start).collect();
+        let accumulators = std::mem::replace(&mut self.accumulators, accumulators);
+        self.size_bytes = 0;
+        let ids = groups.values();
+        if ids.is_empty() {
+            return;
+        }
+        let mut block = Block::new(ids.len());
+        let mut column = ColumnBuilder::with_capacity(ids.len());
+        ids.iter().for_each(|id| column.push(id.view()));
+        block.set_column("_id", column.finish());
+        for (field, accumulator) in self.spec.fields.iter().zip(&accumulators) {
+            let mut column = ColumnBuilder::with_capacity(ids.len());
+            (0..ids.len()).for_each(|group| column.push(accumulator.value(group).view()));
+            block.set_column(&field.name, column.finish());
+        }
+        self.made.push(block);
     }
 
     /// The group of a row.
@@ -249,22 +296,13 @@ impl Stage for Group {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let ids = self.groups.values();
-        let mut block = Block::new(ids.len());
-        let mut column = ColumnBuilder::with_capacity(ids.len());
-        ids.iter().for_each(|id| column.push(id.view()));
-        block.set_column("_id", column.finish());
-        for (field, accumulator) in self.spec.fields.iter().zip(&self.accumulators) {
-            let mut column = ColumnBuilder::with_capacity(ids.len());
-            (0..ids.len()).for_each(|group| column.push(accumulator.value(group).view()));
-            block.set_column(&field.name, column.finish());
-        }
-        self.made = Some(block).filter(|block| block.rows() > 0);
+        self.give();
         Ok(())
     }
 
     fn take(&mut self) -> Result<Option<Block>> {
-        Ok(self.made.take())
+        let made = std::mem::take(&mut self.made);
+        Ok(if made.is_empty() { None } else { Some(Block::concat(made)) })
     }
 }
 

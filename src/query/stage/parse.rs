@@ -318,7 +318,8 @@ impl<'g> Parser<'g> {
         }
         let key =
             key.ok_or_else(|| Error::new(ErrorCode::Location15955, "a group specification must include an _id"))?;
-        Ok(GroupSpec { key, fields, collation: self.globals.collation().clone(), unsorted_by: None })
+        let collation = self.globals.collation().clone();
+        Ok(GroupSpec { key, fields, collation, unsorted_by: None, in_order: Vec::new() })
     }
 
     fn key(&self, value: Value<'_>) -> Result<Key> {

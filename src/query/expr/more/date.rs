@@ -267,6 +267,25 @@ pub fn is_alike(expr: &Expr, globals: &Globals, field: &str, span: (i64, i64)) -
     }
 }
 
+/// True where an expression never falls while the dates of a field rise, or never rises: the field, that and constants added up, or its bins
+/// by clocks that never go back.
+pub fn is_monotonic(expr: &Expr, globals: &Globals, field: &str) -> bool {
+    let is_monotonic = |expr: &Expr| is_monotonic(expr, globals, field);
+    match expr {
+        Expr::Field(Variable::Root, path) => matches!(path.as_slice(), [name] if **name == *field),
+        Expr::Call(operator, arguments) if matches!(operator.op, Op::Add | Op::Subtract) => {
+            let mut others = arguments.iter().filter(|argument| !matches!(argument, Expr::Constant(_)));
+            others.next().is_some_and(is_monotonic) && others.next().is_none()
+        }
+        Expr::Call(operator, arguments) if operator.op == Op::DateTrunc => {
+            let is_fixed = |bins: &Bins| matches!(bins.zone, Zone::Fixed(_));
+            arguments.first().is_some_and(is_monotonic)
+                && Bins::of_constants(operator, arguments, globals).is_some_and(|bins| is_fixed(&bins))
+        }
+        _ => false,
+    }
+}
+
 /// How many borders of a unit lie between two dates, as clocks have it; hours that they skip or repeat do not count or do.
 fn difference(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let unit = unit(operator.name(), arguments, 2)?;

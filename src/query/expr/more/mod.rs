@@ -27,7 +27,7 @@ mod tests;
 mod zone;
 
 pub use calendar::Unit;
-pub(super) use date::{bins, is_alike};
+pub(super) use date::{bins, is_alike, is_monotonic};
 pub use decimal::of as decimal;
 pub use decimal_math::{decimals_if_loaded, minus, over, plus, result, sum as decimal_sum, times, total};
 pub use quantiles::{is_continuous, quantile, shares};
