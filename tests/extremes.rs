@@ -106,6 +106,7 @@ fn grouping(random: &Random, keys: &[Bson]) -> Vec<Document> {
         ("count", "$sum", bson!(1)),
         ("also", "$count", bson!({})),
         ("long", "$sum", bson!(1_i64)),
+        ("double", "$sum", bson!(1.0)),
         ("twice", "$sum", bson!(2)),
         ("last", "$max", bson!("$at")),
         ("first", "$min", bson!("$at")),
@@ -219,6 +220,7 @@ fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_
                 vec![after(3), count.clone()],
                 vec![doc! { "$sortByCount": "$m" }],
                 vec![group(doc! { "n": { "$sum": 1 } })],
+                vec![group(doc! { "n": { "$sum": 1.0 }, "long": { "$sum": 1_i64 } })],
                 vec![group(doc! { "n": { "$count": {} }, "low": { "$min": "$x" }, "last": { "$max": "$at" } })],
                 vec![doc! { "$sort": { "at": 1 } }, group(doc! { "n": { "$sum": 1 }, "high": { "$max": "$x" } })],
             ] {
@@ -231,8 +233,9 @@ fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_
             for pipeline in [
                 vec![doc! { "$match": { "x": { "$gte": 7 } } }, count.clone()],
                 vec![doc! { "$limit": 7 }, count.clone()],
-                vec![group(doc! { "n": { "$sum": 1_i64 } })],
+                vec![group(doc! { "n": { "$sum": Bson::Decimal128("1".parse().unwrap()) } })],
                 vec![group(doc! { "n": { "$sum": 2 } })],
+                vec![group(doc! { "n": { "$sum": 1.5 } })],
                 vec![group(doc! { "n": { "$avg": 1 } })],
                 vec![group(doc! { "n": { "$sum": 1 }, "x": { "$sum": "$x" } })],
                 vec![group(doc! { "n": { "$sum": 1 }, "text": { "$max": "$text" } })],
@@ -321,6 +324,24 @@ fn a_bucket_that_lies_wholly_in_a_bin_of_time_is_not_unpacked() {
             assert_eq!(unpacked(&db, by(bson!("$m"))).await, 0);
         });
     }
+}
+
+#[test]
+fn a_count_is_of_the_type_of_the_ones_that_are_added_up() {
+    block_on(async {
+        let db = sixty(BucketFormat::Compressed).await;
+        let mut counts = doc! { "_id": null, "n": { "$sum": 1.0 }, "long": { "$sum": 1_i64 }, "int": { "$sum": 1 } };
+        let mut wanted = doc! { "n": 60.0, "long": 60_i64, "int": 60 };
+        for unpacks in [false, true] {
+            let pipeline = vec![doc! { "$group": counts.clone() }, doc! { "$project": { "_id": 0 } }];
+            assert_eq!(unpacked(&db, pipeline.clone()).await > 0, unpacks);
+            assert_eq!(run(&db, pipeline).await, [wanted.clone()]);
+            for (name, number, sum) in [("three", 3.0, 180.0), ("none", 0.0, 0.0), ("some", 0.25, 15.0)] {
+                counts.insert(name, doc! { "$sum": number });
+                wanted.insert(name, sum);
+            }
+        }
+    });
 }
 
 #[test]

@@ -135,24 +135,24 @@ async function hourly(rounds, log) {
     duckdb: async () => of(await duck.rows(sql)),
     sqlite: async () => of(lite.rows(sql.replace("//", "/"))),
     mingo: async () => of(over.aggregate(pipeline)),
-    loop: async () => of(series.flatMap(({ at, a }) => hours(at, a))),
+    loop: async () => of(series.flatMap(({ at, a }) => spans(at, a, HOUR))),
   });
   for (const store of [own, duck, lite, over]) await store.close();
   return { task: "hourly mean, min, max; 10 series, 100 000 rows", times };
 }
 
-function hours(at, a) {
+function spans(at, a, length) {
   const found = new Map();
   for (let row = 0; row < at.length; row++) {
-    const hour = Math.floor(at[row] / HOUR);
-    let group = found.get(hour);
-    if (group === undefined) found.set(hour, (group = { sum: 0, count: 0, low: Infinity, high: -Infinity }));
+    const span = Math.floor(at[row] / length);
+    let group = found.get(span);
+    if (group === undefined) found.set(span, (group = { sum: 0, count: 0, low: Infinity, high: -Infinity }));
     group.sum += a[row];
     group.count++;
     if (a[row] < group.low) group.low = a[row];
     if (a[row] > group.high) group.high = a[row];
   }
-  return [...found.values()].map(({ sum, count, low, high }) => ({ mean: sum / count, low, high }));
+  return [...found.values()].map(({ sum, count, low, high }) => ({ mean: sum / count, low, high, count }));
 }
 
 /** The newest row of each of a thousand series, by two pipelines. */
@@ -196,6 +196,7 @@ async function million(rounds, log) {
     sqlite: async () => of(lite.rows(sql)),
     loop: async () => of(series.map(({ a, b }) => ({ mean: a.reduce((x, y) => x + y, 0) / a.length, low: b.reduce((x, y) => Math.min(x, y)), count: a.length }))),
   });
+  const summaries = await summed(rounds, series, own, duck, lite);
   for (const store of [own, duck, lite]) await store.close();
 
   const one = seriesOf(1, 1_000_000);
@@ -209,7 +210,48 @@ async function million(rounds, log) {
   await line.close();
   return [
     { task: "mean, min, count of 10 series, 1 000 000 rows", times: groups },
+    ...summaries,
     { task: "1000 of 1 000 000 rows by largest triangles", times },
+  ];
+}
+
+/** What buckets know without their columns, and what the same takes out of the columns. */
+async function summed(rounds, series, own, duck, lite) {
+  const ask = async (pipeline) => own.points.aggregate(pipeline).toArray();
+  const compared = async (task, pipeline, of, sql, loop) => {
+    const times = await compare(rounds, {
+      timepail: async () => of(await ask(pipeline)),
+      columns: async () => of(await ask([{ $_internalInhibitOptimization: {} }, ...pipeline])),
+      duckdb: async () => of(await duck.rows(sql)),
+      sqlite: async () => of(lite.rows(sql.replace("//", "/"))),
+      loop: async () => of(loop()),
+    });
+    return { task, times };
+  };
+  const day = { $dateTrunc: { date: "$at", unit: "day" } };
+  const daily = [{ $group: { _id: { sensor: "$sensor", day }, low: { $min: "$a" }, high: { $max: "$a" }, count: { $count: {} } } }];
+  return [
+    await compared(
+      "$count of 1 000 000 rows",
+      [{ $count: "count" }],
+      (rows) => sumOf(rows, "count"),
+      "select count(*) as count from points",
+      () => [{ count: series.reduce((sum, { at }) => sum + at.length, 0) }],
+    ),
+    await compared(
+      "count of each of 10 series, 1 000 000 rows",
+      [{ $group: { _id: "$sensor", count: { $sum: 1 } } }],
+      (rows) => sumOf(rows, "count"),
+      "select sensor, count(*) as count from points group by sensor",
+      () => series.map(({ at }) => ({ count: at.length })),
+    ),
+    await compared(
+      "daily min, max and count of 10 series, 1 000 000 rows",
+      daily,
+      (rows) => sumOf(rows, "low", "high", "count"),
+      `select sensor, "at" // ${24 * HOUR} as day, min(a) as low, max(a) as high, count(*) as count from points group by 1, 2`,
+      () => series.flatMap(({ at, a }) => spans(at, a, 24 * HOUR)),
+    ),
   ];
 }
 

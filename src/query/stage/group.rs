@@ -15,7 +15,10 @@ use crate::query::exec::{Flow, KnownValues};
 use crate::query::expr::{BoundExpr, Expr};
 use crate::query::find_options::{Edge, Which};
 use crate::query::projection::Needed;
-use crate::value::{Collation, DocWriter, OwnedValue, Value, append_key, append_missing_key};
+use crate::value::{Collation, DocWriter, Kind, OwnedValue, Value, append_key, append_missing_key};
+
+/// Of fewer rows groups are not given before the end: each time takes as long as some rows.
+const GIVEN_ROWS_MIN: usize = 1024;
 
 /// What a `$group` asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +101,7 @@ impl GroupSpec {
 
     /// True where rows are counted.
     pub fn counts(&self) -> bool {
-        self.fields.iter().any(Accumulation::is_count)
+        self.fields.iter().any(|field| field.counts_as().is_some())
     }
 
     /// Where of rows that are alike in the fields of the key only few matter, and nothing of the others can fail.
@@ -134,12 +137,19 @@ fn cannot_fail(expr: &Expr) -> bool {
     }
 }
 
-/// For how many rows each row stands: those that do not say it stand for themselves.
-fn weights(column: &Column) -> Column {
+/// For how many rows each row stands, as numbers of that type: those that do not say it stand for themselves.
+fn weights(column: &Column, kind: Kind) -> Column {
     let mut weights = ColumnBuilder::with_capacity(column.len());
     let mut scratch = Vec::new();
-    let one = OwnedValue::int32(1);
-    (0..column.len()).for_each(|row| weights.push(column.value(row, &mut scratch).unwrap_or(one.view())));
+    for row in 0..column.len() {
+        let weight = column.value(row, &mut scratch).and_then(Value::as_i32).unwrap_or(1);
+        let weight = match kind {
+            Kind::Double => OwnedValue::double(weight.into()),
+            Kind::Int64 => OwnedValue::int64(weight.into()),
+            _ => OwnedValue::int32(weight),
+        };
+        weights.push(weight.view());
+    }
     weights.finish()
 }
 
@@ -153,6 +163,8 @@ pub(super) struct Group {
     size_bytes: usize,
     /// Of the last row, the parts of the key that come in order.
     last: Vec<u8>,
+    /// The rows of groups that were not given, where keys come in order.
+    rows: usize,
     made: Vec<Block>,
 }
 
@@ -160,16 +172,15 @@ impl Group {
     pub fn new(spec: GroupSpec) -> Group {
         let accumulators = spec.fields.iter().map(Accumulation::start).collect();
         let groups = KnownValues::new(spec.collation.clone());
-        Group { spec, groups, accumulators, size_bytes: 0, last: Vec::new(), made: Vec::new() }
+        Group { spec, groups, accumulators, size_bytes: 0, last: Vec::new(), rows: 0, made: Vec::new() }
     }
 
     /// Adds rows whose keys are known.
     ///
     /// Errors: those of accumulators and of their inputs, and 292.
     pub fn add(&mut self, rows: &Block, keys: &[Column]) -> Result<()> {
-        let weights = rows.column(WEIGHT).map(weights);
-        let input = |field: &Accumulation| match &weights {
-            Some(weights) if field.is_count() => Ok(weights.clone()),
+        let input = |field: &Accumulation| match (rows.column(WEIGHT), field.counts_as()) {
+            (Some(column), Some(kind)) => Ok(weights(column, kind)),
             _ => field.input.column(rows),
         };
         let inputs = self.spec.fields.iter().map(input).collect::<Result<Vec<_>>>()?;
@@ -191,9 +202,12 @@ impl Group {
                     append_key(&mut cells, key.value(start, &mut Vec::new()).unwrap_or(Value::NULL));
                 }
                 if cells != self.last {
-                    self.give();
+                    if self.rows >= GIVEN_ROWS_MIN {
+                        self.give();
+                    }
                     self.last = cells;
                 }
+                self.rows += run.len();
             }
             let group = self.group_of(keys, start, &mut scratch)?;
             for (accumulator, input) in self.accumulators.iter_mut().zip(&inputs) {
@@ -219,7 +233,7 @@ impl Group {
         let groups = std::mem::replace(&mut self.groups, KnownValues::new(self.spec.collation.clone()));
         let accumulators = self.spec.fields.iter().map(Accumulation::start).collect();
         let accumulators = std::mem::replace(&mut self.accumulators, accumulators);
-        self.size_bytes = 0;
+        (self.size_bytes, self.rows) = (0, 0);
         let ids = groups.values();
         if ids.is_empty() {
             return;

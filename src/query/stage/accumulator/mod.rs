@@ -113,11 +113,10 @@ impl Accumulation {
         }
     }
 
-    /// True where it counts rows.
-    pub fn is_count(&self) -> bool {
-        let is_one = |value: &OwnedValue| value.view().as_i32() == Some(1);
-        matches!(self.spec.name, "$sum" | "$count")
-            && matches!(self.input.expr(), Expr::Constant(Some(value)) if is_one(value))
+    /// The type of the ones that it adds up where it counts rows: a number from JavaScript is a double.
+    pub fn counts_as(&self) -> Option<Kind> {
+        let Expr::Constant(Some(one)) = self.input.expr() else { return None };
+        (one.view().as_integer() == Some(1) && matches!(self.spec.name, "$sum" | "$count")).then(|| one.view().kind())
     }
 
     /// True where the number of rows and the least and the greatest value of each top-level field tell what comes of it; of the time the
@@ -125,7 +124,7 @@ impl Accumulation {
     pub fn is_summary(&self, time_field: &str) -> bool {
         let is_extreme = |name: &str| self.spec.name == "$max" || self.spec.name == "$min" && name != time_field;
         let is_field = |expr: &Expr| matches!(expr, Expr::Field(Variable::Root, path) if matches!(&path[..], [name] if is_extreme(name)));
-        self.is_count() || is_field(self.input.expr())
+        self.counts_as().is_some() || is_field(self.input.expr())
     }
 
     /// The same as the first or the last of rows in ascending order of `time_field`, where it keeps one row by that field alone.

@@ -8,6 +8,9 @@ use crate::error::Result;
 use crate::query::expr::{decimal_sum, total};
 use crate::value::{Decimal, Kind, Number, OwnedValue, Value};
 
+/// The product of two integers below this is exact as a double.
+const EXACT_MAX: f64 = 67_108_864.0;
+
 /// Sums of groups. Anything but a number counts as nothing.
 pub(super) struct Sums {
     is_average: bool,
@@ -101,10 +104,24 @@ impl Accumulator for Sums {
             }
             // The same number for all rows, as in a count.
             (ColumnData::Dictionary(_, values), None) if values.len() == 1 => {
-                if let ColumnData::I32(values) = values.data() {
-                    sum.count += rows.len() as u64;
-                    sum.integers += i128::from(values.first().copied().unwrap_or_default()) * rows.len() as i128;
-                    return Ok(());
+                match values.data() {
+                    ColumnData::I32(values) => {
+                        sum.count += rows.len() as u64;
+                        sum.integers += i128::from(values.first().copied().unwrap_or_default()) * rows.len() as i128;
+                        return Ok(());
+                    }
+                    ColumnData::F64(values) => {
+                        // The product is the sum where both are exact.
+                        let value = values.first().copied().filter(|x| x.fract() == 0.0 && x.abs() < EXACT_MAX);
+                        if let Some(value) = value.filter(|_| rows.len() < EXACT_MAX as usize) {
+                            sum.count += rows.len() as u64;
+                            sum.has_double = true;
+                            #[allow(clippy::cast_precision_loss)]
+                            sum.add_double(value * rows.len() as f64);
+                            return Ok(());
+                        }
+                    }
+                    _ => {}
                 }
             }
             _ => {}
