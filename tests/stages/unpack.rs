@@ -475,6 +475,8 @@ fn what_explain_shows_of_a_find_unpacks_the_same_buckets_to_what_it_finds() {
         for (filter, projection) in [
             (doc! {}, doc! {}),
             (doc! { "n": { "$gte": 2 } }, doc! { "n": 1, "_id": 0 }),
+            (doc! { "at": { "$gt": at(1), "$lte": at(4) } }, doc! {}),
+            (doc! { "$expr": { "$lt": ["$at", at(3)] }, "n": { "$ne": 1 } }, doc! { "station": 1 }),
             (doc! { "$or": [{ "station": "a" }, { "n": 4 }] }, doc! { "at": 1, "station": 1 }),
         ] {
             let find = doc! { "find": "weather", "filter": filter.clone(), "projection": projection.clone() };

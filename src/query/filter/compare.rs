@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::bounds::{self, Doubles};
 use crate::block::{Bitmap, Column, ColumnData, kernels};
 use crate::error::{Error, Result};
-use crate::value::{Collation, Kind, Number, OwnedValue, Path, Value, canonical_class};
+use crate::value::{Collation, Component, Kind, Number, OwnedValue, Path, Value, canonical_class};
 
 /// One of the five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,18 @@ impl Compare {
     /// apart, a missing value is below null, and a NaN is below the numbers.
     pub(super) fn matches_whole(&self, value: Option<Value<'_>>) -> bool {
         self.op.holds(self.collation.compare_options(value, Some(self.value())))
+    }
+
+    /// True where what objects lead to passes, or an array is met on the way or at its end.
+    pub(super) fn matches_path(&self, top: Option<Value<'_>>, rest: &[Component]) -> bool {
+        let mut found = top;
+        for component in rest {
+            found = match found {
+                Some(array) if array.kind() == Kind::Array => return true,
+                other => other.and_then(Value::as_doc).and_then(|doc| doc.get(component.name())),
+            };
+        }
+        found.is_some_and(|value| value.kind() == Kind::Array) || self.matches_whole(found)
     }
 
     /// As `select`, for `matches_whole`.

@@ -85,6 +85,9 @@ impl<'a> Row<'a> {
 impl Test {
     /// True where some value that `rest` reaches from `top`, the value of a top-level field, passes.
     pub(super) fn matches_below(&self, top: Option<Value<'_>>, rest: &[Component]) -> bool {
+        if let Test::Whole(compare) = self {
+            return compare.matches_path(top, rest);
+        }
         walk_from_value(top, rest, self.leaf(), &mut |value| self.matches(value))
     }
 
@@ -249,6 +252,27 @@ mod tests {
             [rawdoc! { "a": 5 }, rawdoc! { "a": ["ya", 7] }, rawdoc! { "a": true }, rawdoc! { "a": { "0": "x" } }];
         assert_eq!(hits(&numeric, rawdoc! { "a.0": { "$gte": "" } }), [1, 3]);
         assert_eq!(hits(&[rawdoc! { "x.y": 3 }], rawdoc! { "x.y": 3 }), [0_usize; 0]);
+    }
+
+    #[test]
+    fn comparisons_of_the_whole_order_tell_no_types_apart_and_arrays_always_pass() {
+        let docs = [
+            rawdoc! { "a": 1 },
+            rawdoc! { "a": "x" },
+            rawdoc! {},
+            rawdoc! { "a": null },
+            rawdoc! { "a": [0] },
+            rawdoc! { "a": { "b": 5 } },
+            rawdoc! { "a": [{ "b": 1 }] },
+            rawdoc! { "a": f64::NAN },
+        ];
+        let hits = |wanted| hits(&docs, wanted);
+        assert_eq!(hits(rawdoc! { "a": { "$_internalExprEq": 1.0 } }), [0, 4, 6]);
+        assert_eq!(hits(rawdoc! { "a": { "$_internalExprGt": 1 } }), [1, 4, 5, 6]);
+        assert_eq!(hits(rawdoc! { "a": { "$_internalExprLt": 1 } }), [2, 3, 4, 6, 7]);
+        assert_eq!(hits(rawdoc! { "a": { "$_internalExprLte": null } }), [2, 3, 4, 6]);
+        assert_eq!(hits(rawdoc! { "a.b": { "$_internalExprGte": 5 } }), [4, 5, 6]);
+        assert_eq!(hits(rawdoc! { "a": { "$not": { "$_internalExprGt": 1 } } }), [0, 2, 3, 7]);
     }
 
     #[test]

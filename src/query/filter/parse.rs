@@ -17,6 +17,7 @@ use crate::value::{Doc, Kind, Number, Path, Value};
 #[derive(Clone, Copy)]
 enum Operator {
     Compare(CompareOp),
+    Whole(CompareOp),
     Ne,
     In,
     Nin,
@@ -43,6 +44,11 @@ static OPERATORS: &[(&str, Operator)] = &[
     ("$gte", Operator::Compare(CompareOp::Gte)),
     ("$lt", Operator::Compare(CompareOp::Lt)),
     ("$lte", Operator::Compare(CompareOp::Lte)),
+    ("$_internalExprEq", Operator::Whole(CompareOp::Eq)),
+    ("$_internalExprGt", Operator::Whole(CompareOp::Gt)),
+    ("$_internalExprGte", Operator::Whole(CompareOp::Gte)),
+    ("$_internalExprLt", Operator::Whole(CompareOp::Lt)),
+    ("$_internalExprLte", Operator::Whole(CompareOp::Lte)),
     ("$ne", Operator::Ne),
     ("$in", Operator::In),
     ("$nin", Operator::Nin),
@@ -166,6 +172,11 @@ impl<'g> Parser<'g> {
         let operator = known.ok_or_else(|| bad("unknown operator:", name))?;
         match operator {
             Operator::Compare(op) => self.compare(path, op, operand),
+            Operator::Whole(_) if operand.kind() == Kind::Array => Err(wrong(name, "cannot be of an array", operand)),
+            Operator::Whole(op) => self.compare(path, op, operand).map(|filter| match filter {
+                Filter::Field(path, Test::Compare(compare)) => Filter::Field(path, Test::Whole(compare)),
+                other => other,
+            }),
             Operator::Ne if operand.kind() == Kind::Regex => Err(bad("Can't have regex as arg to", name)),
             Operator::Ne => self.compare(path, CompareOp::Eq, operand).map(Filter::negated),
             Operator::In => self.membership(path, name, operand),

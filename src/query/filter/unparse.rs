@@ -164,6 +164,8 @@ mod tests {
             rawdoc! { "a": { "$in": [] } },
             rawdoc! { "a": { "$in": [1, like.clone(), "x"] }, "b": { "$not": like.clone() } },
             rawdoc! { "a": { "$not": { "$gt": 1, "$lt": 5 } }, "b.0": { "$exists": false } },
+            rawdoc! { "a": { "$_internalExprEq": 1, "$_internalExprGt": 1 }, "b": { "$_internalExprGte": "x" },
+            "c.d": { "$_internalExprLt": { "x": 1 }, "$_internalExprLte": null } },
             rawdoc! { "a": { "$elemMatch": { "$gt": 1, "$nin": [like.clone(), 3], "$regex": "x" } } },
             rawdoc! { "a": { "$elemMatch": { "$in": [], "$not": { "$type": ["number", -1, 127] } } } },
             rawdoc! { "a": { "$elemMatch": { "$nin": [] } } },

@@ -14,7 +14,7 @@ use crate::limits::BUCKET_ROWS_MAX;
 use crate::query::exec::Flow;
 use crate::query::plan::{CollectionFacts, Plan};
 use crate::query::projection::Needed;
-use crate::value::{Doc, Kind, Number, Value};
+use crate::value::{Doc, DocWriter, Kind, Number, Value};
 
 /// Checks that stages unpack once, where `has_measurements` not at all, and tells each that does what the next one reads.
 ///
@@ -58,27 +58,28 @@ impl Unpack {
     fn unpack(&self, row: usize) -> Result<Block> {
         use ErrorCode as E;
         let spec = &self.spec;
-        let mut scratch: [Vec<u8>; 4] = Default::default();
-        let [id, data, meta, control] = &mut scratch;
-        let cell = |name: &str, scratch| self.buckets.column(name).and_then(|column| column.value(row, scratch));
-        if self.buckets.columns().iter().all(|(_, column)| !column.is_present(row)) {
+        let mut writer = DocWriter::new();
+        self.buckets.write_row(row, &mut writer);
+        let document = writer.finish();
+        let document = document.view();
+        if document.is_empty() {
             return Err(refuse(E::Location5346510, "it is empty"));
         }
-        let id = cell("_id", id);
+        let id = document.get("_id");
         let empty = || refuse(E::Location5346509, &format!("that with _id {id:?} contains an empty data region"));
-        let data = object(cell("data", data), E::Location10065, "data is no object")?;
+        let data = object(document.get("data"), E::Location10065, "data is no object")?;
         if data.is_empty() {
             return Err(empty());
         }
         let time_field = &spec.options.time_field;
         let times = data.get(time_field).ok_or_else(|| refuse(E::Location5346700, "it has no times"))?;
-        let meta = cell("meta", meta);
+        let meta = document.get("meta");
         match (&spec.options.meta_field, meta.map(Value::kind)) {
             (Some(_), Some(Kind::Undefined)) => return Err(refuse(E::Location5369600, "meta is undefined")),
             (None, Some(_)) => return Err(refuse(E::Location5369601, "it has metadata, and there is no metaField")),
             _ => {}
         }
-        let control = object(cell("control", control), E::Location5857902, "control is no object")?;
+        let control = object(document.get("control"), E::Location5857902, "control is no object")?;
         let sides = [("min", E::Location6460203, E::Location6460204), ("max", E::Location6460205, E::Location6460206)];
         // Nobody sees what would go along with each measurement, but it has to be there.
         for ((side, no_object, no_date), _) in sides.into_iter().zip(spec.summaries).filter(|(_, is_asked)| *is_asked) {
@@ -115,9 +116,7 @@ impl Unpack {
             constant(name, value, true);
         }
         for name in spec.computed() {
-            let mut scratch = Vec::new();
-            let column = self.buckets.column(name);
-            if let Some(value) = column.and_then(|column| column.value(row, &mut scratch)) {
+            if let Some(value) = document.get(name) {
                 constant(name, value, false);
             }
         }

@@ -228,13 +228,16 @@ impl UnpackSpec {
     /// The columns of a bucket that are to be decoded.
     pub fn wanted(&self, data: Doc<'_>) -> ColumnSet {
         let time = &self.options.time_field;
-        let is_wanted = |name: &&str| match *name == time {
+        let is_wanted = |name: &str| match name == time {
             true => self.gives_time,
             false => self.provides(name) && !self.computed.contains(name) && self.reads.contains(name),
         };
-        let mut names: Vec<Box<str>> = data.iter().map(|(name, _)| name).filter(is_wanted).map(Into::into).collect();
-        names.sort_unstable();
-        ColumnSet::Only(names)
+        let mut wanted = Needed::none();
+        for (name, _) in data.iter().filter(|(name, _)| is_wanted(name)) {
+            // Names may have dots, so this is no path.
+            wanted = wanted.union(Needed::Roots(vec![name.into()]));
+        }
+        ColumnSet::Only(roots(&wanted).to_vec())
     }
 
     /// The parameters that were given, as the server writes them.
