@@ -257,6 +257,12 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
     let one = |name: &str, value: RawBson| raw_doc([(name.to_owned(), value)]);
     let compare = (select(vec!["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]), operand.clone())
         .prop_map(move |(op, value)| one(op, value));
+    let whole =
+        vec!["$_internalExprEq", "$_internalExprGt", "$_internalExprGte", "$_internalExprLt", "$_internalExprLte"];
+    let whole = (select(whole), operand.clone()).prop_map(move |(op, value)| match value {
+        RawBson::Array(_) => one("$eq", value),
+        value => one(op, value),
+    });
     let few = vec((0..4).prop_map(RawBson::Int32).boxed(), 1..3);
     let set = (select(vec!["$in", "$nin"]), prop_oneof![vec(operand.clone(), 0..11), few])
         .prop_map(move |(op, values)| one(op, raw_array(values)));
@@ -286,7 +292,7 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
         .prop_map(move |(path, test)| one("$elemMatch", RawBson::Document(one(path, RawBson::Document(test)))));
     let place = any_region().prop_map(move |(op, region)| one(op, region));
     let test = prop_oneof![
-        1 => place, 6 => compare, 2 => set, 1 => exists, 2 => like, 1 => kind, 1 => modulo, 1 => bits, 1 => size, 1 => every,
+        1 => place, 6 => compare, 1 => whole, 2 => set, 1 => exists, 2 => like, 1 => kind, 1 => modulo, 1 => bits, 1 => size, 1 => every,
         1 => elements, 1 => objects
     ];
     let test = prop_oneof![
