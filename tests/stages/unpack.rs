@@ -40,7 +40,7 @@ async fn raw_rows(db: &Db, pipeline: &[Document]) -> Vec<Document> {
 }
 
 /// A compressed column; undefined stands for a missing value.
-fn compressed(cells: &[Bson]) -> Bson {
+fn compressed(cells: Vec<Bson>) -> Bson {
     let mut builder = ColumnBuilder::new();
     for cell in cells {
         let cell = raw(&doc! { "x": cell });
@@ -63,8 +63,8 @@ fn bucket(version: i32) -> Document {
     } else {
         control.insert("count", 3);
         doc! {
-            "b": compressed(&list!["x", "y", "z"]), "at": compressed(&times),
-            "a": compressed(&[Bson::Int32(1), Bson::Undefined, Bson::Int32(3)]),
+            "b": compressed(list!["x", "y", "z"]), "at": compressed(times),
+            "a": compressed(list![1, Bson::Undefined, 3]),
         }
     };
     doc! { "_id": 7, "control": control, "meta": { "k": 1 }, "data": data }
@@ -196,7 +196,8 @@ fn a_bucket_that_lacks_what_is_needed_is_refused_with_a_code_for_each() {
         fn data(bucket: &mut Document) -> &mut Document {
             bucket.get_document_mut("data").unwrap()
         }
-        let cases: [(&dyn Fn(&mut Document), i32); 14] = [
+        type Change<'a> = &'a dyn Fn(&mut Document);
+        let cases: [(Change<'_>, i32); 14] = [
             (&|bucket| *bucket = doc! {}, 5346510),
             (&|bucket| drop(bucket.remove("data")), 10065),
             (&|bucket| drop(bucket.insert("data", doc! {})), 5346509),
@@ -209,7 +210,7 @@ fn a_bucket_that_lacks_what_is_needed_is_refused_with_a_code_for_each() {
             (&|bucket| drop(control(bucket).insert("count", 0)), 5346509),
             (&|bucket| drop(control(bucket).insert("count", 4)), 6067601),
             (&|bucket| drop(control(bucket).insert("count", 1_i64 << 40)), 6067601),
-            (&|bucket| drop(data(bucket).insert("a", compressed(&list![1, 2]))), 6067601),
+            (&|bucket| drop(data(bucket).insert("a", compressed(list![1, 2]))), 6067601),
             (
                 &|bucket| {
                     drop(
@@ -229,7 +230,7 @@ fn a_bucket_that_lacks_what_is_needed_is_refused_with_a_code_for_each() {
         };
         assert_eq!(refused(&empty, doc! {}).await, 5346509);
         // Nobody asks for that column.
-        let short = |bucket: &mut Document| drop(data(bucket).insert("a", compressed(&list![1, 2])));
+        let short = |bucket: &mut Document| drop(data(bucket).insert("a", compressed(list![1, 2])));
         let rows = {
             let mut changed = bucket(3);
             short(&mut changed);

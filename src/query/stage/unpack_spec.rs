@@ -47,9 +47,11 @@ enum Want {
     Filter,
 }
 
-/// The parameters, with the codes of the ways in which each can be wrong, and those that the alias has for it. The order is that in which
-/// they are shown, from `timeField` on.
-const PARAMETERS: [(&str, Want, [ErrorCode; 4], Option<[ErrorCode; 3]>); 13] = {
+/// A parameter, with the codes of the ways in which it can be wrong, and those that the alias has for it.
+type Parameter = (&'static str, Want, [ErrorCode; 4], Option<[ErrorCode; 3]>);
+
+/// In the order in which they are shown.
+const PARAMETERS: [Parameter; 13] = {
     use ErrorCode::*;
     const NONE: ErrorCode = InternalError;
     const NAMES: [ErrorCode; 4] = [Location5346501, Location5346502, Location5346503, Location9568705];
@@ -252,11 +254,8 @@ impl UnpackSpec {
                 shown.end();
             };
             match (want, *name, value) {
-                (Want::Names, "computedMetaProjFields", _) => {
-                    if !roots(&self.computed).is_empty() {
-                        write_names(&self.computed, None);
-                    }
-                }
+                (Want::Names, "computedMetaProjFields", _) if roots(&self.computed).is_empty() => {}
+                (Want::Names, "computedMetaProjFields", _) => write_names(&self.computed, None),
                 (Want::Names, ..) => {
                     // Kept apart, the metadata stands behind the others where it is asked for, or where it is not.
                     let apart = self.options.meta_field.as_deref().filter(|meta| {
