@@ -153,7 +153,7 @@ async fn answers_alike(db: &Db, pipeline: Vec<Document>, what: &dyn std::fmt::Di
 fn what_is_known_of_series_is_what_their_rows_say_whatever_the_values_and_the_state_they_are_in() {
     let keys = [bson!("$m"), bson!("$m.s"), Bson::Null, bson!({ "s": "$m.s", "k": 1 }), bson!("$at")];
     let mut answered = 0;
-    for seed in 0..400 {
+    for seed in 0..200 {
         let random = Random::new(seed);
         let rows = rows(&random);
         let format = FORMATS[random.below(2) as usize];
@@ -164,7 +164,7 @@ fn what_is_known_of_series_is_what_their_rows_say_whatever_the_values_and_the_st
             }
         });
     }
-    assert!(answered > 1000, "hardly any group: {answered}");
+    assert!(answered > 500, "hardly any group: {answered}");
 }
 
 /// All numbers as doubles.
@@ -266,7 +266,7 @@ fn bins() -> Vec<Bson> {
 #[test]
 fn what_is_known_of_bins_of_time_is_what_their_rows_say_whatever_the_values_and_the_state_they_are_in() {
     let mut answered = 0;
-    for seed in 1000..1400 {
+    for seed in 1000..1200 {
         let random = Random::new(seed);
         let mut rows = rows(&random);
         // Around the epoch, when St. John's puts its clocks back, or somewhere else.
@@ -283,7 +283,7 @@ fn what_is_known_of_bins_of_time_is_what_their_rows_say_whatever_the_values_and_
             }
         });
     }
-    assert!(answered > 2000, "hardly any group: {answered}");
+    assert!(answered > 1000, "hardly any group: {answered}");
 }
 
 #[test]

@@ -119,12 +119,25 @@ impl BoundExpr {
                 _ => {}
             }
         }
-        let mut builder = ColumnBuilder::with_capacity(rows);
-        self.for_each_row(block, &mut (0..rows), &mut |_, value| match value {
+        // Where no row has any of the fields all are alike, as those of a bucket without metadata.
+        let is_there = |name: &Box<str>| block.column(name).is_some();
+        let is_same = !self.reads.whole && !self.reads.chance && !self.reads.fields.iter().any(is_there);
+        let evaluated = if is_same { rows.min(1) } else { rows };
+        let mut builder = ColumnBuilder::with_capacity(evaluated);
+        self.for_each_row(block, &mut (0..evaluated), &mut |_, value| match value {
             Some(value) => builder.push(value),
             None => builder.push_absent(1),
         })?;
-        Ok(builder.finish())
+        let column = builder.finish();
+        if evaluated == rows {
+            return Ok(column);
+        }
+        if column.present_count() > 0 {
+            return Ok(Column::new(ColumnData::Dictionary(vec![0; rows], Box::new(column)), None));
+        }
+        let mut nothing = ColumnBuilder::new();
+        nothing.push_absent(rows);
+        Ok(nothing.finish())
     }
 
     /// Shows `see` the value for each of those rows; `None` is the lack of one.
@@ -184,6 +197,31 @@ mod tests {
         block.set_column("a", Column::new(ColumnData::Dictionary(index, Box::new(values.finish())), None));
         let expr = Expr::parse(Doc::parse(expr.as_bytes()).unwrap().as_value(), &globals()).unwrap();
         BoundExpr::new(expr, globals()).column(&block)
+    }
+
+    #[test]
+    fn what_reads_no_field_that_is_there_is_the_same_for_all_rows() {
+        let column = |expr: bson::RawDocumentBuf, rows: usize| {
+            let mut block = Block::new(rows);
+            block.set_column("a", Column::constant(Value::NULL, rows));
+            let expr = Expr::parse(Doc::parse(expr.as_bytes()).unwrap().as_value(), &globals()).unwrap();
+            BoundExpr::new(expr, globals()).column(&block)
+        };
+        let type_of = rawdoc! { "$type": "$m" };
+        let found = column(type_of.clone(), 3).unwrap();
+        let mut scratch = Vec::new();
+        let values: Vec<_> =
+            (0..3).map(|row| found.value(row, &mut scratch).and_then(Value::as_str) == Some("missing")).collect();
+        assert_eq!((values, found.len()), (vec![true; 3], 3));
+        assert_eq!((column(type_of.clone(), 1).unwrap().len(), column(type_of, 0).unwrap().len()), (1, 0));
+        let nothing = column(rawdoc! { "$cond": [{ "$gt": ["$m", 0] }, 1, "$n"] }, 3).unwrap();
+        assert_eq!((nothing.len(), nothing.present_count()), (3, 0));
+        let fails = rawdoc! { "$divide": [1, { "$size": { "$ifNull": ["$m", []] } }] };
+        assert!(column(fails.clone(), 3).is_err());
+        assert_eq!(column(fails, 0).unwrap().len(), 0);
+        // What reads the row itself, or throws dice, differs.
+        let chance = column(rawdoc! { "$rand": {} }, 3).unwrap();
+        assert_ne!(chance.value(0, &mut Vec::new()), chance.value(1, &mut Vec::new()));
     }
 
     #[test]
