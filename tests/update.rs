@@ -12,10 +12,8 @@ use support::closing::close_buckets;
 use support::valid_bucket::Writers;
 use support::{Db, TestEnv, checks, raw};
 use timepail::bucket::BucketFormat;
-use timepail::engine::stored_bucket::StoredBucket;
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
-use timepail::value::DocBuf;
 
 fn row(n: i64, meta: impl Into<Bson>) -> RawDocumentBuf {
     raw(&doc! { "t": DateTime::from_millis(n * 1000), "m": meta.into(), "n": n })
@@ -48,11 +46,6 @@ async fn counts(db: &Db, query: Document, change: impl Into<Bson>) -> (i32, i32)
 async fn found(db: &Db, filter: Document) -> Vec<i64> {
     let rows = db.find(rawdoc! { "find": "c", "filter": raw(&filter), "sort": { "n": 1 } }).await;
     rows.iter().map(|row| row.get_i64("n").unwrap()).collect()
-}
-
-async fn keys(storage: &dyn Storage, prefix: &[u8]) -> Vec<Entry> {
-    let range = KeyRange { start: prefix.to_vec(), end: [prefix, &[0xFF; 9]].concat() };
-    storage.scan(&[range], Page { entries_max: 10_000, keys_only: false }).await.unwrap()
 }
 
 /// Two contexts on one storage.

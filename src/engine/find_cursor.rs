@@ -16,6 +16,9 @@ use crate::query::sort::{SortSpec, sorted_groups};
 use crate::query::{Exec, Flow, Pipeline, ReadPlan, Sink, Stream, TimeBound};
 use crate::value::sort_by;
 
+/// Rows that go on together where buckets give a row or two each.
+const EDGE_ROWS: usize = 256;
+
 /// A query between two batches.
 pub struct FindCursor {
     scan: Scan,
@@ -161,8 +164,9 @@ impl Engine {
             {
                 return Ok(pipeline.take(batch_size, BATCH_SIZE_BYTES_MAX));
             }
-            // A bucket at a time, as it was unpacked; of a sort all that it has.
-            self.fill(cursor, 1).await?;
+            // A bucket at a time, as it was unpacked; of a sort all that it has. Where a bucket gives a row or two, all are wanted.
+            let rows = if cursor.plan.plan.edge.is_some() { EDGE_ROWS } else { 1 };
+            self.fill(cursor, rows).await?;
             let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
             let Some(pipeline) = &mut cursor.pipeline else { return Ok(rows) };
             if rows.rows() == 0 || pipeline.push(rows)? == Flow::Enough {

@@ -120,8 +120,8 @@ impl BoundExpr {
             }
         }
         // Where no row has any of the fields all are alike, as those of a bucket without metadata.
-        let is_there = |name: &Box<str>| block.column(name).is_some();
-        let is_same = !self.reads.whole && !self.reads.chance && !self.reads.fields.iter().any(is_there);
+        let is_there = self.reads.fields.iter().any(|name| block.column(name).is_some());
+        let is_same = !self.reads.whole && !self.reads.chance && !is_there;
         let evaluated = if is_same { rows.min(1) } else { rows };
         let mut builder = ColumnBuilder::with_capacity(evaluated);
         self.for_each_row(block, &mut (0..evaluated), &mut |_, value| match value {
