@@ -6,6 +6,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+mod decimals;
 mod expressions;
 mod groups;
 mod judge;

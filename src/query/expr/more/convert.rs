@@ -129,7 +129,7 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
 fn one_of(given: &Datum<'_>, known: &[&'static str], codes: [ErrorCode; 2]) -> Result<Option<&'static str>> {
     let [no_string, unknown] = codes;
     let Some(value) = given.view().filter(|value| !is_nullish(Some(*value))) else { return Ok(None) };
-    let refuse = |code| failure(code, "$convert", &format!("takes one of {known:?}, not {value:?}"));
+    let refuse = |code| failure(code, "$convert", &format!("does not take {value:?} in this place"));
     let name = value.as_str().ok_or_else(|| refuse(no_string))?;
     known.iter().find(|known| **known == name).map(|known| Some(*known)).ok_or_else(|| refuse(unknown))
 }

@@ -16,6 +16,7 @@ mod date_text;
 mod decimal;
 mod decimal_math;
 mod decimal_powers;
+mod hash;
 mod math;
 mod objects;
 mod patterns;
@@ -50,6 +51,7 @@ pub(super) fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
         convert::TABLE,
         patterns::TABLE,
         quantiles::TABLE,
+        hash::TABLE,
     ];
     tables.into_iter().flatten().find(|operator| operator.name() == name)
 }
