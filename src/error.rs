@@ -4,7 +4,7 @@
 
 mod codes;
 mod enumeration;
-mod unpacking;
+mod long_codes;
 
 use std::fmt;
 use std::ops::Deref;

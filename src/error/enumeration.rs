@@ -1,16 +1,18 @@
 //! How the table of codes becomes an enumeration.
 
-/// The enumeration of codes: those with a name, and bare numbers, in several lists.
+/// The enumeration of codes: those with a name, and bare numbers in two tables.
 macro_rules! error_codes {
     (named { $($(#[$doc:meta])* $name:ident = $number:literal,)* }
-     $(numbered { $($(#[$bare_doc:meta])* $bare:ident = $bare_number:literal,)* })*) => {
+     numbered { $($(#[$bare_doc:meta])* $bare:ident = $bare_number:literal,)* }
+     long { $($(#[$long_doc:meta])* $long:ident = $long_number:literal,)* }) => {
         /// Error codes of the MongoDB server that this engine answers with: those with a name, and bare numbers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(i32)]
         #[non_exhaustive]
         pub enum ErrorCode {
             $($(#[$doc])* $name = $number,)*
-            $($($(#[$bare_doc])* $bare = $bare_number,)*)*
+            $($(#[$bare_doc])* $bare = $bare_number,)*
+            $($(#[$long_doc])* $long = $long_number,)*
         }
 
         impl ErrorCode {
@@ -22,9 +24,9 @@ macro_rules! error_codes {
                 })
             }
 
-            /// Every code: those with a name, and the lists of bare numbers, each in ascending order.
-            pub fn all() -> &'static [&'static [ErrorCode]] {
-                &[&[$(ErrorCode::$name,)*], $(&[$(ErrorCode::$bare,)*],)*]
+            /// Every code, each of the two kinds in ascending order.
+            pub fn all() -> [&'static [ErrorCode]; 2] {
+                [&[$(ErrorCode::$name,)*], &[$(ErrorCode::$bare,)* $(ErrorCode::$long,)*]]
             }
         }
     };

@@ -62,3 +62,33 @@ fn arguments_that_make_no_sense_are_refused_with_their_codes() {
         }
     });
 }
+
+#[test]
+fn names_of_fields_that_are_strings_hold_no_nul() {
+    // They would end the name, and what follows would be read as a value.
+    with_rows(vec![row(0, "a", doc! { "x": 1, "list": [1] })], async |db| {
+        let graph = |more: Document| {
+            let mut graph =
+                doc! { "from": "c", "startWith": "$x", "connectFromField": "x", "connectToField": "x", "as": "r" };
+            graph.extend(more);
+            doc! { "$graphLookup": graph }
+        };
+        let range = || doc! { "step": 1, "bounds": "full" };
+        for stage in [
+            doc! { "$set": { "y": "$a\0b" } },
+            doc! { "$unset": ["a\0b"] },
+            doc! { "$unset": "a\0b" },
+            doc! { "$unwind": { "path": "$list", "includeArrayIndex": "i\0j" } },
+            doc! { "$lookup": { "from": "c", "localField": "x", "foreignField": "x", "as": "a\0b" } },
+            graph(doc! { "as": "a\0b" }),
+            graph(doc! { "depthField": "a\0b" }),
+            doc! { "$densify": { "field": "x\0y", "range": range() } },
+            doc! { "$densify": { "field": "x", "partitionByFields": ["p\0q"], "range": range() } },
+            doc! { "$fill": { "partitionByFields": ["p\0q"], "output": { "x": { "value": 1 } } } },
+            doc! { "$geoNear": { "near": [0, 0], "key": "x", "distanceField": "d\0e" } },
+            doc! { "$setWindowFields": { "partitionBy": "$p\0q", "output": { "r": { "$sum": "$x" } } } },
+        ] {
+            assert_eq!(code(db, stage.clone()).await, 16_411, "{stage}");
+        }
+    });
+}

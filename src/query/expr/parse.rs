@@ -284,6 +284,9 @@ fn check_name(name: &str) -> Result<()> {
     match name.bytes().next() {
         None => Err(Error::new(ErrorCode::Location15998, "FieldPath field names may not be empty strings")),
         Some(b'$') => Err(problem(ErrorCode::Location16410, "FieldPath", "names may not start with '$':", name)),
+        _ if name.contains('\0') => {
+            Err(problem(ErrorCode::Location16411, "FieldPath", "names may not hold a NUL:", name))
+        }
         _ => Ok(()),
     }
 }

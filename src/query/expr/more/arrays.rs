@@ -1,10 +1,10 @@
 //! Arrays: `$reverseArray`, `$range`, `$slice`, `$zip`, `$sortArray`, and the first, last, least and greatest so many.
 
-use super::super::arguments::{self, Arguments, Want::*, failure, given, integer};
+use super::super::arguments::{self, Arguments, Want::*, failure, given, number};
 use super::super::datum::{ArrayWriter, Datum, is_nullish};
 use super::super::operators::{Binds, Names, Op, Operator, Syntax, Wants, comparing_as, names, null_in, operator};
 use crate::error::ErrorCode::*;
-use crate::error::Result;
+use crate::error::{ErrorCode, Result};
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, Doc, Path, Value, compare_sort_keys, sort_by, sort_key};
 
@@ -26,9 +26,9 @@ static EDGE: Names =
     names(&["n", "input"], 2, 0, Binds::Nothing, &[Location5787801, Location5787901, Location5787906, Location5787907]);
 static EXTREME: Names =
     names(&["n", "input"], 2, 0, Binds::Nothing, &[Location5787900, Location5787901, Location5787906, Location5787907]);
-const RANGE: Wants = &[(Whole, Location34444), (Whole, Location34446), (Whole, Location34448)];
-const SLICE: Wants = &[(Array, Location28724), (Whole, Location28726), (Whole, Location28728)];
-const EDGE_WANTS: Wants = &[(Whole, Location5787903), (Array, Location5788200)];
+const RANGE: Wants = &[(Numeric, Location34443), (Numeric, Location34445), (Numeric, Location34447)];
+const SLICE: Wants = &[(Array, Location28724), (Numeric, Location28725), (Numeric, Location28727)];
+const EDGE_WANTS: Wants = &[(Numeric, Location5787902), (Array, Location5788200)];
 /// A list that is longer would not fit a document anyway.
 const RANGE_COUNT_MAX: i64 = 5_000_000;
 
@@ -65,7 +65,8 @@ fn list<'b>(values: impl Iterator<Item = Value<'b>>) -> Datum<'static> {
 
 /// How many values are wanted.
 fn count(arguments: Arguments<'_, '_>) -> Result<usize> {
-    let n = usize::try_from(integer(arguments, 0, 0)).ok().filter(|n| *n > 0);
+    let n = number(arguments, 0).whole().ok_or_else(|| failure(Location5787903, "'n'", "must be an integer"))?;
+    let n = usize::try_from(n).ok().filter(|n| *n > 0);
     n.ok_or_else(|| failure(Location5787908, "'n'", "must be greater than 0"))
 }
 
@@ -76,11 +77,16 @@ fn extremes(arguments: Arguments<'_, '_>, by: &Collation, upward: bool) -> Resul
     Ok(list(all.into_iter().take(count(arguments)?)))
 }
 
+/// An argument that was checked to be a number, as an integer of 32 bits.
+pub(super) fn int32(operator: &Operator, arguments: Arguments<'_, '_>, at: usize, code: ErrorCode) -> Result<i64> {
+    let n = number(arguments, at).whole().filter(|n| i32::try_from(*n).is_ok());
+    n.ok_or_else(|| failure(code, operator.name(), "needs integers of 32 bits"))
+}
+
 fn range(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let (start, end, step) = (integer(arguments, 0, 0), integer(arguments, 1, 0), integer(arguments, 2, 1));
-    if [start, end, step].iter().any(|n| i32::try_from(*n).is_err()) {
-        return Err(failure(Location34444, operator.name(), "needs 32-bit integers"));
-    }
+    let place = |at, code| int32(operator, arguments, at, code);
+    let (start, end) = (place(0, Location34444)?, place(1, Location34446)?);
+    let step = if arguments.len() > 2 { place(2, Location34448)? } else { 1 };
     if step == 0 {
         return Err(failure(Location34449, operator.name(), "requires a non-zero step"));
     }
@@ -99,10 +105,10 @@ fn range(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'sta
 fn slice(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let all = elements(arguments::array(arguments, 0));
     let size = |n: i64| usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
-    let first = integer(arguments, 1, 0);
+    let first = int32(operator, arguments, 1, Location28726)?;
     let (start, n) = match arguments {
         [_, _, Some(_)] => {
-            let n = integer(arguments, 2, 0);
+            let n = int32(operator, arguments, 2, Location28728)?;
             if n <= 0 {
                 return Err(failure(Location28729, operator.name(), "requires a third argument above 0"));
             }

@@ -16,7 +16,6 @@ mod date_text;
 mod decimal;
 mod decimal_math;
 mod decimal_powers;
-mod hash;
 mod math;
 mod objects;
 mod patterns;
@@ -51,7 +50,6 @@ pub(super) fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
         convert::TABLE,
         patterns::TABLE,
         quantiles::TABLE,
-        hash::TABLE,
     ];
     tables.into_iter().flatten().find(|operator| operator.name() == name)
 }

@@ -75,22 +75,32 @@ fn to_array(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'
 fn to_object(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let refuse = |code, problem: &str| failure(code, operator.name(), problem);
     let mut fields = Vec::new();
-    for (_, pair) in arguments::array(arguments, 0) {
-        let (name, value, code) = match (pair.as_array(), pair.as_doc()) {
-            (Some(pair), _) => {
-                let parts: Vec<Value<'_>> = pair.iter().map(|(_, part)| part).collect();
-                let [name, value] = parts.as_slice() else {
-                    return Err(refuse(Location40397, "requires pairs of a name and a value"));
-                };
-                (*name, *value, Location40395)
-            }
-            (_, Some(pair)) => match (pair.get("k"), pair.get("v"), pair.iter().count()) {
-                (Some(name), Some(value), 2) => (name, value, Location40394),
+    let array = arguments::array(arguments, 0);
+    // The first element says what all of them have to be.
+    let are_pairs = array.iter().next().is_some_and(|(_, first)| first.kind() == Kind::Array);
+    for (_, element) in array {
+        let parts: Vec<Value<'_>> = element.as_array().into_iter().flatten().map(|(_, part)| part).collect();
+        let doc = element.as_doc().unwrap_or(Doc::EMPTY);
+        let (name, value, codes) = match (element.kind(), are_pairs) {
+            (Kind::Array, true) => match *parts.as_slice() {
+                [name, value] => (name, value, [Location40395, Location4940400]),
+                _ => return Err(refuse(Location40397, "requires pairs of a name and a value")),
+            },
+            (Kind::Object, false) => match (doc.get("k"), doc.get("v"), doc.iter().count()) {
+                (Some(name), Some(value), 2) => (name, value, [Location40394, Location4940401]),
+                (.., 2) => return Err(refuse(Location40393, "requires the fields k and v")),
                 _ => return Err(refuse(Location40392, "requires objects with the fields k and v alone")),
             },
-            _ => return Err(refuse(Location40398, "requires an array of pairs or of objects")),
+            (_, true) => return Err(refuse(Location40396, "requires all elements to be pairs, as the first")),
+            _ if fields.is_empty() => return Err(refuse(Location40398, "requires an array of pairs or of objects")),
+            _ => return Err(refuse(Location40391, "requires all elements to be objects, as the first")),
         };
-        fields.push((name.as_str().ok_or_else(|| refuse(code, "requires names that are strings"))?, value));
+        let [no_string, has_nul] = codes;
+        let name = name.as_str().ok_or_else(|| refuse(no_string, "requires names that are strings"))?;
+        if name.contains('\0') {
+            return Err(refuse(has_nul, "requires names without a NUL"));
+        }
+        fields.push((name, value));
     }
     Ok(object(&fields))
 }
@@ -98,6 +108,9 @@ fn to_object(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<
 /// The object with another value of a field, which may have dots and dollars in its name; without it where the value is missing.
 fn set_field(arguments: Arguments<'_, '_>, new: Option<Value<'_>>) -> Result<Datum<'static>> {
     let (name, input) = (text(arguments, 0), given(arguments, 1));
+    if name.contains('\0') {
+        return Err(failure(Location9534700, "$setField", "needs a name without a NUL"));
+    }
     if is_nullish(input) {
         return Ok(Datum::NULL);
     }

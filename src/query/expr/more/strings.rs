@@ -7,6 +7,7 @@ use super::super::operators::{
     ANY, Binds, Names, Op, Operator, Syntax, TWO, Wants, asking_of, named, names, null_in, operator,
 };
 use super::super::string::byte_of;
+use super::arrays::int32;
 use super::calendar::civil;
 use crate::error::ErrorCode::*;
 use crate::error::Result;
@@ -143,8 +144,7 @@ fn characters(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globa
     let whole = &*written(operator, arguments, 0, globals)?;
     let (mut range, codes) = ([0; 2], [(Location34451, Location34455), (Location34453, Location34454)]);
     for (at, (place, (no_integer, below))) in (1..).zip(range.iter_mut().zip(codes)) {
-        let n = number(arguments, at).whole().and_then(|n| i32::try_from(n).ok());
-        let n = n.ok_or_else(|| failure(no_integer, operator.name(), "takes integers of 32 bits"))?;
+        let n = int32(operator, arguments, at, no_integer)?;
         *place = usize::try_from(n).map_err(|_| failure(below, operator.name(), "takes no integers below 0"))?;
     }
     let [start, count] = range;
