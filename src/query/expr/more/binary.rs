@@ -64,7 +64,7 @@ fn base64(bytes: &[u8], is_url: bool) -> String {
 
 fn from_base64(text: &str, is_url: bool) -> Option<Vec<u8>> {
     let letters = text.strip_suffix("==").or(text.strip_suffix('=')).unwrap_or(text);
-    if text.len() % 4 != 0 && (!is_url || letters.len() < text.len()) || letters.len() % 4 == 1 {
+    if !text.len().is_multiple_of(4) && (!is_url || letters.len() < text.len()) || letters.len() % 4 == 1 {
         return None;
     }
     let (mut bytes, mut bits) = (Vec::new(), 0_u32);

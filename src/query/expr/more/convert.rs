@@ -161,9 +161,8 @@ fn converted(value: Value<'_>, to: Kind, form: &Form<'_>, globals: &Globals) -> 
         }
         _ => {}
     }
-    match to {
-        Kind::String => return text(value, globals).map(|text| Datum::string(&text)),
-        _ => {}
+    if to == Kind::String {
+        return text(value, globals).map(|text| Datum::string(&text));
     }
     if let Some(text) = value.as_str() {
         // The server would read hexadecimals, and refuses them.
