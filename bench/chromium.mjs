@@ -9,9 +9,9 @@ import { serve } from "../js/scripts/serve.mjs";
 
 /**
  * Calls `work` with the page once `globalThis.bench` is there; `globalThis.progress(line)` prints to standard error.
- * `more` maps URL prefixes to further folders that the page may read.
+ * `more` maps URL prefixes to further folders that the page may read. `afterwards` is given the profile when the browser has ended.
  */
-export async function withPage(work, more = {}) {
+export async function withPage(work, more = {}, afterwards = () => {}) {
   const profile = mkdtempSync(join(tmpdir(), "timepail-bench-"));
   const server = await serve({ port: 0, root: join(dirname(fileURLToPath(import.meta.url)), "page"), more });
   let browser;
@@ -22,7 +22,10 @@ export async function withPage(work, more = {}) {
     await page.goto(`${server.url}/index.html`);
     await page.waitForFunction(() => globalThis.bench);
     await page.exposeFunction("progress", (line) => process.stderr.write(`${line}\n`));
-    return await work(page);
+    const result = await work(page);
+    await browser.close();
+    afterwards(profile);
+    return result;
   } finally {
     await browser?.close();
     await server.close();

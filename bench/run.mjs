@@ -2,32 +2,66 @@
 //
 //   node bench/run.mjs [--points 100000] [--rounds 5] [--json file]
 
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { withPage } from "./chromium.mjs";
 
 const { values: args } = parseArgs({
   options: { points: { type: "string", default: "100000" }, rounds: { type: "string", default: "5" }, json: { type: "string" } },
 });
-const result = await withPage((page) =>
-  page.evaluate(({ points, rounds }) => globalThis.bench({ points, rounds, log: globalThis.progress }), {
-    points: Number(args.points),
-    rounds: Number(args.rounds),
-  }),
+const HERE = dirname(fileURLToPath(import.meta.url));
+const BUILT = join(HERE, "results/others");
+const NAMES = ["timepail", "bare", "dexie", "rxdb", "buckets"];
+
+// RxDB is many modules that name each other; a page loads them as one.
+const { build } = createRequire(join(HERE, "../js/package.json"))("esbuild");
+mkdirSync(BUILT, { recursive: true });
+await build({
+  stdin: {
+    contents: 'export { createRxDatabase } from "rxdb/plugins/core"; export { getRxStorageDexie } from "rxdb/plugins/storage-dexie";',
+    resolveDir: HERE,
+  },
+  outfile: join(BUILT, "rxdb.js"),
+  bundle: true,
+  format: "esm",
+  minify: true,
+  define: { global: "globalThis" },
+  logLevel: "warning",
+});
+const more = { "/others/": BUILT };
+const points = Number(args.points);
+const result = await withPage(
+  (page) => page.evaluate(({ points, rounds }) => globalThis.bench({ points, rounds, log: globalThis.progress }), { points, rounds: Number(args.rounds) }),
+  more,
 );
+// Each in a browser of its own, which ends before its files are looked at.
+result.disk = {};
+for (const name of NAMES) {
+  await withPage((page) => page.evaluate((order) => globalThis.fill(order), { name, points }), more, (profile) => {
+    result.disk[name] = bytesUnder(join(profile, "Default/IndexedDB"));
+  });
+}
 print(result);
 if (args.json) writeFileSync(args.json, `${JSON.stringify(result, null, 2)}\n`);
 
-function print({ points, rounds, medians, sizes }) {
-  const names = ["timepail", "bare", "dexie", "buckets"];
-  const cell = (text) => String(text).padStart(16);
+function bytesUnder(folder) {
+  const files = readdirSync(folder, { recursive: true }).map((name) => statSync(join(folder, name)));
+  return files.filter((file) => file.isFile()).reduce((sum, { size }) => sum + size, 0);
+}
+
+function print({ points, rounds, medians, sizes, disk }) {
+  const cell = (text) => String(text).padStart(18);
   console.log(`${points} points of 10 series, 4 fields beside time and series; medians of ${rounds} rounds, milliseconds (ratio to timepail)`);
-  console.log("task".padEnd(26) + names.map(cell).join(""));
+  console.log("task".padEnd(26) + NAMES.map(cell).join(""));
   for (const [task, times] of Object.entries(medians)) {
     const own = times.timepail;
     const show = (name) => (times[name] === undefined ? "–" : name === "timepail" ? own.toFixed(2) : `${times[name].toFixed(2)} (${(times[name] / own).toFixed(2)}×)`);
-    console.log(task.padEnd(26) + names.map((name) => cell(show(name))).join(""));
+    console.log(task.padEnd(26) + NAMES.map((name) => cell(show(name))).join(""));
   }
+  console.log("bytes on disk a point".padEnd(26) + NAMES.map((name) => cell((disk[name] / points).toFixed(1))).join(""));
   console.log(`timepail ingests ${Math.round(points / (medians.ingest.timepail / 1000)).toLocaleString("en")} points a second`);
   console.log(`timepail stores ${sizes.bytesPerPoint.toFixed(1)} bytes a point`);
 }

@@ -75,6 +75,9 @@ export async function run({ points = 100_000, rounds = 5, log = () => {} } = {})
         const hour = await timed(() => store.hour(sensor, from));
         check(hour.value.length === 3600, `${name} hour has ${hour.value.length} rows`);
         note("one hour of one series", name, hour.ms);
+        const newest = await timed(() => store.newest(sensor));
+        check(newest.value.at.getTime() === expected.at(-1).at.getTime() && near(newest.value.temp, expected.at(-1).temp), `${name} newest`);
+        note("newest row of one series", name, newest.ms);
       }
     }
     // In turns of twenty, which a page's clock of tenths of a millisecond can time, so that a slow moment falls on every store.
@@ -101,7 +104,7 @@ export async function run({ points = 100_000, rounds = 5, log = () => {} } = {})
     for (const name of order) {
       await stores[name].close();
       const prefix = name === "timepail" ? "timepail:" : "";
-      indexedDB.deleteDatabase(`${prefix}bench-${name}-${round}`);
+      indexedDB.deleteDatabase(`${prefix}bench-${name}-${round}`); // RxDB's close has deleted its own, which have other names
     }
   }
   const medians = Object.fromEntries(
@@ -110,4 +113,13 @@ export async function run({ points = 100_000, rounds = 5, log = () => {} } = {})
   return { points, rounds, put: PUT, medians, sizes };
 }
 
+/** Stores `points` measurements in one store, in commits of 1000, and leaves them there: for what lies on the disk then. */
+export async function fill({ name, points }) {
+  const documents = readings(points);
+  const store = await contenders[name](`disk-${name}`);
+  for (let i = 0; i < points; i += COMMIT) await store.insert(documents.slice(i, i + COMMIT));
+  await store.settle?.();
+}
+
+globalThis.fill = fill;
 globalThis.bench = run;

@@ -1,4 +1,4 @@
-// The same tasks over four stores: timepail, one record a point in bare IndexedDB, Dexie, and a plain bucket prototype.
+// The same tasks over five stores: timepail, one record a point in bare IndexedDB, Dexie, RxDB, and a plain bucket prototype.
 
 import Dexie from "dexie";
 import { open as openTimepail } from "timepail";
@@ -26,6 +26,7 @@ export async function timepail(name) {
     series: (sensor) => points.find({ sensor }).toArray(),
     seriesColumns: (sensor) => points.find({ sensor }).toColumns(),
     hour: (sensor, from) => points.find(range(sensor, from, from + HOUR)).toArray(),
+    newest: (sensor) => points.findOne({ sensor }, { sort: { at: -1 } }),
     count: () => points.countDocuments(),
     deleteBefore: (time) => points.deleteMany({ at: { $lt: new Date(time) } }),
     settle: () => db.flush(),
@@ -49,6 +50,8 @@ export async function bare(name) {
     series: (sensor) => all(IDBKeyRange.bound([sensor], [sensor, []])),
     seriesColumns: async (sensor) => toColumns(await all(IDBKeyRange.bound([sensor], [sensor, []]))),
     hour: (sensor, from) => all(IDBKeyRange.bound([sensor, new Date(from)], [sensor, new Date(from + HOUR)], false, true)),
+    newest: (sensor) =>
+      request(db.transaction("points").objectStore("points").index("by").openCursor(IDBKeyRange.bound([sensor], [sensor, []]), "prev")).then(({ value }) => value),
     count: () => request(db.transaction("points").objectStore("points").count()),
     close: () => db.close(),
   };
@@ -64,9 +67,54 @@ export async function dexie(name) {
     series: (sensor) => between([sensor, Dexie.minKey], [sensor, Dexie.maxKey]),
     seriesColumns: async (sensor) => toColumns(await between([sensor, Dexie.minKey], [sensor, Dexie.maxKey])),
     hour: (sensor, from) => between([sensor, new Date(from)], [sensor, new Date(from + HOUR)]),
+    newest: (sensor) => db.points.where("[sensor+at]").between([sensor, Dexie.minKey], [sensor, Dexie.maxKey]).last(),
     count: () => db.points.count(),
     deleteBefore: (time) => db.points.where("at").below(new Date(time)).delete(),
     close: () => db.close(),
+  };
+}
+
+/** RxDB over its free storage, which is Dexie: documents are JSON, so that times are numbers, and need a primary key. */
+export async function rxdb(name) {
+  const { createRxDatabase, getRxStorageDexie } = await import("rxdb"); // large, so that other benchmarks go without
+  const storage = getRxStorageDexie({ chromeTransactionDurability: "relaxed" });
+  const db = await createRxDatabase({ name, storage, multiInstance: false });
+  const number = { type: "number" };
+  const { points } = await db.addCollections({
+    points: {
+      schema: {
+        version: 0,
+        primaryKey: { key: "id", fields: ["sensor", "at"], separator: "|" },
+        type: "object",
+        properties: {
+          id: { type: "string", maxLength: 32 },
+          sensor: { type: "string", maxLength: 8 },
+          at: { type: "integer", minimum: 0, maximum: 4e12, multipleOf: 1 },
+          ...Object.fromEntries(FIELDS.map((field) => [field, number])),
+        },
+        required: ["id", "sensor", "at", ...FIELDS],
+        indexes: [["sensor", "at"], "at"],
+      },
+    },
+  });
+  const plain = (found) => found.map(({ _data: { sensor, at, temp, humidity, pressure, battery } }) => ({ at: new Date(at), sensor, temp, humidity, pressure, battery }));
+  const find = (selector, index) => points.find({ selector, index, sort: index.map((field) => ({ [field]: "asc" })) });
+  const ofSeries = (selector) => find(selector, ["sensor", "at"]).exec().then(plain);
+  return {
+    insert: async (documents) => {
+      const { error } = await points.bulkInsert(documents.map((document) => ({ ...document, at: document.at.getTime() })));
+      if (error.length > 0) throw new Error(`RxDB refused ${error.length} documents`);
+    },
+    series: (sensor) => ofSeries({ sensor }),
+    seriesColumns: async (sensor) => toColumns(await ofSeries({ sensor })),
+    hour: (sensor, from) => ofSeries({ sensor, at: { $gte: from, $lt: from + HOUR } }),
+    newest: (sensor) => points.findOne({ selector: { sensor }, sort: [{ sensor: "desc" }, { at: "desc" }] }).exec().then((found) => plain([found])[0]),
+    count: () => points.count({ selector: {} }).exec(),
+    deleteBefore: (time) => find({ at: { $lt: time } }, ["at"]).remove(),
+    close: async () => {
+      await db.close();
+      for (const { name: stored } of await indexedDB.databases()) if (stored.includes(`-${name}-`)) indexedDB.deleteDatabase(stored);
+    },
   };
 }
 
@@ -120,6 +168,10 @@ export async function buckets(name) {
       return Object.fromEntries(["at", ...FIELDS].map((f) => [f, join(f)]));
     },
     hour: async (sensor, from) => rows(await of(sensor, from + HOUR), sensor, from, from + HOUR),
+    newest: async (sensor) => {
+      const { value } = await request(db.transaction("buckets").objectStore("buckets").openCursor(IDBKeyRange.bound([sensor, -Infinity], [sensor, Infinity]), "prev"));
+      return rows([value], sensor, -Infinity, Infinity).at(-1);
+    },
     count: async () => (await request(db.transaction("buckets").objectStore("buckets").getAll())).reduce((n, b) => n + b.count, 0),
     close: () => db.close(),
   };
