@@ -11,6 +11,7 @@ import { Stop, TOOLS } from "./steps.mjs";
 
 const START_MS = 30_000;
 const WAIT_MS = 30_000;
+const COMMAND_MS = 60_000;
 const POLL_MS = 10;
 
 /** What the toolchain script has found, or `WEBKIT_MISSING`, its reason for having found nothing. */
@@ -108,7 +109,7 @@ class Session {
   }
 
   async send(method, path, body = method === "POST" ? {} : undefined) {
-    const response = await fetch(this.#url + path, { method, ...(body && { body: JSON.stringify(body) }) });
+    const response = await fetch(this.#url + path, { method, signal: AbortSignal.timeout(COMMAND_MS), ...(body && { body: JSON.stringify(body) }) });
     const { value } = await response.json();
     if (response.ok) return value;
     throw new Error(`${value.error}: ${value.message}`);
