@@ -45,9 +45,9 @@ pub struct Plan {
 impl Plan {
     /// The plan of a `find`.
     pub fn new(options: FindOptions, facts: &CollectionFacts<'_>) -> Plan {
-        let FindOptions { filter, projection, sort, skip, limit, collation, edge, .. } = options;
+        let FindOptions { filter, projection, sort, skip, limit, collation, edge, reads, .. } = options;
         let residual = filter;
-        let mut decode = projection.needed_fields();
+        let mut decode = projection.needed_fields(&reads);
         residual.for_each_read(&mut |reads| match reads {
             Reads::Field(name) => decode.add_path(name),
             Reads::Everything => decode = Needed::All,

@@ -143,3 +143,55 @@ fn documents_of_their_own_and_missing_collections_have_no_buckets() {
         assert_eq!(nowhere.plan(), &doc! { "stage": "EOF" });
     });
 }
+
+#[test]
+fn columns_that_no_stage_reads_are_not_decoded() {
+    let grouped = || doc! { "$group": { "_id": "$station", "sum": { "$sum": "$x" } } };
+    let cases: [(Vec<Document>, Option<&[&str]>); 19] = [
+        (vec![doc! { "$addFields": { "x": { "$add": ["$n", 1] } } }, grouped()], Some(&["n", "x", "station"])),
+        (vec![doc! { "$project": { "x": "$n", "station": 1 } }, grouped()], Some(&["n", "station"])),
+        (vec![doc! { "$project": { "x": 1, "n": 1 } }, grouped()], Some(&["x"])),
+        (vec![doc! { "$unset": "n" }, grouped()], Some(&["x", "station"])),
+        (vec![doc! { "$unset": "x" }, grouped()], Some(&["station"])),
+        (vec![doc! { "$addFields": { "x.y": "$n" } }, grouped()], Some(&["n", "x", "station"])),
+        (vec![doc! { "$addFields": { "x": "$$ROOT" } }, grouped()], None),
+        (vec![doc! { "$unwind": "$l" }, grouped()], Some(&["l", "x", "station"])),
+        (vec![doc! { "$unwind": "$l" }], None),
+        (vec![doc! { "$unwind": "$l.k" }, doc! { "$project": { "x": 1 } }], Some(&["_id", "l", "x"])),
+        (
+            vec![doc! { "$sample": { "size": 3 } }, doc! { "$match": { "n": 1 } }, grouped()],
+            Some(&["n", "x", "station"]),
+        ),
+        (vec![doc! { "$replaceWith": { "x": "$n" } }], Some(&["n"])),
+        (vec![doc! { "$bucketAuto": { "groupBy": "$n", "buckets": 2 } }], Some(&["n"])),
+        (
+            vec![doc! { "$facet": { "a": [{ "$sortByCount": "$n" }], "b": [{ "$unwind": "$l" }, { "$count": "c" }] } }],
+            Some(&["l", "n"]),
+        ),
+        (vec![doc! { "$facet": { "a": [{ "$sortByCount": "$n" }], "b": [{ "$skip": 1 }] } }], None),
+        (
+            vec![
+                doc! { "$setWindowFields": { "partitionBy": "$station", "sortBy": { "at": 1 }, "output": { "x": { "$avg": "$n", "window": { "documents": [-1, 0] } } } } },
+                grouped(),
+            ],
+            Some(&["at", "n", "x", "station"]),
+        ),
+        (
+            vec![
+                doc! { "$densify": { "field": "at", "partitionByFields": ["station"], "range": { "step": 1, "unit": "hour", "bounds": "full" } } },
+                grouped(),
+            ],
+            Some(&["at", "x", "station"]),
+        ),
+        (vec![doc! { "$redact": "$$KEEP" }, grouped()], None),
+        (vec![doc! { "$addFields": { "x": 1 } }, doc! { "$_internalInhibitOptimization": {} }, grouped()], None),
+    ];
+    with_rows(six(), async |db| {
+        for (pipeline, expected) in &cases {
+            let found = explain_of(db, pipeline.clone(), "queryPlanner").await;
+            let include = found.unpack().get_array("include").ok();
+            let include = include.map(|names| names.iter().map(|name| name.as_str().unwrap()).collect::<Vec<_>>());
+            assert_eq!(include.as_deref(), *expected, "{pipeline:?}");
+        }
+    });
+}

@@ -4,7 +4,7 @@ use super::arguments::{Hint, check_generic, count, filter, flag, object};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
-use crate::query::projection::Projection;
+use crate::query::projection::{Needed, Projection};
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, Doc, Kind, Value};
 
@@ -31,6 +31,8 @@ pub struct FindOptions {
     pub collation: Collation,
     /// Where few of the matches matter to whoever takes them.
     pub edge: Option<Edge>,
+    /// Which fields of what comes back somebody reads.
+    pub reads: Needed,
     /// True for what a write takes: closed buckets are not looked at.
     pub skips_closed: bool,
 }
@@ -71,6 +73,7 @@ impl Default for FindOptions {
             hint: None,
             collation: Collation::default(),
             edge: None,
+            reads: Needed::All,
             skips_closed: false,
         }
     }

@@ -46,12 +46,17 @@ impl Projection {
         !self.inclusion && self.root.children.is_empty() && self.computed.is_empty()
     }
 
-    /// The top-level fields that `apply` reads.
-    pub fn needed_fields(&self) -> Needed {
-        if !self.inclusion || self.computed.iter().any(|(_, expr)| expr.reads().whole) {
-            return Needed::All;
-        }
-        let mut needed = Needed::Roots(self.root.children.iter().map(|(name, _)| name.clone()).collect());
+    /// The top-level fields that `apply` reads where of its result those in `wanted` matter.
+    pub fn needed_fields(&self, wanted: &Needed) -> Needed {
+        let names: Vec<&Box<str>> = match wanted {
+            _ if self.computed.iter().any(|(_, expr)| expr.reads().whole) => return Needed::All,
+            _ if self.inclusion => self.root.children.iter().map(|(name, _)| name).collect(),
+            Needed::All => return Needed::All,
+            // A field that is set stays in its place if it was there, and so is read as well.
+            Needed::Roots(names) => names.iter().collect(),
+        };
+        let is_needed = |name: &&Box<str>| wanted.contains(name) && self.keeps_root(name);
+        let mut needed = Needed::Roots(names.into_iter().filter(is_needed).cloned().collect());
         self.computed.iter().flat_map(|(_, expr)| &expr.reads().fields).for_each(|name| needed.add_path(name));
         needed
     }
@@ -378,11 +383,11 @@ mod tests {
 
     #[test]
     fn an_inclusion_needs_the_roots_of_its_paths_and_an_exclusion_everything() {
-        let needed = parse(&rawdoc! { "a.b": 1, "c": 1 }).unwrap().needed_fields();
+        let needed = parse(&rawdoc! { "a.b": 1, "c": 1 }).unwrap().needed_fields(&Needed::All);
         assert!(needed.contains("a") && needed.contains("c") && needed.contains("_id") && !needed.contains("b"));
-        assert_eq!(parse(&rawdoc! { "a": 0 }).unwrap().needed_fields(), Needed::All);
-        let needed = parse(&rawdoc! { "_id": 0, "x": { "$add": ["$a.b", "$c"] } }).unwrap().needed_fields();
+        assert_eq!(parse(&rawdoc! { "a": 0 }).unwrap().needed_fields(&Needed::All), Needed::All);
+        let needed = parse(&rawdoc! { "_id": 0, "x": { "$add": ["$a.b", "$c"] } }).unwrap().needed_fields(&Needed::All);
         assert!(needed.contains("a") && needed.contains("c") && !needed.contains("_id"));
-        assert_eq!(parse(&rawdoc! { "x": "$$ROOT" }).unwrap().needed_fields(), Needed::All);
+        assert_eq!(parse(&rawdoc! { "x": "$$ROOT" }).unwrap().needed_fields(&Needed::All), Needed::All);
     }
 }

@@ -17,6 +17,7 @@ use super::near::{NearSpec, Nearest};
 use super::out::Out;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
+use super::reads::reads;
 use super::redact::Redact;
 use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
 use super::sample::Sample;
@@ -105,6 +106,8 @@ impl Aggregation {
         if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
         {
             is_narrowed = serve(&mut find, group, shown, time_field);
+        } else if source.is_none() {
+            find.reads = reads(&steps);
         }
         Ok(Aggregation { find: *find, steps, is_narrowed, source, out })
     }

@@ -42,6 +42,13 @@ enum Bounds {
     Between(OwnedValue, OwnedValue),
 }
 
+impl DensifySpec {
+    /// What it reads of rows.
+    pub fn expressions(&self) -> impl Iterator<Item = &BoundExpr> {
+        self.partition.iter().chain([&self.field]).map(|(_, expr)| expr)
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn refuse(code: ErrorCode, message: &str) -> Error {

@@ -15,6 +15,7 @@ mod near;
 mod out;
 mod parse;
 mod pipeline;
+mod reads;
 mod redact;
 mod reshape;
 mod sample;

@@ -5,6 +5,7 @@
 
 use super::Stage;
 use super::aggregation::{Shown, Step};
+use super::reads::reads;
 use super::unpack_spec::{UnpackSpec, refused};
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, unpack};
@@ -12,8 +13,6 @@ use crate::column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::BUCKET_ROWS_MAX;
 use crate::query::exec::Flow;
-use crate::query::plan::{CollectionFacts, Plan};
-use crate::query::projection::Needed;
 use crate::value::{Doc, DocWriter, Kind, Number, Value};
 
 /// Checks that stages unpack once, where `has_measurements` not at all, and tells each that does what the next one reads.
@@ -22,20 +21,14 @@ use crate::value::{Doc, DocWriter, Kind, Number, Value};
 pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> {
     let mut is_done = has_measurements;
     for at in 0..steps.len() {
-        let reads = match steps.get(at + 1) {
-            Some((Step::Find(find), _)) => {
-                Plan::new((**find).clone(), &CollectionFacts { time_field: "", meta_field: None }).decode
-            }
-            Some((Step::Group(group), _)) => group.needed_fields(),
-            _ => Needed::All,
-        };
+        let read = reads(steps.get(at + 1..).unwrap_or_default());
         let Some((Step::Unpack(spec), _)) = steps.get_mut(at) else { continue };
         if is_done {
             let message = "can only be used once in the pipeline, and not over measurements";
             return Err(refused("$_internalUnpackBucket", ErrorCode::Location7183900, message));
         }
         is_done = true;
-        spec.narrow(reads);
+        spec.narrow(read);
     }
     Ok(())
 }

@@ -16,7 +16,8 @@ use crate::value::{DocWriter, Kind, Number, Value};
 /// Which rows of a partition stay.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Choice {
-    field: BoundExpr,
+    /// What is drawn over the time.
+    pub field: BoundExpr,
     points: usize,
     method: Method,
 }

@@ -38,6 +38,15 @@ pub(super) struct WindowSpec {
     collation: Collation,
 }
 
+impl WindowSpec {
+    /// What it reads of rows.
+    pub fn expressions(&self) -> impl Iterator<Item = &BoundExpr> {
+        let order = self.order.iter().map(|(expr, _)| expr);
+        let chosen = self.choice.iter().map(|choice| &choice.field);
+        self.partition.iter().chain(order).chain(self.outputs.iter().map(|output| &output.input)).chain(chosen)
+    }
+}
+
 /// A field that is computed.
 #[derive(Clone, Debug, PartialEq)]
 struct Output {
