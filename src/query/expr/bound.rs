@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::evaluate::Scope;
 use super::globals::Globals;
-use super::more::{bins, is_alike, is_monotonic};
+use super::more::{bins, doubles_if_loaded, is_alike, is_monotonic};
 use super::operators::Op;
 use super::tree::{Expr, Reads, Variable};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
@@ -118,6 +118,10 @@ impl BoundExpr {
                 }
                 _ => {}
             }
+        }
+        let mut doubles = Vec::new();
+        if matches!(self.expr, Expr::Call(..)) && doubles_if_loaded(&self.expr, block, &mut doubles) {
+            return Ok(Column::new(ColumnData::F64(doubles), None));
         }
         // Where no row has any of the fields all are alike, as those of a bucket without metadata.
         let is_there = self.reads.fields.iter().any(|name| block.column(name).is_some());

@@ -24,6 +24,7 @@ mod sets;
 mod strings;
 #[cfg(test)]
 mod tests;
+mod vectors;
 mod zone;
 
 pub use calendar::Unit;
@@ -31,6 +32,7 @@ pub(super) use date::{bins, is_alike, is_monotonic};
 pub use decimal::of as decimal;
 pub use decimal_math::{decimals_if_loaded, minus, over, plus, result, sum as decimal_sum, times, total};
 pub use quantiles::{is_continuous, quantile, shares};
+pub(super) use vectors::doubles_if_loaded;
 pub(super) use zone::Zones;
 
 use super::operators::Operator;
