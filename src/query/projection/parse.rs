@@ -48,15 +48,16 @@ impl Projection {
 
     /// The top-level fields that `apply` reads where of its result those in `wanted` matter.
     pub fn needed_fields(&self, wanted: &Needed) -> Needed {
-        let names: Vec<&Box<str>> = match wanted {
+        let mut needed = match wanted {
             _ if self.computed.iter().any(|(_, expr)| expr.reads().whole) => return Needed::All,
-            _ if self.inclusion => self.root.children.iter().map(|(name, _)| name).collect(),
-            Needed::All => return Needed::All,
+            _ if self.inclusion => Needed::Roots(self.root.children.iter().map(|(name, _)| name.clone()).collect()),
             // A field that is set stays in its place if it was there, and so is read as well.
-            Needed::Roots(names) => names.iter().collect(),
+            _ => wanted.clone(),
         };
-        let is_needed = |name: &&Box<str>| wanted.contains(name) && self.keeps_root(name);
-        let mut needed = Needed::Roots(names.into_iter().filter(is_needed).cloned().collect());
+        match &mut needed {
+            Needed::All => return needed,
+            Needed::Roots(names) => names.retain(|name| wanted.contains(name) && self.keeps_root(name)),
+        }
         self.computed.iter().flat_map(|(_, expr)| &expr.reads().fields).for_each(|name| needed.add_path(name));
         needed
     }
