@@ -1,25 +1,38 @@
-//! Arithmetic of doubles a column at a time: what the operators of `arithmetic.rs` do with values one by one.
+//! Arithmetic and comparisons of doubles a column at a time: what the operators do with values one by one.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use super::super::operators::Op;
 use super::super::tree::{Expr, Variable};
 use crate::block::{Block, ColumnData};
 use crate::value::Number;
 
+/// The doubles below this are all integers there are below it.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// The operands of a step, one for each row.
 struct Operand<'a> {
     values: Cow<'a, [f64]>,
-    /// False where they are integers, of which two do not come to a double.
-    is_double: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Double,
+    /// Integers, of which two do not come to a double.
+    Integer,
+    /// 0 or 1.
+    Truth,
 }
 
 /// What an expression comes to for all rows of a block where nothing but doubles and integers that all rows have go into it, and doubles
-/// come out of each step. False where values have to be looked at one by one, or the second half of the module is not there.
+/// or truths come out of each step and doubles out of the last. False where values have to be looked at one by one, or the second half of
+/// the module is not there.
 #[inline(never)]
 pub fn doubles_if_loaded(expr: &Expr, block: &Block, result: &mut Vec<f64>) -> bool {
     match operand(expr, block) {
-        Some(Operand { values: Cow::Owned(values), is_double: true }) => {
+        Some(Operand { values: Cow::Owned(values), kind: Kind::Double }) => {
             *result = values;
             true
         }
@@ -32,64 +45,117 @@ fn operand<'a>(expr: &Expr, block: &'a Block) -> Option<Operand<'a>> {
     match expr {
         Expr::Constant(Some(value)) => {
             let number = Number::of(value.view()).filter(|number| !matches!(number, Number::Decimal(_)))?;
-            let is_double = matches!(number, Number::Double(_));
-            Some(Operand { values: vec![number.near_double(); block.rows()].into(), is_double })
+            let kind = if matches!(number, Number::Double(_)) { Kind::Double } else { Kind::Integer };
+            Some(Operand { values: vec![number.near_double(); block.rows()].into(), kind })
         }
         Expr::Field(Variable::Root, path) => {
             let [name] = path.as_slice() else { return None };
             let column = block.column(name).filter(|column| column.presence().is_none())?;
-            let (values, is_double) = match column.data() {
-                ColumnData::F64(values) => (Cow::Borrowed(values.as_slice()), true),
-                ColumnData::I32(values) => (values.iter().map(|n| f64::from(*n)).collect(), false),
-                ColumnData::I64(values) => (values.iter().map(|n| *n as f64).collect(), false),
+            let (values, kind) = match column.data() {
+                ColumnData::F64(values) => (Cow::Borrowed(values.as_slice()), Kind::Double),
+                ColumnData::I32(values) => (values.iter().map(|n| f64::from(*n)).collect(), Kind::Integer),
+                ColumnData::I64(values) => (values.iter().map(|n| *n as f64).collect(), Kind::Integer),
                 _ => return None,
             };
-            Some(Operand { values, is_double })
+            Some(Operand { values, kind })
         }
         Expr::Call(operator, arguments) => {
             let mut operands = arguments.iter().map(|argument| operand(argument, block));
-            let mut sum = operands.next()??;
-            match operator.op {
+            let first = operands.next()??;
+            let op = operator.op;
+            match op {
                 Op::Add | Op::Subtract | Op::Multiply | Op::Divide | Op::Mod if arguments.len() > 1 => {
-                    for operand in operands {
-                        sum = step(operator.op, sum, operand?)?;
-                    }
-                    Some(sum)
+                    operands.try_fold(first, |sum, operand| step(op, sum, operand?))
                 }
-                Op::Abs => each(sum, f64::abs),
-                Op::Ceil => each(sum, f64::ceil),
-                Op::Floor => each(sum, f64::floor),
+                Op::And | Op::Or => {
+                    let first = Some(first).filter(|first| first.kind == Kind::Truth)?;
+                    operands.try_fold(first, |all, operand| {
+                        let operand = operand.filter(|operand| operand.kind == Kind::Truth)?;
+                        pairs(all, operand, Kind::Truth, if op == Op::And { f64::min } else { f64::max })
+                    })
+                }
+                Op::Not if first.kind == Kind::Truth => each(first, |x| 1.0 - x),
+                Op::Abs if first.kind == Kind::Double => each(first, f64::abs),
+                Op::Ceil if first.kind == Kind::Double => each(first, f64::ceil),
+                Op::Floor if first.kind == Kind::Double => each(first, f64::floor),
                 // Of what is below zero there is none.
-                Op::Sqrt if !sum.values.iter().any(|x| *x < 0.0) => each(sum, f64::sqrt),
-                _ => None,
+                Op::Sqrt if first.kind == Kind::Double && !first.values.iter().any(|x| *x < 0.0) => {
+                    each(first, f64::sqrt)
+                }
+                Op::Cond if first.kind == Kind::Truth => {
+                    let (then, otherwise) = (operands.next()??, operands.next()??);
+                    if then.kind != otherwise.kind || then.kind == Kind::Integer {
+                        return None;
+                    }
+                    let kind = then.kind;
+                    let mut values = otherwise.values.into_owned();
+                    let chosen = values.iter_mut().zip(&*then.values).zip(&*first.values);
+                    chosen.filter(|(_, test)| **test != 0.0).for_each(|((x, then), _)| *x = *then);
+                    Some(Operand { values: values.into(), kind })
+                }
+                _ => {
+                    let comparison = operator.comparison()?;
+                    let second = operands.next()??;
+                    if [&first, &second].iter().any(|operand| !is_exact(operand)) {
+                        return None;
+                    }
+                    Some(Operand {
+                        values: first
+                            .values
+                            .iter()
+                            .zip(&*second.values)
+                            .map(|(x, y)| f64::from(u8::from(comparison.holds(order(*x, *y)))))
+                            .collect(),
+                        kind: Kind::Truth,
+                    })
+                }
             }
         }
         _ => None,
     }
 }
 
+/// False for truths, and where integers may have been rounded.
+fn is_exact(operand: &Operand<'_>) -> bool {
+    match operand.kind {
+        Kind::Double => true,
+        Kind::Integer => operand.values.iter().all(|n| n.abs() < EXACT_MAX),
+        Kind::Truth => false,
+    }
+}
+
+/// The order of all doubles: NaN is below the others.
+fn order(x: f64, y: f64) -> Ordering {
+    x.partial_cmp(&y).unwrap_or_else(|| y.is_nan().cmp(&x.is_nan()))
+}
+
 fn each(operand: Operand<'_>, function: fn(f64) -> f64) -> Option<Operand<'_>> {
-    let mut values = Some(operand.values).filter(|_| operand.is_double)?.into_owned();
+    let mut values = operand.values.into_owned();
     values.iter_mut().for_each(|x| *x = function(*x));
-    Some(Operand { values: values.into(), is_double: true })
+    Some(Operand { values: values.into(), kind: operand.kind })
+}
+
+fn pairs<'a>(left: Operand<'a>, right: Operand<'_>, kind: Kind, function: fn(f64, f64) -> f64) -> Option<Operand<'a>> {
+    let mut values = left.values.into_owned();
+    values.iter_mut().zip(&*right.values).for_each(|(x, y)| *x = function(*x, *y));
+    Some(Operand { values: values.into(), kind })
 }
 
 /// `None` where no double comes of it, or nothing does.
-fn step<'a>(op: Op, left: Operand<'a>, right: Operand<'a>) -> Option<Operand<'a>> {
+fn step<'a>(op: Op, left: Operand<'a>, right: Operand<'_>) -> Option<Operand<'a>> {
+    let kinds = [left.kind, right.kind];
     let divides = matches!(op, Op::Divide | Op::Mod);
-    if !(left.is_double || right.is_double) || divides && right.values.contains(&0.0) {
+    if !kinds.contains(&Kind::Double) || kinds.contains(&Kind::Truth) || divides && right.values.contains(&0.0) {
         return None;
     }
-    let mut values = left.values.into_owned();
-    let pairs = values.iter_mut().zip(&*right.values);
-    match op {
-        Op::Add => pairs.for_each(|(x, y)| *x += y),
-        Op::Subtract => pairs.for_each(|(x, y)| *x -= y),
-        Op::Multiply => pairs.for_each(|(x, y)| *x *= y),
-        Op::Divide => pairs.for_each(|(x, y)| *x /= y),
-        _ => pairs.for_each(|(x, y)| *x %= y),
-    }
-    Some(Operand { values: values.into(), is_double: true })
+    let function: fn(f64, f64) -> f64 = match op {
+        Op::Add => |x, y| x + y,
+        Op::Subtract => |x, y| x - y,
+        Op::Multiply => |x, y| x * y,
+        Op::Divide => |x, y| x / y,
+        _ => |x, y| x % y,
+    };
+    pairs(left, right, Kind::Double, function)
 }
 
 #[cfg(test)]
@@ -128,8 +194,24 @@ mod tests {
                     .prop_map(move |(name, arguments)| call(name, arguments)),
                 (prop::sample::select(vec!["$subtract", "$divide", "$mod"]), inner.clone(), inner.clone())
                     .prop_map(move |(name, a, b)| call(name, vec![a, b])),
-                (prop::sample::select(vec!["$abs", "$ceil", "$floor", "$sqrt"]), inner)
+                (prop::sample::select(vec!["$abs", "$ceil", "$floor", "$sqrt", "$not"]), inner.clone())
                     .prop_map(move |(name, a)| call(name, vec![a])),
+                (
+                    prop::sample::select(vec!["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$cmp"]),
+                    inner.clone(),
+                    inner.clone()
+                )
+                    .prop_map(move |(name, a, b)| call(name, vec![a, b])),
+                (
+                    prop::sample::select(vec!["$gt", "$lte"]),
+                    [inner.clone(), inner.clone(), inner.clone(), inner.clone()]
+                )
+                    .prop_map(move |(name, [a, b, x, y])| call("$cond", vec![call(name, vec![a, b]), x, y])),
+                (prop::sample::select(vec!["$and", "$or"]), [inner.clone(), inner.clone(), inner.clone(), inner])
+                    .prop_map(move |(name, [a, b, x, y])| call(
+                        "$cond",
+                        vec![call(name, vec![call("$gt", vec![a.clone(), b]), call("$lt", vec![a, x.clone()])]), x, y]
+                    )),
             ]
         })
     }
@@ -190,7 +272,13 @@ mod tests {
             computed(doc! { "$divide": [{ "$abs": { "$multiply": ["$a", -2] } }, "$i"] }.into()),
             Some(vec![1.5, 0.0])
         );
+        let hot = doc! { "$and": [{ "$gt": ["$a", 1] }, { "$not": { "$lt": ["$i", 0] } }] };
+        assert_eq!(computed(doc! { "$cond": [hot, "$a", 7.0] }.into()), Some(vec![1.5, 7.0]));
         for expr in [
+            doc! { "$cond": [{ "$gt": ["$a", 1] }, 1, 0] },
+            doc! { "$cond": ["$a", 1.0, 0.0] },
+            doc! { "$add": [1.0, { "$gt": ["$a", 1] }] },
+            doc! { "$gt": ["$a", 1] },
             doc! { "$divide": ["$i", "$a"] },
             doc! { "$add": ["$i", 1] },
             doc! { "$add": ["$a", "$none"] },
