@@ -166,6 +166,16 @@ fn buckets_are_written_only_by_commands_that_say_so() {
         assert_eq!(db.fails(off).await, refused);
         let delete = rawdoc! { "delete": "system.buckets.c", "deletes": [{ "q": {}, "limit": 0 }] };
         assert_eq!(db.fails(delete).await, refused);
+        // And by no others, whatever they say.
+        let update = rawdoc! { "q": {}, "u": { "$set": { "m": 1 } }, "multi": true };
+        for other in [
+            rawdoc! { "update": "system.buckets.c", "updates": [update.clone()], "unsafeBucketWrites": true },
+            rawdoc! { "explain": { "update": "system.buckets.c", "updates": [update], "unsafeBucketWrites": true } },
+            rawdoc! { "findAndModify": "system.buckets.c", "query": {}, "remove": true },
+            rawdoc! { "drop": "system.buckets.c" },
+        ] {
+            assert_eq!(db.fails(other).await, refused);
+        }
         let absent = rawdoc! { "insert": "system.buckets.d", "documents": [{}], "unsafeBucketWrites": true };
         assert_eq!(db.fails(absent).await.0, 26);
         let none: [&Document; 0] = [];

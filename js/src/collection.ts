@@ -124,7 +124,7 @@ export class Collection<TSchema extends Document = Document> {
    * @throws BulkWriteError as {@link insertMany}, without ids
    * @example
    * ```ts
-   * await engine.insertColumns({ at: timesMs, temp: new Float64Array(n), rpm: new Int32Array(n) }, { meta: { id: 7 } });
+   * await weather.insertColumns({ at: timesMs, temp: new Float64Array(n), rpm: new Int32Array(n) }, { meta: { id: 7 } });
    * ```
    */
   async insertColumns(columns: ColumnsInput<TSchema>, options: InsertColumnsOptions = {}): Promise<InsertColumnsResult> {

@@ -20,14 +20,23 @@ import type {
   RunCommandOptions,
 } from "./types.js";
 
+/** Every option of `open`. */
+const OPTIONS: Record<keyof OpenOptions, 1> = {
+  storage: 1, durability: 1, bucketVersion: 1, parameters: 1, generateIds: 1, retentionIntervalMS: 1, wasm: 1, wasmMore: 1,
+};
+
 /** Journals of closed tabs are folded so long after opening: what a page asks first does not wait for it. */
 const ORPHANS_DELAY_MS = 1000;
 
 /** Opens the database `name` with an engine that `openEngine` gives. The entry points make their `open` of it. */
 export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
   if (typeof name !== "string" || name === "") throw new TypeError("The name of a database is a string that is not empty");
+  for (const option of Object.keys(options)) if (!(option in OPTIONS)) throw new TypeError(`There is no option "${option}"`);
   const given = options.storage ?? (typeof indexedDB === "undefined" ? "memory" : "indexeddb");
   const [storage, host] = typeof given === "object" ? (["host", given] as const) : [given];
+  for (const method of ["getMany", "scan", "commit"] as const) {
+    if (host && typeof host[method] !== "function") throw new TypeError(`The storage has no method ${method}`);
+  }
   if (!host && storage !== "indexeddb" && storage !== "memory") throw new TypeError(`There is no storage "${String(storage)}"`);
   const context = newContext();
   const isShared = storage === "indexeddb";
@@ -109,12 +118,11 @@ export class Database {
    * });
    * ```
    */
-  async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions = {}): Promise<Collection<TSchema>> {
+  async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions): Promise<Collection<TSchema>> {
     const collection = this.collection<TSchema>(name, options);
-    await this.#door.run({
-      create: name,
-      ...pick(options, "timeseries", "expireAfterSeconds", "maxBytes", "collation", "storageEngine", "indexOptionDefaults", "comment"),
-    });
+    // What is not for this side the engine knows, or refuses: a misspelt option would be a promise that nobody keeps.
+    const { generateIds, promoteLongs, promoteValues, promoteBuffers, bsonRegExp, useBigInt64, ...more } = options ?? {};
+    await this.#door.run({ create: name, ...pick(more, ...(Object.keys(more) as (keyof typeof more)[])) });
     return collection;
   }
 
@@ -176,6 +184,7 @@ export class Database {
    */
   on(event: "change", listener: (change: ChangeEvent) => void): this {
     checkEvent(event);
+    if (typeof listener !== "function") throw new TypeError("The listener must be a function");
     this.#door.events.on(listener);
     return this;
   }

@@ -110,9 +110,10 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
   }
 }
 
-/** Refuses what is not an object with keys. */
+/** Refuses what is not an object with keys. A promise is none: as a filter it would match everything. */
 export function checkDocument(value: unknown, what: string): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError(`The ${what} must be an object`);
+  if (value instanceof Promise) throw new TypeError(`The ${what} is a promise: an await is missing`);
 }
 
 /** A query as the command wants it. */

@@ -150,7 +150,7 @@ export interface BSONReadOptions {
 
 /** What every command may carry. */
 export interface CommandOptions {
-  /** Any value, shown by `explain` and in logs. */
+  /** Any value, shown by `explain`. */
   comment?: unknown;
 }
 
@@ -258,7 +258,7 @@ export interface DistinctOptions extends CommandOptions {
 }
 
 /** How a collection keeps its measurements. */
-export interface TimeSeriesCollectionOptions extends Document {
+export interface TimeSeriesCollectionOptions {
   /** Top-level field with the `Date` of every measurement. */
   timeField: string;
   /** Field that names the source of a measurement; measurements of equal metadata share buckets. */
@@ -272,7 +272,7 @@ export interface TimeSeriesCollectionOptions extends Document {
 
 /** Options of {@link Database.createCollection}. */
 export interface CreateCollectionOptions extends CollectionOptions, CommandOptions {
-  timeseries?: TimeSeriesCollectionOptions;
+  timeseries: TimeSeriesCollectionOptions;
   /** Measurements older than this are removed, whole buckets at a time. */
   expireAfterSeconds?: number;
   /** When the stored buckets have more bytes than this, the oldest are removed. An extension of timepail. */

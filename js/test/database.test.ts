@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Int32, Long, ObjectId, type Document } from "bson";
 import { Database, openWith } from "../src/database.ts";
 import { BadValueError, BulkWriteError, ClosedError, ServerError, TimepailError } from "../src/errors.ts";
+import type { HostStorage } from "../src/storage.ts";
 import type { OpenOptions } from "../src/types.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
@@ -35,6 +36,24 @@ test("open refuses what is no name and no storage", async () => {
   await assert.rejects(openWith(never, ""), TypeError);
   await assert.rejects(openWith(never, 5 as unknown as string), TypeError);
   await assert.rejects(openWith(never, "a", { storage: "disk" as "memory" }), TypeError);
+  await assert.rejects(openWith(never, "a", { storage: { getMany: () => [], scan: () => [] } as unknown as HostStorage }), /no method commit/);
+  await assert.rejects(openWith(never, "a", { storege: "memory" } as OpenOptions), /no option "storege"/);
+});
+
+test("misspelt options of a collection reach the engine, which knows which there are", async () => {
+  const { engine, db } = await database();
+  const options = { timeseries: { timeField: "at" }, expireAfter: 5, comment: undefined, promoteLongs: false, generateIds: true };
+  await db.createCollection("c", options);
+  assert.deepEqual(engine.commands.at(-1), { create: "c", timeseries: { timeField: "at" }, expireAfter: 5, $db: "plant" });
+});
+
+test("a promise is no filter, for it would match everything", async () => {
+  const { engine, db } = await database();
+  const filter = Promise.resolve({ x: 1 }) as unknown as Document;
+  const sent = engine.commands.length;
+  await assert.rejects(db.collection("c").deleteMany(filter), /an await is missing/);
+  assert.throws(() => db.collection("c").find(filter), /an await is missing/);
+  assert.equal(engine.commands.length, sent);
 });
 
 test("createCollection sends the options in the server's words", async () => {
@@ -251,8 +270,8 @@ test("a failed command rejects with code, name, message and reply", async () => 
 
 test("collections are listed and dropped", async () => {
   const { db } = await database();
-  await db.createCollection("a");
-  await db.createCollection("b");
+  await db.createCollection("a", { timeseries: { timeField: "at" } });
+  await db.createCollection("b", { timeseries: { timeField: "at" } });
   assert.deepEqual((await db.listCollections().toArray()).map((info) => info.name), ["a", "b"]);
   assert.equal(await db.dropCollection("a"), true);
   assert.equal(await db.collection("b").drop(), true);

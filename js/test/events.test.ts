@@ -18,7 +18,7 @@ async function watched() {
 
 test("inserts, creations and drops are heard with their counts", async () => {
   const { db, heard } = await watched();
-  const c = await db.createCollection("c");
+  const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
   await c.insertMany([{ at: new Date(1) }, { at: new Date(2) }]);
   await c.find().toArray();
   await db.dropDatabase();
@@ -88,10 +88,11 @@ test("a listener that was taken off hears nothing, one that throws keeps nobody 
   db.on("change", () => {
     throw new Error("of a listener");
   });
-  await db.createCollection("c");
+  await db.createCollection("c", { timeseries: { timeField: "at" } });
   assert.equal(heard.length, 1);
   assert.throws(() => queued.forEach((callback) => callback()), /of a listener/);
   assert.throws(() => db.on("insert" as "change", never), TypeError);
+  assert.throws(() => db.on("change", undefined as unknown as () => void), /must be a function/);
   assert.throws(() => db.off("insert" as "change", never), TypeError);
 });
 

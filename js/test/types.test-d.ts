@@ -56,6 +56,10 @@ const created = await db.createCollection<Reading>("weather", { timeseries: { ti
 same<typeof created, Collection<Reading>>();
 // @ts-expect-error a time-series collection needs its timeField
 void db.createCollection("weather", { timeseries: { metaField: "station" } });
+// @ts-expect-error a collection is one of time series
+void db.createCollection("weather");
+// @ts-expect-error there is no such parameter of time series
+void db.createCollection("weather", { timeseries: { timeField: "at", metafield: "station" } });
 // @ts-expect-error there is no such granularity
 void db.createCollection("weather", { timeseries: { timeField: "at", granularity: "days" } });
 same<ReturnType<typeof db.collection>, Collection<Document>>();

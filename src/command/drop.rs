@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::{Reply, Request};
+use super::find::target;
+use super::{Reply, Request, raw_write};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::value::DocWriter;
@@ -10,6 +11,9 @@ use crate::value::DocWriter;
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&[])?;
     let name = request.collection()?;
+    if target(name).1 {
+        raw_write::check(request)?;
+    }
     // The server answers ok for an absent collection too, since 7.0; only then without `ns`.
     let existed = engine.drop_collection(name).await?;
     let mut reply = DocWriter::new();

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::find::globals_of;
-use super::{Reply, Request};
+use super::find::{globals_of, target};
+use super::{Reply, Request, raw_write};
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::{FindOptions, not_allowed};
@@ -43,6 +43,9 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
 /// Errors: `InvalidOptions` for an update, which would be one of a single measurement; `FailedToParse`; 7314600.
 pub fn find_of(name: &str, request: &Request<'_>) -> Result<DocBuf> {
     request.allow_fields(&FIELDS)?;
+    if target(name).1 {
+        raw_write::check(request)?;
+    }
     if request.field("txnNumber").is_some() {
         return Err(Error::new(ErrorCode::Location7314600, "Retryable findAndModify is not supported here"));
     }

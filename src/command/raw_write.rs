@@ -11,15 +11,17 @@ use crate::value::{Doc, DocWriter};
 /// The argument by which a command says that it means to write buckets.
 pub const UNSAFE: &str = "unsafeBucketWrites";
 
-/// Refuses a write of buckets that does not say so.
+/// Refuses a write of buckets that is neither of the two there are, or does not say what it is.
 ///
 /// Errors: `IllegalOperation`.
 pub fn check(request: &Request<'_>) -> Result<()> {
-    if request.bool(UNSAFE)? == Some(true) {
+    let is_known = matches!(request.name(), "insert" | "delete");
+    if is_known && request.bool(UNSAFE)? == Some(true) {
         return Ok(());
     }
-    let message = format!("'{}' of buckets needs '{UNSAFE}: true'", request.name());
-    Err(Error::new(ErrorCode::IllegalOperation, message))
+    let why =
+        if is_known { "needs 'unsafeBucketWrites: true'" } else { "is not possible: they are inserted and deleted" };
+    Err(Error::new(ErrorCode::IllegalOperation, ["'", request.name(), "' of buckets ", why].concat()))
 }
 
 pub async fn insert(engine: &Rc<Engine>, request: &Request<'_>, name: &str) -> Result<Reply> {

@@ -94,6 +94,9 @@ pub fn only_change<'a>(
     raw: bool,
 ) -> Result<Change<'a>> {
     let is_update = request.name() == "update";
+    if raw && is_update {
+        raw_write::check(request)?;
+    }
     let list = if is_update { "updates" } else { "deletes" };
     let mut statements = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?;
     let (Some(statement), None) = (statements.next(), statements.next()) else {

@@ -58,7 +58,7 @@ fn window_functions_of_decimals_are_decimals() {
         let means = of(db, doc! { "$expMovingAvg": { "input": "$x", "N": 2 } }).await;
         let last = ["1.188888888888888888888888888888889", "2.329629629629629629629629629629629"];
         assert_eq!(means[3..], last);
-        let spread = of(db, doc! { "$minMaxScalar": { "input": "$x" } }).await;
+        let spread = of(db, doc! { "$minMaxScaler": { "input": "$x" } }).await;
         assert_eq!(spread[1..3], ["0.1071428571428571428571428571428571", "0.4285714285714285714285714285714286"]);
     });
 }
@@ -92,7 +92,7 @@ fn windows_and_grids_may_be_of_decimals() {
 fn what_is_no_number_is_refused_beside_decimals() {
     with_decimals(async |db| {
         let by_s = |output: Document| doc! { "$setWindowFields": { "sortBy": { "s": 1 }, "output": { "r": output } } };
-        assert_eq!(code(db, by_s(doc! { "$minMaxScalar": { "input": "$x" } })).await, 14);
+        assert_eq!(code(db, by_s(doc! { "$minMaxScaler": { "input": "$x" } })).await, 14);
         assert_eq!(code(db, by_s(doc! { "$integral": { "input": "$x" } })).await, 5_423_900);
     });
 }

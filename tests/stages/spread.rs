@@ -1,4 +1,4 @@
-//! Windows: `$covariancePop`, `$covarianceSamp`, `$minMaxScalar`, `$concatArrays`, `$setUnion`.
+//! Windows: `$covariancePop`, `$covarianceSamp`, `$minMaxScaler`, `$concatArrays`, `$setUnion`.
 
 use bson::{Bson, Decimal128, Document, doc};
 
@@ -66,7 +66,7 @@ fn values_are_spread_between_the_least_and_the_greatest_of_their_windows() {
         let spread = |more: Document| {
             let mut arguments = doc! { "input": "$x" };
             arguments.extend(more);
-            doc! { "$minMaxScalar": arguments }
+            doc! { "$minMaxScaler": arguments }
         };
         let sixth = 1.0 / 6.0;
         assert_eq!(of(db, spread(doc! {})).await, list![0.0, 2.0 * sixth, sixth, 1.0, 1.0]);
@@ -104,14 +104,14 @@ fn what_they_cannot_take_is_refused_with_its_code() {
             (doc! { "$covariancePop": "$x" }, 9),
             (doc! { "$covariancePop": ["$x"] }, 9),
             (doc! { "$covarianceSamp": ["$x", "$x", "$x"] }, 9),
-            (doc! { "$minMaxScalar": "$x" }, 9),
-            (doc! { "$minMaxScalar": {} }, 9),
-            (doc! { "$minMaxScalar": { "input": "$x", "min": 1 } }, 9),
-            (doc! { "$minMaxScalar": { "input": "$x", "min": 1, "max": 1 } }, 9),
-            (doc! { "$minMaxScalar": { "input": "$x", "min": "$x", "max": 1 } }, 9),
-            (doc! { "$minMaxScalar": { "input": "$x", "other": 1 } }, 9),
-            (doc! { "$minMaxScalar": { "input": "$x" }, "window": { "documents": [1, 2] } }, 9),
-            (doc! { "$minMaxScalar": { "input": "$x" }, "window": { "documents": ["unbounded", -1] } }, 9),
+            (doc! { "$minMaxScaler": "$x" }, 9),
+            (doc! { "$minMaxScaler": {} }, 9),
+            (doc! { "$minMaxScaler": { "input": "$x", "min": 1 } }, 9),
+            (doc! { "$minMaxScaler": { "input": "$x", "min": 1, "max": 1 } }, 9),
+            (doc! { "$minMaxScaler": { "input": "$x", "min": "$x", "max": 1 } }, 9),
+            (doc! { "$minMaxScaler": { "input": "$x", "other": 1 } }, 9),
+            (doc! { "$minMaxScaler": { "input": "$x" }, "window": { "documents": [1, 2] } }, 9),
+            (doc! { "$minMaxScaler": { "input": "$x" }, "window": { "documents": ["unbounded", -1] } }, 9),
             (doc! { "$minMaxScalar": { "input": "$y" } }, 14),
             (doc! { "$concatArrays": "$x" }, 14),
             (doc! { "$setUnion": "$x" }, 14),

@@ -102,7 +102,8 @@ fn fault(want: Want, value: Value<'_>) -> Option<usize> {
             Some(names) => names.iter().find_map(|(_, name)| text(name, false)).map(|fault| fault + 1),
             None => Some(0),
         },
-        Want::Seconds => match value.as_i32() {
+        // What comes from JavaScript is a double.
+        Want::Seconds => match value.as_integer().and_then(|seconds| i32::try_from(seconds).ok()) {
             Some(seconds) => (seconds <= 0).then_some(1),
             None => Some(0),
         },
@@ -156,7 +157,8 @@ impl Parser<'_> {
         };
         let no_time = || refused(stage, code(E::Location5346508, E::Location5612405), "requires timeField");
         let time_field = text(time).ok_or_else(no_time)?;
-        let seconds = seconds.and_then(Value::as_i32).or((!is_internal).then_some(3600));
+        let seconds = seconds.and_then(Value::as_integer).and_then(|seconds| i32::try_from(seconds).ok());
+        let seconds = seconds.or((!is_internal).then_some(3600));
         let seconds = seconds.ok_or_else(|| refused(stage, E::Location5510602, "requires bucketMaxSpanSeconds"))?;
         let filter = |value: Option<Value<'_>>| {
             value.and_then(Value::as_doc).map(|doc| Filter::parse(doc, self.globals)).transpose()

@@ -28,7 +28,7 @@ pub(super) enum Function {
     Derivative(Option<i64>),
     /// `$integral`, and the sum that it comes to.
     Integral(Option<i64>, Box<Accumulation>),
-    /// `$minMaxScalar`: onto what the values of the window are spread, and its least and greatest.
+    /// `$minMaxScaler`: onto what the values of the window are spread, and its least and greatest.
     Spread(Number, Number, Box<[Accumulation; 2]>),
     /// `$expMovingAvg`: the weight of the newest value.
     MovingAverage(Decimal),
@@ -198,7 +198,7 @@ impl Partition<'_> {
         let mut scratch = Vec::new();
         let mut number = |column: &Column, row| {
             let number = column.value(row, &mut scratch).and_then(Number::of);
-            number.ok_or_else(|| Error::type_mismatch("The input of $minMaxScalar must be numeric"))
+            number.ok_or_else(|| Error::type_mismatch("The input of $minMaxScaler must be numeric"))
         };
         // All of them first: what is no number must not be between others.
         (0..self.rows).try_for_each(|row| number(&self.input, row).map(|_| ()))?;

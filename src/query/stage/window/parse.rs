@@ -205,11 +205,12 @@ impl Parser<'_> {
                     _ => Function::Derivative(unit_ms),
                 }
             }
-            "$minMaxScalar" => {
+            // The second is what it was called at first.
+            "$minMaxScaler" | "$minMaxScalar" => {
                 let argument = only(object()?, &["input", "min", "max"])?;
                 takes_window = true;
                 let message =
-                    "$minMaxScalar needs an 'input', and may have both 'min' and 'max', constants in this order";
+                    "$minMaxScaler needs an 'input', and may have both 'min' and 'max', constants in this order";
                 let edge = |name: &str, otherwise| match argument.get(name) {
                     Some(value) => Number::of(self.constant_of(value)?.view()).ok_or_else(|| misuse(message)),
                     None => Ok(Number::Integer(otherwise)),
@@ -267,7 +268,7 @@ impl Parser<'_> {
         }
         let window = window.map_or(Ok(Window::WHOLE), |window| Window::parse(window, sort, self))?;
         if matches!(function, Function::Spread(..)) && !window.has_current() {
-            return Err(misuse("The window of $minMaxScalar must have its own row in it"));
+            return Err(misuse("The window of $minMaxScaler must have its own row in it"));
         }
         let input = input.map_or_else(|| self.expr(argument), Ok)?;
         Ok(Output { name: name.into(), function, input, window })
