@@ -267,16 +267,18 @@ pub fn power(x: Decimal, y: Decimal) -> Decimal {
     let is_odd = whole.is_some_and(|whole| whole % 2 == 1);
     // Small powers of few digits are exact.
     let exact = whole.and_then(|whole| {
-        let count = u32::try_from(whole).ok()?;
-        let coefficient = coefficient.checked_pow(count).filter(|power| *power < 10_u128.pow(DIGITS_MAX as u32))?;
-        let exponent = exponent.checked_mul(count.cast_signed())?;
+        let count = i32::try_from(whole).ok()?;
+        let coefficient =
+            coefficient.checked_pow(count.unsigned_abs()).filter(|power| *power < 10_u128.pow(DIGITS_MAX as u32))?;
+        let exponent = exponent.checked_mul(count)?;
         Some(Digits::of(Decimal::Finite { negative: negative && is_odd, coefficient, exponent })?.round(false))
     });
     match exact {
-        Some(exact) if is_below => return quotient(1.into(), exact),
-        Some(exact) => return exact,
-        None if negative && whole.is_none() => return Decimal::NaN,
-        None => {}
+        // Of what is beyond all decimals the inverse is among them perhaps.
+        Some(exact @ Decimal::Finite { coefficient: 1.., .. }) if is_below => return quotient(1.into(), exact),
+        Some(exact) if !is_below => return exact,
+        _ if negative && whole.is_none() => return Decimal::NaN,
+        _ => {}
     }
     let (log, log_is_below) = natural(coefficient, exponent);
     let size = log.rounded(false, 0).near_double() * y.near_double().abs();
