@@ -167,3 +167,15 @@ fn arguments_of_accumulators_are_refused_with_the_codes_of_each() {
         }
     });
 }
+
+#[test]
+fn of_rows_that_tie_those_that_come_first_stay_at_both_ends() {
+    block_on(async {
+        let db = with_values(&[1.into(), 1.into(), 1.into(), 0.into(), 2.into()]).await;
+        let by = |operator: &str, direction: i32| doc! { operator: { "sortBy": { "v": direction }, "output": "$n", "n": 2 } };
+        let group = doc! { "$group": { "_id": 1, "top": by("$topN", -1), "bottom": by("$bottomN", 1), "least": by("$bottomN", -1) } };
+        let found =
+            run(&db, vec![doc! { "$match": { "v": { "$exists": true } } }, doc! { "$sort": { "n": 1 } }, group]).await;
+        assert_eq!(found, [doc! { "_id": 1, "top": [4, 0], "bottom": [0, 4], "least": [0, 3] }]);
+    });
+}

@@ -233,6 +233,11 @@ fn columns_are_inserted_with_numeric_times_and_one_metadata_value() {
         let found = db.find(rawdoc! { "find": "weather", "sort": { "at": -1 } }).await;
         assert_eq!(found[1], doc! { "at": DateTime::from_millis(2000), "station": { "id": 7 }, "rpm": 8 });
         block.set_column("at", Column::new(ColumnData::F64(vec![1.0, f64::NAN, 2.0]), None));
+        let reply = db.command_with(command.clone(), Some(&block)).await;
+        assert_eq!(reply.get_i32("code").ok(), Some(2));
+        // Of metadata given twice one would be lost.
+        block.set_column("at", Column::new(ColumnData::F64(vec![1.0, 2.0, 3.0]), None));
+        block.set_column("station", Column::new(ColumnData::I32(vec![1, 2, 3]), None));
         let reply = db.command_with(command, Some(&block)).await;
         assert_eq!(reply.get_i32("code").ok(), Some(2));
         assert_eq!(db.find(rawdoc! { "find": "weather" }).await.len(), 3);

@@ -233,7 +233,9 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Makes indexes, all or none. Resolves to their names. */
   async createIndexes(specs: readonly IndexDescription[]): Promise<string[]> {
-    const indexes = specs.map(({ key: keys, ...options }): Document => {
+    if (!Array.isArray(specs)) throw new TypeError("The indexes must be an array");
+    const indexes = (specs as readonly IndexDescription[]).map(({ key: keys, ...options }): Document => {
+      if (!keys) throw new TypeError("An index has keys, such as { station: 1 }");
       const key = sortDocument(keys, (direction) => direction);
       return { key, name: [...key].flat().join("_"), ...options };
     });

@@ -173,6 +173,8 @@ test("arguments of the wrong type reject with a TypeError", async () => {
   await assert.rejects(c.insertColumns({ a: [] }), TypeError);
   await assert.rejects(c.countDocuments("x" as unknown as Document), TypeError);
   await assert.rejects(c.deleteMany(null as unknown as Document), TypeError);
+  await assert.rejects(c.createIndex(undefined as unknown as Document), /An index has keys/);
+  await assert.rejects(c.createIndexes({} as unknown as []), /must be an array/);
   await assert.rejects(db.command("ping" as unknown as Document), TypeError);
   assert.throws(() => db.collection(""), TypeError);
 });

@@ -55,7 +55,7 @@ pub fn find_of(name: &str, request: &Request<'_>) -> Result<DocBuf> {
         return Err(Error::new(ErrorCode::FailedToParse, "Either an update or remove=true must be specified"));
     }
     if !removes {
-        return Err(not_allowed("multi: false", ""));
+        return Err(not_allowed("findAndModify", ""));
     }
     let mut find = DocWriter::new();
     find.string("find", name);

@@ -35,6 +35,9 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
         let field = collection.meta_field().ok_or_else(|| {
             Error::bad_value(format!("'meta' was given, but collection '{}' has no metaField", collection.name))
         })?;
+        if rows.column(field).is_some() {
+            return Err(Error::bad_value(format!("'meta' was given, and '{field}' as a column as well")));
+        }
         rows.set_column(field, Column::constant(meta, count));
     }
     let time_field = collection.time_field();

@@ -140,7 +140,7 @@ fn operators_of<'a>(document: Value<'a>, meta_field: &str) -> Result<Doc<'a>> {
         for (path, target) in operand.as_doc().into_iter().flatten() {
             let renamed = operator == "$rename" && target.as_str().is_none_or(|to| first_of(to) != meta_field);
             if renamed || first_of(path) != meta_field {
-                return Err(not_allowed("a field that is not the metaField:", path));
+                return Err(not_allowed("a field that is not the metaField: ", path));
             }
         }
     }

@@ -21,7 +21,7 @@ pub fn check_query(query: Doc<'_>, meta_field: &str) -> Result<()> {
             _ => name.starts_with('$') || first_of(name) == meta_field,
         };
         if !is_allowed {
-            return Err(not_allowed("a query for something that is not the metaField:", name));
+            return Err(not_allowed("a query for something that is not the metaField: ", name));
         }
     }
     Ok(())
@@ -45,7 +45,7 @@ fn is_of_meta(schema: Doc<'_>, meta_field: &str) -> bool {
 
 /// What no update of a time-series collection may have.
 pub fn not_allowed(what: &str, name: &str) -> Error {
-    Error::invalid_options(["Cannot perform an update on a time-series collection with ", what, " ", name].concat())
+    Error::invalid_options(["Cannot perform an update on a time-series collection with ", what, name].concat())
 }
 
 /// The name of the field that a path begins with.

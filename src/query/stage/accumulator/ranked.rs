@@ -101,8 +101,13 @@ impl Ranked {
     fn offer(&self, (n, list): &mut (usize, Vec<Entry>), new: Entry) -> isize {
         let mut size_bytes = 0;
         if list.len() >= *n {
-            let from_front = matches!(self.rank, Rank::Last | Rank::Bottom);
-            let worst = if from_front { 0 } else { list.len().saturating_sub(1) };
+            // Of the least that tie the one that came last goes.
+            let least = || list.partition_point(|known| list.first().is_some_and(|l| self.compare(known, l).is_le()));
+            let worst = match self.rank {
+                Rank::Last => 0,
+                Rank::Bottom => least().saturating_sub(1),
+                _ => list.len().saturating_sub(1),
+            };
             let Some(order) = list.get(worst).map(|worst| self.compare(&new, worst)) else { return 0 };
             let wins = match self.rank {
                 Rank::Last => true,
