@@ -28,7 +28,7 @@ pub use meta::{is_normalized, normalize};
 pub use number::Number;
 pub use numbers::Numbers;
 pub use order::{canonical_class, compare, compare_options, equal};
-pub use path::{Component, Leaf, Path, compare_sort_keys, sort_key, walk_doc, walk_from_value};
+pub use path::{Component, Leaf, Path, check_name, check_path, compare_sort_keys, sort_key, walk_doc, walk_from_value};
 pub(crate) use raw::fixed;
 pub use raw::{Kind, OwnedValue, Value};
 pub use shown::Shown;

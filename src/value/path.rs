@@ -6,7 +6,7 @@ use std::fmt;
 use super::collation::Collation;
 use super::doc::Doc;
 use super::raw::{Kind, Value};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 
 /// A dotted path, split once.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -79,11 +79,6 @@ impl Path {
         self.rest().is_empty()
     }
 
-    /// True where an empty name stands before, between or behind dots, or alone: most commands refuse that.
-    pub fn has_empty_component(&self) -> bool {
-        self.components.iter().any(|c| c.name.is_empty())
-    }
-
     /// True where `other` is this path or lies below it.
     pub fn is_prefix_of(&self, other: &Path) -> bool {
         other.components.starts_with(&self.components)
@@ -100,6 +95,32 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// Checks a path by which aggregations, sorts and projections name a field: they are stricter than filters.
+///
+/// Errors: 40352 for "", 40353 for a dot at its end, and those of [`check_name`].
+pub fn check_path(path: &str) -> Result<()> {
+    if path.is_empty() {
+        return Err(Error::new(ErrorCode::Location40352, "A field path must not be empty"));
+    }
+    if path.ends_with('.') {
+        return Err(Error::new(ErrorCode::Location40353, format!("Field path '{path}' must not end with a dot")));
+    }
+    path.split('.').try_for_each(check_name)
+}
+
+/// Checks a name between the dots of such a path.
+///
+/// Errors: 15998 for an empty name, 16410 for one that begins with `$`, 16411 for one with a NUL.
+pub fn check_name(name: &str) -> Result<()> {
+    let (code, problem) = match name.bytes().next() {
+        None => (ErrorCode::Location15998, "must not be empty"),
+        Some(b'$') => (ErrorCode::Location16410, "must not begin with '$'"),
+        _ if name.contains('\0') => (ErrorCode::Location16411, "must not hold a NUL byte"),
+        _ => return Ok(()),
+    };
+    Err(Error::new(code, format!("A name in a field path {problem}: '{name}'")))
 }
 
 /// What a walk makes of an array at the end of its path.
@@ -276,9 +297,27 @@ mod tests {
     fn empty_components_are_kept_and_the_empty_path_names_the_empty_field() {
         assert_eq!(seen(&rawdoc! { "": 1, "a": 2 }, ""), ["1"]);
         assert_eq!(seen(&rawdoc! { "a": { "": { "b": 3 } } }, "a..b"), ["3"]);
-        assert!(path("").has_empty_component() && path("a.").has_empty_component());
-        assert!(!path("a.b").has_empty_component());
         assert!(path("").is_top_level());
+    }
+
+    #[test]
+    fn a_path_is_refused_where_a_name_in_it_is_empty_or_looks_like_a_variable() {
+        for path in ["a", "a.b", "a.0", "a$.b$"] {
+            check_path(path).unwrap();
+        }
+        for (path, code) in [
+            ("", ErrorCode::Location40352),
+            (".", ErrorCode::Location40353),
+            ("a.", ErrorCode::Location40353),
+            ("a..", ErrorCode::Location40353),
+            (".a", ErrorCode::Location15998),
+            ("a..b", ErrorCode::Location15998),
+            ("$a", ErrorCode::Location16410),
+            ("a.$b", ErrorCode::Location16410),
+            ("a.b\0", ErrorCode::Location16411),
+        ] {
+            assert_eq!(check_path(path).unwrap_err().code, code, "{path:?}");
+        }
     }
 
     #[test]

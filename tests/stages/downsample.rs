@@ -121,7 +121,7 @@ fn arguments_that_make_no_sense_are_refused_with_their_codes() {
             (stage(doc! { "method": 1 }), 9),
             (stage(doc! { "field": "$y" }), 9),
             (stage(doc! { "field": 1 }), 9),
-            (stage(doc! { "field": "" }), 16872),
+            (stage(doc! { "field": "" }), 40352),
             (stage(doc! { "field": "a..b" }), 15998),
             (stage(doc! { "partitionBy": [1] }), 14),
         ] {

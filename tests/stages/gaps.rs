@@ -230,6 +230,7 @@ fn what_fills_no_gap_is_refused_with_its_code() {
             (5946800, bounds(list!["a", "b"].into())),
             (5733409, range(doc! { "step": 1, "unit": "day", "bounds": [1, 2] })),
             (5733408, bounds("partition".into())),
+            (16410, doc! { "$densify": { "field": "$n", "range": { "step": 1, "bounds": "full" } } }),
             (5733201, densify("station", &[], doc! { "step": 1, "bounds": "full" })),
             (6053600, range(doc! { "step": 1, "unit": "day", "bounds": "full" })),
             (6053601, densify("at", &[], doc! { "step": 1, "bounds": "full" })),

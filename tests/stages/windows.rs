@@ -344,7 +344,7 @@ fn what_is_no_window_is_refused_with_its_code() {
             (15976, doc! { "$setWindowFields": { "output": {}, "sortBy": {} } }),
             (6307900, doc! { "$setWindowFields": { "output": { "a": { "$sum": 1 }, "a.b": { "$sum": 1 } } } }),
             (16410, doc! { "$setWindowFields": { "output": { "a.$b": { "$sum": 1 } } } }),
-            (40352, doc! { "$setWindowFields": { "output": { "a..b": { "$sum": 1 } } } }),
+            (15998, doc! { "$setWindowFields": { "output": { "a..b": { "$sum": 1 } } } }),
             (40353, doc! { "$setWindowFields": { "output": { "a.": { "$sum": 1 } } } }),
             (9, doc! { "$setWindowFields": { "output": { "a": 1 } } }),
             (9, unsorted(doc! {})),

@@ -50,6 +50,9 @@ impl Want {
         if self.accepts(value) {
             return Ok(());
         }
+        // Of places in a string or an array, those before the first one have a code of their own.
+        let below = self == Want::Natural && value.and_then(Number::of).and_then(Number::whole).is_some();
+        let code = if below { ErrorCode::Location40097 } else { code };
         Err(failure(code, name, &format!("needs {} as argument {}, found {}", self.name(), at + 1, type_name(value))))
     }
 }

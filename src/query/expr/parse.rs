@@ -6,7 +6,7 @@ use super::globals::Globals;
 use super::operators::{Binds, Names, Op, Operator, Syntax};
 use super::tree::{Expr, Variable};
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Doc, Value};
+use crate::value::{Doc, Value, check_name, check_path};
 
 impl Expr {
     /// The expression that `value` describes; what is constant in it is evaluated.
@@ -269,24 +269,6 @@ fn components(path: &str) -> Result<Vec<Box<str>>> {
     if path.is_empty() {
         return Err(Error::new(ErrorCode::Location16872, "'$' by itself is not a valid FieldPath"));
     }
-    if path.ends_with('.') {
-        return Err(Error::new(ErrorCode::Location40353, "FieldPath must not end with a '.'"));
-    }
-    let mut names = Vec::new();
-    for name in path.split('.') {
-        check_name(name)?;
-        names.push(name.into());
-    }
-    Ok(names)
-}
-
-fn check_name(name: &str) -> Result<()> {
-    match name.bytes().next() {
-        None => Err(Error::new(ErrorCode::Location15998, "FieldPath field names may not be empty strings")),
-        Some(b'$') => Err(problem(ErrorCode::Location16410, "FieldPath", "names may not start with '$':", name)),
-        _ if name.contains('\0') => {
-            Err(problem(ErrorCode::Location16411, "FieldPath", "names may not hold a NUL:", name))
-        }
-        _ => Ok(()),
-    }
+    check_path(path)?;
+    Ok(path.split('.').map(Into::into).collect())
 }

@@ -315,6 +315,10 @@ fn malformed_expressions_are_refused_with_the_servers_code() {
     fails("$a..b", ErrorCode::Location15998);
     fails("$a.", ErrorCode::Location40353);
     fails("$a.$b", ErrorCode::Location16410);
+    fails(rawdoc! { "$indexOfCP": ["abc", "c", 0.5] }, ErrorCode::Location40096);
+    fails(rawdoc! { "$indexOfCP": ["abc", "c", "1"] }, ErrorCode::Location40096);
+    fails(rawdoc! { "$indexOfCP": ["abc", "c", -1] }, ErrorCode::Location40097);
+    fails(rawdoc! { "$indexOfCP": ["abc", "c", 0, -1] }, ErrorCode::Location40097);
     fails(rawdoc! { "a.b": 1 }, ErrorCode::Location16412);
     fails(rawdoc! { "$cond": { "if": 1, "then": 2 } }, ErrorCode::Location17080);
     fails(rawdoc! { "$cond": [1, 2] }, ErrorCode::Location16020);

@@ -16,7 +16,7 @@ use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
 use crate::value::{
-    Doc, DocBuf, DocWriter, Kind, Leaf, Number, Numbers, OwnedValue, Path, Value, append_key, walk_doc,
+    Doc, DocBuf, DocWriter, Kind, Leaf, Number, Numbers, OwnedValue, Path, Value, append_key, check_path, walk_doc,
 };
 
 /// What a `$graphLookup` asks for.
@@ -85,7 +85,7 @@ impl Parser<'_> {
         let message = "$graphLookup requires 'startWith'";
         let start = start.ok_or_else(|| refuse(ErrorCode::Location40105, message))?;
         for path in [Some(list), Some(from), Some(to), depth_field].into_iter().flatten() {
-            self.check_field(path)?;
+            check_path(path)?;
         }
         let parts = |path: &str| path.split('.').map(Into::into).collect();
         let spec = GraphSpec {

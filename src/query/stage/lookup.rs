@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
-use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path, Value, walk_doc};
+use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path, Value, check_path, walk_doc};
 
 /// What a `$lookup` asks for.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ impl Parser<'_> {
         }
         let to = to.ok_or_else(|| refuse("must specify 'as' field for a $lookup"))?;
         for path in [local, other, Some(to)].into_iter().flatten() {
-            self.check_field(path)?;
+            check_path(path)?;
         }
         let fields = match (local, other) {
             (Some(local), Some(other)) => Some((Path::parse(local)?, other.into())),
@@ -95,19 +95,6 @@ impl Parser<'_> {
         };
         self.push(Step::Lookup(Box::new(spec)), "$lookup", argument);
         Ok(())
-    }
-}
-
-impl Parser<'_> {
-    /// Checks a path as those of expressions are.
-    ///
-    /// Errors: 16410 where it begins with `$`, and those of paths.
-    pub fn check_field(&self, path: &str) -> Result<()> {
-        if path.starts_with('$') {
-            let message = "A field that rows are joined by, or go into, must not begin with '$'";
-            return Err(Error::new(ErrorCode::Location16410, message));
-        }
-        self.field(path).map(drop)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
 use crate::query::projection::write_set;
-use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value};
+use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, check_path};
 
 /// Rows that a stage has made of documents.
 #[derive(Default)]
@@ -78,7 +78,7 @@ pub(super) struct UnwindSpec {
 impl UnwindSpec {
     /// Parses the argument of `$unwind`.
     ///
-    /// Errors: 15981, and 28808 to 28822.
+    /// Errors: 15981, 28808 to 28822, and those of paths.
     pub fn parse(argument: Value<'_>) -> Result<UnwindSpec> {
         let (mut path, mut index, mut keeps_empty) = (argument.as_str(), None, false);
         if let Some(options) = argument.as_doc() {
@@ -122,6 +122,8 @@ impl UnwindSpec {
                 format!("path option to $unwind stage should be prefixed with a '$': {path}"),
             )
         })?;
+        check_path(path)?;
+        index.map_or(Ok(()), check_path)?;
         let parts = |path: &str| path.split('.').map(Into::into).collect();
         Ok(UnwindSpec { path: parts(path), index: index.map(parts), keeps_empty })
     }

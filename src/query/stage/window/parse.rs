@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Variable, decimal, over};
 use crate::query::projection::Projection;
 use crate::query::sort::SortSpec;
-use crate::value::{Doc, DocWriter, Number, OwnedValue, Value};
+use crate::value::{Doc, DocWriter, Number, OwnedValue, Value, check_path};
 
 /// What begins the names of columns that are dropped again.
 const TEMPORARY: &str = "__internal_setWindowFields_";
@@ -108,7 +108,10 @@ impl Parser<'_> {
     }
 
     /// A field of the row as an expression.
+    ///
+    /// Errors: those of paths.
     pub(in super::super) fn field(&self, path: &str) -> Result<BoundExpr> {
+        check_path(path)?;
         self.expr(OwnedValue::string(&["$", path].concat()).view())
     }
 
@@ -296,14 +299,4 @@ fn path_of(expr: &Expr) -> Option<String> {
     let Expr::Field(Variable::Root, path) = expr else { return None };
     let is_place = |name: &str| name.starts_with(|first: char| first.is_ascii_digit());
     (!path.is_empty() && !path.iter().any(|name| is_place(name))).then(|| path.join("."))
-}
-
-fn check_path(path: &str) -> Result<()> {
-    let refuse = |code, message: &str| Err(Error::new(code, message));
-    match path.split('.').find(|name| name.is_empty() || name.starts_with('$')) {
-        None => Ok(()),
-        Some("") if path.ends_with('.') => refuse(ErrorCode::Location40353, "A field path must not end with a dot"),
-        Some("") => refuse(ErrorCode::Location40352, "A field path must not have an empty component"),
-        Some(_) => refuse(ErrorCode::Location16410, "A name in a field path must not begin with '$'"),
-    }
 }
