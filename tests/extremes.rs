@@ -222,7 +222,7 @@ fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_
                 vec![group(doc! { "n": { "$sum": 1 } })],
                 vec![group(doc! { "n": { "$sum": 1.0 }, "long": { "$sum": 1_i64 } })],
                 vec![group(doc! { "n": { "$count": {} }, "low": { "$min": "$x" }, "last": { "$max": "$at" } })],
-                vec![doc! { "$sort": { "at": 1 } }, group(doc! { "n": { "$sum": 1 }, "high": { "$max": "$x" } })],
+                vec![doc! { "$sort": { "at": 1 } }, group(doc! { "n": { "$sum": 1 }, "last": { "$max": "$at" } })],
             ] {
                 assert_eq!(unpacked(&db, pipeline.clone()).await, 0, "{pipeline:?}");
                 answers_alike(&db, pipeline, &"sixty").await;
@@ -237,6 +237,8 @@ fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_
                 vec![group(doc! { "n": { "$sum": 2 } })],
                 vec![group(doc! { "n": { "$sum": 1.5 } })],
                 vec![group(doc! { "n": { "$avg": 1 } })],
+                // Of equal values that come first by the sort, of 1 and 1.0, they know nothing.
+                vec![doc! { "$sort": { "at": 1 } }, group(doc! { "n": { "$sum": 1 }, "high": { "$max": "$x" } })],
                 vec![group(doc! { "n": { "$sum": 1 }, "x": { "$sum": "$x" } })],
                 vec![group(doc! { "n": { "$sum": 1 }, "text": { "$max": "$text" } })],
             ] {

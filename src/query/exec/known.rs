@@ -45,6 +45,13 @@ impl KnownValues {
         (new, true)
     }
 
+    /// Takes another value for a known one, which compares equal.
+    pub fn replace(&mut self, number: usize, value: OwnedValue) {
+        if let Some(known) = self.values.get_mut(number) {
+            *known = value;
+        }
+    }
+
     /// The values in the order of their numbers.
     pub fn values(&self) -> &[OwnedValue] {
         &self.values

@@ -95,8 +95,8 @@ impl GroupSpec {
     }
 
     /// True where all that matters of rows of one key is how many they are, and the extremes of their fields.
-    pub fn is_summary(&self, time_field: &str) -> bool {
-        self.fields.iter().all(|field| field.is_summary(time_field))
+    pub fn is_summary(&self, time_field: &str, sorted: bool) -> bool {
+        self.fields.iter().all(|field| field.is_summary(time_field, sorted))
     }
 
     /// True where rows are counted.
@@ -115,7 +115,7 @@ impl GroupSpec {
         let reads_time = |key: &&&BoundExpr| key.reads().fields.iter().any(|name| **name == *time_field);
         let bins: Vec<BoundExpr> = keys.iter().filter(reads_time).map(|key| BoundExpr::clone(key)).collect();
         let Some((_, ascending)) = &self.unsorted_by else {
-            return self.is_summary(time_field).then_some(Edge { which: Which::Extremes, alike, bins });
+            return self.is_summary(time_field, false).then_some(Edge { which: Which::Extremes, alike, bins });
         };
         if !bins.is_empty() {
             return None;
@@ -158,6 +158,8 @@ pub(super) struct Group {
     spec: GroupSpec,
     /// The ids, by the keys of their parts.
     groups: KnownValues,
+    /// Where the first row of each stands, where rows come out of their order: its id is shown.
+    places: Vec<i64>,
     accumulators: Vec<Box<dyn Accumulator>>,
     /// What ids take; accumulators know of themselves.
     size_bytes: usize,
@@ -172,7 +174,16 @@ impl Group {
     pub fn new(spec: GroupSpec) -> Group {
         let accumulators = spec.fields.iter().map(Accumulation::start).collect();
         let groups = KnownValues::new(spec.collation.clone());
-        Group { spec, groups, accumulators, size_bytes: 0, last: Vec::new(), rows: 0, made: Vec::new() }
+        Group {
+            spec,
+            groups,
+            places: Vec::new(),
+            accumulators,
+            size_bytes: 0,
+            last: Vec::new(),
+            rows: 0,
+            made: Vec::new(),
+        }
     }
 
     /// Adds rows whose keys are known.
@@ -209,12 +220,10 @@ impl Group {
                 }
                 self.rows += run.len();
             }
-            let group = self.group_of(keys, start, &mut scratch)?;
+            let place = times.as_ref().and_then(|times| run.clone().map(|row| times.place(row)).min());
+            let group = self.group_of(keys, start, place, &mut scratch)?;
             for (accumulator, input) in self.accumulators.iter_mut().zip(&inputs) {
-                match &times {
-                    Some(times) => accumulator.add_unordered(group, input, run.clone(), times)?,
-                    None => accumulator.add(group, input, run.clone())?,
-                }
+                accumulator.add(group, input, run.clone(), times.as_ref())?;
             }
             start = run.end;
         }
@@ -250,10 +259,10 @@ impl Group {
         self.made.push(block);
     }
 
-    /// The group of a row.
+    /// The group of a row, and where that stands if rows come out of their order.
     ///
     /// Errors: an `n` that is no positive integer.
-    fn group_of(&mut self, keys: &[Column], row: usize, scratch: &mut [Vec<u8>]) -> Result<usize> {
+    fn group_of(&mut self, keys: &[Column], row: usize, place: Option<i64>, scratch: &mut [Vec<u8>]) -> Result<usize> {
         let mut bytes = Vec::new();
         let values: Vec<Option<Value<'_>>> =
             keys.iter().zip(scratch).map(|(key, scratch)| key.value(row, scratch)).collect();
@@ -271,6 +280,14 @@ impl Group {
             let id = self.groups.values().get(group).and_then(|id| id.view().as_doc());
             for (field, accumulator) in self.spec.fields.iter().zip(&mut self.accumulators) {
                 accumulator.grow(field.count(id)?);
+            }
+            self.places.extend(place);
+        } else if let (Some(place), Some(first)) = (place, self.places.get_mut(group))
+            && place < *first
+        {
+            *first = place;
+            if !self.groups.values().get(group).is_some_and(|id| self.spec.key.shows(id.view(), &values)) {
+                self.groups.replace(group, self.spec.key.id(&values));
             }
         }
         Ok(group)
@@ -298,6 +315,16 @@ impl Key {
             }
             (Key::One(_), [Some(value)]) => Value::to_owned(*value),
             (Key::One(_), _) => OwnedValue::null(),
+        }
+    }
+
+    /// True where an id that compares equal to that of these values is the same to the byte.
+    fn shows(&self, id: Value<'_>, values: &[Option<Value<'_>>]) -> bool {
+        let is_same = |(a, b): (Value<'_>, &Value<'_>)| a.kind() == b.kind() && a.bytes() == b.bytes();
+        let mut values = values.iter().flatten();
+        match (self, id.as_doc()) {
+            (Key::Object(_), Some(id)) => id.iter().map(|(_, part)| part).zip(values).all(is_same),
+            _ => values.next().is_none_or(|value| is_same((id, value))),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, each_cell};
+use super::{Accumulator, Times, each_cell};
 use crate::block::Column;
 use crate::error::Result;
 use crate::query::expr::{minus, over, plus, result, times};
@@ -39,7 +39,7 @@ impl Accumulator for Covariances {
         self.groups.push(Moments { count: 0, means: [ZERO; 2], products: ZERO });
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
         each_cell(cells, rows, &mut |value| {
             let mut pair = value.as_array().into_iter().flatten().map(|(_, value)| Number::of(value));

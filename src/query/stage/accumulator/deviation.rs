@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, each_cell, number};
+use super::{Accumulator, Times, each_cell, number};
 use crate::block::Column;
 use crate::error::Result;
 use crate::value::OwnedValue;
@@ -33,7 +33,7 @@ impl Accumulator for Deviations {
         self.groups.push(Moments::default());
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
         each_cell(cells, rows, &mut |value| {
             if let Some(x) = number(value) {

@@ -37,15 +37,14 @@ impl Accumulator for Edges {
         self.times_ms.push(0);
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
-        let row = if self.is_last { rows.end.saturating_sub(1) } else { rows.start };
-        if self.is_last || self.groups.get(group).is_some_and(Option::is_none) {
-            self.set(group, cells, row);
-        }
-        Ok(())
-    }
-
-    fn add_unordered(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: &Times<'_>) -> Result<()> {
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
+        let Some(times) = times else {
+            let row = if self.is_last { rows.end.saturating_sub(1) } else { rows.start };
+            if self.is_last || self.groups.get(group).is_some_and(Option::is_none) {
+                self.set(group, cells, row);
+            }
+            return Ok(());
+        };
         let wants_latest = times.ascending == self.is_last;
         // Of equal times the one that comes later is the later one.
         let is_better = |ms: i64, than: i64| if wants_latest { ms >= than } else { ms < than };
@@ -83,7 +82,7 @@ impl Accumulator for Merged {
         self.groups.push(OwnedValue::doc(DocWriter::new().finish().view()));
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(merged) = self.groups.get_mut(group) else { return Ok(()) };
         each_cell(cells, rows, &mut |value| {
             if matches!(value.kind(), Kind::Null | Kind::Undefined) {

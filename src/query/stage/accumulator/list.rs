@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, array_of, each_cell, list_is_full};
+use super::{Accumulator, Times, array_of, each_cell, list_is_full};
 use crate::block::Column;
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -33,7 +33,7 @@ impl Accumulator for Lists {
         self.groups.push(Vec::new());
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Lists { is_set, of_elements, groups, known, size_bytes, collation } = self;
         let Some(list) = groups.get_mut(group) else { return Ok(()) };
         let mut add = |value: Value<'_>| {

@@ -28,18 +28,10 @@ pub trait Accumulator {
     /// Makes room for one more group, the next in number, with its `n` where the accumulator has one.
     fn grow(&mut self, n: usize);
 
-    /// Adds those cells of a column to a group.
+    /// Adds those cells of a column to a group. Where the rows come out of their order it is that of `times`, one a row of the column.
     ///
     /// Errors: values that cannot be added.
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()>;
-
-    /// As `add`, where the rows come out of their order, which is that of `times_ms`, one a row of the column.
-    ///
-    /// Errors: as `add`.
-    fn add_unordered(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: &Times<'_>) -> Result<()> {
-        let _ = times;
-        self.add(group, cells, rows)
-    }
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()>;
 
     /// What has come of a group.
     fn value(&self, group: usize) -> OwnedValue;
@@ -62,6 +54,14 @@ pub struct Times<'a> {
     pub ms: &'a [i64],
     /// True where the sort ascends.
     pub ascending: bool,
+}
+
+impl Times<'_> {
+    /// Where a row stands among all of them: below the places of rows that come behind it.
+    pub fn place(&self, row: usize) -> i64 {
+        let ms = self.ms.get(row).copied().unwrap_or_default();
+        if self.ascending { ms } else { !ms }
+    }
 }
 
 /// What comes of an accumulator besides its input.
@@ -120,9 +120,12 @@ impl Accumulation {
     }
 
     /// True where the number of rows and the least and the greatest value of each top-level field tell what comes of it; of the time the
-    /// greatest.
-    pub fn is_summary(&self, time_field: &str) -> bool {
-        let is_extreme = |name: &str| self.spec.name == "$max" || self.spec.name == "$min" && name != time_field;
+    /// greatest. Of values that compare equal, as 1 and 1.0 do, they do not tell which comes first of rows that are sorted.
+    pub fn is_summary(&self, time_field: &str, sorted: bool) -> bool {
+        let is_extreme = |name: &str| match name == time_field {
+            true => self.spec.name == "$max",
+            false => !sorted && matches!(self.spec.name, "$min" | "$max"),
+        };
         let is_field = |expr: &Expr| matches!(expr, Expr::Field(Variable::Root, path) if matches!(&path[..], [name] if is_extreme(name)));
         self.counts_as().is_some() || is_field(self.input.expr())
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, Settings, array_of, each_cell, list_is_full, number};
+use super::{Accumulator, Settings, Times, array_of, each_cell, list_is_full, number};
 use crate::block::Column;
 use crate::error::Result;
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -35,7 +35,7 @@ impl Accumulator for Percentiles {
         self.groups.push(Vec::new());
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(numbers) = self.groups.get_mut(group) else { return Ok(()) };
         self.size_bytes += 8 * rows.len();
         each_cell(cells, rows, &mut |value| {

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::{Accumulator, Settings, array_of, list_is_full};
+use super::{Accumulator, Settings, Times, array_of, list_is_full};
 use crate::block::Column;
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -51,8 +51,9 @@ impl Entry {
 impl Ranked {
     pub fn new(rank: Rank, is_single: bool, settings: &Settings) -> Ranked {
         let ascending = match rank {
-            Rank::Least => vec![true],
-            Rank::Greatest => vec![false],
+            // Behind the value the place of its row, where that is not the order in which they come.
+            Rank::Least => vec![true, true],
+            Rank::Greatest => vec![false, true],
             _ => settings.ascending.clone(),
         };
         Ranked { rank, is_single, ascending, collation: settings.collation.clone(), groups: Vec::new(), size_bytes: 0 }
@@ -135,12 +136,13 @@ impl Accumulator for Ranked {
         self.groups.push((n, Vec::new()));
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
         let Some(mut known) = self.groups.get_mut(group).map(std::mem::take) else { return Ok(()) };
         let mut scratch = Vec::new();
         for row in rows {
             let cell = cells.value(row, &mut scratch).unwrap_or(Value::NULL);
-            if let Some(entry) = self.entry(cell)? {
+            if let Some(mut entry) = self.entry(cell)? {
+                entry.keys.extend(times.map(|times| OwnedValue::int64(times.place(row))));
                 self.size_bytes = self.size_bytes.saturating_add_signed(self.offer(&mut known, entry));
             }
             if self.size_bytes > STAGE_SIZE_BYTES_MAX {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, each_cell};
+use super::{Accumulator, Times, each_cell};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
 use crate::query::expr::{decimal_sum, total};
@@ -86,7 +86,7 @@ impl Accumulator for Sums {
         self.groups.push(Sum::default());
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(sum) = self.groups.get_mut(group) else { return Ok(()) };
         match (cells.data(), cells.presence()) {
             (ColumnData::F64(cells), None) => {

@@ -78,13 +78,13 @@ impl Sums<'_> {
                     self.restart(window.start);
                     break;
                 }
-                self.accumulator.add(group, cells, row..row + 1)?;
+                self.accumulator.add(group, cells, row..row + 1, None)?;
                 before = group;
             }
             self.held.start = window.start;
         }
         if self.held.end < window.end {
-            self.accumulator.add(0, cells, self.held.end..window.end)?;
+            self.accumulator.add(0, cells, self.held.end..window.end, None)?;
         }
         self.held = window.clone();
         Ok(())
