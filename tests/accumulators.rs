@@ -191,7 +191,7 @@ fn behind_a_sort_by_time_the_first_of_values_that_compare_equal_is_given_whereve
         let ones = [bson!(1), bson!(1.0), bson!(1_i64), Bson::Decimal128("1.0".parse().unwrap())];
         let zeros = [bson!(0.0), bson!(-0.0), bson!(0), bson!({ "z": 0 }), bson!({ "z": 0.0 }), Bson::Null];
         let row = |n: usize| {
-            let kinds = if n % 3 == 0 { &zeros[..2] } else { &zeros };
+            let kinds = if n.is_multiple_of(3) { &zeros[..2] } else { &zeros };
             let at = DateTime::from_millis((n * 7919 % 40 * 60_000) as i64);
             let series = doc! { "one": pick(&ones), "s": random.below(3) as i32 };
             doc! { "at": at, "m": series, "k": pick(&ones), "v": pick(kinds), "w": pick(&zeros[..2]) }
