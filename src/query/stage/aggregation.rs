@@ -188,9 +188,7 @@ fn serve(find: &mut FindOptions, group: &mut GroupSpec, shown: &mut DocBuf, time
         && by_time.path.as_str() == time_field
     {
         if more.is_empty() && takes_all && group.fields.iter().all(Accumulation::takes_any_order) {
-            if !group.is_summary(time_field, true) {
-                group.unsorted_by = Some((time_field.into(), by_time.ascending));
-            }
+            group.unsorted_by = Some((time_field.into(), by_time.ascending));
             find.sort = None;
             find.edge = group.edge(time_field);
         } else {

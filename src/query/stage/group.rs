@@ -94,11 +94,6 @@ impl GroupSpec {
         self.in_order.iter().filter_map(name).collect()
     }
 
-    /// True where all that matters of rows of one key is how many they are, and the extremes of their fields.
-    pub fn is_summary(&self, time_field: &str, sorted: bool) -> bool {
-        self.fields.iter().all(|field| field.is_summary(time_field, sorted))
-    }
-
     /// True where rows are counted.
     pub fn counts(&self) -> bool {
         self.fields.iter().any(|field| field.counts_as().is_some())
@@ -114,12 +109,10 @@ impl GroupSpec {
         let alike = fields.filter(|name| ***name != *time_field).cloned().collect();
         let reads_time = |key: &&&BoundExpr| key.reads().fields.iter().any(|name| **name == *time_field);
         let bins: Vec<BoundExpr> = keys.iter().filter(reads_time).map(|key| BoundExpr::clone(key)).collect();
-        let Some((_, ascending)) = &self.unsorted_by else {
-            return self.is_summary(time_field, false).then_some(Edge { which: Which::Extremes, alike, bins });
-        };
-        if !bins.is_empty() {
-            return None;
+        if self.fields.iter().all(|field| field.is_summary(time_field, self.unsorted_by.is_some())) {
+            return Some(Edge { which: Which::Extremes, alike, bins });
         }
+        let (_, ascending) = self.unsorted_by.as_ref().filter(|_| bins.is_empty())?;
         let mut is_last = self.fields.iter().map(|field| field.is_last().filter(|_| cannot_fail(field.input.expr())));
         let first = is_last.next()??;
         let which = if first == *ascending { Which::Last } else { Which::First };
