@@ -193,12 +193,16 @@ fn behind_a_sort_by_time_the_first_of_values_that_compare_equal_is_given_whereve
         let row = |n: usize| {
             let kinds = if n.is_multiple_of(3) { &zeros[..2] } else { &zeros };
             let at = DateTime::from_millis((n * 7919 % 40 * 60_000) as i64);
-            let series = doc! { "one": pick(&ones), "s": random.below(3) as i32 };
-            doc! { "at": at, "m": series, "k": pick(&ones), "v": pick(kinds), "w": pick(&zeros[..2]) }
+            let s = random.below(3) as i32;
+            let series = doc! { "one": pick(&ones), "s": s };
+            // Of one type in each bucket.
+            let u = [bson!(0), pick(&zeros[..2]), bson!(0_i64)][s as usize].clone();
+            doc! { "at": at, "m": series, "k": pick(&ones), "v": pick(kinds), "w": pick(&zeros[..2]), "u": u }
         };
         let rows: Vec<Document> = (0..40).map(row).collect();
         let fields = doc! {
             "n": { "$sum": 1 }, "low": { "$min": "$v" }, "high": { "$max": "$v" }, "w": { "$min": "$w" }, "x": { "$max": "$w" },
+            "u": { "$min": "$u" }, "us": { "$max": "$u" },
             "lows": { "$minN": { "n": 3, "input": "$v" } }, "highs": { "$maxN": { "n": 3, "input": "$v" } },
         };
         let mut group =

@@ -236,6 +236,7 @@ impl Group {
         let accumulators = self.spec.fields.iter().map(Accumulation::start).collect();
         let accumulators = std::mem::replace(&mut self.accumulators, accumulators);
         (self.size_bytes, self.rows) = (0, 0);
+        self.places.clear();
         let ids = groups.values();
         if ids.is_empty() {
             return;

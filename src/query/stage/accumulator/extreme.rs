@@ -42,28 +42,29 @@ impl Accumulator for Extremes {
     }
 
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
-        // Of cells of one type the extreme of the range first. Not a number is below all numbers.
-        let is_max = self.is_max;
+        // Of cells of one type the extreme of the range first, and of those that equal it the first one. Not a number is below all numbers.
+        let (is_max, range) = (self.is_max, rows.clone());
         let wanted = if is_max { Ordering::Greater } else { Ordering::Less };
         let best = match (cells.data(), cells.presence()) {
             (ColumnData::F64(cells), None) => {
                 let gives_way = |x: f64, y: f64| if is_max { x < y || x.is_nan() } else { y < x || y.is_nan() };
-                let all = cells.get(rows.clone()).unwrap_or_default();
-                let best = all.iter().copied().reduce(|x, y| if gives_way(x, y) { y } else { x });
-                // Zeros may differ in their signs.
-                let is_best = |x: f64| best.is_some_and(|best| gives_way(x, best) == gives_way(best, x));
-                let first = times.and_then(|times| {
-                    let ties = all.iter().zip(rows.clone()).filter(|(x, _)| is_best(**x));
-                    ties.map(|(x, row)| (times.place(row), *x)).min_by_key(|(place, _)| *place)
-                });
-                first.or(best.map(|best| (0, best))).map(|(place, x)| (OwnedValue::double(x), place))
+                let range = cells.get(range).unwrap_or_default();
+                range.iter().copied().reduce(|x, y| if gives_way(x, y) { y } else { x }).map(|best| {
+                    let is_best =
+                        |row: usize| cells.get(row).is_some_and(|x| gives_way(*x, best) == gives_way(best, *x));
+                    let (row, place) = first(rows.clone(), times, &is_best);
+                    // Zeros may differ in their signs.
+                    let best = row.and_then(|row| cells.get(row)).copied().unwrap_or(best);
+                    (OwnedValue::double(best), place)
+                })
             }
-            (ColumnData::I32(cells), None) if times.is_none() => {
-                extreme_of(cells.get(rows.clone()).unwrap_or_default(), wanted).map(|n| (OwnedValue::int32(n), 0))
-            }
+            (ColumnData::I32(cells), None) => extreme_of(cells.get(range).unwrap_or_default(), wanted).map(|best| {
+                let (_, place) = first(rows.clone(), times, &|row| cells.get(row) == Some(&best));
+                (OwnedValue::int32(best), place)
+            }),
             // Nothing but itself equals a date.
             (ColumnData::Date(cells), None) => {
-                extreme_of(cells.get(rows.clone()).unwrap_or_default(), wanted).map(|ms| (OwnedValue::date(ms), 0))
+                extreme_of(cells.get(range).unwrap_or_default(), wanted).map(|best| (OwnedValue::date(best), 0))
             }
             _ => None,
         };
@@ -90,6 +91,13 @@ impl Accumulator for Extremes {
     fn value(&self, group: usize) -> OwnedValue {
         self.groups.get(group).and_then(Option::as_ref).map_or_else(OwnedValue::null, |(value, _)| value.clone())
     }
+}
+
+/// The first row for which that holds, and its place, where rows come out of their order.
+fn first(rows: Range<usize>, times: Option<&Times<'_>>, holds: &dyn Fn(usize) -> bool) -> (Option<usize>, i64) {
+    let Some(times) = times else { return (None, 0) };
+    let first = rows.filter(|row| holds(*row)).min_by_key(|row| times.place(*row));
+    (first, first.map_or(0, |row| times.place(row)))
 }
 
 fn extreme_of<T: Copy + Ord>(cells: &[T], wanted: Ordering) -> Option<T> {
