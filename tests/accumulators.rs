@@ -182,6 +182,39 @@ fn of_rows_that_tie_those_that_come_first_stay_at_both_ends() {
 }
 
 #[test]
+fn of_rows_at_one_time_the_one_that_comes_first_is_first_for_all_parts_of_a_group() {
+    block_on(async {
+        let db = with_values(&[bson!(1.0), bson!(1), bson!(1_i64)]).await;
+        let only = doc! { "$match": { "n": { "$lt": 3 } } };
+        for direction in [1, -1] {
+            let group = doc! { "$group": {
+                "_id": "$v", "first": { "$first": "$v" }, "last": { "$last": "$v" }, "low": { "$min": "$v" },
+            } };
+            let found = run(&db, vec![only.clone(), doc! { "$sort": { "at": direction } }, group]).await;
+            assert_eq!(found, [doc! { "_id": 1.0, "first": 1.0, "last": 1_i64, "low": 1.0 }], "{direction}");
+        }
+    });
+}
+
+#[test]
+fn percentiles_between_numbers_are_exact_at_the_ends_of_all_numbers() {
+    block_on(async {
+        for (values, wanted) in [
+            ([0.8, 9.5], 5.15),
+            ([-1.5e308, 1.5e308], 0.0),
+            ([f64::NEG_INFINITY, 1.0], f64::NEG_INFINITY),
+            ([1.0, f64::INFINITY], f64::INFINITY),
+            ([f64::NEG_INFINITY, f64::INFINITY], f64::NEG_INFINITY),
+        ] {
+            let db = with_values(&values.map(Bson::from)).await;
+            let median = doc! { "$median": { "input": "$v", "method": "continuous" } };
+            let found = run(&db, vec![doc! { "$group": { "_id": 1, "x": median } }]).await;
+            assert_eq!(found, [doc! { "_id": 1, "x": wanted }]);
+        }
+    });
+}
+
+#[test]
 fn behind_a_sort_by_time_the_first_of_values_that_compare_equal_is_given_wherever_its_bucket_lies() {
     // The rows themselves are not sorted.
     let mut untold = 0;

@@ -30,6 +30,15 @@ export function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
+/**
+ * Whether `value` is of a class and shows no field: a promise, a set, an error. Written as an object it would be empty, and as a filter match everything. Objects
+ * that braces make in other realms are none of these.
+ */
+export function isOpaque(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null && !(value instanceof Map) && Object.keys(value).length === 0;
+}
+
 /** Whether `value` is a `Date`, of this realm or another. */
 export function isDate(value: unknown): value is Date {
   return value instanceof Date || Object.prototype.toString.call(value) === "[object Date]";
@@ -185,6 +194,7 @@ export class BsonWriter {
     if (!isPlain(value)) {
       if (isDate(value)) return this.#int64(BigInt(dateMs(value)), DATE);
       if (value instanceof RegExp || ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return this.#other(value);
+      if (isOpaque(value)) throw new BadValueError(`${String(Object.prototype.toString.call(value))} has no fields: is an await missing?`);
     }
     this.#document(value, depth + 1);
     return DOCUMENT;

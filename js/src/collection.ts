@@ -5,7 +5,7 @@ import { AggregationCursor } from "./aggregate.js";
 import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
-import { BulkWriteError, ServerError } from "./errors.js";
+import { BulkWriteError, ServerError, type TimepailError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock } from "./pivot.js";
 import type {
   AggregateOptions,
@@ -81,10 +81,11 @@ export class Collection<TSchema extends Document = Document> {
   /**
    * Stores measurements; resolves when all of them are durable.
    *
-   * More than 100 000 go in several commands, one after the other.
+   * More than 100 000 go in several commands, one after the other. Where one of them fails, the error says how many were stored before it; its last entry has the
+   * index of the first measurement that was not tried or may not be stored.
    *
    * @throws BulkWriteError when measurements are refused: the others are stored, or, with `ordered: true` (the default), those before the first refusal
-   * @throws BadValueError when a value cannot be stored at all, such as an invalid `Date`; nothing of its command is stored then
+   * @throws BadValueError when a value cannot be stored at all, such as an invalid `Date`; nothing of its command is stored then, and behind the first 100 000 it is a BulkWriteError
    * @example
    * ```ts
    * await weather.insertMany([{ at: new Date(), station: 7, temp: 21.5 }], { ordered: false });
@@ -95,7 +96,7 @@ export class Collection<TSchema extends Document = Document> {
     if (documents.length === 0) throw new TypeError("There are no documents to insert");
     const ids = this.#ids(documents);
     const generates = this.#generatesIds();
-    const { insertedCount, writeErrors } = await this.#insert(documents.length, options, (start, end) => {
+    const { insertedCount, writeErrors, tried } = await this.#insert(documents.length, options, (start, end) => {
       const part = start === 0 && end === documents.length ? documents : documents.slice(start, end);
       const partIds = generates ? ids.slice(start, end) : undefined;
       const payload = documentsToBlock(part, partIds, start);
@@ -105,7 +106,7 @@ export class Collection<TSchema extends Document = Document> {
       return { fields: { documents: whole } };
     });
     const refused = new Set(writeErrors.map((error) => error.index));
-    const end = writeErrors.length > 0 && options.ordered !== false ? writeErrors[0]!.index : documents.length;
+    const end = writeErrors.length > 0 && options.ordered !== false ? writeErrors[0]!.index : tried;
     const insertedIds: InsertManyResult["insertedIds"] = {};
     for (let i = 0; i < end; i++) if (ids[i] !== undefined && !refused.has(i)) insertedIds[i] = ids[i];
     const result = { acknowledged: true, insertedCount, insertedIds };
@@ -289,18 +290,30 @@ export class Collection<TSchema extends Document = Document> {
     rows: number,
     options: InsertManyOptions,
     part: (start: number, end: number) => { payload?: Uint8Array; fields?: Document },
-  ): Promise<{ insertedCount: number; writeErrors: WriteError[] }> {
+  ): Promise<{ insertedCount: number; writeErrors: WriteError[]; tried: number }> {
     let insertedCount = 0;
     const writeErrors: WriteError[] = [];
-    for (let start = 0; start < rows; start += STATEMENTS_MAX) {
-      const { payload, fields } = part(start, Math.min(rows, start + STATEMENTS_MAX));
-      const command = { insert: this.collectionName, ...pick(options, "ordered", "bypassDocumentValidation", "comment"), ...fields };
-      const { reply } = await this.#door.run(command, payload);
+    let tried = 0;
+    while (tried < rows) {
+      const start = tried;
+      let reply: Document;
+      try {
+        const { payload, fields } = part(start, Math.min(rows, start + STATEMENTS_MAX));
+        const command = { insert: this.collectionName, ...pick(options, "ordered", "bypassDocumentValidation", "comment"), ...fields };
+        ({ reply } = await this.#door.run(command, payload));
+      } catch (error) {
+        if (start === 0) throw error;
+        // Commands before this one have stored what was theirs: who tries again has to know.
+        const told = error as TimepailError;
+        writeErrors.push({ index: start, code: told.code ?? 1, errmsg: told.message, ...pick(told as { codeName: string }, "codeName") });
+        break;
+      }
+      tried = Math.min(rows, start + STATEMENTS_MAX);
       insertedCount += Number(reply["n"]);
       for (const error of (reply["writeErrors"] as WriteError[] | undefined) ?? []) writeErrors.push({ ...error, index: error.index + start });
       if (writeErrors.length > 0 && options.ordered !== false) break;
     }
-    return { insertedCount, writeErrors };
+    return { insertedCount, writeErrors, tried };
   }
 
   #generatesIds(): boolean {

@@ -31,7 +31,8 @@ const ORPHANS_DELAY_MS = 1000;
 /** Opens the database `name` with an engine that `openEngine` gives. The entry points make their `open` of it. */
 export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
   if (typeof name !== "string" || name === "") throw new TypeError("The name of a database is a string that is not empty");
-  for (const option of Object.keys(options)) if (!(option in OPTIONS)) throw new TypeError(`There is no option "${option}"`);
+  checkDocument(options, "options");
+  for (const option of Object.keys(options)) if (!Object.hasOwn(OPTIONS, option)) throw new TypeError(`There is no option "${option}"`);
   const given = options.storage ?? (typeof indexedDB === "undefined" ? "memory" : "indexeddb");
   const [storage, host] = typeof given === "object" ? (["host", given] as const) : [given];
   for (const method of ["getMany", "scan", "commit"] as const) {
@@ -119,10 +120,10 @@ export class Database {
    * ```
    */
   async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions): Promise<Collection<TSchema>> {
-    const collection = this.collection<TSchema>(name, options);
+    const collection = this.collection<TSchema>(name, options ?? {});
     // What is not for this side the engine knows, or refuses: a misspelt option would be a promise that nobody keeps.
     const { generateIds, promoteLongs, promoteValues, promoteBuffers, bsonRegExp, useBigInt64, ...more } = options ?? {};
-    await this.#door.run({ create: name, ...pick(more, ...(Object.keys(more) as (keyof typeof more)[])) });
+    await this.#door.run(Object.assign({ create: name }, pick(more, ...(Object.keys(more) as (keyof typeof more)[])), { create: name }));
     return collection;
   }
 

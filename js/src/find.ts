@@ -1,6 +1,6 @@
 // The cursor of find: its options, its command, and columns.
 
-import { isPlain } from "./bson.js";
+import { bsonType, isOpaque, isPlain } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import type { CollationOptions, Document, Filter, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
@@ -110,10 +110,10 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
   }
 }
 
-/** Refuses what is not an object with keys. A promise is none: as a filter it would match everything. */
+/** Refuses what is not an object with fields. A promise is none: as a filter it would match everything. */
 export function checkDocument(value: unknown, what: string): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError(`The ${what} must be an object`);
-  if (value instanceof Promise) throw new TypeError(`The ${what} is a promise: an await is missing`);
+  if (isOpaque(value)) throw new TypeError(`The ${what} has no fields: is an await missing?`);
 }
 
 /** A query as the command wants it. */
@@ -128,9 +128,13 @@ export function queryDocument(filter: unknown): Document {
  */
 export function withNulls(value: unknown): unknown {
   if (value === undefined) return null;
+  if (typeof value === "function") throw new TypeError("A function is no part of a query");
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(withNulls);
-  return isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withNulls(inner)])) : value;
+  if (value instanceof Map) return new Map([...value].map(([key, inner]) => [key, withNulls(inner)]));
+  // What has a form of its own in BSON keeps it.
+  if (!isPlain(value) && (bsonType(value) !== undefined || ArrayBuffer.isView(value) || isOpaque(value) || "toBSON" in value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withNulls(inner)]));
 }
 
 function integer(value: number, what: string): number {

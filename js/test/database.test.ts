@@ -1,5 +1,6 @@
 // Databases and collections over a fake engine: the commands that they send, and what becomes of replies.
 
+import { runInNewContext } from "node:vm";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Int32, Long, ObjectId, type Document } from "bson";
@@ -51,9 +52,64 @@ test("a promise is no filter, for it would match everything", async () => {
   const { engine, db } = await database();
   const filter = Promise.resolve({ x: 1 }) as unknown as Document;
   const sent = engine.commands.length;
-  await assert.rejects(db.collection("c").deleteMany(filter), /an await is missing/);
-  assert.throws(() => db.collection("c").find(filter), /an await is missing/);
+  await assert.rejects(db.collection("c").deleteMany(filter), /is an await missing/);
+  assert.throws(() => db.collection("c").find(filter), /is an await missing/);
+  // Neither are other objects that show no field, of whatever realm, nor functions in one.
+  const foreign = runInNewContext("Promise.resolve({ x: 1 })") as Document;
+  class Hidden {
+    #x = 1;
+    x = (): number => this.#x;
+  }
+  for (const wrong of [new Set(["a"]), new URLSearchParams("x=1"), foreign, { then() {} }, new Hidden(), { x: () => 1 }, { x: filter }, { $or: [filter] }]) {
+    await assert.rejects(db.collection("c").deleteMany(wrong as Document), /is an await missing|no part of a query/);
+  }
+  await assert.rejects(db.command({ delete: "c", deletes: [{ q: filter, limit: 0 }] }), /is an await missing/);
+  await assert.rejects(db.collection("c").aggregate([{ $match: filter }]).toArray(), /is an await missing/);
+  await assert.rejects(db.collection("c").createIndex({ x: 1 }, { partialFilterExpression: filter }), /is an await missing/);
   assert.equal(engine.commands.length, sent);
+});
+
+test("undefined is null in a query, whatever holds it", async () => {
+  const { engine, db } = await database();
+  class Query {
+    x = undefined;
+    inner = new Map([["y", undefined]]);
+  }
+  await db.collection("c").deleteMany(new Query());
+  await db.collection("c").deleteMany(new Map([["x", undefined]]) as Document);
+  await db.collection("c").deleteMany(runInNewContext("({})") as Document);
+  const filters = engine.commands.map((command) => (command["deletes"] as Document[] | undefined)?.[0]?.["q"] as Document).filter(Boolean);
+  assert.deepEqual(filters, [{ x: null, inner: { y: null } }, { x: null }, {}]);
+});
+
+test("a promise where a value should be is refused, and nothing is sent", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  const [at, late, sent] = [new Date(), Promise.resolve("a"), engine.commands.length];
+  await assert.rejects(c.insertOne({ at, m: late }), BadValueError);
+  await assert.rejects(c.insertColumns({ at: [at] }, { meta: late }), BadValueError);
+  await assert.rejects(c.updateMany({ m: "f" }, { $set: { m: late } }), BadValueError);
+  assert.equal(engine.commands.length, sent);
+});
+
+test("where a later command of an insert fails, what was stored before it is told", async () => {
+  const { db } = await database();
+  const documents = Array.from({ length: 100_001 }, (_, n) => ({ at: new Date(n < 100_000 ? n : NaN), _id: n }));
+  for (const ordered of [true, false]) {
+    await assert.rejects(db.collection("c").insertMany(documents, { ordered }), (error: unknown) => {
+      assert.ok(error instanceof BulkWriteError);
+      assert.deepEqual([error.insertedCount, Object.keys(error.result.insertedIds).length, error.code, error.codeName], [100_000, 100_000, 2, "BadValue"]);
+      assert.match(error.message, /Document 100000, field "at": Invalid Date/);
+      assert.equal(error.writeErrors[0]!.index, 100_000);
+      return true;
+    });
+  }
+});
+
+test("createCollection makes the collection of its first argument", async () => {
+  const { engine, db } = await database();
+  await db.createCollection("c", { create: "other", timeseries: { timeField: "at" } } as never);
+  assert.equal(engine.commands.at(-1)!["create"], "c");
 });
 
 test("createCollection sends the options in the server's words", async () => {

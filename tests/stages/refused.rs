@@ -2,7 +2,7 @@
 
 use bson::{Document, doc};
 
-use super::{code, row, with_rows};
+use super::{code, row, run, with_rows};
 use crate::support::raw;
 
 #[test]
@@ -89,6 +89,14 @@ fn names_of_fields_that_are_strings_hold_no_nul() {
             doc! { "$setWindowFields": { "partitionBy": "$p\0q", "output": { "r": { "$sum": "$x" } } } },
         ] {
             assert_eq!(code(db, stage.clone()).await, 16_411, "{stage}");
+        }
+        // Values may hold one.
+        for stage in [
+            graph(doc! { "restrictSearchWithMatch": { "x": "a\0b" } }),
+            graph(doc! { "startWith": "a\0b" }),
+            doc! { "$lookup": { "from": "c", "let": { "x": "a\0b" }, "pipeline": [], "as": "r" } },
+        ] {
+            run(db, vec![stage]).await;
         }
     });
 }

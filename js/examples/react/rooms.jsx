@@ -18,7 +18,7 @@ export function Rooms() {
         .toArray(),
     [least],
   );
-  if (!rooms) return <p>Opening …</p>;
+  if (!db || !rooms) return <p>Opening …</p>;
   const measure = () => db.collection("readings").insertOne({ at: new Date(), room: "kitchen", temp: 21 });
   return (
     <>

@@ -100,6 +100,8 @@ export function useQuery(db, collection, query, deps = []) {
       removeEventListener("pageshow", onShow);
     };
   }, [db, collection, ...deps]);
+  // What another database answered is no answer.
+  useEffect(() => () => setResult(undefined), [db, collection]);
   return result;
 }
 

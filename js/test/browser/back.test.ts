@@ -9,10 +9,11 @@ declare const timepail: typeof import("../../src/index.js");
 
 useBrowser({}, { keepsPages: true });
 
-/** What page/kept.html tells: whether it was kept, what the insert came to that was on its way, and the rows then, one more among them. */
+/** What page/kept.html tells: whether it was kept, what the insert came to that was on its way and how often it is there, and the rows then, one more among them. */
 interface Told {
   wasKept: boolean;
   pending?: string;
+  sent?: number;
   numbers?: number[];
   error?: string;
 }
@@ -38,7 +39,7 @@ async function back(page: Page, other: Page, name: string): Promise<Told> {
 const keeps = BROWSER !== "firefox";
 
 /** What a page tells that was kept, or loaded anew. */
-const cameBack = (numbers: number[]): Told => (keeps ? { wasKept: true, pending: "stored", numbers } : { wasKept: false, numbers });
+const cameBack = (numbers: number[]): Told => (keeps ? { wasKept: true, pending: "stored", sent: 1, numbers } : { wasKept: false, numbers });
 
 /** The numbers of all rows but of the one that was on its way, each as often as it is there. */
 const numbers = (page: Page, name: string): Promise<number[]> =>

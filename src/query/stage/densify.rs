@@ -101,9 +101,10 @@ impl Parser<'_> {
             partition.push((parts(name), self.field(name)?));
             sort.int32(name, 1);
         }
+        let place = self.field(field)?;
         sort.int32(field, 1);
         let spec = DensifySpec {
-            field: (parts(field), self.field(field)?),
+            field: (parts(field), place),
             partition,
             step: step.to_owned(),
             unit,

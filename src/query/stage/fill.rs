@@ -5,7 +5,7 @@
 use super::parse::{Parser, Part, check_fields};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::projection::Projection;
-use crate::value::{DocWriter, Value};
+use crate::value::{DocWriter, Value, check_path};
 
 impl Parser<'_> {
     /// `$fill`.
@@ -69,7 +69,9 @@ impl Parser<'_> {
             (None, Some(fields)) => {
                 let mut names = Vec::new();
                 for (_, name) in fields.as_array().ok_or_else(wrong)? {
-                    names.push(name.as_str().ok_or_else(wrong)?);
+                    let name = name.as_str().ok_or_else(wrong)?;
+                    check_path(name)?;
+                    names.push(name);
                 }
                 windows.begin_doc("partitionBy");
                 names.iter().for_each(|name| {

@@ -358,7 +358,12 @@ pub(super) fn run_end(column: &Column, start: usize) -> usize {
     };
     match column.data() {
         _ if column.presence().is_some() => by_value(start..column.len()),
-        ColumnData::F64(cells) => equal(cells, start).max(start + 1),
+        // Zeros of both signs are equal, and not the same.
+        ColumnData::F64(cells) => {
+            let behind = cells.get(start..).unwrap_or_default();
+            let bits = behind.first().map(|first| first.to_bits());
+            start + behind.iter().take_while(|cell| Some(cell.to_bits()) == bits).count()
+        }
         ColumnData::I32(cells) => equal(cells, start),
         ColumnData::I64(cells) | ColumnData::Date(cells) => equal(cells, start),
         ColumnData::Bool(cells) => equal(cells, start),

@@ -11,7 +11,7 @@ use crate::geo::Near;
 use crate::query::exec::Flow;
 use crate::query::filter::{Filter, Geo, Test};
 use crate::query::projection::write_set;
-use crate::value::{DocWriter, Leaf, Number, OwnedValue, Path, Value, sort_rows, walk_from_value};
+use crate::value::{DocWriter, Leaf, Number, OwnedValue, Path, Value, check_path, sort_rows, walk_from_value};
 
 const FIELDS: [&str; 9] = [
     "near",
@@ -73,16 +73,16 @@ impl Parser<'_> {
                 })
             }
         };
-        let names = |path: &str| path.split('.').map(Into::into).collect();
+        let names = |path: &str| check_path(path).map(|()| path.split('.').map(Into::into).collect());
         let spec = NearSpec {
             key: Path::parse(key)?,
             least: number("minDistance", 0.0)?,
             most: number("maxDistance", f64::INFINITY)?,
             multiplier: number("distanceMultiplier", 1.0)?,
-            distance_field: names(distance_field),
+            distance_field: names(distance_field)?,
             place_field: match text("includeLocs") {
                 None => None,
-                Some(path) => Some(names(path.ok_or_else(|| Error::bad_value("includeLocs must be a path"))?)),
+                Some(path) => Some(names(path.ok_or_else(|| Error::bad_value("includeLocs must be a path"))?)?),
             },
             near,
         };

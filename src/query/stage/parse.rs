@@ -12,7 +12,7 @@ use crate::query::filter::Filter;
 use crate::query::find_options::FindOptions;
 use crate::query::projection::Projection;
 use crate::query::sort::SortSpec;
-use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value};
+use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value, check_path};
 
 /// The parts of a find in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,10 +61,6 @@ impl<'g> Parser<'g> {
             if name == "$geoNear" && place > 0 {
                 let message = "$geoNear is only valid as the first stage in a pipeline.";
                 return Err(Error::new(ErrorCode::Location40602, message));
-            }
-            if NAMING.contains(&name) && says_nul(argument, 2) {
-                let message = format!("A field that {name} names may not hold a NUL");
-                return Err(Error::new(ErrorCode::Location16411, message));
             }
             if self.out(name, argument, place + 1 == pipeline.iter().count())? {
                 continue;
@@ -163,6 +159,7 @@ impl<'g> Parser<'g> {
             "$unset" => {
                 let mut dropped = DocWriter::new();
                 for path in strings(argument)? {
+                    check_path(path)?;
                     dropped.int32(path, 0);
                 }
                 let projection = Projection::parse(dropped.finish().view(), self.globals)?;
@@ -377,13 +374,4 @@ fn strings(value: Value<'_>) -> Result<Vec<&str>> {
     };
     let message = "$unset specification must be a string or an array containing only string values";
     found.ok_or_else(|| Error::new(ErrorCode::Location31120, message))
-}
-
-/// Stages that make fields of names which are strings, and not of the names of fields.
-const NAMING: [&str; 7] = ["$densify", "$fill", "$geoNear", "$graphLookup", "$lookup", "$unset", "$unwind"];
-
-/// True where a string with a NUL stands in it, at most so deep: field names within documents cannot have one, but strings can.
-fn says_nul(value: Value<'_>, depth: usize) -> bool {
-    let mut inner = value.as_doc().or(value.as_array()).filter(|_| depth > 0).into_iter().flatten();
-    value.as_str().is_some_and(|text| text.contains('\0')) || inner.any(|(_, value)| says_nul(value, depth - 1))
 }

@@ -21,14 +21,13 @@ use crate::value::{Doc, DocWriter, Kind, Number, Value};
 pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> {
     let mut is_done = has_measurements;
     for at in 0..steps.len() {
-        let read = reads(steps.get(at + 1..).unwrap_or_default());
-        let Some((Step::Unpack(spec), _)) = steps.get_mut(at) else { continue };
+        let Some([(Step::Unpack(spec), _), behind @ ..]) = steps.get_mut(at..) else { continue };
         if is_done {
             let message = "can only be used once in the pipeline, and not over measurements";
             return Err(refused("$_internalUnpackBucket", ErrorCode::Location7183900, message));
         }
         is_done = true;
-        spec.narrow(read);
+        spec.narrow(reads(behind));
     }
     Ok(())
 }

@@ -55,6 +55,7 @@ pub(super) static TABLE: &[Operator] = &[
 ];
 
 fn refused(name: &str, value: Option<Value<'_>>, kind: &str) -> Error {
+    let value = value.unwrap_or(Value::NULL);
     failure(ConversionFailure, name, &format!("failed to convert {value:?} to {kind}"))
 }
 

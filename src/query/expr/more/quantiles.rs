@@ -28,7 +28,11 @@ pub fn quantile(sorted: &[f64], share: f64, is_continuous: bool) -> Option<f64> 
     let rank = if is_continuous { share * (count - 1.0) } else { (count * share).ceil() - 1.0 };
     let below = sorted.get(rank as usize).copied()?;
     match sorted.get(rank as usize + 1) {
-        Some(above) if rank.fract() > 0.0 && below != *above => Some(below + (above - below) * rank.fract()),
+        // Of infinite neighbours there is nothing between.
+        Some(above) if rank.fract() > 0.0 && below > f64::NEG_INFINITY => match *above < f64::INFINITY {
+            true => Some((rank.ceil() - rank) * below + rank.fract() * above),
+            false => Some(f64::INFINITY),
+        },
         _ => Some(below),
     }
 }

@@ -11,14 +11,14 @@ use crate::value::{DocWriter, Kind, OwnedValue, Value};
 pub(super) struct Edges {
     is_last: bool,
     groups: Vec<Option<OwnedValue>>,
-    /// The time of each value, where rows came out of order.
-    times_ms: Vec<i64>,
+    /// Where the row of each value stands, where rows come out of their order.
+    places: Vec<i64>,
     size_bytes: usize,
 }
 
 impl Edges {
     pub fn new(is_last: bool) -> Edges {
-        Edges { is_last, groups: Vec::new(), times_ms: Vec::new(), size_bytes: 0 }
+        Edges { is_last, groups: Vec::new(), places: Vec::new(), size_bytes: 0 }
     }
 
     fn set(&mut self, group: usize, cells: &Column, row: usize) {
@@ -34,7 +34,7 @@ impl Edges {
 impl Accumulator for Edges {
     fn grow(&mut self, _: usize) {
         self.groups.push(None);
-        self.times_ms.push(0);
+        self.places.push(0);
     }
 
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
@@ -45,19 +45,19 @@ impl Accumulator for Edges {
             }
             return Ok(());
         };
-        let wants_latest = times.ascending == self.is_last;
-        // Of equal times the one that comes later is the later one.
-        let is_better = |ms: i64, than: i64| if wants_latest { ms >= than } else { ms < than };
-        let mut best = self.groups.get(group).and_then(Option::as_ref).and_then(|_| self.times_ms.get(group)).copied();
+        // Of equal times the row that comes first is the first one.
+        let is_better = |place: i64, than: i64| if self.is_last { place >= than } else { place < than };
+        let mut best = self.groups.get(group).and_then(Option::as_ref).and_then(|_| self.places.get(group)).copied();
         let mut chosen = None;
-        for (row, ms) in rows.clone().zip(times.ms.get(rows).unwrap_or_default()) {
-            if best.is_none_or(|best| is_better(*ms, best)) {
-                (best, chosen) = (Some(*ms), Some(row));
+        for row in rows {
+            let place = times.place(row);
+            if best.is_none_or(|best| is_better(place, best)) {
+                (best, chosen) = (Some(place), Some(row));
             }
         }
         if let (Some(row), Some(best)) = (chosen, best) {
             self.set(group, cells, row);
-            self.times_ms.get_mut(group).into_iter().for_each(|ms| *ms = best);
+            self.places.get_mut(group).into_iter().for_each(|place| *place = best);
         }
         Ok(())
     }
