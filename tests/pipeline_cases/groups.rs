@@ -208,7 +208,12 @@ fn percentiles(is_median: bool, arguments: &Document, values: &[Bson]) -> Result
             return numbers.iter().find(|x| below(x) >= p * numbers.len() as f64).copied().unwrap().into();
         }
         let (low, high) = (numbers[(p * last).floor() as usize], numbers[(p * last).ceil() as usize]);
-        if low == high { low.into() } else { (low + (high - low) * (p * last).fract()).into() }
+        let share = (p * last).fract();
+        match (low == high, low.is_finite(), high.is_finite()) {
+            (true, ..) | (_, false, _) => low.into(),
+            (_, _, false) => high.into(),
+            _ => ((1.0 - share) * low + share * high).into(),
+        }
     };
     if is_median {
         return Ok(at(0.5));
