@@ -27,6 +27,7 @@ let running;
 let chart;
 
 async function start() {
+  if (running) return; // pressed twice
   const { tab, release } = await takeNumber();
   const { db } = workspace;
   const present = await db.listCollections({ name: NAME }).toArray();
@@ -106,7 +107,7 @@ function hear({ operation, collection }) {
 }
 
 export function setUpLive() {
-  $("live-start").addEventListener("click", () => (running ? stop() : start().catch(showError)));
+  $("live-start").addEventListener("click", () => (running ? stop() : inTurn(start)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart?.restyle());
 }
 
