@@ -73,6 +73,16 @@ pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
 /// A context's journal is folded into buckets when its rows pass this many bytes in memory. A fold rewrites the open bucket of every series it
 /// meets, so fewer and larger folds write less; what is not folded is decoded by whoever opens the database next.
 pub const JOURNAL_SIZE_BYTES_MAX: usize = 24 << 20;
+/// It is folded as well when it has so many records: each is a key, and is decoded by every other context and by whoever opens the
+/// database next.
+pub const JOURNAL_RECORDS_MAX: usize = 512;
+/// But not as long as that would write more bytes of stored buckets anew, for each row: with a record costs a row about twice as much.
+pub const FOLD_BYTES_A_ROW_MAX: usize = 128;
+/// A stored bucket that memory no longer holds is taken for that long.
+pub const UNKNOWN_BUCKET_BYTES: usize = 4096;
+/// Rows of journals are kept as columns of their buckets, to be read again, up to so many bytes; of
+/// those beyond, each query makes its own.
+pub const TAILS_SIZE_BYTES_MAX: usize = 2 * JOURNAL_SIZE_BYTES_MAX;
 /// Buckets that one changeset of a fold writes: inserts wait while it is written.
 pub const FOLD_STEP_BUCKETS: usize = 48;
 /// Journal rows that one changeset of a fold writes.

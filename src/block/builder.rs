@@ -33,6 +33,19 @@ impl ColumnBuilder {
         ColumnBuilder { data: None, presence: None, len: 0, capacity: rows }
     }
 
+    /// A builder that goes on where a column ends, whose cells it takes over.
+    pub fn resume(column: Column) -> ColumnBuilder {
+        let len = column.len();
+        if column.present_count() == 0 {
+            // Its type is that of the first value that comes.
+            let mut builder = ColumnBuilder::new();
+            builder.push_absent(len);
+            return builder;
+        }
+        let (data, presence) = column.into_plain().into_parts();
+        ColumnBuilder { data: Some(data), presence, len, capacity: len }
+    }
+
     /// Cells so far.
     pub fn len(&self) -> usize {
         self.len
@@ -93,12 +106,42 @@ impl ColumnBuilder {
 
     /// Appends rows `range` of `column`.
     pub fn extend(&mut self, column: &Column, range: Range<usize>) {
+        if self.presence.is_none() && column.presence().is_none() && self.extend_cells(column.data(), &range) {
+            self.len += range.len();
+            return;
+        }
         let mut scratch = Vec::new();
         for row in range {
             match column.value(row, &mut scratch) {
                 Some(value) => self.push(value),
                 None => self.push_absent(1),
             }
+        }
+    }
+
+    /// Appends cells of the type that there is; false where they have another one.
+    fn extend_cells(&mut self, cells: &ColumnData, range: &Range<usize>) -> bool {
+        use ColumnData as D;
+        if self.data.is_none() && !range.is_empty() {
+            self.data = match cells {
+                D::F64(_) => Some(D::F64(Vec::with_capacity(self.capacity))),
+                D::I32(_) => Some(D::I32(Vec::with_capacity(self.capacity))),
+                D::I64(_) => Some(D::I64(Vec::with_capacity(self.capacity))),
+                D::Date(_) => Some(D::Date(Vec::with_capacity(self.capacity))),
+                _ => None,
+            };
+        }
+        match (&mut self.data, cells) {
+            (Some(D::F64(v)), D::F64(cells)) => copy_cells(v, cells, range),
+            (Some(D::I32(v)), D::I32(cells)) => copy_cells(v, cells, range),
+            (Some(D::I64(v)), D::I64(cells)) | (Some(D::Date(v)), D::Date(cells)) => copy_cells(v, cells, range),
+            (Some(D::Bool(v)), D::Bool(cells)) => copy_cells(v, cells, range),
+            (Some(D::ObjectId(v)), D::ObjectId(cells)) => copy_cells(v, cells, range),
+            (Some(D::String(v)), D::String(cells)) => {
+                range.clone().for_each(|row| v.push(cells.get(row)));
+                true
+            }
+            _ => false,
         }
     }
 
@@ -125,6 +168,17 @@ impl ColumnBuilder {
         });
         Column::new(data, self.presence)
     }
+}
+
+/// Appends the cells of a range; false where it lies beyond them.
+fn copy_cells<T: Copy>(to: &mut Vec<T>, cells: &[T], range: &Range<usize>) -> bool {
+    match cells.get(range.clone()) {
+        // A row of each of many series a commit: sections are that short.
+        Some([cell]) => to.push(*cell),
+        Some(cells) => to.extend_from_slice(cells),
+        None => return false,
+    }
+    true
 }
 
 /// Appends type byte and value bytes.
@@ -165,6 +219,7 @@ fn pad(data: &mut ColumnData, count: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::Block;
     use crate::value::OwnedValue;
     use proptest::prelude::*;
 
@@ -215,7 +270,53 @@ mod tests {
         (0..column.len()).map(|row| column.value(row, &mut scratch).map(Value::to_owned)).collect()
     }
 
+    #[test]
+    fn a_builder_goes_on_where_a_column_ends() {
+        let mut absent = ColumnBuilder::new();
+        absent.push_absent(2);
+        let mut resumed = ColumnBuilder::resume(absent.finish());
+        resumed.push(OwnedValue::double(1.5).view());
+        let column = resumed.finish();
+        assert_eq!((column.kind(), column.present_count(), column.len()), (Some(Kind::Double), 1, 3));
+        let mut resumed = ColumnBuilder::resume(column);
+        resumed.push(OwnedValue::string("x").view());
+        let column = resumed.finish();
+        assert_eq!((column.kind(), column.present_count(), column.len()), (None, 2, 4));
+    }
+
     proptest! {
+        #[test]
+        fn a_block_that_grows_in_place_is_the_block_of_all_its_parts(
+            parts in proptest::collection::vec((any_cells(), any_cells(), any::<bool>()), 0..6), at in 0_usize..6,
+        ) {
+            let column = |cells: &[Option<OwnedValue>], rows: usize| {
+                let mut builder = ColumnBuilder::new();
+                (0..rows).for_each(|row| match cells.get(row).and_then(Option::as_ref) {
+                    Some(value) => builder.push(value.view()),
+                    None => builder.push_absent(1),
+                });
+                builder.finish()
+            };
+            let blocks: Vec<Block> = parts
+                .iter()
+                .map(|(a, b, swapped)| {
+                    let rows = a.len();
+                    let mut block = Block::new(rows);
+                    block.set_column(if *swapped { "y" } else { "x" }, column(a, rows));
+                    if *swapped || b.len() % 2 == 0 {
+                        block.set_column(if *swapped { "x" } else { "y" }, column(b, rows));
+                    }
+                    block
+                })
+                .collect();
+            let slices: Vec<(&Block, Range<usize>)> = blocks.iter().map(|b| (b, 0..b.rows())).collect();
+            let (front, back) = slices.split_at(at.min(slices.len()));
+            let mut grown = Block::new(0);
+            grown.append_slices(front);
+            grown.append_slices(back);
+            prop_assert_eq!(grown, Block::concat_slices(&slices));
+        }
+
         #[test]
         fn a_column_gives_back_the_cells_it_was_built_from(cells in any_cells()) {
             prop_assert_eq!(read(&build(&cells)), cells);

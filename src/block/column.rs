@@ -114,6 +114,11 @@ impl Column {
         Column { data: ColumnData::Dictionary(vec![0; len], Box::new(builder.finish())), presence: None }
     }
 
+    /// The cells, and which of them are present.
+    pub(super) fn into_parts(self) -> (ColumnData, Option<Bitmap>) {
+        (self.data, self.presence)
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         match &self.data {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::builder::ColumnBuilder;
 use super::column::Column;
 use super::join::joined;
 use crate::value::{DocWriter, hash};
@@ -122,6 +123,33 @@ impl Block {
         }
         let columns = names.iter().enumerate().map(|(at, name)| ((*name).into(), joined(parts, (at, name))));
         Block { rows: parts.iter().map(|(_, range)| range.len()).sum(), columns: columns.collect() }
+    }
+
+    /// Adds the given rows of the given blocks behind its own, as `concat`; the columns that are there grow in place.
+    pub fn append_slices(&mut self, parts: &[(&Block, Range<usize>)]) {
+        let resume = |(name, column)| (name, ColumnBuilder::resume(column));
+        let mut columns: Vec<(Box<str>, ColumnBuilder)> =
+            std::mem::take(&mut self.columns).into_iter().map(resume).collect();
+        for (block, range) in parts {
+            for (at, (name, column)) in block.columns.iter().enumerate() {
+                let known = columns.get(at).is_some_and(|(n, _)| n == name);
+                let place = if known { Some(at) } else { columns.iter().position(|(n, _)| n == name) };
+                if place.is_none() {
+                    columns.push((name.clone(), ColumnBuilder::with_capacity(self.rows + range.len())));
+                }
+                let last = columns.len() - 1;
+                if let Some((_, builder)) = columns.get_mut(place.unwrap_or(last)) {
+                    builder.push_absent(self.rows - builder.len());
+                    builder.extend(column, range.clone());
+                }
+            }
+            self.rows += range.len();
+        }
+        let finish = |(name, mut builder): (Box<str>, ColumnBuilder)| {
+            builder.push_absent(self.rows - builder.len());
+            (name, builder.finish())
+        };
+        self.columns = columns.into_iter().map(finish).collect();
     }
 
     /// The column of a name that likely stands at a place.

@@ -93,6 +93,19 @@ impl<'a> BucketDoc<'a> {
         BucketDoc { id, control, meta: None, data, times, min_time_ms: i64::MIN, max_time_ms: i64::MAX }
     }
 
+    /// A bucket that is not stored, for all that is asked of one before its columns are: `bounds` are its start and the time of its
+    /// latest measurement.
+    pub fn of_summary(
+        id: BucketId,
+        meta: Option<Value<'a>>,
+        (min, max): (Doc<'a>, Doc<'a>),
+        (min_time_ms, max_time_ms): (i64, i64),
+        count: usize,
+    ) -> BucketDoc<'a> {
+        let control = Control { version: BucketVersion::Sorted, min, max, closed: false, count: Some(count) };
+        BucketDoc { id, control, meta, data: Doc::EMPTY, times: Value::NULL, min_time_ms, max_time_ms }
+    }
+
     fn parse_fields(id: BucketId, document: Doc<'a>, options: &TimeseriesOptions) -> Result<BucketDoc<'a>, String> {
         let (mut control, mut meta, mut data) = (None, None, None);
         for (name, value) in document {

@@ -202,7 +202,7 @@ pub(super) fn index_keys(collection: &Collection, bucket: &BucketId, document: D
 impl Engine {
     /// Keeps in mind that buckets are not stored yet: they were begun while the epoch was `epoch`.
     pub(super) fn note_begun(&self, collection: &Collection, epoch: u64, begun: Vec<BucketId>) {
-        if collection.epoch.get() == epoch {
+        if collection.journal.epoch() == epoch {
             let mut cache = self.buckets.borrow_mut();
             begun.iter().for_each(|bucket| cache.put(&collection.id(), bucket, None));
         }
@@ -210,11 +210,10 @@ impl Engine {
 
     /// Keeps the new forms of buckets whose commit has succeeded.
     fn keep(&self, collection: &Collection, epoch: u64, changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>) {
-        if collection.epoch.get() != epoch {
+        if !collection.journal.epoch_moved(epoch) {
             // Somebody has moved it on since, and what was kept is forgotten.
             return;
         }
-        collection.epoch.set(epoch.wrapping_add(1));
         let mut cache = self.buckets.borrow_mut();
         for (bucket, stored) in changed {
             collection.note_size(&bucket, stored.as_deref());

@@ -11,10 +11,10 @@ use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
 use super::find::{Defaults, Options};
+use super::journal::Group;
 use super::read::Unit;
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, ColumnSet, rebuild, unpack, with_meta};
-use crate::catalog::Section;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::projection::Projection;
@@ -97,13 +97,12 @@ impl Engine {
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
         collection.check_hint(change.raw, &options, &aimed)?;
         let span_ms = collection.entry().options.timeseries.span_ms();
-        let reached = |section: &Section| {
-            let end_ms = section.min_time_ms.saturating_add(span_ms);
-            let meta = section.meta.as_ref().map(OwnedValue::view);
+        let reached = |group: &Group| {
+            let end_ms = group.min_time_ms.saturating_add(span_ms);
             // What fails here fails again on the bucket.
-            aimed.may_match_rows(meta, section.min_time_ms, end_ms).unwrap_or(true)
+            aimed.may_match_rows(group.meta(), group.min_time_ms, end_ms).unwrap_or(true)
         };
-        if self.fold_sections(&scan, &reached).await? {
+        if self.fold_groups(&scan, &reached).await? {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
         }
         while let Some(units) = self.next_page(&mut scan).await? {

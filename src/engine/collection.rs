@@ -3,137 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::expire::Measured;
+use super::entry::CollectionEntry;
+use super::journal::Journal;
 use super::keyspace::{CollectionId, ContextId};
-use super::record::Record;
-use super::sections::View;
+use super::queue::Queue;
 use super::signal::Signal;
-use super::sorted_map::SortedMap;
-use super::write::Queue;
-use crate::bucket::CollectionOptions;
+use crate::bucket::BucketId;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
-use crate::env::Env;
-use crate::error::{Error, ErrorCode, Result};
-use crate::index::{IndexSpec, META_TIME_INDEX};
-use crate::limits::{JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_SIZE_BYTES_MAX};
-use crate::query::{Globals, Index};
-use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
-
-/// What storage holds about a collection: identity and options.
-#[derive(Debug)]
-pub struct CollectionEntry {
-    /// Drawn at random by `create`. Its first eight bytes are the collection's id in the key space.
-    pub uuid: [u8; 16],
-    /// The options of `create`, normalised.
-    pub options: CollectionOptions,
-    /// How often the entry was changed.
-    pub version: u64,
-    /// Its indexes as users have made them, the default one among them.
-    pub specs: Vec<Rc<IndexSpec>>,
-    /// The same as they are stored, where there are more than the default one and they are not read yet.
-    stored: Option<DocBuf>,
-    /// The same as `specs`, ready for planning; empty before `prepare`.
-    pub indexes: Vec<Index>,
-}
-
-impl CollectionEntry {
-    /// The prefix of the collection's keys.
-    pub fn id(&self) -> CollectionId {
-        self.uuid.first_chunk::<8>().copied().unwrap_or_default()
-    }
-
-    /// The stored form.
-    pub fn encode(&self) -> DocBuf {
-        let options = self.options.to_doc();
-        let mut writer = DocWriter::new();
-        writer.binary("uuid", 4, &self.uuid).doc("options", options.view());
-        if self.version > 0 {
-            writer.int64("version", self.version.cast_signed());
-            writer.bool("rebucketed", self.options.timeseries.rebucketed);
-            writer.begin_array("indexes");
-            for (place, spec) in self.specs.iter().enumerate() {
-                writer.begin_doc(&place.to_string());
-                spec.write(&mut writer);
-                writer.end();
-            }
-            writer.end();
-        }
-        writer.finish()
-    }
-
-    /// Reads the stored form.
-    ///
-    /// Errors: `DataCorruptionDetected`.
-    pub fn decode(bytes: &[u8]) -> Result<CollectionEntry> {
-        let corrupt = || Error::corrupt("A catalog entry does not hold a collection");
-        let doc = Doc::parse(bytes).map_err(|_| corrupt())?;
-        let (_, uuid) = doc.get("uuid").and_then(|v| v.as_binary()).ok_or_else(corrupt)?;
-        let options = doc.get("options").and_then(|v| v.as_doc()).ok_or_else(corrupt)?;
-        let mut entry =
-            CollectionEntry::new(uuid.try_into().map_err(|_| corrupt())?, CollectionOptions::from_doc(options)?);
-        entry.options.timeseries.rebucketed = doc.get("rebucketed").and_then(Value::as_bool).unwrap_or_default();
-        entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
-        if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
-            entry.stored = Some(stored.to_owned());
-            let default = entry.specs.pop();
-            let known = stored.iter().next().and_then(|(_, spec)| default?.as_stored(spec.as_doc()?));
-            entry.specs = known.into_iter().map(Rc::new).collect();
-            if entry.specs.len() == stored.iter().count() {
-                entry.stored = None;
-            }
-        }
-        Ok(entry)
-    }
-
-    /// The entry of a new collection, which has the default index where it has a metaField.
-    pub fn new(uuid: [u8; 16], options: CollectionOptions) -> CollectionEntry {
-        let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).collect();
-        CollectionEntry { uuid, options, version: 0, specs, stored: None, indexes: Vec::new() }
-    }
-
-    /// True where there are other indexes than the one over metadata and time: what they need comes with `Env::complete`.
-    pub fn has_more_indexes(&self) -> bool {
-        self.stored.is_some() || self.specs.iter().any(|spec| spec.number != META_TIME_INDEX)
-    }
-
-    /// Reads the indexes that `decode` has left.
-    ///
-    /// Errors: `DataCorruptionDetected`.
-    #[inline(never)]
-    pub fn read_indexes(&mut self) -> Result<()> {
-        let Some(stored) = self.stored.take() else { return Ok(()) };
-        let read = |(_, spec): (_, Value<'_>)| {
-            let spec = spec.as_doc().ok_or_else(|| Error::corrupt("A catalog entry holds a damaged index"))?;
-            IndexSpec::read(spec, &self.options.timeseries).map(Rc::new)
-        };
-        self.specs = stored.view().iter().map(read).collect::<Result<_>>()?;
-        Ok(())
-    }
-
-    /// Makes ready what it takes to compare strings and to plan.
-    ///
-    /// Errors: as `CollectionOptions::collate`, `read_indexes` and `Index::new`; `OperationFailed` where code that its indexes need cannot
-    /// be had.
-    pub async fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
-        self.options.collate(env)?;
-        if self.has_more_indexes() {
-            env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))?;
-            self.read_indexes()?;
-            return self.prepare_indexes(globals);
-        }
-        self.indexes = self.specs.iter().map(|spec| Index::plain(Rc::clone(spec))).collect();
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn prepare_indexes(&mut self, globals: &Globals) -> Result<()> {
-        let timeseries = &self.options.timeseries;
-        let globals = globals.with_collation(&timeseries.collation);
-        let ready = |spec: &Rc<IndexSpec>| Index::new(Rc::clone(spec), timeseries, &globals);
-        self.indexes = self.specs.iter().map(ready).collect::<Result<_>>()?;
-        Ok(())
-    }
-}
+use crate::value::Collation;
 
 /// A collection in use.
 pub struct Collection {
@@ -147,18 +24,10 @@ pub struct Collection {
     pub(super) catalog: RefCell<Catalog>,
     /// True once dates outside the standard range are known to be stored.
     pub(super) extended_range: Cell<bool>,
-    /// Decoded journal records, of any context. A cache: storage says which of them exist.
-    pub(super) records: RefCell<SortedMap<(ContextId, u64), Rc<Record>>>,
-    /// The journals by bucket, as they were looked at last.
-    pub(super) view: RefCell<View>,
-    /// This context's unfolded records: seq and size in memory. They are all that storage has as long as `epoch` is the present one.
-    pub(super) own: RefCell<SortedMap<u64, usize>>,
-    /// Commits that have failed since all of this context's records were listed: theirs may be in storage, and `own` does not know them.
-    pub(super) doubtful_commits: Cell<usize>,
+    /// Commits that are not folded yet, and the epoch of what memory knows.
+    pub(super) journal: Journal,
     pub(super) queue: RefCell<Queue>,
-    /// What memory holds of its buckets is at least as new as this. See `bucket_cache`.
-    pub(super) epoch: Cell<u64>,
-    /// The sizes of all stored buckets, in order of their ids, where they are known at `epoch`. Of use with a `maxBytes`.
+    /// The sizes of all stored buckets, in order of their ids, where they are known at the epoch of `journal`. Of use with a `maxBytes`.
     pub(super) measured: RefCell<Option<Vec<Measured>>>,
     /// How often queries have gone through which index, by number.
     pub(super) index_uses: RefCell<Vec<(u16, i64)>>,
@@ -169,9 +38,10 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// A collection without open buckets. `seed` must be random.
+    /// A collection without open buckets, in the context whose journal it writes. `seed` must be random.
     pub(super) fn new(
         name: &str,
+        context: ContextId,
         entry: CollectionEntry,
         catalog_options: CatalogOptions,
         totals: &Rc<Totals>,
@@ -186,12 +56,8 @@ impl Collection {
             entry: RefCell::new(Rc::clone(&entry)),
             first: entry,
             extended_range: Cell::new(false),
-            records: RefCell::default(),
-            view: RefCell::default(),
-            own: RefCell::default(),
-            doubtful_commits: Cell::new(0),
+            journal: Journal::new(context),
             queue: RefCell::default(),
-            epoch: Cell::new(0),
             measured: RefCell::default(),
             index_uses: RefCell::default(),
             since_ms,
@@ -255,18 +121,12 @@ impl Collection {
     pub fn uses_of(&self, number: u16) -> i64 {
         self.index_uses.borrow().iter().find(|(known, _)| *known == number).map_or(0, |(_, n)| *n)
     }
+}
 
-    fn journal_size_bytes(&self) -> usize {
-        self.own.borrow().values().sum()
-    }
-
-    /// True where this context's journal has passed its bound and nobody folds it yet.
-    pub(super) fn fold_due(&self) -> bool {
-        self.folding.borrow().is_none() && self.journal_size_bytes() > JOURNAL_SIZE_BYTES_MAX
-    }
-
-    /// True where inserts outran the fold so far that the next one has to wait.
-    pub(super) fn is_congested(&self) -> bool {
-        self.journal_size_bytes() > JOURNAL_BACKPRESSURE_FACTOR * JOURNAL_SIZE_BYTES_MAX
-    }
+/// A stored bucket and its size.
+#[derive(Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) id: BucketId,
+    pub(super) bytes: u64,
+    pub(super) min_time_ms: i64,
 }

@@ -7,16 +7,16 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
-use super::collection::Collection;
+use super::collection::{Collection, Measured};
+use super::journal::Group;
 use super::keyspace;
 use super::read::Access;
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId};
-use crate::catalog::Section;
 use crate::error::{ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS};
 use crate::storage;
-use crate::value::{OwnedValue, Value, sort_by};
+use crate::value::{Value, sort_by};
 
 /// What a pass has deleted of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,14 +30,6 @@ pub struct Expired {
     /// Start of the oldest bucket that is left; `None` where nothing is, and where dates outside the standard range keep ids
     /// from telling.
     pub oldest_ms: Option<i64>,
-}
-
-/// A stored bucket and its size.
-#[derive(Clone, Copy)]
-pub(super) struct Measured {
-    id: BucketId,
-    bytes: u64,
-    min_time_ms: i64,
 }
 
 /// Whether a bucket goes, by its id, its latest time and its metadata.
@@ -101,8 +93,8 @@ impl Engine {
             let stored = first.first().map(|entry| keyspace::bucket_id(&entry.key)).transpose()?;
             let stored = stored.map(|id| i64::from(id.time_seconds()) * 1000);
             let journal = self.journal_snapshot(collection, &[]).await?.journal;
-            let sections = journal.iter().flat_map(|entry| &entry.record.sections).map(|section| section.min_time_ms);
-            expired.oldest_ms = sections.chain(stored).min();
+            let unfolded = journal.groups().iter().map(|group| group.min_time_ms);
+            expired.oldest_ms = unfolded.chain(stored).min();
         }
         Ok(())
     }
@@ -156,7 +148,7 @@ impl Engine {
 
     /// The sizes of all stored buckets, in order of their ids. They are read where others have changed buckets since the last time.
     async fn measure(&self, collection: &Rc<Collection>) -> Result<Vec<Measured>> {
-        let epoch = collection.epoch.get();
+        let epoch = collection.journal.epoch();
         if let Some(measured) = &*collection.measured.borrow() {
             return Ok(measured.clone());
         }
@@ -166,7 +158,7 @@ impl Engine {
         while let Some(units) = self.next_page(&mut scan).await? {
             all.extend(units.iter().filter_map(|unit| collection.measured(&unit.id, unit.stored.as_deref()?)));
         }
-        if collection.epoch.get() == epoch {
+        if collection.journal.epoch() == epoch {
             *collection.measured.borrow_mut() = Some(all.clone());
         }
         Ok(all)
@@ -184,9 +176,8 @@ impl Engine {
         let (mut scan, _) = self.begin_scan(collection, &[]).await?;
         let goes =
             |id: &BucketId, last_ms, meta: Option<Value<'_>>| (low..=high).contains(id) && rule(id, last_ms, meta);
-        let folds =
-            |section: &Section| goes(&section.bucket, section.last_ms, section.meta.as_ref().map(OwnedValue::view));
-        if self.fold_sections(&scan, &folds).await? {
+        let folds = |group: &Group| goes(&group.bucket, group.last_ms, group.meta());
+        if self.fold_groups(&scan, &folds).await? {
             (scan, _) = self.begin_scan(collection, &[]).await?;
         }
         scan.aim(Access::Range(low, high));
@@ -197,8 +188,7 @@ impl Engine {
                 let Some(stored) = &unit.stored else { continue };
                 let view = BucketDoc::parse(stored.document.view(), &collection.entry().options.timeseries)?;
                 // Rows that came since may be later than what is stored.
-                let sections = unit.sections().filter_map(|reference| reference.section());
-                let last_ms = sections.map(|section| section.last_ms).fold(view.max_time_ms(), i64::max);
+                let last_ms = unit.unfolded().map_or(i64::MIN, |group| group.last_ms).max(view.max_time_ms());
                 if goes(&unit.id, last_ms, view.meta()) {
                     changes.remove(unit)?;
                     gone.buckets += 1;

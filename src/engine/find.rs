@@ -6,9 +6,9 @@ use super::Engine;
 use super::collection::Collection;
 use super::find_cursor::FindCursor;
 use super::fold::merge_sections;
+use super::journal::{SectionRef, Tail};
 use super::keyspace;
 use super::read::{Access, Scan, Unit};
-use super::sections::SectionRef;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
 use crate::error::{Error, ErrorCode, Result};
@@ -17,7 +17,7 @@ use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::indexes::check_hint;
 use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink, Which};
 use crate::storage::KeyRange;
-use crate::value::{Collation, OwnedValue, Value};
+use crate::value::Collation;
 
 /// What a command takes from its collection.
 #[derive(Clone, Copy)]
@@ -232,7 +232,7 @@ impl Engine {
             }
             let only_indexed = matches!(&first.access, ReadAccess::Index(access) if access.only_indexed);
             // What is not folded yet is in no index.
-            if only_indexed && !is_folded && self.fold_sections(&scan, &|_| true).await? {
+            if only_indexed && !is_folded && self.fold_groups(&scan, &|_| true).await? {
                 is_folded = true;
                 continue;
             }
@@ -252,6 +252,16 @@ impl Engine {
             ReadAccess::Buckets { low, high } => Access::Range(*low, *high),
             ReadAccess::Series { .. } | ReadAccess::Index(_) => Access::Ids(found),
         });
+        match &first.access {
+            ReadAccess::Buckets { low, high } => scan.keep_groups(&|_, group| (low..=high).contains(&&group.bucket)),
+            ReadAccess::Series { meta, first_ms, last_ms } => {
+                let span_ms = collection.entry().options.timeseries.span_ms();
+                let range = index::range(Some(meta.view()), span_ms, *first_ms, *last_ms);
+                let wanted = scan.journal().groups_within(&[range]);
+                scan.keep_groups(&|number, _| wanted.binary_search(&number).is_ok());
+            }
+            ReadAccess::Index(_) => {}
+        }
         Ok((scan, first))
     }
 }
@@ -337,72 +347,56 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
         }
         if plan.may_match(&view)? {
             sink.counters().buckets_passed += 1;
-            let all_match = plan.all_match(&view);
-            let whole = if all_match { sink.push_whole(&|| view.count(), view.meta())? } else { None };
-            let flow = match whole {
-                Some(flow) => flow,
-                None => {
-                    let examined = sink.counters().measurements_examined;
-                    let (rows, is_unpacked) = stored_rows(plan, &view, options, all_match)?;
-                    let flow = sink.push(rows, view.meta(), all_match)?;
-                    if !is_unpacked {
-                        sink.counters().measurements_examined = examined;
-                    }
-                    flow
-                }
-            };
-            if flow == Flow::Enough {
-                return Ok(flow);
+            if push_bucket(plan, sink, &view, options, None)? == Flow::Enough {
+                return Ok(Flow::Enough);
             }
         }
     }
-    for section in matching_sections(plan, unit) {
-        if let Some((rows, meta)) = section_rows(plan, section)?
-            && sink.push(rows, meta, false)? == Flow::Enough
-        {
-            return Ok(Flow::Enough);
-        }
+    // Where an expression on the metadata fails, rows in time raise it.
+    let Some(group) = unit.unfolded() else { return Ok(Flow::Continue) };
+    if !plan.may_match_rows(group.meta(), group.first_ms, group.last_ms)? {
+        return Ok(Flow::Continue);
     }
-    Ok(Flow::Continue)
+    let tail = unit.tail(group, options)?;
+    let view = tail.summary(unit.id, group.meta());
+    if plan.may_match(&view)? { push_bucket(plan, sink, &view, options, Some(&tail)) } else { Ok(Flow::Continue) }
 }
 
-/// The rows of a bucket, or those that stand for them where that is all that matters, and whether columns were decoded for them.
-fn stored_rows(
+/// Pushes the rows of a bucket that may match, which are those of `tail` where it is not stored.
+fn push_bucket(
     plan: &ReadPlan,
+    sink: &mut dyn Sink,
     view: &BucketDoc<'_>,
     options: &TimeseriesOptions,
-    all_match: bool,
-) -> Result<(Block, bool)> {
-    let edge = if all_match { plan.edge(view) } else { None };
-    let rows = match edge {
-        Some(Which::Extremes) => match extreme_rows(view, &plan.columns, &options.time_field)? {
-            Some(rows) => return Ok((rows, false)),
-            None => unpack(view, &plan.columns, options),
-        },
-        Some(which) => unpack_edge(view, &plan.columns, options, which == Which::Last),
-        None => unpack(view, &plan.columns, options),
-    };
-    Ok((rows?, true))
-}
-
-/// The journal rows of a bucket; none where its metadata, which all of them have, does not match.
-pub(super) fn matching_sections<'a>(plan: &ReadPlan, unit: &'a Unit) -> impl Iterator<Item = &'a SectionRef> {
-    let first = unit.sections().next();
-    let meta = first.and_then(SectionRef::meta);
-    // Where an expression fails, rows in time raise it.
-    let may_match = first.is_some() && plan.may_match_rows(meta, i64::MIN, i64::MAX).unwrap_or(true);
-    may_match.then(|| unit.sections()).into_iter().flatten()
-}
-
-/// The decoded columns of journal rows, and their metadata; `None` where no row can match.
-fn section_rows<'a>(plan: &ReadPlan, reference: &'a SectionRef) -> Result<Option<(Block, Option<Value<'a>>)>> {
-    let Some(section) = reference.section() else { return Ok(None) };
-    let meta = section.meta.as_ref().map(OwnedValue::view);
-    if !plan.may_match_rows(meta, section.first_ms, section.last_ms)? {
-        return Ok(None);
+    tail: Option<&Tail>,
+) -> Result<Flow> {
+    let all_match = plan.all_match(view);
+    if all_match && let Some(flow) = sink.push_whole(&|| view.count(), view.meta())? {
+        return Ok(flow);
     }
-    let (block, range) = reference.rows();
-    Ok(Some((block.slice_columns(range, |name| plan.columns.contains(name)), meta)))
+    let examined = sink.counters().measurements_examined;
+    let edge = if all_match { plan.edge(view) } else { None };
+    if edge == Some(Which::Extremes)
+        && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field)?
+    {
+        let flow = sink.push(rows, view.meta(), all_match)?;
+        sink.counters().measurements_examined = examined;
+        return Ok(flow);
+    }
+    let is_last = match edge {
+        Some(Which::First) => Some(false),
+        Some(Which::Last) => Some(true),
+        Some(Which::Extremes) | None => None,
+    };
+    let rows = match (tail, is_last) {
+        (Some(tail), is_last) => {
+            let rows = is_last.map_or(0..tail.rows().rows(), |is_last| tail.edge(is_last)..tail.edge(is_last) + 1);
+            tail.rows().slice_columns(rows, |name| plan.columns.contains(name))
+        }
+        (None, Some(is_last)) => unpack_edge(view, &plan.columns, options, is_last)?,
+        (None, None) => unpack(view, &plan.columns, options)?,
+    };
+    sink.push(rows, view.meta(), all_match)
 }
 
 /// The bucket document, journal rows merged in, as a block of one row.

@@ -4,9 +4,9 @@
 //! stream, everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
 
 use super::Engine;
-use super::find::{Planned, matching_sections, push_unit};
+use super::find::{Planned, push_unit};
+use super::journal::Group;
 use super::read::{Scan, Unit, in_order};
-use super::sections::SectionRef;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::Result;
@@ -105,7 +105,10 @@ impl FindCursor {
             Some(stored) => self.plan.may_match(&BucketDoc::parse(stored.document.view(), options)?)?,
             None => false,
         };
-        Ok(stored || matching_sections(&self.plan, unit).next().is_some())
+        // What fails here fails again where the rows are looked at.
+        let may_match =
+            |group: &Group| self.plan.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
+        Ok(stored || unit.unfolded().is_some_and(may_match))
     }
 
     /// Puts all buckets into the order of their metadata by `spec`, and those that tie into that of time.
@@ -116,7 +119,7 @@ impl FindCursor {
         for unit in &units {
             let meta = match &unit.stored {
                 Some(stored) => BucketDoc::parse(stored.document.view(), options)?.meta(),
-                None => unit.sections().next().and_then(SectionRef::meta),
+                None => unit.unfolded().and_then(Group::meta),
             };
             match meta {
                 Some(meta) => metas.push(meta),

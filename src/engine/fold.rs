@@ -13,20 +13,29 @@ use std::task::Poll;
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
-use super::journal::JournalEntry;
+use super::journal::{ByBucket, Group, JournalEntry, SectionRef};
 use super::keyspace::{self, ContextId};
 use super::read::Scan;
-use super::sections::{ByBucket, SectionRef};
 use super::signal::Signal;
 use super::stored_bucket::Coverage;
 use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
-use crate::catalog::{Counter, Section};
+use crate::catalog::Counter;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS};
+use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS, UNKNOWN_BUCKET_BYTES};
 use crate::value::{Doc, DocBuf, Value};
 
 impl Engine {
+    /// True where this context's journal of a collection is to be folded and nobody folds it yet.
+    pub(super) fn fold_due(&self, collection: &Collection) -> bool {
+        let id = collection.id();
+        let stored_bytes = |bucket: &BucketId| match self.buckets.borrow().get(&id, bucket) {
+            Some(stored) => stored.map_or(0, |stored| stored.document.view().as_bytes().len()),
+            None => UNKNOWN_BUCKET_BYTES,
+        };
+        collection.folding.borrow().is_none() && collection.journal.fold_due(&stored_bytes)
+    }
+
     /// Folds what this context has journalled of a collection so far; callers that come while a fold runs share it.
     ///
     /// Errors: those of storage. A dropped collection has nothing to fold.
@@ -36,7 +45,7 @@ impl Engine {
             let running = collection.folding.borrow().clone();
             let Some(running) = running else { break };
             running.wait().await?;
-            if collection.own.borrow().keys().all(|seq| *seq >= end) {
+            if !collection.journal.has_own_before(end) {
                 return Ok(());
             }
         }
@@ -56,27 +65,23 @@ impl Engine {
     pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
         let mut conflicts = 0;
         loop {
-            let (epoch, snapshot) = match self.journal_snapshot(collection, &[]).await {
+            let (epoch, by_bucket) = match self.journal_snapshot(collection, &[]).await {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(0),
                 other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
             };
-            let folding: Vec<bool> = snapshot.iter().map(|entry| wanted(&entry.context, entry.seq)).collect();
-            let entries: Vec<&JournalEntry> =
-                snapshot.iter().zip(&folding).filter(|(_, f)| **f).map(|(e, _)| e).collect();
+            let journal = collection.journal.entries();
+            let entries: Vec<&Rc<JournalEntry>> =
+                journal.iter().filter(|entry| wanted(&entry.context, entry.seq)).collect();
             if entries.is_empty() {
                 return Ok(0);
             }
-            match self.fold_entries(collection, &snapshot, &entries, epoch).await {
+            let by_bucket = match entries.len() == journal.len() {
+                true => by_bucket,
+                false => Rc::new(ByBucket::of(entries.iter().copied())),
+            };
+            match self.fold_entries(collection, &journal, &entries, by_bucket, epoch).await {
                 Ok(()) => {
-                    let mut own = collection.own.borrow_mut();
-                    let mut records = collection.records.borrow_mut();
-                    for entry in &entries {
-                        if entry.context == self.context {
-                            own.remove(&entry.seq);
-                        }
-                        records.remove(&(entry.context, entry.seq));
-                    }
-                    collection.forget_view();
+                    collection.journal.folded(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
                     return Ok(entries.len());
                 }
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
@@ -85,13 +90,13 @@ impl Engine {
         }
     }
 
-    /// Folds the journal records of a scan with a section that `wanted` names, and those before them. False where there are none.
+    /// Folds the journal records of a scan with rows of a group that `wanted` names, and those before them. False where there are none.
     ///
     /// Errors: as `fold`.
-    pub(super) async fn fold_sections(&self, scan: &Scan, wanted: &dyn Fn(&Section) -> bool) -> Result<bool> {
+    pub(super) async fn fold_groups(&self, scan: &Scan, wanted: &dyn Fn(&Group) -> bool) -> Result<bool> {
         let mut up_to: Vec<(ContextId, u64)> = Vec::new();
-        for reference in scan.sections().filter(|reference| reference.section().is_some_and(wanted)) {
-            let (context, seq) = reference.commit();
+        let groups = scan.journal().groups().iter().filter(|group| wanted(group));
+        for (context, seq) in groups.flat_map(|group| group.sections()).map(SectionRef::commit) {
             match up_to.iter_mut().find(|(of, _)| *of == context) {
                 Some((_, last)) => *last = seq.max(*last),
                 None => up_to.push((context, seq)),
@@ -117,20 +122,16 @@ impl Engine {
         Ok(folded)
     }
 
-    /// Folds `entries`, a prefix of each context's journal in `journal`, as it stood at `epoch`.
+    /// Folds `entries`, which `by_bucket` has by bucket: a prefix of each context's journal in `journal`, as it stood at `epoch`.
     async fn fold_entries(
         &self,
         collection: &Rc<Collection>,
-        journal: &[JournalEntry],
-        entries: &[&JournalEntry],
+        journal: &[Rc<JournalEntry>],
+        entries: &[&Rc<JournalEntry>],
+        by_bucket: Rc<ByBucket>,
         mut epoch: u64,
     ) -> Result<()> {
         let id = collection.id();
-        let by_bucket = if entries.len() == journal.len() {
-            collection.by_bucket(journal)
-        } else {
-            Rc::new(ByBucket::of(entries.iter().copied()))
-        };
         let mut records: Vec<(ContextId, u64)> = Vec::new();
         for entry in entries {
             match records.last_mut().filter(|(context, _)| *context == entry.context) {
@@ -139,7 +140,7 @@ impl Engine {
             }
         }
         let journalled = |context: &ContextId, up_to| journal.iter().any(|e| e.context == *context && e.seq <= up_to);
-        let mut rest = by_bucket.buckets();
+        let mut rest = by_bucket.groups();
         let mut moved: Vec<(BucketId, Coverage, DocBuf)> = Vec::new();
         let mut running: Option<Pin<Box<dyn Future<Output = Result<u64>> + '_>>> = None;
         loop {
@@ -181,20 +182,21 @@ impl Engine {
         &self,
         collection: &'a Rc<Collection>,
         by_bucket: &ByBucket,
-        step: &[(BucketId, Vec<SectionRef>)],
+        step: &[Rc<Group>],
         journalled: &dyn Fn(&ContextId, u64) -> bool,
         moved: &mut Vec<(BucketId, Coverage, DocBuf)>,
     ) -> Result<(BucketChanges<'a>, u64)> {
         let now_ms = self.now_ms();
-        let ids: Vec<BucketId> = step.iter().map(|(bucket, _)| *bucket).collect();
+        let ids: Vec<BucketId> = step.iter().map(|group| group.bucket).collect();
         let stored = self.fetch(collection, &ids).await?;
         let mut changes = BucketChanges::new(collection);
         let mut converted = 0;
-        for ((bucket, sections), old) in step.iter().zip(&stored) {
+        for (group, old) in step.iter().zip(&stored) {
+            let bucket = &group.bucket;
             let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
             let all = by_bucket.sections_of(bucket);
             // The other groups of a bucket are looked at together with its first one.
-            if all.first().map(SectionRef::meta) != sections.first().map(SectionRef::meta) {
+            if all.first().is_some_and(|first| first.meta() != group.meta()) {
                 continue;
             }
             // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
@@ -272,14 +274,14 @@ impl Engine {
     }
 }
 
-/// How many of `buckets` one step of a fold takes.
-fn step_len(buckets: &[(BucketId, Vec<SectionRef>)]) -> usize {
+/// How many of `groups` one step of a fold takes.
+fn step_len(groups: &[Rc<Group>]) -> usize {
     let mut rows = 0;
-    let fits = |(_, sections): &&(BucketId, Vec<SectionRef>)| {
-        rows += sections.iter().map(|section| section.rows().1.len()).sum::<usize>();
+    let fits = |group: &&Rc<Group>| {
+        rows += group.rows;
         rows <= FOLD_STEP_ROWS
     };
-    buckets.iter().take(FOLD_STEP_BUCKETS).take_while(fits).count().max(1).min(buckets.len())
+    groups.iter().take(FOLD_STEP_BUCKETS).take_while(fits).count().max(1).min(groups.len())
 }
 
 /// Clears the running fold however it ends.

@@ -7,10 +7,11 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::bucket_changes::index_keys;
-use super::collection::{Collection, CollectionEntry};
+use super::collection::Collection;
+use super::entry::CollectionEntry;
+use super::journal::Group;
 use super::keyspace;
 use super::read::Access;
-use super::sections::SectionRef;
 use crate::block::{Block, DocPivot};
 use crate::bucket::BucketId;
 use crate::error::{Error, ErrorCode, Result};
@@ -172,7 +173,7 @@ impl Engine {
         while let Some(units) = self.next_page(&mut scan).await? {
             for unit in &units {
                 let stored = unit.stored.as_ref().and_then(|stored| stored.document.view().get("meta"));
-                let meta = stored.or_else(|| unit.sections().next().and_then(SectionRef::meta));
+                let meta = stored.or_else(|| unit.unfolded().and_then(Group::meta));
                 let Some(value) = meta.filter(|_| index.is_none_or(|index| index.takes_meta(meta))) else { continue };
                 for (part, found) in parts.iter().zip(&mut found) {
                     // A place may be written as an array.
@@ -192,11 +193,13 @@ impl Engine {
         let (mut from, mut conflicts) = (BucketId::MIN, 0);
         'again: loop {
             let (mut scan, _) = self.begin_scan(collection, &[]).await?;
-            for section in scan.sections() {
-                if let Some((_, error)) = collection.index_errors(section.rows().0).into_iter().next() {
+            for entry in collection.journal.entries() {
+                if let Some((_, error)) = collection.index_errors(&entry.record.rows).into_iter().next() {
                     return Err(error);
                 }
-                collection.check_meta(section.meta())?;
+            }
+            for group in scan.journal().groups() {
+                collection.check_meta(group.meta())?;
             }
             scan.aim(Access::Range(from, BucketId::MAX));
             while let Some(units) = self.next_page(&mut scan).await? {

@@ -9,24 +9,25 @@ pub mod change;
 pub mod collection;
 pub mod cursor;
 pub mod direct_write;
+pub mod entry;
 pub mod expire;
 pub mod find;
 mod find_cursor;
 pub mod fold;
 mod index_checks;
 mod indexes;
-pub mod journal;
+mod journal;
 pub mod keyspace;
 pub mod namespace;
 mod pipeline;
+mod queue;
 mod raw_write;
 pub mod read;
-pub mod record;
 pub mod reopen;
 mod replace;
-pub mod sections;
 pub mod signal;
 pub mod sizes;
+mod snapshot;
 mod sorted_map;
 pub mod status;
 pub mod stored_bucket;
@@ -46,8 +47,9 @@ use crate::value::{Collation, Value};
 
 use bucket_cache::BucketCache;
 pub use change::{Change, ChangeKind};
-pub use collection::{Collection, CollectionEntry};
+pub use collection::Collection;
 use cursor::Cursors;
+pub use entry::CollectionEntry;
 use expire::Expired;
 pub use find::{Defaults, Options, Parse, Planned};
 pub use indexes::Dropped;
@@ -147,7 +149,7 @@ impl Engine {
 
     /// True where `maintain` has work to do: a journal has passed its bound, or a minute has passed since the last pass of retention.
     pub fn maintenance_due(&self) -> bool {
-        !self.closed.get() && (self.expiry_due() || self.collections.borrow().values().any(|c| c.fold_due()))
+        !self.closed.get() && (self.expiry_due() || self.collections.borrow().values().any(|c| self.fold_due(c)))
     }
 
     /// Folds the journals that have passed their bound, and deletes what has expired. Apart from any insert: the caller runs it in
@@ -156,7 +158,7 @@ impl Engine {
     /// Errors: those of storage; the journals are then left as they were.
     pub async fn maintain(&self) -> Result<Vec<(String, Expired)>> {
         let expired = if self.expiry_due() { self.expire().await } else { Ok(Vec::new()) };
-        let due: Vec<_> = self.collections.borrow().values().filter(|c| c.fold_due()).cloned().collect();
+        let due: Vec<_> = self.collections.borrow().values().filter(|c| self.fold_due(c)).cloned().collect();
         for collection in due {
             self.fold_shared(&collection).await?;
         }

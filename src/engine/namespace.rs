@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::{Collection, CollectionEntry};
+use super::collection::Collection;
+use super::entry::CollectionEntry;
 use super::keyspace::{self, CollectionId, Marker};
 use crate::bucket::{CollectionOptions, validate_collection_name};
 use crate::error::{Error, ErrorCode, Result};
@@ -47,7 +48,8 @@ impl Engine {
             there.catalog.borrow_mut().retire();
         }
         let (seed, now_ms) = (self.env.random_u64(), self.now_ms());
-        let collection = Rc::new(Collection::new(name, entry, self.catalog_options, &self.totals, seed, now_ms));
+        let collection =
+            Rc::new(Collection::new(name, self.context, entry, self.catalog_options, &self.totals, seed, now_ms));
         known.insert(name.to_owned(), Rc::clone(&collection));
         collection
     }
@@ -165,9 +167,8 @@ impl Engine {
             changes.put(keyspace::catalog(&collection.name), entry.encode().into_bytes());
             match self.storage.commit(changes).await {
                 Ok(()) => {
-                    if collection.epoch.get() == epoch {
+                    if collection.journal.epoch_moved(epoch) {
                         // No bucket has changed, so what memory holds of them stays.
-                        collection.epoch.set(epoch.wrapping_add(1));
                         collection.set_entry(entry);
                     }
                     break;

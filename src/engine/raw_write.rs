@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
-use super::journal::JournalEntry;
+use super::journal::ByBucket;
 use super::stored_bucket::{Coverage, StoredBucket};
 use crate::bucket::{BucketDoc, BucketId, is_extended_range, validate};
 use crate::error::{Error, ErrorCode, Result};
@@ -39,11 +39,11 @@ impl Engine {
 
 /// The ids that are stored, or in a journal.
 #[inline(never)]
-fn taken(ids: &[BucketId], stored: &[Option<Rc<StoredBucket>>], journal: &[JournalEntry]) -> Numbers {
+fn taken(ids: &[BucketId], stored: &[Option<Rc<StoredBucket>>], journal: &ByBucket) -> Numbers {
     let mut taken = Numbers::default();
     let stored = ids.iter().zip(stored).filter(|(_, stored)| stored.is_some()).map(|(id, _)| id);
-    let sections = journal.iter().flat_map(|entry| &entry.record.sections).map(|section| &section.bucket);
-    for id in stored.chain(sections) {
+    let unfolded = journal.groups().iter().map(|group| &group.bucket);
+    for id in stored.chain(unfolded) {
         taken.add(id.as_bytes());
     }
     taken

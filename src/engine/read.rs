@@ -8,10 +8,10 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
+use super::journal::{ByBucket, Group, SectionRef, Tail};
 use super::keyspace;
-use super::sections::{ByBucket, SectionRef};
 use super::stored_bucket::StoredBucket;
-use crate::bucket::BucketId;
+use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::error::{Error, Result};
 use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_CACHE_BYTES_MAX, SCAN_PAGE_BUCKETS};
 use crate::storage::{Bytes, KeyRange, Page};
@@ -39,10 +39,37 @@ impl Unit {
         Unit { id, stored: None, holder: None, journal, number: Some(number), half_folded: false }
     }
 
+    fn group(&self) -> Option<&Group> {
+        self.journal.groups().get(self.number?).map(|group| &**group)
+    }
+
+    /// True where the bucket as it is stored holds rows of the group.
+    fn is_partly_stored(&self, group: &Group) -> bool {
+        self.holder.as_ref().is_some_and(|stored| group.is_covered(&stored.coverage))
+    }
+
     /// Journal rows that no stored form holds, in commit order. All have one metadata, that of the stored form where there is one.
     pub fn sections(&self) -> impl Iterator<Item = &SectionRef> {
-        let all = self.number.map_or(&[][..], |number| self.journal.sections(number));
-        all.iter().filter(|s| !self.holder.as_ref().is_some_and(|stored| stored.coverage.covers(s.commit())))
+        let group = self.group();
+        let holder = self.holder.as_ref().filter(|_| group.is_some_and(|group| self.is_partly_stored(group)));
+        let all = group.map_or(&[][..], Group::sections);
+        all.iter().filter(move |s| !holder.is_some_and(|stored| stored.coverage.covers(s.commit())))
+    }
+
+    /// The group of these rows; `None` where there are none.
+    pub fn unfolded(&self) -> Option<&Group> {
+        self.group().filter(|group| !self.is_partly_stored(group) || self.sections().next().is_some())
+    }
+
+    /// These rows as columns.
+    ///
+    /// Errors: `DataCorruptionDetected` where rows have no dates.
+    pub fn tail(&self, group: &Group, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
+        if self.is_partly_stored(group) {
+            // As long as a fold runs, or after one that was broken off.
+            return Tail::of(self.sections(), group.min_time_ms, options).map(Rc::new);
+        }
+        self.journal.tail(group, options)
     }
 }
 
@@ -97,8 +124,15 @@ impl Scan {
     }
 
     /// What the journals held when the scan began.
-    pub(super) fn sections(&self) -> impl Iterator<Item = &SectionRef> {
-        self.journal.buckets().iter().flat_map(|(_, sections)| sections)
+    pub(super) fn journal(&self) -> &ByBucket {
+        &self.journal
+    }
+
+    /// Leaves out the groups of the journals that are not `wanted`: no row of them can match.
+    pub(super) fn keep_groups(&mut self, wanted: &dyn Fn(usize, &Group) -> bool) {
+        for (number, (group, met)) in self.journal.groups().iter().zip(&mut self.met).enumerate() {
+            *met |= !wanted(number, group);
+        }
     }
 
     /// Where the buckets of the last page are all that were stored; `None` where it was picked from an index.
@@ -172,8 +206,8 @@ impl Engine {
         index: &[KeyRange],
     ) -> Result<(Scan, Vec<BucketId>)> {
         let snapshot = self.journal_snapshot(collection, index).await?;
-        let journal = collection.by_bucket(&snapshot.journal);
-        let (epoch, met) = (snapshot.epoch, vec![false; journal.buckets().len()]);
+        let journal = snapshot.journal;
+        let (epoch, met) = (snapshot.epoch, vec![false; journal.groups().len()]);
         let scan = Scan {
             collection: Rc::clone(collection),
             rest: Rest::Done,
@@ -200,9 +234,9 @@ impl Engine {
         };
         let mut journal: Vec<(BucketId, usize)> = scan
             .journal
-            .buckets()
+            .groups()
             .iter()
-            .map(|(id, _)| *id)
+            .map(|group| group.bucket)
             .zip(0..)
             .filter(|(_, number)| scan.met.get(*number) == Some(&false))
             .collect();
@@ -241,11 +275,13 @@ impl Engine {
             }
             Rest::Done => {
                 let journal = std::mem::take(&mut scan.journal);
-                if journal.buckets().is_empty() {
+                if journal.groups().is_empty() {
                     return Ok(None);
                 }
-                let left = journal.buckets().iter().zip(&scan.met).enumerate().filter(|(_, (_, met))| !**met);
-                return Ok(Some(left.map(|(number, ((id, _), _))| Unit::of_journal(*id, number, &journal)).collect()));
+                let left = journal.groups().iter().zip(&scan.met).enumerate().filter(|(_, (_, met))| !**met);
+                let unit =
+                    |(number, (group, _)): (usize, (&Rc<Group>, _))| Unit::of_journal(group.bucket, number, &journal);
+                return Ok(Some(left.map(unit).collect()));
             }
         }
         let mut found = Vec::new();
@@ -280,7 +316,7 @@ impl Engine {
         page: Page,
         may_keep_bytes: &mut usize,
     ) -> Result<(Vec<(BucketId, Rc<StoredBucket>)>, KeyRange)> {
-        let (id, epoch) = (collection.id(), collection.epoch.get());
+        let (id, epoch) = (collection.id(), collection.journal.epoch());
         let entries = self.storage.scan(std::slice::from_ref(range), page).await?;
         let mut covered = range.clone();
         if let Some(last) = entries.last().filter(|_| entries.len() >= page.entries_max) {
@@ -292,7 +328,7 @@ impl Engine {
             found.push((bucket, Rc::new(decode_stored(&bucket, entry.value)?)));
         }
         // As in `fetch`. What a scan brings beyond its share would push out what it has brought before.
-        if *may_keep_bytes > 0 && collection.epoch.get() == epoch {
+        if *may_keep_bytes > 0 && collection.journal.epoch() == epoch {
             let mut cache = self.buckets.borrow_mut();
             let mut kept = covered.clone();
             for (bucket, stored) in &found {
@@ -317,7 +353,7 @@ impl Engine {
         buckets: &[BucketId],
     ) -> Result<Vec<Option<Rc<StoredBucket>>>> {
         let id = collection.id();
-        let epoch = collection.epoch.get();
+        let epoch = collection.journal.epoch();
         let mut found: Vec<Option<Option<Rc<StoredBucket>>>> = {
             let cache = self.buckets.borrow();
             buckets.iter().map(|bucket| cache.get(&id, bucket)).collect()
@@ -335,7 +371,7 @@ impl Engine {
                 let Some(value) = value else { continue };
                 let stored = Some(Rc::new(decode_stored(bucket, value)?));
                 // Where the epoch has moved on meanwhile, this may be older than what memory may hold.
-                if collection.epoch.get() == epoch {
+                if collection.journal.epoch() == epoch {
                     self.buckets.borrow_mut().put(&id, bucket, stored.clone());
                 }
                 *slot = Some(stored);
@@ -354,7 +390,7 @@ impl Scan {
             let Some(stored) = stored else { continue };
             self.examined += 1;
             // Its rows are still rows of a record here, under the bucket that they went from.
-            if stored.coverage.origins().any(|origin| self.sections().any(|section| section.commit() == origin)) {
+            if stored.coverage.origins().any(|origin| self.journal.holds(origin)) {
                 continue;
             }
             let unit = |number| Unit {
@@ -368,12 +404,12 @@ impl Scan {
             let mut own = unit(None);
             for number in self.journal.groups_of(&id) {
                 self.met.iter_mut().skip(number).take(1).for_each(|met| *met = true);
-                let group = self.journal.sections(number);
-                own.half_folded |= group.iter().any(|section| stored.coverage.covers(section.commit()));
-                if group.first().and_then(SectionRef::meta) == stored.document.view().get("meta") {
+                let Some(group) = self.journal.groups().get(number) else { continue };
+                own.half_folded |= group.is_covered(&stored.coverage);
+                if group.meta() == stored.document.view().get("meta") {
                     own.number = Some(number);
                 } else {
-                    units.extend(Some(unit(Some(number))).filter(|unit| unit.sections().next().is_some()));
+                    units.extend(Some(unit(Some(number))).filter(|unit| unit.unfolded().is_some()));
                 }
             }
             own.stored = Some(stored);

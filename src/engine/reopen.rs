@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
+use super::journal::{ByBucket, SectionRef};
 use super::keyspace;
-use super::sections::{ByBucket, SectionRef};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, Rows, Schema, unpack};
 use crate::catalog::{Offer, ReopenFailure, ReopenRequest, Reopened};
@@ -35,7 +35,7 @@ impl Engine {
     /// Errors: those of storage, `NamespaceNotFound` where the collection was dropped, `DataCorruptionDetected` where a journal
     /// or a key is damaged; the batch is then not to be staged again. A damaged bucket is an answer.
     pub(super) async fn reopen(&self, collection: &Rc<Collection>, requests: &[ReopenRequest]) -> Result<()> {
-        let known = collection.by_bucket(&collection.known_journal());
+        let known = collection.journal.by_bucket();
         let requests: Vec<&ReopenRequest> =
             requests.iter().filter(|request| !self.reopen_known(collection, &known, request)).collect();
         drop(known);
@@ -54,7 +54,7 @@ impl Engine {
             let at = wanted.iter().position(|wanted| wanted == id)?;
             stored.get(at).cloned().flatten()
         };
-        let journal = collection.by_bucket(&snapshot.journal);
+        let journal = snapshot.journal;
         for (number, request) in requests.iter().enumerate() {
             let mut ids: Vec<BucketId> = refs.get(number).into_iter().flatten().copied().collect();
             match request.archived {

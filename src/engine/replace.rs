@@ -7,7 +7,8 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::{Collection, CollectionEntry};
+use super::collection::Collection;
+use super::entry::CollectionEntry;
 use super::find::Parse;
 use super::keyspace;
 use super::namespace::creation;

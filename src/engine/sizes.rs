@@ -35,8 +35,8 @@ impl Engine {
     /// Errors: `NamespaceNotFound`, `DataCorruptionDetected`, those of storage.
     pub async fn sizes(&self, collection: &Rc<Collection>) -> Result<Sizes> {
         let mut sizes = Sizes::default();
-        let snapshot = self.journal_snapshot(collection, &[]).await?;
-        sizes.journal_bytes = snapshot.journal.iter().map(|entry| entry.record.stored_bytes as u64).sum();
+        self.journal_snapshot(collection, &[]).await?;
+        sizes.journal_bytes = collection.journal.stored_bytes();
         for spec in collection.entry().ready_indexes() {
             let prefix = keyspace::index_prefix(&collection.id(), spec.number);
             let keys = self.scan_keys(vec![KeyRange::prefix(&prefix)]).await?;

@@ -74,19 +74,26 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.entries.retain(|(key, value)| is_kept(key, value));
     }
 
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The first key that is `key` or behind it.
+    pub fn first_from(&self, key: &K) -> Option<&K> {
+        let at = self.entries.partition_point(|(known, _)| known < key);
+        self.entries.get(at).map(|(key, _)| key)
+    }
+
+    /// The last key that is `key` or in front of it.
+    pub fn last_up_to(&self, key: &K) -> Option<&K> {
+        let end = self.entries.partition_point(|(known, _)| known <= key);
+        self.entries.get(end.checked_sub(1)?).map(|(key, _)| key)
+    }
+
     /// Removes everything.
     pub fn clear(&mut self) {
         self.entries.clear();
-    }
-
-    /// Keys and values, in order of the keys.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.entries.iter().map(|(key, value)| (key, value))
-    }
-
-    /// The keys, ascending.
-    pub fn keys(&self) -> impl Iterator<Item = &K> {
-        self.entries.iter().map(|(key, _)| key)
     }
 
     /// The values, in order of their keys.

@@ -32,6 +32,11 @@ impl Coverage {
         of().any(|up_to| up_to < CAME && seq <= up_to) && of().all(|up_to| up_to != seq | WENT)
     }
 
+    /// False where it covers no record of that context that is at this place or behind it.
+    pub fn reaches(&self, (context, seq): &(ContextId, u64)) -> bool {
+        self.entries.iter().any(|(c, up_to, _)| c == context && *up_to < CAME && up_to >= seq)
+    }
+
     /// Notes that the rows of one record are in no document of this bucket: their metadata is another.
     pub fn except(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
         // A fold that was broken off has noted it already.

@@ -8,12 +8,12 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page, index_keys};
-use super::collection::{Collection, CollectionEntry};
+use super::collection::Collection;
+use super::entry::CollectionEntry;
 use super::fold::merge_sections;
-use super::journal::{JournalEntry, go_on};
+use super::journal::{ByBucket, JournalEntry, Record, SectionRef};
 use super::keyspace::{self, Marker};
-use super::record::Record;
-use super::sections::{ByBucket, SectionRef};
+use super::snapshot::go_on;
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{B19, BucketDoc, BucketId, ColumnSet, Finding, Rule, is_extended_range, salvage, unpack, validate};
 use crate::error::{Error, ErrorCode, Result};
@@ -79,7 +79,7 @@ struct Look<'a> {
     /// What lies apart because of this look begins here.
     own: Bytes,
     /// Journal records as they come, and all of them by bucket once they have come.
-    records: Vec<JournalEntry>,
+    records: Vec<Rc<JournalEntry>>,
     journal: Option<ByBucket>,
     /// Which buckets of the journal were met.
     met: Vec<bool>,
@@ -259,7 +259,7 @@ impl<'a> Look<'a> {
                 for section in &record.sections {
                     self.extended[0] |= is_extended_range(section.min_time_ms) || is_extended_range(section.last_ms);
                 }
-                self.records.push(JournalEntry { context, seq, record: Rc::new(record) });
+                self.records.push(Rc::new(JournalEntry { context, seq, record }));
             }
             Err(e) => {
                 self.found.invalid += 1;
@@ -288,7 +288,7 @@ impl<'a> Look<'a> {
     fn journal(&mut self) -> ByBucket {
         self.journal.take().unwrap_or_else(|| {
             let journal = ByBucket::of(self.records.iter());
-            self.met = vec![false; journal.buckets().len()];
+            self.met = vec![false; journal.groups().len()];
             journal
         })
     }
@@ -316,7 +316,7 @@ impl<'a> Look<'a> {
                 }
                 if findings.iter().all(|finding| finding.rule.warns) {
                     for number in groups {
-                        let sections = journal.sections(number).iter();
+                        let sections = journal.groups().get(number).into_iter().flat_map(|group| group.sections());
                         let sections: Vec<_> = sections.filter(|s| !stored.coverage.covers(s.commit())).collect();
                         let Some(first) = sections.first() else { continue };
                         // Rows of other metadata get a bucket of their own.
@@ -411,11 +411,11 @@ impl<'a> Look<'a> {
     #[inline(never)]
     fn end(&mut self, changes: &mut BucketChanges<'_>) {
         let journal = self.journal();
-        for (number, (bucket, sections)) in journal.buckets().iter().enumerate() {
+        for (number, group) in journal.groups().iter().enumerate() {
             if self.met.get(number) == Some(&false) {
                 self.found.buckets += 1;
-                let findings = self.merged(bucket, None, &sections.iter().collect::<Vec<_>>());
-                self.add(Some(*bucket), findings, None);
+                let findings = self.merged(&group.bucket, None, &group.sections().iter().collect::<Vec<_>>());
+                self.add(Some(group.bucket), findings, None);
             }
         }
         let repair = self.checks.repair;

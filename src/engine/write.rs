@@ -4,31 +4,13 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::journal::JournalEntry;
+use super::journal::{JournalEntry, Record};
 use super::keyspace::{self, Marker};
-use super::record::Record;
 use super::signal::{Signal, yield_now};
 use crate::block::Block;
 use crate::catalog::{Counter, Stage};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Changeset;
-
-/// Inserts that wait for the next commit of a collection.
-#[derive(Default)]
-pub struct Queue {
-    blocks: Vec<Block>,
-    /// Outcome of the commit that will take `blocks`; its maker has claimed it.
-    next: Option<Signal>,
-    /// Outcome of the commit that runs.
-    running: Option<Signal>,
-}
-
-impl Queue {
-    /// Outcome of the commit that runs.
-    pub(super) fn running(&self) -> Option<Signal> {
-        self.running.clone()
-    }
-}
 
 /// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue goes on.
 struct Claim<'a> {
@@ -55,7 +37,7 @@ impl Drop for Claim<'_> {
             let was_running = queue.running.take_if(|running| running.is(&self.outcome)).is_some();
             // Where the commit was given up halfway: nobody knows whether its rows are stored.
             if was_running {
-                self.collection.doubtful_commits.set(self.collection.doubtful_commits.get() + 1);
+                self.collection.journal.doubtful();
                 self.collection.catalog.borrow_mut().abort();
             }
         }
@@ -84,7 +66,7 @@ impl Engine {
         }
         let claim = Claim::new(collection);
         yield_now().await;
-        if collection.is_congested() {
+        if collection.journal.is_congested() {
             // Folding frees the journal; where it fails, the insert itself may still succeed.
             let _ = self.fold_shared(collection).await;
         }
@@ -126,26 +108,20 @@ impl Engine {
         for (record, bytes) in Record::parts(staged.rows, staged.sections) {
             let seq = self.next_seq.get();
             self.next_seq.set(seq + 1);
-            written.push((seq, Rc::new(record)));
+            written.push(JournalEntry { context: self.context, seq, record });
             // A put, not an insert: the key is this context's own, and a commit that is sent twice writes the same twice.
             changes.put(keyspace::journal(&id, &self.context, seq), bytes);
         }
-        let epoch = collection.epoch.get();
+        let epoch = collection.journal.epoch();
         match self.storage.commit(changes).await {
             Ok(()) => {
                 if extended_range {
                     collection.extended_range.set(true);
                 }
-                let stored_bytes = written.iter().map(|(_, record)| record.columns_bytes).sum();
+                let stored_bytes = written.iter().map(|entry: &JournalEntry| entry.record.columns_bytes).sum();
                 let begun = collection.catalog.borrow_mut().finish(stored_bytes);
                 self.note_begun(collection, epoch, begun);
-                let mut own = collection.own.borrow_mut();
-                let mut records = collection.records.borrow_mut();
-                for (seq, record) in written {
-                    own.insert(seq, record.size_bytes());
-                    collection.note_record(&JournalEntry { context: self.context, seq, record: Rc::clone(&record) });
-                    records.insert((self.context, seq), record);
-                }
+                collection.journal.committed(written);
                 Ok(())
             }
             Err(e) => {
@@ -159,7 +135,7 @@ impl Engine {
                     return Err(self.namespace_not_found(&collection.name));
                 }
                 // The answer may be all that was lost.
-                collection.doubtful_commits.set(collection.doubtful_commits.get() + 1);
+                collection.journal.doubtful();
                 Err(e)
             }
         }

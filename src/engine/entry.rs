@@ -1,0 +1,127 @@
+//! The catalog entry of a collection: its identity, options and indexes, stored and ready for use.
+
+use std::rc::Rc;
+
+use super::keyspace::CollectionId;
+use crate::bucket::CollectionOptions;
+use crate::env::Env;
+use crate::error::{Error, ErrorCode, Result};
+use crate::index::{IndexSpec, META_TIME_INDEX};
+use crate::query::{Globals, Index};
+use crate::value::{Doc, DocBuf, DocWriter, Value};
+
+/// What storage holds about a collection: identity and options.
+#[derive(Debug)]
+pub struct CollectionEntry {
+    /// Drawn at random by `create`. Its first eight bytes are the collection's id in the key space.
+    pub uuid: [u8; 16],
+    /// The options of `create`, normalised.
+    pub options: CollectionOptions,
+    /// How often the entry was changed.
+    pub version: u64,
+    /// Its indexes as users have made them, the default one among them.
+    pub specs: Vec<Rc<IndexSpec>>,
+    /// The same as they are stored, where there are more than the default one and they are not read yet.
+    stored: Option<DocBuf>,
+    /// The same as `specs`, ready for planning; empty before `prepare`.
+    pub indexes: Vec<Index>,
+}
+
+impl CollectionEntry {
+    /// The prefix of the collection's keys.
+    pub fn id(&self) -> CollectionId {
+        self.uuid.first_chunk::<8>().copied().unwrap_or_default()
+    }
+
+    /// The stored form.
+    pub fn encode(&self) -> DocBuf {
+        let options = self.options.to_doc();
+        let mut writer = DocWriter::new();
+        writer.binary("uuid", 4, &self.uuid).doc("options", options.view());
+        if self.version > 0 {
+            writer.int64("version", self.version.cast_signed());
+            writer.bool("rebucketed", self.options.timeseries.rebucketed);
+            writer.begin_array("indexes");
+            for (place, spec) in self.specs.iter().enumerate() {
+                writer.begin_doc(&place.to_string());
+                spec.write(&mut writer);
+                writer.end();
+            }
+            writer.end();
+        }
+        writer.finish()
+    }
+
+    /// Reads the stored form.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    pub fn decode(bytes: &[u8]) -> Result<CollectionEntry> {
+        let corrupt = || Error::corrupt("A catalog entry does not hold a collection");
+        let doc = Doc::parse(bytes).map_err(|_| corrupt())?;
+        let (_, uuid) = doc.get("uuid").and_then(|v| v.as_binary()).ok_or_else(corrupt)?;
+        let options = doc.get("options").and_then(|v| v.as_doc()).ok_or_else(corrupt)?;
+        let mut entry =
+            CollectionEntry::new(uuid.try_into().map_err(|_| corrupt())?, CollectionOptions::from_doc(options)?);
+        entry.options.timeseries.rebucketed = doc.get("rebucketed").and_then(Value::as_bool).unwrap_or_default();
+        entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
+        if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
+            entry.stored = Some(stored.to_owned());
+            let default = entry.specs.pop();
+            let known = stored.iter().next().and_then(|(_, spec)| default?.as_stored(spec.as_doc()?));
+            entry.specs = known.into_iter().map(Rc::new).collect();
+            if entry.specs.len() == stored.iter().count() {
+                entry.stored = None;
+            }
+        }
+        Ok(entry)
+    }
+
+    /// The entry of a new collection, which has the default index where it has a metaField.
+    pub fn new(uuid: [u8; 16], options: CollectionOptions) -> CollectionEntry {
+        let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).collect();
+        CollectionEntry { uuid, options, version: 0, specs, stored: None, indexes: Vec::new() }
+    }
+
+    /// True where there are other indexes than the one over metadata and time: what they need comes with `Env::complete`.
+    pub fn has_more_indexes(&self) -> bool {
+        self.stored.is_some() || self.specs.iter().any(|spec| spec.number != META_TIME_INDEX)
+    }
+
+    /// Reads the indexes that `decode` has left.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    #[inline(never)]
+    pub fn read_indexes(&mut self) -> Result<()> {
+        let Some(stored) = self.stored.take() else { return Ok(()) };
+        let read = |(_, spec): (_, Value<'_>)| {
+            let spec = spec.as_doc().ok_or_else(|| Error::corrupt("A catalog entry holds a damaged index"))?;
+            IndexSpec::read(spec, &self.options.timeseries).map(Rc::new)
+        };
+        self.specs = stored.view().iter().map(read).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// Makes ready what it takes to compare strings and to plan.
+    ///
+    /// Errors: as `CollectionOptions::collate`, `read_indexes` and `Index::new`; `OperationFailed` where code that its indexes need cannot
+    /// be had.
+    pub async fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
+        self.options.collate(env)?;
+        if self.has_more_indexes() {
+            env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))?;
+            self.read_indexes()?;
+            return self.prepare_indexes(globals);
+        }
+        self.indexes = self.specs.iter().map(|spec| Index::plain(Rc::clone(spec))).collect();
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn prepare_indexes(&mut self, globals: &Globals) -> Result<()> {
+        let timeseries = &self.options.timeseries;
+        let globals = globals.with_collation(&timeseries.collation);
+        let ready = |spec: &Rc<IndexSpec>| Index::new(Rc::clone(spec), timeseries, &globals);
+        self.indexes = self.specs.iter().map(ready).collect::<Result<_>>()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,307 @@
+//! What the journals of a collection hold, by bucket and by series.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::state::{JournalEntry, RecordKey};
+use super::tail::Tail;
+use crate::block::Block;
+use crate::bucket::{BucketId, TimeseriesOptions};
+use crate::catalog::Section;
+use crate::engine::stored_bucket::Coverage;
+use crate::error::Result;
+use crate::index;
+use crate::limits::TAILS_SIZE_BYTES_MAX;
+use crate::value::{Numbers, OwnedValue, Value, sort_by};
+
+/// One section of a journal record. There are as many as series times commits: it is kept small.
+#[derive(Clone)]
+pub struct SectionRef {
+    entry: Rc<JournalEntry>,
+    at: u32,
+    first_row: u32,
+}
+
+impl SectionRef {
+    /// Whose commit it was, and its place in that context's journal.
+    pub fn commit(&self) -> RecordKey {
+        self.entry.key()
+    }
+
+    /// Bucket, metadata, bounds.
+    pub fn section(&self) -> Option<&Section> {
+        self.entry.record.sections.get(self.at as usize)
+    }
+
+    /// The metadata of its rows.
+    pub fn meta(&self) -> Option<Value<'_>> {
+        self.section().and_then(|section| section.meta.as_ref()).map(OwnedValue::view)
+    }
+
+    /// What stands for the names and types of the rows, where they have one each.
+    pub fn types(&self) -> Option<u64> {
+        self.entry.record.types
+    }
+
+    /// The block that holds the rows, and which of them.
+    pub fn rows(&self) -> (&Block, Range<usize>) {
+        let start = self.first_row as usize;
+        let count = self.section().map_or(0, |s| s.rows);
+        (&self.entry.record.rows, start..start + count)
+    }
+
+    /// Every section of a record.
+    fn of_record(entry: &Rc<JournalEntry>) -> impl Iterator<Item = SectionRef> {
+        let (entry, mut first_row) = (Rc::clone(entry), 0);
+        // A record has fewer rows than that.
+        let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        (0..entry.record.sections.len()).map(move |at| {
+            let section = SectionRef { entry: Rc::clone(&entry), at: short(at), first_row: short(first_row) };
+            first_row += section.section().map_or(0, |s| s.rows);
+            section
+        })
+    }
+}
+
+/// The sections of one bucket that have one metadata, in commit order of each context. There is at least one.
+///
+/// A bucket has several groups where an update has changed its metadata, and a context that did not know went on with it.
+#[derive(Clone)]
+pub struct Group {
+    /// The bucket.
+    pub bucket: BucketId,
+    /// The start of the bucket.
+    pub min_time_ms: i64,
+    /// No row is earlier.
+    pub first_ms: i64,
+    /// No row is later.
+    pub last_ms: i64,
+    /// How many rows there are.
+    pub rows: usize,
+    meta: Option<OwnedValue>,
+    sections: Vec<SectionRef>,
+    /// The first record of each context that it has rows of.
+    firsts: Vec<RecordKey>,
+    /// The rows as columns, as far as somebody has asked for them.
+    tail: RefCell<Option<Rc<Tail>>>,
+}
+
+impl Group {
+    fn new(of: &Section) -> Group {
+        Group {
+            bucket: of.bucket,
+            min_time_ms: of.min_time_ms,
+            first_ms: i64::MAX,
+            last_ms: i64::MIN,
+            rows: 0,
+            meta: of.meta.clone(),
+            sections: Vec::new(),
+            firsts: Vec::new(),
+            tail: RefCell::default(),
+        }
+    }
+
+    fn push(&mut self, section: SectionRef) {
+        if let Some(of) = section.section() {
+            self.rows += of.rows;
+            self.first_ms = self.first_ms.min(of.first_ms);
+            self.last_ms = self.last_ms.max(of.last_ms);
+        }
+        let (context, seq) = section.commit();
+        match self.firsts.iter_mut().find(|(known, _)| *known == context) {
+            Some((_, first)) => *first = seq.min(*first),
+            None => self.firsts.push((context, seq)),
+        }
+        self.sections.push(section);
+    }
+
+    /// True where some of its rows are in the bucket that says so.
+    pub fn is_covered(&self, coverage: &Coverage) -> bool {
+        // Nearly always the bucket holds older records only.
+        self.firsts.iter().any(|first| coverage.reaches(first))
+            && self.sections.iter().any(|section| coverage.covers(section.commit()))
+    }
+
+    /// The metadata of its rows.
+    pub fn meta(&self) -> Option<Value<'_>> {
+        self.meta.as_ref().map(OwnedValue::view)
+    }
+
+    /// Its sections.
+    pub fn sections(&self) -> &[SectionRef] {
+        &self.sections
+    }
+}
+
+/// Sections by bucket; buckets in the order of their first commit.
+#[derive(Clone, Default)]
+pub struct ByBucket {
+    numbers: Numbers,
+    groups: Vec<Rc<Group>>,
+    /// The groups that are not the first ones of their buckets.
+    others: Vec<usize>,
+    series: Numbers,
+    /// The buckets of each series, and where they begin.
+    buckets_of_series: Vec<Vec<(BucketId, i64)>>,
+    by_meta: RefCell<ByMeta>,
+    /// Bytes of the tails that are kept.
+    tails_size_bytes: Cell<usize>,
+}
+
+/// Groups by their entries in the index on metadata and time, as far as somebody has asked for them.
+#[derive(Clone, Default)]
+struct ByMeta {
+    entries: Vec<(Vec<u8>, usize)>,
+    /// How many groups are in it.
+    groups: usize,
+}
+
+impl ByBucket {
+    /// The sections of some records.
+    pub fn of<'a>(entries: impl Iterator<Item = &'a Rc<JournalEntry>>) -> ByBucket {
+        let mut by_bucket = ByBucket::default();
+        entries.for_each(|entry| by_bucket.push(entry));
+        by_bucket
+    }
+
+    /// Adds the sections of a record.
+    pub(super) fn push(&mut self, entry: &Rc<JournalEntry>) {
+        let mut next = 0;
+        for section in SectionRef::of_record(entry) {
+            let Some(of) = section.section() else { continue };
+            let bucket = of.bucket;
+            // Commits of many series mostly name the same buckets in the same order.
+            let (number, new) = match self.groups.get(next) {
+                Some(expected) if expected.bucket == bucket => (next, false),
+                _ => self.numbers.add(bucket.as_bytes()),
+            };
+            let (number, new) = if new { (number, new) } else { self.group_of(number, of) };
+            next = number + 1;
+            if new {
+                self.groups.push(Rc::new(Group::new(of)));
+                let (series, new) = self.series.add(tagged(of.meta.as_ref()));
+                if new {
+                    self.buckets_of_series.push(Vec::new());
+                }
+                if let Some(buckets) = self.buckets_of_series.get_mut(series) {
+                    buckets.push((bucket, of.min_time_ms));
+                }
+            }
+            if let Some(group) = self.groups.get_mut(number) {
+                Rc::make_mut(group).push(section);
+            }
+        }
+    }
+
+    /// The group of a section, given one of its bucket; true for a new one.
+    fn group_of(&mut self, known: usize, section: &Section) -> (usize, bool) {
+        let is_of = |number: usize| self.groups.get(number).is_some_and(|group| group.meta == section.meta);
+        if is_of(known) {
+            return (known, false);
+        }
+        let found = self.groups_of(&section.bucket).into_iter().find(|number| is_of(*number));
+        match found {
+            Some(number) => (number, false),
+            None => {
+                let key = [section.bucket.as_bytes(), &[0][..], tagged(section.meta.as_ref())].concat();
+                self.others.push(self.groups.len());
+                self.numbers.add(&key)
+            }
+        }
+    }
+
+    /// The groups of a bucket, by their places in `groups`.
+    #[inline(never)]
+    pub fn groups_of(&self, bucket: &BucketId) -> Vec<usize> {
+        let mut groups = Vec::new();
+        groups.extend(self.numbers.get(bucket.as_bytes()));
+        for number in &self.others {
+            if self.groups.get(*number).is_some_and(|group| group.bucket == *bucket) {
+                groups.push(*number);
+            }
+        }
+        groups
+    }
+
+    /// The groups with entries in `ranges` of the index on metadata and time, by their places in `groups`, each once.
+    #[inline(never)]
+    pub fn groups_within(&self, ranges: &[(Vec<u8>, Vec<u8>)]) -> Vec<usize> {
+        let by_meta = &mut *self.by_meta.borrow_mut();
+        let new = self.groups.iter().enumerate().skip(by_meta.groups);
+        if new.len() > 0 {
+            for (number, group) in new {
+                let keys = index::entries(group.meta(), group.min_time_ms).into_iter();
+                by_meta.entries.extend(keys.map(|key| (key, number)));
+            }
+            by_meta.groups = self.groups.len();
+            sort_by(&mut by_meta.entries, Ord::cmp);
+        }
+        let mut found: Vec<usize> = Vec::new();
+        for (start, end) in ranges {
+            let from = by_meta.entries.partition_point(|(key, _)| key < start);
+            let within = by_meta.entries.iter().skip(from).take_while(|(key, _)| key < end);
+            found.extend(within.map(|(_, number)| *number));
+        }
+        sort_by(&mut found, Ord::cmp);
+        found.dedup();
+        found
+    }
+
+    /// True where rows of that record are in it.
+    pub fn holds(&self, commit: RecordKey) -> bool {
+        self.groups.iter().flat_map(|group| &group.sections).any(|section| section.commit() == commit)
+    }
+
+    /// The sections of a bucket, whatever their metadata.
+    pub fn sections_of(&self, bucket: &BucketId) -> Vec<SectionRef> {
+        let mut all = Vec::new();
+        for number in self.groups_of(bucket) {
+            all.extend_from_slice(self.groups.get(number).map_or(&[], |group| &group.sections));
+        }
+        all
+    }
+
+    /// Every group.
+    pub fn groups(&self) -> &[Rc<Group>] {
+        &self.groups
+    }
+
+    /// The buckets of a series that begin at `time_ms` or earlier.
+    pub fn buckets_of(&self, meta: Option<&OwnedValue>, time_ms: i64) -> impl Iterator<Item = BucketId> {
+        let series = self.series.get(tagged(meta)).and_then(|number| self.buckets_of_series.get(number));
+        let buckets = series.into_iter().flatten();
+        buckets.filter(move |(_, min_time_ms)| *min_time_ms <= time_ms).map(|(id, _)| *id)
+    }
+
+    /// The rows of a group as columns. They are kept, within a bound, and grow with the group.
+    ///
+    /// Errors: `DataCorruptionDetected` where rows have no dates.
+    pub fn tail(&self, group: &Group, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
+        let mut slot = group.tail.borrow_mut();
+        if let Some(tail) = slot.as_ref().filter(|tail| tail.sections() == group.sections.len()) {
+            return Ok(Rc::clone(tail));
+        }
+        let mut tail = match slot.take() {
+            Some(tail) => {
+                let kept = self.tails_size_bytes.get();
+                self.tails_size_bytes.set(kept.saturating_sub(tail.size_bytes()));
+                // Where somebody still reads it, it is copied.
+                Rc::unwrap_or_clone(tail)
+            }
+            None => Tail::new(group.min_time_ms, options),
+        };
+        tail.extend(group.sections.get(tail.sections()..).unwrap_or_default(), options)?;
+        let (tail, kept) = (Rc::new(tail), self.tails_size_bytes.get());
+        if kept <= TAILS_SIZE_BYTES_MAX {
+            self.tails_size_bytes.set(kept + tail.size_bytes());
+            *slot = Some(Rc::clone(&tail));
+        }
+        Ok(tail)
+    }
+}
+
+/// The bytes that tell one series from every other; none for the one without metadata.
+fn tagged(meta: Option<&OwnedValue>) -> &[u8] {
+    meta.map_or(&[], OwnedValue::tagged)
+}

@@ -1,0 +1,204 @@
+//! The journal of a collection as this context knows it: which records exist, and what they hold by bucket.
+//!
+//! **Invariant**: storage says which records exist; what is here is a cache of that. This context's own records are all here, as long as
+//! the epoch stands and no commit is doubtful. Of another context, all records up to the last one that is here are here, as long as
+//! the epoch stands: a context writes its records in order, and whoever removes one moves the epoch on.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::record::Record;
+use super::sections::ByBucket;
+use crate::bucket::BucketId;
+use crate::engine::keyspace::ContextId;
+use crate::engine::sorted_map::SortedMap;
+use crate::limits::{FOLD_BYTES_A_ROW_MAX, JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_RECORDS_MAX, JOURNAL_SIZE_BYTES_MAX};
+
+/// Context and place in that context's journal.
+pub type RecordKey = (ContextId, u64);
+
+/// A journal record and where it stands.
+pub struct JournalEntry {
+    /// Whose commit it was.
+    pub context: ContextId,
+    /// Its place in that context's journal.
+    pub seq: u64,
+    /// What it added.
+    pub record: Record,
+}
+
+impl JournalEntry {
+    /// Context and seq.
+    pub fn key(&self) -> RecordKey {
+        (self.context, self.seq)
+    }
+}
+
+/// The unfolded commits of a collection, of every context.
+pub struct Journal {
+    pub(super) context: ContextId,
+    pub(super) state: RefCell<State>,
+}
+
+/// What changes of a journal.
+#[derive(Default)]
+pub(super) struct State {
+    /// What memory holds is at least as new as this.
+    pub(super) epoch: u64,
+    /// Commits of this context that have failed since all of its records were listed: theirs may be in storage.
+    pub(super) doubtful_commits: usize,
+    pub(super) records: SortedMap<RecordKey, Rc<JournalEntry>>,
+    own: Own,
+    /// So many own records make it worth a look whether to fold them.
+    fold_look_at: usize,
+    by_bucket: Rc<ByBucket>,
+    /// Records that `by_bucket` lacks; where some that it has are gone, it is made anew.
+    unsorted: Vec<Rc<JournalEntry>>,
+    some_went: bool,
+}
+
+/// What this context's own records come to.
+#[derive(Clone, Copy, Default)]
+struct Own {
+    records: usize,
+    rows: usize,
+    size_bytes: usize,
+}
+
+impl Own {
+    fn add(&mut self, record: &Record) {
+        self.records += 1;
+        self.rows += record.rows.rows();
+        self.size_bytes += record.size_bytes();
+    }
+}
+
+impl Journal {
+    /// A journal of which nothing is known.
+    pub fn new(context: ContextId) -> Journal {
+        let state = State { fold_look_at: JOURNAL_RECORDS_MAX, ..State::default() };
+        Journal { context, state: RefCell::new(state) }
+    }
+
+    /// The epoch that memory is as new as. See `bucket_cache`.
+    pub fn epoch(&self) -> u64 {
+        self.state.borrow().epoch
+    }
+
+    /// Records of this context were committed.
+    pub fn committed(&self, entries: Vec<JournalEntry>) {
+        let state = &mut *self.state.borrow_mut();
+        entries.into_iter().for_each(|entry| state.add(self.context, entry));
+    }
+
+    /// A commit of this context has failed, and may have taken place all the same.
+    pub fn doubtful(&self) {
+        self.state.borrow_mut().doubtful_commits += 1;
+    }
+
+    /// Records were removed from storage, by this context: their rows are in buckets, or deleted.
+    pub fn folded(&self, keys: &[RecordKey]) {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        self.state.borrow_mut().retain(self.context, &|key| keys.binary_search(key).is_err());
+    }
+
+    /// This context has moved the epoch on from `before`. False where somebody else has moved it since: what memory holds of what this
+    /// context has changed may be out of date.
+    pub fn epoch_moved(&self, before: u64) -> bool {
+        let mut state = self.state.borrow_mut();
+        let stands = state.epoch == before;
+        if stands {
+            state.epoch = before.wrapping_add(1);
+        }
+        stands
+    }
+
+    /// Everything that is known, by bucket.
+    pub fn by_bucket(&self) -> Rc<ByBucket> {
+        let state = &mut *self.state.borrow_mut();
+        if std::mem::take(&mut state.some_went) {
+            state.by_bucket = Rc::new(ByBucket::of(state.records.values()));
+            state.unsorted.clear();
+        }
+        if !state.unsorted.is_empty() {
+            // Where somebody still reads what is there, this copies the groups that grow and not their rows.
+            let by_bucket = Rc::make_mut(&mut state.by_bucket);
+            state.unsorted.drain(..).for_each(|entry| by_bucket.push(&entry));
+        }
+        Rc::clone(&state.by_bucket)
+    }
+
+    /// The records that are known, contexts apart and in order of seq inside each.
+    pub fn entries(&self) -> Vec<Rc<JournalEntry>> {
+        self.state.borrow().records.values().cloned().collect()
+    }
+
+    /// Bytes of the stored forms of all records that are known.
+    pub fn stored_bytes(&self) -> u64 {
+        self.state.borrow().records.values().map(|entry| entry.record.stored_bytes as u64).sum()
+    }
+
+    /// True where a record of this context from before `seq` is left.
+    pub fn has_own_before(&self, seq: u64) -> bool {
+        let state = self.state.borrow();
+        let first = state.records.first_from(&(self.context, 0));
+        first.is_some_and(|(context, first)| *context == self.context && *first < seq)
+    }
+
+    /// True where inserts outran the fold so far that the next one has to wait.
+    pub fn is_congested(&self) -> bool {
+        self.state.borrow().own.size_bytes > JOURNAL_BACKPRESSURE_FACTOR * JOURNAL_SIZE_BYTES_MAX
+    }
+
+    /// True where this context's records are to be folded: they have passed their bound in bytes; or in number, and a fold of them writes
+    /// few enough bytes a row. `stored_bytes` says how long a bucket is that would be written anew.
+    pub fn fold_due(&self, stored_bytes: &dyn Fn(&BucketId) -> usize) -> bool {
+        let own = self.state.borrow().own;
+        if own.size_bytes > JOURNAL_SIZE_BYTES_MAX {
+            return true;
+        }
+        if own.records < self.state.borrow().fold_look_at {
+            return false;
+        }
+        let written: usize = self.by_bucket().groups().iter().map(|group| stored_bytes(&group.bucket)).sum();
+        let is_cheap = written <= FOLD_BYTES_A_ROW_MAX * own.rows;
+        if !is_cheap {
+            self.state.borrow_mut().fold_look_at = own.records + own.records / 4;
+        }
+        is_cheap
+    }
+}
+
+impl State {
+    /// Adds a record, unless it is known: somebody else here may have asked storage for it at the same time.
+    pub(super) fn add(&mut self, context: ContextId, entry: JournalEntry) {
+        if self.records.contains_key(&entry.key()) {
+            return;
+        }
+        if entry.context == context {
+            self.own.add(&entry.record);
+        }
+        let entry = Rc::new(entry);
+        self.unsorted.push(Rc::clone(&entry));
+        self.records.insert(entry.key(), entry);
+    }
+
+    /// Forgets the records that are not kept.
+    pub(super) fn retain(&mut self, context: ContextId, is_kept: &dyn Fn(&RecordKey) -> bool) {
+        let before = self.records.len();
+        let mut own = Own::default();
+        self.records.retain(|key, entry| {
+            let kept = is_kept(key);
+            if kept && key.0 == context {
+                own.add(&entry.record);
+            }
+            kept
+        });
+        if own.records < self.own.records {
+            self.fold_look_at = JOURNAL_RECORDS_MAX;
+        }
+        self.own = own;
+        self.some_went |= self.records.len() < before;
+    }
+}

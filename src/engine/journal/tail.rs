@@ -1,0 +1,103 @@
+//! The rows of one bucket that are not folded yet, as growing columns with a summary: they read like a bucket that needs no decoding.
+
+use super::sections::SectionRef;
+use crate::block::{Block, ColumnData};
+use crate::bucket::{BucketDoc, BucketId, MinMax, Rows, TimeseriesOptions};
+use crate::error::{Error, Result};
+use crate::value::{DocBuf, Value};
+
+/// Rows of one bucket and one metadata, in commit order of each context.
+#[derive(Clone)]
+pub struct Tail {
+    rows: Block,
+    sections: usize,
+    summary: MinMax,
+    min: DocBuf,
+    max: DocBuf,
+    min_time_ms: i64,
+    first: Edge,
+    last: Edge,
+}
+
+/// The row that is first, or last, by time.
+#[derive(Clone, Copy)]
+struct Edge {
+    time_ms: i64,
+    row: usize,
+}
+
+impl Tail {
+    /// A tail without rows, of a bucket that begins at `min_time_ms`.
+    pub fn new(min_time_ms: i64, options: &TimeseriesOptions) -> Tail {
+        let summary = MinMax::seed_time(&options.time_field, min_time_ms, &options.collation);
+        let (min, max) = (summary.min_doc(), summary.max_doc());
+        let (first, last) = (Edge { time_ms: i64::MAX, row: 0 }, Edge { time_ms: i64::MIN, row: 0 });
+        Tail { rows: Block::new(0), sections: 0, summary, min, max, min_time_ms, first, last }
+    }
+
+    /// The rows of sections, whatever their commits.
+    ///
+    /// Errors: as `extend`.
+    pub fn of<'a>(
+        sections: impl Iterator<Item = &'a SectionRef>,
+        min_time_ms: i64,
+        options: &TimeseriesOptions,
+    ) -> Result<Tail> {
+        let mut tail = Tail::new(min_time_ms, options);
+        let sections: Vec<SectionRef> = sections.cloned().collect();
+        tail.extend(&sections, options)?;
+        Ok(tail)
+    }
+
+    /// Adds the rows of further sections.
+    ///
+    /// Errors: `DataCorruptionDetected` where rows have no dates.
+    pub fn extend(&mut self, sections: &[SectionRef], options: &TimeseriesOptions) -> Result<()> {
+        let before = self.rows.rows();
+        let parts: Vec<_> = sections.iter().map(SectionRef::rows).collect();
+        self.rows.append_slices(&parts);
+        self.sections += sections.len();
+        self.summary.update_rows(&self.rows, Rows::from(before..self.rows.rows()), None);
+        (self.min, self.max) = (self.summary.min_doc(), self.summary.max_doc());
+        let times = match self.rows.column(&options.time_field).map(|times| (times.data(), times.presence())) {
+            Some((ColumnData::Date(times), None)) => times,
+            _ => return Err(Error::corrupt("A journal record holds rows without dates")),
+        };
+        // Of rows of one time the first of all is first, and the last of all is last.
+        for (row, time_ms) in times.iter().copied().enumerate().skip(before) {
+            if time_ms < self.first.time_ms || row == 0 {
+                self.first = Edge { time_ms, row };
+            }
+            if time_ms >= self.last.time_ms {
+                self.last = Edge { time_ms, row };
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows: the time and the other fields, without the metadata.
+    pub fn rows(&self) -> &Block {
+        &self.rows
+    }
+
+    /// How many sections it was made of.
+    pub fn sections(&self) -> usize {
+        self.sections
+    }
+
+    /// The place of the row that is first by time, or of that which is last.
+    pub fn edge(&self, is_last: bool) -> usize {
+        if is_last { self.last.row } else { self.first.row }
+    }
+
+    /// The bucket that these rows would be, for all that is asked of one before its columns are.
+    pub fn summary<'a>(&'a self, bucket: BucketId, meta: Option<Value<'a>>) -> BucketDoc<'a> {
+        let bounds = (self.min_time_ms, self.last.time_ms.max(self.min_time_ms));
+        BucketDoc::of_summary(bucket, meta, (self.min.view(), self.max.view()), bounds, self.rows.rows())
+    }
+
+    /// Bytes that it takes in memory, about.
+    pub fn size_bytes(&self) -> usize {
+        self.rows.size_bytes() + 4 * (self.min.view().as_bytes().len() + self.max.view().as_bytes().len()) + 200
+    }
+}

@@ -1,0 +1,132 @@
+//! The journals of a collection at one moment: a look at storage, and the records that it tells of fetched.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::collection::Collection;
+use super::journal::{ByBucket, Learnt};
+use super::keyspace::{self, Marker};
+use crate::error::{Error, Result};
+use crate::limits::JOURNAL_SIZE_BYTES_MAX;
+use crate::storage::{Bytes, KeyRange, Page};
+
+/// How much larger a record is in memory than in storage, about: that of many series with a row each.
+const RECORD_GROWTH: usize = 14;
+
+/// The journals of a collection at one moment, and what else was asked for at that moment.
+pub struct Snapshot {
+    /// The epoch of the collection.
+    pub epoch: u64,
+    /// What is not folded.
+    pub journal: Rc<ByBucket>,
+    /// The keys of `also`.
+    pub also: Vec<Bytes>,
+}
+
+impl Engine {
+    /// The journal records that storage holds, and the keys of `also` at the same moment: one storage call for both.
+    ///
+    /// Where a fold removes a record before it could be fetched, all is asked once more: its rows may be missing in a bucket that is
+    /// in memory. Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
+    pub(super) async fn journal_snapshot(&self, collection: &Rc<Collection>, also: &[KeyRange]) -> Result<Snapshot> {
+        // As long as nobody else has changed buckets, records were only added, and those that are known need not be listed.
+        let mut all = false;
+        loop {
+            if let Some(snapshot) = self.try_journal_snapshot(collection, also, &mut all).await? {
+                return Ok(snapshot);
+            }
+        }
+    }
+
+    async fn try_journal_snapshot(
+        &self,
+        collection: &Rc<Collection>,
+        also: &[KeyRange],
+        all: &mut bool,
+    ) -> Result<Option<Snapshot>> {
+        let (id, journal) = (collection.id(), &collection.journal);
+        let look = journal.begin_look(*all);
+        let mut own = journal.ranges(&id, &look);
+        own.insert(0, keyspace::markers(&id));
+        let (keys, also): (Vec<Bytes>, Vec<Bytes>) = self
+            .scan_keys([&own, also].concat())
+            .await?
+            .into_iter()
+            .partition(|key| own.iter().any(|range| range.start <= *key && *key < range.end));
+        if !keys.first().is_some_and(|key| keyspace::is_marker(key, &id, Marker::Exists)) {
+            self.forget(collection);
+            return Err(self.namespace_not_found(&collection.name));
+        }
+        if keys.get(1).is_some_and(|key| keyspace::is_marker(key, &id, Marker::ExtendedRange)) {
+            collection.extended_range.set(true);
+        }
+        let version = keys.iter().take(4).find_map(|key| keyspace::version_of(key)).unwrap_or_default();
+        if version != collection.entry().version {
+            self.reload_entry(collection).await?;
+            return Ok(None);
+        }
+        let epoch = keys.iter().take(3).find_map(|key| keyspace::epoch_of(key));
+        let epoch = epoch.ok_or_else(|| Error::corrupt("A collection does not say how often it was changed"))?;
+        let listed: Vec<_> = keys.iter().filter_map(|key| keyspace::journal_parts(key)).collect();
+        let missing = match journal.learn(&look, epoch, &listed) {
+            Learnt::Again { all: again } => {
+                *all = again;
+                return Ok(None);
+            }
+            Learnt::Known { missing, moved } => {
+                if moved {
+                    *collection.measured.borrow_mut() = None;
+                    self.buckets.borrow_mut().forget(&id);
+                }
+                missing
+            }
+        };
+        if !missing.is_empty() {
+            let keys: Vec<_> = missing.iter().map(|(context, seq)| keyspace::journal(&id, context, *seq)).collect();
+            let values = self.storage.get_many(&keys).await?;
+            reserve(&values);
+            if !journal.add_fetched(&missing, values)? {
+                *all = true;
+                return Ok(None);
+            }
+        }
+        if !journal.end_look(&look, epoch) {
+            return Ok(None);
+        }
+        Ok(Some(Snapshot { epoch, journal: journal.by_bucket(), also }))
+    }
+
+    /// Every key of `ranges`, range after range.
+    ///
+    /// Errors: those of storage.
+    pub(super) async fn scan_keys(&self, mut ranges: Vec<KeyRange>) -> Result<Vec<Bytes>> {
+        let page = Page { entries_max: 16_384, keys_only: true };
+        let mut keys: Vec<Bytes> = Vec::new();
+        loop {
+            let entries = self.storage.scan(&ranges, page).await?;
+            let done = entries.len() < page.entries_max;
+            keys.extend(entries.into_iter().map(|entry| entry.key));
+            let Some(last) = keys.last().filter(|_| !done) else { return Ok(keys) };
+            go_on(&mut ranges, last);
+        }
+    }
+}
+
+/// What is left of `ranges` behind `last`, the last key of a page: the range in which it lies goes on, and those before it are done.
+pub(super) fn go_on(ranges: &mut Vec<KeyRange>, last: &[u8]) {
+    let at = ranges.iter().position(|range| range.start[..] <= *last && *last < range.end[..]).unwrap_or(ranges.len());
+    ranges.drain(..at);
+    if let Some(range) = ranges.first_mut() {
+        range.start = [last, &[0]].concat();
+    }
+}
+
+/// Makes room for the records of `values` at once. The memory of a module grows slowly: in small steps that took most of the time that
+/// many records take to read.
+fn reserve(values: &[Option<Bytes>]) {
+    let stored_bytes: usize = values.iter().flatten().map(Vec::len).sum();
+    let mut room: Vec<u8> = Vec::new();
+    // What there is no room for is found out by whoever needs it.
+    let _ = room.try_reserve_exact((RECORD_GROWTH * stored_bytes).min(2 * JOURNAL_SIZE_BYTES_MAX));
+    drop(std::hint::black_box(room));
+}
