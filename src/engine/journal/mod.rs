@@ -4,6 +4,8 @@
 //! of one bucket as growing columns, `snapshot` how a look at storage brings the journal up to date. Nothing here awaits.
 
 mod record;
+#[cfg(test)]
+mod samples;
 mod sections;
 mod snapshot;
 mod state;

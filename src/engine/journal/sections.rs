@@ -305,3 +305,39 @@ impl ByBucket {
 fn tagged(meta: Option<&OwnedValue>) -> &[u8] {
     meta.map_or(&[], OwnedValue::tagged)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::shared;
+    use super::*;
+
+    #[test]
+    fn the_groups_of_a_range_of_the_index_are_those_of_that_metadata_and_time_however_many_came_later() {
+        let mut by_bucket = ByBucket::default();
+        by_bucket.push(&shared(1, 0, &[(4, &[1]), (2, &[1])]));
+        let of = |number: i32, last_ms| {
+            let meta = OwnedValue::double(f64::from(number));
+            index::range(Some(meta.view()), 1000, None, last_ms)
+        };
+        // The metadata is an int32, and equal to the double.
+        assert_eq!(by_bucket.groups_within(&[of(2, None)]), [1]);
+        assert_eq!(by_bucket.groups_within(&[of(2, Some(-1))]), [0; 0]);
+        by_bucket.push(&shared(1, 1, &[(7, &[1]), (2, &[3])]));
+        assert_eq!(by_bucket.groups_within(&[of(7, None), of(4, None), of(4, None)]), [0, 2]);
+        assert_eq!(by_bucket.groups()[1].rows, 2);
+    }
+
+    #[test]
+    fn a_group_is_covered_where_a_bucket_holds_one_of_its_records() {
+        let mut by_bucket = ByBucket::default();
+        by_bucket.push(&shared(1, 4, &[(2, &[1])]));
+        by_bucket.push(&shared(3, 2, &[(2, &[1])]));
+        let covered = |commit: (u8, u64)| {
+            let mut coverage = Coverage::default();
+            coverage.cover(([commit.0; 8], commit.1), 0);
+            by_bucket.groups()[0].is_covered(&coverage)
+        };
+        assert!(covered((1, 4)) && covered((1, 9)) && covered((3, 2)));
+        assert!(!covered((1, 3)) && !covered((3, 1)) && !covered((2, 9)));
+    }
+}

@@ -133,3 +133,127 @@ impl Journal {
         known
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::entry;
+    use super::*;
+
+    const ID: CollectionId = [9; 8];
+    const OWN: ContextId = [5; 8];
+
+    /// A journal of this context's records 0 and 1, and of record 3 of another one.
+    fn journal() -> Journal {
+        let journal = Journal::new(OWN);
+        journal.committed(vec![entry(5, 0, &[(1, &[1])]), entry(5, 1, &[(1, &[2])])]);
+        assert!(fetch(&journal, 0, false, &[(2, 3)]).is_ok());
+        journal
+    }
+
+    fn keys(of: &[(u8, u64)]) -> Vec<RecordKey> {
+        of.iter().map(|(context, seq)| ([*context; 8], *seq)).collect()
+    }
+
+    fn known(journal: &Journal) -> Vec<RecordKey> {
+        journal.entries().iter().map(|entry| entry.key()).collect()
+    }
+
+    /// A look that lists these records, and fetches those that are missing. Answers those, or whether another look is to list all.
+    fn fetch(journal: &Journal, epoch: u64, all: bool, listed: &[(u8, u64)]) -> Result<Vec<RecordKey>, bool> {
+        let look = journal.begin_look(all);
+        match journal.learn(&look, epoch, &keys(listed)) {
+            Learnt::Again { all } => Err(all),
+            Learnt::Known { missing, .. } => {
+                let value = |key: &RecordKey| {
+                    let entry = entry(key.0[0], key.1, &[(1, &[1])]);
+                    Some(Record::encode(entry.record.rows, entry.record.sections).1)
+                };
+                assert!(journal.add_fetched(&missing, missing.iter().map(value).collect()).unwrap());
+                assert!(journal.end_look(&look, epoch));
+                Ok(missing)
+            }
+        }
+    }
+
+    fn lists(journal: &Journal, all: bool, context: u8, seq: u64) -> bool {
+        let key = keyspace::journal(&ID, &[context; 8], seq);
+        journal.ranges(&ID, &journal.begin_look(all)).iter().any(|range| range.start <= key && key < range.end)
+    }
+
+    #[test]
+    fn a_look_lists_what_others_may_have_added_and_nothing_else() {
+        let journal = journal();
+        for (context, seq, listed) in [
+            (2, 0, false),
+            (2, 3, false),
+            (2, 4, true),
+            (1, 0, true),
+            (3, 0, true),
+            (7, 1, true),
+            (5, 0, false),
+            (5, 9, false),
+        ] {
+            assert_eq!((context, seq, lists(&journal, false, context, seq)), (context, seq, listed));
+            assert!(lists(&journal, true, context, seq));
+        }
+        assert!(!lists(&Journal::new(OWN), false, 5, 0) && lists(&Journal::new(OWN), false, 4, 0));
+    }
+
+    #[test]
+    fn records_of_others_are_fetched_once() {
+        let journal = journal();
+        assert_eq!(fetch(&journal, 0, false, &[(2, 4), (7, 0)]), Ok(keys(&[(2, 4), (7, 0)])));
+        assert_eq!(fetch(&journal, 0, false, &[]), Ok(Vec::new()));
+        assert_eq!(known(&journal), keys(&[(2, 3), (2, 4), (5, 0), (5, 1), (7, 0)]));
+        assert_eq!(journal.by_bucket().groups()[0].rows, 5);
+    }
+
+    #[test]
+    fn where_others_have_moved_the_epoch_on_all_records_are_listed_and_those_that_went_are_forgotten() {
+        let journal = journal();
+        let before = journal.by_bucket();
+        assert_eq!(fetch(&journal, 1, false, &[(2, 4)]), Err(true));
+        assert_eq!(journal.epoch(), 0);
+        assert_eq!(fetch(&journal, 1, true, &[(2, 4), (5, 1)]), Ok(keys(&[(2, 4)])));
+        assert_eq!((journal.epoch(), known(&journal)), (1, keys(&[(2, 4), (5, 1)])));
+        // Who has begun to read keeps what it has.
+        assert_eq!((before.groups()[0].rows, journal.by_bucket().groups()[0].rows), (3, 2));
+    }
+
+    #[test]
+    fn a_look_that_met_an_older_epoch_than_memory_is_of_no_use() {
+        let journal = journal();
+        assert!(journal.epoch_moved(0) && !journal.epoch_moved(0));
+        assert_eq!(fetch(&journal, 0, false, &[]), Err(false));
+        assert_eq!(fetch(&journal, 0, true, &[]), Err(true));
+        assert_eq!(known(&journal).len(), 3);
+        let look = journal.begin_look(false);
+        assert!(journal.end_look(&look, 1) && !journal.end_look(&look, 0));
+    }
+
+    #[test]
+    fn what_is_committed_while_keys_are_listed_stays() {
+        let journal = journal();
+        let look = journal.begin_look(true);
+        journal.committed(vec![entry(5, 2, &[(1, &[3])])]);
+        assert!(matches!(journal.learn(&look, 1, &keys(&[(5, 1)])), Learnt::Known { moved: true, .. }));
+        assert_eq!(known(&journal), keys(&[(5, 1), (5, 2)]));
+    }
+
+    #[test]
+    fn a_commit_that_failed_and_took_place_all_the_same_is_found_by_the_next_look() {
+        let journal = journal();
+        journal.doubtful();
+        assert!(lists(&journal, false, 5, 2));
+        assert_eq!(fetch(&journal, 0, false, &[(2, 3), (5, 0), (5, 1), (5, 2)]), Ok(keys(&[(5, 2)])));
+        assert!(!lists(&journal, false, 5, 2) && journal.has_own_before(1));
+        assert_eq!(known(&journal).len(), 4);
+    }
+
+    #[test]
+    fn a_record_that_is_gone_before_it_is_fetched_asks_for_another_look() {
+        let journal = journal();
+        assert_eq!(journal.add_fetched(&keys(&[(2, 4)]), vec![None]), Ok(false));
+        assert!(journal.add_fetched(&keys(&[(2, 4)]), vec![Some(vec![1])]).is_err());
+    }
+}

@@ -202,3 +202,63 @@ impl State {
         self.some_went |= self.records.len() < before;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::entry;
+    use super::*;
+
+    const OWN: ContextId = [5; 8];
+
+    /// A journal of so many records of two series.
+    fn journal(records: u64) -> Journal {
+        let journal = Journal::new(OWN);
+        (0..records).for_each(|seq| journal.committed(vec![entry(5, seq, &[(1, &[1]), (2, &[2])])]));
+        journal
+    }
+
+    #[test]
+    fn a_fold_is_due_by_the_number_of_own_records_as_long_as_it_writes_few_bytes_a_row() {
+        let max = JOURNAL_RECORDS_MAX as u64;
+        assert!(!journal(max - 1).fold_due(&|_| 0));
+        assert!(journal(max).fold_due(&|_| FOLD_BYTES_A_ROW_MAX * JOURNAL_RECORDS_MAX));
+        let journal = journal(max);
+        let dear = |_: &BucketId| FOLD_BYTES_A_ROW_MAX * JOURNAL_RECORDS_MAX + 1;
+        assert!(!journal.fold_due(&dear));
+        // It is looked at again when a quarter more has come.
+        journal.committed(vec![entry(5, max, &[(1, &[1])])]);
+        assert!(!journal.fold_due(&|_| 0));
+        (max + 1..max + max / 4).for_each(|seq| journal.committed(vec![entry(5, seq, &[(1, &[1]), (2, &[2])])]));
+        assert!(journal.fold_due(&dear));
+        journal.folded(&[(OWN, 0)]);
+        assert!(journal.fold_due(&|_| 0));
+    }
+
+    #[test]
+    fn records_of_others_make_no_fold_due() {
+        let journal = Journal::new(OWN);
+        let mut state = journal.state.borrow_mut();
+        (0..2 * JOURNAL_RECORDS_MAX as u64).for_each(|seq| state.add(OWN, entry(7, seq, &[(1, &[1])])));
+        drop(state);
+        assert!(!journal.fold_due(&|_| 0) && !journal.has_own_before(u64::MAX));
+    }
+
+    #[test]
+    fn what_was_folded_is_gone_and_who_reads_keeps_it() {
+        let journal = journal(3);
+        let before = journal.by_bucket();
+        journal.folded(&[(OWN, 1), (OWN, 0)]);
+        assert_eq!(journal.by_bucket().groups().iter().map(|group| group.rows).collect::<Vec<_>>(), [1, 1]);
+        assert_eq!(before.groups()[0].rows, 3);
+        assert!(!journal.has_own_before(2) && journal.has_own_before(3));
+        journal.folded(&[(OWN, 2)]);
+        assert!(journal.by_bucket().groups().is_empty() && journal.stored_bytes() == 0);
+    }
+
+    #[test]
+    fn a_record_that_is_known_is_not_added_twice() {
+        let journal = journal(2);
+        journal.committed(vec![entry(5, 1, &[(1, &[1]), (2, &[2])])]);
+        assert_eq!((journal.entries().len(), journal.by_bucket().groups()[0].rows), (2, 2));
+    }
+}

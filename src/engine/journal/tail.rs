@@ -101,3 +101,52 @@ impl Tail {
         self.rows.size_bytes() + 4 * (self.min.view().as_bytes().len() + self.max.view().as_bytes().len()) + 200
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{options, shared};
+    use super::super::sections::ByBucket;
+    use super::*;
+    use crate::bucket::{BucketFormat, merge};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_tail_says_of_its_rows_what_a_bucket_of_them_says(
+            commits in prop::collection::vec(prop::collection::vec(0_i64..3_000_000, 1..6), 1..12), read in 0_usize..12,
+        ) {
+            let (options, mut by_bucket) = (options(), ByBucket::default());
+            for (seq, times) in commits.iter().enumerate() {
+                by_bucket.push(&shared(1, seq as u64, &[(3, times)]));
+                if seq == read {
+                    by_bucket.tail(&by_bucket.groups()[0], &options).unwrap();
+                }
+            }
+            let group = &by_bucket.groups()[0];
+            let tail = by_bucket.tail(group, &options).unwrap();
+            let times: Vec<i64> = commits.concat();
+            prop_assert_eq!(tail.rows().rows(), times.len());
+            prop_assert_eq!(tail.rows().column("t").unwrap().data(), &ColumnData::Date(times.clone()));
+            let sections: Vec<_> = group.sections().iter().map(SectionRef::rows).collect();
+            let document =
+                merge(None, &group.bucket, 0, group.meta(), &sections, BucketFormat::Compressed, &options).unwrap();
+            let (stored, summary) = (BucketDoc::parse(document.view(), &options).unwrap(), tail.summary(group.bucket, group.meta()));
+            prop_assert_eq!((stored.control_min(), stored.control_max()), (summary.control_min(), summary.control_max()));
+            prop_assert_eq!((stored.min_time_ms(), stored.max_time_ms()), (summary.min_time_ms(), summary.max_time_ms()));
+            prop_assert_eq!((stored.count(), stored.meta()), (summary.count(), summary.meta()));
+            // Of rows of one time the one in front is first, and the one behind is last.
+            prop_assert_eq!(Some(tail.edge(false)), (0..times.len()).min_by_key(|row| times[*row]));
+            prop_assert_eq!(Some(tail.edge(true)), (0..times.len()).max_by_key(|row| times[*row]));
+        }
+    }
+
+    #[test]
+    fn a_tail_that_somebody_reads_stays_as_it_was() {
+        let (options, mut by_bucket) = (options(), ByBucket::default());
+        by_bucket.push(&shared(1, 0, &[(3, &[5])]));
+        let before = by_bucket.tail(&by_bucket.groups()[0], &options).unwrap();
+        by_bucket.push(&shared(1, 1, &[(3, &[4])]));
+        let after = by_bucket.tail(&by_bucket.groups()[0], &options).unwrap();
+        assert_eq!((before.rows().rows(), after.rows().rows(), after.edge(false)), (1, 2, 1));
+    }
+}
