@@ -36,6 +36,11 @@ impl Signal {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// True where the outcome is known.
+    pub fn is_resolved(&self) -> bool {
+        self.state.borrow().result.is_some()
+    }
+
     /// Waits for the outcome.
     pub fn wait(&self) -> impl Future<Output = Result<()>> + use<> {
         Wait { state: Rc::clone(&self.state) }

@@ -35,8 +35,8 @@ impl Drop for Claim<'_> {
                 queue.blocks.clear();
             }
             let was_running = queue.running.take_if(|running| running.is(&self.outcome)).is_some();
-            // Where the commit was given up halfway: nobody knows whether its rows are stored.
-            if was_running {
+            // Where the commit was given up halfway, nobody knows whether its rows are stored.
+            if was_running && !self.outcome.is_resolved() {
                 self.collection.journal.doubtful();
                 self.collection.catalog.borrow_mut().abort();
             }
