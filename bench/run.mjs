@@ -2,12 +2,12 @@
 //
 //   node bench/run.mjs [--points 100000] [--rounds 5] [--json file]
 
-import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { withPage } from "./chromium.mjs";
+import { bytesUnder, withPage } from "./chromium.mjs";
 
 const { values: args } = parseArgs({
   options: { points: { type: "string", default: "100000" }, rounds: { type: "string", default: "5" }, json: { type: "string" } },
@@ -46,11 +46,6 @@ for (const name of NAMES) {
 }
 print(result);
 if (args.json) writeFileSync(args.json, `${JSON.stringify(result, null, 2)}\n`);
-
-function bytesUnder(folder) {
-  const files = readdirSync(folder, { recursive: true }).map((name) => statSync(join(folder, name)));
-  return files.filter((file) => file.isFile()).reduce((sum, { size }) => sum + size, 0);
-}
 
 function print({ points, rounds, medians, sizes, disk }) {
   const cell = (text) => String(text).padStart(18);
