@@ -10,6 +10,7 @@ import { node24 } from "../js/scripts/runtimes.mjs";
 import { ROOT, must } from "../js/scripts/steps.mjs";
 import { bytesUnder, withPage } from "./chromium.mjs";
 import * as report from "./live/report.mjs";
+import { bundleRxdb } from "./rxdb.mjs";
 
 const { values: args } = parseArgs({
   options: {
@@ -56,8 +57,8 @@ const WRITTEN = [
 ];
 
 /** Runs one part in one place: each in a process and with files of its own. */
-async function run(place, order, afterwards) {
-  if (place === "chromium") return withPage((page) => page.evaluate(async (order) => (await import("./live/browser.js")).live(order), order), {}, afterwards);
+async function run(place, order, { afterwards, more } = {}) {
+  if (place === "chromium") return withPage((page) => page.evaluate(async (order) => (await import("./live/browser.js")).live(order), order), more, afterwards);
   const output = await must(node24(), ["--no-warnings", join(ROOT, "bench/live/node.mjs"), JSON.stringify({ place, ...order })], { show: "stderr" });
   return JSON.parse(output.trimEnd().split("\n").at(-1));
 }
@@ -100,11 +101,20 @@ if (wants("written")) {
   }
   report.bytes(results.written);
 }
+if (wants("dashboard") && places.includes("chromium")) {
+  results.dashboard = await run("chromium", { part: "dashboard", options: DASHBOARD, rows: 60_000, seconds: Number(args.seconds) });
+  report.pictures(results.dashboard, args.seconds);
+}
+if (wants("others") && places.includes("chromium")) {
+  const more = { "/others/": await bundleRxdb(), "/sqlite/": join(ROOT, "bench/node_modules/@sqlite.org/sqlite-wasm/dist") };
+  results.others = await run("chromium", { part: "others", options: DASHBOARD, rows: 60_000, rounds: Math.min(rounds, 5) }, { more });
+  report.others(results.others);
+}
 if (args.json) writeFileSync(args.json, `${JSON.stringify(results, null, 2)}\n`);
 
 /** Bytes of the folder of IndexedDB when the browser has ended. */
 async function onDisk(order) {
   let bytes;
-  await run("chromium", { part: "fill", ...order }, (profile) => (bytes = bytesUnder(join(profile, "Default/IndexedDB"))));
+  await run("chromium", { part: "fill", ...order }, { afterwards: (profile) => (bytes = bytesUnder(join(profile, "Default/IndexedDB"))) });
   return bytes;
 }

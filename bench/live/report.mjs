@@ -63,3 +63,36 @@ export function bytes(all) {
     ]),
   );
 }
+
+const MODES = { journals: "timepail, never flushed", buckets: "timepail, flushed once a second", drawing: "drawing only, the same picture" };
+
+export function pictures(all, seconds) {
+  table(
+    `**Dashboard page**, Chromium: the last five minutes of 20 sensors by uPlot, 200 points a second coming in, 60 000 rows of history; ${seconds} s each`,
+    ["a picture", "rows", "frames a second", "longest frame, ms", "pictures a second", "asking, ms: median / 95 %", "a commit, ms", "commits a second", "long tasks a second", "their share of the time", "longest, ms"],
+    all.map((of) => [
+      of.everyMs === 0 ? "every frame" : `every ${of.everyMs} ms`,
+      MODES[of.mode],
+      of.framesPerSecond.toFixed(1),
+      ms(of.longestFrame),
+      of.picturesPerSecond.toFixed(1),
+      of.mode === "drawing" ? "–" : `${ms(of.ask)} / ${ms(of.askMost)}`,
+      ms(of.insert),
+      of.commitsPerSecond.toFixed(1),
+      (of.longTasks / seconds).toFixed(1),
+      `${((of.longTaskMs / seconds / 1000) * 100).toFixed(0)} %`,
+      ms(of.longestTask),
+    ]),
+  );
+}
+
+export function others(tasks) {
+  const names = Object.keys(Object.values(tasks)[0]);
+  const own = names[0];
+  const cell = (of, name) => (of[name] === undefined ? "–" : name === own ? ms(of[name]) : `${ms(of[name])} (${(of[name] / of[own]).toFixed(1)})`);
+  table(
+    "**Others**, Chromium, 60 000 rows of 20 sensors; milliseconds, ratio to timepail with its rows in journals in brackets",
+    ["task", ...names],
+    Object.entries(tasks).map(([task, of]) => [task, ...names.map((name) => cell(of, name))]),
+  );
+}

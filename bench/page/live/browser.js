@@ -53,6 +53,13 @@ async function fill(_, { options, rows, isFlushed }) {
   await db.close();
 }
 
-const parts = { compare, growth, ingest, fill };
+const parts = {
+  compare,
+  growth,
+  ingest,
+  fill,
+  others: async (_, order) => (await import("./others.js")).others(order),
+  dashboard: async (_, order) => (await import("./dashboard.js")).dashboard(order),
+};
 
 export const live = (order) => parts[order.part](indexeddb, { ...order, log: globalThis.progress });

@@ -81,8 +81,14 @@ async function askBoth(name, plant, { live, folded }, times, round) {
   mustAgree(name, answers.live, answers.folded);
 }
 
+/** The ratio is that of two answers side by side, that a slow moment of the machine falls on both. */
 const medians = (times) =>
-  Object.entries(times).map(([question, { live, folded }]) => ({ question, live: median(live), folded: median(folded), ratio: median(live) / median(folded) }));
+  Object.entries(times).map(([question, { live, folded }]) => ({
+    question,
+    live: median(live),
+    folded: median(folded),
+    ratio: median(live.map((ms, round) => ms / folded[round])),
+  }));
 
 /**
  * Every question right behind a commit, of the context that wrote and, unless `isAlone`, of a second one. In `folded` the writer flushes behind each commit; for
