@@ -1,6 +1,6 @@
 // A page of headless Chromium with the benchmark's modules, over a fresh profile.
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,4 +31,10 @@ export async function withPage(work, more = {}, afterwards = () => {}) {
     await server.close();
     rmSync(profile, { recursive: true, force: true });
   }
+}
+
+/** Bytes of all files under `folder`. */
+export function bytesUnder(folder) {
+  const files = readdirSync(folder, { recursive: true }).map((name) => statSync(join(folder, name)));
+  return files.filter((file) => file.isFile()).reduce((sum, { size }) => sum + size, 0);
 }

@@ -2,36 +2,18 @@
 //
 //   node bench/run.mjs [--points 100000] [--rounds 5] [--json file]
 
-import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { withPage } from "./chromium.mjs";
+import { bytesUnder, withPage } from "./chromium.mjs";
+import { bundleRxdb } from "./rxdb.mjs";
 
 const { values: args } = parseArgs({
   options: { points: { type: "string", default: "100000" }, rounds: { type: "string", default: "5" }, json: { type: "string" } },
 });
-const HERE = dirname(fileURLToPath(import.meta.url));
-const BUILT = join(HERE, "results/others");
 const NAMES = ["timepail", "bare", "dexie", "rxdb", "buckets"];
 
-// RxDB is many modules that name each other; a page loads them as one.
-const { build } = createRequire(join(HERE, "../js/package.json"))("esbuild");
-mkdirSync(BUILT, { recursive: true });
-await build({
-  stdin: {
-    contents: 'export { createRxDatabase } from "rxdb/plugins/core"; export { getRxStorageDexie } from "rxdb/plugins/storage-dexie";',
-    resolveDir: HERE,
-  },
-  outfile: join(BUILT, "rxdb.js"),
-  bundle: true,
-  format: "esm",
-  minify: true,
-  define: { global: "globalThis" },
-  logLevel: "warning",
-});
-const more = { "/others/": BUILT };
+const more = { "/others/": await bundleRxdb() };
 const points = Number(args.points);
 const result = await withPage(
   (page) => page.evaluate(({ points, rounds }) => globalThis.bench({ points, rounds, log: globalThis.progress }), { points, rounds: Number(args.rounds) }),
@@ -46,11 +28,6 @@ for (const name of NAMES) {
 }
 print(result);
 if (args.json) writeFileSync(args.json, `${JSON.stringify(result, null, 2)}\n`);
-
-function bytesUnder(folder) {
-  const files = readdirSync(folder, { recursive: true }).map((name) => statSync(join(folder, name)));
-  return files.filter((file) => file.isFile()).reduce((sum, { size }) => sum + size, 0);
-}
 
 function print({ points, rounds, medians, sizes, disk }) {
   const cell = (text) => String(text).padStart(18);

@@ -27,7 +27,7 @@ function program(scope, name, file) {
   return path;
 }
 
-const node24 = () => (Number(process.versions.node.split(".")[0]) >= 24 ? process.execPath : program("", "node-linux-", "bin/node"));
+export const node24 = () => (Number(process.versions.node.split(".")[0]) >= 24 ? process.execPath : program("", "node-linux-", "bin/node"));
 const deno = () => [program("@deno", "", "deno"), "run", "--quiet", "--no-lock", "--no-prompt", "--node-modules-dir=manual", "--unstable-kv", "-A"];
 const bun = () => program("@oven", "bun-", "bin/bun");
 export const workerd = () => program("@cloudflare", "workerd-", "bin/workerd");

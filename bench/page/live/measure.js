@@ -1,0 +1,222 @@
+// timepail with its rows in journals against timepail with the same rows in buckets: the same commits to both, the same questions, answers compared.
+//
+// Runs in a page and in Node. A *place* says where databases lie:
+// - `open(name)` opens one; another call with the same name opens it again, as a second tab or process would, and never folds what the first has written
+// - `records(name)` resolves to the number of journal records, or to undefined where nobody can look
+// - `bare()`, where there is one, resolves to `{ put(bytes), close }`: one record a call into the same kind of storage without timepail
+// - `drop(name)` removes one that is closed
+
+import { Plant, timeseries } from "./plant.js";
+import { mustAgree, questions } from "./questions.js";
+
+/** Rows that the partner whose rows are in buckets is given at a time: its buckets are the same, and it is filled sooner. */
+const LARGE_COMMIT = 5000;
+const ids = { next: 0 };
+
+export const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+async function timed(work) {
+  const begin = performance.now();
+  const value = await work();
+  return { ms: performance.now() - begin, value };
+}
+
+const freshName = (of) => `live-${of}-${ids.next++}`;
+
+/** A database with an empty collection. */
+async function create(place, name) {
+  const db = await place.open(name);
+  return { db, points: await db.createCollection("points", { timeseries }) };
+}
+
+const insert = ({ points }, documents) => points.insertMany(documents, { ordered: false });
+
+/**
+ * Two databases with the same `rows` rows: `live` had them in commits as they come and no flush, `folded` has them in buckets. `commit()` gives both one more
+ * commit, which is all that the journal of `folded` has then until it is flushed.
+ */
+async function pair(place, options, rows) {
+  const names = { live: freshName("journals"), folded: freshName("buckets") };
+  const [live, folded] = [await create(place, names.live), await create(place, names.folded)];
+  const plant = new Plant(options);
+  let large = [];
+  while (plant.rows < rows) {
+    const documents = plant.next();
+    await insert(live, documents);
+    large.push(...documents);
+    if (large.length < LARGE_COMMIT && plant.rows < rows) continue;
+    await insert(folded, large);
+    large = [];
+  }
+  await folded.db.flush();
+  return {
+    plant,
+    live,
+    folded,
+    names,
+    async commit() {
+      const documents = plant.next();
+      await insert(live, documents);
+      await insert(folded, documents);
+    },
+    async close() {
+      for (const side of ["live", "folded"]) {
+        await { live, folded }[side].db.close();
+        await place.drop(names[side]);
+      }
+    },
+  };
+}
+
+/** Asks both sides of the question, in an order that changes with `round`, and notes the times; the answers must agree. */
+async function askBoth(name, plant, { live, folded }, times, round) {
+  const sides = round % 2 === 0 ? { live, folded } : { folded, live };
+  const answers = {};
+  for (const [side, points] of Object.entries(sides)) {
+    const { ms, value } = await timed(() => questions[name].ask(points, plant));
+    answers[side] = value;
+    // The first time is for compilers and caches.
+    if (round >= 0) ((times[name] ??= { live: [], folded: [] })[side]).push(ms);
+  }
+  mustAgree(name, answers.live, answers.folded);
+}
+
+/** The ratio is that of two answers side by side, that a slow moment of the machine falls on both. */
+const medians = (times) =>
+  Object.entries(times).map(([question, { live, folded }]) => ({
+    question,
+    live: median(live),
+    folded: median(folded),
+    ratio: median(live.map((ms, round) => ms / folded[round])),
+  }));
+
+/**
+ * Every question right behind a commit, of the context that wrote and, unless `isAlone`, of a second one. In `folded` the writer flushes behind each commit; for
+ * the second context it does so once a round, and the second has asked once since, because each flush makes it forget what it read.
+ *
+ * Resolves to `{ own, second, records }`, rows of `{ question, live, folded, ratio }`.
+ */
+export async function compare(place, { options, rows, rounds, names = Object.keys(questions), isDeleting = false, isAlone = false, log }) {
+  const both = await pair(place, options, rows);
+  const { plant, live, folded } = both;
+  const records = await place.records(both.names.live);
+  log(`${place.name}: ${rows} rows in ${Math.ceil(rows / plant.perCommit)} commits`);
+  const own = {};
+  for (let round = -1; round < rounds; round++) {
+    for (const name of names) {
+      await both.commit();
+      await folded.db.flush();
+      await askBoth(name, plant, { live: live.points, folded: folded.points }, own, round);
+    }
+  }
+  log(`${place.name}: asked by the context that wrote`);
+  const second = isAlone ? {} : await askedBySecond(place, both, names, rounds);
+  if (!isAlone) log(`${place.name}: asked by a second context`);
+  const result = { own: medians(own), second: medians(second), records };
+  if (isDeleting) result.own.push(await deletion(both));
+  await both.close();
+  return result;
+}
+
+/** The times of a second context. */
+async function askedBySecond(place, both, names, rounds) {
+  const { plant, folded } = both;
+  const [liveToo, foldedToo] = [await place.open(both.names.live), await place.open(both.names.folded)];
+  const others = { live: liveToo.collection("points"), folded: foldedToo.collection("points") };
+  const second = {};
+  for (let round = -1; round < rounds; round++) {
+    await folded.db.flush();
+    for (const name of names) mustAgree(name, await questions[name].ask(others.folded, plant), await questions[name].ask(folded.points, plant));
+    for (const name of names) {
+      await both.commit();
+      await askBoth(name, plant, others, second, round);
+    }
+  }
+  for (const db of [liveToo, foldedToo]) await db.close();
+  return second;
+}
+
+/** Deletes the older half of the rows, once. */
+async function deletion({ plant, live, folded }) {
+  await folded.db.flush();
+  const older = { at: { $lt: plant.timeAt(0.5) } };
+  const times = {};
+  for (const [side, { points }] of Object.entries({ live, folded })) times[side] = (await timed(() => points.deleteMany(older))).ms;
+  mustAgree("count of each sensor", await questions["count of each sensor"].ask(live.points), await questions["count of each sensor"].ask(folded.points));
+  return { question: "delete the older half", ...times, ratio: times.live / times.folded };
+}
+
+/**
+ * One database that grows and is never flushed: at each of `sizes` the questions right behind a commit, how many journal records there are, and the rate of
+ * the inserts since the last size. Resolves to `[{ rows, records, rate, times: { question: ms } }]`.
+ */
+export async function growth(place, { options, sizes, rounds, names, log }) {
+  const name = freshName("growth");
+  const store = await create(place, name);
+  const plant = new Plant(options);
+  const found = [];
+  for (const rows of sizes) {
+    let [ms, inserted] = [0, 0];
+    while (plant.rows < rows) {
+      const documents = plant.next();
+      ms += (await timed(() => insert(store, documents))).ms;
+      inserted += documents.length;
+    }
+    const times = {};
+    for (let round = -1; round < rounds; round++) {
+      for (const question of names) {
+        await insert(store, plant.next());
+        const { ms } = await timed(() => questions[question].ask(store.points, plant));
+        if (round >= 0) (times[question] ??= []).push(ms);
+      }
+    }
+    const counted = await store.points.countDocuments();
+    if (counted !== plant.rows) throw new Error(`${counted} of ${plant.rows} rows`);
+    found.push({ rows, records: await place.records(name), rate: inserted / ms, times: Object.fromEntries(Object.entries(times).map(([q, all]) => [q, median(all)])) });
+    log(`${place.name}: grown to ${rows} rows`);
+  }
+  await store.db.close();
+  await place.drop(name);
+  return found;
+}
+
+/**
+ * How fast rows come in, beside bare puts of a kilobyte, one a commit, into the same storage: `{ rate, settled, late, puts }`. Rates are points a millisecond,
+ * `settled` counts the flush, `late` is the rate of the last tenth against that of the second; `puts` is the time of a commit in bare puts.
+ */
+export async function ingest(place, { options, rows, rounds, log }) {
+  const times = { all: [], settled: [], late: [], puts: [] };
+  for (let round = 0; round < rounds; round++) {
+    const name = freshName("ingest");
+    const store = await create(place, name);
+    const plant = new Plant(options);
+    const commits = Array.from({ length: Math.floor(rows / plant.perCommit) }, () => plant.next());
+    const tenth = Math.floor(commits.length / 10);
+    const bare = await place.bare?.();
+    const parts = [];
+    let puts = bare ? 0 : undefined;
+    for (let part = 0; part < 10; part++) {
+      const documents = commits.slice(part * tenth, (part + 1) * tenth);
+      parts.push((await timed(async () => {
+        for (const commit of documents) await insert(store, commit);
+      })).ms);
+      // Between the tenths, that a slow moment of the machine falls on both.
+      if (!bare) continue;
+      puts += (await timed(async () => {
+        for (let i = 0; i < tenth; i++) await bare.put(new Uint8Array(1024));
+      })).ms;
+    }
+    const flush = (await timed(() => store.db.flush())).ms;
+    const all = parts.reduce((a, b) => a + b, 0);
+    const points = 10 * tenth * plant.perCommit;
+    times.all.push(points / all);
+    times.settled.push(points / (all + flush));
+    times.late.push(parts[1] / parts[9]);
+    if (bare) times.puts.push(all / puts);
+    await bare?.close();
+    await store.db.close();
+    await place.drop(name);
+    log(`${place.name}: ingest, round ${round + 1}`);
+  }
+  return { rate: median(times.all), settled: median(times.settled), late: median(times.late), puts: median(times.puts) };
+}
