@@ -20,6 +20,7 @@ export class Door {
   readonly events: Events;
   readonly #engine: Engine;
   #closing: Promise<void> | undefined;
+  #isMaintaining = false;
 
   /** `isShared`: other tabs and workers may have the database open. */
   constructor(engine: Engine, database: string, generateIds: boolean, isShared = false) {
@@ -38,13 +39,27 @@ export class Door {
     // Under promoteValues: false the number is an object.
     if (Number(reply["ok"]) !== 1) throw new ServerError(decodeDocument(answer.reply));
     this.events.note(command, reply);
-    if (answer.due && !("maintain" in command)) this.runAside({ maintain: 1 });
+    if (answer.due) this.#maintain();
     return { reply, block: answer.payload ? decodeBlock(answer.payload) : undefined };
   }
 
   /** Runs a command that nobody waits for. What fails leaves everything as it was; the next one tries again. */
   runAside(command: Document): void {
     this.run(command).catch(() => {});
+  }
+
+  /** Folds and deletes what is due: in a page when it is idle, or soon all the same. */
+  #maintain(): void {
+    if (this.#isMaintaining) return;
+    this.#isMaintaining = true;
+    const start = (): void => {
+      this.run({ maintain: 1 })
+        .catch(() => {})
+        .finally(() => (this.#isMaintaining = false));
+    };
+    // Safari and workers have no idle callbacks.
+    if (globalThis.requestIdleCallback) requestIdleCallback(start, { timeout: 200 });
+    else start();
   }
 
   get isClosed(): boolean {

@@ -357,6 +357,12 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
     if !plan.may_match_rows(group.meta(), group.first_ms, group.last_ms)? {
         return Ok(Flow::Continue);
     }
+    // What only counts rows needs no columns of them.
+    if plan.is_decided_by_metadata()
+        && let Some(flow) = sink.push_whole(&|| Ok(unit.unfolded_rows(group)), group.meta())?
+    {
+        return Ok(flow);
+    }
     let tail = unit.tail(group, options)?;
     let view = tail.summary(unit.id, group.meta());
     if plan.may_match(&view)? { push_bucket(plan, sink, &view, options, Some(&tail)) } else { Ok(Flow::Continue) }

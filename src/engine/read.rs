@@ -61,6 +61,14 @@ impl Unit {
         self.group().filter(|group| !self.is_partly_stored(group) || self.sections().next().is_some())
     }
 
+    /// How many rows these are.
+    pub fn unfolded_rows(&self, group: &Group) -> usize {
+        match self.is_partly_stored(group) {
+            true => self.sections().map(|section| section.rows().1.len()).sum(),
+            false => group.rows,
+        }
+    }
+
     /// These rows as columns.
     ///
     /// Errors: `DataCorruptionDetected` where rows have no dates.

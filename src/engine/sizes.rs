@@ -53,7 +53,7 @@ impl Engine {
                     sizes.measurements +=
                         BucketDoc::parse(document, &collection.entry().options.timeseries)?.count()? as u64;
                 }
-                sizes.measurements += unit.sections().map(|s| s.rows().1.len() as u64).sum::<u64>();
+                sizes.measurements += unit.unfolded().map_or(0, |group| unit.unfolded_rows(group)) as u64;
             }
         }
         Ok(sizes)

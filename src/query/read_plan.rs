@@ -178,6 +178,11 @@ impl ReadPlan {
             && split.meta.matches_value(meta)?)
     }
 
+    /// True where nothing but the metadata decides which rows match.
+    pub fn is_decided_by_metadata(&self) -> bool {
+        self.split.as_ref().is_some_and(|split| split.residual.is_trivial())
+    }
+
     /// The matching rows of a bucket that may match. `rows` holds at least the decoded columns.
     ///
     /// Errors: those of expressions.
