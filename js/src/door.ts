@@ -58,7 +58,8 @@ export class Door {
         .finally(() => (this.#isMaintaining = false));
     };
     // Safari and workers have no idle callbacks.
-    if (globalThis.requestIdleCallback) requestIdleCallback(start, { timeout: 200 });
+    const whenIdle: typeof requestIdleCallback | undefined = globalThis.requestIdleCallback;
+    if (whenIdle) whenIdle(start, { timeout: 200 });
     else start();
   }
 
