@@ -62,10 +62,14 @@ impl Engine {
         let doubtful_commits = collection.doubtful_commits.get();
         let journals = keyspace::journals(&id);
         let ours = keyspace::journal_up_to(&id, &self.context, u64::MAX);
+        let markers = match *all || keyspace::is_from_reserve(collection.epoch.get()) {
+            true => keyspace::markers_and_reserve(&id),
+            false => keyspace::markers(&id),
+        };
         let own = match *all {
-            true => vec![keyspace::markers(&id), journals],
+            true => vec![markers, journals],
             false => vec![
-                keyspace::markers(&id),
+                markers,
                 KeyRange { start: journals.start, end: ours.start },
                 KeyRange { start: ours.end, end: journals.end },
             ],
@@ -87,8 +91,14 @@ impl Engine {
             self.reload_entry(collection).await?;
             return Ok(None);
         }
-        let epoch = keys.iter().take(3).find_map(|key| keyspace::epoch_of(key));
-        let epoch = epoch.ok_or_else(|| Error::corrupt("A collection does not say how often it was changed"))?;
+        // Behind up to three other markers.
+        let Some(epoch) = keys.iter().take(4).find_map(|key| keyspace::epoch_of(key)) else {
+            // Somebody had no room to write one, and has gone on to one in reserve.
+            if !std::mem::replace(all, true) {
+                return Ok(None);
+            }
+            return Err(Error::corrupt("A collection does not say how often it was changed"));
+        };
         if epoch > collection.epoch.get() {
             // Others have changed buckets. That is noted only together with what they have left of our records: whoever asks meanwhile,
             // or after a failure, must not take those in memory for all there are.

@@ -22,6 +22,7 @@ mod pipeline;
 mod raw_write;
 pub mod read;
 pub mod record;
+mod removal;
 pub mod reopen;
 mod replace;
 pub mod sections;
