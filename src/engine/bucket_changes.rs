@@ -121,20 +121,24 @@ impl<'a> BucketChanges<'a> {
         let direct = if page.units.is_empty() && !self.direct { Vec::new() } else { ids.collect() };
         let _held = self.collection.direct_writes(direct).await;
         let id = self.collection.id();
-        let next = epoch.wrapping_add(1);
         let mut changes = Changeset::new();
-        engine.move_epoch(&id, epoch, &mut changes);
+        let next = engine.move_epoch(&id, epoch, &mut changes);
         folded.into_iter().for_each(|range| changes.delete_range(range));
         self.stale.drain(..).for_each(|key| changes.delete(key));
         self.removals(&page, &mut changes)?;
         self.changes.into_changes().into_iter().for_each(|change| changes.push(change));
         engine.storage.commit(changes).await?;
-        engine.keep(self.collection, epoch, self.changed);
+        engine.keep(self.collection, epoch, next, self.changed);
         Ok(next)
     }
 
+    /// Removes a bucket, with all records that are left whose rows it holds.
+    pub(super) fn remove_with_records(&mut self, unit: &Unit) {
+        self.changed.push((unit.id, None));
+    }
+
     /// Deletes the buckets that go and their index entries: one request for neighbours that nothing separates.
-    fn removals(&self, page: &Page<'_>, changes: &mut Changeset) -> Result<()> {
+    pub(super) fn removals(&self, page: &Page<'_>, changes: &mut Changeset) -> Result<()> {
         if self.changed.iter().all(|(_, new)| new.is_some()) {
             return Ok(());
         }
@@ -208,9 +212,15 @@ impl Engine {
         }
     }
 
-    /// Keeps the new forms of buckets whose commit has succeeded.
-    fn keep(&self, collection: &Collection, epoch: u64, changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>) {
-        if !collection.journal.epoch_moved(epoch) {
+    /// Keeps the new forms of buckets whose commit has succeeded, which has moved the epoch on to `next`.
+    pub(super) fn keep(
+        &self,
+        collection: &Collection,
+        epoch: u64,
+        next: u64,
+        changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>,
+    ) {
+        if !collection.journal.epoch_moved(epoch, next) {
             // Somebody has moved it on since, and what was kept is forgotten.
             return;
         }

@@ -11,14 +11,15 @@ use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
 use super::find::{Defaults, Options};
-use super::journal::Group;
+use super::journal::{Group, SectionRef};
 use super::read::Unit;
+use super::removal::Doomed;
 use crate::block::{Bitmap, Block, Column};
-use crate::bucket::{BucketDoc, ColumnSet, rebuild, unpack, with_meta};
+use crate::bucket::{BucketDoc, BucketId, ColumnSet, rebuild, unpack, with_meta};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::projection::Projection;
-use crate::query::{Filter, FindOptions, Hint, ReadPlan, Update};
+use crate::query::{Filter, FindOptions, Hint, ReadAccess, ReadPlan, Update};
 use crate::value::{Doc, DocWriter, Numbers, OwnedValue, Value};
 
 /// What a statement changes, and how.
@@ -66,9 +67,11 @@ impl Engine {
     /// Changes measurements that match.
     ///
     /// Journal rows of buckets that may hold a match are folded first, so that what was acknowledged before the call is in a
-    /// bucket; measurements that others insert meanwhile stay. Buckets that are closed stay as they are.
+    /// bucket; measurements that others insert meanwhile stay. Buckets that are closed stay as they are. Where a delete of many finds no
+    /// room to write, what goes without goes first: see `removal`.
     /// `change` is asked with the collection, or without where there is none: then there is nothing to change.
     /// Errors: `NamespaceNotFound` does not arise; those of `change`, of filters and updates, and of storage; `BadValue` for a hint at no index.
+    /// Behind `OutOfDiskSpace` some measurements may be deleted, as its message says.
     pub async fn change<'a>(
         &self,
         name: &str,
@@ -76,12 +79,26 @@ impl Engine {
     ) -> Result<Changed> {
         let mut changed = Changed::default();
         let mut conflicts = 0;
+        let mut made_room = false;
         loop {
             let Some(collection) = self.collection(name).await? else {
                 return change(None).map(|_| changed);
             };
             let wanted = change(Some(&collection))?;
-            match self.change_pass(&collection, &wanted, &mut changed).await {
+            let mut outcome = self.change_pass(&collection, &wanted, &mut changed).await;
+            let no_room = outcome.as_ref().err().is_some_and(|e| e.code == ErrorCode::OutOfDiskSpace);
+            // Where the answer to a commit that writes nothing is lost, nobody can tell that the one measurement went.
+            if no_room && matches!(wanted.kind, ChangeKind::Delete) {
+                if made_room {
+                    return outcome.map_err(|e| no_room_left(e, changed.matched)).map(|()| changed);
+                }
+                outcome = self.make_room(&collection, &wanted, &mut changed).await;
+                made_room = outcome.is_ok();
+                if made_room {
+                    continue;
+                }
+            }
+            match outcome {
                 // Memory has forgotten it; storage says whether it was made again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
@@ -130,6 +147,45 @@ impl Engine {
                 break;
             }
         }
+        Ok(())
+    }
+
+    /// Deletes what goes without a write.
+    async fn make_room(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
+        let (filter, hint) = (change.filter.clone(), change.hint.clone());
+        let options = FindOptions { filter, hint, ..FindOptions::default() };
+        let plan = || collection.read_plan(options.clone(), change.raw);
+        if matches!(&plan().access, ReadAccess::Index(access) if access.only_indexed) {
+            // What an index does not name stays, and folding tells what it names.
+            return Ok(());
+        }
+        let (mut scan, aimed) = self.aimed_scan(collection, &plan).await?;
+        let options = &collection.entry().options.timeseries;
+        let bucket = |_: &BucketId, document: Doc<'_>, view: &BucketDoc<'_>, _| {
+            if change.raw {
+                return change.filter.matches_doc(document);
+            }
+            if view.closed() || !aimed.may_match(view)? {
+                return Ok(false);
+            }
+            if aimed.all_match(view) {
+                return Ok(true);
+            }
+            let rows = unpack(view, &ColumnSet::All, options)?;
+            Ok(aimed.select(&rows, view.meta())?.count() == rows.rows())
+        };
+        let rows = |reference: &SectionRef, stored: Option<&BucketDoc<'_>>, _| {
+            let (block, range) = reference.rows();
+            let stays = change.raw || stored.is_some_and(BucketDoc::closed);
+            let Some(section) = reference.section().filter(|_| !stays) else { return Ok(false) };
+            if !aimed.may_match_rows(reference.meta(), section.first_ms, section.last_ms)? {
+                return Ok(false);
+            }
+            let rows = block.slice(range);
+            Ok(aimed.select(&rows, reference.meta())?.count() == rows.rows())
+        };
+        let doomed = Doomed { bucket: &bucket, rows: &rows, only_folded: change.raw };
+        changed.matched += self.remove_without_room(&mut scan, &doomed).await?.measurements;
         Ok(())
     }
 
@@ -255,6 +311,12 @@ impl Engine {
         }
         Err(Error::write_conflict("Others kept removing the measurement that was found"))
     }
+}
+
+/// What a delete answers that has found no room for what has to be written.
+fn no_room_left(error: Error, deleted: u64) -> Error {
+    let advice = "for the others, delete what shares their buckets or inserts as well, drop a collection, or make room elsewhere";
+    Error::new(error.code, format!("{}; {deleted} measurements were deleted that need none; {advice}", error.message))
 }
 
 /// True where a row has the fields of a document, and no others.

@@ -8,15 +8,16 @@ use std::rc::Rc;
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
 use super::collection::{Collection, Measured};
-use super::journal::Group;
+use super::journal::{Group, SectionRef};
 use super::keyspace;
-use super::read::Access;
+use super::read::{Access, Scan};
+use super::removal::Doomed;
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::{ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS};
 use crate::storage;
-use crate::value::{Value, sort_by};
+use crate::value::{Doc, Value, sort_by};
 
 /// What a pass has deleted of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,10 +46,12 @@ impl Engine {
 
     /// One pass over every collection: deletes the buckets that `expireAfterSeconds` and `maxBytes` say. Answers what went, by name.
     ///
-    /// Errors: those of storage, `DataCorruptionDetected`, `WriteConflict` where others kept rewriting the same buckets.
+    /// Errors: those of storage, `DataCorruptionDetected`, `WriteConflict` where others kept rewriting the same buckets. `OutOfDiskSpace` where
+    /// nothing has gone for want of room.
     pub async fn expire(&self) -> Result<Vec<(String, Expired)>> {
         self.last_expiry_ms.set(Some(self.now_ms()));
         let mut all = Vec::new();
+        let mut no_room = None;
         for (name, entry) in self.list_collections().await? {
             let by_index = entry.has_more_indexes();
             if entry.options.expire_after_seconds.is_none() && entry.options.max_bytes.is_none() && !by_index {
@@ -61,6 +64,8 @@ impl Engine {
                 match self.expire_collection(&collection, &mut expired).await {
                     Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                     Err(e) if e.code == ErrorCode::NamespaceNotFound => break,
+                    // Another collection may make some.
+                    Err(e) if e.code == ErrorCode::OutOfDiskSpace => break no_room = Some(e),
                     outcome => break outcome?,
                 }
             }
@@ -68,7 +73,10 @@ impl Engine {
                 all.push((name, expired));
             }
         }
-        Ok(all)
+        match no_room {
+            Some(error) if all.is_empty() => Err(error),
+            _ => Ok(all),
+        }
     }
 
     async fn expire_collection(&self, collection: &Rc<Collection>, expired: &mut Expired) -> Result<()> {
@@ -76,16 +84,25 @@ impl Engine {
         self.journal_snapshot(collection, &[]).await?;
         let entry = collection.entry();
         let options = &entry.options;
+        let mut no_room = Ok(());
+        // What one rule finds no room for must not keep another from making some.
+        let mut unless_full = |outcome: Result<()>| match outcome {
+            Err(e) if e.code == ErrorCode::OutOfDiskSpace => {
+                no_room = Err(e);
+                Ok(())
+            }
+            outcome => outcome,
+        };
         if let Some(seconds) = options.expire_after_seconds {
-            self.expire_by_age(collection, seconds, &|_| true, expired).await?;
+            unless_full(self.expire_by_age(collection, seconds, &|_| true, expired).await)?;
         }
         for index in &entry.indexes {
             if let Some(seconds) = index.spec.expire_after_seconds {
-                self.expire_by_age(collection, seconds, &|meta| index.takes_meta(meta), expired).await?;
+                unless_full(self.expire_by_age(collection, seconds, &|meta| index.takes_meta(meta), expired).await)?;
             }
         }
         if let Some(max_bytes) = options.max_bytes {
-            self.expire_by_size(collection, max_bytes.unsigned_abs(), expired).await?;
+            unless_full(self.expire_by_size(collection, max_bytes.unsigned_abs(), expired).await)?;
         }
         if expired.buckets > 0 && !collection.extended_range.get() {
             let range = [keyspace::buckets(&collection.id(), &BucketId::MIN, &BucketId::MAX)];
@@ -96,7 +113,7 @@ impl Engine {
             let unfolded = journal.groups().iter().map(|group| group.min_time_ms);
             expired.oldest_ms = unfolded.chain(stored).min();
         }
-        Ok(())
+        no_room
     }
 
     /// Deletes every bucket that began a span and `seconds` ago and whose metadata `goes`.
@@ -164,7 +181,8 @@ impl Engine {
         Ok(all)
     }
 
-    /// Deletes the buckets from `low` to `high` that go by `rule`, with the journal rows that were theirs when it began.
+    /// Deletes the buckets from `low` to `high` that go by `rule`, with the journal rows that were theirs when it began. Where there is no
+    /// room to write, what goes without goes first.
     async fn sweep(
         &self,
         collection: &Rc<Collection>,
@@ -173,9 +191,36 @@ impl Engine {
         rule: Rule<'_>,
         expired: &mut Expired,
     ) -> Result<()> {
-        let (mut scan, _) = self.begin_scan(collection, &[]).await?;
+        let (scan, _) = self.begin_scan(collection, &[]).await?;
         let goes =
             |id: &BucketId, last_ms, meta: Option<Value<'_>>| (low..=high).contains(id) && rule(id, last_ms, meta);
+        match self.sweep_scan(scan, (low, high), &goes, expired).await {
+            Err(e) if e.code == ErrorCode::OutOfDiskSpace => {}
+            outcome => return outcome,
+        }
+        let (mut scan, _) = self.begin_scan(collection, &[]).await?;
+        scan.aim(Access::Range(low, high));
+        let bucket = |id: &BucketId, _: Doc<'_>, view: &BucketDoc<'_>, last_ms| Ok(goes(id, last_ms, view.meta()));
+        let rows = |reference: &SectionRef, _: Option<&BucketDoc<'_>>, last_ms| {
+            Ok(reference.section().is_some_and(|section| goes(&section.bucket, last_ms, reference.meta())))
+        };
+        let doomed = Doomed { bucket: &bucket, rows: &rows, only_folded: false };
+        let removed = self.remove_without_room(&mut scan, &doomed).await?;
+        expired.buckets += removed.buckets;
+        expired.measurements += removed.measurements;
+        expired.bytes += removed.bytes;
+        let (scan, _) = self.begin_scan(collection, &[]).await?;
+        self.sweep_scan(scan, (low, high), &goes, expired).await
+    }
+
+    async fn sweep_scan(
+        &self,
+        mut scan: Scan,
+        (low, high): (BucketId, BucketId),
+        goes: Rule<'_>,
+        expired: &mut Expired,
+    ) -> Result<()> {
+        let collection = &Rc::clone(scan.collection());
         let folds = |group: &Group| goes(&group.bucket, group.last_ms, group.meta());
         if self.fold_groups(&scan, &folds).await? {
             (scan, _) = self.begin_scan(collection, &[]).await?;

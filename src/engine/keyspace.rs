@@ -6,6 +6,7 @@
 //! | `M` collection flag | marker: the collection exists (0), holds extended-range dates (1) |
 //! | `M` collection 2 epoch | marker: how often its buckets were changed |
 //! | `M` collection 3 version | marker: how often its catalog entry was changed; none where it never was |
+//! | `M` collection 4 epoch | marker: an epoch in reserve |
 //! | `J` collection context seq | journal record |
 //! | `B` collection bucket-id | stored bucket |
 //! | `I` collection index key bucket-id | empty |
@@ -26,6 +27,12 @@ const QUARANTINE: u8 = b'Q';
 /// Stands where the flag of other markers is.
 const EPOCH: u8 = 2;
 const VERSION: u8 = 3;
+/// Behind all other flags, so that who lists the markers need not see the reserve.
+const RESERVE: u8 = 4;
+/// How far the epochs in reserve lie apart: a collection never counts that far between two of them.
+const RESERVE_STEP: u64 = 1 << 32;
+/// How many epochs are in reserve.
+const RESERVE_LEN: u64 = 16;
 
 /// Identity of one life of a collection: drawn at random by `create`, so that a re-created collection shares no key.
 pub type CollectionId = [u8; 8];
@@ -71,19 +78,51 @@ pub fn marker(collection: &CollectionId, marker: Marker) -> Bytes {
     key(MARKER, &[collection, &[marker as u8]])
 }
 
-/// All markers of a collection.
+/// The markers of a collection, the epochs in reserve aside.
 pub fn markers(collection: &CollectionId) -> KeyRange {
+    KeyRange { start: key(MARKER, &[collection]), end: key(MARKER, &[collection, &[RESERVE]]) }
+}
+
+/// The markers of a collection, and then its epochs in reserve.
+pub fn markers_and_reserve(collection: &CollectionId) -> KeyRange {
     KeyRange::prefix(&key(MARKER, &[collection]))
 }
 
-/// The marker that says how often buckets of a collection were written or removed; exactly one exists.
+/// The epoch of a new collection. Those below are of databases that have no reserve.
+pub const FIRST_EPOCH: u64 = RESERVE_STEP + 1;
+
+/// The marker that says how often buckets of a collection were written or removed. The lowest one tells the epoch: those in reserve
+/// are higher than every other.
 pub fn epoch(collection: &CollectionId, epoch: u64) -> Bytes {
-    key(MARKER, &[collection, &[EPOCH], &epoch.to_be_bytes()])
+    let kind = if is_from_reserve(epoch) { RESERVE } else { EPOCH };
+    key(MARKER, &[collection, &[kind], &epoch.to_be_bytes()])
+}
+
+/// True for an epoch that was in reserve until a change had no room to write another one.
+pub fn is_from_reserve(epoch: u64) -> bool {
+    epoch > 0 && epoch.is_multiple_of(RESERVE_STEP)
+}
+
+/// The epoch behind another, and the epochs that have to be in reserve then where some may be missing.
+pub fn next_epoch(collection: &CollectionId, epoch: u64) -> (u64, Vec<Bytes>) {
+    let next = if epoch < RESERVE_STEP { FIRST_EPOCH } else { epoch.wrapping_add(1) };
+    let is_full = epoch > RESERVE_STEP && !is_from_reserve(epoch);
+    let mut later = next;
+    let reserve = (0..if is_full { 0 } else { RESERVE_LEN }).map(|_| {
+        later = next_in_reserve(later);
+        self::epoch(collection, later)
+    });
+    (next, reserve.collect())
+}
+
+/// The epoch behind another where nothing can be written.
+pub fn next_in_reserve(epoch: u64) -> u64 {
+    (epoch / RESERVE_STEP).wrapping_add(1).wrapping_mul(RESERVE_STEP)
 }
 
 /// The epoch in a marker; `None` for a key of another kind.
 pub fn epoch_of(key: &[u8]) -> Option<u64> {
-    number_of(key, EPOCH)
+    number_of(key, EPOCH).or_else(|| number_of(key, RESERVE))
 }
 
 /// The marker that says how often the catalog entry of a collection was changed, which is more than never.

@@ -23,6 +23,7 @@ mod pipeline;
 mod queue;
 mod raw_write;
 pub mod read;
+mod removal;
 pub mod reopen;
 mod replace;
 pub mod signal;

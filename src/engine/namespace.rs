@@ -76,7 +76,8 @@ impl Engine {
         entry.prepare(&*self.env, &self.globals()).await?;
         match self.storage.commit(creation(name, &entry)).await {
             Ok(()) => {
-                self.remember(name, entry);
+                // Memory knows all of a collection that has nothing.
+                self.remember(name, entry).journal.created(keyspace::FIRST_EPOCH);
                 Ok(())
             }
             Err(e) if e.code == ErrorCode::WriteConflict => {
@@ -158,7 +159,7 @@ impl Engine {
                 break;
             }
             entry.prepare(&*self.env, &self.globals()).await?;
-            self.move_epoch(&id, epoch, &mut changes);
+            let next = self.move_epoch(&id, epoch, &mut changes);
             if entry.version > 0 {
                 changes.delete(keyspace::version(&id, entry.version));
             }
@@ -167,7 +168,7 @@ impl Engine {
             changes.put(keyspace::catalog(&collection.name), entry.encode().into_bytes());
             match self.storage.commit(changes).await {
                 Ok(()) => {
-                    if collection.journal.epoch_moved(epoch) {
+                    if collection.journal.epoch_moved(epoch, next) {
                         // No bucket has changed, so what memory holds of them stays.
                         collection.set_entry(entry);
                     }
@@ -180,13 +181,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds to `changes` that the epoch of a collection moves on, from the one of what they were made of.
-    pub(super) fn move_epoch(&self, id: &CollectionId, epoch: u64, changes: &mut Changeset) {
+    /// Adds to `changes` that the epoch of a collection moves on, from the one of what they were made of. Answers the next.
+    pub(super) fn move_epoch(&self, id: &CollectionId, epoch: u64, changes: &mut Changeset) -> u64 {
+        let (next, reserve) = keyspace::next_epoch(id, epoch);
         changes.require(keyspace::epoch(id, epoch));
         changes.delete(keyspace::epoch(id, epoch));
         // Whose changeset it was: where an answer is lost, an epoch that somebody else has begun must not look like our own.
         let value = self.env.random_u64().to_le_bytes().to_vec();
-        changes.insert(keyspace::epoch(id, epoch.wrapping_add(1)), value);
+        changes.insert(keyspace::epoch(id, next), value);
+        reserve.into_iter().for_each(|key| changes.put(key, Vec::new()));
+        next
     }
 
     /// Drops a collection and everything that belongs to it, in one commit; absent is fine.
@@ -235,6 +239,9 @@ pub(super) fn creation(name: &str, entry: &CollectionEntry) -> Changeset {
     let mut changes = Changeset::new();
     changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
     changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
-    changes.put(keyspace::epoch(&entry.id(), 0), Vec::new());
+    changes.put(keyspace::epoch(&entry.id(), keyspace::FIRST_EPOCH), Vec::new());
+    // From the epoch before the first, for that has no reserve either.
+    let (_, reserve) = keyspace::next_epoch(&entry.id(), 0);
+    reserve.into_iter().for_each(|key| changes.put(key, Vec::new()));
     changes
 }

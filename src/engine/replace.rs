@@ -58,6 +58,7 @@ impl Engine {
         }
         self.storage.commit(changes).await?;
         let made = self.remember(&temporary, entry);
+        made.journal.created(keyspace::FIRST_EPOCH);
         let filled = self.pour(source, parse, &made, check).await;
         let outcome = match filled {
             Ok(()) => self.put_in_place(name, known, &made).await,

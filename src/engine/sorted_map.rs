@@ -96,6 +96,11 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.entries.clear();
     }
 
+    /// Keys and values, in order of the keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.entries.iter().map(|(key, value)| (key, value))
+    }
+
     /// The values, in order of their keys.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.entries.iter().map(|(_, value)| value)

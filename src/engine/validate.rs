@@ -76,6 +76,8 @@ struct Look<'a> {
     /// What is still to be read; none left where the last page has come.
     ranges: Vec<KeyRange>,
     epoch: Option<u64>,
+    /// True where the epoch stands among the markers that were read last: what follows is in reserve.
+    epoch_read: bool,
     /// What lies apart because of this look begins here.
     own: Bytes,
     /// Journal records as they come, and all of them by bucket once they have come.
@@ -148,6 +150,7 @@ impl<'a> Look<'a> {
             changes: false,
             ranges,
             epoch: None,
+            epoch_read: false,
             own: Bytes::new(),
             records: Vec::new(),
             journal: None,
@@ -205,15 +208,23 @@ impl<'a> Look<'a> {
     /// Reads a marker; false where the epoch has moved on.
     fn marker(&mut self, key: &[u8]) -> bool {
         let id = self.collection.id();
-        match (keyspace::epoch_of(key), self.epoch) {
-            (None, _) => self.extended[1] |= keyspace::is_marker(key, &id, Marker::ExtendedRange),
-            (Some(epoch), None) => {
+        let Some(epoch) = keyspace::epoch_of(key) else {
+            // The first of all markers.
+            self.epoch_read &= !keyspace::is_marker(key, &id, Marker::Exists);
+            self.extended[1] |= keyspace::is_marker(key, &id, Marker::ExtendedRange);
+            return true;
+        };
+        if std::mem::replace(&mut self.epoch_read, true) {
+            return true;
+        }
+        match self.epoch {
+            None => {
                 self.own = keyspace::quarantined(&id, epoch, &[]);
                 self.epoch = Some(epoch);
+                true
             }
-            (epoch, known) => return epoch == known,
+            Some(known) => epoch == known,
         }
-        true
     }
 
     /// Lists findings; where they were put right, so many measurements of the bucket were kept.

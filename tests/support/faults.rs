@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use timepail::error::{Error, ErrorCode, Result};
-use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
+use timepail::storage::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 
 use super::Random;
 
@@ -29,17 +29,36 @@ pub struct Faulty {
     /// Whether other tasks run before and after each call.
     pauses: bool,
     fail_next: Cell<bool>,
+    /// Refuses every commit that writes.
+    full: Cell<bool>,
 }
 
 impl Faulty {
     pub fn new(inner: Rc<dyn Storage>, random: Random, pauses: bool) -> Rc<Faulty> {
-        Rc::new(Faulty { inner, random, rates: Cell::default(), pauses, fail_next: Cell::new(false) })
+        Rc::new(Faulty {
+            inner,
+            random,
+            rates: Cell::default(),
+            pauses,
+            fail_next: Cell::new(false),
+            full: Cell::new(false),
+        })
     }
 
     /// Changes how often what goes wrong.
     pub fn set(&self, rates: Rates) {
         self.rates.set(rates);
         self.fail_next.set(false);
+    }
+
+    /// Takes away all room, or gives some back: without it, commits can only remove.
+    pub fn set_full(&self, full: bool) {
+        self.full.set(full);
+    }
+
+    /// True where there is no room.
+    pub fn is_full(&self) -> bool {
+        self.full.get()
     }
 
     /// Runs something without faults.
@@ -91,6 +110,10 @@ impl Storage for Faulty {
             self.pause().await;
             let rates = self.rates.get();
             self.fail(rates.refused, "has refused a commit")?;
+            let writes = |change: &Change| matches!(change, Change::Put(..) | Change::Insert(..));
+            if self.full.get() && changes.changes().iter().any(writes) {
+                return Err(Error::new(ErrorCode::OutOfDiskSpace, "The test storage has no room"));
+            }
             self.inner.commit(changes).await?;
             self.pause().await;
             self.fail(rates.ambiguous, "has lost the answer to a commit")?;

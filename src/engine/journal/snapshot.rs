@@ -31,6 +31,13 @@ pub enum Learnt {
     },
 }
 
+impl Look {
+    /// True where all records are listed.
+    pub fn is_at_all(&self) -> bool {
+        self.all
+    }
+}
+
 impl Journal {
     /// A look at the journals. Where commits are doubtful, it is one at all records.
     pub fn begin_look(&self, all: bool) -> Look {
@@ -223,7 +230,7 @@ mod tests {
     #[test]
     fn a_look_that_met_an_older_epoch_than_memory_is_of_no_use() {
         let journal = journal();
-        assert!(journal.epoch_moved(0) && !journal.epoch_moved(0));
+        assert!(journal.epoch_moved(0, 1) && !journal.epoch_moved(0, 1));
         assert_eq!(fetch(&journal, 0, false, &[]), Err(false));
         assert_eq!(fetch(&journal, 0, true, &[]), Err(true));
         assert_eq!(known(&journal).len(), 3);

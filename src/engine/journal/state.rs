@@ -103,13 +103,18 @@ impl Journal {
         self.state.borrow_mut().retain(self.context, &|key| keys.binary_search(key).is_err());
     }
 
-    /// This context has moved the epoch on from `before`. False where somebody else has moved it since: what memory holds of what this
-    /// context has changed may be out of date.
-    pub fn epoch_moved(&self, before: u64) -> bool {
+    /// The collection was made by this context, and is at that epoch: memory knows all of it.
+    pub fn created(&self, epoch: u64) {
+        self.state.borrow_mut().epoch = epoch;
+    }
+
+    /// This context has moved the epoch on from `before` to `next`. False where somebody else has moved it since: what memory holds of
+    /// what this context has changed may be out of date.
+    pub fn epoch_moved(&self, before: u64, next: u64) -> bool {
         let mut state = self.state.borrow_mut();
         let stands = state.epoch == before;
         if stands {
-            state.epoch = before.wrapping_add(1);
+            state.epoch = next;
         }
         stands
     }
