@@ -234,11 +234,16 @@ fn journal_rows_that_a_delete_cannot_reach_stay_in_the_journal_and_those_before_
         db.insert("c", &[reading(11 * HOUR_MS, "a")]).await;
         assert_eq!(delete_before(&db, HOUR_MS).await, 60);
         assert_eq!(keys(&storage, b"J").await.len(), 2);
+        // All of that commit goes: it is removed, and what stands before it stays.
         db.insert("c", &[reading(1000, "z")]).await;
+        assert_eq!(delete_before(&db, HOUR_MS).await, 1);
+        assert_eq!(keys(&storage, b"J").await.len(), 2);
+        // Of this one half goes.
+        db.insert("c", &[reading(1000, "z"), reading(13 * HOUR_MS, "z")]).await;
         db.insert("c", &[reading(12 * HOUR_MS, "a")]).await;
         assert_eq!(delete_before(&db, HOUR_MS).await, 1);
         assert_eq!(keys(&storage, b"J").await.len(), 1);
-        assert_eq!(db.find(rawdoc! { "find": "c" }).await.len(), 63);
+        assert_eq!(db.find(rawdoc! { "find": "c" }).await.len(), 64);
     });
 }
 

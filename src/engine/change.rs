@@ -113,12 +113,15 @@ impl Engine {
         let plan = || collection.read_plan(options.clone(), change.raw);
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
         collection.check_hint(change.raw, &options, &aimed)?;
-        let span_ms = collection.entry().options.timeseries.span_ms();
-        let reached = |group: &Group| {
-            let end_ms = group.min_time_ms.saturating_add(span_ms);
-            // What fails here fails again on the bucket.
-            aimed.may_match_rows(group.meta(), group.min_time_ms, end_ms).unwrap_or(true)
-        };
+        if matches!(change.kind, ChangeKind::Delete) && !change.raw {
+            let dropped = self.drop_records(collection, &scan, &aimed).await?;
+            if dropped > 0 {
+                changed.matched += dropped;
+                (scan, aimed) = self.aimed_scan(collection, &plan).await?;
+            }
+        }
+        // What fails here fails again on the bucket.
+        let reached = |group: &Group| aimed.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
         if self.fold_groups(&scan, &reached).await? {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
         }

@@ -9,6 +9,7 @@ pub mod change;
 pub mod collection;
 pub mod cursor;
 pub mod direct_write;
+mod dropping;
 pub mod entry;
 pub mod expire;
 pub mod find;

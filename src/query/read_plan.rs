@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use super::expr::BoundExpr;
-use super::filter::Filter;
+use super::filter::{Filter, Reads};
 use super::find_options::{FindOptions, Hint, Which};
 use super::indexes::{Index, IndexAccess, choose};
 use super::plan::{CollectionFacts, Plan};
@@ -14,7 +14,7 @@ use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, TimeseriesOptions};
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
-use crate::value::{OwnedValue, Value};
+use crate::value::{DocWriter, OwnedValue, Value};
 
 /// How the buckets are found.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,6 +176,22 @@ impl ReadPlan {
         Ok(first.is_none_or(|bound| last_ms >= bound)
             && last.is_none_or(|bound| first_ms <= bound)
             && split.meta.matches_value(meta)?)
+    }
+
+    /// True where every row between those times matches whose metadata does. False as well where more than the time has to be looked at.
+    pub fn all_match_between(&self, first_ms: i64, last_ms: i64) -> bool {
+        let Some(split) = &self.split else { return false };
+        let mut reads_time_only = true;
+        split.residual.for_each_read(&mut |reads| {
+            reads_time_only &= matches!(reads, Reads::Field(name) if *name == *self.plan.time_field);
+        });
+        let at = |time_ms: i64| {
+            let mut writer = DocWriter::new();
+            writer.date(&self.plan.time_field, time_ms);
+            writer.finish()
+        };
+        let is_within = || split.whole.all_match(at(first_ms).view(), at(last_ms).view(), None);
+        reads_time_only && (split.residual.is_trivial() || is_within())
     }
 
     /// True where nothing but the metadata decides which rows match.
