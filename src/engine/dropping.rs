@@ -79,6 +79,9 @@ fn all_match(plan: &ReadPlan, entry: &JournalEntry) -> Result<bool> {
     if !plan.all_match_between(first_ms, last_ms) {
         return Ok(false);
     }
+    if !plan.asks_metadata() {
+        return Ok(true);
+    }
     for section in sections {
         let meta = section.meta.as_ref().map(|meta| meta.view());
         if !plan.may_match_rows(meta, section.first_ms, section.last_ms)? {

@@ -270,7 +270,7 @@ impl<'a> Look<'a> {
                 for section in &record.sections {
                     self.extended[0] |= is_extended_range(section.min_time_ms) || is_extended_range(section.last_ms);
                 }
-                self.records.push(Rc::new(JournalEntry { context, seq, record }));
+                self.records.push(Rc::new(JournalEntry::new((context, seq), record)));
             }
             Err(e) => {
                 self.found.invalid += 1;

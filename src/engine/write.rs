@@ -108,7 +108,7 @@ impl Engine {
         for (record, bytes) in Record::parts(staged.rows, staged.sections) {
             let seq = self.next_seq.get();
             self.next_seq.set(seq + 1);
-            written.push(JournalEntry { context: self.context, seq, record });
+            written.push(JournalEntry::new((self.context, seq), record));
             // A put, not an insert: the key is this context's own, and a commit that is sent twice writes the same twice.
             changes.put(keyspace::journal(&id, &self.context, seq), bytes);
         }

@@ -194,6 +194,11 @@ impl ReadPlan {
         reads_time_only && (split.residual.is_trivial() || is_within())
     }
 
+    /// True where not every metadata matches.
+    pub fn asks_metadata(&self) -> bool {
+        self.split.as_ref().is_some_and(|split| !split.meta.is_trivial())
+    }
+
     /// True where nothing but the metadata decides which rows match.
     pub fn is_decided_by_metadata(&self) -> bool {
         self.split.as_ref().is_some_and(|split| split.residual.is_trivial())

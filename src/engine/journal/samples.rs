@@ -38,7 +38,7 @@ pub fn entry(context: u8, seq: u64, sections: &[(u8, &[i64])]) -> JournalEntry {
         last_ms: times.iter().copied().max().unwrap_or_default(),
     };
     let record = Record::encode(rows, sections.iter().map(section).collect()).0;
-    JournalEntry { context: [context; 8], seq, record }
+    JournalEntry::new(([context; 8], seq), record)
 }
 
 /// As `entry`, shared.

@@ -88,14 +88,14 @@ pub struct Group {
 }
 
 impl Group {
-    fn new(of: &Section) -> Group {
+    fn new(bucket: BucketId, min_time_ms: i64, meta: Option<OwnedValue>) -> Group {
         Group {
-            bucket: of.bucket,
-            min_time_ms: of.min_time_ms,
+            bucket,
+            min_time_ms,
             first_ms: i64::MAX,
             last_ms: i64::MIN,
             rows: 0,
-            meta: of.meta.clone(),
+            meta,
             sections: Vec::new(),
             firsts: Vec::new(),
             tail: RefCell::default(),
@@ -179,7 +179,7 @@ impl ByBucket {
             let (number, new) = if new { (number, new) } else { self.group_of(number, of) };
             next = number + 1;
             if new {
-                self.groups.push(Rc::new(Group::new(of)));
+                self.groups.push(Rc::new(Group::new(of.bucket, of.min_time_ms, of.meta.clone())));
                 let (series, new) = self.series.add(tagged(of.meta.as_ref()));
                 if new {
                     self.buckets_of_series.push(Vec::new());
@@ -192,6 +192,23 @@ impl ByBucket {
                 Rc::make_mut(group).push(section);
             }
         }
+    }
+
+    /// Takes out the sections of records that are gone. False where nothing would be left of a group: then all is to be made anew.
+    pub(super) fn without_gone(&mut self) -> bool {
+        let is_left = |group: &Rc<Group>| group.sections.iter().any(|section| !section.entry.is_gone());
+        if !self.groups.iter().all(is_left) {
+            return false;
+        }
+        for group in &mut self.groups {
+            if group.sections.iter().any(|section| section.entry.is_gone()) {
+                let mut left = Group::new(group.bucket, group.min_time_ms, group.meta.clone());
+                let sections = group.sections.iter().filter(|section| !section.entry.is_gone());
+                sections.for_each(|section| left.push(section.clone()));
+                *group = Rc::new(left);
+            }
+        }
+        true
     }
 
     /// The group of a section, given one of its bucket; true for a new one.

@@ -109,7 +109,7 @@ impl Journal {
                 let known = before.and_then(|before| state.records.get(&before));
                 let sections = known.map_or(&[][..], |entry| &entry.record.sections);
                 let record = Record::decode(&bytes, sections)?;
-                state.add(self.context, JournalEntry { context: key.0, seq: key.1, record });
+                state.add(self.context, JournalEntry::new(*key, record));
             }
             before = Some(*key);
         }

@@ -4,7 +4,7 @@
 //! the epoch stands and no commit is doubtful. Of another context, all records up to the last one that is here are here, as long as
 //! the epoch stands: a context writes its records in order, and whoever removes one moves the epoch on.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::record::Record;
@@ -25,9 +25,21 @@ pub struct JournalEntry {
     pub seq: u64,
     /// What it added.
     pub record: Record,
+    /// True once the journal has let it go.
+    is_gone: Cell<bool>,
 }
 
 impl JournalEntry {
+    /// A record that was written, or read.
+    pub fn new((context, seq): RecordKey, record: Record) -> JournalEntry {
+        JournalEntry { context, seq, record, is_gone: Cell::new(false) }
+    }
+
+    /// True once the journal has let it go: its rows are in buckets, or deleted.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.get()
+    }
+
     /// Context and seq.
     pub fn key(&self) -> RecordKey {
         (self.context, self.seq)
@@ -122,14 +134,14 @@ impl Journal {
     /// Everything that is known, by bucket.
     pub fn by_bucket(&self) -> Rc<ByBucket> {
         let state = &mut *self.state.borrow_mut();
-        if std::mem::take(&mut state.some_went) {
+        if std::mem::take(&mut state.some_went) && !Rc::make_mut(&mut state.by_bucket).without_gone() {
             state.by_bucket = Rc::new(ByBucket::of(state.records.values()));
             state.unsorted.clear();
         }
         if !state.unsorted.is_empty() {
             // Where somebody still reads what is there, this copies the groups that grow and not their rows.
             let by_bucket = Rc::make_mut(&mut state.by_bucket);
-            state.unsorted.drain(..).for_each(|entry| by_bucket.push(&entry));
+            state.unsorted.drain(..).filter(|entry| !entry.is_gone()).for_each(|entry| by_bucket.push(&entry));
         }
         Rc::clone(&state.by_bucket)
     }
@@ -195,6 +207,7 @@ impl State {
         let mut own = Own::default();
         self.records.retain(|key, entry| {
             let kept = is_kept(key);
+            entry.is_gone.set(!kept);
             if kept && key.0 == context {
                 own.add(&entry.record);
             }
@@ -258,6 +271,42 @@ mod tests {
         assert!(!journal.has_own_before(2) && journal.has_own_before(3));
         journal.folded(&[(OWN, 2)]);
         assert!(journal.by_bucket().groups().is_empty() && journal.stored_bytes() == 0);
+    }
+
+    #[test]
+    fn what_is_left_is_by_bucket_as_if_the_others_had_never_been() {
+        let of = |commits: &[u64]| {
+            let journal = Journal::new(OWN);
+            let sections: [&[(u8, &[i64])]; 4] =
+                [&[(1, &[1]), (2, &[2])], &[(2, &[9, 3])], &[(1, &[4])], &[(3, &[5]), (1, &[6])]];
+            commits.iter().for_each(|seq| journal.committed(vec![entry(5, *seq, sections[*seq as usize])]));
+            journal
+        };
+        let seen = |journal: &Journal| {
+            let by_bucket = journal.by_bucket();
+            let options = super::super::samples::options();
+            let groups = by_bucket.groups().iter().map(|group| {
+                let tail = by_bucket.tail(group, &options).unwrap();
+                (group.bucket, group.rows, group.first_ms, group.last_ms, tail.rows().clone(), tail.sections())
+            });
+            groups.collect::<Vec<_>>()
+        };
+        for gone in 0..16_u64 {
+            let all: Vec<u64> = (0..4).collect();
+            let (went, left): (Vec<u64>, Vec<u64>) = all.iter().partition(|seq| gone & (1 << *seq) > 0);
+            for looked_before in [false, true] {
+                let journal = of(&all);
+                if looked_before {
+                    seen(&journal);
+                }
+                journal.folded(&went.iter().map(|seq| (OWN, *seq)).collect::<Vec<_>>());
+                let (mut found, mut expected) = (seen(&journal), seen(&of(&left)));
+                // The order of groups is that of their first commits, which may be gone.
+                found.sort_by_key(|group| group.0);
+                expected.sort_by_key(|group| group.0);
+                assert_eq!(found, expected, "without {went:?}");
+            }
+        }
     }
 
     #[test]
