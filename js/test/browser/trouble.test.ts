@@ -23,6 +23,15 @@ async function troubled(): Promise<Page> {
   return page;
 }
 
+/** The same of another origin, of whose room the browser remembers nothing. */
+async function troubledElsewhere(): Promise<Page> {
+  const page = await tab();
+  await page.goto(page.url().replace("127.0.0.1", "localhost"));
+  await loaded(page);
+  await page.evaluate(FAILURE);
+  return page;
+}
+
 const skip = !BROWSER.startsWith("chromium") && "only Chromium's quota can be set";
 
 /** Leaves the page room for so many bytes. Answers how to take that back. */
@@ -66,7 +75,7 @@ test("where the browser has no room left, an insert fails with a typed error and
 });
 
 test("a database that has used up its quota is emptied by series, by time and by collection, and takes inserts again", { skip }, async () => {
-  const page = await troubled();
+  const page = await troubledElsewhere();
   const lift = await limited(page, 6_000_000);
   const full = await page.evaluate(async () => {
     const db = await timepail.open("emptied");
@@ -86,7 +95,7 @@ test("a database that has used up its quota is emptied by series, by time and by
   assert.match(full.refusal, / 14031 /);
   assert.ok(full.hours > 8, String(full.hours));
   const hours = Array.from({ length: full.hours }, (_, hour) => hour);
-  const other = await tab();
+  const other = await troubledElsewhere();
   await other.evaluate(async () => {
     const db = await timepail.open("emptied");
     Object.assign(globalThis, { c: db.collection("c") });
