@@ -79,24 +79,20 @@ impl Engine {
     ) -> Result<Changed> {
         let mut changed = Changed::default();
         let mut conflicts = 0;
-        let mut made_room = false;
         loop {
             let Some(collection) = self.collection(name).await? else {
                 return change(None).map(|_| changed);
             };
             let wanted = change(Some(&collection))?;
             let mut outcome = self.change_pass(&collection, &wanted, &mut changed).await;
-            let no_room = outcome.as_ref().err().is_some_and(|e| e.code == ErrorCode::OutOfDiskSpace);
+            let no_room = outcome.as_ref().err().filter(|e| e.code == ErrorCode::OutOfDiskSpace).cloned();
             // Where the answer to a commit that writes nothing is lost, nobody can tell that the one measurement went.
-            if no_room && matches!(wanted.kind, ChangeKind::Delete) {
-                if made_room {
-                    return outcome.map_err(|e| no_room_left(e, changed.matched)).map(|()| changed);
-                }
-                outcome = self.make_room(&collection, &wanted, &mut changed).await;
-                made_room = outcome.is_ok();
-                if made_room {
-                    continue;
-                }
+            if let Some(error) = no_room.filter(|_| matches!(wanted.kind, ChangeKind::Delete)) {
+                outcome = match self.make_room(&collection, &wanted, &mut changed).await {
+                    Ok(true) => continue,
+                    Ok(false) => Err(no_room_left(&error, changed.matched)),
+                    Err(error) => Err(error),
+                };
             }
             match outcome {
                 // Memory has forgotten it; storage says whether it was made again.
@@ -153,14 +149,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Deletes what goes without a write.
-    async fn make_room(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
+    /// Deletes what goes without a write. False where nothing does.
+    async fn make_room(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<bool> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let options = FindOptions { filter, hint, ..FindOptions::default() };
         let plan = || collection.read_plan(options.clone(), change.raw);
         if matches!(&plan().access, ReadAccess::Index(access) if access.only_indexed) {
             // What an index does not name stays, and folding tells what it names.
-            return Ok(());
+            return Ok(false);
         }
         let (mut scan, aimed) = self.aimed_scan(collection, &plan).await?;
         let options = &collection.entry().options.timeseries;
@@ -188,8 +184,9 @@ impl Engine {
             Ok(aimed.select(&rows, reference.meta())?.count() == rows.rows())
         };
         let doomed = Doomed { bucket: &bucket, rows: &rows, only_folded: change.raw };
-        changed.matched += self.remove_without_room(&mut scan, &doomed).await?.measurements;
-        Ok(())
+        let removed = self.remove_without_room(&mut scan, &doomed).await?.measurements;
+        changed.matched += removed;
+        Ok(removed > 0)
     }
 
     /// Adds what changing one bucket takes to `changes`, and what becomes of its measurements to `page`.
@@ -317,7 +314,7 @@ impl Engine {
 }
 
 /// What a delete answers that has found no room for what has to be written.
-fn no_room_left(error: Error, deleted: u64) -> Error {
+fn no_room_left(error: &Error, deleted: u64) -> Error {
     let advice = "for the others, delete what shares their buckets or inserts as well, drop a collection, or make room elsewhere";
     Error::new(error.code, format!("{}; {deleted} measurements were deleted that need none; {advice}", error.message))
 }

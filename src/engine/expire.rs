@@ -191,26 +191,29 @@ impl Engine {
         rule: Rule<'_>,
         expired: &mut Expired,
     ) -> Result<()> {
-        let (scan, _) = self.begin_scan(collection, &[]).await?;
         let goes =
             |id: &BucketId, last_ms, meta: Option<Value<'_>>| (low..=high).contains(id) && rule(id, last_ms, meta);
-        match self.sweep_scan(scan, (low, high), &goes, expired).await {
-            Err(e) if e.code == ErrorCode::OutOfDiskSpace => {}
-            outcome => return outcome,
-        }
-        let (mut scan, _) = self.begin_scan(collection, &[]).await?;
-        scan.aim(Access::Range(low, high));
         let bucket = |id: &BucketId, _: Doc<'_>, view: &BucketDoc<'_>, last_ms| Ok(goes(id, last_ms, view.meta()));
         let rows = |reference: &SectionRef, _: Option<&BucketDoc<'_>>, last_ms| {
             Ok(reference.section().is_some_and(|section| goes(&section.bucket, last_ms, reference.meta())))
         };
         let doomed = Doomed { bucket: &bucket, rows: &rows, only_folded: false };
-        let removed = self.remove_without_room(&mut scan, &doomed).await?;
-        expired.buckets += removed.buckets;
-        expired.measurements += removed.measurements;
-        expired.bytes += removed.bytes;
-        let (scan, _) = self.begin_scan(collection, &[]).await?;
-        self.sweep_scan(scan, (low, high), &goes, expired).await
+        loop {
+            let (scan, _) = self.begin_scan(collection, &[]).await?;
+            let error = match self.sweep_scan(scan, (low, high), &goes, expired).await {
+                Err(e) if e.code == ErrorCode::OutOfDiskSpace => e,
+                outcome => return outcome,
+            };
+            let (mut scan, _) = self.begin_scan(collection, &[]).await?;
+            scan.aim(Access::Range(low, high));
+            let removed = self.remove_without_room(&mut scan, &doomed).await?;
+            expired.buckets += removed.buckets;
+            expired.measurements += removed.measurements;
+            expired.bytes += removed.bytes;
+            if removed.measurements == 0 {
+                return Err(error);
+            }
+        }
     }
 
     async fn sweep_scan(

@@ -68,6 +68,8 @@ pub struct History {
     pub shared: bool,
     /// A task that vanishes after so many calls.
     pub vanishes: Option<(usize, usize)>,
+    /// A task that finds no room to write.
+    pub full: Option<usize>,
 }
 
 /// What became of an operation.
@@ -113,6 +115,10 @@ impl History {
         History { shared: true, ..self }
     }
 
+    pub fn full(self, task: usize) -> History {
+        History { full: Some(task), ..self }
+    }
+
     /// True where the order of two calls can make a difference.
     pub fn depend(&self, one: (usize, &Footprint), other: (usize, &Footprint)) -> bool {
         self.tasks[one.0].context == self.tasks[other.0].context || one.1.conflicts(other.1)
@@ -139,6 +145,7 @@ impl History {
             }
         });
         board.vanishes.set(self.vanishes);
+        board.full.set(self.full);
         let mut scheduler = Scheduler::new(Rc::clone(&board), self.shared);
         for (task, of) in self.tasks.iter().enumerate() {
             let (db, board, records) = (dbs[of.context].clone(), Rc::clone(&board), Rc::clone(&records));

@@ -410,3 +410,53 @@ fn schedules_that_have_failed_once_are_kept() {
     // A plan went by an index of one moment, and its entries were those of another.
     replay(&index_made_twice(), "0000000111111111000001000022220");
 }
+
+/// A delete that finds no room, of a series that lies in a bucket and in a record of its own.
+fn without_room(name: &'static str) -> History {
+    History::new(name)
+        .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 2)]))
+        .before(0, Flush)
+        .before(1, Insert(vec![row(3, "a", 3)]))
+        .before(0, Insert(vec![row(4, "a", 4)]))
+        .task(0, [Delete(doc! { "m": "a" })])
+        .full(0)
+}
+
+#[test]
+fn a_delete_without_room_meets_inserts_and_finds_of_another() {
+    explore(&without_room("delete without room | insert, find").task(1, [Insert(vec![row(5, "a", 5)]), Find(doc! {})]));
+}
+
+#[test]
+fn a_delete_without_room_meets_a_fold_of_another() {
+    explore(&without_room("delete without room | fold").task(1, [FoldJournals, Flush, Find(doc! {})]));
+}
+
+#[test]
+fn a_delete_without_room_meets_a_delete_of_another() {
+    explore(&without_room("delete without room | delete").task(1, [Delete(before(4)), Count(doc! {})]));
+}
+
+#[test]
+fn a_delete_without_room_meets_inserts_and_a_fold_of_its_own_context() {
+    let history = without_room("delete without room | insert, flush, one context");
+    explore_within(&history.task(0, [Insert(vec![row(5, "a", 5)]), Flush]).shared(), VANISHING_RUNS_MAX);
+}
+
+#[test]
+fn a_delete_without_room_that_vanishes_hides_and_doubles_nothing() {
+    let history = without_room("delete without room, vanishing | find").task(1, [Find(doc! {})]);
+    assert!(explore_vanishing(&history, 0) > 0);
+}
+
+#[test]
+fn retention_without_room_meets_inserts_and_a_fold_of_another() {
+    let history = History::new("expire without room | insert, fold")
+        .before(0, Insert(vec![row(1, "a", 1)]))
+        .before(0, Flush)
+        .before(1, Insert(vec![row(2, "a", 2)]))
+        .task(0, [Expire])
+        .task(1, [Insert(vec![row(3, "a", 3)]), Insert(vec![fresh(4, "a", 4)]), Flush, Find(doc! {})])
+        .full(0);
+    explore(&history);
+}

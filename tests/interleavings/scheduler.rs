@@ -14,8 +14,8 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::task::{ArcWake, waker};
-use timepail::error::Result;
-use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
+use timepail::error::{Error, ErrorCode, Result};
+use timepail::storage::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 
 use crate::footprint::Footprint;
 
@@ -54,6 +54,12 @@ impl Call {
         }
     }
 
+    /// True where it takes room.
+    fn writes(&self) -> bool {
+        let writes = |change: &Change| matches!(change, Change::Put(..) | Change::Insert(..));
+        matches!(self, Call::Commit(changes) if changes.changes().iter().any(writes))
+    }
+
     /// Runs the call; a map in memory answers at once.
     fn run(self, storage: &dyn Storage) -> Answer {
         match self {
@@ -79,6 +85,8 @@ pub struct Board {
     pub events: RefCell<Vec<Event>>,
     /// After how many calls a task vanishes.
     pub vanishes: Cell<Option<(usize, usize)>>,
+    /// The task that finds no room.
+    pub full: Cell<Option<usize>>,
     /// False while a history is prepared: calls run at once.
     pub active: Cell<bool>,
 }
@@ -101,6 +109,7 @@ impl Board {
             calls: Cell::new(0),
             events: RefCell::default(),
             vanishes: Cell::new(None),
+            full: Cell::new(None),
             active: Cell::new(false),
         })
     }
@@ -211,7 +220,10 @@ impl Scheduler {
         let (number, call) = self.board.announced.borrow_mut()[at].pop_front().unwrap();
         let operation = self.board.operations.borrow()[at];
         self.board.events.borrow_mut().push(Event { task: at, operation, footprint: call.footprint() });
-        let answer = call.run(&*self.board.inner);
+        let answer = match self.board.full.get() == Some(at) && call.writes() {
+            true => Answer::Done(Err(Error::new(ErrorCode::OutOfDiskSpace, "This task finds no room"))),
+            false => call.run(&*self.board.inner),
+        };
         self.board.answers.borrow_mut().insert(number, answer);
         let calls = self.board.events.borrow().iter().filter(|event| event.task == at).count();
         if self.board.vanishes.get() == Some((at, calls)) {

@@ -17,7 +17,7 @@ use super::support::log::{Log, Outcome};
 use super::support::rows::{a_filter, measurement};
 use super::support::valid_bucket::{Writers, measurements_of_valid};
 use super::support::{Db, Random, TestEnv, checks, raw, take_rows};
-use super::{FIRST_NOW_MS, open};
+use super::{FIRST_NOW_MS, Trouble, open};
 
 const STEPS: i64 = 14;
 const HOUR_MS: i64 = 3_600_000;
@@ -29,11 +29,14 @@ struct Task {
     storage: Rc<dyn Storage>,
     env: Rc<TestEnv>,
     log: Rc<Log>,
-    faults: bool,
+    faulty: Rc<Faulty>,
+    trouble: Trouble,
+    /// When there is room: drawn by itself.
+    room: Random,
 }
 
 /// Panics where something is lost, doubled or not valid.
-pub fn history(seed: u64, faults: bool) {
+pub fn history(seed: u64, trouble: Trouble) {
     let random = Random::new(seed);
     let env = TestEnv::new(seed);
     let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
@@ -43,7 +46,7 @@ pub fn history(seed: u64, faults: bool) {
     block_on(first.ok(rawdoc! {
         "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "expireAfterSeconds": FIRST_NOW_MS / 1000,
     }));
-    if faults {
+    if trouble == Trouble::Faults {
         faulty.set(Rates { refused: 6, ambiguous: 6, cut_off: 3, unread: 1 });
     }
     let log: Rc<Log> = Rc::default();
@@ -52,11 +55,14 @@ pub fn history(seed: u64, faults: bool) {
         // Some share the first context.
         let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random) };
         let (storage, env, log) = (Rc::clone(&storage), Rc::clone(&env), Rc::clone(&log));
-        let task = Task { at, db, random: Random::new(seed * 31 + at as u64), storage, env, log, faults };
+        let (faulty, room) = (Rc::clone(&faulty), Random::new(seed * 37 + at as u64));
+        let random = Random::new(seed * 31 + at as u64);
+        let task = Task { at, db, random, storage, env, log, faulty, trouble, room };
         pool.spawner().spawn_local(task.run()).unwrap();
     }
     pool.run();
     faulty.set(Rates::default());
+    faulty.set_full(false);
     let judge = |found: &[Document]| log.judge(&doc! {}, found, log.now(), log.now()).unwrap();
     judge(&block_on(checks::sound(&first, "c", Writers::Several)));
     let db = open(&storage, &env, &random);
@@ -89,7 +95,11 @@ impl Task {
     async fn run(mut self) {
         for step in 0..STEPS {
             // A context vanishes in the middle of an operation; its journal stays, and its task goes on in a new one.
-            let polls = if self.faults && self.random.chance(8) { self.random.below(40) } else { u64::MAX };
+            if self.trouble == Trouble::NoRoom && self.room.chance(20) {
+                self.faulty.set_full(!self.faulty.is_full());
+            }
+            let polls =
+                if self.trouble == Trouble::Faults && self.random.chance(8) { self.random.below(40) } else { u64::MAX };
             match self.random.below(20) {
                 0..=8 => self.insert(step, polls).await,
                 9..=10 => self.other(rawdoc! { "flush": 1 }, polls).await,
@@ -138,7 +148,7 @@ impl Task {
         self.log.end(ticket, outcome);
         match reply {
             None => self.vanish(),
-            Some(reply) => assert!(ok(reply) || self.faults, "{reply}"),
+            Some(reply) => assert!(ok(reply) || self.trouble.excuses(reply), "{reply}"),
         }
     }
 
@@ -168,6 +178,10 @@ impl Task {
         let up_to = |ms: i64| doc! { "t": { "$lte": DateTime::from_millis(ms) } };
         let ticket = self.log.delete(up_to(-HOUR_MS), up_to(0));
         let reply = at_most(polls, self.db.command(rawdoc! { "expire": 1 })).await;
+        if self.trouble == Trouble::NoRoom && reply.as_ref().is_some_and(ok) {
+            // What shares a record with others waits for a pass with room.
+            return self.log.end(ticket, Outcome::Unknown);
+        }
         self.end(ticket, reply.as_ref());
     }
 
@@ -194,7 +208,7 @@ impl Task {
     /// Nothing is damaged: nothing but a repair that has nothing to do goes on, whoever writes meanwhile.
     async fn validate(&mut self) {
         let reply = self.db.command(rawdoc! { "validate": "c", "full": true, "repair": self.random.chance(50) }).await;
-        assert!(ok(&reply) || self.faults, "{reply}");
+        assert!(ok(&reply) || self.trouble.excuses(&reply), "{reply}");
         let sound = || reply.get_bool("valid").unwrap() && !reply.get_bool("repaired").unwrap();
         assert!(!ok(&reply) || sound(), "{reply}");
     }
@@ -205,7 +219,7 @@ impl Task {
         let mut rows = Vec::new();
         loop {
             if !ok(&reply) {
-                assert!(self.faults, "{reply}");
+                assert!(self.trouble.excuses(&reply), "{reply}");
                 return None;
             }
             let cursor = reply.get_document_mut("cursor").unwrap();

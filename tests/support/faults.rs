@@ -65,7 +65,9 @@ impl Faulty {
     pub async fn without<T>(&self, what: impl Future<Output = T>) -> T {
         let rates = self.rates.replace(Rates::default());
         let fail_next = self.fail_next.replace(false);
+        let full = self.full.replace(false);
         let outcome = what.await;
+        self.full.set(full);
         self.rates.set(rates);
         self.fail_next.set(fail_next);
         outcome
