@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::expire::Measured;
 use super::keyspace::{CollectionId, ContextId};
+use super::own_journal::OwnJournal;
 use super::record::Record;
 use super::sections::View;
 use super::signal::Signal;
@@ -152,7 +153,7 @@ pub struct Collection {
     /// The journals by bucket, as they were looked at last.
     pub(super) view: RefCell<View>,
     /// This context's unfolded records: seq and size in memory. They are all that storage has as long as `epoch` is the present one.
-    pub(super) own: RefCell<SortedMap<u64, usize>>,
+    pub(super) own: RefCell<OwnJournal>,
     /// Commits that have failed since all of this context's records were listed: theirs may be in storage, and `own` does not know them.
     pub(super) doubtful_commits: Cell<usize>,
     pub(super) queue: RefCell<Queue>,
@@ -257,7 +258,7 @@ impl Collection {
     }
 
     fn journal_size_bytes(&self) -> usize {
-        self.own.borrow().values().sum()
+        self.own.borrow().size_bytes()
     }
 
     /// True where this context's journal has passed its bound and nobody folds it yet.

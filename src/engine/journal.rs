@@ -108,7 +108,7 @@ impl Engine {
         if *all {
             // Records that somebody else has folded are no longer ours. Those of commits that ended meanwhile are not among the keys.
             let present = |seq: &u64| parts.binary_search(&(self.context, *seq)).is_ok();
-            collection.own.borrow_mut().retain(|seq, _| *seq >= end || present(seq));
+            collection.own.borrow_mut().retain(|seq| *seq >= end || present(seq));
         } else {
             let at = parts.partition_point(|(context, _)| *context < self.context);
             parts.splice(at..at, collection.own.borrow().keys().map(|seq| (self.context, *seq)));

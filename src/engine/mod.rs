@@ -18,6 +18,7 @@ mod indexes;
 pub mod journal;
 pub mod keyspace;
 pub mod namespace;
+mod own_journal;
 mod pipeline;
 mod raw_write;
 pub mod read;
