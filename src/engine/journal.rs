@@ -42,7 +42,8 @@ impl Engine {
     pub(super) async fn journal_snapshot(&self, collection: &Rc<Collection>, also: &[KeyRange]) -> Result<Snapshot> {
         // As long as nobody else has changed buckets, nobody has folded what is ours, and its keys need not be listed, unless a
         // commit has failed that may have been done all the same.
-        let mut all = collection.doubtful_commits.get() > 0;
+        // Where none is ours, listing them costs nothing, and a first look need not be followed by another.
+        let mut all = collection.doubtful_commits.get() > 0 || collection.own.borrow().keys().next().is_none();
         loop {
             if let Some(snapshot) = self.try_journal_snapshot(collection, also, &mut all).await? {
                 return Ok(snapshot);
@@ -120,8 +121,7 @@ impl Engine {
             parts.iter().filter(|key| !records.contains_key(key)).copied().collect()
         };
         if !missing.is_empty() {
-            let keys: Vec<_> = missing.iter().map(|(context, seq)| keyspace::journal(&id, context, *seq)).collect();
-            let values = self.storage.get_many(&keys).await?;
+            let values = self.journal_values(&id, &missing, &parts).await?;
             let mut records = collection.records.borrow_mut();
             reserve(&values);
             let mut before: Option<Rc<Record>> = None;

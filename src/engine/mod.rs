@@ -16,6 +16,7 @@ pub mod fold;
 mod index_checks;
 mod indexes;
 pub mod journal;
+mod journal_values;
 pub mod keyspace;
 pub mod namespace;
 mod own_journal;
