@@ -24,6 +24,17 @@ export function bsonType(value: object): unknown {
   return (value as { _bsontype?: unknown })._bsontype;
 }
 
+/** Nothing that comes from outside has this. */
+const RAW = Symbol();
+
+/** A document that is written already. */
+export type RawDocument = Uint8Array & { _bsontype: typeof RAW };
+
+/** BSON of a document that stands in an array of a command. */
+export function rawDocument(document: object): RawDocument {
+  return Object.assign(encodeDocument(document, 2), { _bsontype: RAW } as const);
+}
+
 /** Whether `value` is an object as braces make it. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -73,9 +84,11 @@ export class BsonWriter {
     return this.#bytes.subarray(0, this.#at);
   }
 
-  /** The bytes so far, alone in their buffer. */
+  /** The bytes so far, alone in their buffer; what is written next begins anew. */
   copy(): Uint8Array {
-    return this.#bytes.slice(0, this.#at);
+    const end = this.#at;
+    this.#at = 0;
+    return this.#bytes.slice(0, end);
   }
 
   /** Makes room, and gives the position. */
@@ -106,13 +119,9 @@ export class BsonWriter {
     return type !== 0;
   }
 
-  /** A document. */
-  document(value: object): void {
-    this.#document(value, 0);
-  }
-
-  #document(value: object, depth: number): void {
-    if (depth > DEPTH_MAX) throw new BadValueError(`The value is circular, or nested deeper than ${DEPTH_MAX} levels`);
+  /** A document that stands so deep in another. */
+  document(value: object, depth: number): void {
+    if (depth > DEPTH_MAX) throw new BadValueError(`The value is circular, or deeper than ${DEPTH_MAX} levels`);
     const start = this.#take(4);
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i++) this.#element(String(i), value[i] ?? null, depth) || this.#element(String(i), null, depth);
@@ -168,7 +177,12 @@ export class BsonWriter {
     switch (bsonType(value)) {
       case undefined:
         break;
+      case RAW:
+        this.#raw(value as RawDocument);
+        return DOCUMENT;
       case "ObjectId":
+        // Another length would be a document that cannot be read.
+        if ((value as ObjectId).id.length !== 12) throw new BadValueError("Invalid ObjectId");
         this.#raw((value as ObjectId).id);
         return OBJECT_ID;
       case "Double":
@@ -188,7 +202,7 @@ export class BsonWriter {
     const toBSON = (value as { toBSON?: unknown }).toBSON;
     if (typeof toBSON === "function") return this.#value(toBSON.call(value), depth + 1);
     if (Array.isArray(value)) {
-      this.#document(value, depth + 1);
+      this.document(value, depth + 1);
       return ARRAY;
     }
     if (!isPlain(value)) {
@@ -196,7 +210,7 @@ export class BsonWriter {
       if (value instanceof RegExp || ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return this.#other(value);
       if (isOpaque(value)) throw new BadValueError(`${String(Object.prototype.toString.call(value))} has no fields: is an await missing?`);
     }
-    this.#document(value, depth + 1);
+    this.document(value, depth + 1);
     return DOCUMENT;
   }
 
@@ -231,11 +245,18 @@ export class BsonWriter {
   }
 }
 
-/** BSON of a document. */
-export function encodeDocument(document: object): Uint8Array {
-  const writer = new BsonWriter();
-  writer.document(document);
-  return writer.copy();
+/** An empty writer that nobody uses, with a small buffer. */
+let idle: BsonWriter | undefined;
+
+/** BSON of a document that may stand so deep in another. */
+export function encodeDocument(document: object, depth = 0): Uint8Array {
+  const writer = idle ?? new BsonWriter();
+  // A `toBSON` of the document may come here again.
+  idle = undefined;
+  writer.document(document, depth);
+  const bytes = writer.copy();
+  if (bytes.length < 65_536) idle = writer;
+  return bytes;
 }
 
 /** Reads a document. Damaged bytes are a {@link BadValueError}. */

@@ -6,7 +6,7 @@ import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
 import { BulkWriteError, ServerError, type TimepailError } from "./errors.js";
-import { columnRows, columnsToBlock, documentsToBlock } from "./pivot.js";
+import { columnRows, columnsToBlock, documentsToBlock, singleDocument, withId } from "./pivot.js";
 import type {
   AggregateOptions,
   CollectionOptions,
@@ -74,6 +74,13 @@ export class Collection<TSchema extends Document = Document> {
    * @throws BulkWriteError when the measurement is refused
    */
   async insertOne(document: TSchema, options: InsertOneOptions = {}): Promise<InsertOneResult> {
+    const [insertedId] = this.#ids([document]);
+    const raw = Object.keys(options).length > 0 ? undefined : singleDocument(document, this.#generatesIds() ? insertedId : undefined);
+    if (raw) {
+      const error = await this.#door.insertOne(this.collectionName, raw);
+      if (error) refuse(0, [{ ...error, index: 0 }], {});
+      return { acknowledged: true, insertedId };
+    }
     const { acknowledged, insertedIds } = await this.insertMany([document], options);
     return { acknowledged, insertedId: insertedIds[0] };
   }
@@ -93,7 +100,7 @@ export class Collection<TSchema extends Document = Document> {
    */
   async insertMany(documents: readonly TSchema[], options: InsertManyOptions = {}): Promise<InsertManyResult> {
     if (!Array.isArray(documents)) throw new TypeError("insertMany takes an array of documents");
-    if (documents.length === 0) throw new TypeError("There are no documents to insert");
+    if (documents.length === 0) throw new TypeError("There are no documents");
     const ids = this.#ids(documents);
     const generates = this.#generatesIds();
     const { insertedCount, writeErrors, tried } = await this.#insert(documents.length, options, (start, end) => {
@@ -101,17 +108,15 @@ export class Collection<TSchema extends Document = Document> {
       const partIds = generates ? ids.slice(start, end) : undefined;
       const payload = documentsToBlock(part, partIds, start);
       if (payload) return { payload };
-      // Named twice: the first gives the place, the second the value.
-      const whole = partIds ? part.map((document, i) => Object.assign({ _id: undefined }, document, { _id: partIds[i] })) : part;
+      const whole = partIds ? part.map((document, i) => withId(document, partIds[i])) : part;
       return { fields: { documents: whole } };
     });
     const refused = new Set(writeErrors.map((error) => error.index));
     const end = writeErrors.length > 0 && options.ordered !== false ? writeErrors[0]!.index : tried;
     const insertedIds: InsertManyResult["insertedIds"] = {};
     for (let i = 0; i < end; i++) if (ids[i] !== undefined && !refused.has(i)) insertedIds[i] = ids[i];
-    const result = { acknowledged: true, insertedCount, insertedIds };
-    if (writeErrors.length > 0) throw new BulkWriteError({ ok: 1, n: insertedCount, writeErrors }, writeErrors, result);
-    return result;
+    refuse(insertedCount, writeErrors, insertedIds);
+    return { acknowledged: true, insertedCount, insertedIds };
   }
 
   /**
@@ -137,9 +142,8 @@ export class Collection<TSchema extends Document = Document> {
       const part = start === 0 && end === rows ? input : sliceColumns(input, start, end);
       return { payload: columnsToBlock(part, start), fields };
     });
-    const result = { acknowledged: true, insertedCount };
-    if (writeErrors.length > 0) throw new BulkWriteError({ ok: 1, n: insertedCount, writeErrors }, writeErrors, { ...result, insertedIds: {} });
-    return result;
+    refuse(insertedCount, writeErrors, {});
+    return { acknowledged: true, insertedCount };
   }
 
   /** The documents that match. Nothing is sent before the cursor is read. */
@@ -336,4 +340,10 @@ function sliceColumns(columns: Readonly<Record<string, ColumnInput | undefined>>
     if (values !== undefined) part[name] = Array.isArray(values) ? values.slice(start, end) : (values as Float64Array).subarray(start, end);
   }
   return part;
+}
+
+/** Throws where there are errors. */
+function refuse(insertedCount: number, writeErrors: WriteError[], insertedIds: InsertManyResult["insertedIds"]): void {
+  if (writeErrors.length === 0) return;
+  throw new BulkWriteError({ ok: 1, n: insertedCount, writeErrors }, writeErrors, { acknowledged: true, insertedCount, insertedIds });
 }

@@ -41,7 +41,8 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
   if (!host && storage !== "indexeddb" && storage !== "memory") throw new TypeError(`There is no storage "${String(storage)}"`);
   const context = newContext();
   const isShared = storage === "indexeddb";
-  const release = isShared ? await holdContext(name, context) : () => {};
+  // Beside the opening: a journal that others take for one left behind is folded earlier than it need be, no more.
+  const held = isShared ? holdContext(name, context) : Promise.resolve(() => {});
   try {
     const engine = await openEngine(name, {
       storage,
@@ -49,6 +50,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
       context,
       ...pick(options, "bucketVersion", "parameters"),
     }, host);
+    const release = await held;
     const door = new Door(engine, name, options.generateIds ?? false, isShared);
     const orphans = storage !== "memory" ? setTimeout(() => void foldOrphans(door, isShared), ORPHANS_DELAY_MS) : undefined;
     const every = options.retentionIntervalMS;
@@ -60,7 +62,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
       release();
     });
   } catch (error) {
-    release();
+    void held.then((release) => release());
     throw error;
   }
 }

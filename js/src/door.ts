@@ -1,16 +1,26 @@
 // The command door: documents and blocks to bytes, bytes to replies, failures to errors.
 
 import { decodeBlock, type Block } from "./block.js";
-import { decodeDocument, encodeDocument } from "./bson.js";
+import { decodeDocument, encodeDocument, type RawDocument } from "./bson.js";
 import type { Engine } from "./engine.js";
 import { ClosedError, ServerError } from "./errors.js";
 import { Events } from "./events.js";
-import type { BSONReadOptions, Document } from "./types.js";
+import type { BSONReadOptions, Document, WriteError } from "./types.js";
 
 /** A reply without failure, and the block that came with it. */
 export interface Answer {
   reply: Document;
   block: Block | undefined;
+}
+
+/** Most documents that one command takes from single inserts. */
+const SINGLES_MAX = 1000;
+
+/** Single inserts of one turn into one collection. */
+interface Turn {
+  documents: RawDocument[];
+  /** Sends them, the first time; gives the answer. */
+  send: () => Promise<Answer>;
 }
 
 /** What a database, its collections and its cursors share. */
@@ -21,6 +31,8 @@ export class Door {
   readonly #engine: Engine;
   #closing: Promise<void> | undefined;
   #isMaintaining = false;
+  /** By collection, what is to be sent before any other command. */
+  readonly #turns = new Map<string, Turn>();
 
   /** `isShared`: other tabs and workers may have the database open. */
   constructor(engine: Engine, database: string, generateIds: boolean, isShared = false) {
@@ -33,6 +45,7 @@ export class Door {
   /** Runs a command. `ok: 0` is a {@link ServerError}; a closed database is a {@link ClosedError}. */
   async run(command: Document, payload?: Uint8Array, options?: BSONReadOptions): Promise<Answer> {
     const engine = this.#open();
+    this.#turns.forEach(({ send }) => void send());
     const bytes = encodeDocument("$db" in command ? command : { ...command, $db: this.database });
     const answer = await engine.run_command(bytes, payload ?? null);
     const reply = decodeDocument(answer.reply, readOptions(options));
@@ -41,6 +54,28 @@ export class Door {
     this.events.note(command, reply);
     if (answer.due) this.#maintain();
     return { reply, block: answer.payload ? decodeBlock(answer.payload) : undefined };
+  }
+
+  /** Inserts a document together with the others of this turn; resolves to what is wrong with it, if anything is. Failures are those of `run`. */
+  async insertOne(insert: string, document: RawDocument): Promise<WriteError | undefined> {
+    let turn = this.#turns.get(insert);
+    if (!turn) {
+      const documents: RawDocument[] = [];
+      let sent: Promise<Answer> | undefined;
+      const send = (): Promise<Answer> => {
+        if (!sent) {
+          this.#turns.delete(insert);
+          sent = this.run({ insert, ordered: false, documents });
+        }
+        return sent;
+      };
+      this.#turns.set(insert, (turn = { documents, send }));
+    }
+    const index = turn.documents.push(document) - 1;
+    // The others of this turn come before this goes on.
+    if (index < SINGLES_MAX - 1) await undefined;
+    const { reply } = await turn.send();
+    return (reply["writeErrors"] as WriteError[] | undefined)?.find((error) => error.index === index);
   }
 
   /** Runs a command that nobody waits for. What fails leaves everything as it was; the next one tries again. */
@@ -69,6 +104,7 @@ export class Door {
 
   /** Refuses all further commands, then closes the engine. Later calls wait for the first. */
   close(): Promise<void> {
+    this.#turns.forEach(({ send }) => void send());
     return (this.#closing ??= this.#engine.close().finally(() => this.events.close()));
   }
 

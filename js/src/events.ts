@@ -33,7 +33,8 @@ export class Events {
 
   /** Notes that `command` has succeeded with `reply`. */
   note(command: Document, reply: Document): void {
-    const [name, target] = Object.entries(command)[0] as [string, unknown];
+    const name = Object.keys(command)[0]!;
+    const target: unknown = command[name];
     const operation = (name === "findAndModify" ? "delete" : name) as ChangeEvent["operation"];
     const count = Number(reply["nModified"] ?? reply["n"] ?? reply["lastErrorObject"]?.n ?? 0);
     const change: ChangeEvent = { operation, local: true, ...(typeof target === "string" && { collection: target }) };

@@ -8,7 +8,7 @@ const ADVICE = "serve both .wasm files beside the package's JavaScript, or say w
 /** The module of `source`. Whatever goes wrong is a {@link LoadError}. */
 export async function compileModule(source: WasmSource | Promise<WasmSource>): Promise<WebAssembly.Module> {
   if (typeof WebAssembly === "undefined") {
-    throw new LoadError("This JavaScript runtime has no WebAssembly, or it is switched off");
+    throw new LoadError("This runtime has no WebAssembly, or it is switched off");
   }
   const given = await source;
   if (given instanceof WebAssembly.Module) return given;
@@ -46,7 +46,7 @@ function compileBytes(source: BufferSource, what: string): Promise<WebAssembly.M
   const start = new TextDecoder().decode(bytes.subarray(0, 64)).trimStart();
   throw new LoadError(
     start.startsWith("<")
-      ? `${what} is an HTML page, which servers answer for files that they do not have; ${ADVICE}`
+      ? `${what} is an HTML page, as servers answer for missing files; ${ADVICE}`
       : `${what} is not WebAssembly; ${ADVICE}`,
   );
 }

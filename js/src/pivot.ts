@@ -1,7 +1,7 @@
 // Documents, or columns given by the caller, to a block.
 
 import { COLUMNS_MAX, F64, I32, I64, encodeBlock, type Column, type ColumnData } from "./block.js";
-import { bsonType, isDate, isPlain } from "./bson.js";
+import { bsonType, isDate, isPlain, rawDocument, type RawDocument } from "./bson.js";
 import { buildColumn } from "./columns.js";
 import { isPrototypeClean } from "./dictionary.js";
 import { BadValueError } from "./errors.js";
@@ -22,6 +22,24 @@ export function documentsToBlock(documents: readonly Document[], ids?: readonly 
   return shape.cells * 8 + 65_536 < shape.keys.length * documents.length || shape.keys.length >= COLUMNS_MAX
     ? undefined
     : encodeBlock(documents.length, pivot(documents, shape, ids, firstRow));
+}
+
+/**
+ * A document as it stands in the `documents` of a command, `_id` first where that is given; `undefined` for one that a block may hold all the same, or
+ * says better what is wrong with it.
+ */
+export function singleDocument(document: Document, id?: unknown): RawDocument | undefined {
+  try {
+    shapeOf([document], 0);
+    return rawDocument(id === undefined ? document : withId(document, id));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The document with this `_id`. Named twice: the first gives the place, the second the value. */
+export function withId(document: Document, id: unknown): Document {
+  return Object.assign({ _id: undefined }, document, { _id: id });
 }
 
 /** The columns of `documents`, however many they are. */
@@ -67,7 +85,7 @@ export function columnsToBlock(input: Readonly<Record<string, ColumnInput | unde
 
 /** The common length of `input`'s columns. No column, and columns of different lengths, are a `TypeError`. */
 export function columnRows(input: Readonly<Record<string, ColumnInput | undefined>>): number {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) throw new TypeError("Columns are an object from field names to arrays");
+  if (typeof input !== "object" || input === null || Array.isArray(input)) throw new TypeError("Columns are an object of arrays");
   let rows = -1;
   let first = "";
   for (const [name, values] of Object.entries(input)) {
@@ -103,7 +121,7 @@ function typedColumn(name: string, values: Exclude<ColumnInput, readonly unknown
   if (kind === "[object BigInt64Array]") return column(I64, values as BigInt64Array);
   if (/ (Float|Uint32)/.test(kind)) return column(F64, Float64Array.from(values as Float32Array));
   if (/ (Int|Uint)\d/.test(kind)) return column(I32, Int32Array.from(values as Int16Array));
-  throw new TypeError(`Column "${name}" is of an array type that cannot be stored`);
+  throw new TypeError(`Column "${name}" is an array that cannot be stored`);
 }
 
 function checkName(name: string): void {

@@ -25,19 +25,36 @@ export function wasmEngine(source: Source, rest: Source): OpenEngine {
     }
   };
   return async (name, options, host) => {
-    started ??= compileModule(source()).then((module) => init({ module_or_path: module }));
+    const early = options.storage === "indexeddb" && globalThis.indexedDB ? openEarly(name) : undefined;
+    let loaded = false;
     try {
+      started ??= compileModule(source()).then((module) => init({ module_or_path: module }));
       await started;
+      loaded = true;
+      return (await open_engine(name, encodeDocument(options), completion, host as never, early)) as Engine;
     } catch (error) {
+      early?.then((database) => database.close(), () => {});
       // The next attempt may name a better place.
-      started = undefined;
-      throw error;
-    }
-    try {
-      return (await open_engine(name, encodeDocument(options), completion, host as never)) as Engine;
-    } catch (error) {
+      if (!loaded) started = undefined;
       const { message, code, codeName } = error as ServerError;
-      throw typeof code === "number" ? new ServerError({ ok: 0, errmsg: message, code, codeName }) : error;
+      throw loaded && typeof code === "number" ? new ServerError({ ok: 0, errmsg: message, code, codeName }) : error;
     }
   };
+}
+
+/** Opens the database as the module does, before the module is there: both take a while, and neither needs the other. */
+function openEarly(name: string): Promise<IDBDatabase> {
+  const opening = new Promise<IDBDatabase>((resolve, reject) => {
+    const request = indexedDB.open(`timepail:${name}`, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore("entries");
+    request.onerror = () => reject(request.error!);
+    request.onsuccess = () => {
+      resolve(request.result);
+      // Until the module does so itself: whoever deletes the database waits for nobody.
+      request.result.onversionchange = () => request.result.close();
+    };
+  });
+  // It is the module that tells of a failure, when it is there.
+  opening.catch(() => {});
+  return opening;
 }

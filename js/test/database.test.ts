@@ -212,6 +212,53 @@ test("a refused document rejects with a BulkWriteError that is a ServerError too
   await assert.rejects(db.collection("c").insertOne({ v: 2 }), BulkWriteError);
 });
 
+test("single inserts of one turn are one command a collection, and each has an outcome of its own", async () => {
+  const { engine, db } = await database();
+  engine.refuse = (document) => (document["v"] === 2 ? "'at' must be present" : undefined);
+  const events: Document[] = [];
+  db.on("change", (event) => events.push(event));
+  const [c, d] = [db.collection("c"), db.collection("d", { generateIds: true })];
+  const document: Document = { v: 1, at: new Date(1), deep: { list: [1] } };
+  const calls = [c.insertOne(document)];
+  document["at"].setTime(2);
+  document["deep"].list.push(2);
+  calls.push(c.insertOne({ v: 2 }), d.insertOne({ v: 3 }), c.insertOne({ v: NaN, at: new Date(NaN) }), c.insertOne(5 as unknown as Document), c.insertOne({ _id: 7, v: 4 }));
+  const found = c.find().toArray();
+  const [first, refused, other, invalid, wrong, last] = await Promise.allSettled(calls);
+  const sent = engine.commands.map((command) => [command["insert"] ?? command["find"], (command["documents"] as Document[] | undefined)?.length]);
+  assert.deepEqual([sent.slice(0, 2).sort(), sent.slice(2)], [[["c", 3], ["d", 1]], [["c", undefined]]]);
+  assert.deepEqual(await found, [{ v: 1, at: new Date(1), deep: { list: [1] } }, { _id: 7, v: 4 }]);
+  assert.deepEqual(first, { status: "fulfilled", value: { acknowledged: true, insertedId: undefined } });
+  assert.deepEqual(last, { status: "fulfilled", value: { acknowledged: true, insertedId: 7 } });
+  assert.ok(other?.status === "fulfilled" && other.value.insertedId instanceof ObjectId);
+  assert.deepEqual(Object.keys(engine.collections.get("d")![0]!), ["_id", "v"]);
+  const reason = (outcome: PromiseSettledResult<unknown> | undefined): any => (outcome as PromiseRejectedResult).reason;
+  assert.ok(reason(refused) instanceof BulkWriteError);
+  assert.deepEqual(reason(refused).writeErrors, [{ index: 0, code: 2, errmsg: "'at' must be present" }]);
+  assert.deepEqual([reason(refused).insertedCount, reason(refused).result], [0, { acknowledged: true, insertedCount: 0, insertedIds: {} }]);
+  assert.match(reason(invalid).message, /^Document 0, field "at": Invalid Date$/);
+  assert.ok(reason(invalid) instanceof BadValueError && reason(wrong) instanceof TypeError);
+  assert.deepEqual(events.map((event) => [event["collection"], event["count"]]), [["d", 1], ["c", 2]]);
+});
+
+test("a failure of the command is that of each of its single inserts, and so many go in several", async () => {
+  const { engine, db } = await database();
+  const c = db.collection("c");
+  const calls = Array.from({ length: 2001 }, (_, v) => c.insertOne({ v }));
+  await Promise.all(calls);
+  assert.deepEqual(engine.commands.map((command) => (command["documents"] as Document[]).length), [1000, 1000, 1]);
+  engine.intercept = () => ({ ok: 0, code: 26, codeName: "NamespaceNotFound", errmsg: "gone" });
+  const outcomes = await Promise.allSettled([c.insertOne({ v: 1 }), c.insertOne({ v: 2 })]);
+  assert.ok(outcomes.every((outcome) => outcome.status === "rejected" && outcome.reason instanceof ServerError && outcome.reason.code === 26));
+});
+
+test("what was inserted before the database is closed is sent", async () => {
+  const { engine, db } = await database();
+  const insert = db.collection("c").insertOne({ v: 1 });
+  await Promise.all([insert, db.close()]);
+  assert.deepEqual(engine.collections.get("c"), [{ v: 1 }]);
+});
+
 test("nothing is sent when a value cannot be stored", async () => {
   const { engine, db } = await database();
   await assert.rejects(db.collection("c").insertMany([{ at: new Date() }, { at: new Date(NaN) }]), BadValueError);

@@ -29,20 +29,26 @@ pub struct Handle {
 }
 
 /// Opens the database `name`; `options` as `OpenOptions` reads them. `load` returns a promise of the second half of the module;
-/// `host` keeps the entries where `options` say so.
+/// `host` keeps the entries where `options` say so; `early` is a promise of the IndexedDB database, where somebody has begun to open it.
 ///
 /// Rejects with an `Error` that carries `code` and `codeName`.
 #[wasm_bindgen(unchecked_return_type = "Promise<Engine>")]
-pub fn open_engine(name: String, options: Vec<u8>, load: Function, host: HostObject) -> Promise {
-    promise(Box::pin(async move { open(&name, &options, load, host).await.map(JsValue::from).map_err(to_js) }))
+pub fn open_engine(
+    name: String,
+    options: Vec<u8>,
+    load: Function,
+    host: HostObject,
+    early: Option<Promise>,
+) -> Promise {
+    promise(Box::pin(async move { open(&name, &options, load, host, early).await.map(JsValue::from).map_err(to_js) }))
 }
 
-async fn open(name: &str, options: &[u8], load: Function, host: HostObject) -> Result<Handle> {
+async fn open(name: &str, options: &[u8], load: Function, host: HostObject, early: Option<Promise>) -> Result<Handle> {
     let options = OpenOptions::read(options)?;
     let (storage, idb): (Rc<dyn Storage>, _) = match options.storage {
         StorageKind::Memory => (Rc::new(MemoryStorage::new()), None),
         StorageKind::Indexeddb => {
-            let idb = IdbStorage::open(name, options.durability).await?;
+            let idb = IdbStorage::open_early(name, options.durability, early).await?;
             (Rc::clone(&idb) as Rc<dyn Storage>, Some(idb))
         }
         StorageKind::Host => (HostStorage::new(host), None),
@@ -107,9 +113,14 @@ fn to_bytes(bytes: &[u8]) -> Result<JsValue, JsValue> {
     Ok(array.into())
 }
 
+thread_local! {
+    /// What every answer has: a text that goes to JavaScript is copied and decoded each time.
+    static REPLY: JsValue = "reply".into();
+}
+
 fn to_object(reply: &Reply, due: bool) -> Result<JsValue, JsValue> {
     let object = Object::new();
-    Reflect::set(&object, &"reply".into(), &to_bytes(reply.document.view().as_bytes())?)?;
+    Reflect::set(&object, &REPLY.with(JsValue::clone), &to_bytes(reply.document.view().as_bytes())?)?;
     if let Some(batch) = &reply.batch {
         Reflect::set(&object, &"payload".into(), &to_bytes(&block::encode(batch))?)?;
     }

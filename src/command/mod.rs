@@ -82,6 +82,10 @@ const COMMON: [&str; 16] = [
 
 /// True for a command that runs only once `Env::complete` has. The others await that themselves where a collection needs it.
 pub fn is_rare(command: &[u8]) -> bool {
+    // Before all of it is looked at: it may be long, and nothing in it is rare. Behind the length comes the type of the first field, then its name.
+    if command.get(5..12) == Some(b"insert\0") {
+        return false;
+    }
     let request = Doc::parse(command).and_then(Request::new);
     // What is no command says so wherever it comes.
     request.is_ok_and(|request| {

@@ -7,6 +7,7 @@ use crate::bucket::CollectionOptions;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{IndexSpec, META_TIME_INDEX};
+use crate::limits::RARE_OPERATORS;
 use crate::query::{Globals, Index};
 use crate::value::{Doc, DocBuf, DocWriter, Value};
 
@@ -82,7 +83,7 @@ impl CollectionEntry {
         CollectionEntry { uuid, options, version: 0, specs, stored: None, indexes: Vec::new() }
     }
 
-    /// True where there are other indexes than the one over metadata and time: what they need comes with `Env::complete`.
+    /// True where there are other indexes than the one over metadata and time.
     pub fn has_more_indexes(&self) -> bool {
         self.stored.is_some() || self.specs.iter().any(|spec| spec.number != META_TIME_INDEX)
     }
@@ -90,7 +91,6 @@ impl CollectionEntry {
     /// Reads the indexes that `decode` has left.
     ///
     /// Errors: `DataCorruptionDetected`.
-    #[inline(never)]
     pub fn read_indexes(&mut self) -> Result<()> {
         let Some(stored) = self.stored.take() else { return Ok(()) };
         let read = |(_, spec): (_, Value<'_>)| {
@@ -108,15 +108,16 @@ impl CollectionEntry {
     pub async fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
         self.options.collate(env)?;
         if self.has_more_indexes() {
-            env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))?;
             self.read_indexes()?;
+            if self.specs.iter().any(|spec| is_rare(spec)) {
+                env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))?;
+            }
             return self.prepare_indexes(globals);
         }
         self.indexes = self.specs.iter().map(|spec| Index::plain(Rc::clone(spec))).collect();
         Ok(())
     }
 
-    #[inline(never)]
     fn prepare_indexes(&mut self, globals: &Globals) -> Result<()> {
         let timeseries = &self.options.timeseries;
         let globals = globals.with_collation(&timeseries.collation);
@@ -124,4 +125,10 @@ impl CollectionEntry {
         self.indexes = self.specs.iter().map(ready).collect::<Result<_>>()?;
         Ok(())
     }
+}
+
+/// True where the entries of an index, or its filter, take what comes with `Env::complete`.
+fn is_rare(spec: &IndexSpec) -> bool {
+    spec.parts.iter().any(|part| part.kind().is_geo())
+        || spec.partial.as_ref().is_some_and(|filter| filter.view().mentions(&RARE_OPERATORS))
 }

@@ -1,6 +1,4 @@
 //! What the indexes of users take, and the entries of a bucket in them.
-//!
-//! The functions come with `Env::complete`: they are called where there are more indexes than the default one.
 
 use super::collection::Collection;
 use super::keyspace;

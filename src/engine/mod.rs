@@ -18,6 +18,7 @@ pub mod fold;
 mod index_checks;
 mod indexes;
 mod journal;
+mod journal_values;
 pub mod keyspace;
 pub mod namespace;
 mod pipeline;

@@ -94,8 +94,7 @@ impl Engine {
             }
         };
         if !missing.is_empty() {
-            let keys: Vec<_> = missing.iter().map(|(context, seq)| keyspace::journal(&id, context, *seq)).collect();
-            let values = self.storage.get_many(&keys).await?;
+            let values = self.journal_values(&id, &missing, &listed).await?;
             reserve(&values);
             if !journal.add_fetched(&missing, values)? {
                 *all = true;

@@ -17,11 +17,13 @@ mod transaction;
 
 use std::rc::Rc;
 
+use js_sys::Promise;
 use web_sys::IdbDatabase;
 
 use self::connection::Connection;
 use self::failure::Failure;
 pub use self::promise::promise;
+use self::transaction::WriteWay;
 use super::evidence::holds;
 use super::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 use crate::error::{Error, ErrorCode, Result};
@@ -54,7 +56,7 @@ impl Durability {
 /// One IndexedDB database.
 pub struct IdbStorage {
     connection: Rc<Connection>,
-    durability: Durability,
+    way: WriteWay,
 }
 
 impl IdbStorage {
@@ -63,9 +65,15 @@ impl IdbStorage {
     /// `IllegalOperation` where this runtime has no IndexedDB; `OperationFailed` with the DOM's own name for the
     /// trouble where it has one that does not open. Waits while the database is being deleted elsewhere.
     pub async fn open(name: &str, durability: Durability) -> Result<Rc<IdbStorage>> {
-        let connection = Connection::new(database_name(name));
-        connection.current().await?;
-        Ok(Rc::new(IdbStorage { connection, durability }))
+        IdbStorage::open_early(name, durability, None).await
+    }
+
+    /// The same where the host may have begun to open it: `early` is a promise of the connection, which lets go on `versionchange`.
+    pub async fn open_early(name: &str, durability: Durability, early: Option<Promise>) -> Result<Rc<IdbStorage>> {
+        let connection = Connection::new(database_name(name), early);
+        let database = connection.current().await?;
+        let way = WriteWay::new(&database, durability).map_err(|thrown| Failure::thrown(&thrown).into_error())?;
+        Ok(Rc::new(IdbStorage { connection, way }))
     }
 
     /// Deletes the database `name`; absent is fine. Waits for connections of others, which ours give up by themselves.
@@ -94,13 +102,13 @@ impl IdbStorage {
         if changes.is_empty() {
             return Ok(());
         }
-        let first = match commit::commit(&database, changes, self.durability).await {
+        let first = match commit::commit(&database, changes, &self.way).await {
             Err(failure) if failure.is_worth_another_connection() => failure,
             result => return result.map_err(Failure::into_error),
         };
         self.connection.forget(&database);
         let replayed = match self.connection.current().await {
-            Ok(database) => commit::commit(&database, changes, self.durability).await,
+            Ok(database) => commit::commit(&database, changes, &self.way).await,
             Err(error) => Err(Failure::Refused(error)),
         };
         let Err(second) = replayed else { return Ok(()) };

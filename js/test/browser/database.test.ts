@@ -343,7 +343,7 @@ test("indexes are made, used, listed and dropped, and another tab learns of them
   await other.close();
 });
 
-test("a tab that has loaded half of the module loads the rest where a collection has indexes", async () => {
+test("a tab that has loaded half of the module loads the rest where a collection has an index on places", async () => {
   const first = await tab();
   await first.evaluate(async () => {
     const db = await timepail.open("places");

@@ -183,6 +183,26 @@ test("a database that is deleted while it is open lets go, and its collections a
   await page.close();
 });
 
+test("a database that is deleted while it is being opened lets go, and is made anew", async () => {
+  const page = await troubled();
+  const seen = await page.evaluate(async () => {
+    const opening = timepail.open("raced");
+    const deletion = await new Promise((resolve) => {
+      const request = indexedDB.deleteDatabase("timepail:raced");
+      request.onsuccess = () => resolve("deleted");
+      request.onblocked = () => resolve("blocked");
+    });
+    const db = await opening;
+    const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+    await c.insertOne({ at: new Date() });
+    const count = await c.countDocuments();
+    await db.close();
+    return { deletion, count };
+  });
+  assert.deepEqual(seen, { deletion: "deleted", count: 1 });
+  await page.close();
+});
+
 test("an upgrade by another version of a page is refused and not waited for", async () => {
   const page = await troubled();
   const seen = await page.evaluate(async () => {

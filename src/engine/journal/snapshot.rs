@@ -39,12 +39,13 @@ impl Look {
 }
 
 impl Journal {
-    /// A look at the journals. Where commits are doubtful, it is one at all records.
+    /// A look at the journals. Where commits are doubtful, it is one at all records; and where none is known, for that costs nothing, and
+    /// the first look need not be followed by another.
     pub fn begin_look(&self, all: bool) -> Look {
         let state = self.state.borrow();
         let own_end = state.records.last_up_to(&(self.context, u64::MAX)).filter(|key| key.0 == self.context);
         Look {
-            all: all || state.doubtful_commits > 0,
+            all: all || state.doubtful_commits > 0 || state.records.len() == 0,
             own_end: own_end.map_or(0, |(_, last)| last.saturating_add(1)),
             doubtful_commits: state.doubtful_commits,
         }
@@ -203,7 +204,8 @@ mod tests {
             assert_eq!((context, seq, lists(&journal, false, context, seq)), (context, seq, listed));
             assert!(lists(&journal, true, context, seq));
         }
-        assert!(!lists(&Journal::new(OWN), false, 5, 0) && lists(&Journal::new(OWN), false, 4, 0));
+        // Of which nothing is known, all is listed.
+        assert!(lists(&Journal::new(OWN), false, 5, 0) && lists(&Journal::new(OWN), false, 4, 0));
     }
 
     #[test]

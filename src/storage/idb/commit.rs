@@ -6,16 +6,15 @@ use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest};
 
-use super::Durability;
 use super::failure::Failure;
 use super::read::{js_bytes, js_range};
-use super::transaction::Running;
+use super::transaction::{Running, WriteWay};
 use crate::storage::{Bytes, Change, Changeset, KeyRange, guard};
 
 /// All of `changes` or none of them.
-pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, durability: Durability) -> Result<(), Failure> {
+pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, way: &WriteWay) -> Result<(), Failure> {
     let plan = Plan::new(changes.changes());
-    let running = Running::write(database, durability)?;
+    let running = Running::write(database, way)?;
     let asked = plan.ask_guards(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
     plan.ask_writes(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
     if plan.may_be_sealed() {

@@ -5,7 +5,7 @@ use std::rc::{Rc, Weak};
 
 use ::idb::{DatabaseEvent, Factory, ObjectStoreParams};
 use js_sys::Promise;
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::IdbDatabase;
 
@@ -20,6 +20,8 @@ const VERSION: u32 = 1;
 /// The way to the database `name`.
 pub(super) struct Connection {
     name: String,
+    /// What the host has begun to open before us, until somebody waits for it.
+    early: RefCell<Option<Promise>>,
     state: RefCell<State>,
 }
 
@@ -56,8 +58,9 @@ impl Drop for OpenDatabase {
 }
 
 impl Connection {
-    pub(super) fn new(name: String) -> Rc<Connection> {
-        Rc::new(Connection { name, state: RefCell::new(State::Absent) })
+    /// `early` is a promise of the first connection, where somebody has asked for it already.
+    pub(super) fn new(name: String, early: Option<Promise>) -> Rc<Connection> {
+        Rc::new(Connection { name, early: RefCell::new(early), state: RefCell::new(State::Absent) })
     }
 
     /// The live connection, opened if need be.
@@ -101,8 +104,9 @@ impl Connection {
     fn begin_opening(self: &Rc<Self>) -> Opening {
         let failure = Rc::new(RefCell::new(None));
         let (this, failed) = (Rc::clone(self), Rc::clone(&failure));
+        let early = self.early.take();
         let done = promise(Box::pin(async move {
-            let result = open(&this.name).await.and_then(|database| this.adopt(database));
+            let result = open(&this.name, early).await.and_then(|database| this.adopt(database));
             if let Err(error) = result {
                 failed.replace(Some(error));
                 let mut state = this.state.borrow_mut();
@@ -141,20 +145,30 @@ fn forget_weak(connection: &Weak<Connection>, database: &IdbDatabase) {
 }
 
 /// `blocked` needs no handler: the version never changes, so only a deletion can be in the way, and it ends.
-async fn open(name: &str) -> Result<::idb::Database> {
-    let mut request = Factory::new().and_then(|factory| factory.open(name, Some(VERSION))).map_err(connection_error)?;
-    request.on_upgrade_needed(|event| {
-        // Where this fails the store is missing, which is found out below.
-        if let Ok(database) = event.database() {
-            let _ = database.create_object_store(STORE_NAME, ObjectStoreParams::new());
-        }
-    });
-    let database = request.await.map_err(connection_error)?;
+async fn open(name: &str, early: Option<Promise>) -> Result<::idb::Database> {
+    let database = match early {
+        Some(early) => match JsFuture::from(early).await {
+            Ok(handle) => ::idb::Database::from(handle.unchecked_into::<IdbDatabase>()),
+            Err(thrown) => return Err(connection_error(::idb::Error::IndexedDbOpenFailed(thrown))),
+        },
+        None => ask(name)?.await.map_err(connection_error)?,
+    };
     if database.store_names().iter().any(|name| name == STORE_NAME) {
         return Ok(database);
     }
     database.close();
     Err(Error::corrupt(format!("The IndexedDB database {name} lacks its object store {STORE_NAME}")))
+}
+
+fn ask(name: &str) -> Result<::idb::request::OpenDatabaseRequest> {
+    let mut request = Factory::new().and_then(|factory| factory.open(name, Some(VERSION))).map_err(connection_error)?;
+    request.on_upgrade_needed(|event| {
+        // Where this fails the store is missing, which is found out when it has been opened.
+        if let Ok(database) = event.database() {
+            let _ = database.create_object_store(STORE_NAME, ObjectStoreParams::new());
+        }
+    });
+    Ok(request)
 }
 
 /// Deletes the database `name`.

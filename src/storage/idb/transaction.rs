@@ -7,6 +7,7 @@ use std::task::{Poll, Waker};
 
 use js_sys::{Function, Object, Reflect};
 use wasm_bindgen::closure::Closure;
+use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction};
 
@@ -23,6 +24,14 @@ pub(super) struct Running {
     listener: Closure<dyn FnMut(Event)>,
 }
 
+#[wasm_bindgen]
+extern "C" {
+    /// `IDBTransaction`, asked by a text that JavaScript has already.
+    type Stores;
+    #[wasm_bindgen(method, catch, js_name = objectStore)]
+    fn object_store(this: &Stores, name: &JsValue) -> Result<IdbObjectStore, JsValue>;
+}
+
 /// What the listener has heard.
 #[derive(Default)]
 struct Progress {
@@ -31,6 +40,8 @@ struct Progress {
     settled: Option<Result<(), Failure>>,
     /// An event that settles is still to come.
     is_pending: bool,
+    /// The transaction has ended, and no event is to come any more.
+    is_over: bool,
     waker: Option<Waker>,
 }
 
@@ -38,20 +49,20 @@ impl Running {
     /// Begins a transaction that reads.
     pub(super) fn read(database: &IdbDatabase) -> Result<Running, Failure> {
         let transaction = database.transaction_with_str(STORE_NAME).map_err(|thrown| Failure::thrown(&thrown))?;
-        Running::begin(transaction)
+        Running::begin(transaction, &STORE_NAME.into())
     }
 
     /// Begins a transaction that writes.
-    pub(super) fn write(database: &IdbDatabase, durability: Durability) -> Result<Running, Failure> {
-        let transaction =
-            transaction_with_durability(database, durability).map_err(|thrown| Failure::thrown(&thrown))?;
-        let running = Running::begin(transaction)?;
+    pub(super) fn write(database: &IdbDatabase, way: &WriteWay) -> Result<Running, Failure> {
+        let transaction = way.begin(database).map_err(|thrown| Failure::thrown(&thrown))?;
+        let running = Running::begin(transaction, &way.store)?;
         running.transaction.set_oncomplete(Some(running.listener()));
         Ok(running)
     }
 
-    fn begin(transaction: IdbTransaction) -> Result<Running, Failure> {
-        let store = transaction.object_store(STORE_NAME).map_err(|thrown| Failure::thrown(&thrown))?;
+    fn begin(transaction: IdbTransaction, store: &JsValue) -> Result<Running, Failure> {
+        let stores: &Stores = transaction.unchecked_ref();
+        let store = stores.object_store(store).map_err(|thrown| Failure::thrown(&thrown))?;
         let progress = Rc::new(RefCell::new(Progress { is_pending: true, ..Progress::default() }));
         let listener = {
             let (transaction, progress) = (transaction.clone(), Rc::clone(&progress));
@@ -88,7 +99,10 @@ impl Running {
 
     /// Waits until everything is durable, or nothing is written.
     pub(super) async fn committed(&self) -> Result<(), Failure> {
-        self.settled().await
+        let result = self.settled().await;
+        // Only the end of the transaction settles where no request is waited for.
+        self.progress.borrow_mut().is_over = true;
+        result
     }
 
     async fn settled(&self) -> Result<(), Failure> {
@@ -113,6 +127,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if self.progress.borrow().is_over {
+            return;
+        }
         self.transaction.set_onabort(None);
         self.transaction.set_onerror(None);
         self.transaction.set_oncomplete(None);
@@ -138,32 +155,31 @@ impl Veto {
     }
 }
 
+/// Events are told apart by how they go, for their names would have to be copied: `error` bubbles and may be handled, `abort` bubbles, and
+/// neither `complete` nor `success` does.
 fn hear(transaction: &IdbTransaction, progress: &RefCell<Progress>, event: &Event) {
-    match event.type_().as_str() {
-        "error" => {
-            // The database need not hear of it, nor, in some browsers, `window.onerror`.
-            event.stop_propagation();
-            let request = event.target().and_then(|target| target.dyn_into::<IdbRequest>().ok());
-            let reason = request.and_then(|request| request.error().ok().flatten());
-            // A request fails with AbortError when its transaction is aborted already, for a reason known there.
-            if let Some(reason) = reason.filter(|reason| reason.name() != "AbortError") {
-                progress.borrow_mut().reason.get_or_insert_with(|| Failure::aborted(Some(reason)));
-            }
-            // Handled, the error would no longer abort; so it counts as handled only where we have done that ourselves.
-            if transaction.abort().is_ok() {
-                event.prevent_default();
-            }
+    if event.cancelable() {
+        // The database need not hear of it, nor, in some browsers, `window.onerror`.
+        event.stop_propagation();
+        let request = event.target().and_then(|target| target.dyn_into::<IdbRequest>().ok());
+        let reason = request.and_then(|request| request.error().ok().flatten());
+        // A request fails with AbortError when its transaction is aborted already, for a reason known there.
+        if let Some(reason) = reason.filter(|reason| reason.name() != "AbortError") {
+            progress.borrow_mut().reason.get_or_insert_with(|| Failure::aborted(Some(reason)));
         }
-        "abort" => {
-            let reason = progress.borrow_mut().reason.take();
-            settle(progress, Err(reason.unwrap_or_else(|| Failure::aborted(transaction.error()))));
+        // Handled, the error would no longer abort; so it counts as handled only where we have done that ourselves.
+        if transaction.abort().is_ok() {
+            event.prevent_default();
         }
+        return;
+    }
+    let reason = progress.borrow_mut().reason.take();
+    if event.bubbles() {
+        settle(progress, Err(reason.unwrap_or_else(|| Failure::aborted(transaction.error()))));
+    } else {
         // `complete` of the transaction, or `success` of the request that `answered` waits for.
         // A request that failed before this one in a sealed transaction must not pass for an absent value.
-        _ => {
-            let reason = progress.borrow_mut().reason.take();
-            settle(progress, reason.map_or(Ok(()), Err));
-        }
+        settle(progress, reason.map_or(Ok(()), Err));
     }
 }
 
@@ -179,11 +195,25 @@ fn settle(progress: &RefCell<Progress>, result: Result<(), Failure>) {
     }
 }
 
-/// `database.transaction(store, "readwrite", { durability })`: a third argument that `idb` has not, and that `web-sys`
-/// has only behind a compiler flag.
-fn transaction_with_durability(database: &IdbDatabase, durability: Durability) -> Result<IdbTransaction, JsValue> {
-    let options = Object::new();
-    Reflect::set(&options, &"durability".into(), &durability.name().into())?;
-    let begin: Function = Reflect::get(database, &"transaction".into())?.dyn_into()?;
-    begin.call3(database, &STORE_NAME.into(), &"readwrite".into(), &options)?.dyn_into()
+/// How writes begin: `database.transaction(store, "readwrite", { durability })`, with a third argument that `idb` has not, and that
+/// `web-sys` has only behind a compiler flag. Made once, for each text that goes to JavaScript is copied anew.
+pub(super) struct WriteWay {
+    transaction: Function,
+    store: JsValue,
+    mode: JsValue,
+    options: JsValue,
+}
+
+impl WriteWay {
+    /// The way of all connections, by the example of one.
+    pub(super) fn new(database: &IdbDatabase, durability: Durability) -> Result<WriteWay, JsValue> {
+        let options = Object::new();
+        Reflect::set(&options, &"durability".into(), &durability.name().into())?;
+        let transaction: Function = Reflect::get(database, &"transaction".into())?.dyn_into()?;
+        Ok(WriteWay { transaction, store: STORE_NAME.into(), mode: "readwrite".into(), options: options.into() })
+    }
+
+    fn begin(&self, database: &IdbDatabase) -> Result<IdbTransaction, JsValue> {
+        Ok(self.transaction.call3(database, &self.store, &self.mode, &self.options)?.unchecked_into())
+    }
 }
