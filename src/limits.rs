@@ -53,6 +53,8 @@ pub const FIRST_BATCH_COUNT: usize = 101;
 pub const FORGOTTEN_BATCH_ROWS: usize = 10_000;
 /// Most bytes that a stage of a pipeline holds (`internalDocumentSourceGroupMaxMemoryBytes`), 100 MiB.
 pub const STAGE_SIZE_BYTES_MAX: usize = 100 << 20;
+/// Most rows of a key that are looked for at one end of the times alone.
+pub const EDGE_ROWS_MAX: usize = 100;
 /// Most rows that a `$densify` makes (`internalQueryMaxAllowedDensifyDocs`).
 pub const DENSIFIED_ROWS_MAX: usize = 500_000;
 /// Bytes after which a batch is cut.
@@ -111,6 +113,14 @@ pub const BUCKET_CACHE_BYTES_MAX: usize = 8 << 20;
 pub const SCAN_CACHE_BYTES_MAX: usize = BUCKET_CACHE_BYTES_MAX / 2;
 /// Stored buckets that are looked at for one series that asks for a bucket to reopen.
 pub const REOPEN_CANDIDATES_MAX: usize = 4;
+/// Buckets of a collection of which it is kept in memory to which series they belong, at 24 bytes each.
+pub const DIRECTORY_BUCKETS_MAX: usize = 1 << 17;
+/// Buckets that an index has named of which it is not asked to which series they belong, where nobody knows.
+pub const UNLISTED_BUCKETS_MAX: usize = 64;
+/// Most bytes of buckets that are held of a query for the newest of each series; where there is more, the buckets are read page by page.
+pub const NEWEST_SIZE_BYTES_MAX: usize = 16 << 20;
+/// Buckets of a series that are looked at, one behind the other, for a row that matches, before all are read page by page.
+pub const NEWEST_DEPTH_MAX: usize = 8;
 /// Findings that one `validate` lists; it counts all of them.
 pub const FINDINGS_MAX: usize = 1000;
 /// A context looks for expired buckets at most this often.

@@ -41,23 +41,39 @@ pub fn unpack(bucket: &BucketDoc<'_>, wanted: &ColumnSet, options: &TimeseriesOp
 }
 
 /// As `unpack`, of which only the row with the first time matters, or where `is_last` that with the last: fewer rows may come, the one
-/// among them.
+/// among them. Where `count` rows matter, those that tie with one of them do as well.
 ///
 /// Errors: as `unpack`.
 pub fn unpack_edge(
     bucket: &BucketDoc<'_>,
     wanted: &ColumnSet,
     options: &TimeseriesOptions,
-    is_last: bool,
+    (is_last, count): (bool, usize),
 ) -> Result<Block> {
-    unpack_rows(bucket, wanted, options, Some(is_last).filter(|_| bucket.version() == BucketVersion::Sorted))
+    if bucket.version() != BucketVersion::Sorted {
+        return unpack(bucket, wanted, options);
+    }
+    if count == 1 {
+        return unpack_rows(bucket, wanted, options, Some((is_last, 1)));
+    }
+    // One more: where it does not tie with the next, nor does any behind it.
+    let block = unpack_rows(bucket, wanted, options, Some((is_last, count.saturating_add(1))))?;
+    let is_told = match block.column(&options.time_field).map(Column::data) {
+        _ if block.rows() <= count => true,
+        Some(ColumnData::Date(times)) => match (is_last, &times[..]) {
+            (true, [more, next, ..]) | (false, [.., next, more]) => more != next,
+            _ => false,
+        },
+        _ => false,
+    };
+    if is_told { Ok(block) } else { unpack(bucket, wanted, options) }
 }
 
 fn unpack_rows(
     bucket: &BucketDoc<'_>,
     wanted: &ColumnSet,
     options: &TimeseriesOptions,
-    edge: Option<bool>,
+    edge: Option<(bool, usize)>,
 ) -> Result<Block> {
     let time_field = &options.time_field;
     let unpacked = match bucket.version() {
@@ -94,17 +110,17 @@ fn compressed(value: Value<'_>) -> Result<&[u8], String> {
     }
 }
 
-/// `edge` asks for the first row alone, or where it is true for the last.
+/// `edge` asks for so many of the first rows alone, or where it is true of the last.
 fn unpack_compressed(
     bucket: &BucketDoc<'_>,
     wanted: &ColumnSet,
     time_field: &str,
-    edge: Option<bool>,
+    edge: Option<(bool, usize)>,
 ) -> Result<Block, String> {
     let rows = compressed_count(bucket)?;
     let range = match edge {
-        Some(true) => rows.saturating_sub(1)..rows,
-        Some(false) => 0..rows.min(1),
+        Some((true, count)) => rows.saturating_sub(count)..rows,
+        Some((false, count)) => 0..rows.min(count),
         None => 0..rows,
     };
     let decoded = |value: Value<'_>| -> Result<Column, String> {
@@ -320,12 +336,13 @@ mod tests {
     #[test]
     fn of_a_bucket_in_the_order_of_time_the_row_at_an_edge_comes_alone() {
         let options = options(None);
-        let at = |version: i32, times: &[i64], is_last: bool| {
+        let several = |version: i32, times: &[i64], edge: (bool, usize)| {
             let values: Vec<f64> = times.iter().map(|ms| *ms as f64 / 4.0).collect();
             let document = bucket(version, rawdoc! { "a": doubles(&values), "t": dates(times) });
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-            rows(&unpack_edge(&bucket, &ColumnSet::All, &options, is_last).unwrap())
+            rows(&unpack_edge(&bucket, &ColumnSet::All, &options, edge).unwrap())
         };
+        let at = |version: i32, times: &[i64], is_last: bool| several(version, times, (is_last, 1));
         let row = |ms: i64| rawdoc! { "t": date(ms), "a": ms as f64 / 4.0 };
         assert_eq!(at(2, &[3, 5, 8], true), expected(&[row(8)]));
         assert_eq!(at(2, &[3, 5, 8], false), expected(&[row(3)]));
@@ -333,7 +350,13 @@ mod tests {
         // A column that is damaged before the row is an error all the same.
         let document = bucket(2, rawdoc! { "a": doubles(&[1.0]), "t": dates(&[1, 2]) });
         let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-        assert!(unpack_edge(&bucket, &ColumnSet::All, &options, true).is_err());
+        assert!(unpack_edge(&bucket, &ColumnSet::All, &options, (true, 1)).is_err());
+        // Of several, one more tells whether others tie.
+        assert_eq!(several(2, &[1, 3, 5, 8], (true, 2)), expected(&[row(3), row(5), row(8)]));
+        assert_eq!(several(2, &[1, 3, 5, 8], (false, 2)), expected(&[row(1), row(3), row(5)]));
+        assert_eq!(several(2, &[1, 5, 5, 5, 8], (true, 2)).len(), 5);
+        assert_eq!(several(2, &[1, 3, 3, 8], (false, 2)).len(), 4);
+        assert_eq!(several(2, &[1, 3], (true, 2)).len(), 2);
     }
 
     #[test]

@@ -29,12 +29,21 @@ pub(super) struct BucketChanges<'a> {
     changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>,
     /// True where rows may go that inserts build on.
     direct: bool,
+    /// True where index entries change whose buckets do not.
+    relists: bool,
 }
 
 impl<'a> BucketChanges<'a> {
     /// Leaves every bucket as it is.
     pub(super) fn new(collection: &'a Collection) -> BucketChanges<'a> {
-        BucketChanges { collection, changes: Changeset::new(), stale: Vec::new(), changed: Vec::new(), direct: false }
+        BucketChanges {
+            collection,
+            changes: Changeset::new(),
+            stale: Vec::new(),
+            changed: Vec::new(),
+            direct: false,
+            relists: false,
+        }
     }
 
     /// True where nothing changes.
@@ -95,6 +104,7 @@ impl<'a> BucketChanges<'a> {
     pub(super) fn correct_index(&mut self, missing: &[Bytes], extra: &[Bytes]) {
         missing.iter().for_each(|key| self.changes.put(key.clone(), Vec::new()));
         self.stale.extend_from_slice(extra);
+        self.relists = true;
     }
 
     /// Notes that there are dates outside the standard range.
@@ -128,6 +138,9 @@ impl<'a> BucketChanges<'a> {
         self.removals(&page, &mut changes)?;
         self.changes.into_changes().into_iter().for_each(|change| changes.push(change));
         engine.storage.commit(changes).await?;
+        if self.relists {
+            *self.collection.directory.borrow_mut() = None;
+        }
         engine.keep(self.collection, epoch, next, self.changed);
         Ok(next)
     }
@@ -223,6 +236,9 @@ impl Engine {
         if !collection.journal.epoch_moved(epoch, next) {
             // Somebody has moved it on since, and what was kept is forgotten.
             return;
+        }
+        if collection.directory.borrow().is_some() {
+            collection.note_in_directory(epoch, next, &changed);
         }
         let mut cache = self.buckets.borrow_mut();
         for (bucket, stored) in changed {

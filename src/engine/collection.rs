@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::directory::Directory;
 use super::entry::CollectionEntry;
 use super::journal::Journal;
 use super::keyspace::{CollectionId, ContextId};
@@ -29,6 +30,8 @@ pub struct Collection {
     pub(super) queue: RefCell<Queue>,
     /// The sizes of all stored buckets, in order of their ids, where they are known at the epoch of `journal`. Of use with a `maxBytes`.
     pub(super) measured: RefCell<Option<Vec<Measured>>>,
+    /// The stored buckets by series, where somebody has asked for them.
+    pub(super) directory: RefCell<Option<Rc<Directory>>>,
     /// How often queries have gone through which index, by number.
     pub(super) index_uses: RefCell<Vec<(u16, i64)>>,
     /// Since when that is counted.
@@ -59,6 +62,7 @@ impl Collection {
             journal: Journal::new(context),
             queue: RefCell::default(),
             measured: RefCell::default(),
+            directory: RefCell::default(),
             index_uses: RefCell::default(),
             since_ms,
             folding: RefCell::new(None),

@@ -105,12 +105,15 @@ impl Engine {
         batch_size: Option<usize>,
     ) -> Result<Option<(FindCursor, FindOptions)>> {
         let Some((mut scan, plan, options)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
-        let entries = scan.entries();
+        let mut entries = scan.entries();
         let batch_size = batch_size.unwrap_or(batch_size_of(&options));
         let wanted =
             plan.plan.limit.map_or(u64::MAX, |limit| limit.saturating_add(plan.plan.skip)).min(batch_size as u64);
         if wanted <= FEW_ROWS_MAX {
             scan.expect_few();
+        }
+        if plan.plan.edge.is_some() {
+            entries = entries.max(self.pick_ends(&mut scan, &plan).await?);
         }
         if let Some(ascending) = plan.order {
             self.order_scan(&mut scan, ascending).await?;
@@ -382,24 +385,23 @@ fn push_bucket(
     }
     let examined = sink.counters().measurements_examined;
     let edge = if all_match { plan.edge(view) } else { None };
-    if edge == Some(Which::Extremes)
+    if edge.is_some_and(|(which, _)| which == Which::Extremes)
         && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field)?
     {
         let flow = sink.push(rows, view.meta(), all_match)?;
         sink.counters().measurements_examined = examined;
         return Ok(flow);
     }
-    let is_last = match edge {
-        Some(Which::First) => Some(false),
-        Some(Which::Last) => Some(true),
-        Some(Which::Extremes) | None => None,
-    };
-    let rows = match (tail, is_last) {
-        (Some(tail), is_last) => {
-            let rows = is_last.map_or(0..tail.rows().rows(), |is_last| tail.edge(is_last)..tail.edge(is_last) + 1);
+    let edge = edge.filter(|(which, _)| *which != Which::Extremes).map(|(which, count)| (which == Which::Last, count));
+    let rows = match (tail, edge) {
+        (Some(tail), edge) => {
+            let rows = match edge {
+                Some((is_last, 1)) => tail.edge(is_last)..tail.edge(is_last) + 1,
+                _ => 0..tail.rows().rows(),
+            };
             tail.rows().slice_columns(rows, |name| plan.columns.contains(name))
         }
-        (None, Some(is_last)) => unpack_edge(view, &plan.columns, options, is_last)?,
+        (None, Some(edge)) => unpack_edge(view, &plan.columns, options, edge)?,
         (None, None) => unpack(view, &plan.columns, options)?,
     };
     sink.push(rows, view.meta(), all_match)

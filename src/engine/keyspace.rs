@@ -209,6 +209,13 @@ pub fn bucket_id(key: &[u8]) -> Result<BucketId> {
     }
 }
 
+/// The key of the metadata in an entry of the default index.
+pub fn series_of(entry: &[u8]) -> Option<&[u8]> {
+    // A date of nine bytes, then the bucket.
+    let (front, _) = entry.split_last_chunk::<21>()?;
+    front.get(1 + size_of::<CollectionId>() + 2..)
+}
+
 /// The lowest id that a key in a range of buckets can have, which may begin behind the key of one.
 pub fn lowest_bucket(range: &KeyRange) -> Option<BucketId> {
     bucket_id(range.start.get(..1 + size_of::<CollectionId>() + size_of::<BucketId>())?).ok()
@@ -261,6 +268,11 @@ mod tests {
         assert_eq!(journal_parts(&journal(&coll, &ctx, 258)), Some((ctx, 258)));
         assert_eq!(bucket_id(&bucket(&coll, &id)).unwrap(), id);
         assert_eq!(bucket_id(&index_entry(&coll, 1, b"entry", &id)).unwrap(), id);
+        let meta = crate::value::OwnedValue::string("a");
+        let entry = crate::index::entries(Some(meta.view()), 7).remove(0);
+        let mut series = Vec::new();
+        crate::value::append_key(&mut series, meta.view());
+        assert_eq!(series_of(&index_entry(&coll, 1, &entry, &id)), Some(&series[..]));
         let range = buckets(&coll, &id, &BucketId::MAX);
         let behind = KeyRange { start: buckets(&coll, &id, &id).end, ..range.clone() };
         assert_eq!((lowest_bucket(&range), lowest_bucket(&behind)), (Some(id), Some(id)));

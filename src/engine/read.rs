@@ -39,6 +39,11 @@ impl Unit {
         Unit { id, stored: None, holder: None, journal, number: Some(number), half_folded: false }
     }
 
+    /// True where it is, or belongs to, a bucket that is stored.
+    pub fn is_stored(&self) -> bool {
+        self.holder.is_some()
+    }
+
     fn group(&self) -> Option<&Group> {
         self.journal.groups().get(self.number?).map(|group| &**group)
     }
@@ -93,6 +98,8 @@ enum Rest {
     Range(KeyRange),
     /// The next one last.
     Ids(Vec<BucketId>),
+    /// These, which were fetched already.
+    Units(Vec<Unit>),
     Done,
 }
 
@@ -102,8 +109,10 @@ pub struct Scan {
     rest: Rest,
     /// What the journals held when the scan began.
     journal: Rc<ByBucket>,
-    /// Which buckets of the journals were met, by their number.
+    /// Which groups of the journals were met, by their number.
     met: Vec<bool>,
+    /// Which of them count as met from the start.
+    left_out: Vec<bool>,
     /// What the last page covered: its units are all buckets that were stored there.
     covered: Option<KeyRange>,
     /// The epoch at which the journals were read.
@@ -141,6 +150,7 @@ impl Scan {
         for (number, (group, met)) in self.journal.groups().iter().zip(&mut self.met).enumerate() {
             *met |= !wanted(number, group);
         }
+        self.left_out.clone_from(&self.met);
     }
 
     /// Where the buckets of the last page are all that were stored; `None` where it was picked from an index.
@@ -164,11 +174,43 @@ impl Scan {
         let stored = match &self.rest {
             Rest::Range(range) => keyspace::lowest_bucket(range),
             Rest::Ids(ids) => ids.last().copied(),
-            Rest::Done => None,
+            Rest::Units(_) | Rest::Done => None,
         };
         let unmet = order.journal.iter().rev().find(|(_, number)| self.met.get(*number) == Some(&false));
         let both = stored.into_iter().chain(unmet.map(|(id, _)| *id));
         if order.ascending { both.min() } else { both.max() }
+    }
+
+    /// The buckets that an index has named; `None` where all of a range are fetched.
+    pub(super) fn named(&self) -> Option<Vec<BucketId>> {
+        match &self.rest {
+            Rest::Ids(ids) => Some(ids.iter().rev().copied().collect()),
+            _ => None,
+        }
+    }
+
+    /// The buckets that the journals know.
+    pub(super) fn journalled(&self) -> Vec<BucketId> {
+        let left = self.journal.groups().iter().zip(&self.met).filter(|(_, met)| !**met);
+        left.map(|(group, _)| group.bucket).collect()
+    }
+
+    /// The journal rows of buckets that were not met.
+    pub(super) fn unmet(&self) -> Vec<Unit> {
+        let left = self.journal.groups().iter().zip(&self.met).zip(0..).filter(|((_, met), _)| !**met);
+        left.map(|((group, _), number)| Unit::of_journal(group.bucket, number, &self.journal)).collect()
+    }
+
+    /// Gives these units and nothing else.
+    pub(super) fn give(&mut self, units: Vec<Unit>) {
+        self.rest = Rest::Units(units);
+        self.met.fill(true);
+    }
+
+    /// Forgets which buckets were met.
+    pub(super) fn begin_again(&mut self) {
+        self.met.clone_from(&self.left_out);
+        self.examined = 0;
     }
 
     /// How many buckets an index has named that are still to be fetched.
@@ -220,6 +262,7 @@ impl Engine {
             collection: Rc::clone(collection),
             rest: Rest::Done,
             journal,
+            left_out: met.clone(),
             met,
             covered: None,
             epoch,
@@ -266,6 +309,11 @@ impl Engine {
         scan.page_max = (2 * scan.page_max).min(SCAN_PAGE_BUCKETS);
         match &mut scan.rest {
             Rest::Range(_) => {}
+            Rest::Units(units) => {
+                let units = std::mem::take(units);
+                scan.rest = Rest::Done;
+                return Ok(Some(units));
+            }
             Rest::Ids(buckets) => {
                 let mut page = buckets.split_off(buckets.len().saturating_sub(page.entries_max));
                 page.reverse();
@@ -392,7 +440,7 @@ impl Engine {
 impl Scan {
     /// Buckets that were met, with the journal rows that they do not hold.
     #[inline(never)]
-    fn units(&mut self, found: Vec<(BucketId, Option<Rc<StoredBucket>>)>) -> Vec<Unit> {
+    pub(super) fn units(&mut self, found: Vec<(BucketId, Option<Rc<StoredBucket>>)>) -> Vec<Unit> {
         let mut units = Vec::with_capacity(found.len());
         for (id, stored) in found {
             let Some(stored) = stored else { continue };

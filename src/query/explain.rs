@@ -1,5 +1,6 @@
 //! A plan as `explain` shows it: how buckets are found, how they are unpacked, and what becomes of their measurements.
 
+use super::ends::Ends;
 use super::exec::Counters;
 use super::indexes::Interval;
 use super::pushdown::Split;
@@ -188,6 +189,18 @@ impl Explain<'_> {
         let backward = self.group.is_none() && plan.order == Some(false);
         let direction = if backward { "backward" } else { "forward" };
         match &plan.access {
+            // The ends of series: the last buckets of each, or the first ones.
+            ReadAccess::Buckets { low, high }
+                if let (Some(ends), Some(spec)) = (Ends::of(plan), IndexSpec::default_of(options)) =>
+            {
+                let second = |id: &BucketId| OwnedValue::date(i64::from(id.time_seconds()) * 1000);
+                let times =
+                    (Some(*low).filter(|low| *low != BucketId::MIN), Some(*high).filter(|high| *high != BucketId::MAX));
+                let times = vec![(times.0.as_ref().map(second), times.1.as_ref().map(second))];
+                let bounds = [vec![(None, None)], times, vec![(None, None)]];
+                let direction = if ends.is_last { "backward" } else { "forward" };
+                self.write_index_scan(plan, ("DISTINCT_SCAN", &spec), (&spec.parts, &bounds), direction, run, writer);
+            }
             ReadAccess::Buckets { low, high } => {
                 let (from_start, to_end) = (*low == BucketId::MIN, *high == BucketId::MAX);
                 let stage = if from_start && to_end { "COLLSCAN" } else { "CLUSTERED_IXSCAN" };
@@ -209,11 +222,12 @@ impl Explain<'_> {
                 let point = vec![(Some(meta.clone()), Some(meta.clone()))];
                 let bounds = [point, vec![(bound(first), bound(*last_ms))], vec![(None, None)]];
                 if let Some(spec) = IndexSpec::default_of(options) {
-                    self.write_index_scan(plan, &spec, (&spec.parts, &bounds), direction, run, writer);
+                    self.write_index_scan(plan, ("IXSCAN", &spec), (&spec.parts, &bounds), direction, run, writer);
                 }
             }
             ReadAccess::Index(access) => {
-                self.write_index_scan(plan, &access.spec, (&access.parts(), &access.bounds), direction, run, writer);
+                let shown = ("IXSCAN", &*access.spec);
+                self.write_index_scan(plan, shown, (&access.parts(), &access.bounds), direction, run, writer);
             }
         }
         writer.end();
@@ -223,7 +237,7 @@ impl Explain<'_> {
     fn write_index_scan(
         &self,
         plan: &ReadPlan,
-        index: &IndexSpec,
+        (stage, index): (&str, &IndexSpec),
         (parts, bounds): (&[Part], &[Vec<Interval>]),
         direction: &str,
         run: Option<&Run>,
@@ -238,7 +252,7 @@ impl Explain<'_> {
         writer.string("stage", "FETCH");
         write_bucket_filter("filter", plan, self.write.is_some(), writer);
         counted(writer, self.passed(), "docsExamined", known.examined);
-        writer.begin_doc("inputStage").string("stage", "IXSCAN").begin_doc("keyPattern");
+        writer.begin_doc("inputStage").string("stage", stage).begin_doc("keyPattern");
         for part in parts {
             writer.value(&part.name, part.direction.view());
         }

@@ -1,5 +1,6 @@
 //! Between a parsed command and its rows: filters, what of them runs before unpacking, plans, execution. Never awaits.
 
+pub mod ends;
 pub mod exec;
 pub mod explain;
 pub mod expr;
@@ -15,6 +16,7 @@ pub mod stage;
 pub mod stream;
 pub mod update;
 
+pub use ends::Ends;
 pub use exec::{Count, Counters, Distinct, Exec, Flow, Sink, TimeBound};
 pub use explain::{Explain, Group, Run, Write};
 pub use expr::Globals;

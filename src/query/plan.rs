@@ -57,7 +57,16 @@ impl Plan {
             decode.add_path(part.path.as_str());
         }
         let of_series = |edge: &Edge| edge.alike.iter().all(|name| facts.meta_field == Some(name));
-        let edge = edge.filter(|edge| of_series(edge) && skip == 0 && limit.is_none() && sort.is_none());
+        // Of a series, a sort of metadata and then of the time is one of the time.
+        let by_time = |sort: &SortSpec| match sort.parts() {
+            [front @ .., last] => {
+                let of_meta = |name: &str| facts.meta_field == Some(name);
+                last.path.as_str() == facts.time_field && front.iter().all(|part| of_meta(part.path.first()))
+            }
+            [] => false,
+        };
+        let in_order = sort.as_ref().is_none_or(by_time);
+        let edge = edge.filter(|edge| of_series(edge) && skip == 0 && limit.is_none() && in_order);
         let wants_meta = facts.meta_field.is_some_and(|meta| decode.contains(meta));
         if let Some(meta) = facts.meta_field {
             decode.remove(meta);

@@ -58,6 +58,8 @@ pub struct ReadPlan {
     pub order: Option<bool>,
     /// Closed buckets are not looked at.
     pub skips_closed: bool,
+    /// True where the default index may tell which buckets a series has, or there is but one.
+    pub(super) lists_series: bool,
     /// The span of buckets whose boundaries are known.
     fixed_span_ms: Option<i64>,
 }
@@ -88,8 +90,8 @@ impl ReadPlan {
             _ if indexes.iter().all(|index| index.spec.number == META_TIME_INDEX) => None,
             _ => choose(indexes, &options, &split, collection),
         };
-        let takes_default = indexes.iter().any(|index| index.is_usable_default())
-            && !matches!(options.hint, Some(Hint::Natural { .. }));
+        let is_natural = matches!(options.hint, Some(Hint::Natural { .. }));
+        let takes_default = !is_natural && indexes.iter().any(|index| index.is_usable_default());
         let hinted = hinted(&options);
         let skips_closed = options.skips_closed;
         let plan = Plan::new(FindOptions { filter: split.residual.clone(), ..options }, &facts);
@@ -109,6 +111,7 @@ impl ReadPlan {
             stream,
             order,
             skips_closed,
+            lists_series: takes_default || collection.meta_field.is_none() && !is_natural,
             fixed_span_ms: collection.is_fixed().then(|| collection.span_ms()),
         }
     }
@@ -125,6 +128,7 @@ impl ReadPlan {
             plan: Plan::new(options, &facts),
             stream: None,
             skips_closed: false,
+            lists_series: false,
             fixed_span_ms: None,
         }
     }
@@ -157,14 +161,14 @@ impl ReadPlan {
         })
     }
 
-    /// Which rows of a bucket matter, all of which match; `None` where all do.
-    pub fn edge(&self, bucket: &BucketDoc<'_>) -> Option<Which> {
+    /// Which rows of a bucket matter, all of which match, and how many; `None` where all do.
+    pub fn edge(&self, bucket: &BucketDoc<'_>) -> Option<(Which, usize)> {
         let edge = self.plan.edge.as_ref()?;
         let (first_ms, last_ms) = (bucket.min_time_ms(), bucket.max_time_ms());
         // A bucket begins perhaps earlier than its rows, but never later: outside the standard range others may have rounded it up.
         let is_alike =
             |bin: &BoundExpr| !self.extended_range && bin.is_alike_between(&self.plan.time_field, first_ms, last_ms);
-        edge.bins.iter().all(is_alike).then_some(edge.which)
+        edge.bins.iter().all(is_alike).then_some((edge.which, edge.count))
     }
 
     /// False where no row of that metadata and between those times can match.

@@ -90,6 +90,11 @@ impl Tail {
         if is_last { self.last.row } else { self.first.row }
     }
 
+    /// The time of that row.
+    pub fn edge_ms(&self, is_last: bool) -> i64 {
+        if is_last { self.last.time_ms } else { self.first.time_ms }
+    }
+
     /// The bucket that these rows would be, for all that is asked of one before its columns are.
     pub fn summary<'a>(&'a self, bucket: BucketId, meta: Option<Value<'a>>) -> BucketDoc<'a> {
         let bounds = (self.min_time_ms, self.last.time_ms.max(self.min_time_ms));

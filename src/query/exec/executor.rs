@@ -30,8 +30,8 @@ pub struct Exec {
     measurements: Measurements,
     projection: Projection,
     output: Output,
-    /// Where of the rows that come together only the first by time matters, or the last.
-    edge_is_last: Option<bool>,
+    /// Where of the rows that come together only the first by time matter, or the last: whether these, and how many.
+    edge: Option<(bool, usize)>,
 }
 
 enum Output {
@@ -52,12 +52,9 @@ impl Exec {
             Some(sort) => Output::Sorter(Sorter::new(sort, skip, limit)),
             None => Output::Queue { rows: Queue::default(), skip, limit },
         };
-        let edge_is_last = match plan.edge.map(|edge| edge.which) {
-            Some(Which::First) => Some(false),
-            Some(Which::Last) => Some(true),
-            _ => None,
-        };
-        Exec { measurements, projection: plan.projection, output, edge_is_last }
+        let edge = plan.edge.filter(|edge| edge.which != Which::Extremes);
+        let edge = edge.map(|edge| (edge.which == Which::Last, edge.count));
+        Exec { measurements, projection: plan.projection, output, edge }
     }
 
     /// Lets rows go that a sort has collected and that come before all that are still to be pushed: those before `bound`, or all of
@@ -113,8 +110,8 @@ impl Sink for Exec {
         }
         let mut rows = self.measurements.complete(rows, meta);
         let mut selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
-        if let Some(is_last) = self.edge_is_last {
-            selected = self.measurements.edge(&rows, selected, is_last);
+        if let Some((is_last, count)) = self.edge {
+            selected = self.measurements.edge(&rows, selected, is_last, count);
         }
         match &mut self.output {
             Output::Queue { rows: queue, skip, limit } => {

@@ -3,6 +3,7 @@
 use super::sink::Counters;
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::Result;
+use crate::query::ends::several;
 use crate::query::filter::Filter;
 use crate::query::plan::Plan;
 use crate::value::Value;
@@ -59,12 +60,16 @@ impl Measurements {
     }
 
     /// Of the rows that match, all where that is `None`, the one with the first or the last time. Of several with
-    /// the first time it is the one in front, and of several with the last the one behind.
-    pub fn edge(&self, rows: &Block, selected: Option<Vec<u32>>, is_last: bool) -> Option<Vec<u32>> {
+    /// the first time it is the one in front, and of several with the last the one behind. Where `count` are wanted, with these all that
+    /// tie with one of them.
+    pub fn edge(&self, rows: &Block, selected: Option<Vec<u32>>, is_last: bool, count: usize) -> Option<Vec<u32>> {
         let times = rows.column(&self.time_field).map(Column::data);
         let Some(ColumnData::Date(times)) = times else { return selected };
         let selected = selected.unwrap_or_else(|| (0..).take(rows.rows()).collect());
         let time = |row: &&u32| times.get(**row as usize);
+        if count > 1 {
+            return Some(several(times, &selected, is_last, count));
+        }
         let edge = if is_last { selected.iter().max_by_key(time) } else { selected.iter().min_by_key(time) };
         Some(edge.copied().into_iter().collect())
     }

@@ -201,6 +201,20 @@ impl Filter {
         can_fail
     }
 
+    /// True where it cannot tell values apart that compare equal, as 1 and 1.0 do.
+    pub fn takes_equal_for_same(&self) -> bool {
+        let mut takes = true;
+        self.for_each_leaf(&mut |leaf| {
+            takes &= match leaf {
+                Filter::Field(_, test) => {
+                    matches!(test, Test::Compare(_) | Test::In(_) | Test::Exists | Test::Regex(_))
+                }
+                leaf => !matches!(leaf, Filter::Expr(_) | Filter::Schema(_)),
+            }
+        });
+        takes
+    }
+
     /// The same filter with all its paths beginning at `root`.
     pub fn with_root(self, root: &str) -> Filter {
         self.map_leaves(&mut |leaf| match leaf {

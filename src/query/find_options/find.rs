@@ -42,8 +42,12 @@ pub struct FindOptions {
 pub struct Edge {
     /// Those that do.
     pub which: Which,
+    /// How many of them; with these all that have the time of one of them.
+    pub count: usize,
     /// Those fields, but for the time.
     pub alike: Vec<Box<str>>,
+    /// True where values of these fields that compare equal are as good as each other.
+    pub by_value: bool,
     /// Expressions that read the time as well, of which the rows have to be alike, too.
     pub bins: Vec<BoundExpr>,
 }
@@ -51,9 +55,9 @@ pub struct Edge {
 /// Which rows of many matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The one with the first time.
+    /// Those with the first times.
     First,
-    /// The one with the last time.
+    /// Those with the last times.
     Last,
     /// Those with the least and the greatest value of each other field that is read, or made-up ones with these values, whose number does
     /// not matter where they tell for how many they stand. The first time need not be among them.

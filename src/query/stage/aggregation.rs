@@ -180,9 +180,13 @@ impl Aggregation {
 /// what the group reads.
 fn serve(find: &mut FindOptions, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> bool {
     let takes_all = find.skip == 0 && find.limit.is_none();
-    if find.sort.is_none() && takes_all && !time_field.is_empty() {
-        group.take_edges(time_field);
-        find.edge = group.edge(time_field);
+    match &find.sort {
+        _ if !takes_all || time_field.is_empty() => {}
+        Some(sort) => find.edge = group.edge_behind(sort, time_field),
+        None => {
+            group.take_edges(time_field);
+            find.edge = group.edge(time_field);
+        }
     }
     if let Some([by_time, more @ ..]) = find.sort.as_ref().map(SortSpec::parts)
         && by_time.path.as_str() == time_field

@@ -12,8 +12,7 @@ use crate::bucket::WEIGHT;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Flow, KnownValues};
-use crate::query::expr::{BoundExpr, Expr};
-use crate::query::find_options::{Edge, Which};
+use crate::query::expr::BoundExpr;
 use crate::query::projection::Needed;
 use crate::value::{Collation, DocWriter, Kind, OwnedValue, Value, append_key, append_missing_key};
 
@@ -46,7 +45,7 @@ pub enum Key {
 }
 
 impl Key {
-    fn parts(&self) -> Vec<&BoundExpr> {
+    pub(super) fn parts(&self) -> Vec<&BoundExpr> {
         match self {
             Key::One(expr) => vec![expr],
             Key::Object(fields) => fields.iter().map(|(_, expr)| expr).collect(),
@@ -68,21 +67,6 @@ impl GroupSpec {
         needed
     }
 
-    /// Takes the first or the last row by time for what keeps one row by a sort of the time alone, where all others take rows in any order.
-    pub fn take_edges(&mut self, time_field: &str) {
-        let edges: Vec<_> = self.fields.iter().map(|field| field.as_edge(time_field)).collect();
-        let fits = |(field, edge): (&Accumulation, &Option<Accumulation>)| {
-            edge.is_some() || field.takes_any_order() && field.is_last().is_none()
-        };
-        if edges.iter().all(Option::is_none) || !self.fields.iter().zip(&edges).all(fits) {
-            return;
-        }
-        for (field, edge) in self.fields.iter_mut().zip(edges) {
-            *field = edge.unwrap_or_else(|| field.clone());
-        }
-        self.unsorted_by = Some((time_field.into(), true));
-    }
-
     /// Rows come in the order of their times: groups are given as soon as the time is behind them. Answers the fields of the id that tell.
     pub fn stream(&mut self, time_field: &str) -> Vec<&str> {
         let parts = self.key.parts().into_iter().zip(0..);
@@ -97,36 +81,6 @@ impl GroupSpec {
     /// True where rows are counted.
     pub fn counts(&self) -> bool {
         self.fields.iter().any(|field| field.counts_as().is_some())
-    }
-
-    /// Where of rows that are alike in the fields of the key only few matter, and nothing of the others can fail.
-    pub fn edge(&self, time_field: &str) -> Option<Edge> {
-        let keys = self.key.parts();
-        if keys.iter().any(|key| key.reads().whole || key.reads().chance) {
-            return None;
-        }
-        let fields = keys.iter().flat_map(|key| key.reads().fields.iter());
-        let alike = fields.filter(|name| ***name != *time_field).cloned().collect();
-        let reads_time = |key: &&&BoundExpr| key.reads().fields.iter().any(|name| **name == *time_field);
-        let bins: Vec<BoundExpr> = keys.iter().filter(reads_time).map(|key| BoundExpr::clone(key)).collect();
-        if self.fields.iter().all(|field| field.is_summary(time_field, self.unsorted_by.is_some())) {
-            return Some(Edge { which: Which::Extremes, alike, bins });
-        }
-        let (_, ascending) = self.unsorted_by.as_ref().filter(|_| bins.is_empty())?;
-        let mut is_last = self.fields.iter().map(|field| field.is_last().filter(|_| cannot_fail(field.input.expr())));
-        let first = is_last.next()??;
-        let which = if first == *ascending { Which::Last } else { Which::First };
-        is_last.all(|is_last| is_last == Some(first)).then_some(Edge { which, alike, bins })
-    }
-}
-
-/// True for fields, constants, and lists and objects of these.
-fn cannot_fail(expr: &Expr) -> bool {
-    match expr {
-        Expr::Constant(_) | Expr::Field(..) => true,
-        Expr::Array(items) => items.iter().all(cannot_fail),
-        Expr::Object(fields) => fields.iter().all(|(_, field)| cannot_fail(field)),
-        Expr::Call(..) => false,
     }
 }
 

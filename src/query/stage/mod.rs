@@ -4,6 +4,7 @@ mod accumulator;
 mod aggregation;
 mod bucket;
 mod densify;
+mod edges;
 mod facet;
 mod fill;
 mod foreign;

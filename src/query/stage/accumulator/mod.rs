@@ -20,6 +20,7 @@ use ranked::{Rank, Ranked};
 
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::EDGE_ROWS_MAX;
 use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
 use crate::value::{Collation, Doc, DocWriter, Kind, Number, OwnedValue, Value};
 
@@ -111,6 +112,28 @@ impl Accumulation {
             "$last" => Some(true),
             _ => None,
         }
+    }
+
+    /// Where it takes rows from one end of those in the order of their times only: whether that is the last, and how many. `ascending` is the
+    /// order of the times in which rows come; without one it takes them by an order of its own.
+    pub fn end(&self, ascending: Option<bool>, time_field: &str) -> Option<(bool, usize)> {
+        let count = match &self.n {
+            None => 1,
+            Some(n) => match n.expr() {
+                Expr::Constant(Some(n)) => usize::try_from(n.view().as_integer()?).ok()?,
+                _ => return None,
+            },
+        };
+        let of_time = matches!(self.input.expr(), Expr::Field(Variable::Root, path) if matches!(&path[..], [name] if **name == *time_field));
+        let is_last = match (self.spec.name, &self.by_one) {
+            ("$first" | "$firstN", _) => !ascending?,
+            ("$last" | "$lastN", _) => ascending?,
+            ("$min", _) if of_time => false,
+            ("$max", _) if of_time => true,
+            (name, Some((path, ascending, _))) if **path == *time_field => name.starts_with("$top") != *ascending,
+            _ => return None,
+        };
+        (1..=EDGE_ROWS_MAX).contains(&count).then_some((is_last, count))
     }
 
     /// The type of the ones that it adds up where it counts rows: a number from JavaScript is a double.
