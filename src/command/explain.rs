@@ -97,23 +97,25 @@ pub fn run_of(engine: &Engine, found: Option<&Planned>, begun_ms: i64) -> Option
     })
 }
 
-/// Where arrays stand on the paths of the index that a query has gone through.
+/// Where arrays stand on the paths of each index that a query has gone through.
 ///
 /// Errors: those of storage.
-pub async fn multikey_of(engine: &Engine, found: Option<&Planned>) -> Result<Option<Vec<Vec<usize>>>> {
-    let Some(found) = found else { return Ok(None) };
-    let parts = match &found.plan.access {
-        ReadAccess::Buckets { .. } => None,
-        ReadAccess::Series { .. } => {
-            let default = IndexSpec::default_of(&found.collection.entry().options.timeseries);
-            default.map(|spec| (spec.number, spec.parts))
-        }
-        ReadAccess::Index(access) => Some((access.spec.number, access.parts())),
-    };
-    match parts {
-        Some((number, parts)) => engine.multikey_depths(&found.collection, number, &parts).await.map(Some),
-        None => Ok(None),
+pub async fn multikey_of(engine: &Engine, found: Option<&Planned>) -> Result<Vec<Vec<Vec<usize>>>> {
+    let mut depths = Vec::new();
+    let Some(found) = found else { return Ok(depths) };
+    for branch in found.plan.access.branches() {
+        let parts = match branch {
+            ReadAccess::Series { .. } => IndexSpec::default_of(&found.collection.entry().options.timeseries)
+                .map(|spec| (spec.number, spec.parts)),
+            ReadAccess::Index(access) => Some((access.spec.number, access.parts())),
+            ReadAccess::Buckets { .. } | ReadAccess::Union(_) => None,
+        };
+        depths.push(match parts {
+            Some((number, parts)) => engine.multikey_depths(&found.collection, number, &parts).await?,
+            None => Vec::new(),
+        });
     }
+    Ok(depths)
 }
 
 /// The reply that shows what is known of a command.

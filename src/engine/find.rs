@@ -8,7 +8,7 @@ use super::find_cursor::FindCursor;
 use super::fold::merge_sections;
 use super::journal::{SectionRef, Tail};
 use super::keyspace;
-use super::read::{Access, Scan, Unit};
+use super::read::{Access, Scan, Unit, buckets_of};
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
 use crate::error::{Error, ErrorCode, Result};
@@ -17,7 +17,7 @@ use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::indexes::check_hint;
 use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink, Which};
 use crate::storage::KeyRange;
-use crate::value::Collation;
+use crate::value::{Collation, OwnedValue};
 
 /// What a command takes from its collection.
 #[derive(Clone, Copy)]
@@ -241,29 +241,23 @@ impl Engine {
             }
             break (scan, first, found);
         };
-        if matches!(&first.access, ReadAccess::Index(access) if access.wildcard.is_some()) {
-            // A bucket may have entries for several paths.
-            found.sort_unstable();
-            found.dedup();
-        }
-        match &first.access {
-            ReadAccess::Buckets { .. } => {}
-            ReadAccess::Series { .. } => collection.count_use(index::META_TIME_INDEX),
-            ReadAccess::Index(access) => collection.count_use(access.spec.number),
+        first.access.keep_texts(&|index| keyspace::index_prefix(&collection.id(), index), &mut found);
+        let used: Vec<Option<u16>> = first.access.branches().iter().map(ReadAccess::index).collect();
+        for (place, index) in used.iter().enumerate() {
+            let is_first = used.iter().position(|other| other == index) == Some(place);
+            index.iter().filter(|_| is_first).for_each(|index| collection.count_use(*index));
         }
         scan.aim(match &first.access {
             ReadAccess::Buckets { low, high } => Access::Range(*low, *high),
-            ReadAccess::Series { .. } | ReadAccess::Index(_) => Access::Ids(found),
+            _ => Access::Ids(buckets_of(&found)?),
         });
         match &first.access {
             ReadAccess::Buckets { low, high } => scan.keep_groups(&|_, group| (low..=high).contains(&&group.bucket)),
-            ReadAccess::Series { meta, first_ms, last_ms } => {
-                let span_ms = collection.entry().options.timeseries.span_ms();
-                let range = index::range(Some(meta.view()), span_ms, *first_ms, *last_ms);
-                let wanted = scan.journal().groups_within(&[range]);
+            series @ ReadAccess::Series { .. } => {
+                let wanted = scan.journal().groups_within(&series_ranges(collection, series));
                 scan.keep_groups(&|number, _| wanted.binary_search(&number).is_ok());
             }
-            ReadAccess::Index(_) => {}
+            ReadAccess::Index(_) | ReadAccess::Union(_) => {}
         }
         Ok((scan, first))
     }
@@ -274,26 +268,37 @@ pub(super) fn batch_size_of(options: &FindOptions) -> usize {
     options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
-/// Where the entries of the index lie that a plan looks at.
+/// Where the entries of indexes lie that a plan looks at, and of a union the buckets; ascending and apart.
 fn index_ranges(collection: &Collection, plan: &ReadPlan) -> Vec<KeyRange> {
-    let prefix = |number| keyspace::index_prefix(&collection.id(), number);
-    match &plan.access {
-        ReadAccess::Buckets { .. } => Vec::new(),
-        ReadAccess::Series { meta, first_ms, last_ms } => {
-            let span_ms = collection.entry().options.timeseries.span_ms();
-            let (start, end) = index::range(Some(meta.view()), span_ms, *first_ms, *last_ms);
-            let prefix = prefix(index::META_TIME_INDEX);
-            vec![KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() }]
-        }
-        ReadAccess::Index(access) => {
-            let prefix = prefix(access.spec.number);
-            let range = |(low, high): &(Vec<u8>, Vec<u8>)| KeyRange {
-                start: [&prefix[..], low].concat(),
-                end: KeyRange::prefix(&[&prefix[..], high].concat()).end,
-            };
-            access.ranges.iter().map(range).collect()
+    let id = collection.id();
+    let mut ranges: Vec<KeyRange> = Vec::new();
+    for branch in plan.access.branches() {
+        let prefix = branch.index().map(|index| keyspace::index_prefix(&id, index)).unwrap_or_default();
+        let behind = |key: &[u8]| [&prefix[..], key].concat();
+        let mut add = |(start, end): (Vec<u8>, Vec<u8>)| ranges.push(KeyRange { start, end });
+        match branch {
+            ReadAccess::Series { .. } => {
+                series_ranges(collection, branch).iter().for_each(|(start, end)| add((behind(start), behind(end))));
+            }
+            ReadAccess::Index(access) => {
+                access.ranges.iter().for_each(|(low, high)| add((behind(low), KeyRange::prefix(&behind(high)).end)));
+            }
+            ReadAccess::Buckets { low, high } if matches!(plan.access, ReadAccess::Union(_)) => {
+                let range = keyspace::buckets(&id, low, high);
+                add((range.start, range.end));
+            }
+            ReadAccess::Buckets { .. } | ReadAccess::Union(_) => {}
         }
     }
+    index::apart(ranges)
+}
+
+/// Where the entries of the index on metadata and time lie that a plan looks at.
+fn series_ranges(collection: &Collection, access: &ReadAccess) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let ReadAccess::Series { points, first_ms, last_ms } = access else { return Vec::new() };
+    let span_ms = collection.entry().options.timeseries.span_ms();
+    let range = |value: &OwnedValue| index::range(Some(value.view()), span_ms, *first_ms, *last_ms);
+    points.values.values().iter().map(range).chain(points.texts.iter().map(|_| index::texts())).collect()
 }
 
 impl Collection {

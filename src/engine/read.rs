@@ -246,15 +246,14 @@ pub(super) fn decode_stored(bucket: &BucketId, value: Vec<u8>) -> Result<StoredB
 }
 
 impl Engine {
-    /// Begins a scan: reads the journals and, at the same moment, the buckets in the entries of index ranges, in index
-    /// order, each once.
+    /// Begins a scan: reads the journals and, at the same moment, the entries of index ranges.
     ///
     /// Errors: as `journal_snapshot`.
     pub(super) async fn begin_scan(
         &self,
         collection: &Rc<Collection>,
         index: &[KeyRange],
-    ) -> Result<(Scan, Vec<BucketId>)> {
+    ) -> Result<(Scan, Vec<Bytes>)> {
         let snapshot = self.journal_snapshot(collection, index).await?;
         let journal = snapshot.journal;
         let (epoch, met) = (snapshot.epoch, vec![false; journal.groups().len()]);
@@ -271,7 +270,7 @@ impl Engine {
             examined: 0,
             may_keep_bytes: SCAN_CACHE_BYTES_MAX,
         };
-        Ok((scan, buckets_of(&snapshot.also)?))
+        Ok((scan, snapshot.also))
     }
 
     /// Puts a scan that is aimed in the order of bucket ids. Storage is read forward only: to go backward, the ids are listed first.

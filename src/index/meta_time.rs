@@ -50,6 +50,15 @@ pub fn range(meta: Option<Value<'_>>, span_ms: i64, first_ms: Option<i64>, last_
     (start, end)
 }
 
+/// Where the entries of all buckets lie whose metadata is a string, or has one among its elements.
+pub fn texts() -> (Vec<u8>, Vec<u8>) {
+    let mut start = Vec::new();
+    append_key(&mut start, OwnedValue::string("").view());
+    start.truncate(1);
+    let end = crate::storage::KeyRange::prefix(&start).end;
+    (start, end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

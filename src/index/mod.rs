@@ -5,12 +5,14 @@ mod meta_time;
 mod multikey;
 mod part;
 mod places;
+mod ranges;
 mod raw_spec;
 mod spec;
 
 pub use entries::{ANY, Summary, keys, wildcard_key};
-pub use meta_time::{META_TIME_INDEX, entries, range};
+pub use meta_time::{META_TIME_INDEX, entries, range, texts};
 pub use multikey::note_arrays;
 pub use part::{Part, PartKind, Source};
 pub use places::check_points;
+pub use ranges::apart;
 pub use spec::IndexSpec;

@@ -2,12 +2,12 @@
 
 use super::ends::Ends;
 use super::exec::Counters;
-use super::indexes::Interval;
+use super::intervals::{Interval, of_class};
 use super::pushdown::Split;
 use super::read_plan::{ReadAccess, ReadPlan};
 use crate::bucket::{BucketId, ColumnSet, TimeseriesOptions, WEIGHT};
 use crate::index::{IndexSpec, Part};
-use crate::value::{DocBuf, DocWriter, OwnedValue, Value};
+use crate::value::{DocBuf, DocWriter, Kind, OwnedValue, Value};
 
 /// What became of a query that was run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,8 +32,9 @@ pub struct Explain<'a> {
     pub run: Option<Run>,
     /// True where rejected plans are to be shown as well. There are none.
     pub all_plans: bool,
-    /// Of each part of the index, how many components below the metadata lead to arrays on its path; `None` where nobody has looked.
-    pub multikey: Option<Vec<Vec<usize>>>,
+    /// Of each branch of the access and each part of its index, how many components below the metadata lead to arrays on its path; empty where nobody
+    /// has looked.
+    pub multikey: Vec<Vec<Vec<usize>>>,
     /// What becomes of the matches where they are changed.
     pub write: Option<Write>,
     /// What is made of the matches where they are not returned.
@@ -199,66 +200,106 @@ impl Explain<'_> {
                 let times = vec![(times.0.as_ref().map(second), times.1.as_ref().map(second))];
                 let bounds = [vec![(None, None)], times, vec![(None, None)]];
                 let direction = if ends.is_last { "backward" } else { "forward" };
-                self.write_index_scan(plan, ("DISTINCT_SCAN", &spec), (&spec.parts, &bounds), direction, run, writer);
+                writer.string("stage", "FETCH");
+                write_bucket_filter("filter", plan, self.write.is_some(), writer);
+                counted(writer, self.passed(), "docsExamined", documents);
+                let entries = self.run.unwrap_or_default().entries;
+                writer.begin_doc("inputStage");
+                self.write_index_scan(0, ("DISTINCT_SCAN", &spec), (&spec.parts, &bounds), direction, writer);
+                counted(writer, entries, "keysExamined", entries);
+                writer.end();
             }
             ReadAccess::Buckets { low, high } => {
                 let (from_start, to_end) = (*low == BucketId::MIN, *high == BucketId::MAX);
                 let stage = if from_start && to_end { "COLLSCAN" } else { "CLUSTERED_IXSCAN" };
                 writer.string("stage", if low > high { "EOF" } else { stage });
                 write_bucket_filter("filter", plan, self.write.is_some(), writer);
-                if !from_start {
-                    writer.object_id("minRecord", low.as_bytes());
-                }
-                if !to_end {
-                    writer.object_id("maxRecord", high.as_bytes());
-                }
-                writer.string("direction", direction);
+                write_records((low, high), direction, writer);
                 counted(writer, self.passed(), "docsExamined", documents);
             }
-            ReadAccess::Series { meta, first_ms, last_ms } => {
-                let bound = |ms: Option<i64>| ms.map(OwnedValue::date);
-                // A bucket that holds a time begins at most a span before it.
-                let first = first_ms.map(|ms| ms.saturating_sub(options.span_ms()));
-                let point = vec![(Some(meta.clone()), Some(meta.clone()))];
-                let bounds = [point, vec![(bound(first), bound(*last_ms))], vec![(None, None)]];
-                if let Some(spec) = IndexSpec::default_of(options) {
-                    self.write_index_scan(plan, ("IXSCAN", &spec), (&spec.parts, &bounds), direction, run, writer);
+            access => {
+                writer.string("stage", "FETCH");
+                write_bucket_filter("filter", plan, self.write.is_some(), writer);
+                counted(writer, self.passed(), "docsExamined", documents);
+                let entries = self.run.unwrap_or_default().entries;
+                writer.begin_doc("inputStage");
+                match access {
+                    ReadAccess::Union(branches) => {
+                        writer.string("stage", "OR");
+                        counted(writer, entries, "keysExamined", entries);
+                        writer.begin_array("inputStages");
+                        for (place, branch) in branches.iter().enumerate() {
+                            writer.begin_doc(&place.to_string());
+                            self.write_branch(branch, place, options, direction, writer);
+                            writer.end();
+                        }
+                        writer.end();
+                    }
+                    only => {
+                        self.write_branch(only, 0, options, direction, writer);
+                        counted(writer, entries, "keysExamined", entries);
+                    }
                 }
-            }
-            ReadAccess::Index(access) => {
-                let shown = ("IXSCAN", &*access.spec);
-                self.write_index_scan(plan, shown, (&access.parts(), &access.bounds), direction, run, writer);
+                writer.end();
             }
         }
         writer.end();
     }
 
-    /// The buckets that an index has named, and how it was asked.
+    /// How one index was asked, or one range of ids.
+    fn write_branch(
+        &self,
+        branch: &ReadAccess,
+        place: usize,
+        options: &TimeseriesOptions,
+        direction: &str,
+        writer: &mut DocWriter,
+    ) {
+        match branch {
+            ReadAccess::Series { points, first_ms, last_ms } => {
+                let bound = |ms: Option<i64>| ms.map(OwnedValue::date);
+                // A bucket that holds a time begins at most a span before it.
+                let first = first_ms.map(|ms| ms.saturating_sub(options.span_ms()));
+                let mut metas: Vec<Interval> =
+                    points.values.values().iter().map(|v| (Some(v.clone()), Some(v.clone()))).collect();
+                metas.extend(points.texts.iter().map(|_| of_class(Kind::String)));
+                let bounds = [metas, vec![(bound(first), bound(*last_ms))], vec![(None, None)]];
+                if let Some(spec) = IndexSpec::default_of(options) {
+                    self.write_index_scan(place, ("IXSCAN", &spec), (&spec.parts, &bounds), direction, writer);
+                }
+            }
+            ReadAccess::Index(access) => {
+                self.write_index_scan(
+                    place,
+                    ("IXSCAN", &access.spec),
+                    (&access.parts(), &access.bounds),
+                    direction,
+                    writer,
+                );
+            }
+            ReadAccess::Buckets { low, high } => {
+                writer.string("stage", "CLUSTERED_IXSCAN");
+                write_records((low, high), direction, writer);
+            }
+            ReadAccess::Union(_) => {}
+        }
+    }
+
     fn write_index_scan(
         &self,
-        plan: &ReadPlan,
+        place: usize,
         (stage, index): (&str, &IndexSpec),
         (parts, bounds): (&[Part], &[Vec<Interval>]),
         direction: &str,
-        run: Option<&Run>,
         writer: &mut DocWriter,
     ) {
-        let known = run.copied().unwrap_or_default();
-        let counted = |writer: &mut DocWriter, returned: u64, what: &str, examined: u64| {
-            if run.is_some() {
-                writer.int64("nReturned", long(returned)).int64(what, long(examined));
-            }
-        };
-        writer.string("stage", "FETCH");
-        write_bucket_filter("filter", plan, self.write.is_some(), writer);
-        counted(writer, self.passed(), "docsExamined", known.examined);
-        writer.begin_doc("inputStage").string("stage", stage).begin_doc("keyPattern");
+        writer.string("stage", stage).begin_doc("keyPattern");
         for part in parts {
             writer.value(&part.name, part.direction.view());
         }
         writer.end();
         writer.string("indexName", &index.name);
-        if let Some(multikey) = &self.multikey {
+        if let Some(multikey) = self.multikey.get(place) {
             write_multikey(parts, multikey, writer);
         }
         writer.bool("isSparse", index.is_sparse());
@@ -279,8 +320,6 @@ impl Explain<'_> {
             }
             writer.end();
         }
-        writer.end();
-        counted(writer, known.entries, "keysExamined", known.entries);
         writer.end();
     }
 
@@ -354,6 +393,17 @@ impl Explain<'_> {
         }
         writer.end();
     }
+}
+
+/// Which ids are looked at.
+fn write_records((low, high): (&BucketId, &BucketId), direction: &str, writer: &mut DocWriter) {
+    if *low != BucketId::MIN {
+        writer.object_id("minRecord", low.as_bytes());
+    }
+    if *high != BucketId::MAX {
+        writer.object_id("maxRecord", high.as_bytes());
+    }
+    writer.string("direction", direction);
 }
 
 /// Which paths of an index lead to arrays.

@@ -6,14 +6,18 @@ use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{ANY, IndexSpec, META_TIME_INDEX, Part, PartKind, Source, wildcard_key};
 use crate::query::expr::Globals;
-use crate::query::filter::{CompareOp, Filter, Geo, Test};
+use crate::query::filter::{CompareOp, Filter, Geo, In, Test};
 use crate::query::find_options::{FindOptions, Hint};
-use crate::query::pushdown::{Layout, Split, split};
-use crate::query::read_plan::ReadAccess;
-use crate::value::{DocBuf, DocWriter, Kind, Number, OwnedValue, Path, Value, append_key, canonical_class};
+use crate::query::intervals::{Interval, around, common, intervals, merged, of_class, of_kinds};
+use crate::query::pushdown::{Layout, Split, points, split};
+use crate::query::read_plan::{Found, ReadAccess, through_default};
+use crate::query::unions::Choice;
+use crate::value::{
+    Doc, DocBuf, DocWriter, Kind, Number, OwnedValue, Path, Value, append_key, canonical_class, compare,
+};
 
 /// Most ranges of an index that one scan looks at.
-const RANGES_MAX: usize = 1000;
+pub(super) const RANGES_MAX: usize = 1000;
 
 /// An index, ready for planning.
 #[derive(Clone, Debug)]
@@ -23,9 +27,6 @@ pub struct Index {
     /// The filter of a partial index as it was written, and taken apart for buckets.
     partial: Option<(Filter, Split)>,
 }
-
-/// Values of one part of a key: from the first to the second, both included; `None` is open.
-pub type Interval = (Option<OwnedValue>, Option<OwnedValue>);
 
 /// How a query goes through an index.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +41,10 @@ pub struct IndexAccess {
     pub bounds: Vec<Vec<Interval>>,
     /// True where the query is not to see buckets that the index lacks.
     pub only_indexed: bool,
+    /// Which strings in front of an entry count, where a collation says so.
+    pub texts: Option<In>,
     /// How much it narrows: two for each part that is a point, one for a range.
-    score: usize,
+    pub(super) score: usize,
 }
 
 impl Index {
@@ -125,7 +128,7 @@ impl Index {
     }
 
     /// How a query would go through it whose filter is taken apart in `split`.
-    fn access(&self, split: &Split, options: &TimeseriesOptions, span_ms: i64) -> Option<IndexAccess> {
+    fn access(&self, split: &Split, options: &TimeseriesOptions) -> Option<IndexAccess> {
         if let [part] = self.spec.parts.as_slice()
             && part.kind() == PartKind::Wildcard
         {
@@ -134,15 +137,19 @@ impl Index {
         let mut ranges = Vec::new();
         let mut bounds: Vec<Vec<Interval>> = Vec::new();
         let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
-        let (mut score, mut closed) = (0, false);
+        let (mut score, mut closed, mut texts) = (0, false, None);
         for part in &self.spec.parts {
-            let intervals = if closed { Vec::new() } else { self.intervals_of(part, split, options, span_ms) };
-            let narrow = !intervals.is_empty() && (prefixes.len() + 1) * intervals.len() + ranges.len() < RANGES_MAX;
-            bounds.push(if narrow { intervals.clone() } else { vec![(None, None)] });
-            if !narrow {
+            let mut intervals = if closed { None } else { self.intervals_of(part, split, options) };
+            if bounds.is_empty() && intervals.is_none() {
+                (intervals, texts) = texts_of(part, split);
+            }
+            let fits = |found: &Vec<Interval>| (prefixes.len() + 1) * found.len() + ranges.len() < RANGES_MAX;
+            let Some(intervals) = intervals.filter(fits) else {
+                bounds.push(vec![(None, None)]);
                 closed = true;
                 continue;
-            }
+            };
+            bounds.push(intervals.clone());
             let points = intervals.iter().all(|(low, high)| low.is_some() && low == high);
             score += if points { 2 } else { 1 };
             let before = std::mem::take(&mut prefixes);
@@ -168,30 +175,33 @@ impl Index {
             closed = !points;
         }
         ranges.extend(prefixes.into_iter().map(|prefix| (prefix.clone(), prefix)));
-        Some(IndexAccess { spec: Rc::clone(&self.spec), ranges, wildcard: None, bounds, only_indexed: false, score })
+        let spec = Rc::clone(&self.spec);
+        Some(IndexAccess { spec, ranges, wildcard: None, bounds, only_indexed: false, texts, score })
     }
 
     /// The same through a wildcard: one path below it that must be there.
     fn wildcard_access(&self, part: &Part, split: &Split, options: &TimeseriesOptions) -> Option<IndexAccess> {
         let mut best: Option<(usize, &Path, Vec<Interval>)> = None;
-        for conjunct in conjuncts(&split.meta) {
+        for conjunct in split.meta.conjuncts() {
             let Filter::Field(path, test) = conjunct else { continue };
             if !part.path.is_prefix_of(path) && part.path != *path {
                 continue;
             }
             let on_path = Part { path: path.clone(), ..part.clone() };
             let intervals = match test {
-                Test::Exists => vec![(None, None)],
-                _ => self.intervals_of(&on_path, split, options, 0),
+                Test::Exists => Some(vec![(None, None)]),
+                _ => self.intervals_of(&on_path, split, options),
             };
-            // What has parts of its own is not found as a whole, and the ends of the order compare with what is not there.
-            let is_whole = |end: &Option<OwnedValue>| {
-                let kind = end.as_ref().map(|value| value.view().kind());
-                !matches!(kind, Some(Kind::Object | Kind::Array | Kind::MinKey | Kind::MaxKey))
+            // What has parts of its own is not found as a whole, and what is not there is not found.
+            let is_whole = |(low, high): &Interval| {
+                let no_parts = |end: &OwnedValue| {
+                    end.view().as_doc().is_some_and(Doc::is_empty)
+                        || !matches!(end.view().kind(), Kind::Object | Kind::Array | Kind::MinKey | Kind::MaxKey)
+                };
+                let is_there = |low: &OwnedValue| compare(low.view(), Value::NULL).is_gt();
+                low.as_ref().is_none_or(|low| is_there(low) && no_parts(low)) && high.as_ref().is_none_or(no_parts)
             };
-            if intervals.is_empty() || !intervals.iter().all(|(low, high)| is_whole(low) && is_whole(high)) {
-                continue;
-            }
+            let Some(intervals) = intervals.filter(|all| !all.is_empty() && all.iter().all(is_whole)) else { continue };
             let score = 1 + usize::from(intervals.iter().all(|(low, high)| low.is_some() && low == high));
             if best.as_ref().is_none_or(|(known, ..)| score > *known) {
                 best = Some((score, path, intervals));
@@ -225,71 +235,56 @@ impl Index {
         }
         let bounds = vec![paths, intervals];
         let wildcard = Some(path.clone());
-        Some(IndexAccess { spec: Rc::clone(&self.spec), ranges, wildcard, bounds, only_indexed: false, score })
+        let spec = Rc::clone(&self.spec);
+        Some(IndexAccess { spec, ranges, wildcard, bounds, only_indexed: false, texts: None, score })
     }
 
-    /// The intervals of a part in which all buckets that may match are, or have `ANY`; none where there is no bound.
-    fn intervals_of(&self, part: &Part, split: &Split, options: &TimeseriesOptions, span_ms: i64) -> Vec<Interval> {
-        let is_hashed = part.kind() == PartKind::Hashed;
+    /// The intervals of a part in which all buckets that may match are, or have `ANY`; `None` where there is no bound.
+    fn intervals_of(&self, part: &Part, split: &Split, options: &TimeseriesOptions) -> Option<Vec<Interval>> {
         if part.kind().is_geo() {
             return self.cells_of(part, split);
         }
-        let (mut low, mut high) = (None, None);
         if part.source == Source::Meta {
-            for conjunct in conjuncts(&split.meta) {
-                let Filter::Field(path, test) = conjunct else { continue };
-                if *path != part.path {
-                    continue;
-                }
-                match test {
-                    Test::Compare(compare)
-                        if is_bound(compare.value()) && compare.collation().is_simple_for(compare.value()) =>
-                    {
-                        let value = compare.value().to_owned();
-                        match compare.op() {
-                            CompareOp::Eq => return vec![(Some(value.clone()), Some(value))],
-                            CompareOp::Gt | CompareOp::Gte => low = Some(value),
-                            CompareOp::Lt | CompareOp::Lte => high = Some(value),
-                        }
-                    }
-                    Test::In(set)
-                        if set
-                            .values()
-                            .iter()
-                            .all(|v| is_bound(v.view()) && set.collation().is_simple_for(v.view())) =>
-                    {
-                        return set.values().iter().map(|value| (Some(value.clone()), Some(value.clone()))).collect();
-                    }
-                    _ => {}
-                }
-            }
-        } else if part.path.as_str() == options.time_field {
+            let is_point = |(low, high): &Interval| low == high;
+            return intervals(&split.meta, &part.path)
+                .filter(|found| part.kind() != PartKind::Hashed || found.iter().all(is_point));
+        }
+        let (low, high) = if part.path.as_str() == options.time_field {
             // A bucket that holds a time begins at most a span before it, and ends at most a span behind it.
             let date = |ms: Option<i64>, by_ms: i64| ms.map(|ms| OwnedValue::date(ms.saturating_add(by_ms)));
             let (first, last) = split.time_bounds();
-            (low, high) = match part.source {
+            let span_ms = options.span_ms();
+            match part.source {
                 Source::Min => (date(first, -span_ms), date(last, 0)),
                 _ => (date(first, 0), date(last, span_ms)),
-            };
+            }
         } else {
-            (low, high) = split.bucket.interval(part.source == Source::Max, &part.path);
-        }
-        if is_hashed || low.is_none() && high.is_none() { Vec::new() } else { vec![(low, high)] }
+            let is_max = part.source == Source::Max;
+            let own = split.bucket.interval(is_max, &part.path);
+            // Where there is a value of a type, and all are of one class, both ends are of that class.
+            let of_types = split.residual.conjuncts().iter().find_map(|conjunct| match conjunct {
+                Filter::Field(path, Test::Type(kinds)) if *path == part.path => Some(around(&of_kinds(*kinds))),
+                _ => None,
+            });
+            common(vec![own], vec![of_types.unwrap_or((None, None))]).pop()?
+        };
+        if low.is_none() && high.is_none() { None } else { Some(vec![(low, high)]) }
     }
 
     /// The cells that a region has a share in; none where nothing asks for one, or only on a plane and not on the sphere, or the other way.
-    fn cells_of(&self, part: &Part, split: &Split) -> Vec<Interval> {
+    fn cells_of(&self, part: &Part, split: &Split) -> Option<Vec<Interval>> {
         let on_plane = part.kind() == PartKind::Plane;
         let asked: Option<&Geo> = match part.source {
             Source::Data => split.bucket.region(&part.path),
-            _ => conjuncts(&split.meta).iter().find_map(|conjunct| match conjunct {
+            _ => split.meta.conjuncts().iter().find_map(|conjunct| match conjunct {
                 Filter::Field(path, Test::Geo(geo)) if *path == part.path => Some(&**geo),
                 _ => None,
             }),
         };
-        let asked = asked.filter(|geo| geo.region.on_plane == on_plane);
-        let ranges = asked.map(|geo| self.spec.grid(part).ranges(&geo.region.bounds)).unwrap_or_default();
-        ranges.into_iter().map(|(low, high)| (Some(OwnedValue::int64(low)), Some(OwnedValue::int64(high)))).collect()
+        let asked = asked.filter(|geo| geo.region.on_plane == on_plane)?;
+        let ranges = self.spec.grid(part).ranges(&asked.region.bounds);
+        let cells = |(low, high)| (Some(OwnedValue::int64(low)), Some(OwnedValue::int64(high)));
+        Some(ranges.into_iter().map(cells).collect()).filter(|found: &Vec<_>| !found.is_empty())
     }
 }
 
@@ -307,44 +302,53 @@ impl IndexAccess {
     }
 }
 
-/// The best access through an index; `None` where it is as well to do without.
+/// The best access through indexes; `None` where it is as well to do without.
 ///
 /// An index that lacks buckets is taken where it cannot lack a match, or where it is hinted: then the query does not see the others.
 #[inline(never)]
-pub fn choose(
-    indexes: &[Index],
-    query: &FindOptions,
-    split: &Split,
-    options: &TimeseriesOptions,
-) -> Option<ReadAccess> {
-    let span_ms = options.span_ms();
-    let mut others = indexes.iter().filter(|index| index.is_visible() && index.spec.number != META_TIME_INDEX);
-    let through = |access| ReadAccess::Index(Box::new(access));
+pub fn choose(indexes: &[Index], query: &FindOptions, layout: &Layout<'_>, split: &Split) -> Option<Found> {
     if let Some(hint) = &query.hint {
-        let hinted = others.find(|index| index.is_hinted(hint, false))?;
-        let only_indexed = hinted.is_incomplete();
-        return Some(through(IndexAccess { only_indexed, ..hinted.access(split, options, span_ms)? }));
+        let hinted = others(indexes).find(|index| index.is_hinted(hint, false));
+        let through = hinted.and_then(|index| {
+            let only_indexed = index.is_incomplete();
+            Some(IndexAccess { only_indexed, ..index.access(split, layout.options)? })
+        });
+        return match through {
+            Some(access) => Some(found(access)),
+            None => through_default(&query.filter, split, layout, indexes),
+        };
     }
+    let choice = Choice { indexes, query, layout, by_time: split.id_range.is_full() };
+    choice.best(&query.filter, &Filter::AlwaysTrue, &query.filter, split).filter(|_| !split.id_range.is_empty())
+}
+
+/// The best access through one index.
+pub(super) fn through_one(choice: &Choice<'_>, filter: &Filter, split: &Split) -> Option<Found> {
+    let options = choice.layout.options;
+    let by_default = through_default(filter, split, choice.layout, choice.indexes);
     // Where the time narrows the buckets themselves, only a point does better; and so does whole metadata in the default index.
-    let by_meta = split.meta_equality().filter(|_| indexes.iter().any(Index::is_usable_default));
-    let least = match (by_meta, split.id_range.is_full()) {
-        (Some(_), _) => 3,
-        (None, false) => 2,
-        (None, true) => 1,
-    };
+    let by_time = if split.id_range.is_full() { 1 } else { 2 };
+    let least = by_default.as_ref().map_or(by_time, |(score, _)| *score);
     let mut best: Option<IndexAccess> = None;
-    for index in others {
-        let Some(access) = index.access(split, options, span_ms) else { continue };
-        let lacks_matches = index
-            .partial
-            .as_ref()
-            .is_some_and(|(partial, _)| !implies(&query.filter, partial, query.collation == options.collation))
+    for index in others(choice.indexes) {
+        let Some(access) = index.access(split, options) else { continue };
+        let same_language = choice.query.collation == options.collation;
+        let lacks_matches = index.partial.as_ref().is_some_and(|(partial, _)| !implies(filter, partial, same_language))
             || index.spec.is_sparse() && !has_all_matches(&access);
         if !lacks_matches && access.score >= least && best.as_ref().is_none_or(|best| access.score > best.score) {
             best = Some(access);
         }
     }
-    best.map(through)
+    best.map(found).or(by_default)
+}
+
+fn found(access: IndexAccess) -> Found {
+    (access.score, vec![ReadAccess::Index(Box::new(access))])
+}
+
+/// Those that queries may go through, but for the default one.
+fn others(indexes: &[Index]) -> impl Iterator<Item = &Index> {
+    indexes.iter().filter(|index| index.is_visible() && index.spec.number != META_TIME_INDEX)
 }
 
 /// Checks that there is the index which is hinted. Where `raw`, its key is that over buckets. True where it depends on the query whether it
@@ -361,9 +365,22 @@ pub fn check_hint(hint: &Hint, raw: bool, indexes: &[Index]) -> Result<bool> {
     Err(Error::bad_value("The hint provided does not correspond to an existing index"))
 }
 
+/// The intervals of the first part of an index where strings are among them that compare by a collation, and these strings.
+fn texts_of(part: &Part, split: &Split) -> (Option<Vec<Interval>>, Option<In>) {
+    let is_ordered = part.source == Source::Meta && part.kind() == PartKind::Order;
+    let points = points(&split.meta, part.path.as_str()).filter(|points| is_ordered && points.texts.is_some());
+    let Some(points) = points else { return (None, None) };
+    let point = |value: &OwnedValue| (Some(value.clone()), Some(value.clone()));
+    let mut found: Vec<Interval> = points.values.values().iter().map(point).collect();
+    found.push(of_class(Kind::String));
+    (Some(merged(found)), points.texts)
+}
+
 /// True where what a sparse index lacks is ruled out by what is looked at: by a bound on the metadata, or on places.
 fn has_all_matches(access: &IndexAccess) -> bool {
-    let is_bounded = |bounds: &[Interval]| bounds.iter().all(|(low, high)| low.is_some() || high.is_some());
+    // What is not there has the key of undefined.
+    let is_there = |low: &OwnedValue| compare(low.view(), Value::UNDEFINED).is_gt();
+    let is_bounded = |bounds: &[Interval]| bounds.iter().all(|(low, _)| low.as_ref().is_some_and(is_there));
     let mut parts = access.spec.parts.iter().zip(&access.bounds);
     match parts.clone().any(|(part, _)| part.kind().is_geo()) {
         true => parts.any(|(part, bounds)| part.kind().is_geo() && is_bounded(bounds)),
@@ -373,20 +390,8 @@ fn has_all_matches(access: &IndexAccess) -> bool {
     }
 }
 
-fn conjuncts(filter: &Filter) -> &[Filter] {
-    match filter {
-        Filter::And(children) => children.as_slice(),
-        other => std::slice::from_ref(other),
-    }
-}
-
 fn is_nan(value: Value<'_>) -> bool {
     Number::of(value).is_some_and(Number::is_nan)
-}
-
-/// True for values that are found by their key: null stands for missing as well.
-fn is_bound(value: Value<'_>) -> bool {
-    !matches!(value.kind(), Kind::Null | Kind::Undefined)
 }
 
 /// True where each conjunct on measurements has a form over buckets.
@@ -406,10 +411,7 @@ fn implies(filter: &Filter, wanted: &Filter, same_language: bool) -> bool {
     if let Filter::And(parts) = wanted {
         return parts.iter().all(|part| implies(filter, part, same_language));
     }
-    let conjuncts = match filter {
-        Filter::And(children) => children.as_slice(),
-        other => std::slice::from_ref(other),
-    };
+    let conjuncts = filter.conjuncts();
     let shown = |filter: &Filter| {
         let mut writer = DocWriter::new();
         filter.write(&mut writer);

@@ -7,6 +7,7 @@ pub mod expr;
 pub mod filter;
 pub mod find_options;
 pub mod indexes;
+pub mod intervals;
 pub mod plan;
 pub mod projection;
 pub mod pushdown;
@@ -14,6 +15,7 @@ pub mod read_plan;
 pub mod sort;
 pub mod stage;
 pub mod stream;
+mod unions;
 pub mod update;
 
 pub use ends::Ends;

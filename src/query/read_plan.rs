@@ -3,21 +3,21 @@
 use std::ops::Bound;
 
 use super::expr::BoundExpr;
-use super::filter::{Filter, Reads};
+use super::filter::{Filter, In, Reads};
 use super::find_options::{FindOptions, Hint, Which};
-use super::indexes::{Index, IndexAccess, choose};
+use super::indexes::{Index, IndexAccess, RANGES_MAX, choose};
 use super::plan::{CollectionFacts, Plan};
 use super::projection::Needed;
-use super::pushdown::{Layout, Split, split};
+use super::pushdown::{Layout, Points, Split, points, split};
 use super::stream::Stream;
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, TimeseriesOptions};
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
-use crate::value::{DocWriter, OwnedValue, Value};
+use crate::value::{DocWriter, OwnedValue, Value, text_of_key};
 
 /// How the buckets are found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum ReadAccess {
     /// In `_id` order, both ends included.
     Buckets {
@@ -28,8 +28,8 @@ pub enum ReadAccess {
     },
     /// Through the default index on metadata and time.
     Series {
-        /// The metadata of every match.
-        meta: OwnedValue,
+        /// What the metadata of every match equals.
+        points: Points,
         /// No match is earlier.
         first_ms: Option<i64>,
         /// No match is later.
@@ -37,6 +37,63 @@ pub enum ReadAccess {
     },
     /// Through an index that a user has made.
     Index(Box<IndexAccess>),
+    /// What any of these finds; none of them is a union.
+    Union(Vec<ReadAccess>),
+}
+
+impl ReadAccess {
+    /// The parts of a union, or this alone.
+    pub fn branches(&self) -> &[ReadAccess] {
+        match self {
+            ReadAccess::Union(branches) => branches,
+            other => std::slice::from_ref(other),
+        }
+    }
+
+    /// The number of the index that it goes through.
+    pub fn index(&self) -> Option<u16> {
+        match self {
+            ReadAccess::Series { .. } => Some(META_TIME_INDEX),
+            ReadAccess::Index(access) => Some(access.spec.number),
+            ReadAccess::Buckets { .. } | ReadAccess::Union(_) => None,
+        }
+    }
+
+    /// Which strings in front of an entry count, where a collation says so.
+    fn texts(&self) -> Option<&In> {
+        match self {
+            ReadAccess::Series { points, .. } => points.texts.as_ref(),
+            ReadAccess::Index(access) => access.texts.as_ref(),
+            ReadAccess::Buckets { .. } | ReadAccess::Union(_) => None,
+        }
+    }
+
+    /// Leaves out the entries that begin with a string which is not asked for, where a collation says which ones are. `prefix` is what all entries of
+    /// an index begin with.
+    pub fn keep_texts(&self, prefix: &dyn Fn(u16) -> Vec<u8>, entries: &mut Vec<Vec<u8>>) {
+        let looks = self.branches().iter().filter_map(|branch| Some((prefix(branch.index()?), branch.texts())));
+        let looks: Vec<(Vec<u8>, Option<&In>)> = looks.collect();
+        if looks.iter().all(|(_, texts)| texts.is_none()) {
+            return;
+        }
+        // The last entry up to the end of its string, and whether it counts: equal ones stand side by side.
+        let mut last: (Vec<u8>, bool) = (Vec::new(), true);
+        entries.retain(|entry| {
+            if !last.0.is_empty() && entry.starts_with(&last.0) {
+                return last.1;
+            }
+            let (mut end, mut counts) = (0, None);
+            for (prefix, texts) in &looks {
+                let Some(key) = entry.strip_prefix(&prefix[..]) else { continue };
+                // Another branch may look at the same entries for something else.
+                let (Some(texts), Some((text, len))) = (texts, text_of_key(key)) else { return true };
+                end = prefix.len() + len;
+                counts = Some(counts == Some(true) || texts.matches(Some(OwnedValue::string(&text).view())));
+            }
+            last = (entry.iter().take(end).copied().collect(), counts.unwrap_or(true));
+            last.1
+        });
+    }
 }
 
 /// Plain data: what a query reads and what then runs over the rows.
@@ -87,9 +144,15 @@ impl ReadPlan {
         let by_index = match options.hint {
             Some(Hint::Natural { .. }) => None,
             // The default index is not chosen among others.
-            _ if indexes.iter().all(|index| index.spec.number == META_TIME_INDEX) => None,
-            _ => choose(indexes, &options, &split, collection),
+            _ if indexes.iter().all(|index| index.spec.number == META_TIME_INDEX) => {
+                through_default(&options.filter, &split, &layout, indexes)
+            }
+            _ => choose(indexes, &options, &layout, &split),
         };
+        let by_index = by_index.and_then(|(_, mut found)| match found.len() {
+            1 => found.pop(),
+            _ => Some(ReadAccess::Union(found)),
+        });
         let is_natural = matches!(options.hint, Some(Hint::Natural { .. }));
         let takes_default = !is_natural && indexes.iter().any(|index| index.is_usable_default());
         let hinted = hinted(&options);
@@ -104,7 +167,7 @@ impl ReadPlan {
         let order = by_time.or(hinted);
         ReadPlan {
             columns,
-            access: by_index.unwrap_or_else(|| access(&split, takes_default)),
+            access: by_index.unwrap_or_else(|| buckets(&split)),
             split: Some(split),
             extended_range,
             plan,
@@ -232,11 +295,21 @@ fn hinted(options: &FindOptions) -> Option<bool> {
     }
 }
 
-fn access(split: &Split, takes_index: bool) -> ReadAccess {
-    if let Some(meta) = split.meta_equality().filter(|_| takes_index) {
-        let (first_ms, last_ms) = split.time_bounds();
-        return ReadAccess::Series { meta, first_ms, last_ms };
-    }
+/// How buckets are found, and how much that narrows: two for a point, one for a range.
+pub(super) type Found = (usize, Vec<ReadAccess>);
+
+/// Through the default index, where `filter` asks for whole metadata. Where the time narrows the buckets themselves, only a point does better, and not a
+/// look at all strings.
+pub(super) fn through_default(filter: &Filter, split: &Split, layout: &Layout<'_>, indexes: &[Index]) -> Option<Found> {
+    let meta = layout.options.meta_field.as_ref().filter(|_| indexes.iter().any(Index::is_usable_default))?;
+    let points = points(filter, meta).filter(|points| points.values.values().len() < RANGES_MAX)?;
+    let (first_ms, last_ms) = split.time_bounds();
+    let score = if points.texts.is_some() { 1 } else { 3 };
+    (score > 1 || split.id_range.is_full()).then(|| (score, vec![ReadAccess::Series { points, first_ms, last_ms }]))
+}
+
+/// By the ids of buckets.
+pub(super) fn buckets(split: &Split) -> ReadAccess {
     // An excluded end is included all the same: the bucket predicate decides on that one bucket.
     let end = |bound: Bound<BucketId>, open: BucketId| match bound {
         Bound::Included(id) | Bound::Excluded(id) => id,

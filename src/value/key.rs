@@ -49,6 +49,19 @@ pub fn append_missing_key(out: &mut Vec<u8>) {
     append_key(out, Value::UNDEFINED);
 }
 
+/// The string in front of `key`, and how many bytes it takes there; `None` where a value of another class is there.
+pub fn text_of_key(key: &[u8]) -> Option<(String, usize)> {
+    let mut rest = key.strip_prefix(&[class_byte(Kind::String)])?.iter();
+    let mut text = Vec::new();
+    while let Some(byte) = rest.next() {
+        match byte {
+            0 if rest.next() == Some(&0) => return Some((String::from_utf8(text).ok()?, key.len() - rest.len())),
+            byte => text.push(*byte),
+        }
+    }
+    None
+}
+
 /// The classes from -1 to 127, moved up to leave 0 free.
 fn class_byte(kind: Kind) -> u8 {
     (canonical_class(kind).cast_unsigned()).wrapping_add(2)
@@ -180,6 +193,7 @@ mod tests {
     use super::super::samples::{decimal, hostile_numbers, hostile_value, owned};
     use super::super::{OwnedValue, compare};
     use super::*;
+    use bson::RawBson;
     use proptest::prelude::*;
 
     fn key(value: &OwnedValue) -> Vec<u8> {
@@ -241,6 +255,20 @@ mod tests {
         let keys = ["", "\0", "\0\0", "\0a", "\u{1}", "a", "a\0", "a\0\0", "a\0\u{1}", "a\u{1}", "aa"]
             .map(|text| key(&OwnedValue::string(text)));
         assert!(keys.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn a_string_is_read_from_the_front_of_a_key() {
+        for text in ["", "a", "\0", "a\0\0b", "é", "\u{10ffff}"] {
+            let mut both = key(&OwnedValue::string(text));
+            let len = both.len();
+            append_key(&mut both, OwnedValue::double(0.0).view());
+            assert_eq!(text_of_key(&both), Some((text.to_owned(), len)));
+            assert_eq!(text_of_key(&both[..len - 1]), None);
+        }
+        assert_eq!(text_of_key(&key(&OwnedValue::int32(1))), None);
+        assert_eq!(text_of_key(&key(&owned(RawBson::Symbol("s".into())))), Some(("s".to_owned(), 4)));
+        assert_eq!(text_of_key(&[]), None);
     }
 
     #[test]

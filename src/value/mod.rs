@@ -23,7 +23,7 @@ pub use decimal::{Decimal, Magnitude};
 pub use doc::{Doc, DocBuf, Elements};
 pub(crate) use doc::{check_value, value_len};
 pub use hash::hash;
-pub use key::{append_key, append_key_descending, append_missing_key};
+pub use key::{append_key, append_key_descending, append_missing_key, text_of_key};
 pub use meta::{is_normalized, normalize};
 pub use number::Number;
 pub use numbers::Numbers;

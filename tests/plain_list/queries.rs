@@ -30,6 +30,8 @@ const SORT_PATHS: [&str; 19] = [
     "t", "t", "m", "m.a", "m.b", "n", "a", "b", "c", "o", "a.a", "a.b", "b.a", "b.b.c", "o.b.0", "c.0", "x.y", "_id",
     "none",
 ];
+const INDEXED_PATHS: [&str; 16] =
+    ["m", "m", "m", "m", "m.a", "m.a", "m.a", "m.b", "m.c.b", "t", "a", "a", "b", "b.a", "a.b", "n"];
 const KEPT_PATHS: [&str; 14] =
     ["t", "m", "m.a", "m.c.a", "a", "b", "o", "a.b", "b.b.c", "c.a", "x.y", "n.a", "none", "o.0"];
 
@@ -46,6 +48,8 @@ impl Queries<'_> {
         let collation = if inherits { self.collation.clone() } else { any_collation(self.random) };
         let filter = if self.chance(30) && (collation.len() > 1 || self.collation.len() > 1) {
             self.text_filter()
+        } else if self.chance(25) {
+            self.indexed_filter(2)
         } else if self.chance(8) {
             doc! {}
         } else {
@@ -71,6 +75,30 @@ impl Queries<'_> {
             1 => doc! { "$expr": { *self.pick(&["$eq", "$gte", "$lt"]): [format!("${name}"), text] } },
             2 => doc! { name: text, "n": { "$gte": self.random.below(20) as i32 } },
             _ => doc! { name: { *self.pick(&["$eq", "$eq", "$gt", "$gte", "$lt", "$lte", "$ne"]): text } },
+        }
+    }
+
+    /// What indexes are asked for: equalities, sets, ranges and types of paths that some forms have indexes over, alone, joined and as arms.
+    fn indexed_filter(&self, depth: u64) -> Document {
+        let path = *self.pick(&INDEXED_PATHS);
+        let constant = || match self.operand(path) {
+            // Another string that some collations take for the same.
+            Bson::String(text) if self.chance(50) => match self.chance(50) {
+                true => text.to_uppercase().into(),
+                false => text.to_lowercase().into(),
+            },
+            other => other,
+        };
+        match self.random.below(if depth == 0 { 8 } else { 16 }) {
+            0..=3 => doc! { path: { "$eq": constant() } },
+            4 | 5 => doc! { path: { "$in": (0..self.random.below(4)).map(|_| constant()).collect::<Vec<_>>() } },
+            6 => doc! { path: { *self.pick(&["$gt", "$gte", "$lt", "$lte"]): constant() } },
+            7 => doc! { path: { "$type": self.types() } },
+            n => {
+                let arms: Vec<Document> =
+                    (0..2 + self.random.below(3)).map(|_| self.indexed_filter(depth - 1)).collect();
+                doc! { if n < 14 { "$or" } else { "$and" }: arms }
+            }
         }
     }
 

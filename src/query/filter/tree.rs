@@ -99,6 +99,14 @@ impl Filter {
         Ok(Filter::Field(path, Test::Compare(compare)))
     }
 
+    /// The parts of which all must match, where they stand side by side.
+    pub fn conjuncts(&self) -> &[Filter] {
+        match self {
+            Filter::And(children) => children,
+            other => std::slice::from_ref(other),
+        }
+    }
+
     /// Every one of `children`; the empty conjunction matches everything.
     pub fn and(children: impl Into<Vec<Filter>>) -> Filter {
         Filter::joined(children.into(), true)

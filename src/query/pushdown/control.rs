@@ -124,6 +124,14 @@ impl BucketTest {
                     found.1 = Some(value.clone());
                 }
             }
+            BucketTest::Encloses { path: other, set }
+                if other == path && set.values().iter().all(|value| set.collation().is_simple_for(value.view())) =>
+            {
+                match side {
+                    Side::Min => found.1 = set.values().last().cloned(),
+                    Side::Max => found.0 = set.values().first().cloned(),
+                }
+            }
             _ => {}
         }
     }

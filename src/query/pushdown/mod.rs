@@ -1,6 +1,7 @@
 //! What of a filter can be decided on a bucket, before any of its measurements is unpacked.
 
 mod control;
+mod points;
 mod predicate;
 mod reach;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod time;
 mod traps;
 mod unparse;
 
-pub use predicate::{LooseBucketPredicate, TightBucketPredicate};
+pub use points::{Points, points};
+pub use predicate::{LooseBucketPredicate, TightBucketPredicate, successor};
 pub use reach::IdRange;
 pub use split::{Layout, Split, split};

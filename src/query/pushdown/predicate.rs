@@ -246,7 +246,7 @@ fn begins_with(path: &Path, prefix: &str) -> BucketTest {
 }
 
 /// The least text above every text that begins with `prefix`; `None` where there is none.
-fn successor(prefix: &str) -> Option<String> {
+pub fn successor(prefix: &str) -> Option<String> {
     let mut head = prefix.to_owned();
     while let Some(last) = head.pop() {
         // The code points between the two blocks are no characters.

@@ -5,12 +5,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::{Layout, split};
+use super::{Layout, points, split};
 use crate::bucket::{BucketId, MinMax, Schema, TimeseriesOptions, bucket_start_ms, is_extended_range};
 use crate::query::filter::samples::{
     any_collation, any_filter_doc, any_place, any_value, doc_of, filter_by, owned, raw_array, raw_doc, scalar_of,
 };
-use crate::value::{Collation, Doc, DocBuf, Kind, OwnedValue, equal};
+use crate::value::{Collation, Doc, DocBuf, Kind, OwnedValue};
 
 const SPAN_SECONDS: i64 = 3_600;
 
@@ -227,8 +227,10 @@ proptest! {
                 let time = row.get("t").unwrap().as_date_ms().unwrap();
                 prop_assert!(first.is_none_or(|first| first <= time) && last.is_none_or(|last| time <= last), "{:?}", split);
                 prop_assert!(split.id_range.contains(&bucket.id), "{:?}: {:?}", row, split);
-                if let (Some(point), Some(meta)) = (split.meta_equality(), meta) {
-                    prop_assert!(meta.kind() == Kind::Array || equal(point.view(), meta), "{:?}", split);
+                if let (Some(points), Some(meta)) = (points(&filter, "m"), meta) {
+                    let is_text = points.texts.as_ref().is_some_and(|texts| texts.matches(Some(meta)));
+                    let is_value = points.values.matches(Some(meta));
+                    prop_assert!(meta.kind() == Kind::Array || is_text || is_value, "{:?}", split);
                 }
             }
         }

@@ -4,8 +4,8 @@ use super::predicate::{LooseBucketPredicate, TightBucketPredicate, derive};
 use super::reach::{IdRange, Reach};
 use super::time;
 use crate::bucket::TimeseriesOptions;
-use crate::query::filter::{CompareOp, Filter, Reads, Test};
-use crate::value::{Kind, OwnedValue, Path, Value};
+use crate::query::filter::{Filter, Reads};
+use crate::value::Path;
 
 /// What a bucket document calls the metadata.
 pub(super) const META: &str = "meta";
@@ -100,42 +100,12 @@ fn conjuncts(filter: Filter, layout: &Layout<'_>) -> Vec<Filter> {
 }
 
 impl Split {
-    /// The metadata of every match, where the filter asks for equality with a whole one: the point of an index to look at.
-    ///
-    /// `meta` must still be asked. Null stands for missing and arrays match by element, so neither is such a point. An
-    /// array that holds the value matches too: an index on metadata needs an entry for every element.
-    pub fn meta_equality(&self) -> Option<OwnedValue> {
-        let conjuncts = match &self.meta {
-            Filter::And(children) => children.as_slice(),
-            other => std::slice::from_ref(other),
-        };
-        conjuncts.iter().find_map(|conjunct| match conjunct {
-            Filter::Field(path, Test::Compare(compare)) if path.is_top_level() && compare.op() == CompareOp::Eq => {
-                // Other strings may be equal, and stand elsewhere in an index of bytes.
-                let is_point = is_point(compare.value()) && compare.collation().is_simple_for(compare.value());
-                is_point.then(|| compare.value().to_owned())
-            }
-            _ => None,
-        })
-    }
-
     /// The first and the last time, in milliseconds and both included, that a match can have; `None` where there is no
     /// bound. The first is above the last where nothing can match.
     pub fn time_bounds(&self) -> (Option<i64>, Option<i64>) {
         let (first, last) = self.times_ms;
         ((first != i64::MIN).then_some(first), (last != i64::MAX).then_some(last))
     }
-}
-
-fn is_point(value: Value<'_>) -> bool {
-    match value.kind() {
-        Kind::Null | Kind::Undefined => false,
-        _ => holds_no_array(value),
-    }
-}
-
-fn holds_no_array(value: Value<'_>) -> bool {
-    value.kind() != Kind::Array && value.as_doc().is_none_or(|doc| doc.iter().all(|(_, inner)| holds_no_array(inner)))
 }
 
 #[cfg(test)]
@@ -145,7 +115,7 @@ mod tests {
     use super::*;
     use crate::bucket::BucketId;
     use crate::query::filter::samples::filter;
-    use crate::value::{Collation, DocBuf};
+    use crate::value::{Collation, DocBuf, OwnedValue};
     use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
 
     const HOUR_MS: i64 = 3_600_000;
@@ -375,25 +345,5 @@ mod tests {
         assert_eq!(bounds(rawdoc! { "$or": [{ "time": date(TEN) }, { "x": 1 }] }), (None, None));
         let (first, last) = bounds(rawdoc! { "time": { "$gt": date(TEN), "$lt": date(TEN) } });
         assert!(first > last);
-    }
-
-    #[test]
-    fn equality_with_a_whole_metadata_is_a_point() {
-        let point = |doc| split_of(doc).meta_equality();
-        assert_eq!(point(rawdoc! { "m": 7, "x": 1 }), Some(OwnedValue::int32(7)));
-        assert_eq!(point(rawdoc! { "m": 7, "m.a": 1 }), Some(OwnedValue::int32(7)));
-        let object = DocBuf::parse(rawdoc! { "a": { "b": 1 } }.into_bytes()).unwrap();
-        assert_eq!(point(rawdoc! { "m": { "a": { "b": 1 } } }), Some(OwnedValue::doc(object.view())));
-        for none in [
-            rawdoc! { "m": null },
-            rawdoc! { "m": [7] },
-            rawdoc! { "m": { "a": [1] } },
-            rawdoc! { "m.a": 7 },
-            rawdoc! { "m": { "$gte": 7 } },
-            rawdoc! { "$or": [{ "m": 7 }, { "x": 1 }] },
-            rawdoc! { "x": 7 },
-        ] {
-            assert_eq!(point(none.clone()), None, "{none:?}");
-        }
     }
 }
