@@ -50,7 +50,15 @@ const CASES = [
   },
 ];
 const SIZES = [10_000, 60_000, 240_000, 360_000, ...(args.large ? [2_000_000] : [])];
-const GROWING = ["five minutes of all sensors, one find to columns", "the last ten seconds, a find a sensor", ...NEWEST, LAST, "newest ten of all, `sort` and `limit`", "count", "few rows by a value"];
+const GROWING = [
+  "five minutes of all sensors, one find to columns",
+  "the last ten seconds, a find a sensor",
+  ...NEWEST,
+  LAST,
+  "newest ten of all, `sort` and `limit`",
+  "count",
+  "few rows by a value",
+];
 const WRITTEN = [
   { task: "20 sensors, 20 rows a commit", options: DASHBOARD, rows: 200_000 },
   ...[1, 20, 1000].map((series) => ({ task: `one row a commit, ${series} series`, options: { series, perCommit: 1, stepMs: 1000 }, rows: 20_000 })),

@@ -13,8 +13,9 @@ function table(title, head, rows) {
 export function comparison({ task, place, rows, perCommit, own, second, records }) {
   const other = new Map(second.map((row) => [row.question, row]));
   const cells = (row) => (row ? [ms(row.live), ms(row.folded), `**${row.ratio.toFixed(1)}**`] : ["–", "–", "–"]);
+  const stored = records === undefined ? "" : `, ${thousands(records)} journal records`;
   table(
-    `**${PLACES[place]}**, ${task}: ${thousands(rows)} rows in ${thousands(rows / perCommit)} commits, ${records === undefined ? "" : `${thousands(records)} journal records; `}milliseconds`,
+    `**${PLACES[place]}**, ${task}: ${thousands(rows)} rows in ${thousands(rows / perCommit)} commits${stored}; milliseconds`,
     ["question", "in journals", "in buckets", "ratio", "second context: in journals", "in buckets", "ratio"],
     own.map((row) => [row.question, ...cells(row), ...cells(other.get(row.question))]),
   );
@@ -22,15 +23,16 @@ export function comparison({ task, place, rows, perCommit, own, second, records 
 
 /** What takes how long as a database grows that is never flushed. */
 export function growing({ place, sizes }) {
-  const [smallest, largest] = [sizes[0], sizes.at(-1)];
+  const most = (question) => Math.max(...sizes.map(({ times }) => times[question]));
+  const [{ times: smallest }] = sizes;
   table(
     `**${PLACES[place]}**, growth without a flush, 20 sensors, 20 rows a commit; milliseconds`,
-    ["question", ...sizes.map(({ rows }) => `${thousands(rows)} rows`), "last / first"],
+    ["question", ...sizes.map(({ rows }) => `${thousands(rows)} rows`), "most / first"],
     [
-      ...Object.keys(smallest.times).map((question) => [
+      ...Object.keys(smallest).map((question) => [
         question,
         ...sizes.map(({ times }) => ms(times[question])),
-        (largest.times[question] / smallest.times[question]).toFixed(1),
+        (most(question) / smallest[question]).toFixed(1),
       ]),
       ["journal records", ...sizes.map(({ records }) => (records === undefined ? "–" : thousands(records))), ""],
       ["points a second since the last size", ...sizes.map(({ rate }) => thousands(rate * 1000)), ""],
@@ -69,7 +71,19 @@ const MODES = { journals: "timepail, never flushed", buckets: "timepail, flushed
 export function pictures(all, seconds) {
   table(
     `**Dashboard page**, Chromium: the last five minutes of 20 sensors by uPlot, 200 points a second coming in, 60 000 rows of history; ${seconds} s each`,
-    ["a picture", "rows", "frames a second", "longest frame, ms", "pictures a second", "asking, ms: median / 95 %", "a commit, ms", "commits a second", "long tasks a second", "their share of the time", "longest, ms"],
+    [
+      "a picture",
+      "rows",
+      "frames a second",
+      "longest frame, ms",
+      "pictures a second",
+      "asking, ms: median / 95 %",
+      "a commit, ms",
+      "commits a second",
+      "long tasks a second",
+      "their share of the time",
+      "longest, ms",
+    ],
     all.map((of) => [
       of.everyMs === 0 ? "every frame" : `every ${of.everyMs} ms`,
       MODES[of.mode],
@@ -89,7 +103,7 @@ export function pictures(all, seconds) {
 export function others(tasks) {
   const names = Object.keys(Object.values(tasks)[0]);
   const own = names[0];
-  const cell = (of, name) => (of[name] === undefined ? "–" : name === own ? ms(of[name]) : `${ms(of[name])} (${(of[name] / of[own]).toFixed(1)})`);
+  const cell = (of, name) => (of[name] === undefined ? "–" : name === own ? ms(of[name]) : `${ms(of[name])} (${Number((of[name] / of[own]).toPrecision(2))})`);
   table(
     "**Others**, Chromium, 60 000 rows of 20 sensors; milliseconds, ratio to timepail with its rows in journals in brackets",
     ["task", ...names],

@@ -70,14 +70,14 @@ async function rxdb() {
     },
   });
   const plain = (found) => found.map(({ _data: { sensor, at, value, pressure, status } }) => ({ sensor, at: new Date(at), value, pressure, status }));
+  const find = async (selector, order, limit) => plain(await points.find({ selector, sort: [{ sensor: order }, { at: order }], limit }).exec());
   return {
     insert: async (documents) => {
       const { error } = await points.bulkInsert(documents.map((document) => ({ ...flat(document), at: document.at.getTime() })));
       if (error.length > 0) throw new Error(`RxDB refused ${error.length} documents`);
     },
-    newest: async (ids) => (await each(ids, (id) => points.find({ selector: { sensor: id }, sort: [{ sensor: "desc" }, { at: "desc" }], limit: 1 }).exec())).flatMap(plain),
-    window: async (ids, from) =>
-      (await each(ids, (id) => points.find({ selector: { sensor: id, at: { $gt: from } }, sort: [{ sensor: "asc" }, { at: "asc" }] }).exec())).flatMap(plain),
+    newest: async (ids) => (await each(ids, (id) => find({ sensor: id }, "desc", 1))).flat(),
+    window: async (ids, from) => (await each(ids, (id) => find({ sensor: id, at: { $gt: from } }, "asc"))).flat(),
     close: () => db.remove(),
   };
 }
@@ -96,16 +96,22 @@ async function sqlite() {
   };
   await answer();
   const dated = (answers) => answers.flatMap((rows) => rows.map((row) => ({ ...row, at: new Date(row.at) })));
-  const insert = "insert into points values (?, ?, ?, ?, ?)";
+  const row = ({ at, sensor, value, pressure, status }) => ["insert into points values (?, ?, ?, ?, ?)", sensor.id, at.getTime(), value, pressure, status];
   return {
-    insert: (documents) => ask(true, documents.map(({ at, sensor, value, pressure, status }) => [insert, sensor.id, at.getTime(), value, pressure, status])),
+    insert: (documents) => ask(true, documents.map(row)),
     newest: async (ids) => dated(await ask(false, ids.map((id) => ["select * from points where sensor = ? order by at desc limit 1", id]))),
     window: async (ids, from) => dated(await ask(false, ids.map((id) => ["select * from points where sensor = ? and at > ? order by at", id, from]))),
     close: async () => worker.terminate(),
   };
 }
 
-const OPENERS = { "timepail, in journals": () => timepail(false), "timepail, in buckets": () => timepail(true), Dexie: dexie, RxDB: rxdb, "SQLite (OPFS, worker)": sqlite };
+const OPENERS = {
+  "timepail, in journals": () => timepail(false),
+  "timepail, in buckets": () => timepail(true),
+  Dexie: dexie,
+  RxDB: rxdb,
+  "SQLite (OPFS, worker)": sqlite,
+};
 
 /** What two stores' rows must agree in. */
 const summed = (rows) => rows.reduce((sum, { at, value }) => sum + value + (at.getTime() % 1e6), rows.length);

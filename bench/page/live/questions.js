@@ -8,6 +8,7 @@ const first = (field) => ({ $first: `$${field}` });
 const LAST = { at: first("at"), value: first("value"), pressure: first("pressure"), status: first("status") };
 const OUTPUT = { at: "$at", value: "$value", pressure: "$pressure", status: "$status" };
 const minute = { $dateTrunc: { date: "$at", unit: "minute" } };
+const labelled = { projection: { _id: 0, at: 1, "sensor.id": 1, value: 1 } };
 const plotted = { projection: { _id: 0, at: 1, value: 1 } };
 const each = (plant, ask) => Promise.all(plant.sensors.map(({ id }) => ask(id)));
 const ofSensor = (points, plant, id, ms) => points.find({ "sensor.id": id, ...since(plant, ms) }, plotted).sort({ at: 1 }).toColumns();
@@ -15,7 +16,7 @@ const ofSensor = (points, plant, id, ms) => points.find({ "sensor.id": id, ...si
 /** Questions by name: `ask(points, plant)` resolves to the answer. Rows of `unordered` ones may come in any order; `compared` is what two answers share. */
 export const questions = {
   "five minutes of all sensors, one find to columns": {
-    ask: (points, plant) => points.find(since(plant, 5 * MINUTE_MS), { projection: { _id: 0, at: 1, "sensor.id": 1, value: 1 } }).sort({ at: 1, "sensor.id": 1 }).toColumns(),
+    ask: (points, plant) => points.find(since(plant, 5 * MINUTE_MS), labelled).sort({ at: 1, "sensor.id": 1 }).toColumns(),
   },
   "five minutes, a find to columns a sensor": { ask: (points, plant) => each(plant, (id) => ofSensor(points, plant, id, 5 * MINUTE_MS)) },
   "the last ten seconds, a find a sensor": { ask: (points, plant) => each(plant, (id) => ofSensor(points, plant, id, 10_000)) },
