@@ -304,6 +304,31 @@ mod tests {
     }
 
     #[test]
+    fn epochs_in_reserve_stand_behind_all_other_markers_and_are_higher_than_all_that_come_before() {
+        let coll = [2; 8];
+        let (first, reserve) = next_epoch(&coll, 0);
+        assert_eq!((first, reserve.len() as u64), (FIRST_EPOCH, RESERVE_LEN));
+        assert!(reserve.is_sorted() && reserve.first() > Some(&version(&coll, u64::MAX)));
+        let (all, few) = (markers_and_reserve(&coll), markers(&coll));
+        for key in &reserve {
+            assert!(all.start < *key && *key < all.end && *key >= few.end);
+            assert!(epoch_of(key) > Some(first) && is_from_reserve(epoch_of(key).unwrap()));
+        }
+        assert_eq!(reserve.first(), Some(&epoch(&coll, next_in_reserve(first))));
+        // As long as none is taken, none is missing.
+        assert_eq!(next_epoch(&coll, first), (first + 1, Vec::new()));
+        assert_eq!(next_in_reserve(first + 1), next_in_reserve(first));
+        // Two were taken: the others are there, and two more come.
+        let second = next_in_reserve(next_in_reserve(first));
+        let (next, filled) = next_epoch(&coll, second);
+        assert_eq!((next, filled.len(), is_from_reserve(next)), (second + 1, reserve.len(), false));
+        assert_eq!(filled[..reserve.len() - 2], reserve[2..]);
+        // A database from before there was a reserve.
+        assert_eq!((next_epoch(&coll, 7), is_from_reserve(0)), ((first, reserve), false));
+        let _ = (next_epoch(&coll, u64::MAX), next_in_reserve(u64::MAX));
+    }
+
+    #[test]
     fn between_two_entries_of_equal_metadata_lie_buckets_of_their_seconds_and_of_no_others() {
         let coll = [1; 8];
         let entry = |meta: &str, seconds: i64, counter: u64| {

@@ -19,12 +19,17 @@ use crate::error::Result;
 use crate::storage::Changeset;
 use crate::value::{Doc, sort_by};
 
+/// Asked of a stored bucket and its document.
+type OfBucket<'a> = &'a dyn Fn(&BucketId, Doc<'_>, &BucketDoc<'_>, i64) -> Result<bool>;
+/// Asked of a section, and the stored form of its bucket.
+type OfRows<'a> = &'a dyn Fn(&SectionRef, Option<&BucketDoc<'_>>, i64) -> Result<bool>;
+
 /// What goes. Both are asked with the latest time that the bucket has, stored or in journals.
 pub(super) struct Doomed<'a> {
     /// Whether a stored bucket goes.
-    pub bucket: &'a dyn Fn(&BucketId, Doc<'_>, &BucketDoc<'_>, i64) -> Result<bool>,
-    /// Whether all rows of a section go, given the stored form of their bucket.
-    pub rows: &'a dyn Fn(&SectionRef, Option<&BucketDoc<'_>>, i64) -> Result<bool>,
+    pub bucket: OfBucket<'a>,
+    /// Whether all rows of a section go.
+    pub rows: OfRows<'a>,
     /// Leaves the buckets that journals have rows for.
     pub only_folded: bool,
 }
