@@ -91,11 +91,15 @@ export async function run({ points = 100_000, rounds = 5, log = () => {} } = {})
       }
     }
     for (const { name, ms } of singles) note("one durable point", name, ms / 200);
+    for (const name of order) {
+      const hundred = readings(100, { start: start + points * 2000, seed: round + 1 });
+      note("a hundred points at once", name, (await timed(() => Promise.all(hundred.map((document) => stores[name].insert([document]))))).ms);
+    }
     const half = start + (perSeries / 2) * 1000;
     for (const name of order.filter((name) => stores[name].deleteBefore)) {
       await rest(); // a few milliseconds would vanish in what the store before has left, which may go on for seconds
       note("delete the older half", name, (await timed(() => stores[name].deleteBefore(half))).ms);
-      check((await stores[name].count()) === points / 2 + 200, `${name} after the delete`);
+      check((await stores[name].count()) === points / 2 + 300, `${name} after the delete`);
     }
     if (stores.timepail.stats) {
       const stats = await stores.timepail.stats();

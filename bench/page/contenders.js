@@ -22,7 +22,7 @@ export async function timepail(name) {
   const points = await db.createCollection("points", { timeseries: { timeField: "at", metaField: "sensor" } });
   const range = (sensor, from, to) => ({ sensor, at: { $gte: new Date(from), $lt: new Date(to) } });
   return {
-    insert: (documents) => points.insertMany(documents, { ordered: false }),
+    insert: (documents) => (documents.length === 1 ? points.insertOne(documents[0]) : points.insertMany(documents, { ordered: false })),
     series: (sensor) => points.find({ sensor }).toArray(),
     seriesColumns: (sensor) => points.find({ sensor }).toColumns(),
     hour: (sensor, from) => points.find(range(sensor, from, from + HOUR)).toArray(),
