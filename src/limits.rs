@@ -78,8 +78,13 @@ pub const JOURNAL_SIZE_BYTES_MAX: usize = 24 << 20;
 /// It is folded as well when it has so many records: each is a key, and is decoded by every other context and by whoever opens the
 /// database next.
 pub const JOURNAL_RECORDS_MAX: usize = 512;
-/// But not as long as that would write more bytes of stored buckets anew, for each row: with a record costs a row about twice as much.
-pub const FOLD_BYTES_A_ROW_MAX: usize = 128;
+/// But not as long as that would write more bytes of stored buckets anew, for each row: with its record a row that is inserted alone then
+/// takes less than 300 bytes.
+pub const FOLD_BYTES_A_ROW_MAX: usize = 40;
+/// From so many records on a fold may write `FOLD_FACTOR_OF_MANY` times as much: whoever opens the database has to decode them all.
+pub const JOURNAL_RECORDS_MANY: usize = 16_384;
+/// See `JOURNAL_RECORDS_MANY`.
+pub const FOLD_FACTOR_OF_MANY: usize = 3;
 /// A stored bucket that memory no longer holds is taken for that long.
 pub const UNKNOWN_BUCKET_BYTES: usize = 4096;
 /// Rows of journals are kept as columns of their buckets, to be read again, up to so many bytes; of

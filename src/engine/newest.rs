@@ -111,6 +111,12 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// False where nearly every bucket is the only one of its series: to choose among them costs a fifth of reading them.
+    fn is_worth_it(&self) -> bool {
+        let count = self.series.iter().filter(|series| series.from < series.to).count();
+        self.order.len() > count + count / 4
+    }
+
     /// The places in the directory of what is to be looked at next; none where no other bucket can matter, and where it gives up.
     fn next(&mut self) -> Vec<usize> {
         let (mut next, mut starved) = (Vec::new(), 0);
@@ -261,6 +267,9 @@ impl Engine {
             let Some(directory) = self.directory(&collection, scan.epoch(), lists).await? else { return Ok(0) };
             let mut search = Search::new(&ends, plan, &collection, directory);
             search.aim(named.as_deref());
+            if !search.is_worth_it() {
+                return Ok(0);
+            }
             let asked = self.search(scan, &mut search).await?;
             match search.gives_up {
                 true => scan.begin_again(),

@@ -12,7 +12,10 @@ use super::sections::ByBucket;
 use crate::bucket::BucketId;
 use crate::engine::keyspace::ContextId;
 use crate::engine::sorted_map::SortedMap;
-use crate::limits::{FOLD_BYTES_A_ROW_MAX, JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_RECORDS_MAX, JOURNAL_SIZE_BYTES_MAX};
+use crate::limits::{
+    FOLD_BYTES_A_ROW_MAX, FOLD_FACTOR_OF_MANY, JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_RECORDS_MANY, JOURNAL_RECORDS_MAX,
+    JOURNAL_SIZE_BYTES_MAX,
+};
 
 /// Context and place in that context's journal.
 pub type RecordKey = (ContextId, u64);
@@ -179,7 +182,8 @@ impl Journal {
             return false;
         }
         let written: usize = self.by_bucket().groups().iter().map(|group| stored_bytes(&group.bucket)).sum();
-        let is_cheap = written <= FOLD_BYTES_A_ROW_MAX * own.rows;
+        let factor = if own.records < JOURNAL_RECORDS_MANY { 1 } else { FOLD_FACTOR_OF_MANY };
+        let is_cheap = written <= factor * FOLD_BYTES_A_ROW_MAX * own.rows;
         if !is_cheap {
             self.state.borrow_mut().fold_look_at = own.records + own.records / 4;
         }
