@@ -146,7 +146,7 @@ fn pipeline(random: &Random, from: i64, ties: bool) -> Vec<Document> {
     if sorted {
         let mut sort = Document::new();
         for path in ["m.id", "m.site", "m"].iter().filter(|_| random.chance(30)) {
-            if !(*path == "m" && !sort.is_empty()) {
+            if *path != "m" || sort.is_empty() {
                 sort.insert(*path, if random.chance(70) { 1 } else { -1 });
             }
         }
