@@ -93,8 +93,7 @@ export class Door {
         .finally(() => (this.#isMaintaining = false));
     };
     // Safari and workers have no idle callbacks.
-    const whenIdle: typeof requestIdleCallback | undefined = globalThis.requestIdleCallback;
-    if (whenIdle) whenIdle(start, { timeout: 200 });
+    if (globalThis.requestIdleCallback as unknown) requestIdleCallback(start, { timeout: 200 });
     else start();
   }
 

@@ -12,8 +12,8 @@ use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
 use super::find::{Defaults, Options};
 use super::journal::{Group, SectionRef};
-use super::read::Unit;
 use super::removal::Doomed;
+use super::unit::Unit;
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, rebuild, unpack, with_meta};
 use crate::error::{Error, ErrorCode, Result};
@@ -88,7 +88,12 @@ impl Engine {
             let no_room = outcome.as_ref().err().filter(|e| e.code == ErrorCode::OutOfDiskSpace).cloned();
             // Where the answer to a commit that writes nothing is lost, nobody can tell that the one measurement went.
             if let Some(error) = no_room.filter(|_| matches!(wanted.kind, ChangeKind::Delete)) {
-                outcome = match self.make_room(&collection, &wanted, &mut changed).await {
+                // Where the code for it cannot be had, nothing can be done without room.
+                let made = match self.complete().await {
+                    Ok(()) => self.make_room(&collection, &wanted, &mut changed).await,
+                    Err(_) => Ok(false),
+                };
+                outcome = match made {
                     Ok(true) => continue,
                     Ok(false) => Err(no_room_left(&error, changed.matched)),
                     Err(error) => Err(error),

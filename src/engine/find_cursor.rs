@@ -6,7 +6,8 @@
 use super::Engine;
 use super::find::{Planned, push_unit};
 use super::journal::Group;
-use super::read::{Scan, Unit, in_order};
+use super::read::{Scan, in_order};
+use super::unit::Unit;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::Result;

@@ -36,6 +36,7 @@ mod snapshot;
 mod sorted_map;
 pub mod status;
 pub mod stored_bucket;
+mod unit;
 pub mod validate;
 pub mod write;
 
@@ -128,6 +129,13 @@ impl Engine {
     /// Milliseconds since the epoch.
     pub fn now_ms(&self) -> i64 {
         self.env.now_ms()
+    }
+
+    /// Loads what is rarely used, where that comes apart from the rest.
+    ///
+    /// Errors: `OperationFailed` where it cannot be had.
+    pub(crate) async fn complete(&self) -> Result<()> {
+        self.env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))
     }
 
     /// What filters and expressions of a command that begins now may refer to.

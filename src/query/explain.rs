@@ -2,6 +2,7 @@
 
 use super::ends::Ends;
 use super::exec::Counters;
+use super::explain_bounds::{interval, write_multikey, write_records};
 use super::intervals::{Interval, of_class};
 use super::pushdown::Split;
 use super::read_plan::{ReadAccess, ReadPlan};
@@ -395,31 +396,6 @@ impl Explain<'_> {
     }
 }
 
-/// Which ids are looked at.
-fn write_records((low, high): (&BucketId, &BucketId), direction: &str, writer: &mut DocWriter) {
-    if *low != BucketId::MIN {
-        writer.object_id("minRecord", low.as_bytes());
-    }
-    if *high != BucketId::MAX {
-        writer.object_id("maxRecord", high.as_bytes());
-    }
-    writer.string("direction", direction);
-}
-
-/// Which paths of an index lead to arrays.
-fn write_multikey(parts: &[Part], multikey: &[Vec<usize>], writer: &mut DocWriter) {
-    writer.bool("isMultiKey", !multikey.iter().all(Vec::is_empty)).begin_doc("multiKeyPaths");
-    for (part, depths) in parts.iter().zip(multikey) {
-        writer.begin_array(&part.name);
-        for (place, depth) in depths.iter().enumerate() {
-            let names: Vec<&str> = part.name.split('.').take(depth + 1).collect();
-            writer.string(&place.to_string(), &names.join("."));
-        }
-        writer.end();
-    }
-    writer.end();
-}
-
 /// `$_internalUnpackBucket`: the columns that are decoded, and what is left to be asked of their rows.
 fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, writer: &mut DocWriter) {
     writer.begin_doc("$_internalUnpackBucket");
@@ -494,10 +470,6 @@ fn write_bucket_filter(name: &str, plan: &ReadPlan, is_write: bool, writer: &mut
         writer.end();
     }
     writer.end();
-}
-
-fn interval(low: &str, high: &str) -> String {
-    ["[", low, ", ", high, "]"].concat()
 }
 
 fn long(n: u64) -> i64 {

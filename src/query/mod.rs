@@ -3,6 +3,7 @@
 pub mod ends;
 pub mod exec;
 pub mod explain;
+mod explain_bounds;
 pub mod expr;
 pub mod filter;
 pub mod find_options;

@@ -299,15 +299,16 @@ impl ByBucket {
         if let Some(tail) = slot.as_ref().filter(|tail| tail.sections() == group.sections.len()) {
             return Ok(Rc::clone(tail));
         }
-        let mut tail = match slot.take() {
+        let tail = match slot.take() {
             Some(tail) => {
                 let kept = self.tails_size_bytes.get();
                 self.tails_size_bytes.set(kept.saturating_sub(tail.size_bytes()));
-                // Where somebody still reads it, it is copied.
-                Rc::unwrap_or_clone(tail)
+                // Where somebody still reads it, it is made anew.
+                Rc::into_inner(tail)
             }
-            None => Tail::new(group.min_time_ms, options),
+            None => None,
         };
+        let mut tail = tail.unwrap_or_else(|| Tail::new(group.min_time_ms, options));
         tail.extend(group.sections.get(tail.sections()..).unwrap_or_default(), options)?;
         let (tail, kept) = (Rc::new(tail), self.tails_size_bytes.get());
         if kept <= TAILS_SIZE_BYTES_MAX {

@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::value::{DocBuf, Value};
 
 /// Rows of one bucket and one metadata, in commit order of each context.
-#[derive(Clone)]
 pub struct Tail {
     rows: Block,
     sections: usize,
