@@ -29,6 +29,7 @@ pub async fn insert(engine: &Rc<Engine>, request: &Request<'_>, name: &str) -> R
     check(request)?;
     let documents = documents_of(request)?;
     let ordered = request.bool("ordered")?.unwrap_or(true);
+    engine.complete().await?;
     let errors = engine.insert_buckets(name, &documents, ordered).await?;
     let n = match errors.first() {
         Some((first, _)) if ordered => *first,

@@ -20,6 +20,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::projection::Projection;
 use crate::query::{Filter, FindOptions, Hint, ReadAccess, ReadPlan, Update};
+use crate::storage::LocalFuture;
 use crate::value::{Doc, DocWriter, Numbers, OwnedValue, Value};
 
 /// What a statement changes, and how.
@@ -155,7 +156,22 @@ impl Engine {
     }
 
     /// Deletes what goes without a write. False where nothing does.
-    async fn make_room(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<bool> {
+    /// Boxed, for it comes with the second half of the module.
+    fn make_room<'a>(
+        &'a self,
+        collection: &'a Rc<Collection>,
+        change: &'a Change<'_>,
+        changed: &'a mut Changed,
+    ) -> LocalFuture<'a, bool> {
+        Box::pin(self.delete_without_room(collection, change, changed))
+    }
+
+    async fn delete_without_room(
+        &self,
+        collection: &Rc<Collection>,
+        change: &Change<'_>,
+        changed: &mut Changed,
+    ) -> Result<bool> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let options = FindOptions { filter, hint, ..FindOptions::default() };
         let plan = || collection.read_plan(options.clone(), change.raw);

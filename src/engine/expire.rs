@@ -16,7 +16,7 @@ use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::{ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS};
-use crate::storage;
+use crate::storage::{self, LocalFuture};
 use crate::value::{Doc, Value, sort_by};
 
 /// What a pass has deleted of a collection.
@@ -93,7 +93,16 @@ impl Engine {
         }
     }
 
-    async fn expire_collection(&self, collection: &Rc<Collection>, expired: &mut Expired) -> Result<()> {
+    /// Boxed, for it comes with the second half of the module.
+    fn expire_collection<'a>(
+        &'a self,
+        collection: &'a Rc<Collection>,
+        expired: &'a mut Expired,
+    ) -> LocalFuture<'a, ()> {
+        Box::pin(self.expire_by_rules(collection, expired))
+    }
+
+    async fn expire_by_rules(&self, collection: &Rc<Collection>, expired: &mut Expired) -> Result<()> {
         // Tells whether there are dates outside the standard range, and what others have made of the entry.
         self.journal_snapshot(collection, &[]).await?;
         let entry = collection.entry();

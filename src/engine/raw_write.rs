@@ -10,6 +10,7 @@ use super::stored_bucket::{Coverage, StoredBucket};
 use crate::bucket::{BucketDoc, BucketId, is_extended_range, validate};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
+use crate::storage::LocalFuture;
 use crate::value::{Doc, Numbers, Value};
 
 /// What is wrong with documents, by position.
@@ -20,7 +21,17 @@ impl Engine {
     /// Answers what is wrong with others.
     ///
     /// Errors: `NamespaceNotFound`; those of storage. Nothing is then stored.
-    pub async fn insert_buckets(&self, name: &str, documents: &[Doc<'_>], ordered: bool) -> Result<Errors> {
+    /// Boxed, for it comes with the second half of the module.
+    pub fn insert_buckets<'a>(
+        &'a self,
+        name: &'a str,
+        documents: &'a [Doc<'a>],
+        ordered: bool,
+    ) -> LocalFuture<'a, Errors> {
+        Box::pin(self.store_buckets(name, documents, ordered))
+    }
+
+    async fn store_buckets(&self, name: &str, documents: &[Doc<'_>], ordered: bool) -> Result<Errors> {
         let mut conflicts = 0;
         loop {
             let collection = self.existing_collection(name).await?;
