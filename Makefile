@@ -3,8 +3,9 @@
 JS := js/scripts
 MODULES := js/node_modules/.package-lock.json
 RUNS ?= 10000000
+SOAK ?= 10000
 
-.PHONY: demo build test test-native test-web test-js test-runtimes test-browser check bench size pack serve fuzz tools browser firefox webkit clean help
+.PHONY: demo build test test-native test-web test-js test-runtimes test-browser check bench size pack serve fuzz soak tools browser firefox webkit clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -93,6 +94,12 @@ $(MODULES): js/package.json js/package-lock.json
 bench/node_modules/.package-lock.json: bench/package.json bench/package-lock.json
 	npm ci --prefix bench --no-progress
 	@touch $@
+
+## make soak          many more random histories and queries than make test; SOAK=10000 of each kind of test
+soak:
+	SIM_SEEDS=$(SOAK) cargo test --profile soak --locked --test sim
+	CASES=$(SOAK) cargo test --profile soak --locked --test find_cases --test pipeline_cases --test newest_shapes
+	INTERLEAVINGS_MAX=$(SOAK) cargo test --profile soak --locked --test interleavings
 
 ## make clean         what was built; tools in ~/.cache/timepail stay
 clean:
