@@ -18,7 +18,7 @@ use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::indexes::check_hint;
 use crate::query::{Aggregation, Counters, FindOptions, Flow, ReadAccess, ReadPlan, Sink, Which};
 use crate::storage::KeyRange;
-use crate::value::{Collation, OwnedValue};
+use crate::value::{Collation, Doc, OwnedValue};
 
 /// What a command takes from its collection.
 #[derive(Clone, Copy)]
@@ -367,10 +367,16 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
         return Ok(Flow::Continue);
     }
     // What only counts rows needs no columns of them.
-    if plan.is_decided_by_metadata()
-        && let Some(flow) = sink.push_whole(&|| Ok(unit.unfolded_rows(group)), group.meta())?
-    {
-        return Ok(flow);
+    if plan.is_decided_by_metadata() {
+        let rows = || unit.unfolded_rows(group);
+        if let Some(flow) = sink.push_whole(&|| Ok(rows()), group.meta())? {
+            return Ok(flow);
+        }
+        if plan.only_counts() {
+            let bounds = (group.min_time_ms, group.last_ms);
+            let view = BucketDoc::of_summary(unit.id, group.meta(), (Doc::EMPTY, Doc::EMPTY), bounds, rows());
+            return push_bucket(plan, sink, &view, options, None);
+        }
     }
     let tail = unit.tail(group, options)?;
     let view = tail.summary(unit.id, group.meta());

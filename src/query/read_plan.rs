@@ -4,14 +4,14 @@ use std::ops::Bound;
 
 use super::expr::BoundExpr;
 use super::filter::{Filter, In, Reads};
-use super::find_options::{FindOptions, Hint, Which};
+use super::find_options::{Edge, FindOptions, Hint, Which};
 use super::indexes::{Index, IndexAccess, RANGES_MAX, choose};
 use super::plan::{CollectionFacts, Plan};
 use super::projection::Needed;
 use super::pushdown::{Layout, Points, Split, points, split};
 use super::stream::Stream;
 use crate::block::{Bitmap, Block, Column};
-use crate::bucket::{BucketDoc, BucketId, ColumnSet, TimeseriesOptions};
+use crate::bucket::{BucketDoc, BucketId, ColumnSet, TimeseriesOptions, WEIGHT};
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
 use crate::value::{DocWriter, OwnedValue, Value, text_of_key};
@@ -259,6 +259,13 @@ impl ReadPlan {
         };
         let is_within = || split.whole.all_match(at(first_ms).view(), at(last_ms).view(), None);
         reads_time_only && (split.residual.is_trivial() || is_within())
+    }
+
+    /// True where of the rows of a series nothing is asked but how many they are.
+    pub fn only_counts(&self) -> bool {
+        let takes_all = |edge: &Edge| edge.which == Which::Extremes && edge.bins.is_empty();
+        self.plan.edge.as_ref().is_some_and(takes_all)
+            && matches!(&self.columns, ColumnSet::Only(names) if names.iter().all(|name| **name == *WEIGHT))
     }
 
     /// True where not every metadata matches.
