@@ -104,6 +104,8 @@ pub const CHANGE_CONFLICTS_MAX: usize = 1000;
 pub const FEW_ROWS_MAX: u64 = 4000;
 /// Buckets fetched first where most likely a few of them do.
 pub const FIRST_PAGE_BUCKETS: usize = 4;
+/// Keys listed with one storage call.
+pub const KEYS_PAGE: usize = 16_384;
 /// Buckets fetched with one storage call.
 pub const SCAN_PAGE_BUCKETS: usize = 256;
 /// Most indexes of a collection.

@@ -115,7 +115,9 @@ impl Engine {
         let plan = || collection.read_plan(options.clone(), change.raw);
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
         collection.check_hint(change.raw, &options, &aimed)?;
-        if matches!(change.kind, ChangeKind::Delete) && !change.raw {
+        // What is not folded yet is in no index.
+        let only_indexed = matches!(&aimed.access, ReadAccess::Index(access) if access.only_indexed);
+        if matches!(change.kind, ChangeKind::Delete) && !change.raw && !only_indexed {
             let dropped = self.drop_records(collection, &scan, &aimed).await?;
             if dropped > 0 {
                 changed.matched += dropped;

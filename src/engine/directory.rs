@@ -13,7 +13,7 @@ use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::{Error, Result};
 use crate::index::META_TIME_INDEX;
-use crate::limits::DIRECTORY_BUCKETS_MAX;
+use crate::limits::{DIRECTORY_BUCKETS_MAX, KEYS_PAGE};
 use crate::storage::{Bytes, KeyRange};
 use crate::value::{Numbers, Value, append_key, append_missing_key, sort_by};
 
@@ -146,7 +146,7 @@ impl Engine {
     /// Errors: those of storage; `DataCorruptionDetected`.
     pub(super) async fn directory(
         &self,
-        collection: &Collection,
+        collection: &Rc<Collection>,
         epoch: u64,
         lists: bool,
     ) -> Result<Option<Rc<Directory>>> {
@@ -162,6 +162,10 @@ impl Engine {
                     false => keyspace::buckets(&id, &BucketId::MIN, &BucketId::MAX),
                 };
                 let keys = self.scan_keys(vec![range]).await?;
+                // Several pages need not be of one moment.
+                if keys.len() >= KEYS_PAGE && self.journal_snapshot(collection, &[]).await?.epoch != epoch {
+                    return Ok(None);
+                }
                 let listed = Rc::new(Directory::of_keys(epoch, &keys, has_meta)?);
                 if listed.buckets.len() <= DIRECTORY_BUCKETS_MAX {
                     *collection.directory.borrow_mut() = Some(Rc::clone(&listed));

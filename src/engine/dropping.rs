@@ -21,6 +21,9 @@ impl Engine {
     /// Errors: those of expressions on the metadata and of storage; `DataCorruptionDetected`; `WriteConflict` where somebody has changed a
     /// bucket meanwhile.
     pub(super) async fn drop_records(&self, collection: &Rc<Collection>, scan: &Scan, plan: &ReadPlan) -> Result<u64> {
+        if !plan.is_decided_by_time() {
+            return Ok(0);
+        }
         let entries = collection.journal.entries();
         let mut gone: Vec<bool> = Vec::with_capacity(entries.len());
         for entry in &entries {

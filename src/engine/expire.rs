@@ -58,18 +58,14 @@ impl Engine {
                 continue;
             }
             let Some(collection) = self.collection(&name).await? else { continue };
-            if by_index {
+            if entry.options.expire_after_seconds.is_none() && entry.options.max_bytes.is_none() {
                 match self.refresh(&collection).await {
                     Err(e) if e.code == ErrorCode::NamespaceNotFound => continue,
                     outcome => outcome?,
                 }
-            }
-            let entry = collection.entry();
-            if !entry.indexes.iter().any(|index| index.spec.expire_after_seconds.is_some())
-                && entry.options.expire_after_seconds.is_none()
-                && entry.options.max_bytes.is_none()
-            {
-                continue;
+                if collection.entry().indexes.iter().all(|index| index.spec.expire_after_seconds.is_none()) {
+                    continue;
+                }
             }
             self.complete().await?;
             let mut expired = Expired::default();

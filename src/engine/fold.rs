@@ -54,6 +54,9 @@ impl Engine {
         let guard = FoldGuard { collection, signal };
         let own = self.context;
         let outcome = self.fold(collection, &|context, seq| *context == own && seq < end).await.map(drop);
+        if outcome.is_err() {
+            collection.journal.fold_failed();
+        }
         guard.signal.resolve(outcome.clone());
         outcome
     }
@@ -70,8 +73,10 @@ impl Engine {
                 other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
             };
             let journal = collection.journal.entries();
-            let entries: Vec<&Rc<JournalEntry>> =
-                journal.iter().filter(|entry| wanted(&entry.context, entry.seq)).collect();
+            let entries: Vec<&Rc<JournalEntry>> = journal
+                .iter()
+                .filter(|e| wanted(&e.context, e.seq) && collection.journal.is_confirmed(&e.key()))
+                .collect();
             if entries.is_empty() {
                 return Ok(0);
             }

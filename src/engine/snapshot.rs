@@ -7,7 +7,7 @@ use super::collection::Collection;
 use super::journal::{ByBucket, Learnt};
 use super::keyspace::{self, Marker};
 use crate::error::{Error, Result};
-use crate::limits::JOURNAL_SIZE_BYTES_MAX;
+use crate::limits::{JOURNAL_SIZE_BYTES_MAX, KEYS_PAGE};
 use crate::storage::{Bytes, KeyRange, Page};
 
 /// How much larger a record is in memory than in storage, about: that of many series with a row each.
@@ -96,12 +96,13 @@ impl Engine {
         if !missing.is_empty() {
             let values = self.journal_values(&id, &missing, &listed).await?;
             reserve(&values);
-            if !journal.add_fetched(&missing, values)? {
+            if !journal.add_fetched(epoch, &missing, values)? {
                 *all = true;
                 return Ok(None);
             }
         }
         if !journal.end_look(&look, epoch) {
+            *all = true;
             return Ok(None);
         }
         Ok(Some(Snapshot { epoch, journal: journal.by_bucket(), also }))
@@ -111,7 +112,7 @@ impl Engine {
     ///
     /// Errors: those of storage.
     pub(super) async fn scan_keys(&self, mut ranges: Vec<KeyRange>) -> Result<Vec<Bytes>> {
-        let page = Page { entries_max: 16_384, keys_only: true };
+        let page = Page { entries_max: KEYS_PAGE, keys_only: true };
         let mut keys: Vec<Bytes> = Vec::new();
         loop {
             let entries = self.storage.scan(&ranges, page).await?;

@@ -245,20 +245,29 @@ impl ReadPlan {
             && split.meta.matches_value(meta)?)
     }
 
-    /// True where every row between those times matches whose metadata does. False as well where more than the time has to be looked at.
-    pub fn all_match_between(&self, first_ms: i64, last_ms: i64) -> bool {
+    /// True where nothing but the time and the metadata decides which rows match.
+    pub fn is_decided_by_time(&self) -> bool {
         let Some(split) = &self.split else { return false };
         let mut reads_time_only = true;
         split.residual.for_each_read(&mut |reads| {
             reads_time_only &= matches!(reads, Reads::Field(name) if *name == *self.plan.time_field);
         });
+        reads_time_only
+    }
+
+    /// True where every row between those times matches whose metadata does, of a plan that `is_decided_by_time`.
+    pub fn all_match_between(&self, first_ms: i64, last_ms: i64) -> bool {
+        let Some(split) = &self.split else { return false };
+        let (first, last) = split.time_bounds();
+        if first.is_some_and(|bound| first_ms < bound) || last.is_some_and(|bound| last_ms > bound) {
+            return false;
+        }
         let at = |time_ms: i64| {
             let mut writer = DocWriter::new();
             writer.date(&self.plan.time_field, time_ms);
             writer.finish()
         };
-        let is_within = || split.whole.all_match(at(first_ms).view(), at(last_ms).view(), None);
-        reads_time_only && (split.residual.is_trivial() || is_within())
+        split.residual.is_trivial() || split.whole.all_match(at(first_ms).view(), at(last_ms).view(), None)
     }
 
     /// True where of the rows of a series nothing is asked but how many they are.

@@ -179,14 +179,9 @@ impl ByBucket {
             let (number, new) = if new { (number, new) } else { self.group_of(number, of) };
             next = number + 1;
             if new {
-                self.groups.push(Rc::new(Group::new(of.bucket, of.min_time_ms, of.meta.clone())));
-                let (series, new) = self.series.add(tagged(of.meta.as_ref()));
-                if new {
-                    self.buckets_of_series.push(Vec::new());
-                }
-                if let Some(buckets) = self.buckets_of_series.get_mut(series) {
-                    buckets.push((bucket, of.min_time_ms));
-                }
+                let group = Group::new(of.bucket, of.min_time_ms, of.meta.clone());
+                self.note_series(&group);
+                self.groups.push(Rc::new(group));
             }
             if let Some(group) = self.groups.get_mut(number) {
                 Rc::make_mut(group).push(section);
@@ -194,21 +189,44 @@ impl ByBucket {
         }
     }
 
-    /// Takes out the sections of records that are gone. False where nothing would be left of a group: then all is to be made anew.
-    pub(super) fn without_gone(&mut self) -> bool {
-        let is_left = |group: &Rc<Group>| group.sections.iter().any(|section| !section.entry.is_gone());
-        if !self.groups.iter().all(is_left) {
-            return false;
-        }
-        for group in &mut self.groups {
-            if group.sections.iter().any(|section| section.entry.is_gone()) {
-                let mut left = Group::new(group.bucket, group.min_time_ms, group.meta.clone());
-                let sections = group.sections.iter().filter(|section| !section.entry.is_gone());
-                sections.for_each(|section| left.push(section.clone()));
-                *group = Rc::new(left);
+    /// What is left without the records that are gone. Groups of which nothing went keep their tails.
+    pub(super) fn without_gone(&self) -> ByBucket {
+        let mut left = ByBucket::default();
+        for group in &self.groups {
+            if group.sections.iter().all(|section| !section.entry.is_gone()) {
+                left.adopt(Rc::clone(group));
+                continue;
+            }
+            let mut rest = Group::new(group.bucket, group.min_time_ms, group.meta.clone());
+            let sections = group.sections.iter().filter(|section| !section.entry.is_gone());
+            sections.for_each(|section| rest.push(section.clone()));
+            if !rest.sections.is_empty() {
+                left.adopt(Rc::new(rest));
             }
         }
-        true
+        left
+    }
+
+    /// Adds a group that is none of those that there are.
+    fn adopt(&mut self, group: Rc<Group>) {
+        if !self.numbers.add(group.bucket.as_bytes()).1 {
+            self.others.push(self.groups.len());
+            self.numbers.add(&key_of(&group.bucket, group.meta.as_ref()));
+        }
+        self.note_series(&group);
+        let kept = group.tail.borrow().as_ref().map_or(0, |tail| tail.size_bytes());
+        self.tails_size_bytes.set(self.tails_size_bytes.get() + kept);
+        self.groups.push(group);
+    }
+
+    fn note_series(&mut self, group: &Group) {
+        let (series, new) = self.series.add(tagged(group.meta.as_ref()));
+        if new {
+            self.buckets_of_series.push(Vec::new());
+        }
+        if let Some(buckets) = self.buckets_of_series.get_mut(series) {
+            buckets.push((group.bucket, group.min_time_ms));
+        }
     }
 
     /// The group of a section, given one of its bucket; true for a new one.
@@ -221,9 +239,8 @@ impl ByBucket {
         match found {
             Some(number) => (number, false),
             None => {
-                let key = [section.bucket.as_bytes(), &[0][..], tagged(section.meta.as_ref())].concat();
                 self.others.push(self.groups.len());
-                self.numbers.add(&key)
+                self.numbers.add(&key_of(&section.bucket, section.meta.as_ref()))
             }
         }
     }
@@ -317,6 +334,11 @@ impl ByBucket {
         }
         Ok(tail)
     }
+}
+
+/// The bytes that tell a group which is not the first one of its bucket from every other.
+fn key_of(bucket: &BucketId, meta: Option<&OwnedValue>) -> Vec<u8> {
+    [bucket.as_bytes(), &[0][..], tagged(meta)].concat()
 }
 
 /// The bytes that tell one series from every other; none for the one without metadata.

@@ -13,6 +13,8 @@ pub struct Look {
     /// This context's records from here on were committed while keys were listed, which need not tell them.
     own_end: u64,
     doubtful_commits: usize,
+    /// What was known of records of others when it began.
+    others_changes: u64,
 }
 
 /// What a look has told.
@@ -45,9 +47,10 @@ impl Journal {
         let state = self.state.borrow();
         let own_end = state.records.last_up_to(&(self.context, u64::MAX)).filter(|key| key.0 == self.context);
         Look {
-            all: all || state.doubtful_commits > 0 || state.records.len() == 0,
+            all: all || state.doubtful_commits > 0 || state.unconfirmed_from.is_some() || state.records.len() == 0,
             own_end: own_end.map_or(0, |(_, last)| last.saturating_add(1)),
             doubtful_commits: state.doubtful_commits,
+            others_changes: state.others_changes,
         }
     }
 
@@ -88,8 +91,17 @@ impl Journal {
             // take those in memory for all there are.
             return Learnt::Again { all: true };
         }
+        if look.all && state.others_changes != look.others_changes {
+            // Another look has ended meanwhile, and may have listed later: what it has found must not be taken for gone.
+            return Learnt::Again { all: true };
+        }
         state.epoch = epoch;
         if look.all {
+            let is_unlisted = |key: &RecordKey| key.0 == self.context && listed.binary_search(key).is_err();
+            let newest = state.records.last_up_to(&(self.context, u64::MAX));
+            // Committed while keys were listed, or after others had removed it.
+            let is_unsure = moved && newest.is_some_and(|key| key.1 >= look.own_end && is_unlisted(key));
+            state.unconfirmed_from = is_unsure.then_some(look.own_end);
             // Records that others have folded are gone. Those of commits that ended meanwhile are not among the keys.
             let is_new = |key: &RecordKey| key.0 == self.context && key.1 >= look.own_end;
             state.retain(self.context, &|key| is_new(key) || listed.binary_search(key).is_ok());
@@ -98,11 +110,15 @@ impl Journal {
         Learnt::Known { missing, moved }
     }
 
-    /// Takes in fetched records, in ascending order of their keys; false where one is gone, so that another look is needed.
+    /// Takes in records that were fetched after `learn` at that epoch, in ascending order of their keys; false where one is gone, or the
+    /// epoch is another now, so that another look is needed.
     ///
     /// Errors: `DataCorruptionDetected`.
-    pub fn add_fetched(&self, keys: &[RecordKey], values: Vec<Option<Vec<u8>>>) -> Result<bool> {
+    pub fn add_fetched(&self, epoch: u64, keys: &[RecordKey], values: Vec<Option<Vec<u8>>>) -> Result<bool> {
         let state = &mut *self.state.borrow_mut();
+        if state.epoch != epoch {
+            return Ok(false);
+        }
         let mut before: Option<RecordKey> = None;
         for (key, value) in keys.iter().zip(values) {
             let Some(bytes) = value else { return Ok(false) };
@@ -176,7 +192,7 @@ mod tests {
                     let entry = entry(key.0[0], key.1, &[(1, &[1])]);
                     Some(Record::encode(entry.record.rows, entry.record.sections).1)
                 };
-                assert!(journal.add_fetched(&missing, missing.iter().map(value).collect()).unwrap());
+                assert!(journal.add_fetched(epoch, &missing, missing.iter().map(value).collect()).unwrap());
                 assert!(journal.end_look(&look, epoch));
                 Ok(missing)
             }
@@ -262,7 +278,47 @@ mod tests {
     #[test]
     fn a_record_that_is_gone_before_it_is_fetched_asks_for_another_look() {
         let journal = journal();
-        assert_eq!(journal.add_fetched(&keys(&[(2, 4)]), vec![None]), Ok(false));
-        assert!(journal.add_fetched(&keys(&[(2, 4)]), vec![Some(vec![1])]).is_err());
+        assert_eq!(journal.add_fetched(0, &keys(&[(2, 4)]), vec![None]), Ok(false));
+        assert!(journal.add_fetched(0, &keys(&[(2, 4)]), vec![Some(vec![1])]).is_err());
+        // What was fetched before the epoch moved on may be gone.
+        assert_eq!(journal.add_fetched(1, &keys(&[(2, 4)]), vec![Some(vec![1])]), Ok(false));
+    }
+
+    #[test]
+    fn a_look_at_all_that_another_has_overtaken_takes_nothing_for_gone() {
+        let journal = Journal::new(OWN);
+        let slow = journal.begin_look(false);
+        assert!(slow.is_at_all());
+        assert_eq!(fetch(&journal, 0, false, &[(2, 1)]), Ok(keys(&[(2, 1)])));
+        // It has listed the keys before that record came.
+        assert!(matches!(journal.learn(&slow, 0, &[]), Learnt::Again { all: true }));
+        assert_eq!(known(&journal), keys(&[(2, 1)]));
+    }
+
+    #[test]
+    fn a_record_that_went_before_its_commit_was_told_of_does_not_come_back() {
+        let journal = Journal::new(OWN);
+        // A look at all has met it; a delete has removed it; then comes the answer to its commit.
+        assert_eq!(fetch(&journal, 0, true, &[(5, 0)]), Ok(keys(&[(5, 0)])));
+        journal.folded(&keys(&[(5, 0)]));
+        journal.committed(vec![entry(5, 0, &[(1, &[1])])]);
+        assert_eq!(known(&journal), []);
+        journal.committed(vec![entry(5, 1, &[(1, &[1])])]);
+        journal.folded(&keys(&[(5, 1)]));
+        journal.committed(vec![entry(5, 2, &[(1, &[1])])]);
+        assert_eq!(known(&journal), keys(&[(5, 2)]));
+    }
+
+    #[test]
+    fn what_is_committed_while_others_move_the_epoch_on_is_confirmed_by_the_next_look() {
+        let journal = journal();
+        let look = journal.begin_look(true);
+        journal.committed(vec![entry(5, 2, &[(1, &[3])])]);
+        assert!(matches!(journal.learn(&look, 1, &keys(&[(5, 1)])), Learnt::Known { moved: true, .. }));
+        assert!(!journal.is_confirmed(&(OWN, 2)) && journal.is_confirmed(&(OWN, 1)));
+        // Others had removed it, as it turns out.
+        assert_eq!(fetch(&journal, 1, false, &[(5, 1)]), Ok(Vec::new()));
+        assert_eq!(known(&journal), keys(&[(5, 1)]));
+        assert!(journal.is_confirmed(&(OWN, 2)));
     }
 }

@@ -63,6 +63,15 @@ pub(super) struct State {
     /// Commits of this context that have failed since all of its records were listed: theirs may be in storage.
     pub(super) doubtful_commits: usize,
     pub(super) records: SortedMap<RecordKey, Rc<JournalEntry>>,
+    /// How often records of others have come or gone.
+    pub(super) others_changes: u64,
+    /// This context's records from here on were committed while a look listed all after others had moved the epoch on: whether they are
+    /// still there, the next look tells.
+    pub(super) unconfirmed_from: Option<u64>,
+    /// All of this context's commits before this place were told of by `committed`.
+    told_end: u64,
+    /// Records of this context that were met and went before their commit was told of.
+    gone_early: Vec<u64>,
     own: Own,
     /// So many own records make it worth a look whether to fold them.
     fold_look_at: usize,
@@ -103,7 +112,15 @@ impl Journal {
     /// Records of this context were committed.
     pub fn committed(&self, entries: Vec<JournalEntry>) {
         let state = &mut *self.state.borrow_mut();
-        entries.into_iter().for_each(|entry| state.add(self.context, entry));
+        for entry in entries {
+            state.told_end = state.told_end.max(entry.seq.saturating_add(1));
+            // Somebody may have folded or deleted it before the answer to its commit came.
+            if !state.gone_early.contains(&entry.seq) {
+                state.add(self.context, entry);
+            }
+        }
+        let told_end = state.told_end;
+        state.gone_early.retain(|seq| *seq >= told_end);
     }
 
     /// A commit of this context has failed, and may have taken place all the same.
@@ -120,7 +137,8 @@ impl Journal {
 
     /// The collection was made by this context, and is at that epoch: memory knows all of it.
     pub fn created(&self, epoch: u64) {
-        self.state.borrow_mut().epoch = epoch;
+        let mut state = self.state.borrow_mut();
+        state.epoch = state.epoch.max(epoch);
     }
 
     /// This context has moved the epoch on from `before` to `next`. False where somebody else has moved it since: what memory holds of
@@ -137,9 +155,8 @@ impl Journal {
     /// Everything that is known, by bucket.
     pub fn by_bucket(&self) -> Rc<ByBucket> {
         let state = &mut *self.state.borrow_mut();
-        if std::mem::take(&mut state.some_went) && !Rc::make_mut(&mut state.by_bucket).without_gone() {
-            state.by_bucket = Rc::new(ByBucket::of(state.records.values()));
-            state.unsorted.clear();
+        if std::mem::take(&mut state.some_went) {
+            state.by_bucket = Rc::new(state.by_bucket.without_gone());
         }
         if !state.unsorted.is_empty() {
             // Where somebody still reads what is there, this copies the groups that grow and not their rows.
@@ -152,6 +169,18 @@ impl Journal {
     /// The records that are known, contexts apart and in order of seq inside each.
     pub fn entries(&self) -> Vec<Rc<JournalEntry>> {
         self.state.borrow().records.values().cloned().collect()
+    }
+
+    /// True where a record is known to have been there when the journals were looked at last.
+    pub fn is_confirmed(&self, (context, seq): &RecordKey) -> bool {
+        let unconfirmed_from = self.state.borrow().unconfirmed_from;
+        *context != self.context || unconfirmed_from.is_none_or(|from| *seq < from)
+    }
+
+    /// A fold has failed: the next one is due when a quarter more records have come.
+    pub fn fold_failed(&self) {
+        let mut state = self.state.borrow_mut();
+        state.fold_look_at = state.own.records + state.own.records / 4;
     }
 
     /// Bytes of the stored forms of all records that are known.
@@ -197,8 +226,9 @@ impl State {
         if self.records.contains_key(&entry.key()) {
             return;
         }
-        if entry.context == context {
-            self.own.add(&entry.record);
+        match entry.context == context {
+            true => self.own.add(&entry.record),
+            false => self.others_changes += 1,
         }
         let entry = Rc::new(entry);
         self.unsorted.push(Rc::clone(&entry));
@@ -208,15 +238,20 @@ impl State {
     /// Forgets the records that are not kept.
     pub(super) fn retain(&mut self, context: ContextId, is_kept: &dyn Fn(&RecordKey) -> bool) {
         let before = self.records.len();
-        let mut own = Own::default();
+        let (mut own, mut others_went) = (Own::default(), false);
+        let (told_end, gone_early) = (self.told_end, &mut self.gone_early);
         self.records.retain(|key, entry| {
             let kept = is_kept(key);
             entry.is_gone.set(!kept);
-            if kept && key.0 == context {
-                own.add(&entry.record);
+            match (kept, key.0 == context) {
+                (true, true) => own.add(&entry.record),
+                (false, true) if key.1 >= told_end => gone_early.push(key.1),
+                (false, false) => others_went = true,
+                _ => {}
             }
             kept
         });
+        self.others_changes += u64::from(others_went);
         if own.records < self.own.records {
             self.fold_look_at = JOURNAL_RECORDS_MAX;
         }
