@@ -82,7 +82,7 @@ fn meddle_with_next_transaction(body: &str) {
 /// The transaction is durable, but its client hears that it was aborted, for no reason given.
 const LOSE_THE_ANSWER: &str = "tx.addEventListener('complete', (event) => {
     event.stopImmediatePropagation();
-    tx.dispatchEvent(new Event('abort'));
+    tx.dispatchEvent(new Event('abort', { bubbles: true }));
 });";
 
 /// The transaction is aborted as soon as its requests are made, for no reason given.

@@ -71,8 +71,8 @@ impl IdbStorage {
     /// The same where the host may have begun to open it: `early` is a promise of the connection, which lets go on `versionchange`.
     pub async fn open_early(name: &str, durability: Durability, early: Option<Promise>) -> Result<Rc<IdbStorage>> {
         let connection = Connection::new(database_name(name), early);
-        let database = connection.current().await?;
-        let way = WriteWay::new(&database, durability).map_err(|thrown| Failure::thrown(&thrown).into_error())?;
+        connection.current().await?;
+        let way = WriteWay::new(durability).map_err(|thrown| Failure::thrown(&thrown).into_error())?;
         Ok(Rc::new(IdbStorage { connection, way }))
     }
 

@@ -198,22 +198,24 @@ fn settle(progress: &RefCell<Progress>, result: Result<(), Failure>) {
 /// How writes begin: `database.transaction(store, "readwrite", { durability })`, with a third argument that `idb` has not, and that
 /// `web-sys` has only behind a compiler flag. Made once, for each text that goes to JavaScript is copied anew.
 pub(super) struct WriteWay {
-    transaction: Function,
+    /// The name of the method: whoever watches a page may put another one in its place at any time.
+    transaction: JsValue,
     store: JsValue,
     mode: JsValue,
     options: JsValue,
 }
 
 impl WriteWay {
-    /// The way of all connections, by the example of one.
-    pub(super) fn new(database: &IdbDatabase, durability: Durability) -> Result<WriteWay, JsValue> {
+    /// The way of all connections.
+    pub(super) fn new(durability: Durability) -> Result<WriteWay, JsValue> {
         let options = Object::new();
         Reflect::set(&options, &"durability".into(), &durability.name().into())?;
-        let transaction: Function = Reflect::get(database, &"transaction".into())?.dyn_into()?;
-        Ok(WriteWay { transaction, store: STORE_NAME.into(), mode: "readwrite".into(), options: options.into() })
+        let [transaction, store, mode] = ["transaction", STORE_NAME, "readwrite"].map(JsValue::from);
+        Ok(WriteWay { transaction, store, mode, options: options.into() })
     }
 
     fn begin(&self, database: &IdbDatabase) -> Result<IdbTransaction, JsValue> {
-        Ok(self.transaction.call3(database, &self.store, &self.mode, &self.options)?.unchecked_into())
+        let begin: Function = Reflect::get(database, &self.transaction)?.unchecked_into();
+        Ok(begin.call3(database, &self.store, &self.mode, &self.options)?.unchecked_into())
     }
 }
