@@ -73,10 +73,13 @@ impl Engine {
                 other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
             };
             let journal = collection.journal.entries();
-            let entries: Vec<&Rc<JournalEntry>> = journal
-                .iter()
-                .filter(|e| wanted(&e.context, e.seq) && collection.journal.is_confirmed(&e.key()))
-                .collect();
+            let entries: Vec<&Rc<JournalEntry>> =
+                journal.iter().filter(|entry| wanted(&entry.context, entry.seq)).collect();
+            // The next look tells whether it is still there: what others have deleted must not come into a bucket, and whoever changes
+            // metadata next counts on all of these having been folded.
+            if entries.iter().any(|entry| !collection.journal.is_confirmed(&entry.key())) {
+                continue;
+            }
             if entries.is_empty() {
                 return Ok(0);
             }
