@@ -13,7 +13,8 @@ const RUN_MIN: usize = 8;
 type Place = (ContextId, u64);
 
 impl Engine {
-    /// The values of `wanted`, in that order; `None` for those that are gone. Both lists ascend, and `listed` are the records that storage has.
+    /// The values of `wanted`, in that order; `None` for those that are gone. Both lists ascend. `listed` are the records that storage has,
+    /// and `brought` the values that came with their keys: those that are not empty.
     ///
     /// Errors: those of storage.
     pub(super) async fn journal_values(
@@ -21,7 +22,24 @@ impl Engine {
         id: &CollectionId,
         wanted: &[Place],
         listed: &[Place],
+        mut brought: Vec<Bytes>,
     ) -> Result<Vec<Option<Bytes>>> {
+        // A record is never written anew, so its value is the one that it has had all along.
+        let known = |place: &Place| {
+            let value = brought.get_mut(listed.binary_search(place).ok()?)?;
+            (!value.is_empty()).then(|| std::mem::take(value))
+        };
+        let mut values: Vec<Option<Bytes>> = wanted.iter().map(known).collect();
+        let absent = |(place, value): (&Place, &Option<Bytes>)| value.is_none().then_some(*place);
+        let left: Vec<Place> = wanted.iter().zip(&values).filter_map(absent).collect();
+        if !left.is_empty() {
+            let mut fetched = self.fetched(id, &left, listed).await?.into_iter();
+            values.iter_mut().filter(|value| value.is_none()).for_each(|value| *value = fetched.next().flatten());
+        }
+        Ok(values)
+    }
+
+    async fn fetched(&self, id: &CollectionId, wanted: &[Place], listed: &[Place]) -> Result<Vec<Option<Bytes>>> {
         let key = |(context, seq): &Place| keyspace::journal(id, context, *seq);
         let keys: Vec<Bytes> = wanted.iter().map(key).collect();
         let runs = runs_of(wanted, listed);

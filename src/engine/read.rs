@@ -237,7 +237,7 @@ impl Engine {
         let id = scan.collection.id();
         scan.covered = None;
         let page = Page { entries_max: scan.page_max, keys_only: false };
-        scan.page_max = (2 * scan.page_max).min(SCAN_PAGE_BUCKETS);
+        scan.page_max = (4 * scan.page_max).min(SCAN_PAGE_BUCKETS);
         match &mut scan.rest {
             Rest::Range(_) => {}
             Rest::Units(units) => {

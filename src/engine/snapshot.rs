@@ -8,7 +8,7 @@ use super::journal::{ByBucket, Learnt};
 use super::keyspace::{self, Marker};
 use crate::error::{Error, Result};
 use crate::limits::{JOURNAL_SIZE_BYTES_MAX, KEYS_PAGE};
-use crate::storage::{Bytes, KeyRange, Page};
+use crate::storage::{Bytes, Entry, KeyRange, Page};
 
 /// How much larger a record is in memory than in storage, about: that of many series with a row each.
 const RECORD_GROWTH: usize = 14;
@@ -54,11 +54,22 @@ impl Engine {
                 false => keyspace::markers(&id),
             },
         );
-        let (keys, also): (Vec<Bytes>, Vec<Bytes>) = self
-            .scan_keys([&own, also].concat())
+        // The first look wants all records, which are the second range.
+        let ahead = (journal.epoch() == 0).then_some(1);
+        let (found, also): (Vec<Entry>, Vec<Entry>) = self
+            .scan_ahead([&own, also].concat(), ahead)
             .await?
             .into_iter()
-            .partition(|key| own.iter().any(|range| range.start <= *key && *key < range.end));
+            .partition(|Entry { key, .. }| own.iter().any(|range| range.start <= *key && *key < range.end));
+        let mut found = found.into_iter().peekable();
+        // At most four of them, and whatever is in reserve.
+        let is_record = |entry: &Entry| keyspace::journal_parts(&entry.key).is_some();
+        let mut keys = Vec::new();
+        while let Some(marker) = found.next_if(|entry| !is_record(entry)) {
+            keys.push(marker.key);
+        }
+        let records = found.filter_map(|Entry { key, value }| Some((keyspace::journal_parts(&key)?, value)));
+        let (listed, brought): (Vec<_>, Vec<_>) = records.unzip();
         if !keys.first().is_some_and(|key| keyspace::is_marker(key, &id, Marker::Exists)) {
             self.forget(collection);
             return Err(self.namespace_not_found(&collection.name));
@@ -79,7 +90,6 @@ impl Engine {
             }
             return Err(Error::corrupt("A collection does not say how often it was changed"));
         };
-        let listed: Vec<_> = keys.iter().filter_map(|key| keyspace::journal_parts(key)).collect();
         let missing = match journal.learn(&look, epoch, &listed) {
             Learnt::Again { all: again } => {
                 *all = again;
@@ -94,7 +104,7 @@ impl Engine {
             }
         };
         if !missing.is_empty() {
-            let values = self.journal_values(&id, &missing, &listed).await?;
+            let values = self.journal_values(&id, &missing, &listed, brought).await?;
             reserve(&values);
             if !journal.add_fetched(epoch, &missing, values)? {
                 *all = true;
@@ -105,21 +115,30 @@ impl Engine {
             *all = true;
             return Ok(None);
         }
+        let also = also.into_iter().map(|entry| entry.key).collect();
         Ok(Some(Snapshot { epoch, journal: journal.by_bucket(), also }))
     }
 
     /// Every key of `ranges`, range after range.
     ///
     /// Errors: those of storage.
-    pub(super) async fn scan_keys(&self, mut ranges: Vec<KeyRange>) -> Result<Vec<Bytes>> {
+    pub(super) async fn scan_keys(&self, ranges: Vec<KeyRange>) -> Result<Vec<Bytes>> {
+        Ok(self.scan_ahead(ranges, None).await?.into_iter().map(|entry| entry.key).collect())
+    }
+
+    /// The same, with values of the range at `ahead`, as far as storage brings them along.
+    async fn scan_ahead(&self, mut ranges: Vec<KeyRange>, mut ahead: Option<usize>) -> Result<Vec<Entry>> {
         let page = Page { entries_max: KEYS_PAGE, keys_only: true };
-        let mut keys: Vec<Bytes> = Vec::new();
+        let mut entries = Vec::new();
         loop {
-            let entries = self.storage.scan(&ranges, page).await?;
-            let done = entries.len() < page.entries_max;
-            keys.extend(entries.into_iter().map(|entry| entry.key));
-            let Some(last) = keys.last().filter(|_| !done) else { return Ok(keys) };
-            go_on(&mut ranges, last);
+            let found = match ahead.take() {
+                Some(place) => self.storage.scan_ahead(&ranges, page.entries_max, place).await?,
+                None => self.storage.scan(&ranges, page).await?,
+            };
+            let done = found.len() < page.entries_max;
+            entries.extend(found);
+            let Some(last) = entries.last().filter(|_| !done) else { return Ok(entries) };
+            go_on(&mut ranges, &last.key);
         }
     }
 }

@@ -137,7 +137,17 @@ impl Storage for IdbStorage {
     }
 
     fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
-        Box::pin(self.read(async move |database| read::scan(database, ranges, page).await))
+        Box::pin(self.read(async move |database| read::scan(database, ranges, page, None).await))
+    }
+
+    fn scan_ahead<'a>(
+        &'a self,
+        ranges: &'a [KeyRange],
+        entries_max: usize,
+        place: usize,
+    ) -> LocalFuture<'a, Vec<Entry>> {
+        let (page, ahead) = (Page { entries_max, keys_only: true }, ranges.get(place));
+        Box::pin(self.read(async move |database| read::scan(database, ranges, page, ahead).await))
     }
 
     fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {

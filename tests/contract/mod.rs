@@ -53,6 +53,7 @@ cases! {
         ranges_of_very_different_size_fill_one_page
         values_of_any_size_fill_a_page
         keys_only_answers_keys_with_empty_values
+        a_scan_ahead_answers_keys_and_brings_values_of_one_range_only
         large_values_come_back_whole
         five_thousand_entries_come_back;
     commits:

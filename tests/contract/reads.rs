@@ -204,3 +204,25 @@ pub async fn five_thousand_entries_come_back(storage: &dyn Storage, _: &dyn Stor
     let single: Vec<KeyRange> = all.iter().step_by(5).map(|key| KeyRange::prefix(key)).collect();
     assert_eq!(storage.scan(&single, page(10_000)).await.unwrap().len(), 1000);
 }
+
+pub async fn a_scan_ahead_answers_keys_and_brings_values_of_one_range_only(storage: &dyn Storage, _: &dyn Storage) {
+    // More than a backend brings along, so that it brings a part; values of several sizes.
+    let value = |number: u16| vec![1; usize::from(number % 300) + 1];
+    let mut changes = Changeset::new();
+    for number in 0..1500_u16 {
+        changes.put([&[(number % 3) as u8][..], &number.to_be_bytes()].concat(), value(number));
+    }
+    storage.commit(changes).await.unwrap();
+    let ranges = [2, 0, 9, 1].map(|prefix| KeyRange::prefix(&[prefix]));
+    for entries_max in [1, 499, 500, 501, 1000, 5000] {
+        let listed = storage.scan(&ranges, Page { entries_max, keys_only: true }).await.unwrap();
+        for place in 0..ranges.len() {
+            let entries = storage.scan_ahead(&ranges, entries_max, place).await.unwrap();
+            assert!(entries.iter().map(|entry| &entry.key).eq(listed.iter().map(|entry| &entry.key)));
+            for Entry { key, value: brought } in &entries {
+                let number = u16::from_be_bytes([key[1], key[2]]);
+                assert!(brought.is_empty() || (ranges[place].start[0] == key[0] && *brought == value(number)));
+            }
+        }
+    }
+}

@@ -18,6 +18,7 @@ use timepail::error::{Error, ErrorCode, Result};
 use timepail::storage::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 
 use crate::footprint::Footprint;
+use crate::support::ahead::two_ahead;
 
 /// A storage call that has run, or a turn that a task has given to others.
 pub struct Event {
@@ -157,6 +158,14 @@ impl Storage for Scheduled {
             let Answer::Entries(entries) = self.ask(Call::Scan(ranges.to_vec(), page)).await else { unreachable!() };
             entries
         })
+    }
+    fn scan_ahead<'a>(
+        &'a self,
+        ranges: &'a [KeyRange],
+        entries_max: usize,
+        place: usize,
+    ) -> LocalFuture<'a, Vec<Entry>> {
+        Box::pin(two_ahead(self, ranges, entries_max, place))
     }
     fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
         Box::pin(async move {

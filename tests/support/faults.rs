@@ -7,6 +7,7 @@ use timepail::error::{Error, ErrorCode, Result};
 use timepail::storage::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 
 use super::Random;
+use super::ahead::two_ahead;
 
 /// How often what goes wrong, in percent.
 #[derive(Clone, Copy, Default)]
@@ -106,6 +107,14 @@ impl Storage for Faulty {
     }
     fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
         Box::pin(self.read(self.inner.scan(ranges, page)))
+    }
+    fn scan_ahead<'a>(
+        &'a self,
+        ranges: &'a [KeyRange],
+        entries_max: usize,
+        place: usize,
+    ) -> LocalFuture<'a, Vec<Entry>> {
+        Box::pin(self.read(Box::pin(two_ahead(&*self.inner, ranges, entries_max, place))))
     }
     fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
         Box::pin(async move {

@@ -1,6 +1,7 @@
 //! A database for native tests: memory storage, a clock that stands still, seeded randomness, commands in and documents out.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::expect_used)]
 
+pub mod ahead;
 pub mod checks;
 pub mod closing;
 pub mod explained;

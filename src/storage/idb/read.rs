@@ -16,6 +16,8 @@ const SHARE_MAX: usize = 8;
 const ANSWER_SIZE_BYTES: usize = 128 * 1024;
 /// Values of one request, however large they are.
 const ANSWER_VALUES_MIN: usize = 4;
+/// Values that a scan for keys brings along: as many records as a journal mostly has at most.
+const AHEAD_VALUES: usize = 512;
 /// Most keys that one turn over several ranges may bring: what bounds its memory besides the page itself.
 const TURN_KEYS_MAX: usize = 1 << 16;
 
@@ -45,12 +47,18 @@ pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<V
 /// A turn asks several ranges at once, each for the keys of the whole page and for its share of the values; what a
 /// range has beyond its share is asked for by exact counts in a second turn. So many ranges with an entry or two each,
 /// and a range of few entries, take one turn; and what is read to be thrown away is never more than the page.
-pub(super) async fn scan(database: &IdbDatabase, ranges: &[KeyRange], page: Page) -> Result<Vec<Entry>, Failure> {
+/// Of `ahead`, values come along with the keys even where the page is one of keys.
+pub(super) async fn scan(
+    database: &IdbDatabase,
+    ranges: &[KeyRange],
+    page: Page,
+    ahead: Option<&KeyRange>,
+) -> Result<Vec<Entry>, Failure> {
     let ranges: Vec<&KeyRange> = ranges.iter().filter(|range| !range.is_empty()).collect();
     if ranges.is_empty() || page.entries_max == 0 {
         return Ok(Vec::new());
     }
-    let mut scan = Scan { running: Running::read(database)?, page, entries: Vec::new() };
+    let mut scan = Scan { running: Running::read(database)?, page, ahead, entries: Vec::new() };
     let mut rest = ranges.as_slice();
     while !rest.is_empty() && scan.room() > 0 {
         let ranges_max = scan.room().min((TURN_KEYS_MAX / scan.room()).max(1));
@@ -62,9 +70,10 @@ pub(super) async fn scan(database: &IdbDatabase, ranges: &[KeyRange], page: Page
 }
 
 /// A scan under way.
-struct Scan {
+struct Scan<'a> {
     running: Running,
     page: Page,
+    ahead: Option<&'a KeyRange>,
     entries: Vec<Entry>,
 }
 
@@ -83,7 +92,7 @@ struct Missing<'a> {
     end: usize,
 }
 
-impl Scan {
+impl Scan<'_> {
     fn room(&self) -> usize {
         self.page.entries_max - self.entries.len()
     }
@@ -105,10 +114,11 @@ impl Scan {
         let store = &self.running.store;
         let query = JsValue::from(js_range(&range.start, &range.end)?);
         let keys = store.get_all_keys_with_key_and_limit(&query, limit(self.room()))?;
-        let values = match self.page.keys_only {
-            true => None,
-            false => Some(store.get_all_with_key_and_limit(&query, limit(share))?),
+        let values_max = match self.page.keys_only {
+            false => Some(share),
+            true => self.ahead.filter(|ahead| *ahead == range).map(|_| AHEAD_VALUES.min(self.room())),
         };
+        let values = values_max.map(|max| store.get_all_with_key_and_limit(&query, limit(max))).transpose()?;
         Ok(Asked { range, keys, values })
     }
 
@@ -123,7 +133,7 @@ impl Scan {
             }
             let Some(values) = values else { continue };
             self.fill(first, values)?;
-            if first + share < self.entries.len() {
+            if !self.page.keys_only && first + share < self.entries.len() {
                 missing.push(Missing { range, first: first + share, end: self.entries.len() });
             }
             if self.room() == 0 {
