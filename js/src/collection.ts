@@ -230,7 +230,7 @@ export class Collection<TSchema extends Document = Document> {
   /**
    * Creates an index on the time, the metadata, a path below it, or fields of measurements. Resolves to its name.
    *
-   * @throws ServerError 67, 72, 85, 86 or 5930501 if it cannot be created
+   * @throws ServerError 67 `CannotCreateIndex` or 72 `InvalidOptions` for keys and options that are not allowed, 85 `IndexOptionsConflict` or 86 `IndexKeySpecsConflict` for a conflict with an existing index, 5930501 for an array at an indexed path of a stored measurement
    * @example
    * ```ts
    * await weather.createIndex({ "station.region": 1, at: -1 });
