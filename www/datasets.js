@@ -7,7 +7,7 @@ const DAY_SECONDS = 86_400;
 export const datasets = {
   weather: {
     title: "Weather",
-    about: "Hourly weather normals of Seattle: one series, a measurement an hour for a year.",
+    about: "Hourly weather normals of Seattle: one series, one measurement per hour for a year.",
     timeseries: { timeField: "at", metaField: "station", granularity: "hours" },
     series: ["Seattle"],
     fields: { temperature: "°C", wind: "m/s", pressure: "hPa" },
@@ -24,7 +24,7 @@ export const datasets = {
   },
   stocks: {
     title: "Stocks",
-    about: "Monthly share prices of five companies, 2000 to 2010. Monthly data wants long buckets, so each may span a year.",
+    about: "Monthly share prices of five companies, 2000 to 2010. A bucket may span a year, because the data is monthly.",
     timeseries: { timeField: "at", metaField: "symbol", bucketMaxSpanSeconds: 365 * DAY_SECONDS, bucketRoundingSeconds: 365 * DAY_SECONDS },
     series: ["AAPL", "AMZN", "GOOG", "IBM", "MSFT"],
     fields: { price: "US$" },
@@ -35,7 +35,7 @@ export const datasets = {
   },
   sensors: {
     title: "Sensors",
-    about: "Five generated sensors, a measurement every ten seconds each. Every click continues where the newest one ended.",
+    about: "Five simulated sensors, each with a measurement every ten seconds. Each click continues after the newest one.",
     timeseries: { timeField: "at", metaField: "room", granularity: "minutes" },
     series: ["attic", "cellar", "garage", "garden", "kitchen"],
     fields: { temperature: "°C", humidity: "%", voltage: "V" },

@@ -34,7 +34,7 @@ async function describe(db, name, timeseries) {
     own: true,
     title: name,
     about: `A collection of yours. ${parts.filter(Boolean).join(", ")}.`,
-    cure: "Put measurements into it, or drop it below",
+    cure: "Insert measurements, or drop it below",
     timeseries,
     series: shown.map(([label]) => label),
     values: new Map(shown),

@@ -21,8 +21,8 @@ export function examplesOf(name, { timeseries, series, values, fields }, extent)
   return [
     { title: "The newest", text: `${from}\n  .find(${toSource(one)})\n  .sort(${toSource({ [timeField]: -1 })})\n  .limit(10)` },
     { title: "Means by day", text: `${from}.aggregate(${toLines(pipeline)})` },
-    { title: "The three greatest", text: `${from}.aggregate(${toLines(top)})` },
-    { title: "Count of the last day", text: `${from}.countDocuments(${toSource({ ...one, ...lastDay })})` },
+    { title: "The three largest", text: `${from}.aggregate(${toLines(top)})` },
+    { title: "Count for the last day", text: `${from}.countDocuments(${toSource({ ...one, ...lastDay })})` },
     { title: "A command", text: `db.command(${toSource({ collStats: name })})` },
   ];
 }

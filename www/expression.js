@@ -73,7 +73,7 @@ export async function explain(db, { calls, kind }) {
   const last = calls.at(-1);
   if (ENDS.includes(last.name)) return carryOut(db, { calls: calls.slice(0, -1) }).explain("executionStats");
   const command = last.name === "command" ? last.values[0] : commandOf(last, calls[0].values[0]);
-  if (!command) throw new Error(`There is nothing to explain about ${last.name}.`);
+  if (!command) throw new Error(`${last.name} has no plan to explain.`);
   return db.command({ explain: command, verbosity: "executionStats" });
 }
 

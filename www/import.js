@@ -19,7 +19,7 @@ const LONGEST_SECONDS = 31_536_000;
 /** Reads a `.bson` file, by the options in a `.metadata.json` beside it if there is one. */
 export async function importBuckets(files) {
   const file = files.find(({ name }) => /\.bson$/i.test(name));
-  if (!file) throw new Error("Choose a .bson file; its .metadata.json may come with it.");
+  if (!file) throw new Error("Choose a .bson file. You can choose its .metadata.json as well.");
   const metadata = files.find(({ name }) => /metadata\.json$/i.test(name));
   const name = file.name.replace(/\.bson$/i, "").replace(/^system\.buckets\./, "").replace(/[^\p{L}\p{N}_.-]+/gu, "_");
   const total = { inserted: 0, present: 0, problems: [] };
@@ -55,13 +55,13 @@ export async function importBuckets(files) {
 /** Makes the collection where it is not there, by its options or by what its buckets look like. */
 async function prepare(name, buckets, metadata) {
   const strange = buckets.find(({ _id, control, data }) => _id?._bsontype !== "ObjectId" || !control?.min || !data);
-  if (strange) throw new Error("These documents are no buckets of a time-series collection.");
+  if (strange) throw new Error("These documents are not buckets of a time-series collection.");
   if ((await workspace.db.listCollections({ name }).toArray()).length > 0) {
     if (!metadata || (await workspace.db.collection(name).countDocuments()) > 0) return;
     await workspace.db.dropCollection(name); // An empty one gives way to what the metadata says.
   }
   const { timeseries, expireAfterSeconds, collation } = metadata?.options ?? { timeseries: guess(buckets) };
-  if (!timeseries) throw new Error("The metadata is not that of a time-series collection.");
+  if (!timeseries) throw new Error("The metadata does not describe a time-series collection.");
   const limits = { ...(expireAfterSeconds !== undefined && { expireAfterSeconds: Number(expireAfterSeconds) }), ...(collation && { collation }) };
   const collection = await workspace.db.createCollection(name, { timeseries: plain(timeseries), ...limits });
   const present = new Set((await collection.indexes()).map((index) => index.name));

@@ -16,7 +16,7 @@ const options = { timeseries: { timeField: "at", metaField: "tab", granularity: 
 
 known[NAME] = {
   title: "Live",
-  about: "What simulated sensors have written, one in each tab that runs. Measurements go after an hour.",
+  about: "Measurements of simulated sensors, one per tab. They are deleted after an hour.",
   cure: "Press Start above to see it here",
   timeseries: options.timeseries,
   fields: { load: "%", temperature: "°C" },
@@ -86,7 +86,7 @@ function stop() {
 function showState() {
   $("live-start").textContent = running ? "Stop" : "Start";
   $("live-start").setAttribute("aria-pressed", String(Boolean(running)));
-  if (!chart) $("live-state").textContent = "Start it in two tabs: each draws what both write.";
+  if (!chart) $("live-state").textContent = "Start it in two tabs. Each tab draws what both write.";
   chart?.changed();
 }
 

@@ -73,7 +73,7 @@ async function importFile() {
   else showDone(true);
   if (total.rows === 0) {
     await workspace.db.dropCollection(name);
-    throw new Error(`Nothing of ${file.name} could be stored.`);
+    throw new Error(`No row of ${file.name} could be stored.`);
   }
   lastOf(name).insert = total;
   say(`${cancelled ? "Cancelled: " : ""}${number(total.rows)} rows inserted in ${duration(total.ms)}${total.refused > 0 ? `, ${number(total.refused)} refused` : ""}.`);

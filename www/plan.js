@@ -5,8 +5,8 @@ import { element } from "./workspace.js";
 
 const ACCESS = {
   COLLSCAN: "Read all buckets",
-  CLUSTERED_IXSCAN: "Read buckets by their ids, which begin with a time",
-  IXSCAN: "Look into an index",
+  CLUSTERED_IXSCAN: "Read buckets by their ids, which start with a time",
+  IXSCAN: "Scan an index",
   FETCH: "Read the buckets that it names",
   EOF: "Nothing can match",
   TS_MODIFY: "Change measurements in buckets",
@@ -15,9 +15,9 @@ const ACCESS = {
 };
 const STAGES = {
   $_internalUnpackBucket: "Unpack",
-  $_internalBoundedSort: "Sort as they come, bucket by bucket",
+  $_internalBoundedSort: "Sort bucket by bucket",
   $_internalSetWindowFields: "Compute over windows",
-  $_internalDensify: "Fill gaps of time",
+  $_internalDensify: "Fill time gaps",
 };
 
 /** `{ figures: [[name, value]], steps: [{ name, details, out }] }` of a reply of `explain`. */
@@ -77,6 +77,6 @@ export function showPlan(reply) {
   return [
     element("dl", { className: "tiles plan-figures" }, ...tiles),
     element("ol", { className: "plan" }, ...items),
-    element("details", {}, element("summary", { textContent: "The whole document" }), whole),
+    element("details", {}, element("summary", { textContent: "Complete reply" }), whole),
   ];
 }

@@ -43,7 +43,7 @@ async function dropEverything() {
   await workspace.db.dropDatabase();
   forgetRuns();
   await show();
-  say("Everything was dropped.");
+  say("All collections were dropped.");
 }
 
 /** Asks before something goes for good; resolves to whether it may. */
@@ -66,11 +66,11 @@ export function setUpRemove() {
     unlessBusy(deleteOlder);
   });
   $("drop").addEventListener("click", async () => {
-    const text = "All collections in the database demo are removed. This cannot be undone.";
+    const text = "This deletes all collections in the database demo. You cannot undo it.";
     if (await confirmed("Drop everything?", text)) unlessBusy(dropEverything);
   });
   $("drop-one").addEventListener("click", async () => {
-    const text = `The collection “${workspace.chosen}” and its measurements are removed. This cannot be undone.`;
+    const text = `This deletes the collection “${workspace.chosen}” and its measurements. You cannot undo it.`;
     if (await confirmed(`Drop “${workspace.chosen}”?`, text)) unlessBusy(dropOne);
   });
 }

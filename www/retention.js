@@ -9,8 +9,8 @@ import { $, workspace } from "./workspace.js";
 const UNITS = [["years", 365 * 86_400], ["days", 86_400], ["hours", 3600], ["seconds", 1]];
 const SIZES = [["MB", 1e6], ["kB", 1e3]];
 
-export const ageOf = ({ expireAfterSeconds: seconds }) => (seconds === undefined ? "for ever" : inUnit(UNITS, seconds).join(" "));
-export const budgetOf = ({ maxBytes }) => (maxBytes === undefined ? "none" : bytes(Number(maxBytes)));
+export const ageOf = ({ expireAfterSeconds: seconds }) => (seconds === undefined ? "no limit" : inUnit(UNITS, seconds).join(" "));
+export const budgetOf = ({ maxBytes }) => (maxBytes === undefined ? "no limit" : bytes(Number(maxBytes)));
 
 /** The largest unit of which `amount` is a whole number. */
 function inUnit(units, amount) {
@@ -55,7 +55,7 @@ async function showCommand() {
   const { timeField } = datasets[workspace.chosen].timeseries;
   const before = new Date(Date.now() - command.expireAfterSeconds * 1000);
   const old = await workspace.db.collection(workspace.chosen).countDocuments({ [timeField]: { $lt: before } });
-  if (old > 0) $("keep-hint").textContent = `${number(old)} measurements are older than that. They go with their buckets, once all of a bucket is too old.`;
+  if (old > 0) $("keep-hint").textContent = `${number(old)} measurements are older than that. Each is deleted with its bucket, once the whole bucket is too old.`;
 }
 
 async function apply() {
@@ -69,8 +69,8 @@ async function expireNow() {
   const isNothing = Number(nBuckets) === 0;
   await show();
   $("expired").textContent = isNothing
-    ? "Nothing was too old or too much."
-    : `${number(Number(nMeasurements))} measurements in ${number(Number(nBuckets))} buckets went, ${bytes(Number(nBytes))}.`;
+    ? "Nothing exceeded the limits."
+    : `${number(Number(nMeasurements))} measurements in ${number(Number(nBuckets))} buckets deleted, ${bytes(Number(nBytes))}.`;
 }
 
 export function setUpRetention() {

@@ -32,23 +32,23 @@ function line({ name, options, stats }, largest) {
 async function showUsage() {
   const { usage, quota } = (await navigator.storage?.estimate?.()) ?? {};
   $("usage").hidden = quota === undefined;
-  if (quota === undefined) return void ($("usage-text").textContent = "This browser does not say how much it stores.");
+  if (quota === undefined) return void ($("usage-text").textContent = "This browser does not report how much it stores.");
   $("usage").value = usage / quota;
-  $("usage-text").textContent = `About ${bytes(usage)} of the ${bytes(quota)} that this browser gives`;
+  $("usage-text").textContent = `About ${bytes(usage)} of the ${bytes(quota)} that this browser allows`;
   if (navigator.storage.persisted) showPersistence(await navigator.storage.persisted());
 }
 
 function showPersistence(isPersistent) {
   $("persist").hidden = isPersistent;
   $("persist-text").textContent = isPersistent
-    ? "It stays until somebody clears it."
-    : "The browser may clear it when space runs out.";
+    ? "The browser keeps the data until you delete it."
+    : "The browser may delete the data when it runs out of space.";
 }
 
 async function persist() {
   const isGranted = await navigator.storage.persist();
   showPersistence(isGranted);
-  say(isGranted ? "The browser keeps this data." : "The browser did not promise it. It does so for sites that are used often or installed.");
+  say(isGranted ? "The browser keeps this data." : "The browser did not agree. It does for sites that you use often or install.");
 }
 
 export function setUpStorage() {

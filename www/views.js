@@ -64,7 +64,7 @@ function means({ collection, filter, dataset, spanMs }) {
     const columns = await collection.aggregate(pipeline).toColumns();
     const rows = columns[timeField]?.length ?? 0;
     const bins = bin.binSize ? `${bin.binSize} ${bin.unit}s` : bin.unit;
-    return { rows, panels: fields.map(() => columns), note: `mean, least and greatest by ${bins}` };
+    return { rows, panels: fields.map(() => columns), note: `mean, minimum and maximum by ${bins}` };
   };
   return { code, read };
 }

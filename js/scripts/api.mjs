@@ -34,7 +34,7 @@ const KINDS = /^export (?:declare )?(?:abstract )?(class|interface|type|function
 export function reference() {
   const parts = [
     "# Reference",
-    "Made of the package's type declarations by `node js/scripts/api.mjs`. Names, argument order and results are those of the MongoDB driver for Node where it has them; what is an extension says so.",
+    "Generated from the type declarations of the package by `node js/scripts/api.mjs`. Names, argument order and results are those of the MongoDB driver for Node. Extensions are marked.",
   ];
   for (const [module, files] of MODULES) {
     parts.push(`## \`${module}\``);
@@ -88,9 +88,9 @@ function prose(doc) {
   const text = doc
     .join("\n")
     .replace(/\{@link ([^}]+)\}/g, "`$1`")
-    .replace(/^@throws (\w+)/gm, "\nFails with `$1`")
+    .replace(/^@throws (\w+)(.*)/gm, "\nFails with `$1`$2.")
     .replace(/^@param (\w+) - /gm, "\n`$1`: ")
-    .replace(/^@returns /gm, "\nGives ")
+    .replace(/^@returns /gm, "\nReturns ")
     .replace(/^@example\n/gm, "\n")
     .trim();
   return text === "" ? [] : [text.replace(/\n{3,}/g, "\n\n")];

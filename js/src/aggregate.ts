@@ -6,7 +6,7 @@ import { sortDocument, withNulls } from "./find.js";
 import type { AggregateOptions, Document, Downsample, Sort } from "./types.js";
 
 /**
- * The documents that a pipeline gives. Read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
+ * The cursor of a pipeline. Read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
  *
  * @example
  * ```ts
@@ -17,7 +17,7 @@ import type { AggregateOptions, Document, Downsample, Sort } from "./types.js";
  */
 export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchema> {
   readonly #collection: string;
-  /** The stages; an array of its own. */
+  /** The stages. This is a copy of the array that was given. */
   readonly pipeline: Document[];
   readonly #options: AggregateOptions;
 
@@ -30,7 +30,7 @@ export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchem
     this.#options = options;
   }
 
-  /** Adds a stage behind the others. */
+  /** Adds a stage at the end. */
   addStage<T = Document>(stage: Document): AggregationCursor<T> {
     this.assertNew("addStage");
     this.pipeline.push(stage);
@@ -42,17 +42,17 @@ export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchem
     return this.#add("$match", filter);
   }
 
-  /** Adds a `$group`. The type of the result is the caller's word. */
+  /** Adds a `$group`. `T` is the type of the result; it is not checked. */
   group<T = Document>($group: Document): AggregationCursor<T> {
     return this.#add("$group", $group) as unknown as AggregationCursor<T>;
   }
 
-  /** Adds a `$project`. */
+  /** Adds a `$project`. `T` is the type of the result; it is not checked. */
   project<T = Document>($project: Document): AggregationCursor<T> {
     return this.#add("$project", $project) as unknown as AggregationCursor<T>;
   }
 
-  /** Adds a `$sort`, in any form that a find takes. */
+  /** Adds a `$sort`, in any form that `find().sort()` takes. */
   sort(sort: Sort): this {
     return this.#add("$sort", sortDocument(sort));
   }
@@ -72,7 +72,7 @@ export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchem
     return this.#add("$unwind", unwind) as unknown as AggregationCursor<T>;
   }
 
-  /** Adds a `$downsample`: at most so many whole rows that show the line which all of them draw. */
+  /** Adds a `$downsample`, an extension of timepail: it picks the rows that show the line drawn by all rows. */
   downsample(downsample: Downsample<TSchema>): this {
     return this.#add("$downsample", downsample);
   }
@@ -81,12 +81,12 @@ export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchem
     return this.addStage({ [name]: argument }) as unknown as this;
   }
 
-  /** Every document goes through `transform`. */
+  /** Passes every document through `transform`. */
   override map<T>(transform: (document: TSchema) => T): AggregationCursor<T> {
     return super.map(transform) as AggregationCursor<T>;
   }
 
-  /** A cursor with the same pipeline and options, not started, without what {@link map} was given. */
+  /** Returns a new cursor with the same pipeline and options, but without the functions given to {@link map}. */
   clone(): AggregationCursor<TSchema> {
     return new AggregationCursor<TSchema>(this.door, this.#collection, this.pipeline, this.#options);
   }

@@ -40,13 +40,15 @@ import type {
 const STATEMENTS_MAX = 100_000;
 
 /**
- * A collection of measurements. `db.collection` gives one without asking the engine.
+ * A collection of measurements. `db.collection(name)` returns one without asking the engine.
  *
- * A JavaScript `number` is stored as a double; `Int32`, `Long` (or `bigint`) and integer arrays of {@link insertColumns} store integers.
- * `undefined` fields of measurements are left out; in a query `undefined` means `null`, as in the official driver. Every method may reject with `ServerError` and, after `db.close()`, with `ClosedError`.
+ * A JavaScript `number` is stored as a double. To store integers, use `Int32`, `Long` or `bigint`, or integer arrays with {@link insertColumns}.
+ * `undefined` fields of measurements are left out. In a query, `undefined` means `null`, as in the official driver.
+ *
+ * Every method may reject with `ServerError`, and with `ClosedError` after `db.close()`.
  */
 export class Collection<TSchema extends Document = Document> {
-  /** Name without the database. */
+  /** Name of the collection, without the database. */
   readonly collectionName: string;
   readonly #door: Door;
   readonly #options: CollectionOptions;
@@ -63,15 +65,15 @@ export class Collection<TSchema extends Document = Document> {
     return this.#door.database;
   }
 
-  /** `database.collection`. */
+  /** Full name: `database.collection`. */
   get namespace(): string {
     return `${this.dbName}.${this.collectionName}`;
   }
 
   /**
-   * Stores one measurement; resolves when it is durable. Calls made at the same time share one transaction.
+   * Stores one measurement and resolves when it is durable. Calls made at the same time share one transaction.
    *
-   * @throws BulkWriteError when the measurement is refused
+   * @throws BulkWriteError if the measurement is refused
    */
   async insertOne(document: TSchema, options: InsertOneOptions = {}): Promise<InsertOneResult> {
     const [insertedId] = this.#ids([document]);
@@ -86,13 +88,13 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /**
-   * Stores measurements; resolves when all of them are durable.
+   * Stores measurements and resolves when all of them are durable.
    *
-   * More than 100 000 go in several commands, one after the other. Where one of them fails, the error says how many were stored before it; its last entry has the
-   * index of the first measurement that was not tried or may not be stored.
+   * More than 100 000 measurements are sent in several commands, one after the other. If one of them fails, the error says how many measurements were stored before it.
+   * The last entry of its `writeErrors` has the index of the first measurement that was not tried or may not be stored.
    *
-   * @throws BulkWriteError when measurements are refused: the others are stored, or, with `ordered: true` (the default), those before the first refusal
-   * @throws BadValueError when a value cannot be stored at all, such as an invalid `Date`; nothing of its command is stored then, and behind the first 100 000 it is a BulkWriteError
+   * @throws BulkWriteError if measurements are refused. With `ordered: true` (default), those before the first refused one are stored; with `false`, all others are
+   * @throws BadValueError if a value cannot be stored at all, such as an invalid `Date`. Nothing of its command is stored. After the first 100 000 measurements, it is a `BulkWriteError` instead
    * @example
    * ```ts
    * await weather.insertMany([{ at: new Date(), station: 7, temp: 21.5 }], { ordered: false });
@@ -120,14 +122,16 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /**
-   * Stores measurements given as columns, the fastest way in. Not in the official driver.
+   * Stores measurements given as columns. This is the fastest way to insert, and an extension to the official driver.
    *
-   * All columns have the same length. The time column may be numbers, milliseconds since the epoch. `Float64Array`, `Float32Array`, `Uint32Array` and
-   * arrays of numbers are stored as doubles, smaller integer arrays as 32-bit and `BigInt64Array` as 64-bit integers. In a plain array `undefined` is a cell
-   * that the row does not have; `NaN` is a value.
+   * All columns must have the same length. The time column may hold numbers: milliseconds since the epoch.
    *
-   * @throws TypeError when the columns differ in length
-   * @throws BulkWriteError as {@link insertMany}, without ids
+   * - `Float64Array`, `Float32Array`, `Uint32Array` and arrays of numbers are stored as doubles.
+   * - Smaller integer arrays are stored as 32-bit integers, `BigInt64Array` as 64-bit integers.
+   * - In a plain array, `undefined` means that the row does not have the field. `NaN` is a value.
+   *
+   * @throws TypeError if the columns differ in length
+   * @throws BulkWriteError as in {@link insertMany}, without ids
    * @example
    * ```ts
    * await weather.insertColumns({ at: timesMs, temp: new Float64Array(n), rpm: new Int32Array(n) }, { meta: { id: 7 } });
@@ -146,19 +150,19 @@ export class Collection<TSchema extends Document = Document> {
     return { acknowledged: true, insertedCount };
   }
 
-  /** The documents that match. Nothing is sent before the cursor is read. */
+  /** Finds the measurements that match. Returns a cursor; nothing is sent before you read it. */
   find(filter?: Filter<TSchema>, options?: FindOptions): FindCursor<TSchema>;
   find<T extends Document>(filter: Filter<TSchema>, options?: FindOptions): FindCursor<T>;
   find(filter: Filter<TSchema> = {}, options: FindOptions = {}): FindCursor<TSchema> {
     return new FindCursor<TSchema>(this.#door, this.collectionName, filter, { ...readOptions(this.#options), ...options });
   }
 
-  /** The documents that come out of a pipeline of stages. Nothing is sent before the cursor is read. */
+  /** Runs a pipeline of stages. Returns a cursor of its documents; nothing is sent before you read it. */
   aggregate<T = Document>(pipeline: Document[] = [], options: AggregateOptions = {}): AggregationCursor<T> {
     return new AggregationCursor<T>(this.#door, this.collectionName, pipeline, { ...readOptions(this.#options), ...options });
   }
 
-  /** The first document that matches, or `null`. */
+  /** Returns the first measurement that matches, or `null`. */
   findOne(filter?: Filter<TSchema>, options?: FindOptions): Promise<TSchema | null>;
   findOne<T = TSchema>(filter: Filter<TSchema>, options?: FindOptions): Promise<T | null>;
   async findOne(filter: Filter<TSchema> = {}, options: FindOptions = {}): Promise<TSchema | null> {
@@ -168,20 +172,20 @@ export class Collection<TSchema extends Document = Document> {
     return document;
   }
 
-  /** How many measurements match. */
+  /** Counts the measurements that match. */
   async countDocuments(filter: Filter<TSchema> = {}, options: CountDocumentsOptions = {}): Promise<number> {
     return Number(await this.#ask("count", "n", filter, pick(options, "limit", "skip", "hint", "collation", "comment")));
   }
 
-  /** How many measurements there are. */
+  /** Counts all measurements. The count is exact. */
   async estimatedDocumentCount(options: CommandOptions = {}): Promise<number> {
     return Number(await this.#ask("count", "n", {}, pick(options, "comment")));
   }
 
   /**
-   * The different values at a path of the measurements that match. An array counts as its elements, and numbers that are equal are one value.
+   * Returns the distinct values at the path `key` in the measurements that match. An array counts as its elements, and equal numbers are one value.
    *
-   * @throws ServerError 17217 when the values are more than 16 MiB
+   * @throws ServerError 17217 if the values are more than 16 MiB
    */
   async distinct<T = any>(key: string, filter: Filter<TSchema> = {}, options: DistinctOptions = {}): Promise<T[]> {
     return await this.#ask("distinct", "values", filter, { key, ...pick(options, "hint", "collation", "comment") });
@@ -191,7 +195,7 @@ export class Collection<TSchema extends Document = Document> {
     return (await this.#door.run({ [command]: this.collectionName, query: queryDocument(filter), ...more })).reply[field];
   }
 
-  /** Deletes every measurement that matches. A range of time drops whole buckets without opening them. */
+  /** Deletes all measurements that match. A range of time deletes whole buckets without unpacking them. */
   deleteMany(filter: Filter<TSchema> = {}, options: DeleteOptions = {}): Promise<DeleteResult> {
     return this.#write("delete", filter, { limit: 0 }, options);
   }
@@ -201,7 +205,7 @@ export class Collection<TSchema extends Document = Document> {
     return this.#write("delete", filter, { limit: 1 }, options);
   }
 
-  /** Deletes one measurement that matches, of a `sort` the first, and gives it; `null` where none does. */
+  /** Deletes one measurement that matches, with a `sort` the first one, and returns it. Returns `null` if none matches. */
   findOneAndDelete(filter: Filter<TSchema>, options: FindOneAndDeleteOptions = {}): Promise<TSchema | null> {
     return this.#ask("findAndModify", "value", filter, {
       remove: true,
@@ -210,23 +214,23 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /**
-   * Changes the metadata of every measurement that matches. Nothing else can be changed: `filter` and `update` may name the metadata only.
+   * Changes the metadata of all measurements that match. `filter` and `update` may name only the metadata.
    *
-   * @throws ServerError 72, `InvalidOptions`, for any other update
+   * @throws ServerError 72 `InvalidOptions` for any other update
    */
   updateMany(filter: Filter<TSchema>, update: Document, options: UpdateOptions = {}): Promise<UpdateResult> {
     return this.#write("update", filter, { u: withNulls(update), multi: true }, options);
   }
 
-  /** Always rejects with `ServerError` 72, `InvalidOptions`, as a server does: single measurements cannot be changed. */
+  /** Always rejects with `ServerError` 72 `InvalidOptions`, as on a server: a single measurement cannot be changed. */
   updateOne(filter: Filter<TSchema>, update: Document, options: UpdateOptions = {}): Promise<UpdateResult> {
     return this.#write("update", filter, { u: withNulls(update), multi: false }, options);
   }
 
   /**
-   * Makes an index: on the time, the metadata, a path below it, or a field of measurements. Resolves to its name.
+   * Creates an index on the time, the metadata, a path below it, or fields of measurements. Resolves to its name.
    *
-   * @throws ServerError 67, 72, 85, 86 or 5930501 when it cannot be made
+   * @throws ServerError 67 `CannotCreateIndex` or 72 `InvalidOptions` for keys and options that are not allowed, 85 `IndexOptionsConflict` or 86 `IndexKeySpecsConflict` for a conflict with an existing index, 5930501 for an array at an indexed path of a stored measurement
    * @example
    * ```ts
    * await weather.createIndex({ "station.region": 1, at: -1 });
@@ -236,7 +240,7 @@ export class Collection<TSchema extends Document = Document> {
     return (await this.createIndexes([{ key: keys, ...options }]))[0]!;
   }
 
-  /** Makes indexes, all or none. Resolves to their names. */
+  /** Creates several indexes, all or none. Resolves to their names. */
   async createIndexes(specs: readonly IndexDescription[]): Promise<string[]> {
     if (!Array.isArray(specs)) throw new TypeError("The indexes must be an array");
     const indexes = (specs as readonly IndexDescription[]).map(({ key: keys, ...options }): Document => {
@@ -248,7 +252,7 @@ export class Collection<TSchema extends Document = Document> {
     return indexes.map((index) => index["name"] as string);
   }
 
-  /** Drops an index by its name or its keys. */
+  /** Drops an index by its name or by its keys. */
   async dropIndex(index: string | Document, options: CommandOptions = {}): Promise<Document> {
     return (await this.#door.run({ dropIndexes: this.collectionName, index, ...pick(options, "comment") })).reply;
   }
@@ -259,17 +263,17 @@ export class Collection<TSchema extends Document = Document> {
     return true;
   }
 
-  /** The indexes, the default one among them. */
+  /** Lists the indexes, including the default one. Returns a cursor. */
   listIndexes(): CommandCursor<IndexInfo> {
     return new CommandCursor(this.#door, this.collectionName, { listIndexes: this.collectionName }, {});
   }
 
-  /** The indexes as an array. */
+  /** Returns the indexes as an array. */
   indexes(): Promise<IndexInfo[]> {
     return this.listIndexes().toArray();
   }
 
-  /** Removes the collection and its measurements. */
+  /** Deletes the collection and its measurements. */
   async drop(options: CommandOptions = {}): Promise<boolean> {
     await this.#door.run({ drop: this.collectionName, ...pick(options, "comment") });
     return true;

@@ -15,9 +15,9 @@ export const BIG_BATCH = 65_536;
 export const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
 /**
- * What all cursors do. Nothing is sent before the first document is asked for.
+ * The methods of all cursors. A cursor sends nothing before you ask for its first document.
  *
- * A cursor that is not read to its end should be closed: leaving a `for await` loop, `await using` and {@link close} do it.
+ * Close a cursor that you do not read to the end: leave its `for await` loop, use `await using`, or call {@link close}.
  *
  * @example
  * ```ts
@@ -60,29 +60,29 @@ export abstract class AbstractCursor<TSchema = Document> {
    */
   protected abstract get batchSizeSet(): number | undefined;
 
-  /** Whether the cursor has nothing left in the engine and gives no more documents. */
+  /** True if the cursor is closed in the engine and returns no more documents. */
   get closed(): boolean {
     return this.#isClosed;
   }
 
-  /** The next document, or `null` at the end. */
+  /** Returns the next document, or `null` at the end. */
   async next(): Promise<TSchema | null> {
     // Another call may have taken the last document before this one goes on.
     while (await this.#advance(false)) if (this.#position < this.#batch.length) return this.#take();
     return null;
   }
 
-  /** The same as {@link next}: no cursor here waits for documents to come. */
+  /** The same as {@link next}, because no cursor waits for new documents. */
   tryNext(): Promise<TSchema | null> {
     return this.next();
   }
 
-  /** Whether {@link next} would give a document. */
+  /** Resolves to true if {@link next} would return a document. */
   hasNext(): Promise<boolean> {
     return this.#advance(false);
   }
 
-  /** All documents that are left. Asks for large batches unless a batch size was set. */
+  /** Returns all remaining documents, and closes the cursor. It asks for large batches unless you set a batch size. */
   async toArray(): Promise<TSchema[]> {
     const documents: TSchema[] = [];
     while (await this.#advance(true)) {
@@ -97,11 +97,17 @@ export abstract class AbstractCursor<TSchema = Document> {
   }
 
   /**
-   * Everything that is left, as columns: typed arrays ready for a chart, without an object a row. {@link map} has no effect on it.
+   * Returns all remaining rows as columns, without an object per row. An extension to the driver. {@link map} has no effect on the result.
    *
-   * Numbers become `Float64Array` or `Int32Array` (64-bit ones `BigInt64Array`), dates a `Float64Array` of milliseconds since the epoch, anything else an
-   * array. A cell that a row does not have is `NaN` in a `Float64Array` and `undefined` in an array; integers with such cells become a
-   * `Float64Array` (64-bit ones an array). A field that no row has is missing. The typed arrays may be views of one larger buffer.
+   * | values | column | if a row does not have the field |
+   * |---|---|---|
+   * | doubles, or doubles and 32-bit integers | `Float64Array` | `NaN` |
+   * | 32-bit integers | `Int32Array` | the column is a `Float64Array` with `NaN` |
+   * | 64-bit integers | `BigInt64Array` | the column is an array with `undefined` |
+   * | dates | `Float64Array` of milliseconds since the epoch | `NaN` |
+   * | anything else | array | `undefined` |
+   *
+   * A field that no row has gets no column. The typed arrays may be views of one larger buffer.
    *
    * @example
    * ```ts
@@ -121,13 +127,13 @@ export abstract class AbstractCursor<TSchema = Document> {
     return blocksToColumns(blocks.length === 0 && this.#last?.rows === 0 ? [this.#last] : blocks, this.#readOptions) as Columns<TSchema>;
   }
 
-  /** Calls `iterator` for each document, one after the other, until it returns `false`. */
+  /** Calls `iterator` for each document in order, until it returns `false`. */
   async forEach(iterator: (document: TSchema) => boolean | void): Promise<void> {
     checkFunction(iterator);
     for await (const document of this) if (iterator(document) === false) break;
   }
 
-  /** Every document goes through `transform`; a second one takes what the first gives. */
+  /** Passes every document through `transform`. A second `transform` receives the result of the first. */
   map<T>(transform: (document: TSchema) => T): AbstractCursor<T> {
     this.assertNew("map");
     checkFunction(transform);
@@ -136,7 +142,7 @@ export abstract class AbstractCursor<TSchema = Document> {
     return this as unknown as AbstractCursor<T>;
   }
 
-  /** Documents in order; leaving the loop closes the cursor. */
+  /** Iterates over the documents in order. Leaving the loop closes the cursor. */
   async *[Symbol.asyncIterator](): AsyncGenerator<TSchema, void, void> {
     try {
       while (await this.#advance(false)) {
@@ -147,7 +153,7 @@ export abstract class AbstractCursor<TSchema = Document> {
     }
   }
 
-  /** Gives up what is left; the engine forgets the cursor. May be called at any time, and twice. */
+  /** Closes the cursor here and in the engine. You can call it at any time, and more than once. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#state = "done";
@@ -164,7 +170,7 @@ export abstract class AbstractCursor<TSchema = Document> {
     }
   }
 
-  /** Back to the beginning: the next document asked for is the first of a new run. */
+  /** Resets the cursor: the next document is the first one of a new run. */
   async rewind(): Promise<void> {
     await this.close();
     this.#state = "new";
@@ -176,13 +182,15 @@ export abstract class AbstractCursor<TSchema = Document> {
     return this.close();
   }
 
-  /** Refuses configuration after the first use. */
+  /** Throws `CursorInUseError` if the cursor was used already. */
   protected assertNew(method: string): void {
     if (this.#state !== "new" || this.#fetching) throw new CursorInUseError(method);
   }
 
   /**
-   * How the query goes: the reply of the command `explain`. It is run apart from what the cursor gives, with `queryPlanner` (or `false`) only planned.
+   * Returns the reply of the command `explain`: the plan of the query and figures of its execution.
+   *
+   * The query runs separately from this cursor. With `"queryPlanner"` or `false` it is only planned. Default: `true`, which means `"allPlansExecution"`.
    *
    * @example
    * ```ts
@@ -245,7 +253,7 @@ export abstract class AbstractCursor<TSchema = Document> {
   }
 }
 
-/** The cursor of a command that lists something. */
+/** The cursor of a listing command, such as `listCollections`. */
 export class CommandCursor<T = Document> extends AbstractCursor<T> {
   readonly #command: Document;
 

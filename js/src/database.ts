@@ -110,9 +110,9 @@ export class Database {
   }
 
   /**
-   * Creates a collection; does nothing when it exists with the same options.
+   * Creates a time-series collection. Does nothing if it exists with the same options.
    *
-   * @throws ServerError 48, `NamespaceExists`, when it exists with other options
+   * @throws ServerError 48 `NamespaceExists` if it exists with other options
    * @example
    * ```ts
    * await db.createCollection("weather", {
@@ -129,18 +129,18 @@ export class Database {
     return collection;
   }
 
-  /** A collection by name. Nothing is sent; whether it exists shows when it is used. */
+  /** Returns a collection by name. Sends nothing, so a missing collection shows only when you use it. */
   collection<TSchema extends Document = Document>(name: string, options: CollectionOptions = {}): Collection<TSchema> {
     if (typeof name !== "string" || name === "") throw new TypeError("The name of a collection is a string that is not empty");
     return new Collection<TSchema>(this.#door, name, { ...readOptions(options), ...pick(options, "generateIds") });
   }
 
   /**
-   * Runs any command of the server that the engine has, and gives the reply.
+   * Runs any server command that the engine has, and returns its reply.
    *
-   * The first key is the command's name; `undefined` becomes `null`. The batch of a cursor command is in `cursor.firstBatch` or `cursor.nextBatch`, as in the server.
+   * The first key is the name of the command, and `undefined` becomes `null`. The batch of a cursor command is in `cursor.firstBatch` or `cursor.nextBatch`, as on the server.
    *
-   * @throws ServerError when the reply says `ok: 0`
+   * @throws ServerError if the reply has `ok: 0`
    * @example
    * ```ts
    * const { cursor } = await db.command({ find: "weather", filter: { station: 7 }, limit: 5 });
@@ -155,28 +155,28 @@ export class Database {
     return reply;
   }
 
-  /** The collections whose description matches `filter`. */
+  /** Lists the collections whose description matches `filter`. Returns a cursor. */
   listCollections(filter: Document = {}, options: ListCollectionsOptions = {}): CommandCursor<CollectionInfo> {
     const command = { listCollections: 1, filter: queryDocument(filter), ...pick(options, "nameOnly", "authorizedCollections", "comment") };
     return new CommandCursor(this.#door, "$cmd.listCollections", command, options);
   }
 
-  /** Removes a collection and its measurements. */
+  /** Deletes a collection and its measurements. */
   dropCollection(name: string, options?: CommandOptions): Promise<boolean> {
     return this.collection(name).drop(options);
   }
 
-  /** Removes everything in the database. It stays open, and empty. */
+  /** Deletes everything in the database. The database stays open. */
   async dropDatabase(options: CommandOptions = {}): Promise<boolean> {
     await this.#door.run({ dropDatabase: 1, ...pick(options, "comment") });
     return true;
   }
 
   /**
-   * Calls `listener` after each change of the database, here or in another tab or worker: with it a chart follows what others insert, and a
-   * page learns what retention has deleted.
+   * Calls `listener` after each change of the database, in this tab or in another tab or worker. An extension to the driver. Use it to
+   * redraw a chart when others insert, or to learn what retention has deleted.
    *
-   * Messages of other tabs may come late, and inserts of theirs added up; what a query finds never depends on them.
+   * Changes of other tabs may arrive late, and several of their inserts as one. The result of a query never depends on these messages.
    *
    * @example
    * ```ts
@@ -192,19 +192,19 @@ export class Database {
     return this;
   }
 
-  /** Calls `listener` no more. */
+  /** Removes `listener`. */
   off(event: "change", listener: (change: ChangeEvent) => void): this {
     checkEvent(event);
     this.#door.events.off(listener);
     return this;
   }
 
-  /** Does now what the engine does later by itself: journals become buckets. Acknowledged writes are durable without it. */
+  /** Turns journals into buckets now; the engine does it later by itself. An extension to the driver. You need it neither for durability nor for speed. */
   async flush(): Promise<void> {
     await this.#door.run({ flush: 1 });
   }
 
-  /** Closes the database; everything that uses it afterwards rejects with `ClosedError`. May be called twice. */
+  /** Closes the database. Later calls reject with `ClosedError`, except a second `close()`. */
   async close(): Promise<void> {
     try {
       await this.#door.close();

@@ -11,7 +11,7 @@ import type { HostStorage, StorageChange, StorageEntry, StoragePage, StorageRang
 
 export type * from "./storage.js";
 
-/** Part of a key. */
+/** A part of a key in Deno KV. */
 export type DenoKvKeyPart = Uint8Array | string | number | bigint | boolean;
 
 interface KvEntry {
@@ -32,7 +32,7 @@ interface KvAtomic {
   commit(): Promise<KvCommit>;
 }
 
-/** What `Deno.openKv()` gives, as far as it is used here. */
+/** The methods of `Deno.openKv()` that timepail uses. */
 export interface DenoKv {
   getMany(keys: any): Promise<any[]>;
   list(selector: any, options?: any): AsyncIterable<any>;
@@ -41,13 +41,13 @@ export interface DenoKv {
 
 /** Options of {@link denoKvStorage}. */
 export interface DenoKvOptions {
-  /** Everything lies under this key, for several databases in one store. Default `["timepail"]`. */
+  /** The prefix of all keys. Use different prefixes for several databases in one store. Default `["timepail"]`. */
   prefix?: readonly DenoKvKeyPart[];
 }
 
 /** A storage in Deno KV. */
 export interface DenoKvStorage extends HostStorage {
-  /** Removes what commits that were broken off have left, and answers how many pieces that were. The first commit does it, too. */
+  /** Removes leftovers of interrupted commits and returns how many pieces were removed. The first commit does this too. */
   sweep(): Promise<number>;
 }
 
@@ -63,7 +63,7 @@ const PAUSE_MS = 30;
 const LEFTOVER_MS = 600_000;
 
 /**
- * A storage in Deno KV, the local one as well as Deno Deploy's.
+ * Creates a storage in Deno KV, local or on Deno Deploy.
  *
  * @example
  * ```ts

@@ -10,13 +10,13 @@ interface ErrorInit {
 }
 
 /**
- * Base of every error of this package. JavaScript misuse (an argument of the wrong type) is a plain `TypeError` instead.
+ * Base class of the errors of this package. An argument of the wrong JavaScript type is a plain `TypeError` instead.
  */
 export class TimepailError extends Error {
   override name = "TimepailError";
-  /** The server's number for this kind of failure; `undefined` where the server has none. */
+  /** The server's error code; `undefined` if the server has none for this error. */
   readonly code: number | undefined;
-  /** The server's name for `code`, such as `"BadValue"`. */
+  /** The server's name of `code`, such as `"BadValue"`. */
   readonly codeName: string | undefined;
 
   /** @internal */
@@ -28,7 +28,7 @@ export class TimepailError extends Error {
 }
 
 /**
- * The engine answered a command with `ok: 0`, or refused a statement of it.
+ * The engine answered a command with `ok: 0`, or refused one of its statements.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ export class ServerError extends TimepailError {
   override name = "ServerError";
   declare readonly code: number;
   declare readonly codeName: string;
-  /** The whole reply. */
+  /** The complete reply. */
   readonly errorResponse: Document;
 
   /** @internal */
@@ -56,22 +56,22 @@ export class ServerError extends TimepailError {
     this.errorResponse = reply;
   }
 
-  /** The server's text; the same as `message`. */
+  /** The text of the error; the same as `message`. */
   get errmsg(): string {
     return this.message;
   }
 }
 
 /**
- * Some documents of an insert were refused; the others are stored. `code` and `message` are those of the first refusal.
+ * Documents of an insert were refused. `code` and `message` are those of the first refused document.
  *
- * With `ordered: true` (the default) everything after the first refused document was not tried.
+ * With `ordered: true` (default), the documents after the first refused one were not tried. With `false`, all other documents are stored.
  */
 export class BulkWriteError extends ServerError {
   override name = "BulkWriteError";
-  /** One entry a refused document; `index` counts within the array that was given to `insertMany`. */
+  /** One entry per refused document. `index` is its position in the array that was given to `insertMany`. */
   readonly writeErrors: WriteError[];
-  /** What was stored, in the shape of a success. */
+  /** The documents that were stored, in the shape of a successful result. */
   readonly result: InsertManyResult;
 
   /** @internal */
@@ -87,7 +87,7 @@ export class BulkWriteError extends ServerError {
   }
 }
 
-/** A value that cannot be stored (an invalid `Date`, a key with a NUL), or bytes that cannot be read. Code 2, `BadValue`. */
+/** A value cannot be stored, such as an invalid `Date` or a key with a NUL, or bytes cannot be read. Code 2 `BadValue`. */
 export class BadValueError extends TimepailError {
   override name = "BadValueError";
 
@@ -97,7 +97,7 @@ export class BadValueError extends TimepailError {
   }
 }
 
-/** The database was closed before or during the call. Code 11600, `InterruptedAtShutdown`. */
+/** The database was closed before or during the call. Code 11600 `InterruptedAtShutdown`. */
 export class ClosedError extends TimepailError {
   override name = "ClosedError";
 
@@ -117,7 +117,7 @@ export class CursorInUseError extends TimepailError {
   }
 }
 
-/** The WebAssembly module could not be loaded; the message says what to change. */
+/** The WebAssembly module could not be loaded. The message says what to change. */
 export class LoadError extends TimepailError {
   override name = "LoadError";
 }

@@ -6,7 +6,7 @@ import { pick, type Door } from "./door.js";
 import type { CollationOptions, Document, Filter, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
 
 /**
- * The documents that a query finds. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
+ * The cursor of a query. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
  *
  * @example
  * ```ts
@@ -33,12 +33,12 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
     return this;
   }
 
-  /** Orders the documents: `sort({ at: -1 })`, `sort("at", -1)`, `sort([["station", 1], ["at", -1]])`. */
+  /** Sets the sort order: `sort({ at: -1 })`, `sort("at", -1)`, `sort([["station", 1], ["at", -1]])`. */
   sort(sort: Sort, direction?: SortDirection): this {
     return this.#set("sort", typeof sort === "string" && direction !== undefined ? [[sort, direction]] : sort);
   }
 
-  /** At most `limit` documents; 0 is no limit. */
+  /** Returns at most `limit` documents. 0 means no limit. */
   limit(limit: number): this {
     return this.#set("limit", integer(limit, "limit"));
   }
@@ -48,38 +48,38 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
     return this.#set("skip", integer(skip, "skip"));
   }
 
-  /** Which fields the documents have. The type of the result is the caller's word. */
+  /** Sets the fields to return. `T` is the type of the result; it is not checked. */
   project<T extends Document = Document>(projection: Document): FindCursor<T> {
     checkDocument(projection, "projection");
     return this.#set("projection", projection) as unknown as FindCursor<T>;
   }
 
-  /** Documents a batch. */
+  /** Sets how many documents a batch has. */
   batchSize(size: number): this {
     return this.#set("batchSize", integer(size, "batchSize"));
   }
 
-  /** Which index to use. */
+  /** Sets the index to use. */
   hint(hint: Hint): this {
     return this.#set("hint", hint);
   }
 
-  /** Language rules for comparing strings. */
+  /** Sets the language rules for comparing strings. */
   collation(collation: CollationOptions): this {
     return this.#set("collation", collation);
   }
 
-  /** A remark that `explain` shows. */
+  /** Sets a comment, which `explain` shows. */
   comment(comment: unknown): this {
     return this.#set("comment", comment);
   }
 
-  /** Every document goes through `transform`. */
+  /** Passes every document through `transform`. */
   override map<T>(transform: (document: TSchema) => T): FindCursor<T> {
     return super.map(transform) as FindCursor<T>;
   }
 
-  /** A cursor with the same query and options, not started, without what {@link map} was given. */
+  /** Returns a new cursor with the same query and options, but without the functions given to {@link map}. */
   clone(): FindCursor<TSchema> {
     return new FindCursor<TSchema>(this.door, this.#collection, this.#filter, this.#options);
   }

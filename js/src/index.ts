@@ -7,12 +7,12 @@ import { wasmEngine } from "./wasm.js";
 export * from "./api.js";
 
 /**
- * Opens a database, and creates it if it is new. The WebAssembly module is loaded by the first call.
+ * Opens a database, and creates it if it does not exist. The first call loads the WebAssembly module.
  *
- * Several tabs and workers may have the same database open at the same time.
+ * Several tabs and workers can have the same database open at the same time. This function takes the place of `MongoClient` in the official driver.
  *
- * @param name - one IndexedDB database has this name
- * @throws LoadError when the WebAssembly module cannot be loaded; the message says what to do
+ * @param name - name of the database; in IndexedDB it is `timepail:<name>`
+ * @throws LoadError if the WebAssembly module cannot be loaded; the message says what to do
  * @example
  * ```ts
  * const db = await open("plant");

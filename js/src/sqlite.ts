@@ -4,19 +4,19 @@ import type { HostStorage, StorageChange, StorageEntry, StoragePage, StorageRang
 
 export type * from "./storage.js";
 
-/** A prepared statement, as `node:sqlite` and `bun:sqlite` have them. */
+/** A prepared statement of `node:sqlite` or `bun:sqlite`. */
 export interface SqliteStatement {
   all(...parameters: any[]): unknown[];
   run(...parameters: any[]): unknown;
 }
 
-/** An open database: `DatabaseSync` of `node:sqlite`, `Database` of `bun:sqlite`, or whatever has these methods. */
+/** An open database: `DatabaseSync` of `node:sqlite`, `Database` of `bun:sqlite`, or any object with these methods. */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement;
 }
 
-/** `ctx.storage` of a Durable Object whose class has SQLite. */
+/** `ctx.storage` of a Durable Object whose class uses SQLite. */
 export interface DurableObjectStorage {
   sql: { exec(sql: string, ...parameters: any[]): { toArray(): any[] } };
   transactionSync<T>(work: () => T): T;
@@ -25,14 +25,16 @@ export interface DurableObjectStorage {
 
 /** Options of {@link sqliteStorage}. */
 export interface SqliteOptions {
-  /** Name of the table, for several databases in one file; another one, `<table>_parts`, has what is too large for a row. Default `"timepail"`. */
+  /** Name of the table. Use different names for several databases in one file. A second table, `<table>_parts`, holds what is too large for a row. Default `"timepail"`. */
   table?: string;
   /**
-   * `"relaxed"` (default): a write resolves when SQLite has it; it survives a crash of the process, the last moments may be lost when the machine loses power.
-   * `"strict"`: it resolves when it is on the disk. What a Durable Object answers waits for the disk in any case.
+   * When a write resolves.
+   *
+   * - `"relaxed"` (default): when SQLite has it. The write survives a crash of the process; a loss of power may destroy the last moments.
+   * - `"strict"`: when it is on disk. Responses of a Durable Object wait for the disk in any case.
    */
   durability?: "relaxed" | "strict";
-  /** How long to wait for another process that writes, in milliseconds; the thread waits with it. Not in Durable Objects, where nobody else writes. Default 5000. */
+  /** How long a write waits for another process that writes, in milliseconds. It blocks the thread. Has no effect in Durable Objects, where nobody else writes. Default 5000. */
   busyTimeoutMS?: number;
 }
 
@@ -52,8 +54,8 @@ interface Connection {
 const REFUSED = Symbol("refused");
 
 /**
- * A storage in a table of a SQLite database. The handle should be timepail's alone: a transaction of somebody else on it would be in the way. Several processes
- * may have the file open, each with a handle of its own.
+ * Creates a storage in a table of a SQLite database. Use the handle for timepail only, because transactions of other code on it would interfere. Several processes
+ * can have the file open, each with its own handle.
  *
  * @example
  * ```ts

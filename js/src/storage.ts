@@ -3,17 +3,17 @@
 /** A value, or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>;
 
-/** Keys from `start` up to, but not including, `end`. Keys are compared byte by byte. */
+/** The keys from `start` up to, but not including, `end`. Keys are compared byte by byte. */
 export type StorageRange = readonly [start: Uint8Array, end: Uint8Array];
 
-/** A key and its value. The value may be left out where only keys were asked for. */
+/** A key and its value. The value may be missing if only keys were asked for. */
 export type StorageEntry = readonly [key: Uint8Array, value?: Uint8Array];
 
-/** How much of a scan to answer. */
+/** How much of a scan to return. */
 export interface StoragePage {
-  /** At most this many entries, over all ranges. */
+  /** Maximum number of entries, over all ranges together. */
   readonly entriesMax: number;
-  /** Values will not be looked at. */
+  /** True if the caller does not need values. */
   readonly keysOnly: boolean;
 }
 
@@ -22,9 +22,9 @@ export interface StoragePage {
  *
  * - `put` sets a key, whether it exists or not
  * - `insert` sets a key that must not exist before the commit
- * - `delete` removes a key; an absent one is fine
+ * - `delete` removes a key, and does nothing if it does not exist
  * - `deleteRange` removes every key of a range
- * - `require` is a test only: the key must exist before the commit
+ * - `require` only tests: the key must exist before the commit
  */
 export type StorageChange =
   | readonly [kind: "put", key: Uint8Array, value: Uint8Array]
@@ -34,27 +34,27 @@ export type StorageChange =
   | readonly [kind: "deleteRange", start: Uint8Array, end: Uint8Array];
 
 /**
- * Where a database keeps its entries: `open(name, { storage })`.
+ * A place for the entries of a database: `open(name, { storage })`.
  *
- * `timepail/sqlite` and `timepail/deno-kv` have two; `timepail/testing` has one in memory, and the tests that every storage must pass. One storage holds one
- * database, which several processes may have open if the storage allows it. timepail never closes a storage: who has opened it does, after the database.
+ * `timepail/sqlite` and `timepail/deno-kv` provide two. `timepail/testing` has one in memory, and the tests that every storage must pass. One storage holds one
+ * database; several processes can have it open if the storage allows it. timepail never closes a storage: close it yourself, after the database.
  *
- * Arrays of bytes that are handed over belong to the storage; those that it answers are copied before anything else happens.
+ * The byte arrays in arguments belong to the storage. timepail copies the byte arrays in results at once.
  */
 export interface HostStorage {
-  /** The values of `keys` in the order asked, `undefined` or `null` where there is none. All as of one moment. */
+  /** Returns the values of `keys` in the same order, `undefined` or `null` for a missing key. All are from one moment. */
   getMany(keys: Uint8Array[]): Awaitable<readonly (Uint8Array | undefined | null)[]>;
   /**
-   * The entries of `ranges`, range after range in the order given, keys ascending inside each; at most `page.entriesMax` in all. Fewer means that there are no
-   * more. All as of one moment.
+   * Returns the entries of `ranges`: range after range in the order given, and by ascending key inside each. Returns at most `page.entriesMax` entries; fewer means
+   * that there are no more. All are from one moment.
    */
   scan(ranges: StorageRange[], page: StoragePage): Awaitable<readonly StorageEntry[]>;
   /**
-   * Makes all `changes` in the order given, or none of them, and answers when they are durable.
+   * Makes all `changes` in the order given, or none of them, and returns when they are durable.
    *
-   * First every `insert` and `require` is judged by what was there before the commit. Where one does not hold, nothing is written and the answer is `false`;
-   * else it is `true`. For everything else that goes wrong, throw: then it is not known whether the commit took place, and timepail asks for the same commit
-   * once more. An error whose name is `"QuotaExceededError"` becomes `OutOfDiskSpace`, every other one `OperationFailed`; both carry what it said.
+   * First check every `insert` and `require` against the state before the commit. If one of them does not hold, write nothing and return `false`. Otherwise return
+   * `true`. Throw for every other failure: the outcome is then unknown, and timepail repeats the same commit once. An error with the name `"QuotaExceededError"`
+   * reaches the caller as `OutOfDiskSpace`, every other one as `OperationFailed`, both with the message of the error.
    */
   commit(changes: StorageChange[]): Awaitable<boolean>;
 }

@@ -3,18 +3,18 @@
 import type { BSONRegExp, Int32, Double, Long, ObjectId } from "bson";
 import type { HostStorage } from "./storage.js";
 
-/** Any document. */
+/** A document of any shape. */
 export interface Document {
   // `any`, as in the driver: untyped collections are read without casts.
   [key: string]: any;
 }
 
-/** A document that may have an `_id`: measurements need none. */
+/** A document with an optional `_id`; measurements need none. */
 export type MaybeId<TSchema> = TSchema & { _id?: unknown };
 
 // ---------------------------------------------------------------------------------------------------------- filters
 
-/** What a field may be compared with: its type, or the type of its elements; a number also by `Int32`, `Long`, `Double`. */
+/** A value that a field can be compared with: its type, or the type of its elements. A number can also be given as `Int32`, `Long` or `Double`. */
 export type FilterValue<T> =
   | T
   | (T extends readonly (infer U)[] ? U | readonly U[] : never)
@@ -22,7 +22,7 @@ export type FilterValue<T> =
   | (T extends string ? RegExp | BSONRegExp : never)
   | null;
 
-/** Operators of one field. */
+/** The operators that a filter can apply to one field. */
 export interface FilterOperators<T> {
   $eq?: FilterValue<T>;
   $ne?: FilterValue<T>;
@@ -49,10 +49,10 @@ export interface FilterOperators<T> {
   $bitsAnySet?: unknown;
 }
 
-/** A value to be equal to, or operators. */
+/** The condition on one field: a value that it must equal, or operators. */
 export type Condition<T> = FilterValue<T> | FilterOperators<T>;
 
-/** Operators beside the fields. Being a `Document` it lets dotted paths through. */
+/** The operators at the top of a filter. It extends `Document`, so dotted paths are allowed too. */
 export interface RootFilterOperators<TSchema> extends Document {
   $and?: readonly Filter<TSchema>[];
   $or?: readonly Filter<TSchema>[];
@@ -61,17 +61,17 @@ export interface RootFilterOperators<TSchema> extends Document {
   $comment?: unknown;
 }
 
-/** A query. Known fields are checked against the schema; dotted paths such as `"station.id"` are taken as they are. */
+/** A query. Known fields are checked against the schema; dotted paths such as `"station.id"` are not checked. */
 export type Filter<TSchema = Document> = {
   [P in keyof MaybeId<TSchema>]?: Condition<MaybeId<TSchema>[P]>;
 } & RootFilterOperators<MaybeId<TSchema>>;
 
 // ---------------------------------------------------------------------------------------------------------- options
 
-/** One direction of a sort. */
+/** A direction of a sort: ascending or descending. */
 export type SortDirection = 1 | -1 | "asc" | "desc" | "ascending" | "descending";
 
-/** A field (ascending), fields, or fields with directions. A `Map` or pairs keep the order of keys that look like numbers. */
+/** The sort order: a field (ascending), several fields, or fields with directions. Use a `Map` or pairs if keys look like numbers, because an object reorders them. */
 export type Sort =
   | string
   | readonly string[]
@@ -80,41 +80,42 @@ export type Sort =
   | readonly (readonly [string, SortDirection])[]
   | readonly [string, SortDirection];
 
-/** Which index to use: its name or its key pattern. */
+/** The index to use: its name or its key pattern. */
 export type Hint = string | Document;
 
-/** What an index is over: fields with 1, -1, "hashed", "2dsphere" or "2d", in any form that a sort has. A metaField `meta` may be `"meta.$**"`. */
+/** The keys of an index: fields with 1, -1, "hashed", "2dsphere" or "2d", in any form that a sort takes. For a metaField `meta`, `"meta.$**"` makes a wildcard index. */
 export type IndexKeys = string | readonly (string | readonly [string, 1 | -1 | "hashed" | "2dsphere" | "2d"])[] | Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
 
 /** Options of {@link Collection.createIndex}. */
 export interface CreateIndexOptions {
-  /** Its name; without one it is made of the keys. */
+  /** Name of the index. Default: made of the keys, such as `station_1_at_-1`. */
   name?: string;
-  /** Buckets without any of its fields are not in it. Not with fields of measurements. */
+  /** Leaves out buckets that have none of the indexed fields. Not allowed with fields of measurements. */
   sparse?: boolean;
-  /** Queries do not use it. */
+  /** Hides the index from queries. */
   hidden?: boolean;
-  /** Only buckets in which a measurement may match are in it. */
+  /** Indexes only buckets in which a measurement may match this filter. */
   partialFilterExpression?: Document;
-  /** The age at which the buckets in it are deleted. Only over the time, with a filter on the metadata. */
+  /** Deletes the buckets in the index at this age, in seconds. Only for an index on the time, with a `partialFilterExpression` on the metadata. */
   expireAfterSeconds?: number;
+  /** Language rules of the indexed strings; see COMPAT.md for the queries that can use it. */
   collation?: CollationOptions;
-  /** Of a "2d" index: the least coordinate. Default -180. */
+  /** Of a "2d" index: the smallest coordinate. Default -180. */
   min?: number;
-  /** Of a "2d" index: the greatest coordinate. Default 180. */
+  /** Of a "2d" index: the largest coordinate. Default 180. */
   max?: number;
-  /** Of a "2d" index: kept, and shown. */
+  /** Of a "2d" index: stored and shown, without an effect. */
   bits?: number;
-  /** Of a "2dsphere" index: kept, and shown. */
+  /** Of a "2dsphere" index: stored and shown, without an effect. */
   "2dsphereIndexVersion"?: number;
 }
 
-/** An index to make. */
+/** An index to create, for {@link Collection.createIndexes}. */
 export interface IndexDescription extends CreateIndexOptions {
   key: IndexKeys;
 }
 
-/** An index as it is listed. */
+/** An index, as {@link Collection.listIndexes} returns it. */
 export interface IndexInfo extends CreateIndexOptions {
   v: number;
   key: Document;
@@ -123,18 +124,27 @@ export interface IndexInfo extends CreateIndexOptions {
 
 /** Language rules for comparing strings. */
 export interface CollationOptions {
+  /** Such as `"de"`, or `"simple"` for comparison byte by byte. */
   locale: string;
+  /** Compares case, but not accents. Only with strength 1. */
   caseLevel?: boolean;
+  /** `"upper"`, `"lower"` or `"off"`. Default: as the locale does. */
   caseFirst?: string;
+  /** 1 compares letters, 2 also accents, 3 also case; up to 5. Default 3. */
   strength?: number;
+  /** Compares digits as numbers: "9" before "10". Default false. */
   numericOrdering?: boolean;
+  /** `"non-ignorable"`, or `"shifted"`, which ignores spaces and punctuation. Default: as the locale does. */
   alternate?: string;
+  /** What `alternate: "shifted"` ignores: `"punct"`. `"space"` is refused with it. */
   maxVariable?: string;
+  /** Compares accents from the end. Only as the locale does. */
   backwards?: boolean;
+  /** Has no effect: hosts always normalise. */
   normalization?: boolean;
 }
 
-/** How BSON values become JavaScript values. */
+/** Options for converting BSON values to JavaScript values. */
 export interface BSONReadOptions {
   /** 64-bit integers within ±2^53 become `number`, others `Long`. Default true. */
   promoteLongs?: boolean;
@@ -144,11 +154,11 @@ export interface BSONReadOptions {
   promoteBuffers?: boolean;
   /** Regular expressions stay `BSONRegExp`. Default false. */
   bsonRegExp?: boolean;
-  /** 64-bit integers become `bigint`; not together with `promoteLongs: false` or `promoteValues: false`. Default false. */
+  /** 64-bit integers become `bigint`. Cannot be combined with `promoteLongs: false` or `promoteValues: false`. Default false. */
   useBigInt64?: boolean;
 }
 
-/** What every command may carry. */
+/** Options of every command. */
 export interface CommandOptions {
   /** Any value, shown by `explain`. */
   comment?: unknown;
@@ -156,57 +166,68 @@ export interface CommandOptions {
 
 /** Options of {@link Collection.find}. */
 export interface FindOptions extends BSONReadOptions, CommandOptions {
+  /** The fields to return, such as `{ _id: 0, temp: 1 }`. Default: all fields. */
   projection?: Document;
+  /** The sort order of the documents. */
   sort?: Sort;
+  /** How many documents to leave out at the start. Default 0. */
   skip?: number;
-  /** At most this many documents; 0 is no limit; a negative number is its absolute value in a single batch. */
+  /** Returns at most this many documents. 0 means no limit. A negative number is a limit of its absolute value, in a single batch. */
   limit?: number;
-  /** Documents a batch. Default: 101 in the first batch when iterating, as many as fit otherwise. */
+  /** How many documents a batch has. Default: 101 in the first batch when you iterate, otherwise as many as fit. */
   batchSize?: number;
-  /** End after the first batch. */
+  /** Ends the cursor after the first batch. */
   singleBatch?: boolean;
+  /** The index to use. Default: the engine chooses. */
   hint?: Hint;
+  /** Language rules for comparing strings. Default: those of the collection. */
   collation?: CollationOptions;
+  /** Variables for the expressions of the query, `$$name`. */
   let?: Document;
+  /** Accepted, without an effect. */
   allowDiskUse?: boolean;
 }
 
-/** The stage `$downsample`, an extension: of many rows those that show the line which all of them draw. Rows without a finite number are left out. */
+/** The argument of the stage `$downsample`, an extension of timepail: it picks the rows that show the line drawn by all rows. Rows without a finite number are left out. */
 export interface Downsample<TSchema = Document> {
-  /** The path of the number that is drawn. */
+  /** Path of the number to draw. */
   field: (keyof TSchema & string) | (string & {});
-  /** Most rows of a partition, 2 or more; 4 or more for `m4`. */
+  /** Maximum number of rows of each partition: at least 2, and at least 4 for `m4`. */
   points: number;
-  /** The one field of dates or numbers along which it is drawn, ascending: `{ at: 1 }`. */
+  /** The horizontal axis: one field of dates or numbers, ascending, such as `{ at: 1 }`. */
   sortBy: Readonly<Record<string, 1>>;
   /**
-   * - `lttb`, the default: the rows of the largest triangles, of equally many rows each
-   * - `minmax`: the least and the greatest row of each slice of time
-   * - `m4`: the first and the last one as well
+   * - `lttb` (default): divides the rows into groups of equal size and keeps the row that forms the largest triangle with its neighbours
+   * - `minmax`: keeps the smallest and the largest row of each slice of time
+   * - `m4`: keeps the first and the last row of each slice as well
    */
   method?: "lttb" | "minmax" | "m4";
-  /** What tells lines apart: an expression, such as `"$station"`. */
+  /** An expression whose value identifies the line, such as `"$station"`. Default: all rows are one line. */
   partitionBy?: unknown;
 }
 
 /** Options of {@link Collection.aggregate}. */
 export interface AggregateOptions extends BSONReadOptions, CommandOptions {
-  /** Documents a batch, as in {@link FindOptions}. */
+  /** How many documents a batch has, as in {@link FindOptions}. */
   batchSize?: number;
+  /** The index to use. Default: the engine chooses. */
   hint?: Hint;
+  /** Language rules for comparing strings. Default: those of the collection. */
   collation?: CollationOptions;
-  /** Variables of the pipeline, `$$name` in expressions. */
+  /** Variables for the expressions of the pipeline, `$$name`. */
   let?: Document;
+  /** Accepted, without an effect. */
   allowDiskUse?: boolean;
 }
 
-/** How much the `explain` of a cursor says: the plan, what became of it, and what became of the plans that were rejected (there are none). */
+/** How much `explain` reports: only the plan, the plan with figures of its execution, or also the rejected plans (there are never any). */
 export type ExplainVerbosity = "queryPlanner" | "executionStats" | "allPlansExecution";
 
 /** Options of {@link Collection.insertMany}. */
 export interface InsertManyOptions extends CommandOptions {
-  /** Stop at the first refused document. Default true. `false` is faster and stores everything that can be stored. */
+  /** Stops at the first refused document. Default true. With `false` the insert is faster and stores every document that can be stored. */
   ordered?: boolean;
+  /** Accepted, without an effect. */
   bypassDocumentValidation?: boolean;
 }
 
@@ -215,164 +236,194 @@ export type InsertOneOptions = Omit<InsertManyOptions, "ordered">;
 
 /** Options of {@link Collection.insertColumns}. */
 export interface InsertColumnsOptions extends InsertManyOptions {
-  /** The metadata of every row. Without it the rows have none, unless the columns include the metaField. */
+  /** The metadata of all rows. Default: none, unless `columns` includes the metaField. */
   meta?: unknown;
 }
 
 /** Options of {@link Collection.deleteMany} and {@link Collection.deleteOne}. */
 export interface DeleteOptions extends CommandOptions {
+  /** Has no effect on a single statement. */
   ordered?: boolean;
+  /** Language rules for comparing strings. Default: those of the collection. */
   collation?: CollationOptions;
+  /** The index to use. Default: the engine chooses. */
   hint?: Hint;
+  /** Variables for the expressions of the filter, `$$name`. */
   let?: Document;
 }
 
 /** Options of {@link Collection.updateMany}. */
 export interface UpdateOptions extends DeleteOptions {
+  /** Conditions for the array elements that `$[name]` in the update changes. */
   arrayFilters?: Document[];
-  /** Refused where it is true. */
+  /** Must not be true: an update cannot insert. */
   upsert?: boolean;
 }
 
 /** Options of {@link Collection.findOneAndDelete}. */
 export interface FindOneAndDeleteOptions extends CommandOptions {
+  /** The fields to return. Default: all fields. */
   projection?: Document;
+  /** Deletes the first match in this order. */
   sort?: Sort;
+  /** The index to use. Default: the engine chooses. */
   hint?: Hint;
+  /** Language rules for comparing strings. Default: those of the collection. */
   collation?: CollationOptions;
+  /** Variables for the expressions of the filter, `$$name`. */
   let?: Document;
 }
 
 /** Options of {@link Collection.countDocuments}. */
 export interface CountDocumentsOptions extends CommandOptions {
+  /** Stops counting at this number. Default: no limit. */
   limit?: number;
+  /** How many matches not to count. Default 0. */
   skip?: number;
+  /** The index to use. Default: the engine chooses. */
   hint?: Hint;
+  /** Language rules for comparing strings. Default: those of the collection. */
   collation?: CollationOptions;
 }
 
 /** Options of {@link Collection.distinct}. */
 export interface DistinctOptions extends CommandOptions {
+  /** The index to use. Default: the engine chooses. */
   hint?: Hint;
+  /** Language rules for comparing strings. Default: those of the collection. */
   collation?: CollationOptions;
 }
 
-/** How a collection keeps its measurements. */
+/** The fields and buckets of a time-series collection. */
 export interface TimeSeriesCollectionOptions {
-  /** Top-level field with the `Date` of every measurement. */
+  /** The top-level field that holds the `Date` of every measurement. */
   timeField: string;
-  /** Field that names the source of a measurement; measurements of equal metadata share buckets. */
+  /** The field that names the source of a measurement. Measurements with equal metadata share buckets. Default: none. */
   metaField?: string;
-  /** Rough distance between measurements of one source. Default `"seconds"`. */
+  /** The rough distance between measurements of one source. Default `"seconds"`. */
   granularity?: "seconds" | "minutes" | "hours";
-  /** Longest time of one bucket, seconds; together with an equal `bucketRoundingSeconds`, in place of `granularity`. */
+  /** The longest time of one bucket, in seconds. Replaces `granularity`, and requires an equal `bucketRoundingSeconds`. */
   bucketMaxSpanSeconds?: number;
+  /** The start of a bucket is rounded down to a multiple of this, in seconds. Must equal `bucketMaxSpanSeconds`. */
   bucketRoundingSeconds?: number;
 }
 
 /** Options of {@link Database.createCollection}. */
 export interface CreateCollectionOptions extends CollectionOptions, CommandOptions {
+  /** The time field, the metadata field and the granularity. */
   timeseries: TimeSeriesCollectionOptions;
-  /** Measurements older than this are removed, whole buckets at a time. */
+  /** Deletes measurements older than this, in seconds, whole buckets at a time. Default: keeps them for ever. */
   expireAfterSeconds?: number;
-  /** When the stored buckets have more bytes than this, the oldest are removed. An extension of timepail. */
+  /** Deletes the oldest buckets when the stored buckets exceed this many bytes. An extension of timepail. Default: no limit. */
   maxBytes?: number;
+  /** Language rules for comparing strings, the default for all queries of the collection. Default: byte by byte. */
   collation?: CollationOptions;
+  /** Accepted, without an effect. */
   storageEngine?: Document;
+  /** Accepted, without an effect. */
   indexOptionDefaults?: Document;
 }
 
 /** Options of {@link Database.collection}. */
 export interface CollectionOptions extends BSONReadOptions {
-  /** Put an `ObjectId` first, as `_id`, into every inserted document that has none. Default: as the database was opened. */
+  /** Adds an `ObjectId` as `_id`, in first position, to every inserted document that has none. Default: the option of `open`. */
   generateIds?: boolean;
 }
 
 /** Options of {@link Database.listCollections}. */
 export interface ListCollectionsOptions extends BSONReadOptions, CommandOptions {
+  /** Returns only names and types. Default false. */
   nameOnly?: boolean;
+  /** Accepted, without an effect. */
   authorizedCollections?: boolean;
+  /** Accepted, without an effect: the list is one batch. */
   batchSize?: number;
 }
 
 /** Options of {@link Database.command}. */
 export interface RunCommandOptions extends BSONReadOptions, CommandOptions {}
 
-/** Where the WebAssembly module comes from: an address, an answer, its bytes, or the module compiled already. */
+/** The source of a WebAssembly module: its address, a `Response`, its bytes, or the compiled module. */
 export type WasmSource = string | URL | Response | BufferSource | WebAssembly.Module;
 
 /**
- * Parameters of the engine, under the names and with the defaults of the server's, where they stand in `setParameter` of its configuration.
- * `db.command({ getParameter: "*" })` shows them. They hold for this opening of the database; nothing of them is stored.
+ * Parameters of the engine. They have the names and defaults of the server, where `setParameter` sets them.
+ *
+ * They apply to this opening of the database and are not stored. `db.command({ getParameter: "*" })` shows them.
  */
 export interface EngineParameters {
-  /** Most measurements of a bucket, from 1 to 1 000 000. Default 1000. */
+  /** Maximum number of measurements in a bucket, from 1 to 1 000 000. Default 1000. */
   timeseriesBucketMaxCount?: number;
-  /** Most bytes of a bucket, from 1 to 12 582 912. Default 128 000. */
+  /** Maximum size of a bucket in bytes, from 1 to 12 582 912. Default 128 000. */
   timeseriesBucketMaxSize?: number;
-  /** A bucket of fewer measurements may pass `timeseriesBucketMaxSize`, for the sake of large ones; 1 allows none to. Default 10. */
+  /** A bucket with fewer measurements than this may exceed `timeseriesBucketMaxSize`, so that large measurements share buckets. 1 allows no bucket to. Default 10. */
   timeseriesBucketMinCount?: number;
-  /** However many buckets share `cacheBytes`, each may have this many bytes. Default 5120. */
+  /** Each bucket may have this many bytes, however many buckets share `cacheBytes`. Default 5120. */
   timeseriesBucketMinSize?: number;
-  /** A value of more bytes counts as it is until it is stored; a smaller one only by what it takes compressed. Default 32. */
+  /** A value with more bytes than this counts with its full size until it is stored; a smaller value counts with its compressed size only. Default 32. */
   timeseriesLargeMeasurementThreshold?: number;
-  /** Above this much memory, in bytes, open buckets that wait for measurements are put aside. 0 or less is the default, 16 MiB. */
+  /** If the bucket catalog takes more memory than this, in bytes, idle open buckets are archived. 0 or less means the default, 16 MiB. */
   timeseriesIdleBucketExpiryMemoryUsageThreshold?: number;
-  /** At most one more than this many are put aside at a time, from 2. Default 3. */
+  /** At most this many plus one are archived at a time; at least 2. Default 3. */
   timeseriesIdleBucketExpiryMaxCountPerAttempt?: number;
-  /** How often a stored bucket is looked for again when others were changing it. Default 16. */
+  /** How often the search for a stored bucket is repeated while others change it. Default 16. */
   timeseriesMaxRetriesForWriteConflictsOnReopening?: number;
-  /** How many further ids are drawn for a new bucket whose id is taken. Default 10. */
+  /** How many more ids are drawn for a new bucket if its id is taken. Default 10. */
   timeseriesInsertMaxRetriesOnDuplicates?: number;
-  /** Bytes that all open and archived buckets share: with many of them each is closed earlier. On the server the cache of its storage. Default 256 MiB. */
+  /** Bytes shared by all open and archived buckets: the more buckets there are, the earlier each one is closed. Corresponds to the server's storage cache. Default 256 MiB. */
   cacheBytes?: number;
 }
 
 /** Options of `open`. */
 export interface OpenOptions {
-  /** Default: `"indexeddb"` where it exists, else `"memory"`, which lives as long as the database is open. Or an object that keeps the entries, such as those of `timepail/sqlite`. */
+  /**
+   * `"indexeddb"`, `"memory"` (lives as long as the database is open), or an object that stores the entries, such as that of `timepail/sqlite`.
+   * Default: `"indexeddb"` where it exists, else `"memory"`.
+   */
   storage?: "indexeddb" | "memory" | HostStorage;
   /**
-   * `"relaxed"` (default): a write resolves when the browser has it; it survives a crash of the page and of the browser, the last moments may be lost when
-   * the machine loses power. `"strict"`: it resolves when it is on the disk. Of IndexedDB; other storages are told when they are made.
+   * When a write resolves. Applies to IndexedDB; other storages take this option when you create them.
+   *
+   * - `"relaxed"` (default): when the browser has it. The write survives a crash of the page or the browser; a loss of power may destroy the last moments.
+   * - `"strict"`: when it is on disk.
    */
   durability?: "relaxed" | "strict";
-  /** Version of the buckets that are written: 2, compressed columns, or 1, plain documents. Every version is read. Default 2. */
+  /** Version of the buckets that are written: 2 (compressed columns, default) or 1 (plain documents). All versions are read. */
   bucketVersion?: 1 | 2;
   /**
-   * How buckets are filled, kept in memory and closed.
+   * Parameters that control how buckets are filled, kept in memory and closed.
    *
-   * @throws ServerError 2, `BadValue`, for a number out of range, 14, `TypeMismatch`, for what is no number, 72, `InvalidOptions`, for an unknown name
+   * @throws ServerError 2 `BadValue` for a number out of range, 14 `TypeMismatch` for a value that is no number, 72 `InvalidOptions` for an unknown name
    */
   parameters?: EngineParameters;
-  /** Default of {@link CollectionOptions.generateIds}. Default false: measurements need no `_id`. */
+  /** The default of {@link CollectionOptions.generateIds} for all collections. Default false, because measurements need no `_id`. */
   generateIds?: boolean;
   /**
-   * Delete what has expired this often, in milliseconds, even when nothing else happens. Without it a pass runs behind a command, at
-   * most once a minute, and on `db.command({ expire: 1 })`.
+   * Interval of retention in milliseconds: deletes expired buckets even while nothing else happens. Without it, retention runs after a
+   * command, at most once a minute, and on `db.command({ expire: 1 })`.
    */
   retentionIntervalMS?: number;
-  /** Where to load the WebAssembly module from, when it does not lie beside the package's JavaScript. The first `open` of a page decides. */
+  /** Source of the WebAssembly module. Default: `timepail.wasm` in the folder of the package's JavaScript. The first `open` of a page decides for all. */
   wasm?: WasmSource | Promise<WasmSource>;
-  /** The same for its second half, timepail-more.wasm: the first command loads it that is not among the most common, such as `aggregate`. */
+  /** Source of the second module, `timepail-more.wasm`. The first less common command, such as `aggregate`, loads it. */
   wasmMore?: WasmSource | Promise<WasmSource>;
 }
 
-/** What a listener of {@link Database.on} hears. */
+/** A change, as a listener of {@link Database.on} receives it. */
 export interface ChangeEvent {
-  /** `expire` is what retention (`expireAfterSeconds`, `maxBytes`) has deleted; `replace` is what `$out` has written. */
+  /** What happened. `expire`: retention (`expireAfterSeconds`, `maxBytes`) deleted buckets. `replace`: `$out` wrote the collection. */
   operation: "create" | "insert" | "update" | "delete" | "replace" | "expire" | "drop" | "dropDatabase";
-  /** Name of the collection; not there where the whole database was dropped. */
+  /** Name of the collection. Missing if the whole database was dropped. */
   collection?: string;
-  /** True for what this `Database` has done, false for what another tab or worker has. */
+  /** True if this `Database` made the change, false if another tab or worker did. */
   local: boolean;
   /** How many measurements were inserted, changed or deleted. */
   count?: number;
-  /** Of `expire`: how many buckets went. */
+  /** Of `expire`: how many buckets were deleted. */
   buckets?: number;
-  /** Of `expire`: bytes of their documents. */
+  /** Of `expire`: the size of their documents in bytes. */
   bytes?: number;
-  /** Of `expire`: start of the oldest bucket that is left, `null` where nothing is or it is not known. */
+  /** Of `expire`: the start of the oldest remaining bucket; `null` if none remains or the start is unknown. */
   oldest?: Date | null;
 }
 
@@ -380,51 +431,67 @@ export interface ChangeEvent {
 
 /** Result of {@link Collection.insertOne}. */
 export interface InsertOneResult {
+  /** Always true. */
   acknowledged: boolean;
-  /** The `_id` of the document; `undefined` when it has none. */
+  /** The `_id` of the document; `undefined` if it has none. */
   insertedId: ObjectId | any;
 }
 
 /** Result of {@link Collection.insertMany}. */
 export interface InsertManyResult {
+  /** Always true. */
   acknowledged: boolean;
+  /** How many measurements were stored. */
   insertedCount: number;
-  /** From the index of a document to its `_id`. A document without `_id` has no entry. */
+  /** The `_id` of each document by its index. A document without an `_id` has no entry. */
   insertedIds: { [index: number]: ObjectId | any };
 }
 
 /** Result of {@link Collection.insertColumns}. */
 export interface InsertColumnsResult {
+  /** Always true. */
   acknowledged: boolean;
+  /** How many measurements were stored. */
   insertedCount: number;
 }
 
 /** Result of {@link Collection.deleteMany} and {@link Collection.deleteOne}. */
 export interface DeleteResult {
+  /** Always true. */
   acknowledged: boolean;
+  /** How many measurements were deleted. */
   deletedCount: number;
 }
 
-/** What {@link Collection.updateMany} did. */
+/** Result of {@link Collection.updateMany}. */
 export interface UpdateResult {
+  /** Always true. */
   acknowledged: boolean;
+  /** How many measurements matched the filter. */
   matchedCount: number;
+  /** How many measurements were changed. */
   modifiedCount: number;
+  /** Always 0. */
   upsertedCount: number;
+  /** Always null. */
   upsertedId: null;
 }
 
 /** Why one document was refused. */
 export interface WriteError {
+  /** Position of the document in the array that was inserted. */
   index: number;
+  /** The server's error code. */
   code: number;
+  /** What is wrong with the document. */
   errmsg: string;
+  /** The server's name for `code`. */
   codeName?: string;
   keyPattern?: Document;
   keyValue?: Document;
 }
 
-/** One entry of {@link Database.listCollections}. */
+/** A collection, as {@link Database.listCollections} returns it. */
 export interface CollectionInfo extends Document {
   name: string;
   type?: string;
@@ -434,7 +501,7 @@ export interface CollectionInfo extends Document {
 
 // ---------------------------------------------------------------------------------------------------------- columns
 
-/** A column that {@link Collection.insertColumns} takes. In a plain array `undefined` is an absent cell. */
+/** A column for {@link Collection.insertColumns}. In a plain array, `undefined` means that the row does not have the field. */
 export type ColumnInput =
   | Float64Array
   | Float32Array
@@ -448,10 +515,10 @@ export type ColumnInput =
   | BigInt64Array
   | readonly unknown[];
 
-/** Columns by field name, all of the same length. */
+/** Columns by field name. All have the same length. */
 export type ColumnsInput<TSchema extends Document = Document> = { readonly [P in keyof TSchema]?: ColumnInput };
 
-/** The column that `toColumns` makes of a field of type T. */
+/** The column that `toColumns` returns for a field of type `T`. */
 export type ColumnOf<T> = 0 extends 1 & T
   ? any
   : [Exclude<T, undefined>] extends [number]
@@ -462,5 +529,5 @@ export type ColumnOf<T> = 0 extends 1 & T
         ? BigInt64Array | (bigint | undefined)[]
         : (Exclude<T, undefined> | undefined)[];
 
-/** What `toColumns` resolves to: one entry for each field that any row has. */
+/** The result of `toColumns`: one column for each field that at least one row has. */
 export type Columns<TSchema = Document> = { [P in keyof TSchema]: ColumnOf<TSchema[P]> };

@@ -6,16 +6,16 @@ import { wasmEngine } from "../wasm.js";
 
 export * from "../api.js";
 
-/** Options of `open`, with the module. */
+/** Options of `open`, with the sources of both modules. */
 export interface SlimOpenOptions extends OpenOptions {
-  /** timepail.wasm: its address, an answer, its bytes, or the module compiled already. */
+  /** Source of `timepail.wasm`: its address, a `Response`, its bytes, or the compiled module. */
   wasm: WasmSource | Promise<WasmSource>;
-  /** The same of timepail-more.wasm. A function is called when it is needed for the first time. */
+  /** Source of `timepail-more.wasm`. A function is called when the module is first needed. */
   wasmMore: WasmSource | Promise<WasmSource> | (() => WasmSource | Promise<WasmSource>);
 }
 
 /**
- * Opens a database with the module that you give; the first call of a page decides. Apart from that as `open` of `timepail`.
+ * Opens a database with the modules that you pass. The first call of a page decides which ones are used. Otherwise it is the same as `open` of `timepail`.
  *
  * @example
  * ```ts

@@ -8,7 +8,7 @@ import { wasmEngine } from "../wasm.js";
 
 export * from "../api.js";
 
-/** Opens a database; the same as in browsers. Without a `storage` it lives in memory, as long as it is open. */
+/** Opens a database, as in browsers. Without `storage` it lives in memory as long as it is open. */
 export function open(name: string, options: OpenOptions = {}): Promise<Database> {
   return openWith(
     wasmEngine(

@@ -7,7 +7,7 @@ import { bytesOf as b, compareBytes, textOf } from "../bytes.js";
 export interface StorageRule {
   /** The rule, as a sentence. */
   name: string;
-  /** Rejects where it is broken. `first` and `second` are two handles on one empty store; where there is only one, it is given twice. */
+  /** Rejects if the rule is broken. `first` and `second` are two handles on one empty store; if there is only one handle, pass it twice. */
   check(first: HostStorage, second: HostStorage): Promise<void>;
 }
 
@@ -259,7 +259,7 @@ const rules: Record<string, StorageRule["check"]> = {
 };
 
 /**
- * The rules of {@link HostStorage}, for whoever writes one.
+ * The rules of {@link HostStorage} as tests, for authors of a storage.
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@
 import type { HostStorage, StorageChange, StorageEntry, StoragePage, StorageRange } from "../storage.js";
 import { compareBytes } from "../bytes.js";
 
-/** The methods of a storage, which is where it can fail. */
+/** The methods of a storage that can be made to fail. */
 export type StorageMethod = "getMany" | "scan" | "commit";
 
 /** A way to fail: before anything was done, or behind a commit that took place. */
@@ -13,7 +13,7 @@ interface Fault {
 }
 
 /**
- * A storage in memory for tests of your own code: it counts what is asked, fails when you say so, and can be copied as it stands, which is what a crash leaves.
+ * A storage in memory for tests of your own code. It counts calls, fails on demand, and can be copied at any moment to simulate a crash.
  *
  * @example
  * ```ts
@@ -31,25 +31,25 @@ export class MemoryStorage implements HostStorage {
   #entries: [key: Uint8Array, value: Uint8Array][] = [];
   readonly #faults: Record<StorageMethod, Fault[]> = { getMany: [], scan: [], commit: [] };
 
-  /** How many entries there are. */
+  /** Number of entries. */
   get size(): number {
     return this.#entries.length;
   }
 
   /**
-   * Lets the next `times` calls (1 if not given) of `method` fail with `error`, before anything is done. timepail asks a commit that failed once more, so a
-   * command fails from 2 on.
+   * Makes the next `times` calls of `method` (default 1) fail with `error` before they do anything. timepail repeats a failed commit once, so `times` must be at
+   * least 2 to make a command fail.
    */
   fail(method: StorageMethod, { times = 1, error = new Error("Injected: nothing was done") }: { times?: number; error?: Error } = {}): void {
     for (let i = 0; i < times; i++) this.#faults[method].push({ error, isLate: false });
   }
 
-  /** Lets the next `times` commits take place and fail all the same, as if their answers had been lost. */
+  /** Makes the next `times` commits (default 1) succeed and then throw `error`, as if their answers were lost. */
   loseAnswers({ times = 1, error = new Error("Injected: the answer was lost") }: { times?: number; error?: Error } = {}): void {
     for (let i = 0; i < times; i++) this.#faults.commit.push({ error, isLate: true });
   }
 
-  /** Another storage with the same entries, and without faults: what is left after a crash at this moment. */
+  /** Returns another storage with the same entries and without faults: what a crash at this moment would leave. */
   copy(): MemoryStorage {
     const copy = new MemoryStorage();
     copy.#entries = this.#entries.slice();

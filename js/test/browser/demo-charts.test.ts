@@ -23,7 +23,7 @@ test("means of a year come by the day, with a band from least to greatest", asyn
   const plain = await paintedPixels();
   await click("[name=mode][value=means]");
   assert.match(await shows("#result"), /^365 rows in /);
-  assert.match(await shows("#result-note"), /; mean, least and greatest by day$/);
+  assert.match(await shows("#result-note"), /; mean, minimum and maximum by day$/);
   const banded = await paintedPixels();
   assert.equal(banded.length, 3);
   assert.ok(banded.every((painted) => painted > 2000), `${plain} ${banded}`);

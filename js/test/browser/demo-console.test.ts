@@ -120,7 +120,7 @@ test("Explain shows what a query touches, step by step", async () => {
   assert.ok(values[1]! > 0 && values[1]! < 5, `of 13 buckets few are read: ${values}`);
   assert.ok(values[3]! >= values[4]! && values[4] === 5, String(values));
   const steps = await page.locator("#console-output .plan li b").allTextContents();
-  assert.deepEqual(steps.slice(0, 3), ["Look into an index", "Read the buckets that it names", "Unpack"]);
+  assert.deepEqual(steps.slice(0, 3), ["Scan an index", "Read the buckets that it names", "Unpack"]);
   assert.match(await shows(".plan li:first-child"), /index station_1_at_1/);
   await screenshot("console-plan", ".console");
   await page.click("#console-output summary");

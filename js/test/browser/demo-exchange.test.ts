@@ -91,7 +91,7 @@ test("a file that is no BSON, or cut, or of something else is refused, with the 
   const cases: [Partial<File>, RegExp][] = [
     [{ buffer: Buffer.from("hello world, this is text") }, /x\.bson is no BSON at byte 0/],
     [{ buffer: buckets.buffer.subarray(0, buckets.buffer.length - 5) }, /ends in the middle of a document, at byte \d+/],
-    [{ buffer: Buffer.from([12, 0, 0, 0, 16, 97, 0, 1, 0, 0, 0, 0]) }, /no buckets of a time-series collection/],
+    [{ buffer: Buffer.from([12, 0, 0, 0, 16, 97, 0, 1, 0, 0, 0, 0]) }, /not buckets of a time-series collection/],
     [{ name: "x.json" }, /Choose a \.bson file/],
   ];
   for (const [file, reason] of cases) {

@@ -11,12 +11,12 @@ async function row(name: string): Promise<string[]> {
 }
 
 test("the meter says what the browser uses, and the table what each collection takes", async () => {
-  assert.match(await shows("#usage-text"), /^About [\d.,]+ k?M?B of the [\d.,]+ [MG]B that this browser gives$/);
+  assert.match(await shows("#usage-text"), /^About [\d.,]+ k?M?B of the [\d.,]+ [MG]B that this browser allows$/);
   assert.equal(await page.isVisible("#usage"), true);
   await click("[data-load=weather]");
   await click('[data-add="100000"]');
   assert.deepEqual((await row("sensors")).slice(0, 2), ["100,000", "100"]);
-  assert.deepEqual((await row("weather")).slice(4), ["for ever", "none"]);
+  assert.deepEqual((await row("weather")).slice(4), ["no limit", "no limit"]);
   assert.match((await row("sensors"))[2]!, /^\d{3} kB$/);
   assert.equal((await row("sensors"))[2], await shows("#stored"));
   await screenshot("storage", ".storage");
@@ -29,7 +29,7 @@ test("persistent storage is asked for, and the answer is shown", async () => {
   });
   assert.equal(answer, false);
   await page.click("#persist");
-  await page.waitForFunction(() => document.getElementById("persist-text")!.textContent === "It stays until somebody clears it.");
+  await page.waitForFunction(() => document.getElementById("persist-text")!.textContent === "The browser keeps the data until you delete it.");
   assert.equal(await page.isVisible("#persist"), false);
 });
 
@@ -41,20 +41,20 @@ test("a budget of bytes is applied, and a pass deletes the oldest buckets until 
   assert.equal((await row("sensors"))[5], "100 kB");
   assert.equal(await count("#measurements"), 100_000, "nothing goes before the pass");
   await click("#expire");
-  assert.match(await shows("#expired"), /^\d\d,000 measurements in \d\d buckets went, [\d.]+ kB\.$/);
+  assert.match(await shows("#expired"), /^\d\d,000 measurements in \d\d buckets deleted, [\d.]+ kB\.$/);
   const left = await count("#measurements");
   assert.ok(left > 0 && left < 60_000, String(left));
   assert.match((await row("sensors"))[2]!, /^[89]\d(\.\d)? kB$|^100 kB$/);
   await click("[data-days=all]");
   assert.notEqual(await page.inputValue("#from"), "2025-01-01", "the oldest are gone");
   await click("#expire");
-  assert.equal(await shows("#expired"), "Nothing was too old or too much.");
+  assert.equal(await shows("#expired"), "Nothing exceeded the limits.");
   await page.reload();
   await click("[name=collection][value=sensors]");
   assert.deepEqual([await page.inputValue("#keep-size"), await page.inputValue("#keep-size-unit")], ["100", "kB"]);
   await page.fill("#keep-size", "");
   await click("#keep [type=submit]");
-  assert.equal((await row("sensors"))[5], "none");
+  assert.equal((await row("sensors"))[5], "no limit");
 });
 
 test("an age is applied after a look at what is older, and taken off again", async () => {
@@ -67,11 +67,11 @@ test("an age is applied after a look at what is older, and taken off again", asy
   assert.equal((await row("weather"))[4], "2 years");
   assert.deepEqual([await page.inputValue("#keep-age"), await page.inputValue("#keep-unit")], ["2", "years"]);
   await click("#expire");
-  assert.match(await shows("#expired"), /^8,759 measurements in \d+ buckets went/);
+  assert.match(await shows("#expired"), /^8,759 measurements in \d+ buckets deleted/);
   assert.equal(await count("#measurements"), 0);
   await page.fill("#keep-age", "");
   await click("#keep [type=submit]");
-  assert.equal((await row("weather"))[4], "for ever");
+  assert.equal((await row("weather"))[4], "no limit");
 });
 
 test("the keyboard reaches it, fields have labels, and nothing sticks out", async () => {
