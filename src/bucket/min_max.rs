@@ -28,6 +28,22 @@ struct Entry {
     children: Option<Box<Children>>,
 }
 
+/// Which of the two summaries an update may have changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// `control.min`.
+    pub min: bool,
+    /// `control.max`.
+    pub max: bool,
+}
+
+impl Changed {
+    fn add(&mut self, other: Changed) {
+        self.min |= other.min;
+        self.max |= other.max;
+    }
+}
+
 /// What lies below a path. One side may be an object while the other one is an array, hence both.
 #[derive(Clone, Debug, Default)]
 struct Children {
@@ -77,7 +93,9 @@ impl MinMax {
             if doc.is_empty() {
                 return Err(Error::corrupt(format!("'control.{side}' is empty")));
             }
-            doc.iter().for_each(|(name, value)| summary.fields.slot(name).visit(value, sides));
+            for (name, value) in doc.iter() {
+                summary.fields.slot(name).visit(value, sides);
+            }
         }
         Ok(summary)
     }
@@ -89,35 +107,38 @@ impl MinMax {
     }
 
     /// Takes in the present cells of a column, as if one by one.
-    pub fn update_column(&mut self, name: &str, column: &Column, rows: Rows<'_>) {
+    pub fn update_column(&mut self, name: &str, column: &Column, rows: Rows<'_>) -> Changed {
         let MinMax { fields, collation } = self;
-        let mut scratch = Vec::new();
+        let (mut scratch, mut changed) = (Vec::new(), Changed::default());
         if column.kind().is_some() {
-            let Some(found) = extremes(column, rows, collation) else { return };
+            let Some(found) = extremes(column, rows, collation) else { return changed };
             let entry = fields.slot(name);
             for (row, is_min) in [(found.min, true), (found.max, false)] {
                 if let Some(value) = found.column.value(row, &mut scratch) {
-                    entry.visit(value, Sides { min: is_min, max: !is_min, collation });
+                    changed.add(entry.visit(value, Sides { min: is_min, max: !is_min, collation }));
                 }
             }
-            return;
+            return changed;
         }
-        let Some(first) = rows.iter().position(|row| column.is_present(row)) else { return };
+        let Some(first) = rows.iter().position(|row| column.is_present(row)) else { return changed };
         let entry = fields.slot(name);
         for row in rows.iter().skip(first) {
             if let Some(value) = column.value(row, &mut scratch) {
-                entry.visit(value, Sides { min: true, max: true, collation });
+                changed.add(entry.visit(value, Sides { min: true, max: true, collation }));
             }
         }
+        changed
     }
 
     /// Takes in rows of a block, as if one by one. The column called `skip` is left out.
-    pub fn update_rows(&mut self, block: &Block, rows: Rows<'_>, skip: Option<&str>) {
+    pub fn update_rows(&mut self, block: &Block, rows: Rows<'_>, skip: Option<&str>) -> Changed {
+        let mut changed = Changed::default();
         for (name, column) in first_seen(block, rows) {
             if Some(name) != skip {
-                self.update_column(name, column, rows);
+                changed.add(self.update_column(name, column, rows));
             }
         }
+        changed
     }
 
     /// `control.min`.
@@ -153,7 +174,8 @@ impl Side {
         self.kind().is_none_or(|mine| canonical_class(kind).cmp(&canonical_class(mine)) == wanted)
     }
 
-    fn visit_scalar(&mut self, value: Value<'_>, wanted: Ordering, collation: &Collation) {
+    /// True where the value has taken this place.
+    fn visit_scalar(&mut self, value: Value<'_>, wanted: Ordering, collation: &Collation) -> bool {
         let replaced = match self {
             Side::Scalar(tagged) => collation.compare(value, Value::tagged_checked(tagged)) == wanted,
             _ => self.yields_to(value.kind(), wanted),
@@ -168,21 +190,21 @@ impl Side {
             tagged.extend_from_slice(value.bytes());
             *self = Side::Scalar(tagged);
         }
+        replaced
     }
 }
 
 impl Entry {
-    fn visit(&mut self, value: Value<'_>, sides: Sides<'_>) {
+    fn visit(&mut self, value: Value<'_>, sides: Sides<'_>) -> Changed {
         match value.as_container() {
-            Some(doc) => self.visit_container(value.kind(), doc, sides),
-            None => {
-                if sides.min {
-                    self.min.visit_scalar(value, Ordering::Less, sides.collation);
-                }
-                if sides.max {
-                    self.max.visit_scalar(value, Ordering::Greater, sides.collation);
-                }
+            Some(doc) => {
+                self.visit_container(value.kind(), doc, sides);
+                Changed { min: sides.min, max: sides.max }
             }
+            None => Changed {
+                min: sides.min && self.min.visit_scalar(value, Ordering::Less, sides.collation),
+                max: sides.max && self.max.visit_scalar(value, Ordering::Greater, sides.collation),
+            },
         }
     }
 

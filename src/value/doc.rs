@@ -141,6 +141,20 @@ impl DocBuf {
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
+
+    /// Gives the first field another date, in place; false where it is none.
+    pub fn set_first_date(&mut self, ms: i64) -> bool {
+        let Some((name, Kind::Date)) = self.view().iter().next().map(|(name, value)| (name, value.kind())) else {
+            return false;
+        };
+        // Behind the length, the type, the name and its NUL.
+        let start = 4 + 1 + name.len() + 1;
+        let place = self.bytes.get_mut(start..start + 8);
+        place.is_some_and(|place| {
+            place.copy_from_slice(&ms.to_le_bytes());
+            true
+        })
+    }
 }
 
 impl fmt::Debug for DocBuf {

@@ -56,9 +56,9 @@ impl Tail {
         let parts: Vec<_> = sections.iter().map(SectionRef::rows).collect();
         self.rows.append_slices(&parts);
         self.sections += sections.len();
-        self.summary.update_rows(&self.rows, Rows::from(before..self.rows.rows()), None);
-        (self.min, self.max) = (self.summary.min_doc(), self.summary.max_doc());
-        let times = match self.rows.column(&options.time_field).map(|times| (times.data(), times.presence())) {
+        let (added, time_field) = (Rows::from(before..self.rows.rows()), &*options.time_field);
+        let mut changed = self.summary.update_rows(&self.rows, added, Some(time_field));
+        let times = match self.rows.column(time_field).map(|times| (times.data(), times.presence())) {
             Some((ColumnData::Date(times), None)) => times,
             _ => return Err(Error::corrupt("A journal record holds rows without dates")),
         };
@@ -70,6 +70,18 @@ impl Tail {
             if time_ms >= self.last.time_ms {
                 self.last = Edge { time_ms, row };
             }
+        }
+        if let Some(column) = self.rows.column(time_field) {
+            // Nearly always the latest time is all that is new, and stands first.
+            let time = self.summary.update_column(time_field, column, added);
+            changed.min |= time.min;
+            changed.max |= time.max && (changed.max || !self.max.set_first_date(self.last.time_ms));
+        }
+        if changed.min {
+            self.min = self.summary.min_doc();
+        }
+        if changed.max {
+            self.max = self.summary.max_doc();
         }
         Ok(())
     }
