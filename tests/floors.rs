@@ -60,6 +60,20 @@ fn javascript_is_known_to_bindings_and_storages_of_the_host_only() {
 }
 
 #[test]
+fn time_and_randomness_come_from_the_host_alone() {
+    // Whoever asks for them elsewhere makes a run with a seed differ from the next.
+    let sources_of_chance = ["SystemTime", "Instant", "getrandom", "RandomState"];
+    let mut wrong = sources();
+    wrong.retain(|file| {
+        let code = without_tests(file.tokens.clone()).0;
+        file.module.first().is_none_or(|top| top != "bindings")
+            && code.iter().any(|token| sources_of_chance.contains(&token.text.as_str()))
+    });
+    let names: Vec<_> = wrong.iter().map(|file| &file.name).collect();
+    assert!(names.is_empty(), "{names:?} ask for the time or for chance themselves, and not `Env`");
+}
+
+#[test]
 fn no_file_is_longer_than_it_may_be() {
     let long: Vec<_> = sources().into_iter().filter(|file| file.lines > LINES_MAX).collect();
     let names: Vec<_> = long.iter().map(|file| format!("{} ({} lines)", file.name, file.lines)).collect();

@@ -1,4 +1,4 @@
-// The block format: equal-length typed columns as bytes. ARCHITECTURE.md has the rules; both directions are here.
+// The block format: equal-length typed columns as bytes. docs/internals/block-format.md has the rules; both directions are here.
 
 import { BadValueError } from "./errors.js";
 import { decodeText, encodeText } from "./text.js";

@@ -1,7 +1,7 @@
 // The examples of docs/: they run, and the pages show them as they are.
 
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { open } from "timepail";
@@ -30,15 +30,15 @@ test("the reference says what is declared (node js/scripts/api.mjs writes it)", 
 });
 
 test("links between the documents lead somewhere", () => {
-  const pages = [...readdirSync(DOCS).map((name) => join(DOCS, name)), join(DOCS, "../README.md"), join(DOCS, "../llms.txt")];
+  const ROOT = join(DOCS, "..");
+  const listed = readdirSync(DOCS, { recursive: true, encoding: "utf8" }).map((name) => join("docs", name));
+  const others = ["README.md", "llms.txt", "ARCHITECTURE.md", "COMPAT.md", "CONTRIBUTING.md", "bench/README.md", "bench/decisions.md"];
+  const anchors = (text) => [...text.matchAll(/^#+ (.*)$/gm)].map(([, title]) => title.toLowerCase().replace(/[^\w\- ]/g, "").replaceAll(" ", "-"));
   const broken = [];
-  for (const page of pages) {
-    for (const [, link] of readFileSync(page, "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
-      try {
-        readFileSync(join(page, "..", link));
-      } catch {
-        broken.push(`${page}: ${link}`);
-      }
+  for (const page of [...listed.filter((name) => name.endsWith(".md")), ...others]) {
+    for (const [, link, anchor] of readFileSync(join(ROOT, page), "utf8").matchAll(/\]\((?!https?:)([^)#]*)#?([^)]*)\)/g)) {
+      const target = link ? join(ROOT, page, "..", link) : join(ROOT, page);
+      if (!existsSync(target) || (anchor && !anchors(readFileSync(target, "utf8")).includes(anchor))) broken.push(`${page}: ${link}#${anchor}`);
     }
   }
   assert.deepEqual(broken, []);

@@ -1,4 +1,4 @@
-//! The binary form of a block. `ARCHITECTURE.md`, "The block format", is its specification.
+//! The binary form of a block. `docs/internals/block-format.md` is its specification.
 
 use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData, VarData};

@@ -2,7 +2,7 @@
 //!
 //! A column is a sequence of literals (BSON values) and of *controls*: a byte and up to sixteen 64-bit words that hold the
 //! differences of the values that follow, packed by Simple-8b. Objects become *sections*, one stream of differences for every
-//! scalar in them. `ARCHITECTURE.md`, "Compressed columns", has the format in short.
+//! scalar in them. `docs/internals/columns.md` has the format in short.
 
 mod error;
 mod integer;

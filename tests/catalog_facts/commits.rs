@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use bson::{Document, RawDocumentBuf, rawdoc};
+use futures::FutureExt;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
 use timepail::bucket::BucketId;
@@ -32,6 +33,15 @@ impl Scene {
     fn send(&mut self, docs: &[RawDocumentBuf]) -> Running {
         let (db, docs) = (self.db.clone(), docs.to_vec());
         let running = self.pool.spawner().spawn_local_with_handle(async move { db.insert("c", &docs).await }).unwrap();
+        self.pool.run_until_stalled();
+        running
+    }
+
+    /// Sends a `flush`, which goes on as far as it can.
+    fn flush(&mut self) -> Running {
+        let db = self.db.clone();
+        let flush = async move { db.command(rawdoc! { "flush": 1 }).await };
+        let running = self.pool.spawner().spawn_local_with_handle(flush).unwrap();
         self.pool.run_until_stalled();
         running
     }
@@ -122,6 +132,25 @@ fn a_commit_that_is_given_up_halfway_leaves_no_bucket_that_it_would_have_filled(
     let next = scene.send(&[at(2)]);
     assert_eq!(scene.answer(next), (1.0, Some(1)));
     assert_eq!(scene.statistics(["numActiveBuckets", "numCommits"]), [1, 2]);
+}
+
+#[test]
+fn a_fold_that_is_given_up_halfway_is_an_error_to_those_who_wait_for_it_and_is_done_by_the_next() {
+    let mut scene = Scene::new();
+    let insert = scene.send(&[at(0)]);
+    assert_eq!(scene.answer(insert), (1.0, Some(1)));
+    scene.gate.shut();
+    let folding = scene.flush();
+    let waiting = scene.flush();
+    drop(folding);
+    scene.pool.run_until_stalled();
+    // The gate is still shut: only the end of the fold answers.
+    let answer = waiting.now_or_never().expect("whoever waits has an answer");
+    assert_eq!(answer.get_f64("ok").unwrap(), 0.0);
+    scene.gate.open();
+    let next = scene.flush();
+    assert_eq!(scene.answer(next).0, 1.0);
+    assert_eq!(block_on(scene.db.find(rawdoc! { "find": "c" })).len(), 1);
 }
 
 #[test]
