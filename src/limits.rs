@@ -102,6 +102,8 @@ pub const WRITE_CONFLICT_RETRIES_MAX: usize = 16;
 pub const CHANGE_CONFLICTS_MAX: usize = 1000;
 /// Of a query for at most so many rows a few buckets are fetched first.
 pub const FEW_ROWS_MAX: u64 = 4000;
+/// Most rows of a sort with a limit for which buckets that cannot be among them are left out undecoded.
+pub const THRESHOLD_ROWS_MAX: usize = 1000;
 /// Buckets fetched first where most likely a few of them do.
 pub const FIRST_PAGE_BUCKETS: usize = 4;
 /// Keys listed with one storage call.

@@ -363,7 +363,8 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
     }
     // Where an expression on the metadata fails, rows in time raise it.
     let Some(group) = unit.unfolded() else { return Ok(Flow::Continue) };
-    if !plan.may_match_rows(group.meta(), group.first_ms, group.last_ms)? {
+    let times = (group.first_ms, group.last_ms);
+    if !plan.may_match_rows(group.meta(), times.0, times.1)? || sink.excludes(times, None) {
         return Ok(Flow::Continue);
     }
     // What only counts rows needs no columns of them.
@@ -391,6 +392,9 @@ fn push_bucket(
     options: &TimeseriesOptions,
     tail: Option<&Tail>,
 ) -> Result<Flow> {
+    if sink.excludes((view.min_time_ms(), view.max_time_ms()), Some(view.control_max())) {
+        return Ok(Flow::Continue);
+    }
     let all_match = plan.all_match(view);
     if all_match && let Some(flow) = sink.push_whole(&|| view.count(), view.meta())? {
         return Ok(flow);

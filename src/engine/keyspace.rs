@@ -141,6 +141,11 @@ fn number_of(key: &[u8], kind: u8) -> Option<u64> {
         .then_some(u64::from_be_bytes(*number))
 }
 
+/// True for the key of a marker.
+pub fn is_of_markers(key: &[u8]) -> bool {
+    key.first() == Some(&MARKER)
+}
+
 /// True for the key of that marker.
 pub fn is_marker(key: &[u8], collection: &CollectionId, which: Marker) -> bool {
     key == marker(collection, which).as_slice()

@@ -46,30 +46,24 @@ impl Engine {
     ) -> Result<Option<Snapshot>> {
         let (id, journal) = (collection.id(), &collection.journal);
         let look = journal.begin_look(*all);
-        let mut own = journal.ranges(&id, &look);
-        own.insert(
-            0,
-            match look.is_at_all() || keyspace::is_from_reserve(journal.epoch()) {
-                true => keyspace::markers_and_reserve(&id),
-                false => keyspace::markers(&id),
-            },
-        );
+        let markers = match look.is_at_all() || keyspace::is_from_reserve(journal.epoch()) {
+            true => keyspace::markers_and_reserve(&id),
+            false => keyspace::markers(&id),
+        };
+        let ranges = [&[markers], &*journal.ranges(&id, &look), also].concat();
         // The first look wants all records, which are the second range.
         let ahead = (journal.epoch() == 0).then_some(1);
-        let (found, also): (Vec<Entry>, Vec<Entry>) = self
-            .scan_ahead([&own, also].concat(), ahead)
-            .await?
-            .into_iter()
-            .partition(|Entry { key, .. }| own.iter().any(|range| range.start <= *key && *key < range.end));
-        let mut found = found.into_iter().peekable();
-        // At most four of them, and whatever is in reserve.
-        let is_record = |entry: &Entry| keyspace::journal_parts(&entry.key).is_some();
-        let mut keys = Vec::new();
-        while let Some(marker) = found.next_if(|entry| !is_record(entry)) {
-            keys.push(marker.key);
+        let (mut keys, mut listed, mut brought, mut also) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for Entry { key, value } in self.scan_ahead(ranges, ahead).await? {
+            if let Some(place) = keyspace::journal_parts(&key) {
+                listed.push(place);
+                brought.push(value);
+            } else if keyspace::is_of_markers(&key) {
+                keys.push(key);
+            } else {
+                also.push(key);
+            }
         }
-        let records = found.filter_map(|Entry { key, value }| Some((keyspace::journal_parts(&key)?, value)));
-        let (listed, brought): (Vec<_>, Vec<_>) = records.unzip();
         if !keys.first().is_some_and(|key| keyspace::is_marker(key, &id, Marker::Exists)) {
             self.forget(collection);
             return Err(self.namespace_not_found(&collection.name));
@@ -115,7 +109,6 @@ impl Engine {
             *all = true;
             return Ok(None);
         }
-        let also = also.into_iter().map(|entry| entry.key).collect();
         Ok(Some(Snapshot { epoch, journal: journal.by_bucket(), also }))
     }
 

@@ -4,13 +4,14 @@ use super::measurements::Measurements;
 use super::queue::Queue;
 use super::sink::{Counters, Sink};
 use super::sorter::{Sorter, TimeBound};
+use super::threshold::Threshold;
 use crate::block::Block;
 use crate::error::Result;
 use crate::limits::BLOCK_ROWS_MAX;
 use crate::query::find_options::Which;
 use crate::query::plan::Plan;
 use crate::query::projection::Projection;
-use crate::value::Value;
+use crate::value::{Doc, Value};
 
 /// Whether the scan has to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +49,9 @@ impl Exec {
         let skip = usize::try_from(plan.skip).unwrap_or(usize::MAX);
         // A limit beyond the address space limits nothing.
         let limit = plan.limit.and_then(|limit| usize::try_from(limit).ok());
+        let threshold = limit.and_then(|limit| Threshold::new(&plan, skip.saturating_add(limit)));
         let output = match plan.sort {
-            Some(sort) => Output::Sorter(Sorter::new(sort, skip, limit)),
+            Some(sort) => Output::Sorter(Sorter::new(sort, skip, limit, threshold)),
             None => Output::Queue { rows: Queue::default(), skip, limit },
         };
         let edge = plan.edge.filter(|edge| edge.which != Which::Extremes);
@@ -146,6 +148,10 @@ impl Sink for Exec {
 
     fn push_whole(&mut self, _: &dyn Fn() -> Result<usize>, _: Option<Value<'_>>) -> Result<Option<Flow>> {
         Ok(None)
+    }
+
+    fn excludes(&self, times: (i64, i64), max: Option<Doc<'_>>) -> bool {
+        matches!(&self.output, Output::Sorter(sorter) if sorter.excludes(times, max))
     }
 
     fn counters(&mut self) -> &mut Counters {

@@ -11,6 +11,7 @@ mod model;
 mod queue;
 mod sink;
 mod sorter;
+mod threshold;
 
 pub use count::Count;
 pub use distinct::Distinct;

@@ -4,7 +4,7 @@ use super::executor::Flow;
 use crate::block::Block;
 use crate::error::Result;
 use crate::query::plan::Plan;
-use crate::value::Value;
+use crate::value::{Doc, Value};
 
 /// What an execution has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,11 @@ pub trait Sink {
     ///
     /// Errors: as `push`, and those of counting.
     fn push_whole(&mut self, count: &dyn Fn() -> Result<usize>, meta: Option<Value<'_>>) -> Result<Option<Flow>>;
+
+    /// True where no row between these times, whose fields are at most those of `max`, can change what comes of it any more.
+    fn excludes(&self, _times: (i64, i64), _max: Option<Doc<'_>>) -> bool {
+        false
+    }
 
     /// What was done so far. The sink counts measurements, whoever scans counts buckets.
     fn counters(&mut self) -> &mut Counters;

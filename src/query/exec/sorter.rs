@@ -2,9 +2,11 @@
 
 use super::assemble::{Run, assemble};
 use super::queue::{Budget, Queue, row_size_bytes};
+use super::threshold::Threshold;
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
 use crate::query::sort::{SortSpec, sorted_rows};
+use crate::value::Doc;
 
 /// Rows that are worth a sort of their own while more are to come.
 const RELEASED_ROWS_MIN: usize = 32_768;
@@ -17,6 +19,8 @@ const PAGE_ROWS: usize = 8192;
 /// come before all that are still to be pushed may be released before the end.
 pub(super) struct Sorter {
     spec: SortSpec,
+    /// What a row must exceed to be kept, where buckets can tell.
+    threshold: Option<Threshold>,
     /// Rows that are still to be left out.
     skip: usize,
     /// Rows that are still to be sorted, those left out among them; `None` without a limit.
@@ -33,11 +37,12 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    pub fn new(spec: SortSpec, skip: usize, limit: Option<usize>) -> Sorter {
+    pub fn new(spec: SortSpec, skip: usize, limit: Option<usize>, threshold: Option<Threshold>) -> Sorter {
         let keep = limit.map(|limit| skip.saturating_add(limit));
         let released = Queue::default();
         Sorter {
             spec,
+            threshold,
             skip,
             keep,
             released,
@@ -60,6 +65,9 @@ impl Sorter {
     pub fn push(&mut self, block: Block) -> Result<()> {
         if block.rows() == 0 {
             return Ok(());
+        }
+        if let Some(threshold) = &mut self.threshold {
+            threshold.add(&block);
         }
         self.rows += block.rows();
         self.blocks.push(block);
@@ -115,6 +123,11 @@ impl Sorter {
         }
         self.reduce(rest);
         Ok(())
+    }
+
+    /// True where no row between these times, whose fields are at most those of `max`, can be among those that are kept.
+    pub fn excludes(&self, times: (i64, i64), max: Option<Doc<'_>>) -> bool {
+        self.threshold.as_ref().is_some_and(|threshold| threshold.excludes(times, max))
     }
 
     /// True where no further row can change the result.
@@ -243,6 +256,7 @@ mod tests {
                 .unwrap(),
             skip,
             limit,
+            None,
         )
     }
 

@@ -94,7 +94,7 @@ fn push_keys(keys: &mut Vec<u64>, column: &Column, doubles: bool) -> Option<()> 
 }
 
 /// Order-preserving, never `MISSING`: NaN is 1, minus infinity is far above it.
-fn key_of_double(x: f64) -> u64 {
+pub fn key_of_double(x: f64) -> u64 {
     if x.is_nan() {
         return 1;
     }
@@ -104,7 +104,7 @@ fn key_of_double(x: f64) -> u64 {
 }
 
 /// Order-preserving; `MISSING` for the least integer.
-fn key_of_int(n: i64) -> u64 {
+pub fn key_of_int(n: i64) -> u64 {
     n.cast_unsigned() ^ 1 << 63
 }
 

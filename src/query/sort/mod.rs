@@ -5,5 +5,6 @@ mod keys;
 mod order;
 mod spec;
 
+pub use keys::{key_of_double, key_of_int};
 pub use order::{sorted_groups, sorted_rows};
 pub use spec::{SortPart, SortSpec};

@@ -1,0 +1,205 @@
+//! What a row must exceed to be among those that a sort with a limit keeps: buckets that cannot reach it need no decoding.
+
+use crate::block::{Block, Column, ColumnData};
+use crate::limits::THRESHOLD_ROWS_MAX;
+use crate::query::plan::Plan;
+use crate::query::sort::{key_of_double, key_of_int};
+use crate::value::{Doc, Value};
+
+/// The best keys so far of a sort by the time, or by a field whose greatest numbers come first.
+///
+/// Keys are numbers of which a greater one sorts before a smaller one. Rows of other types have none, so the threshold may be lower than
+/// it could be, and never higher.
+pub(super) struct Threshold {
+    name: Box<str>,
+    is_time: bool,
+    ascending: bool,
+    keep: usize,
+    /// Ascending, at most `keep` of them.
+    best: Vec<u64>,
+}
+
+impl Threshold {
+    /// That of a plan which keeps `keep` rows; `None` where buckets do not tell, or where leaving them out could hide an error.
+    pub fn new(plan: &Plan, keep: usize) -> Option<Threshold> {
+        let (first, others) = plan.sort.as_ref()?.parts().split_first()?;
+        let name = first.path.as_str();
+        let is_time = *name == *plan.time_field;
+        // Of a field, rows without it come first where the sort ascends, and no summary tells whether there are any.
+        let is_told =
+            is_time || !first.ascending && first.path.is_top_level() && plan.meta_field.as_deref() != Some(name);
+        // Two parts that meet arrays in one row are an error. A time is none.
+        let is_single = others.len() <= usize::from(is_time);
+        let is_wanted = (1..=THRESHOLD_ROWS_MAX).contains(&keep) && !plan.residual.can_fail();
+        (is_told && is_single && is_wanted).then(|| Threshold {
+            name: name.into(),
+            is_time,
+            ascending: first.ascending,
+            keep,
+            best: Vec::new(),
+        })
+    }
+
+    /// Takes note of rows that were collected.
+    pub fn add(&mut self, rows: &Block) {
+        let Some(column) = rows.column(&self.name) else { return };
+        for row in 0..rows.rows() {
+            if let Some(key) = self.key_of(column, row) {
+                self.add_key(key);
+            }
+        }
+    }
+
+    fn key_of(&self, column: &Column, row: usize) -> Option<u64> {
+        let key = match column.data() {
+            ColumnData::Date(times) if self.is_time => self.key_of_time(*times.get(row)?),
+            ColumnData::F64(v) if !self.is_time => key_of_double(*v.get(row)?),
+            ColumnData::I32(v) if !self.is_time => key_of_double(f64::from(*v.get(row)?)),
+            // Rounding keeps the order.
+            ColumnData::I64(v) if !self.is_time => key_of_double(*v.get(row)? as f64),
+            _ => return None,
+        };
+        column.is_present(row).then_some(key)
+    }
+
+    fn add_key(&mut self, key: u64) {
+        let at = self.best.partition_point(|known| *known < key);
+        if self.best.len() < self.keep {
+            self.best.insert(at, key);
+        } else if at > 0 {
+            // The least one goes.
+            self.best.copy_within(1..at, 0);
+            self.best.get_mut(at - 1..at).into_iter().for_each(|place| place.fill(key));
+        }
+    }
+
+    fn key_of_time(&self, ms: i64) -> u64 {
+        if self.ascending { !key_of_int(ms) } else { key_of_int(ms) }
+    }
+
+    /// True where all rows that are kept come before every row between these times, whose fields are at most those of `max`.
+    pub fn excludes(&self, (first_ms, last_ms): (i64, i64), max: Option<Doc<'_>>) -> bool {
+        let Some(least) = self.best.first().filter(|_| self.best.len() == self.keep) else { return false };
+        let key = match max {
+            _ if self.is_time => Some(self.key_of_time(if self.ascending { first_ms } else { last_ms })),
+            None => None,
+            Some(max) => match max.get(&self.name) {
+                // No row has the field, and such rows come last.
+                None => Some(0),
+                // All other values that there are sort behind this one, whatever their types.
+                Some(value) => key_of_number(value),
+            },
+        };
+        key.is_some_and(|key| key < *least)
+    }
+}
+
+/// The key of a double or an integer.
+fn key_of_number(value: Value<'_>) -> Option<u64> {
+    let number = value.as_f64().or_else(|| value.as_integer().map(|n| n as f64))?;
+    Some(key_of_double(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Exec, Sink};
+    use super::*;
+    use crate::block::pivot_docs;
+    use crate::bucket::MinMax;
+    use crate::query::filter::samples::globals;
+    use crate::query::find_options::FindOptions;
+    use crate::query::plan::CollectionFacts;
+    use crate::value::{Collation, OwnedValue};
+    use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = Option<Bson>> {
+        let numbers = prop_oneof![
+            (-9..9).prop_map(Bson::Int32),
+            (-9..9).prop_map(|n| Bson::Double(f64::from(n) / 2.0)),
+            // Beyond what a double tells apart.
+            (0..4_i64).prop_map(|n| Bson::Int64((1 << 53) + n)),
+            Just(Bson::Double(f64::NAN)),
+        ];
+        let others = prop_oneof![
+            Just(None),
+            Just(Some(Bson::Null)),
+            Just(Some(Bson::String("x".into()))),
+            Just(Some(Bson::Array(vec![Bson::Int32(20)]))),
+            Just(Some(Bson::Document(doc! { "y": 1 }))),
+        ];
+        prop_oneof![8 => numbers.prop_map(Some), 1 => others]
+    }
+
+    fn row() -> impl Strategy<Value = RawDocumentBuf> {
+        (0..40_i64, value(), value()).prop_map(|(t, a, b)| {
+            let mut row = doc! { "t": DateTime::from_millis(t) };
+            for (name, value) in [("a", a), ("b", b)] {
+                if let Some(value) = value {
+                    row.insert(name, value);
+                }
+            }
+            RawDocumentBuf::try_from(&row).unwrap()
+        })
+    }
+
+    /// What a query gives of buckets, and how many of them it left out; all are pushed unless `excluding`.
+    fn run(command: &Document, buckets: &[Vec<RawDocumentBuf>], excluding: bool) -> (Vec<Option<OwnedValue>>, usize) {
+        let command = RawDocumentBuf::try_from(command).unwrap();
+        let find = FindOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
+        let facts = CollectionFacts { time_field: "t", meta_field: Some("m") };
+        let mut exec = Exec::new(Plan::new(find, &facts));
+        let mut left_out = 0;
+        for docs in buckets {
+            let docs = || docs.iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap());
+            let mut summary = MinMax::new(&Collation::default());
+            docs().flat_map(|doc| doc.iter()).for_each(|(name, value)| summary.update(name, value));
+            let times = |doc: Doc<'_>| doc.get("t").and_then(Value::as_date_ms).unwrap();
+            let (first, last) = (times(summary.min_doc().view()), times(summary.max_doc().view()));
+            if excluding && exec.excludes((first, last), Some(summary.max_doc().view())) {
+                left_out += 1;
+                continue;
+            }
+            let _ = exec.push(pivot_docs(docs()).unwrap(), None, false).unwrap();
+        }
+        exec.finish().unwrap();
+        let rows = exec.take(usize::MAX, usize::MAX).unwrap();
+        let value = |row: usize, name: &str| {
+            rows.column(name).and_then(|column| column.value(row, &mut Vec::new()).map(|value| value.to_owned()))
+        };
+        ((0..rows.rows()).flat_map(|row| ["t", "a", "b"].map(|name| value(row, name))).collect(), left_out)
+    }
+
+    proptest! {
+        #[test]
+        fn a_sort_with_a_limit_gives_the_same_rows_whether_buckets_are_left_out_or_not(
+            buckets in prop::collection::vec(prop::collection::vec(row(), 1..5), 1..12),
+            sort in prop::sample::select(vec![
+                doc! { "t": 1 }, doc! { "t": -1 }, doc! { "a": -1 }, doc! { "a": 1 }, doc! { "t": -1, "a": 1 }, doc! { "t": 1, "a": -1 },
+            ]),
+            filter in prop::sample::select(vec![doc! {}, doc! { "b": { "$gt": 0 } }]),
+            skip in 0..3,
+            limit in 1..6,
+        ) {
+            let command = doc! { "find": "c", "filter": filter, "sort": sort, "skip": skip, "limit": limit };
+            prop_assert_eq!(run(&command, &buckets, true).0, run(&command, &buckets, false).0);
+        }
+    }
+
+    #[test]
+    fn buckets_that_cannot_reach_the_best_rows_are_left_out() {
+        let row = |t: i64, a: f64| RawDocumentBuf::try_from(&doc! { "t": DateTime::from_millis(t), "a": a }).unwrap();
+        let buckets: Vec<_> = (0..10).map(|n| vec![row(n, 9.0 - n as f64), row(n, 0.0)]).collect();
+        let left_out = |sort: Document, filter: Document| {
+            run(&doc! { "find": "c", "filter": filter, "sort": sort, "limit": 2 }, &buckets, true).1
+        };
+        assert_eq!(left_out(doc! { "t": 1 }, doc! {}), 9);
+        assert_eq!(left_out(doc! { "t": -1 }, doc! {}), 0);
+        assert_eq!(left_out(doc! { "a": -1 }, doc! {}), 8);
+        // Rows without the field would come first.
+        assert_eq!(left_out(doc! { "a": 1 }, doc! {}), 0);
+        // An expression may fail in a row that is left out, and two fields may both be arrays there.
+        assert_eq!(left_out(doc! { "t": 1 }, doc! { "$expr": { "$gte": ["$a", 0] } }), 0);
+        assert_eq!(left_out(doc! { "a": -1, "b": 1 }, doc! {}), 0);
+    }
+}
