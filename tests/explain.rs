@@ -240,11 +240,12 @@ fn the_first_by_time_are_found_in_a_few_buckets() {
         assert_eq!(found.stage("$_internalBoundedSort"), &sorting);
         assert_eq!(found.plan().get_document("inputStage").unwrap().get_str("direction").unwrap(), "backward");
         assert_eq!(found.stats().get_i64("totalKeysExamined").unwrap(), 100);
-        assert_eq!(found.counts(), [4, 3, 3, 6]);
+        // Two buckets give three rows, and those behind them say in their summaries that they end earlier.
+        assert_eq!(found.counts(), [4, 4, 2, 4]);
         assert_eq!(found.returned(), 2);
-        let find = rawdoc! { "find": "c", "sort": { "n": -1 }, "limit": 2 };
+        let find = rawdoc! { "find": "c", "sort": { "n": 1 }, "limit": 2 };
         let found = explain(&db, find).await;
-        assert_eq!(found.stage("$sort"), &doc! { "sortKey": { "n": -1 }, "limit": 2_i64 });
+        assert_eq!(found.stage("$sort"), &doc! { "sortKey": { "n": 1 }, "limit": 2_i64 });
         assert_eq!(found.counts(), [200, 200, 200, 400]);
         assert_eq!(found.returned(), 2);
         let unsorted = explain(&db, rawdoc! { "find": "c", "skip": 1, "limit": 2 }).await;
