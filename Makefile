@@ -45,7 +45,7 @@ test-browser: tools browser firefox webkit $(MODULES)
 
 ## make check         format, lints, floors, types, size budget
 check: tools $(MODULES)
-	node $(JS)/test.mjs build check types
+	node $(JS)/test.mjs build size check types
 	cargo test --locked --quiet --test floors
 
 ## make bench         benchmarks; ratios within one run
