@@ -45,7 +45,7 @@ test-browser: tools browser firefox webkit $(MODULES)
 
 ## make check         format, lints, floors, types, size budget
 check: tools $(MODULES)
-	node $(JS)/test.mjs build check types
+	node $(JS)/test.mjs build size check types
 	cargo test --locked --quiet --test floors
 
 ## make bench         benchmarks; ratios within one run
@@ -97,9 +97,9 @@ bench/node_modules/.package-lock.json: bench/package.json bench/package-lock.jso
 
 ## make soak          many more random histories and queries than make test; SOAK=10000 of each kind of test
 soak:
-	SIM_SEEDS=$(SOAK) cargo test --profile soak --locked --test sim
-	CASES=$(SOAK) cargo test --profile soak --locked --test find_cases --test pipeline_cases --test newest_shapes
-	INTERLEAVINGS_MAX=$(SOAK) cargo test --profile soak --locked --test interleavings
+	SIM_SEEDS=$(SOAK) cargo test --profile soak --locked --test histories sim
+	CASES=$(SOAK) cargo test --profile soak --locked --test generated
+	INTERLEAVINGS_MAX=$(SOAK) cargo test --profile soak --locked --test histories interleavings
 
 ## make clean         what was built; tools in ~/.cache/timepail stay
 clean:

@@ -2,9 +2,9 @@
 //! must come back from another round.
 #![no_main]
 
-#[path = "../../tests/column_cases/mod.rs"]
+#[path = "../../tests/storage/column_cases/mod.rs"]
 mod column_cases;
-#[path = "../../tests/column_reference/mod.rs"]
+#[path = "../../tests/storage/column_reference/mod.rs"]
 mod column_reference;
 
 use column_cases::{assembled, column_of, damaged, elements, elements_of};

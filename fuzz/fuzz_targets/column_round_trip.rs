@@ -1,9 +1,9 @@
 //! Elements made of any bytes through the encoder and back; in turns also in parts, reopened, and encoded again.
 #![no_main]
 
-#[path = "../../tests/column_cases/mod.rs"]
+#[path = "../../tests/storage/column_cases/mod.rs"]
 mod column_cases;
-#[path = "../../tests/column_reference/mod.rs"]
+#[path = "../../tests/storage/column_reference/mod.rs"]
 #[allow(dead_code)]
 mod column_reference;
 

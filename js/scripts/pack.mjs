@@ -1,12 +1,13 @@
 // Writes dist/timepail.tgz, the package as npm would publish it, and checks what is in it.
 
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { named, shipped } from "./manifest.mjs";
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { named, shipped, withLinks } from "./manifest.mjs";
 import { DIST, JS, ROOT, Stop, main, must } from "./steps.mjs";
 
-const ALWAYS = ["LICENSE", "README.md", "package.json"];
-const ALLOWED = /^(LICENSE|README\.md|package\.json|dist\/timepail(-more)?\.wasm|dist\/[\w-]+\.js(\.map)?|dist\/([\w-]+\/)*[\w-]+\.d\.ts)$/;
+const DOCUMENTS = ["CHANGELOG.md", "COMPAT.md", "README.md", "llms.txt", ...readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
+const ALWAYS = ["LICENSE", "package.json", ...DOCUMENTS];
+const ALLOWED = /^(LICENSE|package\.json|[A-Z]+\.md|llms\.txt|docs\/[\w-]+\.md|dist\/timepail(-more)?\.wasm|dist\/[\w-]+\.js(\.map)?|dist\/([\w-]+\/)*[\w-]+\.d\.ts)$/;
 
 await main(async () => {
   const out = join(ROOT, "dist");
@@ -16,9 +17,10 @@ await main(async () => {
 
   if (!existsSync(join(DIST, "index.js"))) throw new Stop("there is no package in js/dist; run make build");
   cpSync(DIST, join(stage, "dist"), { recursive: true });
-  for (const file of ["LICENSE", "README.md"]) {
-    if (!existsSync(join(ROOT, file))) throw new Stop(`${file} is missing; a package needs it`);
-    cpSync(join(ROOT, file), join(stage, file));
+  cpSync(join(ROOT, "LICENSE"), join(stage, "LICENSE"));
+  for (const file of DOCUMENTS) {
+    mkdirSync(dirname(join(stage, file)), { recursive: true });
+    writeFileSync(join(stage, file), withLinks(file, readFileSync(join(ROOT, file), "utf8"), DOCUMENTS));
   }
   const manifest = shipped(JSON.parse(readFileSync(join(JS, "package.json"), "utf8")));
   writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);

@@ -1,4 +1,4 @@
-// Runs the tests, one stage after the other whatever the one before said, and sums them up.
+// Runs the tests and sums them up: what cargo tests beside what tests the package, stage after stage whatever the one before said.
 //
 //   node js/scripts/test.mjs [stage ...]      all stages when none is named
 //
@@ -6,6 +6,7 @@
 // that vanished must not be green. So has a stage that ended badly without counting a failure.
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build as esbuild } from "esbuild";
@@ -15,19 +16,25 @@ import { JS, ROOT, Stop, bin, filesUnder, main, run, seconds, toolEnv } from "./
 const WASM_TARGET = ["--target", "wasm32-unknown-unknown"];
 const HEARTBEAT_MS = 30_000;
 const FILE_TIMEOUT_MS = 600_000;
+/** Test files that run at once. A browser keeps a core busy, and whoever waits for it gives up some time. */
+const FILES_MAX = Math.min(2, availableParallelism());
 
 // A stage resolves to { passed, failed, skipped?, output }.
-const STAGES = {
+
+/** Stages of cargo's development builds, whose folder has one lock. */
+const CARGO = { check, native, web };
+
+/** Stages that make js/dist, or need it. */
+const PACKAGE = {
   build: () => checks([["build js/dist", process.execPath, ["js/scripts/build.mjs"]]]),
-  check,
-  native,
-  web,
-  js: () => nodeTests((file) => !/^(browser|runtimes)\//.test(file)),
+  size: () => checks([["size budget", process.execPath, ["js/scripts/size.mjs"]]]),
+  js: () => nodeTests(testFiles(/^(?!browser\/|runtimes\/)/)),
   types,
   runtimes: () => runtimes(),
-  browser: async () => nodeTests((file) => file.startsWith("browser/"), await toolEnv("browser-env")),
+  browser: async () => nodeTests(testFiles(/^browser\//), await toolEnv("browser-env")),
   browsers,
 };
+const STAGES = { ...CARGO, ...PACKAGE };
 
 /** The browsers beside Chromium as it is, and the tests that are about them. */
 const OTHER_BROWSERS = ["chromium-sqlite", "firefox", "webkit"];
@@ -47,7 +54,7 @@ async function checks(list) {
   return result;
 }
 
-/** Format, lints as they are for the host and for wasm, the size budget. Warnings are errors. */
+/** Format, and lints as they are for the host and for wasm. Warnings are errors. */
 async function check() {
   const wasm = await toolEnv("env");
   const host = (await run("cargo", ["clippy", "--version"])).code === 0 ? process.env : wasm;
@@ -57,7 +64,6 @@ async function check() {
     ["cargo fmt", "cargo", ["fmt", "--check"], wasm],
     ["clippy on the host", "cargo", [...lint, ...strict], host],
     ["clippy for wasm", "cargo", ["clippy", "--lib", "--test", "web", "--locked", ...WASM_TARGET, ...strict], wasm],
-    ["size budget", process.execPath, ["js/scripts/size.mjs"]],
   ]);
 }
 
@@ -95,42 +101,43 @@ async function types() {
   ]);
 }
 
+const testFiles = (wanted) => filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted.test(file));
+
 /**
- * Runs the test files that `wanted` picks, one process each. They are bundled into js/.test-build with what they import by path;
- * packages stay imports, so that "timepail" is the built package, found as its users find it. They run in the folder js.
+ * Runs test files, one process each and a few at once, in each of the browsers if some are named. They are bundled into js/.test-build
+ * with what they import by path; packages stay imports, so that "timepail" is the built package, found as its users find it. They run
+ * in the folder js.
  */
-async function nodeTests(wanted, env = process.env) {
+async function nodeTests(sources, env = process.env, browsers = [""]) {
   const result = { passed: 0, failed: 0, skipped: 0, output: "" };
-  const sources = filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted(file));
   const out = join(JS, ".test-build");
   rmSync(out, { recursive: true, force: true });
-  for (const source of sources) {
-    const start = performance.now();
-    const counts = await nodeTest(source, join(out, source.replace(/\.(ts|mjs)$/, ".mjs")), env);
-    if (counts.passed + counts.failed + counts.skipped === 0) counts.output += "no test ran\n";
-    if (counts.failed === 0 && (counts.code !== 0 || counts.passed + counts.skipped === 0)) counts.failed = 1;
-    if (counts.failed > 0) result.output += `--- js/test/${source}\n${counts.output}\n`;
-    for (const key of ["passed", "failed", "skipped"]) result[key] += counts[key];
-    console.log(`  ${source}: ${counts.passed} passed, ${counts.failed} failed, ${seconds(start)}`);
-  }
+  const all = browsers.flatMap((browser) => sources.map((source) => [browser, source])).values();
+  const runRest = async () => {
+    for (const [browser, source] of all) {
+      const start = performance.now();
+      const built = join(out, browser, source.replace(/\.(ts|mjs)$/, ".mjs"));
+      const counts = await nodeTest(source, built, browser ? { ...env, BROWSER: browser } : env);
+      if (counts.passed + counts.failed + counts.skipped === 0) counts.output += "no test ran\n";
+      if (counts.failed === 0 && (counts.code !== 0 || counts.passed + counts.skipped === 0)) counts.failed = 1;
+      const name = `${browser && `${browser}, `}${source}`;
+      if (counts.failed > 0) result.output += `--- ${name}\n${counts.output}\n`;
+      for (const key of ["passed", "failed", "skipped"]) result[key] += counts[key];
+      console.log(`  ${name}: ${counts.passed} passed, ${counts.failed} failed, ${seconds(start)}`);
+    }
+  };
+  await Promise.all(Array.from({ length: FILES_MAX }, runRest));
   return result;
 }
 
 /** What the tests of real browsers say of the others. */
 async function browsers() {
-  const sum = { passed: 0, failed: 0, skipped: 0, output: "" };
   const env = { ...(await toolEnv("browser-env")), ...(await toolEnv("firefox-env")), ...(await toolEnv("webkit-env")) };
-  for (const browser of OTHER_BROWSERS) {
-    if (browser === "webkit" && env.WEBKIT_MISSING) {
-      console.log(`  webkit is left out: ${env.WEBKIT_MISSING}`);
-      sum.skipped++;
-      continue;
-    }
-    console.log(`  ${browser}`);
-    const result = await nodeTests((file) => ABOUT_BROWSERS.test(file), { ...env, BROWSER: browser });
-    for (const key of Object.keys(sum)) sum[key] += result[key];
-  }
-  return sum;
+  const missing = env.WEBKIT_MISSING;
+  if (missing) console.log(`  webkit is left out: ${missing}`);
+  const result = await nodeTests(testFiles(ABOUT_BROWSERS), env, OTHER_BROWSERS.filter((name) => name !== "webkit" || !missing));
+  if (missing) result.skipped++;
+  return result;
 }
 
 /** Bundles one test file and runs it. */
@@ -206,12 +213,15 @@ await main(async () => {
   const unknown = asked.find((name) => !Object.hasOwn(STAGES, name));
   if (unknown) throw new Stop(`there is no stage ${unknown}; the stages are ${Object.keys(STAGES).join(", ")}`);
   const total = { passed: 0, failed: 0 };
-  for (const name of Object.keys(STAGES)) {
-    if (asked.length > 0 && !asked.includes(name)) continue;
-    const { passed, failed } = await runStage(name);
-    total.passed += passed;
-    total.failed += failed;
-  }
+  const runAll = async (stages) => {
+    for (const name of Object.keys(stages)) {
+      if (asked.length > 0 && !asked.includes(name)) continue;
+      const { passed, failed } = await runStage(name);
+      total.passed += passed;
+      total.failed += failed;
+    }
+  };
+  await Promise.all([CARGO, PACKAGE].map(runAll));
   console.log(`${total.passed} passed, ${total.failed} failed`);
   if (total.failed > 0) process.exitCode = 1;
 });

@@ -6,6 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { shipped, withLinks } from "../scripts/manifest.mjs";
 
 const JS = process.cwd();
 const TARBALL = join(JS, "../dist/timepail.tgz");
@@ -25,12 +26,17 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 test("the package is what users need, and nothing else", () => {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(folder.length + 9)).sort();
+  const guides = readdirSync(join(JS, "../docs")).filter((name) => name.endsWith(".md"));
   const entries = ["deno-kv", "index", "node", "slim", "sqlite", "testing", "workerd"];
   const code = names.filter((name) => !name.endsWith(".d.ts"));
   assert.deepEqual(code, [
+    "CHANGELOG.md",
+    "COMPAT.md",
     "LICENSE",
     "README.md",
     ...[...entries.flatMap((entry) => [`dist/${entry}.js`, `dist/${entry}.js.map`]), "dist/timepail-more.wasm", "dist/timepail.wasm"].sort(),
+    ...guides.map((name) => `docs/${name}`).sort(),
+    "llms.txt",
     "package.json",
   ]);
   // Declarations import each other; none is missing, and none is there for nothing.
@@ -42,6 +48,31 @@ test("the package is what users need, and nothing else", () => {
   };
   for (const target of Object.values(manifest().exports)) if (target.types) follow(join(target.types));
   assert.deepEqual([...reached].sort(), names.filter((name) => name.endsWith(".d.ts")));
+});
+
+test("links of the documents lead to others in the package", () => {
+  const pages = ["README.md", "COMPAT.md", "CHANGELOG.md", "llms.txt", ...readdirSync(join(folder, "package/docs")).map((name) => `docs/${name}`)];
+  let links = 0;
+  for (const page of pages) {
+    for (const [, link] of readFileSync(join(folder, "package", page), "utf8").matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+      assert.ok(existsSync(join(folder, "package", page, "..", link)), `${page}: ${link}`);
+      links++;
+    }
+  }
+  assert.ok(links > 20);
+});
+
+test("a link to what the package lacks leads to the repository, or is mere text", () => {
+  const text = "[here](b.md#x), [there](../ARCHITECTURE.md#floors), [below](#end), [away](https://example.org/b.md)";
+  const linked = (repository) => withLinks("docs/a.md", text, ["docs/a.md", "docs/b.md"], repository);
+  assert.equal(linked(""), text.replace("[there](../ARCHITECTURE.md#floors)", "there"));
+  assert.equal(linked("https://example.org/r"), text.replace("../ARCHITECTURE.md", "https://example.org/r/blob/HEAD/ARCHITECTURE.md"));
+});
+
+test("the manifest names the repository if it has an address", () => {
+  const { homepage, bugs, repository } = shipped({}, "https://example.org/r");
+  assert.deepEqual([homepage, bugs.url, repository.url], ["https://example.org/r#readme", "https://example.org/r/issues", "git+https://example.org/r.git"]);
+  assert.deepEqual(shipped({ scripts: {}, name: "a" }, ""), { name: "a" });
 });
 
 test("the manifest runs nothing on users' machines and names every entry for every runtime", () => {

@@ -1,0 +1,21 @@
+//! Commands at the door: what they answer, refuse and store.
+#![cfg(not(target_arch = "wasm32"))]
+// Helpers are no `#[test]` functions to clippy.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod coll_mod;
+mod command_facts;
+mod commands;
+mod delete;
+mod distinct;
+mod error_codes;
+mod explain;
+mod find_and_modify;
+mod out;
+mod raw_buckets;
+mod small_commands;
+#[path = "../support/mod.rs"]
+mod support;
+mod update;
+mod validate;
+mod validate_rules;

@@ -1,0 +1,109 @@
+//! Commands that answer with little, or with a refusal.
+
+use std::rc::Rc;
+
+use bson::{DateTime, RawDocumentBuf, rawdoc};
+use futures::executor::block_on;
+use timepail::storage::memory::MemoryStorage;
+
+use crate::support::{Db, TestEnv};
+
+/// What `dbStats` adds up.
+const FIELDS: [&str; 6] = ["objects", "dataSize", "storageSize", "indexes", "indexSize", "totalSize"];
+
+fn open() -> Db {
+    Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1))
+}
+
+fn command(name: &str, target: impl Into<bson::RawBson>) -> RawDocumentBuf {
+    let mut command = RawDocumentBuf::new();
+    command.append(bson::raw::CString::try_from(name).unwrap(), target.into());
+    command
+}
+
+#[test]
+fn what_time_series_collections_do_not_take_is_refused_by_the_code_of_views() {
+    block_on(async {
+        let db = open();
+        let names = "captrunc cloneCollectionAsCapped convertToCapped dataSize dbCheck emptycapped mapReduce \
+                     planCacheClear planCacheClearFilters planCacheListFilters planCacheSetFilter renameCollection";
+        for name in names.split_whitespace() {
+            assert_eq!(db.fails(command(name, "c")).await, (166, "CommandNotSupportedOnView".to_owned()), "{name}");
+        }
+        for name in ["commitTransaction", "abortTransaction"] {
+            assert_eq!(db.fails(command(name, 1)).await, (20, "IllegalOperation".to_owned()));
+        }
+        assert_eq!(db.fails(command("nothing", 1)).await, (59, "CommandNotFound".to_owned()));
+    });
+}
+
+#[test]
+fn sessions_and_what_is_done_already_are_accepted_and_mean_nothing() {
+    block_on(async {
+        for name in ["startSession", "endSessions", "killSessions", "refreshSessions", "compact", "reIndex"] {
+            open().ok(command(name, 1)).await;
+        }
+    });
+}
+
+#[test]
+fn hello_and_build_info_say_what_this_is() {
+    block_on(async {
+        let db = open();
+        for name in ["hello", "isMaster", "ismaster", "buildInfo"] {
+            let reply = db.ok(command(name, 1)).await;
+            assert!(reply.get_bool("isWritablePrimary").unwrap() && reply.get_bool("ismaster").unwrap());
+            assert_eq!(reply.get_i32("maxBsonObjectSize").unwrap(), 16_777_216);
+            assert_eq!(reply.get_i32("maxWriteBatchSize").unwrap(), 100_000);
+            assert_eq!(reply.get_i32("maxWireVersion").unwrap(), 21);
+            assert_eq!(reply.get_str("version").unwrap(), env!("CARGO_PKG_VERSION"));
+            // Drivers take it for a server that stands alone, and ask for no retries.
+            assert!(!reply.contains_key("setName"));
+        }
+    });
+}
+
+#[test]
+fn the_statistics_of_the_database_are_the_sums_of_those_of_its_collections() {
+    block_on(async {
+        let storage = Rc::new(MemoryStorage::new());
+        let db = Db::open(storage.clone(), TestEnv::new(1));
+        let stats = async |db: &Db, scale: i64| db.ok(rawdoc! { "dbStats": 1, "scale": scale }).await;
+        let none = stats(&db, 1).await;
+        for field in FIELDS.iter().chain(&["collections", "views", "avgObjSize"]) {
+            assert_eq!(none.get_i64(field).unwrap(), 0, "{field}");
+        }
+        let names = ["a", "b", "c"];
+        for (name, rows) in names.into_iter().zip(1..) {
+            db.ok(rawdoc! { "create": name, "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+            let row = |n: i32| rawdoc! { "t": DateTime::from_millis(1000), "m": n, "x": "y".repeat(200) };
+            db.insert(name, &(0..rows).map(row).collect::<Vec<_>>()).await;
+            if name != "c" {
+                db.ok(rawdoc! { "flush": 1 }).await;
+            }
+        }
+        for db in [db, Db::open(storage, TestEnv::new(2))] {
+            let mut sums = [0; 6];
+            for name in names {
+                let of = db.ok(rawdoc! { "collStats": name }).await;
+                let buckets = of.get_document("timeseries").unwrap().get_i64("bucketCount").unwrap();
+                let size = |field: &str| of.get_i64(field).unwrap();
+                let indexes = i64::from(of.get_i32("nindexes").unwrap());
+                let own =
+                    [buckets, size("size"), size("storageSize"), indexes, size("totalIndexSize"), size("totalSize")];
+                sums.iter_mut().zip(own).for_each(|(sum, n)| *sum += n);
+            }
+            let of_all = stats(&db, 1).await;
+            assert_eq!(FIELDS.map(|field| of_all.get_i64(field).unwrap()), sums);
+            assert_eq!(sums[0], 6, "a bucket for each series");
+            assert_eq!(of_all.get_i64("avgObjSize").unwrap(), sums[1] / 6);
+            assert_eq!(["collections", "views"].map(|field| of_all.get_i64(field).unwrap()), [4, 3]);
+            assert_eq!(of_all.get_str("db").unwrap(), "test");
+            let scaled = stats(&db, 100).await;
+            assert_eq!(scaled.get_i64("scaleFactor").unwrap(), 100);
+            for (field, by) in FIELDS.into_iter().zip([1, 100, 100, 1, 100, 100]) {
+                assert_eq!(scaled.get_i64(field).unwrap(), of_all.get_i64(field).unwrap() / by, "{field}");
+            }
+        }
+    });
+}

@@ -1,0 +1,137 @@
+//! Scans of buckets that memory keeps.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use bson::{DateTime, RawDocumentBuf, rawdoc};
+use futures::executor::block_on;
+use timepail::limits::SCAN_CACHE_BYTES_MAX;
+use timepail::storage::memory::MemoryStorage;
+use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
+
+use crate::support::{Db, Random, TestEnv};
+
+/// Counts values that are read.
+#[derive(Default)]
+struct Counting {
+    inner: MemoryStorage,
+    values: Cell<usize>,
+}
+
+impl Storage for Counting {
+    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
+        self.values.set(self.values.get() + keys.len());
+        self.inner.get_many(keys)
+    }
+    fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
+        Box::pin(async move {
+            let entries = self.inner.scan(ranges, page).await?;
+            if !page.keys_only {
+                self.values.set(self.values.get() + entries.len());
+            }
+            Ok(entries)
+        })
+    }
+    fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
+        self.inner.commit(changes)
+    }
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// A measurement of each of `series` series in the hour `hour`, with a text of `len` bytes that does not compress.
+fn readings(hour: i64, series: i64, len: usize) -> Vec<RawDocumentBuf> {
+    let random = Random::new(hour.cast_unsigned());
+    let of = |n: i64| {
+        let text: String = (0..len).map(|_| char::from(b'a' + random.below(26) as u8)).collect();
+        rawdoc! { "t": DateTime::from_millis(hour * HOUR_MS), "m": n, "text": text, "n": hour * 10_000 + n }
+    };
+    (0..series).map(of).collect()
+}
+
+async fn insert(db: &Db, rows: &[RawDocumentBuf]) {
+    assert!(db.insert("c", rows).await.get("writeErrors").is_none());
+    db.ok(rawdoc! { "flush": 1 }).await;
+}
+
+async fn count(db: &Db, filter: RawDocumentBuf) -> usize {
+    db.find(rawdoc! { "find": "c", "filter": filter, "projection": { "n": 1 } }).await.len()
+}
+
+/// Two contexts over one collection of 300 buckets, and how many values they have read.
+async fn contexts(len: usize) -> (Db, Db, Rc<Counting>) {
+    let storage = Rc::new(Counting::default());
+    let [writer, reader] = [1, 2].map(|seed| Db::open(storage.clone(), TestEnv::new(seed)));
+    writer.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+    insert(&writer, &readings(1, 300, len)).await;
+    (writer, reader, storage)
+}
+
+#[test]
+fn a_bucket_that_was_scanned_is_not_read_again() {
+    block_on(async {
+        let (_, reader, storage) = contexts(10).await;
+        assert_eq!(count(&reader, rawdoc! {}).await, 300);
+        let read = storage.values.take();
+        assert!(read >= 300, "{read}");
+        for _ in 0..2 {
+            assert_eq!(count(&reader, rawdoc! {}).await, 300);
+            assert_eq!(count(&reader, rawdoc! { "t": { "$gte": DateTime::from_millis(HOUR_MS) } }).await, 300);
+        }
+        // The catalog entry may be.
+        assert!(storage.values.take() <= 4);
+    });
+}
+
+#[test]
+fn what_others_insert_delete_and_drop_is_seen_by_scans_of_kept_buckets() {
+    block_on(async {
+        let (writer, reader, storage) = contexts(10).await;
+        assert_eq!(count(&reader, rawdoc! {}).await, 300);
+        insert(&writer, &readings(2, 50, 10)).await;
+        assert_eq!(count(&reader, rawdoc! {}).await, 350);
+        writer.ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "m": { "$lt": 100_i64 } }, "limit": 0 }] }).await;
+        assert_eq!(count(&reader, rawdoc! {}).await, 200);
+        // Not folded yet.
+        writer.insert("c", &readings(3, 20, 10)).await;
+        assert_eq!(count(&reader, rawdoc! {}).await, 220);
+        // What it changes itself it need not read again.
+        storage.values.take();
+        insert(&reader, &readings(900, 5, 10)).await;
+        reader.ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "m": 200_i64 }, "limit": 0 }] }).await;
+        assert_eq!(count(&reader, rawdoc! {}).await, 224);
+        writer.ok(rawdoc! { "drop": "c" }).await;
+        writer.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        insert(&writer, &readings(1, 7, 10)).await;
+        assert_eq!(count(&reader, rawdoc! {}).await, 7);
+    });
+}
+
+#[test]
+fn of_more_than_memory_keeps_the_beginning_is_met_again_and_every_row_is_found() {
+    block_on(async {
+        let (_, reader, storage) = contexts(3 * SCAN_CACHE_BYTES_MAX / 300).await;
+        let mut reads = Vec::new();
+        for _ in 0..3 {
+            storage.values.take();
+            assert_eq!(count(&reader, rawdoc! {}).await, 300);
+            reads.push(storage.values.take());
+        }
+        assert!(reads[1] < reads[0] && reads[1] > 150 && reads[2].abs_diff(reads[1]) <= 1, "{reads:?}");
+    });
+}
+
+#[test]
+fn journal_rows_of_a_bucket_come_once_where_the_kept_range_ends_before_it() {
+    block_on(async {
+        let (writer, reader, _) = contexts(10).await;
+        assert_eq!(count(&reader, rawdoc! { "t": { "$lt": DateTime::from_millis(0) } }).await, 0);
+        // Into buckets that are stored, behind the range that is known to be empty.
+        writer.insert("c", &readings(1, 20, 10)).await;
+        for direction in [1, -1] {
+            let sorted = rawdoc! { "find": "c", "sort": { "t": direction }, "projection": { "n": 1 } };
+            assert_eq!(reader.find(sorted).await.len(), 320, "{direction}");
+        }
+        assert_eq!(count(&reader, rawdoc! {}).await, 320);
+    });
+}

@@ -1,0 +1,87 @@
+//! Commits that were done although their answer was lost: what the context that made them finds afterwards is what all find.
+
+use std::rc::Rc;
+
+use bson::{DateTime, Document, RawDocumentBuf, doc, rawdoc};
+use futures::executor::block_on;
+use timepail::storage::memory::MemoryStorage;
+
+use crate::support::faults::{Faulty, Rates};
+use crate::support::{Db, Random, TestEnv, multiset};
+
+const LOST: Rates = Rates { refused: 0, ambiguous: 100, cut_off: 0, unread: 0 };
+
+fn reading(n: i64) -> RawDocumentBuf {
+    rawdoc! { "t": DateTime::from_millis(n * 60_000), "m": "a", "n": n }
+}
+
+async fn all(db: &Db) -> Vec<Document> {
+    db.find(rawdoc! { "find": "c" }).await
+}
+
+/// A context that has inserted three measurements, and its storage.
+async fn three_readings() -> (Rc<Faulty>, Db, Db) {
+    let faulty = Faulty::new(Rc::new(MemoryStorage::new()), Random::new(1), false);
+    let [db, other] = [1, 2].map(|seed| Db::open(faulty.clone(), TestEnv::new(seed)));
+    db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+    db.insert("c", &[reading(1), reading(2)]).await;
+    db.insert("c", &[reading(3)]).await;
+    (faulty, db, other)
+}
+
+/// Both contexts find the same, before and after everything is folded.
+async fn agree(db: &Db, other: &Db, count: usize) {
+    for _ in 0..2 {
+        assert_eq!(multiset(&all(db).await), multiset(&all(other).await));
+        assert_eq!(all(db).await.len(), count);
+        let n = db.ok(rawdoc! { "count": "c", "query": doc_of(doc! { "m": "a" }) }).await.get_i32("n").unwrap();
+        assert_eq!(n as usize, count);
+        db.ok(rawdoc! { "flush": 1 }).await;
+        other.ok(rawdoc! { "foldJournals": 1 }).await;
+    }
+}
+
+fn doc_of(document: Document) -> RawDocumentBuf {
+    crate::support::raw(&document)
+}
+
+#[test]
+fn a_fold_whose_answer_was_lost_doubles_nothing() {
+    block_on(async {
+        let (faulty, db, other) = three_readings().await;
+        faulty.set(LOST);
+        assert_eq!(db.fails(rawdoc! { "flush": 1 }).await.1, "OperationFailed");
+        faulty.set(Rates::default());
+        agree(&db, &other, 3).await;
+    });
+}
+
+#[test]
+fn an_insert_whose_answer_was_lost_is_there_once_for_everybody() {
+    block_on(async {
+        let (faulty, db, other) = three_readings().await;
+        faulty.set(LOST);
+        assert!(db.insert("c", &[reading(4)]).await.contains_key("errmsg"));
+        faulty.set(Rates::default());
+        agree(&db, &other, 4).await;
+        db.insert("c", &[reading(5)]).await;
+        agree(&db, &other, 5).await;
+    });
+}
+
+#[test]
+fn a_delete_whose_answer_was_lost_brings_nothing_back() {
+    block_on(async {
+        let (faulty, db, other) = three_readings().await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        db.insert("c", &[reading(4)]).await;
+        all(&db).await;
+        faulty.set(LOST);
+        for _ in 0..4 {
+            let filter = rawdoc! { "t": { "$lt": DateTime::from_millis(150_000) } };
+            db.command(rawdoc! { "delete": "c", "deletes": [{ "q": filter, "limit": 0 }] }).await;
+        }
+        faulty.set(Rates::default());
+        agree(&db, &other, 2).await;
+    });
+}

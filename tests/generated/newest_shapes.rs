@@ -1,0 +1,370 @@
+//! The first and the last rows of each series by every pipeline that asks for them, against the same with nothing put together: whatever
+//! was inserted late, deleted or updated, by whom, and in which form it lies.
+
+use std::rc::Rc;
+
+use bson::{Bson, DateTime, Document, bson, doc, rawdoc};
+use futures::executor::block_on;
+use timepail::bucket::BucketFormat;
+use timepail::storage::memory::MemoryStorage;
+use timepail::storage::{Changeset, KeyRange, Page, Storage};
+
+use crate::support::explained::Explained;
+use crate::support::pipelines::run;
+use crate::support::{Db, Random, TestEnv, raw, take_rows};
+
+const HOUR_MS: i64 = 3_600_000;
+
+fn pick(random: &Random, from: &[Bson]) -> Bson {
+    from[random.below(from.len() as u64) as usize].clone()
+}
+
+/// Metadata of which some compare equal and differ, and now and then some that is an array, or none.
+fn meta(random: &Random, hostile: bool) -> Option<Bson> {
+    let id = pick(random, &[bson!(1), bson!(1.0), bson!(2), "x".into(), "X".into()]);
+    Some(match random.below(if hostile { 12 } else { 9 }) {
+        9 => bson!([id, 2]),
+        10 => return None,
+        11 => bson!([{ "id": id }, {}]),
+        0 => bson!({ "site": "b" }),
+        _ => bson!({ "id": id, "site": pick(random, &["a".into(), "b".into()]) }),
+    })
+}
+
+/// The next rows, most of them later than those before. Their times are all different where `ties` is false.
+fn rows(random: &Random, from: &mut i64, hostile: bool, ties: bool) -> Vec<Document> {
+    let count = 1 + random.below(30) as i64;
+    let made = (0..count).map(|_| {
+        *from += 1;
+        let n = *from;
+        let late = if random.chance(20) { random.below(200) as i64 } else { 0 };
+        let spread = if ties { n / 4 } else { n * 7 };
+        let ms = ((spread - late) * HOUR_MS / 16).max(0) / 1000 * 1000 + if ties { 0 } else { n % 1000 };
+        let mut row = doc! { "at": DateTime::from_millis(ms), "n": n, "v": random.below(5) as i32 };
+        if let Some(meta) = meta(random, hostile) {
+            row.insert("m", meta);
+        }
+        if random.chance(10) {
+            row.insert("rare", random.below(3) as i32);
+        }
+        row
+    });
+    made.collect()
+}
+
+/// Something that happens to a collection.
+async fn change(db: &Db, random: &Random, from: &mut i64, (hostile, ties): (bool, bool)) {
+    match random.below(10) {
+        0 => drop(db.ok(rawdoc! { "flush": 1 }).await),
+        1 => {
+            let filter = match random.below(3) {
+                0 => doc! { "m.id": 1 },
+                1 => doc! { "at": { "$gte": DateTime::from_millis((*from - 6) * 7 * HOUR_MS / 16) } },
+                _ => doc! { "n": { "$mod": [3, 1] }, "m.site": "a" },
+            };
+            db.ok(raw(&doc! { "delete": "weather", "deletes": [{ "q": filter, "limit": 0 }] })).await;
+        }
+        2 => {
+            let update = doc! { "q": { "m.site": "a", "m.id": 2 }, "u": { "$set": { "m.id": pick(random, &["x".into(), bson!(1)]) } }, "multi": true };
+            db.command(raw(&doc! { "update": "weather", "updates": [update] })).await;
+        }
+        _ => {
+            let rows = rows(random, from, hostile, ties);
+            db.insert("weather", &rows.iter().map(raw).collect::<Vec<_>>()).await;
+            if random.chance(40) {
+                db.ok(rawdoc! { "flush": 1 }).await;
+            }
+        }
+    }
+}
+
+/// Stages that ask for rows at one end of each series. Of rows that tie any may come, so that with `ties` only their times are told.
+fn pipeline(random: &Random, from: i64, ties: bool) -> Vec<Document> {
+    let ascending = random.chance(50);
+    let direction = if ascending { 1 } else { -1 };
+    let key = pick(
+        random,
+        &[
+            "$m".into(),
+            "$m.id".into(),
+            "$m.site".into(),
+            Bson::Null,
+            bson!({ "id": "$m.id" }),
+            bson!({ "id": "$m.id", "site": "$m.site", "one": { "$const": 1 } }),
+            bson!({ "$type": "$m.id" }),
+            "$v".into(),
+        ],
+    );
+    let sorted = random.chance(65);
+    let what = if ties { bson!("$at") } else { pick(random, &["$n".into(), "$$ROOT".into(), bson!(["$n", "$v"])]) };
+    let n = 1 + random.below(4) as i32;
+    let sort_by = doc! { "at": direction };
+    let mut group = doc! { "_id": key };
+    let is_front = random.chance(50);
+    for name in ["a", "b"].iter().take(1 + random.below(2) as usize) {
+        let accumulator = match (sorted, is_front, random.below(3)) {
+            (true, true, 0) => doc! { "$firstN": { "n": n, "input": what.clone() } },
+            (true, true, _) => doc! { "$first": what.clone() },
+            (true, false, 0) => doc! { "$lastN": { "n": n, "input": what.clone() } },
+            (true, false, _) => doc! { "$last": what.clone() },
+            (false, true, 0) => doc! { "$topN": { "n": n, "sortBy": sort_by.clone(), "output": what.clone() } },
+            (false, true, 1) => doc! { "$bottom": { "sortBy": { "at": -direction }, "output": what.clone() } },
+            (false, true, _) => doc! { "$top": { "sortBy": sort_by.clone(), "output": what.clone() } },
+            (false, false, 0) => doc! { "$bottomN": { "n": n, "sortBy": sort_by.clone(), "output": what.clone() } },
+            (false, false, _) => doc! { "$bottom": { "sortBy": sort_by.clone(), "output": what.clone() } },
+        };
+        group.insert(*name, accumulator);
+    }
+    if random.chance(20) {
+        let is_last = is_front != ascending;
+        group.insert(
+            "c",
+            if is_last {
+                doc! { "$max": "$at" }
+            } else {
+                doc! { "$min": "$at" }
+            },
+        );
+    }
+    let mut stages = Vec::new();
+    let at = DateTime::from_millis(random.below(from.max(1) as u64) as i64 * 7 * HOUR_MS / 16);
+    match random.below(12) {
+        0 => stages.push(doc! { "at": { "$gte": at } }),
+        1 => stages.push(doc! { "at": { "$lt": at } }),
+        2 => stages.push(doc! { "m.site": "a" }),
+        3 => stages.push(doc! { "m.id": { "$type": "int" } }),
+        4 => stages.push(doc! { "m": { "id": 1, "site": "a" } }),
+        5 => stages.push(doc! { "v": { "$gte": 3 } }),
+        6 => stages.push(doc! { "rare": 1 }),
+        7 => stages.push(doc! { "at": { "$gte": at }, "m.id": { "$in": [1, "x"] }, "v": { "$lt": 4 } }),
+        8 => stages.push(doc! { "$expr": { "$eq": ["$m.site", "b"] } }),
+        _ => {}
+    }
+    let mut stages: Vec<Document> = stages.into_iter().map(|filter| doc! { "$match": filter }).collect();
+    if sorted {
+        let mut sort = Document::new();
+        for path in ["m.id", "m.site", "m"].iter().filter(|_| random.chance(30)) {
+            if *path != "m" || sort.is_empty() {
+                sort.insert(*path, if random.chance(70) { 1 } else { -1 });
+            }
+        }
+        sort.insert("at", direction);
+        stages.push(doc! { "$sort": sort });
+    }
+    stages.push(doc! { "$group": group });
+    stages
+}
+
+/// The rows in any order. Of keys that compare equal any is shown.
+fn told(rows: &[Document]) -> Vec<String> {
+    let number = |text: String| text.replace("Int32(1)", "1").replace("Double(1.0)", "1");
+    let mut told: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let mut row = row.clone();
+            let id = row.remove("_id").unwrap();
+            format!("{} {row:?}", number(format!("{id:?}")))
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+/// What a pipeline answers, or the code of its failure.
+async fn answers(db: &Db, pipeline: &[Document]) -> Result<Vec<String>, i32> {
+    let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": { "batchSize": 10_000 } };
+    let reply = db.command(raw(&command)).await;
+    match reply.get_i32("code") {
+        Ok(code) => Err(code),
+        Err(_) => Ok(told(&take_rows(&mut reply.get_document("cursor").unwrap().clone(), "firstBatch"))),
+    }
+}
+
+/// The same with nothing put together.
+fn apart(pipeline: &[Document]) -> Vec<Document> {
+    pipeline.iter().flat_map(|stage| [doc! { "$_internalInhibitOptimization": {} }, stage.clone()]).collect()
+}
+
+#[test]
+fn every_pipeline_for_the_ends_of_series_answers_what_its_stages_answer_one_by_one() {
+    let cases = std::env::var("CASES").map_or(20, |n| n.parse::<u64>().unwrap());
+    let first = std::env::var("CASE").map_or(0, |n| n.parse::<u64>().unwrap());
+    let mut nonempty = 0;
+    for seed in first..first + cases {
+        let random = Random::new(seed);
+        let (hostile, ties) = (random.chance(25), random.chance(25));
+        let format = [BucketFormat::Uncompressed, BucketFormat::Compressed][random.below(2) as usize];
+        block_on(async {
+            let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
+            let env = TestEnv::new(seed);
+            let open = || Db::open_as(format, Rc::clone(&storage), Rc::clone(&env));
+            let mut contexts = [open(), open()];
+            let mut options = doc! { "timeField": "at" };
+            if !random.chance(10) {
+                options.insert("metaField", "m");
+            }
+            contexts[0].ok(raw(&doc! { "create": "weather", "timeseries": options })).await;
+            if random.chance(20) {
+                let index =
+                    doc! { "createIndexes": "weather", "indexes": [{ "key": { "m.id": 1, "at": 1 }, "name": "i" }] };
+                contexts[0].ok(raw(&index)).await;
+            }
+            let mut from = 0;
+            for step in 0..12 {
+                let db = contexts[random.below(2) as usize].clone();
+                change(&db, &random, &mut from, (hostile, ties)).await;
+                if random.chance(5) {
+                    contexts[1] = open();
+                }
+                for _ in 0..3 {
+                    let pipeline = pipeline(&random, from, ties);
+                    let db = &contexts[random.below(2) as usize];
+                    let expected = answers(db, &apart(&pipeline)).await;
+                    let found = answers(db, &pipeline).await;
+                    assert_eq!(found, expected, "seed {seed}, step {step}: {}", bson!(pipeline));
+                    nonempty += usize::from(expected.is_ok_and(|rows| !rows.is_empty()));
+                }
+            }
+        });
+    }
+    assert!(nonempty > 20 || cases < 10, "hardly any rows: {nonempty}");
+}
+
+/// Three series with a bucket an hour, of the first ones the rows in the middle.
+async fn stored(hours: i64) -> Rc<MemoryStorage> {
+    let storage = Rc::new(MemoryStorage::new());
+    let db = Db::open(storage.clone(), TestEnv::new(1));
+    db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
+    let row = |n: i64| {
+        let at = DateTime::from_millis(n / 6 * HOUR_MS + HOUR_MS / 2 + n % 2 * 1000);
+        raw(&doc! { "at": at, "m": { "id": n / 2 % 3, "site": "a" }, "n": n })
+    };
+    db.insert("weather", &(0..6 * hours).map(row).collect::<Vec<_>>()).await;
+    db.ok(rawdoc! { "flush": 1 }).await;
+    storage
+}
+
+/// Cuts every stored bucket in two that does not begin in one of `hours`.
+async fn damage_all_but(storage: &MemoryStorage, hours: std::ops::Range<i64>) {
+    let all = KeyRange { start: b"B".to_vec(), end: b"C".to_vec() };
+    let mut changes = Changeset::new();
+    for entry in storage.scan(std::slice::from_ref(&all), Page { entries_max: 1000, keys_only: false }).await.unwrap() {
+        let id = entry.key[entry.key.len() - 12..].first_chunk::<4>().unwrap();
+        if !hours.contains(&(i64::from(u32::from_be_bytes(*id)) / 3600)) {
+            changes.put(entry.key, entry.value[..entry.value.len() / 2].to_vec());
+        }
+    }
+    storage.commit(changes).await.unwrap();
+}
+
+fn first_behind(sort: Document, key: &str) -> Vec<Document> {
+    vec![doc! { "$sort": sort }, doc! { "$group": { "_id": key, "n": { "$first": "$n" } } }]
+}
+
+#[test]
+fn the_newest_rows_are_found_without_a_look_at_buckets_that_are_wholly_older() {
+    block_on(async {
+        let hours = 30;
+        let storage = stored(hours).await;
+        damage_all_but(&storage, hours - 3..hours).await;
+        let db = Db::open(storage.clone(), TestEnv::new(2));
+        let top = |n: i32| {
+            let list = doc! { "$topN": { "n": n, "sortBy": { "at": -1 }, "output": "$n" } };
+            vec![doc! { "$group": { "_id": "$m.id", "n": list } }]
+        };
+        let root = doc! { "$top": { "sortBy": { "at": -1 }, "output": "$$ROOT" } };
+        let shapes = [
+            first_behind(doc! { "m.id": 1, "at": -1 }, "$m.id"),
+            first_behind(doc! { "m": 1, "at": -1 }, "$m"),
+            first_behind(doc! { "at": -1 }, "$m.id"),
+            vec![
+                doc! { "$sort": { "m.id": -1, "at": 1 } },
+                doc! { "$group": { "_id": { "id": "$m.id" }, "n": { "$last": "$n" } } },
+            ],
+            vec![
+                doc! { "$sort": { "at": -1 } },
+                doc! { "$group": { "_id": "$m.id", "n": { "$firstN": { "n": 3, "input": "$n" } } } },
+            ],
+            vec![doc! { "$group": { "_id": "$m.id", "r": root, "at": { "$max": "$at" } } }],
+            top(1),
+            top(3),
+        ];
+        for shape in shapes {
+            assert_eq!(run(&db, shape.clone()).await.len(), 3, "{}", bson!(shape));
+        }
+        let one =
+            vec![doc! { "$sort": { "at": -1 } }, doc! { "$group": { "_id": Bson::Null, "n": { "$first": "$n" } } }];
+        assert_eq!(run(&db, one).await.len(), 1);
+        let narrow = doc! { "$match": { "m.id": { "$in": [0, 2] } } };
+        let some = [vec![narrow], first_behind(doc! { "m.id": 1, "at": -1 }, "$m.id")].concat();
+        assert_eq!(run(&db, some).await.len(), 2);
+        // Rows that are not folded yet, and a series of which nothing is.
+        let late =
+            [0, 7].map(|id| raw(&doc! { "at": DateTime::from_millis(hours * HOUR_MS), "m": { "id": id }, "n": id }));
+        db.insert("weather", &late).await;
+        assert_eq!(run(&db, first_behind(doc! { "at": -1 }, "$m.id")).await.len(), 4);
+    });
+}
+
+#[test]
+fn the_oldest_rows_are_found_without_a_look_at_later_buckets() {
+    block_on(async {
+        let storage = stored(30).await;
+        damage_all_but(&storage, 0..2).await;
+        let db = Db::open(storage.clone(), TestEnv::new(2));
+        let oldest = first_behind(doc! { "m.id": 1, "at": 1 }, "$m.id");
+        let mut numbers: Vec<i64> = run(&db, oldest).await.iter().map(|row| row.get_i64("n").unwrap()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [0, 2, 4]);
+    });
+}
+
+#[test]
+fn a_filter_that_hardly_any_row_passes_is_asked_of_all_buckets() {
+    block_on(async {
+        let db = Db::open(stored(200).await, TestEnv::new(2));
+        let by =
+            |filter: Document| [vec![doc! { "$match": filter }], first_behind(doc! { "at": -1 }, "$m.id")].concat();
+        let found = run(&db, by(doc! { "n": { "$lt": 5 } })).await;
+        let mut numbers: Vec<i64> = found.iter().map(|row| row.get_i64("n").unwrap()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 3, 4]);
+        assert!(run(&db, by(doc! { "n": -1 })).await.is_empty());
+    });
+}
+
+async fn explained(db: &Db, pipeline: Vec<Document>) -> Explained {
+    let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {} };
+    Explained(db.ok(raw(&doc! { "explain": command, "verbosity": "executionStats" })).await)
+}
+
+#[test]
+fn explain_shows_a_scan_of_the_ends_of_series_and_how_few_buckets_it_examined() {
+    block_on(async {
+        let db = Db::open(stored(30).await, TestEnv::new(2));
+        let shown = async |pipeline: Vec<Document>| {
+            let found = explained(&db, pipeline).await;
+            let plan = found.plan();
+            let input = plan.get_document("inputStage").cloned().unwrap_or_default();
+            let stage = input.get_str("stage").or(plan.get_str("stage")).unwrap().to_owned();
+            let direction = input.get_str("direction").or(plan.get_str("direction")).unwrap().to_owned();
+            let [examined, _, unpacked, rows] = found.counts();
+            (stage, direction, examined, unpacked, rows)
+        };
+        let newest = shown(first_behind(doc! { "m.id": 1, "at": -1 }, "$m.id")).await;
+        // A bucket of the hour before might reach beyond the start of the last one, as far as its id tells.
+        assert_eq!((&*newest.0, &*newest.1, newest.3, newest.4), ("DISTINCT_SCAN", "backward", 3, 3));
+        assert!(newest.2 <= 6, "{newest:?}");
+        let oldest = shown(first_behind(doc! { "at": 1 }, "$m.id")).await;
+        assert_eq!((&*oldest.0, &*oldest.1, oldest.2, oldest.3), ("DISTINCT_SCAN", "forward", 3, 3));
+        let later = doc! { "$match": { "at": { "$lt": DateTime::from_millis(10 * HOUR_MS) } } };
+        let bounded = shown([vec![later], first_behind(doc! { "at": -1 }, "$m.id")].concat()).await;
+        assert!(bounded.0 == "DISTINCT_SCAN" && bounded.2 <= 6, "{bounded:?}");
+        let by_type = doc! { "$group": { "_id": { "$type": "$m.id" }, "n": { "$last": "$n" } } };
+        let all = shown(vec![doc! { "$sort": { "at": 1 } }, by_type]).await;
+        assert_eq!((&*all.0, all.2), ("COLLSCAN", 90));
+        db.ok(rawdoc! { "dropIndexes": "weather", "index": "m_1_at_1" }).await;
+        let dropped = shown(first_behind(doc! { "at": -1 }, "$m.id")).await;
+        assert_eq!((&*dropped.0, dropped.2), ("COLLSCAN", 90));
+    });
+}

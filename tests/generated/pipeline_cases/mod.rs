@@ -1,0 +1,213 @@
+//! Random pipelines of hostile measurements against a plain list: whatever the form in which a collection has its measurements, and
+//! however large the batches are, `aggregate` answers what the manual says of one stage behind the other.
+//!
+//! `CASES=20000 cargo test --release --test generated pipeline_cases` runs so many cases; `CASE=17` runs that one, or begins there. A case is a
+//! list of measurements in six forms with a few pipelines, each of which is asked of every form. What fails is shrunk before it is shown.
+
+mod decimals;
+mod expressions;
+mod groups;
+mod judge;
+mod pipelines;
+mod stages;
+
+use bson::{Document, doc};
+use futures::executor::block_on;
+use judge::judge;
+use pipelines::Pipelines;
+use stages::{Rows, Stop};
+
+use crate::plain_list::data::{any_collation, measurements, normalized};
+use crate::plain_list::forms::{Form, forms, layout, stored};
+use crate::plain_list::order::set_collation;
+use crate::support::{Db, Random};
+
+/// Cases of a run that asks for no number.
+const CASES: u64 = 150;
+const PIPELINES: usize = 6;
+/// Pipelines of a case whose answers buckets may know without their columns, or which give groups while rows come.
+const SUMMARIES: usize = 2;
+
+/// What has been run.
+#[derive(Default, Debug)]
+struct Tally {
+    pipelines: usize,
+    stages: usize,
+    answers: usize,
+    refused: usize,
+    nonempty: usize,
+    ordered: usize,
+    exact: usize,
+}
+
+/// What a failure is about.
+struct Case<'a> {
+    layout: &'a Document,
+    form: &'a Form,
+    /// Where it is not the collection's.
+    collation: Option<&'a Document>,
+}
+
+fn case(seed: u64, tally: &mut Tally) {
+    let random = Random::new(seed);
+    let layout = layout(&random);
+    let rows: Vec<Document> = measurements(&random);
+    let model = model_of(&rows, &layout);
+    let forms = forms(&random);
+    let unpacking = Random::new(seed ^ 0x7183_9000);
+    let stored: Vec<Db> = forms.iter().map(|form| block_on(stored(&rows, &layout, form))).collect();
+    let own = layout.get_document("collation").unwrap();
+    let summing = Random::new(!seed);
+    for place in 0..PIPELINES + SUMMARIES {
+        let random = if place < PIPELINES { &random } else { &summing };
+        let other = (!random.chance(75)).then(|| any_collation(random));
+        set_collation(other.as_ref().unwrap_or(own));
+        let pipelines = Pipelines { random, collation: own };
+        let (pipeline, expected) =
+            if place < PIPELINES { pipelines.pipeline(&model) } else { pipelines.summary(&model) };
+        tally.pipelines += 1;
+        tally.stages += pipeline.len();
+        match &expected {
+            Ok(rows) => {
+                tally.nonempty += usize::from(!rows.list.is_empty());
+                tally.ordered += usize::from(rows.ordered);
+                tally.exact += usize::from(rows.exact);
+            }
+            Err(_) => tally.refused += 1,
+        }
+        for (db, form) in stored.iter().zip(&forms) {
+            let batch = random.below(20) as i32;
+            tally.answers += 2;
+            let asked = async {
+                judge(db, &pipeline, other.as_ref(), &expected, batch).await?;
+                // The same with nothing pushed down, put together or left out.
+                judge(db, &apart(&pipeline), other.as_ref(), &expected, batch).await?;
+                match unpacking.chance(30) {
+                    true => judge(db, &unpacked(&pipeline, &layout), other.as_ref(), &expected, batch).await,
+                    false => Ok(()),
+                }
+            };
+            if let Err(what) = block_on(asked) {
+                let case = Case { layout: &layout, form, collation: other.as_ref() };
+                let (rows, pipeline, what) = shrunk(rows, &case, pipeline, what);
+                let [rows, pipeline] =
+                    [rows, pipeline].map(|list| list.iter().map(Document::to_string).collect::<Vec<_>>().join("\n"));
+                panic!("case {seed}: {what}\n{pipeline}\n{layout} {other:?}\n{form:?}\n{rows}");
+            }
+        }
+    }
+}
+
+/// A pipeline whose stages know nothing of each other.
+fn apart(pipeline: &[Document]) -> Vec<Document> {
+    let wall = || doc! { "$_internalInhibitOptimization": {} };
+    let stages = pipeline.iter().flat_map(|stage| [wall(), stage.clone()]);
+    // Some want to be the first one.
+    let skipped = usize::from(pipeline.first().is_some_and(|stage| stage.contains_key("$geoNear")));
+    stages.skip(skipped).collect()
+}
+
+/// A pipeline over measurements as one over buckets.
+fn unpacked(pipeline: &[Document], layout: &Document) -> Vec<Document> {
+    if pipeline.first().is_some_and(|stage| stage.contains_key("$geoNear")) {
+        return pipeline.to_vec();
+    }
+    let mut parameters = doc! { "timeField": "t", "bucketMaxSpanSeconds": 3600 };
+    parameters.extend(layout.get("metaField").map(|name| ("metaField".to_owned(), name.clone())));
+    let stage = doc! { "$_internalUnpackBucket": parameters };
+    std::iter::once(stage).chain(pipeline.iter().cloned()).collect()
+}
+
+fn model_of(rows: &[Document], layout: &Document) -> Vec<Document> {
+    rows.iter().map(|row| normalized(row, layout.get_str("metaField").ok())).collect()
+}
+
+/// Why the answer to a pipeline of some rows is wrong.
+fn wrong(rows: &[Document], case: &Case<'_>, pipeline: &[Document]) -> Option<String> {
+    let expected = Rows::new(model_of(rows, case.layout)).through(pipeline);
+    if matches!(expected, Err(Stop::Open)) {
+        return None;
+    }
+    let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        block_on(async {
+            let db = stored(rows, case.layout, case.form).await;
+            judge(&db, pipeline, case.collation, &expected, 3).await?;
+            judge(&db, &apart(pipeline), case.collation, &expected, 3).await?;
+            judge(&db, &unpacked(pipeline, case.layout), case.collation, &expected, 3).await
+        })
+    }));
+    answer.unwrap_or_else(|_| Err("a panic".to_owned())).err()
+}
+
+/// Takes away what a failure does not need: stages, rows, fields, and fields of stages.
+fn shrunk(
+    mut rows: Vec<Document>,
+    case: &Case<'_>,
+    mut pipeline: Vec<Document>,
+    mut what: String,
+) -> (Vec<Document>, Vec<Document>, String) {
+    if wrong(&rows, case, &pipeline).is_none() {
+        return (rows, pipeline, format!("{what} (and not again)"));
+    }
+    let mut at = 0;
+    while at < pipeline.len() {
+        let mut fewer = pipeline.clone();
+        fewer.remove(at);
+        match wrong(&rows, case, &fewer) {
+            Some(now) => (pipeline, what) = (fewer, now),
+            None => at += 1,
+        }
+    }
+    at = 0;
+    while at < rows.len() {
+        let mut fewer = rows.clone();
+        fewer.remove(at);
+        match wrong(&fewer, case, &pipeline) {
+            Some(now) if !fewer.is_empty() => (rows, what) = (fewer, now),
+            _ => at += 1,
+        }
+    }
+    for row in 0..rows.len() {
+        let names: Vec<String> = rows[row].keys().filter(|name| *name != "t" && *name != "n").cloned().collect();
+        for name in names {
+            let mut fewer = rows.clone();
+            fewer[row].remove(&name);
+            if let Some(now) = wrong(&fewer, case, &pipeline) {
+                (rows, what) = (fewer, now);
+            }
+        }
+    }
+    for stage in 0..pipeline.len() {
+        let Some((operator, Some(fields))) =
+            pipeline[stage].iter().next().map(|(name, value)| (name.clone(), value.as_document().cloned()))
+        else {
+            continue;
+        };
+        for name in fields.keys().filter(|name| *name != "_id" && *name != "path" && fields.len() > 1) {
+            let mut fewer = pipeline.clone();
+            let inner = fewer[stage].get_document_mut(&operator).unwrap();
+            inner.remove(name);
+            if inner.is_empty() {
+                continue;
+            }
+            if let Some(now) = wrong(&rows, case, &fewer) {
+                (pipeline, what) = (fewer, now);
+            }
+        }
+    }
+    (rows, pipeline, what)
+}
+
+#[test]
+fn every_form_of_a_collection_runs_pipelines_as_a_plain_list_does() {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let first = number("CASE");
+    let count = number("CASES").unwrap_or(if first.is_some() { 1 } else { CASES });
+    let first = first.unwrap_or_default();
+    let mut tally = Tally::default();
+    for seed in first..first + count {
+        case(seed, &mut tally);
+    }
+    println!("{count} cases: {tally:?}");
+    assert!(count < 100 || tally.nonempty * 2 > tally.pipelines && tally.refused > 0, "{tally:?}");
+}

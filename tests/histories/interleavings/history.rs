@@ -1,0 +1,259 @@
+//! Small histories: what each task does, on which context, and how one run of it is put together.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bson::{DateTime, Document, doc, rawdoc};
+use futures::executor::block_on;
+use timepail::storage::Storage;
+use timepail::storage::memory::MemoryStorage;
+
+use super::footprint::Footprint;
+use super::scheduler::{Board, Event, Scheduled, Scheduler};
+use crate::support::valid_bucket::{Writers, measurements_of_valid};
+use crate::support::{Db, TestEnv, checks, raw, take_rows};
+
+/// The clock of every context.
+pub const NOW_MS: i64 = 1_800_000_000_000;
+/// Measurements expire after this long: those of the epoch have, those of `FRESH_MS` have not.
+const EXPIRE_SECONDS: i64 = 86_400;
+/// A time that does not expire.
+pub const FRESH_MS: i64 = NOW_MS - 3_600_000;
+
+/// The task of operations that were done before.
+pub const BEFORE: usize = usize::MAX;
+
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Insert(Vec<Document>),
+    Flush,
+    /// Folds the journals of all other contexts.
+    FoldJournals,
+    Delete(Document),
+    DeleteOne(Document),
+    Expire,
+    /// A find in batches of one, every batch a `getMore` of its own.
+    Find(Document),
+    /// The bucket documents, each checked, as measurements.
+    Buckets,
+    Count(Document),
+    Create,
+    Drop,
+    /// Gives all measurements of a series to another one.
+    Update(&'static str, &'static str),
+    /// An index of that name, over that key.
+    CreateIndex(&'static str, &'static str),
+    DropIndex(&'static str),
+    HideIndex(&'static str, bool),
+    /// A find of everything through an index.
+    FindBy(&'static str),
+}
+
+pub use Operation::*;
+
+/// Operations one after the other, on one context.
+#[derive(Clone)]
+pub struct TaskOf {
+    pub context: usize,
+    pub operations: Vec<Operation>,
+}
+
+#[derive(Clone, Default)]
+pub struct History {
+    pub name: &'static str,
+    /// What was done before, in order: context and operation.
+    pub before: Vec<(usize, Operation)>,
+    pub tasks: Vec<TaskOf>,
+    /// Tasks that share a context: others are let in where a task yields and before it has its answer.
+    pub shared: bool,
+    /// A task that vanishes after so many calls.
+    pub vanishes: Option<(usize, usize)>,
+    /// A task that finds no room to write.
+    pub full: Option<usize>,
+}
+
+/// What became of an operation.
+pub struct Record {
+    pub task: usize,
+    pub operation: usize,
+    pub what: Operation,
+    /// How many calls had run when it began, and when it ended. `None`: it never did.
+    pub began: usize,
+    pub ended: Option<usize>,
+    /// What it found, and what it counted; an error reply otherwise.
+    pub outcome: Option<Result<(Vec<Document>, i64), Document>>,
+}
+
+/// A run that came to its end.
+pub struct Run {
+    pub storage: Rc<dyn Storage>,
+    pub records: Vec<Record>,
+    pub events: Vec<Event>,
+    pub vanished: bool,
+}
+
+/// A measurement `n` of a series at a minute.
+pub fn row(n: i64, series: &str, minute: i64) -> Document {
+    doc! { "t": DateTime::from_millis(minute * 60_000), "m": series, "n": n, "x": n as f64 / 2.0 }
+}
+
+impl History {
+    pub fn new(name: &'static str) -> History {
+        History { name, ..History::default() }
+    }
+    /// Adds what a context has done before.
+    pub fn before(mut self, context: usize, operation: Operation) -> History {
+        self.before.push((context, operation));
+        self
+    }
+    /// Adds a task.
+    pub fn task(mut self, context: usize, operations: impl IntoIterator<Item = Operation>) -> History {
+        self.tasks.push(TaskOf { context, operations: operations.into_iter().collect() });
+        self
+    }
+    pub fn shared(self) -> History {
+        History { shared: true, ..self }
+    }
+
+    pub fn full(self, task: usize) -> History {
+        History { full: Some(task), ..self }
+    }
+
+    /// True where the order of two calls can make a difference.
+    pub fn depend(&self, one: (usize, &Footprint), other: (usize, &Footprint)) -> bool {
+        self.tasks[one.0].context == self.tasks[other.0].context || one.1.conflicts(other.1)
+    }
+
+    /// Runs it once. `choose` picks one of the tasks that wait, by its place in the list; `None` gives the run up.
+    pub fn run(&self, mut choose: impl FnMut(usize, &[(usize, Footprint)]) -> Option<usize>) -> Option<Run> {
+        let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
+        let board = Board::new(Rc::clone(&inner));
+        let scheduled = Scheduled { board: Rc::clone(&board), late_answers: self.shared };
+        let storage: Rc<dyn Storage> = Rc::new(scheduled);
+        let before = self.before.iter().map(|(context, _)| *context);
+        let contexts = 1 + self.tasks.iter().map(|task| task.context).chain(before).max().unwrap_or(0);
+        // Each draws its own random numbers, so that what it draws does not depend on the others.
+        let dbs: Vec<Db> = (0..contexts).map(|at| open(&storage, at as u64)).collect();
+        let records: Rc<RefCell<Vec<Record>>> = Rc::default();
+        block_on(async {
+            perform(&dbs[0], &Create).await.unwrap();
+            for (at, (context, what)) in self.before.iter().enumerate() {
+                let outcome = Some(perform(&dbs[*context], what).await);
+                let record =
+                    Record { task: BEFORE, operation: at, what: what.clone(), began: 0, ended: Some(0), outcome };
+                records.borrow_mut().push(record);
+            }
+        });
+        board.vanishes.set(self.vanishes);
+        board.full.set(self.full);
+        let mut scheduler = Scheduler::new(Rc::clone(&board), self.shared);
+        for (task, of) in self.tasks.iter().enumerate() {
+            let (db, board, records) = (dbs[of.context].clone(), Rc::clone(&board), Rc::clone(&records));
+            let operations = of.operations.clone();
+            scheduler.spawn(async move {
+                for (operation, what) in operations.into_iter().enumerate() {
+                    board.operations.borrow_mut()[task] = operation;
+                    let began = board.events.borrow().len();
+                    let record = Record { task, operation, what: what.clone(), began, ended: None, outcome: None };
+                    let at = records.borrow().len();
+                    records.borrow_mut().push(record);
+                    let outcome = perform(&db, &what).await;
+                    let mut records = records.borrow_mut();
+                    records[at].outcome = Some(outcome);
+                    records[at].ended = Some(board.events.borrow().len());
+                }
+            });
+        }
+        drop(dbs);
+        let mut depth = 0;
+        loop {
+            let waiting = scheduler.settle();
+            if waiting.is_empty() {
+                break;
+            }
+            scheduler.pick(waiting[choose(depth, &waiting)?].0);
+            depth += 1;
+        }
+        assert!(scheduler.is_done(), "tasks wait for each other, or for a task that has vanished");
+        drop(scheduler);
+        let vanished = records.borrow().iter().any(|record| record.ended.is_none());
+        let (records, events) = (records.take(), board.events.take());
+        Some(Run { storage: inner, records, events, vanished })
+    }
+}
+
+/// A context with a clock and random numbers of its own.
+pub fn open(storage: &Rc<dyn Storage>, seed: u64) -> Db {
+    let env = TestEnv::new(seed + 1);
+    env.now_ms.set(NOW_MS);
+    Db::open(Rc::clone(storage), env)
+}
+
+/// Runs an operation; answers what it found and counted, or the error reply.
+async fn perform(db: &Db, what: &Operation) -> Result<(Vec<Document>, i64), Document> {
+    let command = match what {
+        Insert(rows) => {
+            let list: bson::RawArrayBuf = rows.iter().map(raw).collect();
+            rawdoc! { "insert": "c", "documents": list }
+        }
+        Flush => rawdoc! { "flush": 1 },
+        FoldJournals => rawdoc! { "foldJournals": 1 },
+        Delete(filter) => rawdoc! { "delete": "c", "deletes": [{ "q": raw(filter), "limit": 0 }] },
+        DeleteOne(filter) => rawdoc! { "delete": "c", "deletes": [{ "q": raw(filter), "limit": 1 }] },
+        Expire => rawdoc! { "expire": 1 },
+        Count(filter) => rawdoc! { "count": "c", "query": raw(filter) },
+        Create => rawdoc! {
+            "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "expireAfterSeconds": EXPIRE_SECONDS,
+        },
+        Drop => rawdoc! { "drop": "c" },
+        Update(from, to) => {
+            let update = rawdoc! { "$set": { "m": *to } };
+            rawdoc! { "update": "c", "updates": [{ "q": { "m": *from }, "u": update, "multi": true }] }
+        }
+        CreateIndex(name, path) => {
+            let mut key = bson::RawDocumentBuf::new();
+            key.append(bson::raw::CString::try_from(*path).unwrap(), 1);
+            rawdoc! { "createIndexes": "c", "indexes": [{ "key": key, "name": *name }] }
+        }
+        DropIndex(name) => rawdoc! { "dropIndexes": "c", "index": *name },
+        HideIndex(name, hidden) => rawdoc! { "collMod": "c", "index": { "name": *name, "hidden": *hidden } },
+        FindBy(name) => return page(db, "c", rawdoc! { "find": "c", "hint": *name, "batchSize": 1 }).await,
+        Find(filter) => return page(db, "c", rawdoc! { "find": "c", "filter": raw(filter), "batchSize": 1 }).await,
+        Buckets => {
+            let name = "system.buckets.c";
+            let (buckets, n) = page(db, name, rawdoc! { "find": name, "batchSize": 1 }).await?;
+            let options = checks::options_of(db, "c").await;
+            let rows = buckets.iter().map(|bucket| measurements_of_valid(bucket, &options, Writers::One).unwrap());
+            return Ok((rows.flatten().collect(), n));
+        }
+    };
+    let reply = db.command(command).await;
+    if reply.get_f64("ok").ok() != Some(1.0) || reply.contains_key("writeErrors") {
+        return Err(reply);
+    }
+    let n = reply
+        .get_i32("nModified")
+        .or_else(|_| reply.get_i32("n"))
+        .map(i64::from)
+        .or_else(|_| reply.get_i64("nMeasurements"));
+    Ok((Vec::new(), n.unwrap_or(0)))
+}
+
+async fn page(db: &Db, name: &str, command: bson::RawDocumentBuf) -> Result<(Vec<Document>, i64), Document> {
+    let mut reply = db.command(command).await;
+    let mut rows = Vec::new();
+    loop {
+        if reply.get_f64("ok").ok() != Some(1.0) {
+            return Err(reply);
+        }
+        let cursor = reply.get_document_mut("cursor").unwrap();
+        let key = if cursor.contains_key("firstBatch") { "firstBatch" } else { "nextBatch" };
+        rows.extend(take_rows(cursor, key));
+        let id = cursor.get_i64("id").unwrap();
+        if id == 0 {
+            let n = rows.len() as i64;
+            return Ok((rows, n));
+        }
+        reply = db.command(rawdoc! { "getMore": id, "collection": name, "batchSize": 1 }).await;
+    }
+}

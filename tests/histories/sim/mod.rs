@@ -1,0 +1,96 @@
+//! Random histories of several contexts on one storage against a plain list: what was acknowledged is found exactly once,
+//! whatever was folded, restarted, deleted, interleaved, or lost on the way.
+//!
+//! `SIM_SEEDS=10000 cargo test --release --test histories sim` runs so many seeds, a sixth of each kind; `SIM_SEED=17` runs one of each.
+
+mod places;
+mod seeds;
+mod sequence;
+mod together;
+
+use std::rc::Rc;
+
+use bson::{Bson, Document};
+use timepail::bucket::BucketFormat;
+use timepail::catalog::CatalogOptions;
+use timepail::storage::Storage;
+
+use crate::support::{Db, Random, TestEnv};
+
+/// Where the clock of every history begins. Measurements expire when they are as old as that: those of the epoch at once, but for the span
+/// of a bucket.
+const FIRST_NOW_MS: i64 = 1_800_000_000_000;
+
+/// Seeds that have failed once, of each kind: always run, however few are asked for.
+const KEPT: [&[u64]; 6] = [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608]];
+
+/// What storage does to a history.
+#[derive(Clone, Copy, PartialEq)]
+enum Trouble {
+    None,
+    /// It refuses, forgets to answer, and does not read.
+    Faults,
+    /// Now and then it has no room for another byte.
+    NoRoom,
+}
+
+impl Trouble {
+    /// Whether a command may fail with this reply.
+    fn excuses(self, reply: &Document) -> bool {
+        let error = match reply.get_array("writeErrors").map(|errors| errors.first()) {
+            Ok(Some(Bson::Document(error))) => error,
+            _ => reply,
+        };
+        match self {
+            Trouble::None => false,
+            Trouble::Faults => true,
+            Trouble::NoRoom => error.get_i32("code").ok() == Some(14031),
+        }
+    }
+}
+
+/// A context that writes buckets of some format: one database may hold them all. Many have little memory for their open buckets, and
+/// small ones.
+fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random) -> Db {
+    let format = if random.chance(25) { BucketFormat::Uncompressed } else { BucketFormat::Compressed };
+    let mut options = CatalogOptions::default();
+    if random.chance(50) {
+        options.memory_bytes_max = 500 << random.below(6);
+        options.expiry_count_max = random.below(4) as usize;
+    }
+    if random.chance(50) {
+        options.bucket_count_max = 10 + random.below(90) as usize;
+        options.bucket_size_bytes_max = 2000 + random.below(20_000) as usize;
+    }
+    Db::open_with(format, options, Rc::clone(storage), Rc::clone(env))
+}
+
+#[test]
+fn random_histories_of_several_contexts_agree_with_a_plain_list() {
+    seeds::run("sequence", 120, KEPT[0], &|seed| sequence::history(seed, Trouble::None));
+}
+
+#[test]
+fn random_histories_agree_with_a_plain_list_where_storage_fails() {
+    seeds::run("sequence with faults", 120, KEPT[1], &|seed| sequence::history(seed, Trouble::Faults));
+}
+
+#[test]
+fn contexts_that_write_fold_delete_and_read_at_once_lose_and_double_nothing() {
+    seeds::run("together", 120, KEPT[2], &|seed| together::history(seed, Trouble::None));
+}
+
+#[test]
+fn contexts_at_once_lose_and_double_nothing_where_storage_fails_and_contexts_vanish() {
+    seeds::run("together with faults", 120, KEPT[3], &|seed| together::history(seed, Trouble::Faults));
+}
+
+#[test]
+fn random_histories_agree_with_a_plain_list_where_storage_has_no_room_now_and_then() {
+    seeds::run("sequence without room", 120, KEPT[4], &|seed| sequence::history(seed, Trouble::NoRoom));
+}
+
+#[test]
+fn contexts_at_once_lose_and_double_nothing_where_storage_has_no_room_now_and_then() {
+    seeds::run("together without room", 120, KEPT[5], &|seed| together::history(seed, Trouble::NoRoom));
+}

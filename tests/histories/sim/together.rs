@@ -1,0 +1,235 @@
+//! Several tasks at once, on contexts of their own or shared, with others let in around every storage call. Now and then storage
+//! fails, and a context vanishes in the middle of what it does.
+
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bson::{DateTime, Document, doc, rawdoc};
+use futures::executor::{LocalPool, block_on};
+use futures::task::LocalSpawnExt;
+use timepail::storage::Storage;
+use timepail::storage::memory::MemoryStorage;
+
+use super::{FIRST_NOW_MS, Trouble, open};
+use crate::support::faults::{Faulty, Rates};
+use crate::support::log::{Log, Outcome};
+use crate::support::rows::{a_filter, measurement};
+use crate::support::valid_bucket::{Writers, measurements_of_valid};
+use crate::support::{Db, Random, TestEnv, checks, raw, take_rows};
+
+const STEPS: i64 = 14;
+const HOUR_MS: i64 = 3_600_000;
+
+struct Task {
+    at: i64,
+    db: Db,
+    random: Random,
+    storage: Rc<dyn Storage>,
+    env: Rc<TestEnv>,
+    log: Rc<Log>,
+    faulty: Rc<Faulty>,
+    trouble: Trouble,
+    /// When there is room: drawn by itself.
+    room: Random,
+}
+
+/// Panics where something is lost, doubled or not valid.
+pub fn history(seed: u64, trouble: Trouble) {
+    let random = Random::new(seed);
+    let env = TestEnv::new(seed);
+    let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
+    let faulty = Faulty::new(inner, Random::new(seed + 1), true);
+    let storage: Rc<dyn Storage> = faulty.clone();
+    let first = open(&storage, &env, &random);
+    block_on(first.ok(rawdoc! {
+        "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "expireAfterSeconds": FIRST_NOW_MS / 1000,
+    }));
+    if trouble == Trouble::Faults {
+        faulty.set(Rates { refused: 6, ambiguous: 6, cut_off: 3, unread: 1 });
+    }
+    let log: Rc<Log> = Rc::default();
+    let mut pool = LocalPool::new();
+    for at in 0..2 + random.below(3) as i64 {
+        // Some share the first context.
+        let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random) };
+        let (storage, env, log) = (Rc::clone(&storage), Rc::clone(&env), Rc::clone(&log));
+        let (faulty, room) = (Rc::clone(&faulty), Random::new(seed * 37 + at as u64));
+        let random = Random::new(seed * 31 + at as u64);
+        let task = Task { at, db, random, storage, env, log, faulty, trouble, room };
+        pool.spawner().spawn_local(task.run()).unwrap();
+    }
+    pool.run();
+    faulty.set(Rates::default());
+    faulty.set_full(false);
+    let judge = |found: &[Document]| log.judge(&doc! {}, found, log.now(), log.now()).unwrap();
+    judge(&block_on(checks::sound(&first, "c", Writers::Several)));
+    let db = open(&storage, &env, &random);
+    judge(&block_on(checks::sound_when_folded(&*storage, &db, "c", Writers::Several)));
+    judge(&block_on(checks::sound(&first, "c", Writers::Several)));
+    block_on(db.ok(rawdoc! { "drop": "c" }));
+    let left = block_on(checks::left_behind(&*storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1))));
+    assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
+}
+
+fn ok(reply: &Document) -> bool {
+    reply.get_f64("ok").ok() == Some(1.0) && !reply.contains_key("writeErrors")
+}
+
+/// Runs `what` for so many polls; `None` where that was not enough.
+async fn at_most<T>(polls: u64, what: impl Future<Output = T>) -> Option<T> {
+    let mut what = pin!(what);
+    let mut left = polls;
+    std::future::poll_fn(move |context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        what.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+impl Task {
+    async fn run(mut self) {
+        for step in 0..STEPS {
+            // A context vanishes in the middle of an operation; its journal stays, and its task goes on in a new one.
+            if self.trouble == Trouble::NoRoom && self.room.chance(20) {
+                self.faulty.set_full(!self.faulty.is_full());
+            }
+            let polls =
+                if self.trouble == Trouble::Faults && self.random.chance(8) { self.random.below(40) } else { u64::MAX };
+            match self.random.below(20) {
+                0..=8 => self.insert(step, polls).await,
+                9..=10 => self.other(rawdoc! { "flush": 1 }, polls).await,
+                11..=12 => self.other(rawdoc! { "foldJournals": 1 }, polls).await,
+                13..=14 => self.delete(polls).await,
+                15 => self.expire(polls).await,
+                18 => self.update(polls).await,
+                16 if step % 2 == 0 => self.validate().await,
+                16 => self.buckets().await,
+                17 => self.vanish(),
+                _ => self.find().await,
+            }
+        }
+    }
+
+    fn vanish(&mut self) {
+        self.db = open(&self.storage, &self.env, &self.random);
+    }
+
+    async fn other(&mut self, command: bson::RawDocumentBuf, polls: u64) {
+        if at_most(polls, self.db.command(command)).await.is_none() {
+            self.vanish();
+        }
+    }
+
+    async fn insert(&mut self, step: i64, polls: u64) {
+        let first = (self.at * STEPS + step) * 100;
+        let rows: Vec<Document> = (0..1 + self.random.below(12) as i64)
+            .map(|at| {
+                let mut row = measurement(&self.random, first + at);
+                if self.random.chance(10) {
+                    // From before 1970, so that ids do not sort by time, and some of them expired already.
+                    row.insert("t", DateTime::from_millis(-(self.random.below(3 * HOUR_MS as u64) as i64)));
+                }
+                row
+            })
+            .collect();
+        let sent: Vec<_> = rows.iter().map(raw).collect();
+        let ticket = self.log.insert(rows);
+        let reply = at_most(polls, self.db.insert("c", &sent)).await;
+        self.end(ticket, reply.as_ref());
+    }
+
+    fn end(&mut self, ticket: crate::support::log::Ticket, reply: Option<&Document>) {
+        let outcome = if reply.is_some_and(ok) { Outcome::Acknowledged } else { Outcome::Unknown };
+        self.log.end(ticket, outcome);
+        match reply {
+            None => self.vanish(),
+            Some(reply) => assert!(ok(reply) || self.trouble.excuses(reply), "{reply}"),
+        }
+    }
+
+    async fn delete(&mut self, polls: u64) {
+        let filter = a_filter(&self.random);
+        let ticket = self.log.delete(filter.clone(), filter.clone());
+        let command = rawdoc! { "delete": "c", "deletes": [{ "q": raw(&filter), "limit": 0 }] };
+        let reply = at_most(polls, self.db.command(command)).await;
+        self.end(ticket, reply.as_ref());
+    }
+
+    async fn update(&mut self, polls: u64) {
+        let filter = if self.random.chance(20) {
+            doc! {}
+        } else {
+            doc! { "m": format!("s{}", self.random.below(3)) }
+        };
+        let meta = format!("s{}", self.random.below(4));
+        let ticket = self.log.update(filter.clone(), meta.clone().into());
+        let statement = doc! { "q": filter, "u": { "$set": { "m": meta } }, "multi": true };
+        let reply = at_most(polls, self.db.command(raw(&doc! { "update": "c", "updates": [statement] }))).await;
+        self.end(ticket, reply.as_ref());
+    }
+
+    /// What is older than the span of a bucket goes for certain; what is from before 1970 may.
+    async fn expire(&mut self, polls: u64) {
+        let up_to = |ms: i64| doc! { "t": { "$lte": DateTime::from_millis(ms) } };
+        let ticket = self.log.delete(up_to(-HOUR_MS), up_to(0));
+        let reply = at_most(polls, self.db.command(rawdoc! { "expire": 1 })).await;
+        if self.trouble == Trouble::NoRoom && reply.as_ref().is_some_and(ok) {
+            // What shares a record with others waits for a pass with room.
+            return self.log.end(ticket, Outcome::Unknown);
+        }
+        self.end(ticket, reply.as_ref());
+    }
+
+    async fn find(&mut self) {
+        let filter = a_filter(&self.random);
+        let began = self.log.now();
+        let command = rawdoc! { "find": "c", "filter": raw(&filter), "batchSize": 2 };
+        if let Some(rows) = self.batches("c", command).await {
+            self.log.judge(&filter, &rows, began, self.log.now()).unwrap();
+        }
+    }
+
+    async fn buckets(&mut self) {
+        let began = self.log.now();
+        let name = "system.buckets.c";
+        let Some(buckets) = self.batches(name, rawdoc! { "find": name, "batchSize": 1 }).await else { return };
+        let Ok(Some(collection)) = self.db.engine.collection("c").await else { return };
+        let options = &collection.entry().options.timeseries;
+        let rows: Vec<Document> =
+            buckets.iter().flat_map(|b| measurements_of_valid(b, options, Writers::Several).unwrap()).collect();
+        self.log.judge(&doc! {}, &rows, began, self.log.now()).unwrap();
+    }
+
+    /// Nothing is damaged: nothing but a repair that has nothing to do goes on, whoever writes meanwhile.
+    async fn validate(&mut self) {
+        let reply = self.db.command(rawdoc! { "validate": "c", "full": true, "repair": self.random.chance(50) }).await;
+        assert!(ok(&reply) || self.trouble.excuses(&reply), "{reply}");
+        let sound = || reply.get_bool("valid").unwrap() && !reply.get_bool("repaired").unwrap();
+        assert!(!ok(&reply) || sound(), "{reply}");
+    }
+
+    /// `None` where storage has failed.
+    async fn batches(&self, name: &str, command: bson::RawDocumentBuf) -> Option<Vec<Document>> {
+        let mut reply = self.db.command(command).await;
+        let mut rows = Vec::new();
+        loop {
+            if !ok(&reply) {
+                assert!(self.trouble.excuses(&reply), "{reply}");
+                return None;
+            }
+            let cursor = reply.get_document_mut("cursor").unwrap();
+            let key = if cursor.contains_key("firstBatch") { "firstBatch" } else { "nextBatch" };
+            rows.extend(take_rows(cursor, key));
+            let id = cursor.get_i64("id").unwrap();
+            if id == 0 {
+                return Some(rows);
+            }
+            reply = self.db.command(rawdoc! { "getMore": id, "collection": name, "batchSize": 3 }).await;
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The newest and the oldest measurement of each group, of which no bucket gives more than one row.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use bson::{Bson, DateTime, Document, doc, rawdoc};
+use futures::executor::block_on;
+use timepail::bucket::BucketFormat;
+use timepail::storage::memory::MemoryStorage;
+
+use crate::support::pipelines::run;
+use crate::support::{Db, Random, TestEnv, raw};
+
+const SECOND_MS: i64 = 1000;
+
+/// Rows whose times are all different; some lack a field, or have it of another type.
+fn rows(random: &Random) -> Vec<Document> {
+    let count = 1 + random.below(60) as i64;
+    let shuffled = |n: i64| (n * 37) % 61;
+    (0..count)
+        .map(|n| {
+            let at = DateTime::from_millis(shuffled(n) * 40 * SECOND_MS);
+            let mut row = doc! { "at": at, "station": random.below(3) as i32, "n": n };
+            match random.below(8) {
+                0 => {}
+                1 => drop(row.insert("a", "text")),
+                _ => drop(row.insert("a", random.below(1000) as f64 / 4.0)),
+            }
+            row
+        })
+        .collect()
+}
+
+async fn database(format: BucketFormat, random: &Random, rows: &[Document]) -> Db {
+    let db = Db::open_as(format, Rc::new(MemoryStorage::new()), TestEnv::new(random.next()));
+    db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "station" } }).await;
+    // Some in stored buckets, some in the journal; some in both parts of one bucket.
+    let folded = random.below(rows.len() as u64 + 1) as usize;
+    for (part, fold) in [(&rows[..folded], true), (&rows[folded..], random.chance(30))] {
+        if !part.is_empty() {
+            db.insert("weather", &part.iter().map(raw).collect::<Vec<_>>()).await;
+        }
+        if fold {
+            db.ok(rawdoc! { "flush": 1 }).await;
+        }
+    }
+    db
+}
+
+/// The row that is the last of its group by `at`, or the first, by what `key` says of it.
+fn edges<'a>(rows: impl Iterator<Item = &'a Document>, is_last: bool, key: impl Fn(&Document) -> String) -> Vec<Bson> {
+    let mut found: BTreeMap<String, &Document> = BTreeMap::new();
+    for row in rows {
+        let at = |row: &Document| row.get_datetime("at").unwrap().timestamp_millis();
+        let known = found.entry(key(row)).or_insert(row);
+        if (at(row) > at(known)) == is_last {
+            *known = row;
+        }
+    }
+    let mut values: Vec<Bson> = found.values().map(|row| row.get("n").unwrap().clone()).collect();
+    values.sort_by_key(|n| n.as_i64());
+    values
+}
+
+async fn numbers(db: &Db, pipeline: Vec<Document>) -> Vec<Bson> {
+    let mut values: Vec<Bson> = run(db, pipeline).await.iter().map(|row| row.get("n").unwrap().clone()).collect();
+    values.sort_by_key(|n| n.as_i64());
+    values
+}
+
+#[test]
+fn the_first_and_the_last_of_each_group_are_those_of_the_plain_list_in_every_form() {
+    for seed in 0..150 {
+        let random = Random::new(seed);
+        let rows = rows(&random);
+        let format = [BucketFormat::Uncompressed, BucketFormat::Compressed][random.below(2) as usize];
+        block_on(async {
+            let db = database(format, &random, &rows).await;
+            for (direction, operator) in [(1, "$first"), (1, "$last"), (-1, "$first"), (-1, "$last")] {
+                let is_last = (direction == 1) == (operator == "$last");
+                let by = |filter: Document, key: Bson| {
+                    let values = doc! { "_id": key, "n": { operator: "$n" }, "a": { operator: "$a" } };
+                    vec![doc! { "$match": filter }, doc! { "$sort": { "at": direction } }, doc! { "$group": values }]
+                };
+                let station = |row: &Document| row.get("station").unwrap().to_string();
+                let of_station = numbers(&db, by(doc! {}, "$station".into())).await;
+                assert_eq!(of_station, edges(rows.iter(), is_last, station), "seed {seed} {direction} {operator}");
+                let of_all = numbers(&db, by(doc! {}, Bson::Null)).await;
+                assert_eq!(of_all, edges(rows.iter(), is_last, |_| String::new()), "seed {seed}, all");
+                // Keys that differ between the rows of a bucket.
+                let parity = |row: &Document| (row.get_i64("n").unwrap() % 2).to_string();
+                let by_parity = numbers(&db, by(doc! {}, doc! { "$mod": ["$n", 2] }.into())).await;
+                assert_eq!(by_parity, edges(rows.iter(), is_last, parity), "seed {seed}, parity");
+                // A filter that only some rows of a bucket pass, and one that all of some buckets pass.
+                let limit = random.below(61) as i64;
+                let some = numbers(&db, by(doc! { "n": { "$lt": limit } }, "$station".into())).await;
+                let passed = rows.iter().filter(|row| row.get_i64("n").unwrap() < limit);
+                assert_eq!(some, edges(passed, is_last, station), "seed {seed}, below {limit}");
+            }
+        });
+    }
+}
+
+#[test]
+fn the_top_and_the_bottom_by_time_are_the_first_and_the_last() {
+    for seed in 0..60 {
+        let random = Random::new(seed);
+        let rows = rows(&random);
+        let format = [BucketFormat::Uncompressed, BucketFormat::Compressed][random.below(2) as usize];
+        block_on(async {
+            let db = database(format, &random, &rows).await;
+            for (direction, operator) in [(1, "$top"), (1, "$bottom"), (-1, "$top"), (-1, "$bottom")] {
+                let is_last = (direction == 1) == (operator == "$bottom");
+                let of = |name: &str, output: Bson| {
+                    let mut arguments = doc! { "sortBy": { "at": direction }, "output": output };
+                    if name.ends_with('N') {
+                        arguments.insert("n", 1);
+                    }
+                    doc! { name: arguments }
+                };
+                let group = |more: Document| {
+                    let mut group = doc! { "_id": "$station", "n": of(operator, "$n".into()) };
+                    group.extend(more);
+                    doc! { "$group": group }
+                };
+                let station = |row: &Document| row.get("station").unwrap().to_string();
+                let wanted = edges(rows.iter(), is_last, station);
+                let what = format!("seed {seed} {direction} {operator}");
+                assert_eq!(numbers(&db, vec![group(doc! {})]).await, wanted, "{what}");
+                let list = doc! { "list": of(&format!("{operator}N"), vec!["$n", "$gone"].into()) };
+                for row in run(&db, vec![group(list)]).await {
+                    let n = row.get("n").unwrap().clone();
+                    assert_eq!(row.get("list"), Some(&Bson::from(vec![Bson::from(vec![n, Bson::Null])])), "{what}");
+                }
+                let object = doc! { "object": of(operator, doc! { "n": "$n", "gone": "$gone" }.into()) };
+                for row in run(&db, vec![group(object)]).await {
+                    let n = row.get("n").unwrap().clone();
+                    assert_eq!(row.get_document("object").unwrap(), &doc! { "n": n }, "{what}");
+                }
+                // Others that see all rows, and one that keeps more than one.
+                let more = doc! { "all": { "$sum": 1 }, "a": of(operator, "$a".into()) };
+                let found = run(&db, vec![group(more)]).await;
+                let count: i32 = found.iter().map(|row| row.get_i32("all").unwrap()).sum();
+                assert_eq!(count as usize, rows.len(), "{what}");
+                let two = doc! { "$topN": { "n": 2, "sortBy": { "at": direction }, "output": "$n" } };
+                let found = run(&db, vec![group(doc! { "two": two })]).await;
+                assert_eq!(found.len(), wanted.len(), "{what}");
+                let mut by_n: Vec<Bson> = found.iter().map(|row| row.get("n").unwrap().clone()).collect();
+                by_n.sort_by_key(|n| n.as_i64());
+                assert_eq!(by_n, wanted, "{what}");
+            }
+        });
+    }
+}
+
+#[test]
+fn both_ends_in_one_group_and_values_that_need_all_rows_are_whole() {
+    for seed in 0..40 {
+        let random = Random::new(seed);
+        let rows = rows(&random);
+        block_on(async {
+            let db = database(BucketFormat::Compressed, &random, &rows).await;
+            let group =
+                doc! { "_id": Bson::Null, "f": { "$first": "$n" }, "l": { "$last": "$n" }, "all": { "$sum": 1 } };
+            let found = run(&db, vec![doc! { "$sort": { "at": 1 } }, doc! { "$group": group }]).await;
+            let end = |is_last| edges(rows.iter(), is_last, |_| String::new())[0].clone();
+            let all = i32::try_from(rows.len()).unwrap();
+            assert_eq!(found, [doc! { "_id": Bson::Null, "f": end(false), "l": end(true), "all": all }], "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn an_expression_that_fails_on_a_row_that_is_not_the_newest_fails_all_the_same() {
+    block_on(async {
+        let at = |seconds: i64| DateTime::from_millis(seconds * SECOND_MS);
+        let rows = [doc! { "at": at(1), "station": 1, "n": "x" }, doc! { "at": at(2), "station": 1, "n": 2 }];
+        let db = database(BucketFormat::Compressed, &Random::new(1), &rows).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        let group = doc! { "_id": "$station", "n": { "$last": { "$multiply": ["$n", 2] } } };
+        let pipeline = vec![doc! { "$sort": { "at": 1 } }, doc! { "$group": group }];
+        let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {} };
+        db.fails(raw(&command)).await;
+    });
+}

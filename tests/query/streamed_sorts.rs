@@ -1,0 +1,348 @@
+//! Sorts by time and by metadata go bucket by bucket: the first rows come without a look at all buckets.
+
+use std::rc::Rc;
+
+use bson::{DateTime, Document, RawBson, RawDocumentBuf, rawdoc};
+use futures::executor::block_on;
+use timepail::storage::memory::MemoryStorage;
+use timepail::storage::{Changeset, KeyRange, Page, Storage};
+
+use crate::support::{Db, TestEnv};
+
+const HOUR_MS: i64 = 3_600_000;
+const HOURS: i64 = 100;
+
+/// Two series with a bucket an hour, and in the middle of each an hour two measurements.
+async fn stored() -> Rc<MemoryStorage> {
+    let storage = Rc::new(MemoryStorage::new());
+    let db = Db::open(storage.clone(), TestEnv::new(1));
+    db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+    let readings: Vec<RawDocumentBuf> = (0..4 * HOURS)
+        .map(|n| {
+            let at = DateTime::from_millis(n / 4 * HOUR_MS + HOUR_MS / 2 + n % 2);
+            rawdoc! { "t": at, "m": if n / 2 % 2 == 0 { "a" } else { "b" }, "n": n }
+        })
+        .collect();
+    db.insert("c", &readings).await;
+    db.ok(rawdoc! { "flush": 1 }).await;
+    storage
+}
+
+/// Cuts every stored bucket in two that does not begin in one of `hours`.
+async fn damage_all_but(storage: &MemoryStorage, hours: std::ops::Range<i64>) {
+    let all = KeyRange { start: b"B".to_vec(), end: b"C".to_vec() };
+    let mut changes = Changeset::new();
+    for entry in storage.scan(std::slice::from_ref(&all), Page { entries_max: 1000, keys_only: false }).await.unwrap() {
+        let id = entry.key[entry.key.len() - 12..].first_chunk::<4>().unwrap();
+        if !hours.contains(&(i64::from(u32::from_be_bytes(*id)) / 3600)) {
+            changes.put(entry.key, entry.value[..entry.value.len() / 2].to_vec());
+        }
+    }
+    storage.commit(changes).await.unwrap();
+}
+
+fn numbers(rows: &[Document]) -> Vec<i64> {
+    rows.iter().map(|row| row.get_i64("n").unwrap()).collect()
+}
+
+#[test]
+fn the_newest_measurement_of_a_series_is_found_without_a_look_at_its_older_buckets() {
+    block_on(async {
+        let storage = stored().await;
+        damage_all_but(&storage, HOURS - 4..HOURS).await;
+        let db = Db::open(storage, TestEnv::new(2));
+        let newest = rawdoc! { "find": "c", "filter": { "m": "a" }, "sort": { "t": -1 }, "limit": 1 };
+        assert_eq!(numbers(&db.find(newest).await), [4 * HOURS - 3]);
+        let more = rawdoc! { "find": "c", "filter": { "m": "b" }, "sort": { "t": -1 }, "skip": 1, "limit": 4 };
+        assert_eq!(numbers(&db.find(more).await), [4 * HOURS - 2, 4 * HOURS - 5, 4 * HOURS - 6, 4 * HOURS - 9]);
+        let all = rawdoc! { "find": "c", "filter": { "m": "a" }, "sort": { "t": -1 } };
+        assert_eq!(db.fails(all).await.0, 246);
+    });
+}
+
+#[test]
+fn the_oldest_measurements_are_found_without_a_look_at_later_buckets() {
+    block_on(async {
+        let storage = stored().await;
+        damage_all_but(&storage, 0..40).await;
+        let db = Db::open(storage, TestEnv::new(2));
+        let of_one = rawdoc! { "find": "c", "filter": { "m": "b" }, "sort": { "t": 1 }, "limit": 2 };
+        assert_eq!(numbers(&db.find(of_one).await), [2, 3]);
+        let of_all = rawdoc! { "find": "c", "sort": { "t": 1 }, "limit": 3 };
+        assert_eq!(numbers(&db.find(of_all).await).len(), 3);
+    });
+}
+
+#[test]
+fn newer_rows_in_the_journal_and_filters_on_other_fields_are_heeded() {
+    block_on(async {
+        let storage = stored().await;
+        let db = Db::open(storage, TestEnv::new(2));
+        let late = rawdoc! { "t": DateTime::from_millis(HOURS * HOUR_MS), "m": "a", "n": 1000_i64 };
+        db.insert("c", &[late, rawdoc! { "t": DateTime::from_millis(5), "m": "a", "n": 1001_i64 }]).await;
+        let ask = async |filter: RawDocumentBuf, direction: i32, batch: i32| {
+            let find =
+                rawdoc! { "find": "c", "filter": filter, "sort": { "t": direction }, "limit": 2, "batchSize": batch };
+            numbers(&db.find(find).await)
+        };
+        for batch in [0, 1, 5] {
+            assert_eq!(ask(rawdoc! { "m": "a" }, -1, batch).await, [1000, 4 * HOURS - 3]);
+            assert_eq!(ask(rawdoc! { "m": "a" }, 1, batch).await, [1001, 0]);
+            assert_eq!(ask(rawdoc! { "m": "a", "n": { "$lt": 10 } }, -1, batch).await, [9, 8]);
+            assert_eq!(ask(rawdoc! { "m": "b", "n": { "$gt": 390 } }, 1, batch).await, [391, 394]);
+        }
+    });
+}
+
+#[test]
+fn buckets_of_one_start_are_all_looked_at_however_many_pages_they_take() {
+    block_on(async {
+        let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
+        db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        // The buckets made last hold the earliest measurements.
+        let readings: Vec<RawDocumentBuf> =
+            (0..200_i64).map(|n| rawdoc! { "t": DateTime::from_millis(HOUR_MS + 200 - n), "m": n, "n": n }).collect();
+        db.insert("c", &readings).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        let first = db.find(rawdoc! { "find": "c", "sort": { "t": 1 }, "limit": 3 }).await;
+        assert_eq!(numbers(&first), [199, 198, 197]);
+    });
+}
+
+#[test]
+fn the_newest_of_all_series_are_found_without_a_scan() {
+    block_on(async {
+        let storage = stored().await;
+        damage_all_but(&storage, HOURS - 4..HOURS).await;
+        let db = Db::open(storage, TestEnv::new(2));
+        let newest = rawdoc! { "find": "c", "sort": { "t": -1 }, "limit": 1 };
+        assert_eq!(numbers(&db.find(newest).await), [4 * HOURS - 1]);
+        let filtered = rawdoc! { "find": "c", "filter": { "n": { "$mod": [2, 0] } }, "sort": { "t": -1 }, "limit": 1 };
+        assert!([4 * HOURS - 2, 4 * HOURS - 4].contains(&numbers(&db.find(filtered).await)[0]));
+    });
+}
+
+#[test]
+fn a_sort_by_time_gives_its_first_batches_before_later_buckets_are_read() {
+    block_on(async {
+        let storage = stored().await;
+        damage_all_but(&storage, 0..HOURS / 2).await;
+        let db = Db::open(storage, TestEnv::new(2));
+        let first = db.ok(rawdoc! { "find": "c", "sort": { "t": 1 }, "batchSize": 10 }).await;
+        let id = first.get_document("cursor").unwrap().get_i64("id").unwrap();
+        assert_ne!(id, 0);
+        let mut more = 0;
+        let broken = loop {
+            let reply = db.command(rawdoc! { "getMore": id, "collection": "c", "batchSize": 10 }).await;
+            if reply.get_f64("ok").unwrap() == 0.0 {
+                break reply;
+            }
+            more += 1;
+        };
+        assert_eq!(broken.get_i32("code").unwrap(), 246);
+        assert!(more >= 3, "{more} batches before the damage");
+    });
+}
+
+/// The codes of metadata and numbers of everything that a sort finds, in batches of `batch`.
+async fn sorted(db: &Db, sort: RawDocumentBuf, batch: i32) -> Vec<(String, i64)> {
+    let rows = db.find(rawdoc! { "find": "c", "sort": sort, "batchSize": batch }).await;
+    rows.iter().map(|row| (row.get_str("m").unwrap().to_owned(), row.get_i64("n").unwrap())).collect()
+}
+
+#[test]
+fn a_sort_on_metadata_unpacks_no_bucket_that_its_limit_leaves_out() {
+    block_on(async {
+        let storage = stored().await;
+        // The columns of series b cannot be read; where they lie, and whose they are, can.
+        let all = KeyRange { start: b"B".to_vec(), end: b"C".to_vec() };
+        let mut changes = Changeset::new();
+        for entry in
+            storage.scan(std::slice::from_ref(&all), Page { entries_max: 1000, keys_only: false }).await.unwrap()
+        {
+            let mut value = entry.value;
+            let is_of = |series: &[u8]| value.windows(series.len()).any(|bytes| bytes == series);
+            if is_of(b"\x02meta\0\x02\0\0\0b\0") {
+                let name = value.windows(3).rposition(|bytes| bytes == b"\x05n\0").unwrap();
+                value[name + 3 + 5] = 0xFF;
+                changes.put(entry.key, value);
+            }
+        }
+        storage.commit(changes).await.unwrap();
+        let db = Db::open(storage, TestEnv::new(2));
+        let few = db.find(rawdoc! { "find": "c", "sort": { "m": 1 }, "limit": 2 * HOURS }).await;
+        assert!(few.len() == 2 * HOURS as usize && few.iter().all(|row| row.get_str("m").unwrap() == "a"));
+        let newest = db.find(rawdoc! { "find": "c", "sort": { "m": 1, "t": -1 }, "limit": 3 }).await;
+        assert_eq!(numbers(&newest), [4 * HOURS - 3, 4 * HOURS - 4, 4 * HOURS - 7]);
+        let first_b = rawdoc! { "find": "c", "sort": { "m": -1 }, "limit": 1 };
+        assert_eq!(db.fails(first_b).await.0, 246);
+    });
+}
+
+#[test]
+fn metadata_first_and_then_time_or_a_field_give_each_series_in_order() {
+    block_on(async {
+        let db = Db::open(stored().await, TestEnv::new(2));
+        let of = |series: &str, wanted: fn(i64) -> bool| -> Vec<(String, i64)> {
+            (0..4 * HOURS).filter(|n| wanted(*n)).map(|n| (series.to_owned(), n)).collect()
+        };
+        let (a, b) = (of("a", |n| n % 4 < 2), of("b", |n| n % 4 > 1));
+        let backward = |rows: &[(String, i64)]| rows.iter().rev().cloned().collect::<Vec<_>>();
+        // One measurement of each series has the same time.
+        let mut by_time = [&a[..], &b[..]].concat();
+        by_time.sort_by_key(|(_, n)| (-(n / 4 * 2 + n % 2), *n));
+        for batch in [1, 7, 1000] {
+            assert_eq!(sorted(&db, rawdoc! { "m": 1, "t": 1 }, batch).await, [&a[..], &b[..]].concat());
+            assert_eq!(sorted(&db, rawdoc! { "m": 1, "t": -1 }, batch).await, [backward(&a), backward(&b)].concat());
+            assert_eq!(sorted(&db, rawdoc! { "m": -1, "n": 1 }, batch).await, [&b[..], &a[..]].concat());
+            assert_eq!(sorted(&db, rawdoc! { "t": -1, "n": 1 }, batch).await, by_time);
+        }
+    });
+}
+
+#[test]
+fn metadata_with_parallel_arrays_is_refused_only_where_a_measurement_of_it_matches() {
+    block_on(async {
+        let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
+        db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        let at = DateTime::from_millis(HOUR_MS);
+        db.insert(
+            "c",
+            &[
+                rawdoc! { "t": at, "m": { "x": [1, 2], "y": [3, 4] }, "n": 1_i64 },
+                rawdoc! { "t": at, "m": { "x": 1, "y": [3, 4] }, "n": 2_i64 },
+            ],
+        )
+        .await;
+        let sort = rawdoc! { "m.x": 1, "m.y": 1 };
+        assert_eq!(db.fails(rawdoc! { "find": "c", "sort": sort.clone() }).await.0, 2);
+        let other = db.find(rawdoc! { "find": "c", "filter": { "n": { "$gt": 1 } }, "sort": sort }).await;
+        assert_eq!(numbers(&other), [2]);
+    });
+}
+
+#[test]
+fn parallel_arrays_behind_the_time_are_refused_wherever_they_stand() {
+    block_on(async {
+        let db = Db::open(stored().await, TestEnv::new(2));
+        // The last row of all: a scan that ended early would not see it.
+        let at = DateTime::from_millis(HOURS * HOUR_MS);
+        db.insert("c", &[rawdoc! { "t": at, "m": "a", "n": 1000_i64, "x": [1, 2], "y": [3] }]).await;
+        let both = rawdoc! { "find": "c", "sort": { "t": 1, "x": 1, "y": 1 }, "limit": 1 };
+        assert_eq!(db.fails(both).await.0, 2);
+        let one = rawdoc! { "find": "c", "sort": { "t": 1, "x": 1 }, "limit": 1 };
+        assert_eq!(db.find(one).await.len(), 1);
+    });
+}
+
+#[test]
+fn dates_that_ids_do_not_tell_are_sorted_all_the_same() {
+    block_on(async {
+        let db = Db::open(stored().await, TestEnv::new(2));
+        let far = |ms: i64, n: i64| rawdoc! { "t": DateTime::from_millis(ms), "m": "a", "n": n };
+        db.insert("c", &[far(-5, -1), far(5_000_000_000_000, 1000)]).await;
+        for fold in [false, true] {
+            if fold {
+                db.ok(rawdoc! { "flush": 1 }).await;
+            }
+            let ends = async |direction: i32| {
+                numbers(&db.find(rawdoc! { "find": "c", "sort": { "t": direction }, "limit": 2 }).await)
+            };
+            assert_eq!(ends(1).await, [-1, 0]);
+            assert_eq!(ends(-1).await, [1000, 4 * HOURS - 1]);
+            let all = sorted(&db, rawdoc! { "m": 1, "t": -1 }, 10).await;
+            assert!(all[0].1 == 1000 && all[1].1 == 4 * HOURS - 3 && all[2 * HOURS as usize + 1].1 == -1);
+        }
+    });
+}
+
+#[test]
+fn a_natural_hint_says_from_which_end_buckets_are_read() {
+    block_on(async {
+        let storage = stored().await;
+        damage_all_but(&storage, HOURS - 4..HOURS).await;
+        let db = Db::open(storage, TestEnv::new(2));
+        let last = db.find(rawdoc! { "find": "c", "hint": { "$natural": -1 }, "limit": 2 }).await;
+        assert!(numbers(&last).iter().all(|n| *n >= 4 * HOURS - 4), "{last:?}");
+        assert_eq!(db.fails(rawdoc! { "find": "c", "hint": { "$natural": 1 }, "limit": 2 }).await.0, 246);
+        // And it keeps from the index.
+        let one = rawdoc! { "find": "c", "filter": { "m": "a" }, "sort": { "n": 1 }, "hint": { "$natural": 1 } };
+        assert_eq!(db.fails(one).await.0, 246);
+    });
+}
+
+#[test]
+fn a_natural_hint_puts_buckets_of_journals_in_their_place() {
+    // Forward they came behind all stored ones.
+    block_on(async {
+        let db = Db::open(stored().await, TestEnv::new(2));
+        let reading = |hour: i64, n: i64| rawdoc! { "t": DateTime::from_millis(hour * HOUR_MS), "m": n, "n": n };
+        db.insert("c", &[reading(3, 1001), reading(50, 1000), reading(40, 1002)]).await;
+        for direction in [1, -1] {
+            let find = rawdoc! { "find": "c", "hint": { "$natural": direction }, "projection": { "t": 1 } };
+            let hours = db.find(find).await.into_iter().map(|row| {
+                i64::from(direction) * row.get_datetime("t").unwrap().timestamp_millis().div_euclid(HOUR_MS)
+            });
+            assert!(hours.is_sorted(), "{direction}");
+        }
+    });
+}
+
+#[test]
+fn a_hint_names_the_index_or_its_keys_and_any_other_is_refused() {
+    block_on(async {
+        let db = Db::open(stored().await, TestEnv::new(2));
+        for hint in
+            [RawBson::String("m_1_t_1".into()), rawdoc! { "m": 1, "t": 1 }.into(), rawdoc! { "$natural": -1 }.into()]
+        {
+            let found = db.find(rawdoc! { "find": "c", "filter": { "m": "a" }, "hint": hint.clone() }).await;
+            assert_eq!(found.len(), 2 * HOURS as usize);
+            assert_eq!(
+                db.ok(rawdoc! { "count": "c", "hint": hint.clone() }).await.get_i32("n").unwrap(),
+                4 * HOURS as i32
+            );
+            db.ok(rawdoc! { "distinct": "c", "key": "m", "hint": hint }).await;
+        }
+        for hint in [RawBson::String("_id_".into()), rawdoc! { "m": 1 }.into(), rawdoc! { "t": 1, "m": 1 }.into()] {
+            for command in [rawdoc! { "find": "c" }, rawdoc! { "count": "c" }, rawdoc! { "distinct": "c", "key": "m" }]
+            {
+                let mut command = command;
+                command.append(bson::cstr!("hint"), hint.clone());
+                assert_eq!(db.fails(command).await, (2, "BadValue".to_owned()));
+            }
+        }
+    });
+}
+
+#[test]
+fn rows_that_are_folded_or_deleted_under_a_streaming_cursor_are_neither_doubled_nor_an_error() {
+    block_on(async {
+        let storage = stored().await;
+        let (reader, other) = (Db::open(storage.clone(), TestEnv::new(2)), Db::open(storage, TestEnv::new(3)));
+        let late = |n: i64| rawdoc! { "t": DateTime::from_millis(n * HOUR_MS), "m": "late", "n": 10_000 + n };
+        other.insert("c", &(0..HOURS).map(late).collect::<Vec<_>>()).await;
+        for sort in [rawdoc! { "t": 1 }, rawdoc! { "t": -1 }, rawdoc! { "m": -1, "t": 1 }] {
+            let reply = reader.ok(rawdoc! { "find": "c", "sort": sort.clone(), "batchSize": 3 }).await;
+            let mut cursor = reply.get_document("cursor").unwrap().clone();
+            let mut found = numbers(&crate::support::take_rows(&mut cursor, "firstBatch"));
+            other.ok(rawdoc! { "flush": 1 }).await;
+            while cursor.get_i64("id").unwrap() != 0 {
+                let id = cursor.get_i64("id").unwrap();
+                let reply = reader.ok(rawdoc! { "getMore": id, "collection": "c", "batchSize": 50 }).await;
+                cursor = reply.get_document("cursor").unwrap().clone();
+                found.extend(numbers(&crate::support::take_rows(&mut cursor, "nextBatch")));
+                other
+                    .ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "n": { "$gte": 50, "$lt": 60 } }, "limit": 0 }] })
+                    .await;
+            }
+            let count = found.len();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(count, found.len(), "{sort:?}");
+            assert!(
+                count >= 4 * HOURS as usize - 10 + HOURS as usize && found.contains(&(10_000 + HOURS - 1)),
+                "{count}"
+            );
+        }
+    });
+}
