@@ -7,9 +7,9 @@ use super::directory::Directory;
 use super::entry::CollectionEntry;
 use super::journal::Journal;
 use super::keyspace::{CollectionId, ContextId};
+use super::measured::Measured;
 use super::queue::Queue;
 use super::signal::Signal;
-use crate::bucket::BucketId;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::value::Collation;
 
@@ -125,12 +125,4 @@ impl Collection {
     pub fn uses_of(&self, number: u16) -> i64 {
         self.index_uses.borrow().iter().find(|(known, _)| *known == number).map_or(0, |(_, n)| *n)
     }
-}
-
-/// A stored bucket and its size.
-#[derive(Clone, Copy)]
-pub(super) struct Measured {
-    pub(super) id: BucketId,
-    pub(super) bytes: u64,
-    pub(super) min_time_ms: i64,
 }

@@ -6,15 +6,12 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::Engine;
-use super::collection::Collection;
 use super::keyspace;
 use super::stored_bucket::StoredBucket;
-use crate::bucket::{BucketDoc, BucketId};
+use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions};
 use crate::error::{Error, Result};
-use crate::index::META_TIME_INDEX;
-use crate::limits::{DIRECTORY_BUCKETS_MAX, KEYS_PAGE};
-use crate::storage::{Bytes, KeyRange};
+use crate::limits::DIRECTORY_BUCKETS_MAX;
+use crate::storage::Bytes;
 use crate::value::{Numbers, Value, append_key, append_missing_key, sort_by};
 
 /// The stored buckets of a collection by series.
@@ -43,7 +40,7 @@ pub struct Listed {
 
 impl Directory {
     /// The buckets in the entries of the default index; without a metaField, in the keys of buckets.
-    fn of_keys(epoch: u64, keys: &[Bytes], has_meta: bool) -> Result<Directory> {
+    pub(super) fn of_keys(epoch: u64, keys: &[Bytes], has_meta: bool) -> Result<Directory> {
         let mut directory = Directory { epoch, ..Directory::default() };
         for key in keys {
             let series = if has_meta { keyspace::series_of(key) } else { Some(&[][..]) };
@@ -86,8 +83,7 @@ impl Directory {
     }
 
     /// Takes over the new forms of some buckets; `None` are those that are gone.
-    fn note(&mut self, collection: &Collection, changed: &[(BucketId, Option<Rc<StoredBucket>>)]) -> Result<()> {
-        let options = &collection.entry().options.timeseries;
+    fn note(&mut self, changed: &[(BucketId, Option<Rc<StoredBucket>>)], options: &TimeseriesOptions) -> Result<()> {
         let (mut moved, mut new) = (Vec::new(), Vec::new());
         for (id, stored) in changed {
             let Some(stored) = stored else {
@@ -99,7 +95,7 @@ impl Directory {
                 self.give_up();
                 return Ok(());
             }
-            let series = series_key(collection, view.meta());
+            let series = series_key(options, view.meta());
             match self.place(&series, id).and_then(|place| self.buckets.get(place)) {
                 Some(known) => known.last_ms.set(view.max_time_ms()),
                 None => {
@@ -122,6 +118,38 @@ impl Directory {
         Ok(())
     }
 
+    /// What it is at `next`, once this context has moved the epoch on from `epoch` by giving some buckets new forms; `None` where it was not
+    /// of `epoch`.
+    pub(super) fn moved_on(
+        mut self: Rc<Directory>,
+        (epoch, next): (u64, u64),
+        changed: &[(BucketId, Option<Rc<StoredBucket>>)],
+        options: &TimeseriesOptions,
+    ) -> Option<Rc<Directory>> {
+        if self.epoch != epoch {
+            return None;
+        }
+        let directory = Rc::make_mut(&mut self);
+        directory.epoch = next;
+        directory.note(changed, options).ok()?;
+        self.is_small().then_some(self)
+    }
+
+    /// True where it may be kept.
+    pub(super) fn is_small(&self) -> bool {
+        self.buckets.len() <= DIRECTORY_BUCKETS_MAX
+    }
+
+    /// The epoch of what it says.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// True where buckets stand under several keys: it lists none then.
+    pub fn has_arrays(&self) -> bool {
+        self.has_arrays
+    }
+
     fn place(&self, series: &[u8], id: &BucketId) -> Option<usize> {
         let series = u32::try_from(self.number(series)?).ok()?;
         self.buckets.binary_search_by(|listed| (listed.series, listed.id).cmp(&(series, *id))).ok()
@@ -129,63 +157,12 @@ impl Directory {
 }
 
 /// The key under which a bucket of that metadata stands in the default index; empty without a metaField.
-pub(super) fn series_key(collection: &Collection, meta: Option<Value<'_>>) -> Vec<u8> {
+pub(super) fn series_key(options: &TimeseriesOptions, meta: Option<Value<'_>>) -> Vec<u8> {
     let mut key = Vec::with_capacity(40);
     match meta {
-        _ if collection.meta_field().is_none() => {}
+        _ if options.meta_field.is_none() => {}
         Some(meta) => append_key(&mut key, meta),
         None => append_missing_key(&mut key),
     }
     key
-}
-
-impl Engine {
-    /// The stored buckets by series, as they were at `epoch` or later; `None` where some have metadata that is an array, and where nobody
-    /// knows and `lists` is false.
-    ///
-    /// Errors: those of storage; `DataCorruptionDetected`.
-    pub(super) async fn directory(
-        &self,
-        collection: &Rc<Collection>,
-        epoch: u64,
-        lists: bool,
-    ) -> Result<Option<Rc<Directory>>> {
-        let known = collection.directory.borrow().clone().filter(|known| known.epoch == epoch);
-        let directory = match known {
-            Some(known) => known,
-            None if !lists => return Ok(None),
-            None => {
-                let id = collection.id();
-                let has_meta = collection.meta_field().is_some();
-                let range = match has_meta {
-                    true => KeyRange::prefix(&keyspace::index_prefix(&id, META_TIME_INDEX)),
-                    false => keyspace::buckets(&id, &BucketId::MIN, &BucketId::MAX),
-                };
-                let keys = self.scan_keys(vec![range]).await?;
-                // Several pages need not be of one moment.
-                if keys.len() >= KEYS_PAGE && self.journal_snapshot(collection, &[]).await?.epoch != epoch {
-                    return Ok(None);
-                }
-                let listed = Rc::new(Directory::of_keys(epoch, &keys, has_meta)?);
-                if listed.buckets.len() <= DIRECTORY_BUCKETS_MAX {
-                    *collection.directory.borrow_mut() = Some(Rc::clone(&listed));
-                }
-                listed
-            }
-        };
-        Ok(Some(directory).filter(|directory| !directory.has_arrays))
-    }
-}
-
-impl Collection {
-    /// Takes over the new forms of buckets, by which this context has moved the epoch on from `epoch` to `next`.
-    pub(super) fn note_in_directory(&self, epoch: u64, next: u64, changed: &[(BucketId, Option<Rc<StoredBucket>>)]) {
-        let mut kept = self.directory.borrow_mut();
-        let Some(mut known) = kept.take().filter(|known| known.epoch == epoch) else { return };
-        let directory = Rc::make_mut(&mut known);
-        directory.epoch = next;
-        if directory.note(self, changed).is_ok() && directory.buckets.len() <= DIRECTORY_BUCKETS_MAX {
-            *kept = Some(known);
-        }
-    }
 }

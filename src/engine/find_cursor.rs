@@ -4,8 +4,9 @@
 //! stream, everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
 
 use super::Engine;
-use super::find::{Planned, push_unit};
 use super::journal::Group;
+use super::planned::Planned;
+use super::push::push_unit;
 use super::read::{Scan, in_order};
 use super::unit::Unit;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};

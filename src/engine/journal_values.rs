@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::keyspace::{self, CollectionId, ContextId};
-use super::snapshot::go_on;
+use super::pages::go_on;
 use crate::error::Result;
 use crate::storage::{Bytes, KeyRange, Page};
 

@@ -3,6 +3,7 @@
 //! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
 //! State between two awaits is consistent; nothing is borrowed across one.
 
+mod aim;
 pub mod bucket_cache;
 mod bucket_changes;
 pub mod change;
@@ -12,6 +13,7 @@ pub mod direct_write;
 mod directory;
 mod dropping;
 pub mod entry;
+mod entry_change;
 pub mod expire;
 pub mod find;
 mod find_cursor;
@@ -21,9 +23,16 @@ mod indexes;
 mod journal;
 mod journal_values;
 pub mod keyspace;
+mod listing;
+mod maintenance;
+mod measured;
 pub mod namespace;
 mod newest;
+mod own_changes;
+mod pages;
 mod pipeline;
+mod planned;
+mod push;
 mod queue;
 mod raw_write;
 pub mod read;
@@ -56,10 +65,9 @@ pub use change::{Change, ChangeKind};
 pub use collection::Collection;
 use cursor::Cursors;
 pub use entry::CollectionEntry;
-use expire::Expired;
-pub use find::{Defaults, Options, Parse, Planned};
 pub use indexes::Dropped;
 use keyspace::ContextId;
+pub use planned::{Defaults, Options, Parse, Planned};
 use sorted_map::SortedMap;
 
 /// One database in one context: a tab, a worker, a process.
@@ -158,48 +166,5 @@ impl Engine {
             return Err(Error::new(ErrorCode::InterruptedAtShutdown, format!("Database '{}' was closed", self.name)));
         }
         Ok(())
-    }
-
-    /// True where `maintain` has work to do: a journal has passed its bound, or a minute has passed since the last pass of retention.
-    pub fn maintenance_due(&self) -> bool {
-        !self.closed.get() && (self.expiry_due() || self.collections.borrow().values().any(|c| self.fold_due(c)))
-    }
-
-    /// Folds the journals that have passed their bound, and deletes what has expired. Apart from any insert: the caller runs it in
-    /// the background. Answers what has expired, by collection.
-    ///
-    /// Errors: those of storage; the journals are then left as they were.
-    pub async fn maintain(&self) -> Result<Vec<(String, Expired)>> {
-        let expired = if self.expiry_due() { self.expire().await } else { Ok(Vec::new()) };
-        let due: Vec<_> = self.collections.borrow().values().filter(|c| self.fold_due(c)).cloned().collect();
-        for collection in due {
-            self.fold_shared(&collection).await?;
-        }
-        expired
-    }
-
-    /// Folds what this context has journalled, in every collection that it has used.
-    ///
-    /// Errors: those of storage.
-    pub async fn flush(&self) -> Result<()> {
-        self.ensure_open()?;
-        let used: Vec<_> = self.collections.borrow().values().cloned().collect();
-        for collection in used {
-            self.fold_shared(&collection).await?;
-        }
-        Ok(())
-    }
-
-    /// Folds this context's journals and refuses every further command. A failed fold loses nothing: whoever opens the
-    /// database next reads the journals, and folds them.
-    pub async fn close(&self) {
-        if self.closed.get() {
-            return;
-        }
-        let _ = self.flush().await;
-        self.closed.set(true);
-        self.collections.borrow_mut().clear();
-        *self.cursors.borrow_mut() = Cursors::default();
-        *self.buckets.borrow_mut() = BucketCache::default();
     }
 }

@@ -68,7 +68,7 @@ impl<'a> Search<'a> {
             series: Vec::new(),
             others: Numbers::default(),
             excluded: Vec::new(),
-            unsure: series_key(collection, None),
+            unsure: series_key(&collection.entry().options.timeseries, None),
             depth: 1,
             found: Vec::new(),
             size_bytes: 0,
@@ -193,7 +193,7 @@ impl<'a> Search<'a> {
             Some(view) => view.meta(),
             None => unit.unfolded().and_then(Group::meta),
         };
-        let key = series_key(self.collection, meta);
+        let key = series_key(options, meta);
         let own = self.directory.number(&key);
         if let Some(own) = own
             && ends.exclude(plan, meta)?

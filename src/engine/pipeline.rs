@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::find::{Batch, Defaults, Parse, Planned, batch_size_of, ns_of};
+use super::find::{Batch, batch_size_of, ns_of};
 use super::find_cursor::FindCursor;
+use super::planned::{Defaults, Parse, Planned};
 use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};

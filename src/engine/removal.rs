@@ -9,7 +9,6 @@ use std::rc::Rc;
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
-use super::expire::Expired;
 use super::journal::SectionRef;
 use super::keyspace::{self, ContextId};
 use super::read::Scan;
@@ -33,6 +32,15 @@ pub(super) struct Doomed<'a> {
     pub rows: OfRows<'a>,
     /// Leaves the buckets that journals have rows for.
     pub only_folded: bool,
+}
+
+/// What went.
+#[derive(Default)]
+pub(super) struct Removed {
+    pub buckets: u64,
+    pub measurements: u64,
+    /// Bytes of their documents.
+    pub bytes: u64,
 }
 
 /// The journals of a scan with what their buckets hold already.
@@ -75,12 +83,12 @@ impl Engine {
     ///
     /// Errors: those of `doomed` and of storage; `DataCorruptionDetected`; `WriteConflict` where somebody has changed a bucket of the
     /// collection meanwhile.
-    pub(super) async fn remove_without_room(&self, scan: &mut Scan, doomed: &Doomed<'_>) -> Result<Expired> {
+    pub(super) async fn remove_without_room(&self, scan: &mut Scan, doomed: &Doomed<'_>) -> Result<Removed> {
         let collection = Rc::clone(scan.collection());
         let (id, epoch) = (collection.id(), scan.epoch());
         let next = keyspace::next_in_reserve(epoch);
         let reserved = keyspace::epoch(&id, next);
-        let mut removed = Expired::default();
+        let mut removed = Removed::default();
         if self.storage.get_many(std::slice::from_ref(&reserved)).await?.iter().all(Option::is_none) {
             return Ok(removed);
         }
@@ -166,7 +174,7 @@ fn last_of<'a>(stored: Option<&BucketDoc<'_>>, sections: impl Iterator<Item = &'
 
 impl Collection {
     /// Whether a bucket goes; `removed` then counts it.
-    fn is_doomed(&self, unit: &Unit, journals: &Journals, doomed: &Doomed<'_>, removed: &mut Expired) -> Result<bool> {
+    fn is_doomed(&self, unit: &Unit, journals: &Journals, doomed: &Doomed<'_>, removed: &mut Removed) -> Result<bool> {
         let Some(stored) = &unit.stored else { return Ok(false) };
         let view = BucketDoc::parse(stored.document.view(), &self.entry().options.timeseries)?;
         let last_ms = last_of(Some(&view), journals.of(&unit.id).map(|section| &section.reference));

@@ -13,7 +13,7 @@ use super::entry::CollectionEntry;
 use super::fold::merge_sections;
 use super::journal::{ByBucket, JournalEntry, Record, SectionRef};
 use super::keyspace::{self, Marker};
-use super::snapshot::go_on;
+use super::pages::go_on;
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{B19, BucketDoc, BucketId, ColumnSet, Finding, Rule, is_extended_range, salvage, unpack, validate};
 use crate::error::{Error, ErrorCode, Result};
