@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::keyspace;
 use super::read::{Access, Scan, buckets_of};
+use super::store::keyspace;
 use crate::error::Result;
 use crate::index;
 use crate::query::{ReadAccess, ReadPlan};

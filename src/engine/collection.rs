@@ -4,12 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::directory::Directory;
-use super::entry::CollectionEntry;
 use super::journal::Journal;
-use super::keyspace::{CollectionId, ContextId};
 use super::measured::Measured;
-use super::queue::Queue;
-use super::signal::Signal;
+use super::store::entry::CollectionEntry;
+use super::store::keyspace::{CollectionId, ContextId};
+use super::store::queue::Queue;
+use super::store::signal::Signal;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::value::Collation;
 

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::find_cursor::FindCursor;
-use super::sorted_map::SortedMap;
+use super::store::sorted_map::SortedMap;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
 

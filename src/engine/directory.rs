@@ -6,8 +6,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::keyspace;
-use super::stored_bucket::StoredBucket;
+use super::store::keyspace;
+use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions};
 use crate::error::{Error, Result};
 use crate::limits::DIRECTORY_BUCKETS_MAX;

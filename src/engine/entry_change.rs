@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::entry::CollectionEntry;
-use super::keyspace::{self, CollectionId};
+use super::store::entry::CollectionEntry;
+use super::store::keyspace::{self, CollectionId};
 use crate::error::{ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::storage::Changeset;

@@ -1,7 +1,7 @@
 //! What the indexes of users take, and the entries of a bucket in them.
 
 use super::collection::Collection;
-use super::keyspace;
+use super::store::keyspace;
 use crate::block::{Block, ColumnData};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
 use crate::error::{Error, ErrorCode, Result};

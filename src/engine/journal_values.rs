@@ -1,8 +1,8 @@
 //! The stored forms of journal records, in few requests: a context that has just been opened wants hundreds of them.
 
 use super::Engine;
-use super::keyspace::{self, CollectionId, ContextId};
-use super::pages::go_on;
+use super::store::keyspace::{self, CollectionId, ContextId};
+use super::store::pages::go_on;
 use crate::error::Result;
 use crate::storage::{Bytes, KeyRange, Page};
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Engine;
 use super::collection::Collection;
 use super::directory::Directory;
-use super::keyspace;
+use super::store::keyspace;
 use crate::bucket::BucketId;
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;

@@ -1,6 +1,6 @@
 //! The sizes of stored buckets.
 
-use super::stored_bucket::StoredBucket;
+use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions};
 
 /// A stored bucket and its size.

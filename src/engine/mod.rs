@@ -4,7 +4,6 @@
 //! State between two awaits is consistent; nothing is borrowed across one.
 
 mod aim;
-pub mod bucket_cache;
 mod bucket_changes;
 pub mod change;
 pub mod collection;
@@ -12,7 +11,6 @@ pub mod cursor;
 pub mod direct_write;
 mod directory;
 mod dropping;
-pub mod entry;
 mod entry_change;
 pub mod expire;
 pub mod find;
@@ -22,29 +20,24 @@ mod index_checks;
 mod indexes;
 mod journal;
 mod journal_values;
-pub mod keyspace;
 mod listing;
 mod maintenance;
 mod measured;
 pub mod namespace;
 mod newest;
 mod own_changes;
-mod pages;
 mod pipeline;
 mod planned;
 mod push;
-mod queue;
 mod raw_write;
 pub mod read;
 mod removal;
 pub mod reopen;
 mod replace;
-pub mod signal;
 pub mod sizes;
 mod snapshot;
-mod sorted_map;
 pub mod status;
-pub mod stored_bucket;
+mod store;
 mod unit;
 pub mod validate;
 pub mod write;
@@ -60,15 +53,16 @@ use crate::query::Globals;
 use crate::storage::Storage;
 use crate::value::{Collation, Value};
 
-use bucket_cache::BucketCache;
 pub use change::{Change, ChangeKind};
 pub use collection::Collection;
 use cursor::Cursors;
-pub use entry::CollectionEntry;
 pub use indexes::Dropped;
-use keyspace::ContextId;
 pub use planned::{Defaults, Options, Parse, Planned};
-use sorted_map::SortedMap;
+use store::bucket_cache::BucketCache;
+pub use store::entry::CollectionEntry;
+use store::keyspace::ContextId;
+use store::sorted_map::SortedMap;
+pub use store::{keyspace, signal, stored_bucket};
 
 /// One database in one context: a tab, a worker, a process.
 pub struct Engine {

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::entry::CollectionEntry;
-use super::keyspace::{self, Marker};
+use super::store::entry::CollectionEntry;
+use super::store::keyspace::{self, Marker};
 use crate::bucket::{CollectionOptions, validate_collection_name};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{Changeset, Page};

@@ -11,7 +11,7 @@ use super::collection::Collection;
 use super::directory::{Directory, Listed, series_key};
 use super::journal::Group;
 use super::read::{Scan, in_order};
-use super::stored_bucket::StoredBucket;
+use super::store::stored_bucket::StoredBucket;
 use super::unit::Unit;
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::Result;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::collection::Collection;
 use super::measured::Measured;
-use super::stored_bucket::StoredBucket;
+use super::store::stored_bucket::StoredBucket;
 use crate::bucket::BucketId;
 
 impl Collection {

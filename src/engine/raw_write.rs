@@ -6,7 +6,7 @@ use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
 use super::collection::Collection;
 use super::journal::ByBucket;
-use super::stored_bucket::{Coverage, StoredBucket};
+use super::store::stored_bucket::{Coverage, StoredBucket};
 use crate::bucket::{BucketDoc, BucketId, is_extended_range, validate};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;

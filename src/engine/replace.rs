@@ -8,10 +8,10 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::entry::CollectionEntry;
-use super::keyspace;
 use super::namespace::creation;
 use super::planned::Parse;
+use super::store::entry::CollectionEntry;
+use super::store::keyspace;
 use crate::block::Block;
 use crate::bucket::{CollectionOptions, validate_collection_name};
 use crate::error::{Error, ErrorCode, Result};

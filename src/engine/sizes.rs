@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collection::Collection;
-use super::keyspace;
 use super::read::Access;
+use super::store::keyspace;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketId};
 use crate::catalog::Stats;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Engine;
 use super::collection::Collection;
 use super::journal::{ByBucket, Learnt};
-use super::keyspace::{self, Marker};
+use super::store::keyspace::{self, Marker};
 use crate::error::{Error, Result};
 use crate::limits::JOURNAL_SIZE_BYTES_MAX;
 use crate::storage::{Bytes, Entry, KeyRange};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::journal::{ByBucket, Group, SectionRef, Tail};
-use super::stored_bucket::StoredBucket;
+use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::error::Result;
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::record::Record;
 use crate::block::Block;
 use crate::catalog::Section;
-use crate::engine::keyspace::ContextId;
+use crate::engine::store::keyspace::ContextId;
 use crate::value::{OwnedValue, Value};
 
 /// Context and place in that context's journal.

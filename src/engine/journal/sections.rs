@@ -7,7 +7,7 @@ use super::entry::{JournalEntry, RecordKey, SectionRef};
 use super::tail::Tail;
 use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::catalog::Section;
-use crate::engine::stored_bucket::Coverage;
+use crate::engine::store::stored_bucket::Coverage;
 use crate::error::Result;
 use crate::index;
 use crate::limits::TAILS_SIZE_BYTES_MAX;

@@ -3,7 +3,7 @@
 use super::entry::{JournalEntry, RecordKey};
 use super::record::Record;
 use super::state::Journal;
-use crate::engine::keyspace::{self, CollectionId, ContextId};
+use crate::engine::store::keyspace::{self, CollectionId, ContextId};
 use crate::error::Result;
 use crate::storage::KeyRange;
 

@@ -11,8 +11,8 @@ use super::entry::{JournalEntry, RecordKey};
 use super::record::Record;
 use super::sections::ByBucket;
 use crate::bucket::BucketId;
-use crate::engine::keyspace::ContextId;
-use crate::engine::sorted_map::SortedMap;
+use crate::engine::store::keyspace::ContextId;
+use crate::engine::store::sorted_map::SortedMap;
 use crate::limits::{
     FOLD_BYTES_A_ROW_MAX, FOLD_FACTOR_OF_MANY, JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_RECORDS_MANY, JOURNAL_RECORDS_MAX,
     JOURNAL_SIZE_BYTES_MAX,

@@ -1,6 +1,6 @@
 //! Keys of several ranges, page by page.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::limits::KEYS_PAGE;
 use crate::storage::{Bytes, Entry, KeyRange, Page};
@@ -9,12 +9,16 @@ impl Engine {
     /// Every key of `ranges`, range after range.
     ///
     /// Errors: those of storage.
-    pub(super) async fn scan_keys(&self, ranges: Vec<KeyRange>) -> Result<Vec<Bytes>> {
+    pub(in crate::engine) async fn scan_keys(&self, ranges: Vec<KeyRange>) -> Result<Vec<Bytes>> {
         Ok(self.scan_ahead(ranges, None).await?.into_iter().map(|entry| entry.key).collect())
     }
 
     /// The same, with values of the range at `ahead`, as far as storage brings them along.
-    pub(super) async fn scan_ahead(&self, mut ranges: Vec<KeyRange>, mut ahead: Option<usize>) -> Result<Vec<Entry>> {
+    pub(in crate::engine) async fn scan_ahead(
+        &self,
+        mut ranges: Vec<KeyRange>,
+        mut ahead: Option<usize>,
+    ) -> Result<Vec<Entry>> {
         let page = Page { entries_max: KEYS_PAGE, keys_only: true };
         let mut entries = Vec::new();
         loop {
@@ -31,7 +35,7 @@ impl Engine {
 }
 
 /// What is left of `ranges` behind `last`, the last key of a page: the range in which it lies goes on, and those before it are done.
-pub(super) fn go_on(ranges: &mut Vec<KeyRange>, last: &[u8]) {
+pub(in crate::engine) fn go_on(ranges: &mut Vec<KeyRange>, last: &[u8]) {
     let at = ranges.iter().position(|range| range.start[..] <= *last && *last < range.end[..]).unwrap_or(ranges.len());
     ranges.drain(..at);
     if let Some(range) = ranges.first_mut() {
