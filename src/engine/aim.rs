@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::read::{Access, Scan, buckets_of};
 use super::store::keyspace;
 use crate::error::Result;

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::index_checks;
 use super::store::keyspace::{self, Marker};
 use super::store::stored_bucket::{Coverage, StoredBucket};

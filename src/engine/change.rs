@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::journal::{Group, SectionRef};
 use super::planned::{Defaults, Options};
 use super::removal::Doomed;

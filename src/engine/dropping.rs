@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::journal::{Group, JournalEntry};
 use super::read::Scan;
 use super::store::keyspace;

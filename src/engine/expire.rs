@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
-use super::collection::Collection;
+use super::collections::collection::Collection;
+use super::collections::measured::Measured;
 use super::journal::{Group, SectionRef};
-use super::measured::Measured;
 use super::read::{Access, Scan};
 use super::removal::Doomed;
 use super::store::keyspace;

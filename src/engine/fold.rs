@@ -12,7 +12,7 @@ use std::task::Poll;
 
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::journal::{ByBucket, Group, JournalEntry, SectionRef};
 use super::read::Scan;
 use super::store::keyspace::{self, ContextId};

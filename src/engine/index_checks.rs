@@ -1,6 +1,6 @@
 //! What the indexes of users take, and the entries of a bucket in them.
 
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::store::keyspace;
 use crate::block::{Block, ColumnData};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::bucket_changes::index_keys;
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::journal::Group;
 use super::read::Access;
 use super::store::entry::CollectionEntry;

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
-use super::directory::Directory;
+use super::collections::collection::Collection;
+use super::collections::directory::Directory;
 use super::store::keyspace;
 use crate::bucket::BucketId;
 use crate::error::Result;

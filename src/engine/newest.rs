@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
-use super::directory::{Directory, Listed, series_key};
+use super::collections::collection::Collection;
+use super::collections::directory::{Directory, Listed, series_key};
 use super::journal::Group;
 use super::read::{Scan, in_order};
 use super::store::stored_bucket::StoredBucket;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::find::{Batch, batch_size_of, ns_of};
 use super::find_cursor::FindCursor;
 use super::planned::{Defaults, Parse, Planned};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::read::Scan;
 use crate::error::{Error, Result};
 use crate::query::indexes::check_hint;

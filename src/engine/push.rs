@@ -1,6 +1,6 @@
 //! One bucket and its journal rows, pushed into the pure executor.
 
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::fold::merge_sections;
 use super::journal::{SectionRef, Tail};
 use super::unit::Unit;

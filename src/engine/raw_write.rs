@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::journal::ByBucket;
 use super::store::stored_bucket::{Coverage, StoredBucket};
 use crate::bucket::{BucketDoc, BucketId, is_extended_range, validate};

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::journal::{ByBucket, Group};
 use super::store::keyspace;
 use super::store::stored_bucket::StoredBucket;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::journal::SectionRef;
 use super::read::Scan;
 use super::store::keyspace::{self, ContextId};

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::journal::{ByBucket, SectionRef};
 use super::store::keyspace;
 use super::store::stored_bucket::StoredBucket;

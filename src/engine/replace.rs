@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
-use super::namespace::creation;
+use super::collections::collection::Collection;
+use super::collections::namespace::creation;
 use super::planned::Parse;
 use super::store::entry::CollectionEntry;
 use super::store::keyspace;

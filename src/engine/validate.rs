@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::bucket_changes::{BucketChanges, Page, index_keys};
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::fold::merge_sections;
 use super::journal::{ByBucket, JournalEntry, Record, SectionRef};
 use super::store::entry::CollectionEntry;

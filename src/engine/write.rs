@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
+use super::collections::collection::Collection;
 use super::journal::{JournalEntry, Record};
 use super::store::keyspace::{self, Marker};
 use super::store::signal::{Signal, yield_now};

@@ -4,13 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::directory::Directory;
-use super::journal::Journal;
 use super::measured::Measured;
-use super::store::entry::CollectionEntry;
-use super::store::keyspace::{CollectionId, ContextId};
-use super::store::queue::Queue;
-use super::store::signal::Signal;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
+use crate::engine::journal::Journal;
+use crate::engine::store::entry::CollectionEntry;
+use crate::engine::store::keyspace::{CollectionId, ContextId};
+use crate::engine::store::queue::Queue;
+use crate::engine::store::signal::Signal;
 use crate::value::Collation;
 
 /// A collection in use.
@@ -22,27 +22,27 @@ pub struct Collection {
     /// Its entry as far as this context knows.
     entry: RefCell<Rc<CollectionEntry>>,
     /// Open buckets.
-    pub(super) catalog: RefCell<Catalog>,
+    pub(in crate::engine) catalog: RefCell<Catalog>,
     /// True once dates outside the standard range are known to be stored.
-    pub(super) extended_range: Cell<bool>,
+    pub(in crate::engine) extended_range: Cell<bool>,
     /// Commits that are not folded yet, and the epoch of what memory knows.
-    pub(super) journal: Journal,
-    pub(super) queue: RefCell<Queue>,
+    pub(in crate::engine) journal: Journal,
+    pub(in crate::engine) queue: RefCell<Queue>,
     /// The sizes of all stored buckets, in order of their ids, where they are known at the epoch of `journal`. Of use with a `maxBytes`.
-    pub(super) measured: RefCell<Option<Vec<Measured>>>,
+    pub(in crate::engine) measured: RefCell<Option<Vec<Measured>>>,
     /// The stored buckets by series, where somebody has asked for them.
-    pub(super) directory: RefCell<Option<Rc<Directory>>>,
+    pub(in crate::engine) directory: RefCell<Option<Rc<Directory>>>,
     /// How often queries have gone through which index, by number.
     pub(super) index_uses: RefCell<Vec<(u16, i64)>>,
     /// Since when that is counted.
     pub since_ms: i64,
     /// The fold that runs.
-    pub(super) folding: RefCell<Option<Signal>>,
+    pub(in crate::engine) folding: RefCell<Option<Signal>>,
 }
 
 impl Collection {
     /// A collection without open buckets, in the context whose journal it writes. `seed` must be random.
-    pub(super) fn new(
+    pub(in crate::engine) fn new(
         name: &str,
         context: ContextId,
         entry: CollectionEntry,
@@ -113,7 +113,7 @@ impl Collection {
     }
 
     /// Counts a query that goes through an index.
-    pub(super) fn count_use(&self, number: u16) {
+    pub(in crate::engine) fn count_use(&self, number: u16) {
         let mut uses = self.index_uses.borrow_mut();
         match uses.iter_mut().find(|(known, _)| *known == number) {
             Some((_, n)) => *n += 1,

@@ -4,19 +4,24 @@ use std::rc::Rc;
 
 use super::collection::Collection;
 use super::measured::Measured;
-use super::store::stored_bucket::StoredBucket;
 use crate::bucket::BucketId;
+use crate::engine::store::stored_bucket::StoredBucket;
 
 impl Collection {
     /// Takes over the new forms of buckets, by which this context has moved the epoch on from `epoch` to `next`.
-    pub(super) fn note_in_directory(&self, epoch: u64, next: u64, changed: &[(BucketId, Option<Rc<StoredBucket>>)]) {
+    pub(in crate::engine) fn note_in_directory(
+        &self,
+        epoch: u64,
+        next: u64,
+        changed: &[(BucketId, Option<Rc<StoredBucket>>)],
+    ) {
         let mut kept = self.directory.borrow_mut();
         let options = &self.entry().options.timeseries;
         *kept = kept.take().and_then(|known| known.moved_on((epoch, next), changed, options));
     }
 
     /// Notes the size of a bucket that was written, or that it is gone.
-    pub(super) fn note_size(&self, id: &BucketId, stored: Option<&StoredBucket>) {
+    pub(in crate::engine) fn note_size(&self, id: &BucketId, stored: Option<&StoredBucket>) {
         let mut measured = self.measured.borrow_mut();
         let Some(measured) = &mut *measured else { return };
         let new = stored.and_then(|stored| Measured::of(id, stored, &self.entry().options.timeseries));

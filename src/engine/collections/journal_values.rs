@@ -1,8 +1,8 @@
 //! The stored forms of journal records, in few requests: a context that has just been opened wants hundreds of them.
 
-use super::Engine;
-use super::store::keyspace::{self, CollectionId, ContextId};
-use super::store::pages::go_on;
+use crate::engine::Engine;
+use crate::engine::store::keyspace::{self, CollectionId, ContextId};
+use crate::engine::store::pages::go_on;
 use crate::error::Result;
 use crate::storage::{Bytes, KeyRange, Page};
 
@@ -17,7 +17,7 @@ impl Engine {
     /// and `brought` the values that came with their keys: those that are not empty.
     ///
     /// Errors: those of storage.
-    pub(super) async fn journal_values(
+    pub(in crate::engine) async fn journal_values(
         &self,
         id: &CollectionId,
         wanted: &[Place],

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::Engine;
 use super::collection::Collection;
-use super::journal::{ByBucket, Learnt};
-use super::store::keyspace::{self, Marker};
+use crate::engine::Engine;
+use crate::engine::journal::{ByBucket, Learnt};
+use crate::engine::store::keyspace::{self, Marker};
 use crate::error::{Error, Result};
 use crate::limits::JOURNAL_SIZE_BYTES_MAX;
 use crate::storage::{Bytes, Entry, KeyRange};
@@ -28,7 +28,11 @@ impl Engine {
     ///
     /// Where a fold removes a record before it could be fetched, all is asked once more: its rows may be missing in a bucket that is
     /// in memory. Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
-    pub(super) async fn journal_snapshot(&self, collection: &Rc<Collection>, also: &[KeyRange]) -> Result<Snapshot> {
+    pub(in crate::engine) async fn journal_snapshot(
+        &self,
+        collection: &Rc<Collection>,
+        also: &[KeyRange],
+    ) -> Result<Snapshot> {
         // As long as nobody else has changed buckets, records were only added, and those that are known need not be listed.
         let mut all = false;
         loop {

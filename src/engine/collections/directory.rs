@@ -6,9 +6,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::store::keyspace;
-use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions};
+use crate::engine::store::keyspace;
+use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
 use crate::limits::DIRECTORY_BUCKETS_MAX;
 use crate::storage::Bytes;
@@ -40,7 +40,7 @@ pub struct Listed {
 
 impl Directory {
     /// The buckets in the entries of the default index; without a metaField, in the keys of buckets.
-    pub(super) fn of_keys(epoch: u64, keys: &[Bytes], has_meta: bool) -> Result<Directory> {
+    pub(in crate::engine) fn of_keys(epoch: u64, keys: &[Bytes], has_meta: bool) -> Result<Directory> {
         let mut directory = Directory { epoch, ..Directory::default() };
         for key in keys {
             let series = if has_meta { keyspace::series_of(key) } else { Some(&[][..]) };
@@ -136,7 +136,7 @@ impl Directory {
     }
 
     /// True where it may be kept.
-    pub(super) fn is_small(&self) -> bool {
+    pub(in crate::engine) fn is_small(&self) -> bool {
         self.buckets.len() <= DIRECTORY_BUCKETS_MAX
     }
 
@@ -157,7 +157,7 @@ impl Directory {
 }
 
 /// The key under which a bucket of that metadata stands in the default index; empty without a metaField.
-pub(super) fn series_key(options: &TimeseriesOptions, meta: Option<Value<'_>>) -> Vec<u8> {
+pub(in crate::engine) fn series_key(options: &TimeseriesOptions, meta: Option<Value<'_>>) -> Vec<u8> {
     let mut key = Vec::with_capacity(40);
     match meta {
         _ if options.meta_field.is_none() => {}

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::Engine;
 use super::collection::Collection;
-use super::store::entry::CollectionEntry;
-use super::store::keyspace::{self, CollectionId};
+use crate::engine::Engine;
+use crate::engine::store::entry::CollectionEntry;
+use crate::engine::store::keyspace::{self, CollectionId};
 use crate::error::{ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::storage::Changeset;
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// Adds to `changes` that the epoch of a collection moves on, from the one of what they were made of. Answers the next.
-    pub(super) fn move_epoch(&self, id: &CollectionId, epoch: u64, changes: &mut Changeset) -> u64 {
+    pub(in crate::engine) fn move_epoch(&self, id: &CollectionId, epoch: u64, changes: &mut Changeset) -> u64 {
         let (next, reserve) = keyspace::next_epoch(id, epoch);
         changes.require(keyspace::epoch(id, epoch));
         changes.delete(keyspace::epoch(id, epoch));

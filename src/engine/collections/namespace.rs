@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::Engine;
 use super::collection::Collection;
-use super::store::entry::CollectionEntry;
-use super::store::keyspace::{self, Marker};
 use crate::bucket::{CollectionOptions, validate_collection_name};
+use crate::engine::Engine;
+use crate::engine::store::entry::CollectionEntry;
+use crate::engine::store::keyspace::{self, Marker};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{Changeset, Page};
 
@@ -33,11 +33,11 @@ impl Engine {
         self.collection(name).await?.ok_or_else(|| self.namespace_not_found(name))
     }
 
-    pub(super) fn namespace_not_found(&self, name: &str) -> Error {
+    pub(in crate::engine) fn namespace_not_found(&self, name: &str) -> Error {
         Error::new(ErrorCode::NamespaceNotFound, format!("Collection '{}.{name}' does not exist", self.name))
     }
 
-    pub(super) fn remember(&self, name: &str, entry: CollectionEntry) -> Rc<Collection> {
+    pub(in crate::engine) fn remember(&self, name: &str, entry: CollectionEntry) -> Rc<Collection> {
         let mut known = self.collections.borrow_mut();
         // Somebody may have loaded it during the await; there must be one catalog of open buckets.
         if let Some(there) = known.get(name) {
@@ -54,13 +54,13 @@ impl Engine {
     }
 
     /// Drops what memory holds of a collection that storage no longer has.
-    pub(super) fn forget(&self, collection: &Rc<Collection>) {
+    pub(in crate::engine) fn forget(&self, collection: &Rc<Collection>) {
         self.collections.borrow_mut().retain(|_, known| !Rc::ptr_eq(known, collection));
         // Cursors may hold it for a while.
         collection.catalog.borrow_mut().retire();
     }
 
-    pub(super) fn forget_name(&self, name: &str) {
+    pub(in crate::engine) fn forget_name(&self, name: &str) {
         let known = self.collections.borrow().get(name).cloned();
         known.iter().for_each(|collection| self.forget(collection));
     }
@@ -96,7 +96,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn drawn_uuid(&self) -> [u8; 16] {
+    pub(in crate::engine) fn drawn_uuid(&self) -> [u8; 16] {
         let halves = [self.env.random_u64().to_le_bytes(), self.env.random_u64().to_le_bytes()].concat();
         let mut uuid: [u8; 16] = halves.try_into().unwrap_or_default();
         // Version and variant bits of a random UUID.
@@ -122,7 +122,7 @@ impl Engine {
     /// Takes over what others have made of the entry of a collection.
     ///
     /// Errors: as `stored_entry`.
-    pub(super) async fn reload_entry(&self, collection: &Rc<Collection>) -> Result<()> {
+    pub(in crate::engine) async fn reload_entry(&self, collection: &Rc<Collection>) -> Result<()> {
         let entry = self.stored_entry(collection).await?;
         // Somebody here may have learnt of a later one meanwhile.
         if entry.version > collection.entry().version {
@@ -173,7 +173,7 @@ impl Engine {
 }
 
 /// What makes a collection, under a name that nobody has.
-pub(super) fn creation(name: &str, entry: &CollectionEntry) -> Changeset {
+pub(in crate::engine) fn creation(name: &str, entry: &CollectionEntry) -> Changeset {
     let mut changes = Changeset::new();
     changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
     changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
