@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collections::collection::Collection;
-use super::read::{Access, Scan, buckets_of};
+use super::read::scan::{Access, Scan, buckets_of};
 use super::store::keyspace;
 use crate::error::Result;
 use crate::index;

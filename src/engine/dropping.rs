@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::Engine;
 use super::collections::collection::Collection;
 use super::journal::{Group, JournalEntry};
-use super::read::Scan;
+use super::read::scan::Scan;
 use super::store::keyspace;
 use crate::bucket::BucketDoc;
 use crate::error::Result;

@@ -10,7 +10,7 @@ use super::bucket_changes::{BucketChanges, Page};
 use super::collections::collection::Collection;
 use super::collections::measured::Measured;
 use super::journal::{Group, SectionRef};
-use super::read::{Access, Scan};
+use super::read::scan::{Access, Scan};
 use super::removal::Doomed;
 use super::store::keyspace;
 use crate::bucket::{BucketDoc, BucketId};

@@ -4,7 +4,7 @@ use super::Engine;
 use super::find_cursor::FindCursor;
 use super::planned::{Defaults, Options, Planned};
 use super::push::push_unit;
-use super::read::Scan;
+use super::read::scan::Scan;
 use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{ErrorCode, Result};

@@ -14,7 +14,7 @@ use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
 use super::collections::collection::Collection;
 use super::journal::{ByBucket, Group, JournalEntry, SectionRef};
-use super::read::Scan;
+use super::read::scan::Scan;
 use super::store::keyspace::{self, ContextId};
 use super::store::signal::Signal;
 use super::store::stored_bucket::Coverage;

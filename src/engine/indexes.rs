@@ -9,7 +9,7 @@ use super::Engine;
 use super::bucket_changes::index_keys;
 use super::collections::collection::Collection;
 use super::journal::Group;
-use super::read::Access;
+use super::read::scan::Access;
 use super::store::entry::CollectionEntry;
 use super::store::keyspace;
 use crate::block::{Block, DocPivot};

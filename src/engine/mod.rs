@@ -23,14 +23,13 @@ mod pipeline;
 mod planned;
 mod push;
 mod raw_write;
-pub mod read;
+mod read;
 mod removal;
 pub mod reopen;
 mod replace;
 pub mod sizes;
 pub mod status;
 mod store;
-mod unit;
 pub mod validate;
 pub mod write;
 

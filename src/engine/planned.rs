@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::collections::collection::Collection;
-use super::read::Scan;
+use super::read::scan::Scan;
 use crate::error::{Error, Result};
 use crate::query::indexes::check_hint;
 use crate::query::{Aggregation, Counters, FindOptions, ReadAccess, ReadPlan};

@@ -3,7 +3,7 @@
 use super::collections::collection::Collection;
 use super::fold::merge_sections;
 use super::journal::{SectionRef, Tail};
-use super::unit::Unit;
+use super::read::unit::Unit;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
 use crate::error::Result;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collections::collection::Collection;
-use super::read::Access;
+use super::read::scan::Access;
 use super::store::keyspace;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketId};

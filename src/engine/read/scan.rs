@@ -6,13 +6,13 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::Engine;
-use super::collections::collection::Collection;
-use super::journal::{ByBucket, Group};
-use super::store::keyspace;
-use super::store::stored_bucket::StoredBucket;
 use super::unit::Unit;
 use crate::bucket::BucketId;
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{ByBucket, Group};
+use crate::engine::store::keyspace;
+use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
 use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_CACHE_BYTES_MAX, SCAN_PAGE_BUCKETS};
 use crate::storage::{Bytes, KeyRange, Page};
@@ -73,12 +73,12 @@ impl Scan {
     }
 
     /// What the journals held when the scan began.
-    pub(super) fn journal(&self) -> &ByBucket {
+    pub(in crate::engine) fn journal(&self) -> &ByBucket {
         &self.journal
     }
 
     /// Leaves out the groups of the journals that are not `wanted`: no row of them can match.
-    pub(super) fn keep_groups(&mut self, wanted: &dyn Fn(usize, &Group) -> bool) {
+    pub(in crate::engine) fn keep_groups(&mut self, wanted: &dyn Fn(usize, &Group) -> bool) {
         for (number, (group, met)) in self.journal.groups().iter().zip(&mut self.met).enumerate() {
             *met |= !wanted(number, group);
         }
@@ -86,22 +86,22 @@ impl Scan {
     }
 
     /// Where the buckets of the last page are all that were stored; `None` where it was picked from an index.
-    pub(super) fn covered(&self) -> Option<&KeyRange> {
+    pub(in crate::engine) fn covered(&self) -> Option<&KeyRange> {
         self.covered.as_ref()
     }
 
     /// The epoch at which the journals were read. What is read later is of that epoch, or a commit that requires it fails.
-    pub(super) fn epoch(&self) -> u64 {
+    pub(in crate::engine) fn epoch(&self) -> u64 {
         self.epoch
     }
 
     /// Notes that whoever scans has moved the epoch on himself.
-    pub(super) fn set_epoch(&mut self, epoch: u64) {
+    pub(in crate::engine) fn set_epoch(&mut self, epoch: u64) {
         self.epoch = epoch;
     }
 
     /// The next bucket of a scan in order: no other one that is still to come is before it.
-    pub(super) fn next_bucket(&self) -> Option<BucketId> {
+    pub(in crate::engine) fn next_bucket(&self) -> Option<BucketId> {
         let order = self.order.as_ref()?;
         let stored = match &self.rest {
             Rest::Range(range) => keyspace::lowest_bucket(range),
@@ -114,7 +114,7 @@ impl Scan {
     }
 
     /// The buckets that an index has named; `None` where all of a range are fetched.
-    pub(super) fn named(&self) -> Option<Vec<BucketId>> {
+    pub(in crate::engine) fn named(&self) -> Option<Vec<BucketId>> {
         match &self.rest {
             Rest::Ids(ids) => Some(ids.iter().rev().copied().collect()),
             _ => None,
@@ -122,46 +122,46 @@ impl Scan {
     }
 
     /// The buckets that the journals know.
-    pub(super) fn journalled(&self) -> Vec<BucketId> {
+    pub(in crate::engine) fn journalled(&self) -> Vec<BucketId> {
         let left = self.journal.groups().iter().zip(&self.met).filter(|(_, met)| !**met);
         left.map(|(group, _)| group.bucket).collect()
     }
 
     /// The journal rows of buckets that were not met.
-    pub(super) fn unmet(&self) -> Vec<Unit> {
+    pub(in crate::engine) fn unmet(&self) -> Vec<Unit> {
         let left = self.journal.groups().iter().zip(&self.met).zip(0..).filter(|((_, met), _)| !**met);
         left.map(|((group, _), number)| Unit::of_journal(group.bucket, number, &self.journal)).collect()
     }
 
     /// Gives these units and nothing else.
-    pub(super) fn give(&mut self, units: Vec<Unit>) {
+    pub(in crate::engine) fn give(&mut self, units: Vec<Unit>) {
         self.rest = Rest::Units(units);
         self.met.fill(true);
     }
 
     /// Forgets which buckets were met.
-    pub(super) fn begin_again(&mut self) {
+    pub(in crate::engine) fn begin_again(&mut self) {
         self.met.clone_from(&self.left_out);
         self.examined = 0;
     }
 
     /// How many buckets an index has named that are still to be fetched.
-    pub(super) fn entries(&self) -> usize {
+    pub(in crate::engine) fn entries(&self) -> usize {
         if let Rest::Ids(ids) = &self.rest { ids.len() } else { 0 }
     }
 
     /// How many stored buckets were read so far.
-    pub(super) fn examined(&self) -> usize {
+    pub(in crate::engine) fn examined(&self) -> usize {
         self.examined
     }
 
     /// Says that most likely the first buckets do: fewer are fetched, and then more and more.
-    pub(super) fn expect_few(&mut self) {
+    pub(in crate::engine) fn expect_few(&mut self) {
         self.page_max = FIRST_PAGE_BUCKETS;
     }
 
     /// Says which buckets are fetched. Called once, before the first page.
-    pub(super) fn aim(&mut self, access: Access) {
+    pub(in crate::engine) fn aim(&mut self, access: Access) {
         self.rest = match access {
             Access::Range(low, high) => Rest::Range(keyspace::buckets(&self.collection.id(), &low, &high)),
             Access::Ids(mut buckets) => {
@@ -181,7 +181,7 @@ impl Engine {
     /// Begins a scan: reads the journals and, at the same moment, the entries of index ranges.
     ///
     /// Errors: as `journal_snapshot`.
-    pub(super) async fn begin_scan(
+    pub(in crate::engine) async fn begin_scan(
         &self,
         collection: &Rc<Collection>,
         index: &[KeyRange],
@@ -208,7 +208,7 @@ impl Engine {
     /// Puts a scan that is aimed in the order of bucket ids. Storage is read forward only: to go backward, the ids are listed first.
     ///
     /// Errors: those of storage.
-    pub(super) async fn order_scan(&self, scan: &mut Scan, ascending: bool) -> Result<()> {
+    pub(in crate::engine) async fn order_scan(&self, scan: &mut Scan, ascending: bool) -> Result<()> {
         let rest = std::mem::replace(&mut scan.rest, Rest::Done);
         scan.rest = match rest {
             Rest::Range(range) if !ascending => Rest::Ids(buckets_of(&self.scan_keys(vec![range]).await?)?),
@@ -233,7 +233,7 @@ impl Engine {
     /// The next page; `None` after the last. The last page holds the journal rows of buckets that were not met.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
-    pub(super) async fn next_page(&self, scan: &mut Scan) -> Result<Option<Vec<Unit>>> {
+    pub(in crate::engine) async fn next_page(&self, scan: &mut Scan) -> Result<Option<Vec<Unit>>> {
         let id = scan.collection.id();
         scan.covered = None;
         let page = Page { entries_max: scan.page_max, keys_only: false };
@@ -334,7 +334,7 @@ impl Engine {
     /// The stored forms of buckets in the same order, from memory or storage; `None` for one that is not stored.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
-    pub(super) async fn fetch(
+    pub(in crate::engine) async fn fetch(
         &self,
         collection: &Collection,
         buckets: &[BucketId],
@@ -371,7 +371,7 @@ impl Engine {
 impl Scan {
     /// Buckets that were met, with the journal rows that they do not hold.
     #[inline(never)]
-    pub(super) fn units(&mut self, found: Vec<(BucketId, Option<Rc<StoredBucket>>)>) -> Vec<Unit> {
+    pub(in crate::engine) fn units(&mut self, found: Vec<(BucketId, Option<Rc<StoredBucket>>)>) -> Vec<Unit> {
         let mut units = Vec::with_capacity(found.len());
         for (id, stored) in found {
             let Some(stored) = stored else { continue };
@@ -428,12 +428,12 @@ impl Scan {
 }
 
 /// How two buckets follow each other.
-pub(super) fn in_order(ascending: bool, a: &BucketId, b: &BucketId) -> Ordering {
+pub(in crate::engine) fn in_order(ascending: bool, a: &BucketId, b: &BucketId) -> Ordering {
     if ascending { a.cmp(b) } else { b.cmp(a) }
 }
 
 /// The buckets at the end of index entries, each once.
-pub(super) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
+pub(in crate::engine) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
     let mut seen = Numbers::default();
     let mut found = Vec::with_capacity(entries.len());
     for entry in entries {

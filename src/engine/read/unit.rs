@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::journal::{ByBucket, Group, SectionRef, Tail};
-use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{BucketId, TimeseriesOptions};
+use crate::engine::journal::{ByBucket, Group, SectionRef, Tail};
+use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 
 /// What a scan answers: a bucket, or rows of a bucket that is not stored yet (or was not reached).
@@ -15,9 +15,9 @@ pub struct Unit {
     pub stored: Option<Rc<StoredBucket>>,
     /// The bucket as it is stored, whatever its metadata: says which journal rows are in it.
     pub(super) holder: Option<Rc<StoredBucket>>,
-    pub(super) journal: Rc<ByBucket>,
+    pub(in crate::engine) journal: Rc<ByBucket>,
     /// Its place in the journals, where it is in them.
-    pub(super) number: Option<usize>,
+    pub(in crate::engine) number: Option<usize>,
     /// True where the stored form holds rows of records that are still there: a fold of them runs, or was broken off.
     pub half_folded: bool,
 }
