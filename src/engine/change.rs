@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Engine;
-use super::bucket_changes::{BucketChanges, Page};
+use super::buckets::bucket_changes::{BucketChanges, Page};
 use super::collections::collection::Collection;
 use super::journal::{Group, SectionRef};
 use super::planned::{Defaults, Options};

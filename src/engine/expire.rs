@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::bucket_changes::{BucketChanges, Page};
+use super::buckets::bucket_changes::{BucketChanges, Page};
 use super::collections::collection::Collection;
 use super::collections::measured::Measured;
 use super::journal::{Group, SectionRef};

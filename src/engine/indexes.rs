@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::bucket_changes::index_keys;
+use super::buckets::bucket_changes::index_keys;
 use super::collections::collection::Collection;
 use super::journal::Group;
 use super::read::scan::Access;

@@ -4,7 +4,7 @@
 //! State between two awaits is consistent; nothing is borrowed across one.
 
 mod aim;
-mod bucket_changes;
+mod buckets;
 pub mod change;
 mod collections;
 pub mod cursor;
@@ -12,8 +12,6 @@ mod dropping;
 pub mod expire;
 pub mod find;
 mod find_cursor;
-pub mod fold;
-mod index_checks;
 mod indexes;
 mod journal;
 mod listing;

@@ -1,7 +1,7 @@
 //! One bucket and its journal rows, pushed into the pure executor.
 
+use super::buckets::fold::merge_sections;
 use super::collections::collection::Collection;
-use super::fold::merge_sections;
 use super::journal::{SectionRef, Tail};
 use super::read::unit::Unit;
 use crate::block::{Block, DocPivot};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::bucket_changes::{BucketChanges, Page};
+use super::buckets::bucket_changes::{BucketChanges, Page};
 use super::collections::collection::Collection;
 use super::journal::ByBucket;
 use super::store::stored_bucket::{Coverage, StoredBucket};

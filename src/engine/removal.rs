@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::bucket_changes::{BucketChanges, Page};
+use super::buckets::bucket_changes::{BucketChanges, Page};
 use super::collections::collection::Collection;
 use super::journal::SectionRef;
 use super::read::scan::Scan;

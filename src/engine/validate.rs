@@ -7,9 +7,9 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::bucket_changes::{BucketChanges, Page, index_keys};
+use super::buckets::bucket_changes::{BucketChanges, Page, index_keys};
+use super::buckets::fold::merge_sections;
 use super::collections::collection::Collection;
-use super::fold::merge_sections;
 use super::journal::{ByBucket, JournalEntry, Record, SectionRef};
 use super::store::entry::CollectionEntry;
 use super::store::keyspace::{self, Marker};

@@ -10,24 +10,24 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use super::Engine;
 use super::bucket_changes::{BucketChanges, Page};
-use super::collections::collection::Collection;
-use super::journal::{ByBucket, Group, JournalEntry, SectionRef};
-use super::read::scan::Scan;
-use super::store::keyspace::{self, ContextId};
-use super::store::signal::Signal;
-use super::store::stored_bucket::Coverage;
 use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
 use crate::catalog::Counter;
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{ByBucket, Group, JournalEntry, SectionRef};
+use crate::engine::read::scan::Scan;
+use crate::engine::store::keyspace::{self, ContextId};
+use crate::engine::store::signal::Signal;
+use crate::engine::store::stored_bucket::Coverage;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS, UNKNOWN_BUCKET_BYTES};
 use crate::value::{Doc, DocBuf, Value};
 
 impl Engine {
     /// True where this context's journal of a collection is to be folded and nobody folds it yet.
-    pub(super) fn fold_due(&self, collection: &Collection) -> bool {
+    pub(in crate::engine) fn fold_due(&self, collection: &Collection) -> bool {
         let id = collection.id();
         let stored_bytes = |bucket: &BucketId| match self.buckets.borrow().get(&id, bucket) {
             Some(stored) => stored.map_or(0, |stored| stored.document.view().as_bytes().len()),
@@ -39,7 +39,7 @@ impl Engine {
     /// Folds what this context has journalled of a collection so far; callers that come while a fold runs share it.
     ///
     /// Errors: those of storage. A dropped collection has nothing to fold.
-    pub(super) async fn fold_shared(&self, collection: &Rc<Collection>) -> Result<()> {
+    pub(in crate::engine) async fn fold_shared(&self, collection: &Rc<Collection>) -> Result<()> {
         let end = self.next_seq.get();
         loop {
             let running = collection.folding.borrow().clone();
@@ -101,7 +101,7 @@ impl Engine {
     /// Folds the journal records of a scan with rows of a group that `wanted` names, and those before them. False where there are none.
     ///
     /// Errors: as `fold`.
-    pub(super) async fn fold_groups(&self, scan: &Scan, wanted: &dyn Fn(&Group) -> bool) -> Result<bool> {
+    pub(in crate::engine) async fn fold_groups(&self, scan: &Scan, wanted: &dyn Fn(&Group) -> bool) -> Result<bool> {
         let mut up_to: Vec<(ContextId, u64)> = Vec::new();
         let groups = scan.journal().groups().iter().filter(|group| wanted(group));
         for (context, seq) in groups.flat_map(|group| group.sections()).map(SectionRef::commit) {
@@ -312,7 +312,7 @@ fn is_unsorted(document: Doc<'_>) -> bool {
 }
 
 /// The bucket document of a stored bucket and the journal rows that it does not hold.
-pub(super) fn merge_sections(
+pub(in crate::engine) fn merge_sections(
     collection: &Collection,
     stored: Option<Doc<'_>>,
     id: &BucketId,

@@ -1,9 +1,9 @@
 //! What the indexes of users take, and the entries of a bucket in them.
 
-use super::collections::collection::Collection;
-use super::store::keyspace;
 use crate::block::{Block, ColumnData};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
+use crate::engine::collections::collection::Collection;
+use crate::engine::store::keyspace;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{self, META_TIME_INDEX, Source, Summary, check_points};
 use crate::query::Index;
@@ -19,14 +19,14 @@ impl Collection {
     /// Refuses metadata that an index does not take.
     ///
     /// Errors: as `IndexSpec::check_meta`.
-    pub(super) fn check_meta(&self, meta: Option<Value<'_>>) -> Result<()> {
+    pub(in crate::engine) fn check_meta(&self, meta: Option<Value<'_>>) -> Result<()> {
         if self.entry().has_more_indexes() { check_meta(self, meta) } else { Ok(()) }
     }
 
     /// Refuses a bucket that an index does not take.
     ///
     /// Errors: 5930501; as `check_points`, `check_meta` and `unpack`.
-    pub(super) fn check_bucket(&self, document: Doc<'_>) -> Result<()> {
+    pub(in crate::engine) fn check_bucket(&self, document: Doc<'_>) -> Result<()> {
         if self.entry().has_more_indexes() { check_bucket(self, document) } else { Ok(()) }
     }
 }

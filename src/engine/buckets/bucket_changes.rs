@@ -6,20 +6,20 @@
 
 use std::rc::Rc;
 
-use super::Engine;
-use super::collections::collection::Collection;
 use super::index_checks;
-use super::read::unit::Unit;
-use super::store::keyspace::{self, Marker};
-use super::store::stored_bucket::{Coverage, StoredBucket};
 use crate::bucket::{BucketDoc, BucketId};
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::read::unit::Unit;
+use crate::engine::store::keyspace::{self, Marker};
+use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::{Error, Result};
 use crate::index::{self, Summary};
 use crate::storage::{Bytes, Changeset, KeyRange};
 use crate::value::{Doc, DocBuf, sort_by};
 
 /// Replacements and removals of buckets that were read at one epoch.
-pub(super) struct BucketChanges<'a> {
+pub(in crate::engine) struct BucketChanges<'a> {
     collection: &'a Collection,
     /// Puts of buckets, and of index entries.
     changes: Changeset,
@@ -35,7 +35,7 @@ pub(super) struct BucketChanges<'a> {
 
 impl<'a> BucketChanges<'a> {
     /// Leaves every bucket as it is.
-    pub(super) fn new(collection: &'a Collection) -> BucketChanges<'a> {
+    pub(in crate::engine) fn new(collection: &'a Collection) -> BucketChanges<'a> {
         BucketChanges {
             collection,
             changes: Changeset::new(),
@@ -47,14 +47,14 @@ impl<'a> BucketChanges<'a> {
     }
 
     /// True where nothing changes.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::engine) fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.changes.is_empty() && self.stale.is_empty()
     }
 
     /// Sets a bucket; `old` is its form before, if it was stored.
     ///
     /// Errors: `DataCorruptionDetected`.
-    pub(super) fn write(
+    pub(in crate::engine) fn write(
         &mut self,
         bucket: &BucketId,
         old: Option<&StoredBucket>,
@@ -76,7 +76,7 @@ impl<'a> BucketChanges<'a> {
     /// Removes a bucket.
     ///
     /// Errors: `WriteConflict` where records are left whose rows it holds: with it would go what says so, and they would come back.
-    pub(super) fn remove(&mut self, unit: &Unit) -> Result<()> {
+    pub(in crate::engine) fn remove(&mut self, unit: &Unit) -> Result<()> {
         if unit.half_folded {
             return Err(Error::write_conflict(format!("Bucket {:?} is being folded", unit.id)));
         }
@@ -85,13 +85,13 @@ impl<'a> BucketChanges<'a> {
     }
 
     /// Moves the value of a key that cannot be read out of the way.
-    pub(super) fn set_aside(&mut self, epoch: u64, key: Bytes, value: Bytes) {
+    pub(in crate::engine) fn set_aside(&mut self, epoch: u64, key: Bytes, value: Bytes) {
         self.changes.put(keyspace::quarantined(&self.collection.id(), epoch, &key), value);
         self.stale.push(key);
     }
 
     /// Notes what stands where a bucket was set aside: nothing, or a bucket without some of its rows. Its index entries are left alone.
-    pub(super) fn replace(&mut self, bucket: &BucketId, new: Option<StoredBucket>) {
+    pub(in crate::engine) fn replace(&mut self, bucket: &BucketId, new: Option<StoredBucket>) {
         if let Some(new) = &new {
             let value = StoredBucket::encode(&new.coverage, new.document.view());
             self.changes.put(keyspace::bucket(&self.collection.id(), bucket), value);
@@ -101,21 +101,21 @@ impl<'a> BucketChanges<'a> {
     }
 
     /// Adds index entries and takes others away.
-    pub(super) fn correct_index(&mut self, missing: &[Bytes], extra: &[Bytes]) {
+    pub(in crate::engine) fn correct_index(&mut self, missing: &[Bytes], extra: &[Bytes]) {
         missing.iter().for_each(|key| self.changes.put(key.clone(), Vec::new()));
         self.stale.extend_from_slice(extra);
         self.relists = true;
     }
 
     /// Notes that there are dates outside the standard range.
-    pub(super) fn mark_extended_range(&mut self) {
+    pub(in crate::engine) fn mark_extended_range(&mut self) {
         self.changes.put(keyspace::marker(&self.collection.id(), Marker::ExtendedRange), Vec::new());
     }
 
     /// Commits, with the removal of `folded` journal records. What is removed lies on `page`. Answers the epoch from then on.
     ///
     /// Errors: `WriteConflict` where somebody has changed a bucket of the collection since `epoch`; those of storage.
-    pub(super) async fn commit(
+    pub(in crate::engine) async fn commit(
         mut self,
         engine: &Engine,
         epoch: u64,
@@ -146,12 +146,12 @@ impl<'a> BucketChanges<'a> {
     }
 
     /// Removes a bucket, with all records that are left whose rows it holds.
-    pub(super) fn remove_with_records(&mut self, unit: &Unit) {
+    pub(in crate::engine) fn remove_with_records(&mut self, unit: &Unit) {
         self.changed.push((unit.id, None));
     }
 
     /// Deletes the buckets that go and their index entries: one request for neighbours that nothing separates.
-    pub(super) fn removals(&self, page: &Page<'_>, changes: &mut Changeset) -> Result<()> {
+    pub(in crate::engine) fn removals(&self, page: &Page<'_>, changes: &mut Changeset) -> Result<()> {
         if self.changed.iter().all(|(_, new)| new.is_some()) {
             return Ok(());
         }
@@ -185,14 +185,14 @@ impl<'a> BucketChanges<'a> {
 
 /// The page of a scan that changes were made of.
 #[derive(Default)]
-pub(super) struct Page<'a> {
+pub(in crate::engine) struct Page<'a> {
     units: &'a [Unit],
     covered: Option<&'a KeyRange>,
 }
 
 impl<'a> Page<'a> {
     /// A page, and where its buckets are all that there are.
-    pub(super) fn of(units: &'a [Unit], covered: Option<&'a KeyRange>) -> Page<'a> {
+    pub(in crate::engine) fn of(units: &'a [Unit], covered: Option<&'a KeyRange>) -> Page<'a> {
         Page { units, covered }
     }
 }
@@ -200,7 +200,11 @@ impl<'a> Page<'a> {
 /// The keys of a bucket's index entries.
 ///
 /// Errors: `DataCorruptionDetected`.
-pub(super) fn index_keys(collection: &Collection, bucket: &BucketId, document: Doc<'_>) -> Result<Vec<Bytes>> {
+pub(in crate::engine) fn index_keys(
+    collection: &Collection,
+    bucket: &BucketId,
+    document: Doc<'_>,
+) -> Result<Vec<Bytes>> {
     let entry = collection.entry();
     let view = BucketDoc::parse(document, &entry.options.timeseries)?;
     let id = collection.id();
@@ -218,7 +222,7 @@ pub(super) fn index_keys(collection: &Collection, bucket: &BucketId, document: D
 
 impl Engine {
     /// Keeps in mind that buckets are not stored yet: they were begun while the epoch was `epoch`.
-    pub(super) fn note_begun(&self, collection: &Collection, epoch: u64, begun: Vec<BucketId>) {
+    pub(in crate::engine) fn note_begun(&self, collection: &Collection, epoch: u64, begun: Vec<BucketId>) {
         if collection.journal.epoch() == epoch {
             let mut cache = self.buckets.borrow_mut();
             begun.iter().for_each(|bucket| cache.put(&collection.id(), bucket, None));
@@ -226,7 +230,7 @@ impl Engine {
     }
 
     /// Keeps the new forms of buckets whose commit has succeeded, which has moved the epoch on to `next`.
-    pub(super) fn keep(
+    pub(in crate::engine) fn keep(
         &self,
         collection: &Collection,
         epoch: u64,
