@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use super::Engine;
-use super::collections::collection::Collection;
-use super::journal::{JournalEntry, Record};
-use super::store::keyspace::{self, Marker};
-use super::store::signal::{Signal, yield_now};
 use crate::block::Block;
 use crate::catalog::{Counter, Stage};
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{JournalEntry, Record};
+use crate::engine::store::keyspace::{self, Marker};
+use crate::engine::store::signal::{Signal, yield_now};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Changeset;
 

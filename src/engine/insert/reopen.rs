@@ -6,13 +6,13 @@
 
 use std::rc::Rc;
 
-use super::Engine;
-use super::collections::collection::Collection;
-use super::journal::{ByBucket, SectionRef};
-use super::store::keyspace;
-use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, Rows, Schema, unpack};
 use crate::catalog::{Offer, ReopenFailure, ReopenRequest, Reopened};
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{ByBucket, SectionRef};
+use crate::engine::store::keyspace;
+use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 use crate::index;
 use crate::limits::REOPEN_CANDIDATES_MAX;
@@ -34,7 +34,11 @@ impl Engine {
     ///
     /// Errors: those of storage, `NamespaceNotFound` where the collection was dropped, `DataCorruptionDetected` where a journal
     /// or a key is damaged; the batch is then not to be staged again. A damaged bucket is an answer.
-    pub(super) async fn reopen(&self, collection: &Rc<Collection>, requests: &[ReopenRequest]) -> Result<()> {
+    pub(in crate::engine) async fn reopen(
+        &self,
+        collection: &Rc<Collection>,
+        requests: &[ReopenRequest],
+    ) -> Result<()> {
         let known = collection.journal.by_bucket();
         let requests: Vec<&ReopenRequest> =
             requests.iter().filter(|request| !self.reopen_known(collection, &known, request)).collect();

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::Engine;
-use super::buckets::bucket_changes::{BucketChanges, Page};
-use super::collections::collection::Collection;
-use super::journal::ByBucket;
-use super::store::stored_bucket::{Coverage, StoredBucket};
 use crate::bucket::{BucketDoc, BucketId, is_extended_range, validate};
+use crate::engine::Engine;
+use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::ByBucket;
+use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::storage::LocalFuture;
