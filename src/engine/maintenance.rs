@@ -1,8 +1,8 @@
 //! What is done apart from any command: journals are folded, what has expired is deleted; and the end of a context.
 
 use super::Engine;
-use super::cursor::Cursors;
 use super::expire::Expired;
+use super::find::cursor::Cursors;
 use super::store::bucket_cache::BucketCache;
 use crate::error::Result;
 

@@ -3,24 +3,17 @@
 //! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
 //! State between two awaits is consistent; nothing is borrowed across one.
 
-mod aim;
 mod buckets;
 pub mod change;
 mod collections;
-pub mod cursor;
 mod dropping;
 pub mod expire;
-pub mod find;
-mod find_cursor;
+mod find;
 mod indexes;
 mod insert;
 mod journal;
-mod listing;
 mod maintenance;
-mod newest;
 mod pipeline;
-mod planned;
-mod push;
 mod read;
 mod removal;
 mod replace;
@@ -42,9 +35,9 @@ use crate::value::{Collation, Value};
 
 pub use change::{Change, ChangeKind};
 pub use collections::collection::Collection;
-use cursor::Cursors;
+use find::cursor::Cursors;
+pub use find::planned::{Defaults, Options, Parse, Planned};
 pub use indexes::Dropped;
-pub use planned::{Defaults, Options, Parse, Planned};
 use store::bucket_cache::BucketCache;
 pub use store::entry::CollectionEntry;
 use store::keyspace::ContextId;

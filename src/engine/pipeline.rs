@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::collections::collection::Collection;
-use super::find::{Batch, batch_size_of, ns_of};
-use super::find_cursor::FindCursor;
-use super::planned::{Defaults, Parse, Planned};
+use super::find::find_cursor::FindCursor;
+use super::find::planned::{Defaults, Parse, Planned};
+use super::find::queries::{Batch, batch_size_of, ns_of};
 use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::Engine;
 use super::collections::collection::Collection;
 use super::collections::namespace::creation;
-use super::planned::Parse;
+use super::find::planned::Parse;
 use super::store::entry::CollectionEntry;
 use super::store::keyspace;
 use crate::block::Block;

@@ -6,14 +6,14 @@
 
 use std::rc::Rc;
 
-use super::Engine;
-use super::collections::collection::Collection;
-use super::collections::directory::{Directory, Listed, series_key};
-use super::journal::Group;
-use super::read::scan::{Scan, in_order};
-use super::read::unit::Unit;
-use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{BucketDoc, BucketId};
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::collections::directory::{Directory, Listed, series_key};
+use crate::engine::journal::Group;
+use crate::engine::read::scan::{Scan, in_order};
+use crate::engine::read::unit::Unit;
+use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 use crate::limits::{NEWEST_DEPTH_MAX, NEWEST_SIZE_BYTES_MAX, SCAN_PAGE_BUCKETS, UNLISTED_BUCKETS_MAX};
 use crate::query::{Ends, ReadAccess, ReadPlan};

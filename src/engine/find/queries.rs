@@ -1,12 +1,12 @@
 //! `find`, `count` and `distinct`: pages of a scan, pushed into the pure executor.
 
-use super::Engine;
 use super::find_cursor::FindCursor;
 use super::planned::{Defaults, Options, Planned};
 use super::push::push_unit;
-use super::read::scan::Scan;
 use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
+use crate::engine::Engine;
+use crate::engine::read::scan::Scan;
 use crate::error::{ErrorCode, Result};
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::{Counters, FindOptions, Flow, ReadPlan, Sink};
@@ -38,7 +38,7 @@ impl Engine {
 
     /// A cursor that has read no bucket yet, for batches of a size that is not that of the options; `None` where there is no such
     /// collection.
-    pub(super) async fn open_cursor(
+    pub(in crate::engine) async fn open_cursor(
         &self,
         name: &str,
         raw: bool,
@@ -160,11 +160,11 @@ impl Engine {
 }
 
 /// Rows of the first batch.
-pub(super) fn batch_size_of(options: &FindOptions) -> usize {
+pub(in crate::engine) fn batch_size_of(options: &FindOptions) -> usize {
     options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
 /// The name under which a cursor is kept.
-pub(super) fn ns_of(name: &str, raw: bool) -> String {
+pub(in crate::engine) fn ns_of(name: &str, raw: bool) -> String {
     if raw { format!("{BUCKETS_PREFIX}{name}") } else { name.to_owned() }
 }

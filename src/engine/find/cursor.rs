@@ -1,8 +1,8 @@
 //! Open cursors between two commands.
 
-use super::Engine;
 use super::find_cursor::FindCursor;
-use super::store::sorted_map::SortedMap;
+use crate::engine::Engine;
+use crate::engine::store::sorted_map::SortedMap;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
 
@@ -40,7 +40,7 @@ pub struct Killed {
 
 impl Engine {
     /// Keeps a cursor for `getMore`; its id is never 0.
-    pub(super) fn keep_cursor(&self, collection: &str, cursor: FindCursor) -> i64 {
+    pub(in crate::engine) fn keep_cursor(&self, collection: &str, cursor: FindCursor) -> i64 {
         let now_ms = self.now_ms();
         let mut cursors = self.cursors.borrow_mut();
         cursors.open.retain(|_, slot| slot.cursor.is_none() || !slot.is_stale(now_ms));

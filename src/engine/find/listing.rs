@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::Engine;
-use super::collections::collection::Collection;
-use super::collections::directory::Directory;
-use super::store::keyspace;
 use crate::bucket::BucketId;
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::collections::directory::Directory;
+use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
 use crate::limits::KEYS_PAGE;
@@ -17,7 +17,7 @@ impl Engine {
     /// knows and `lists` is false.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
-    pub(super) async fn directory(
+    pub(in crate::engine) async fn directory(
         &self,
         collection: &Rc<Collection>,
         epoch: u64,

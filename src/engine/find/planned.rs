@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::collections::collection::Collection;
-use super::read::scan::Scan;
+use crate::engine::collections::collection::Collection;
+use crate::engine::read::scan::Scan;
 use crate::error::{Error, Result};
 use crate::query::indexes::check_hint;
 use crate::query::{Aggregation, Counters, FindOptions, ReadAccess, ReadPlan};
@@ -49,7 +49,7 @@ pub struct Planned {
 
 impl Planned {
     /// What has become of a scan.
-    pub(super) fn of(scan: &Scan, plan: ReadPlan, entries: usize, counters: Counters) -> Planned {
+    pub(in crate::engine) fn of(scan: &Scan, plan: ReadPlan, entries: usize, counters: Counters) -> Planned {
         Planned {
             collection: Rc::clone(scan.collection()),
             plan,
@@ -68,7 +68,7 @@ impl Collection {
     }
 
     /// The plan of a query over its measurements, or its bucket documents where `raw`, with what is known about them now.
-    pub(super) fn read_plan(&self, options: FindOptions, raw: bool) -> ReadPlan {
+    pub(in crate::engine) fn read_plan(&self, options: FindOptions, raw: bool) -> ReadPlan {
         if raw {
             return ReadPlan::over_buckets(options);
         }
@@ -78,7 +78,7 @@ impl Collection {
 
     /// Refuses a hint at an index that is not there, or that the plan could not take, as far as is known: what begins a scan learns what
     /// others have made and hidden.
-    pub(super) fn check_hint(&self, raw: bool, options: &FindOptions, plan: &ReadPlan) -> Result<()> {
+    pub(in crate::engine) fn check_hint(&self, raw: bool, options: &FindOptions, plan: &ReadPlan) -> Result<()> {
         let Some(hint) = &options.hint else { return Ok(()) };
         let depends = check_hint(hint, raw, &self.entry().indexes)?;
         if depends && !matches!(plan.access, ReadAccess::Index(_)) {

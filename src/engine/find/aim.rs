@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::Engine;
-use super::collections::collection::Collection;
-use super::read::scan::{Access, Scan, buckets_of};
-use super::store::keyspace;
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::read::scan::{Access, Scan, buckets_of};
+use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::index;
 use crate::query::{ReadAccess, ReadPlan};
@@ -15,7 +15,7 @@ use crate::value::OwnedValue;
 impl Engine {
     /// A scan aimed at what a plan reads. `plan` is asked again where the snapshot tells what no one in this context
     /// knew: that there are dates outside the standard range, or that the entry of the collection was changed.
-    pub(super) async fn aimed_scan(
+    pub(in crate::engine) async fn aimed_scan(
         &self,
         collection: &Rc<Collection>,
         plan: &dyn Fn() -> ReadPlan,

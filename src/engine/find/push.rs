@@ -1,11 +1,11 @@
 //! One bucket and its journal rows, pushed into the pure executor.
 
-use super::buckets::fold::merge_sections;
-use super::collections::collection::Collection;
-use super::journal::{SectionRef, Tail};
-use super::read::unit::Unit;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
+use crate::engine::buckets::fold::merge_sections;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{SectionRef, Tail};
+use crate::engine::read::unit::Unit;
 use crate::error::Result;
 use crate::query::{Flow, ReadPlan, Sink, Which};
 use crate::value::Doc;

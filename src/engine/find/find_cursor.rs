@@ -3,14 +3,14 @@
 //! **Invariant**: at any time it holds a page of buckets as they are stored, and unpacked what a batch takes; of a sort that does not
 //! stream, everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
 
-use super::Engine;
-use super::journal::Group;
 use super::planned::Planned;
 use super::push::push_unit;
-use super::read::scan::{Scan, in_order};
-use super::read::unit::Unit;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::bucket::{BucketDoc, BucketId};
+use crate::engine::Engine;
+use crate::engine::journal::Group;
+use crate::engine::read::scan::{Scan, in_order};
+use crate::engine::read::unit::Unit;
 use crate::error::Result;
 use crate::limits::BATCH_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
@@ -46,7 +46,7 @@ struct Next {
 
 impl FindCursor {
     /// A cursor that has read nothing yet. The scan is in the order that the sort streams in, where that is one by time.
-    pub(super) fn new(scan: Scan, plan: ReadPlan, entries: usize) -> FindCursor {
+    pub(in crate::engine) fn new(scan: Scan, plan: ReadPlan, entries: usize) -> FindCursor {
         let sort = match &plan.stream {
             Some(stream) => stream.rows.clone(),
             None => plan.plan.sort.clone(),
@@ -56,18 +56,18 @@ impl FindCursor {
     }
 
     /// What has become of it.
-    pub(super) fn into_planned(mut self) -> Planned {
+    pub(in crate::engine) fn into_planned(mut self) -> Planned {
         let counters = *self.exec.counters();
         let given = self.pipeline.map_or_else(Vec::new, |pipeline| pipeline.given().to_vec());
         Planned { given, ..Planned::of(&self.scan, self.plan, self.entries, counters) }
     }
 
     /// Lets the rows go through stages. Called once, before the first batch.
-    pub(super) fn run_through(&mut self, pipeline: Option<Pipeline>) {
+    pub(in crate::engine) fn run_through(&mut self, pipeline: Option<Pipeline>) {
         self.pipeline = pipeline;
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    pub(in crate::engine) fn is_done(&self) -> bool {
         match &self.pipeline {
             Some(pipeline) => self.is_through && pipeline.ready() == 0,
             None => self.scanned && self.exec.ready() == 0,
@@ -148,7 +148,7 @@ impl FindCursor {
 
 impl Engine {
     /// The next batch of a cursor.
-    pub(super) async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
+    pub(in crate::engine) async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
         if cursor.pipeline.is_some() {
             return self.next_of_pipeline(cursor, batch_size).await;
         }
