@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use super::Engine;
 use super::buckets::bucket_changes::{BucketChanges, Page};
+use super::change::removal::Doomed;
 use super::collections::collection::Collection;
 use super::collections::measured::Measured;
 use super::journal::{Group, SectionRef};
 use super::read::scan::{Access, Scan};
-use super::removal::Doomed;
 use super::store::keyspace;
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::{ErrorCode, Result};

@@ -4,9 +4,8 @@
 //! State between two awaits is consistent; nothing is borrowed across one.
 
 mod buckets;
-pub mod change;
+mod change;
 mod collections;
-mod dropping;
 pub mod expire;
 mod find;
 mod indexes;
@@ -15,7 +14,6 @@ mod journal;
 mod maintenance;
 mod pipeline;
 mod read;
-mod removal;
 mod replace;
 pub mod sizes;
 pub mod status;
@@ -33,7 +31,7 @@ use crate::query::Globals;
 use crate::storage::Storage;
 use crate::value::{Collation, Value};
 
-pub use change::{Change, ChangeKind};
+pub use change::statements::{Change, ChangeKind};
 pub use collections::collection::Collection;
 use find::cursor::Cursors;
 pub use find::planned::{Defaults, Options, Parse, Planned};

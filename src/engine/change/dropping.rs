@@ -5,12 +5,12 @@
 
 use std::rc::Rc;
 
-use super::Engine;
-use super::collections::collection::Collection;
-use super::journal::{Group, JournalEntry};
-use super::read::scan::Scan;
-use super::store::keyspace;
 use crate::bucket::BucketDoc;
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{Group, JournalEntry};
+use crate::engine::read::scan::Scan;
+use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::query::ReadPlan;
 use crate::storage::{Changeset, KeyRange};

@@ -6,15 +6,15 @@
 
 use std::rc::Rc;
 
-use super::Engine;
-use super::buckets::bucket_changes::{BucketChanges, Page};
-use super::collections::collection::Collection;
-use super::journal::SectionRef;
-use super::read::scan::Scan;
-use super::read::unit::Unit;
-use super::store::keyspace::{self, ContextId};
-use super::store::sorted_map::SortedMap;
 use crate::bucket::{BucketDoc, BucketId};
+use crate::engine::Engine;
+use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::SectionRef;
+use crate::engine::read::scan::Scan;
+use crate::engine::read::unit::Unit;
+use crate::engine::store::keyspace::{self, ContextId};
+use crate::engine::store::sorted_map::SortedMap;
 use crate::error::Result;
 use crate::storage::Changeset;
 use crate::value::{Doc, sort_by};
@@ -25,7 +25,7 @@ type OfBucket<'a> = &'a dyn Fn(&BucketId, Doc<'_>, &BucketDoc<'_>, i64) -> Resul
 type OfRows<'a> = &'a dyn Fn(&SectionRef, Option<&BucketDoc<'_>>, i64) -> Result<bool>;
 
 /// What goes. Both are asked with the latest time that the bucket has, stored or in journals.
-pub(super) struct Doomed<'a> {
+pub(in crate::engine) struct Doomed<'a> {
     /// Whether a stored bucket goes.
     pub bucket: OfBucket<'a>,
     /// Whether all rows of a section go.
@@ -36,7 +36,7 @@ pub(super) struct Doomed<'a> {
 
 /// What went.
 #[derive(Default)]
-pub(super) struct Removed {
+pub(in crate::engine) struct Removed {
     pub buckets: u64,
     pub measurements: u64,
     /// Bytes of their documents.
@@ -83,7 +83,7 @@ impl Engine {
     ///
     /// Errors: those of `doomed` and of storage; `DataCorruptionDetected`; `WriteConflict` where somebody has changed a bucket of the
     /// collection meanwhile.
-    pub(super) async fn remove_without_room(&self, scan: &mut Scan, doomed: &Doomed<'_>) -> Result<Removed> {
+    pub(in crate::engine) async fn remove_without_room(&self, scan: &mut Scan, doomed: &Doomed<'_>) -> Result<Removed> {
         let collection = Rc::clone(scan.collection());
         let (id, epoch) = (collection.id(), scan.epoch());
         let next = keyspace::next_in_reserve(epoch);

@@ -7,15 +7,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::Engine;
-use super::buckets::bucket_changes::{BucketChanges, Page};
-use super::collections::collection::Collection;
-use super::find::planned::{Defaults, Options};
-use super::journal::{Group, SectionRef};
-use super::read::unit::Unit;
 use super::removal::Doomed;
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, ColumnSet, rebuild, unpack, with_meta};
+use crate::engine::Engine;
+use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
+use crate::engine::collections::collection::Collection;
+use crate::engine::find::planned::{Defaults, Options};
+use crate::engine::journal::{Group, SectionRef};
+use crate::engine::read::unit::Unit;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::projection::Projection;
