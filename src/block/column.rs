@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::bitmap::Bitmap;
-use super::builder::ColumnBuilder;
 use crate::value::{Kind, Value};
 
 /// The bytes of an ObjectId.
@@ -105,13 +104,6 @@ impl Column {
         let column = Column { data, presence: presence.filter(|p| !p.all()) };
         debug_assert!(column.presence.as_ref().is_none_or(|p| p.len() == column.len()));
         column
-    }
-
-    /// `len` rows that all hold `value`, stored once.
-    pub fn constant(value: Value<'_>, len: usize) -> Column {
-        let mut builder = ColumnBuilder::new();
-        builder.push(value);
-        Column { data: ColumnData::Dictionary(vec![0; len], Box::new(builder.finish())), presence: None }
     }
 
     /// The cells, and which of them are present.
@@ -241,41 +233,5 @@ impl Column {
         };
         let presence = self.presence.as_ref().map(|p| Bitmap::from_slice(rows, |row| p.get(*row as usize)));
         Column::new(data, presence)
-    }
-
-    /// The same cells without a dictionary.
-    pub fn into_plain(self) -> Column {
-        let ColumnData::Dictionary(index, values) = &self.data else { return self };
-        let mut plain = values.gather(index);
-        if let Some(presence) = self.presence {
-            // The slot of an absent cell must be zero or empty, whatever the dictionary's first entry is.
-            let mut builder = ColumnBuilder::new();
-            let mut scratch = Vec::new();
-            for row in 0..plain.len() {
-                match plain.value(row, &mut scratch).filter(|_| presence.get(row)) {
-                    Some(value) => builder.push(value),
-                    None => builder.push_absent(1),
-                }
-            }
-            plain = builder.finish();
-        }
-        plain
-    }
-
-    /// A typed column where every present cell of a bson column has one type that has a typed form.
-    pub fn narrowed(self) -> Column {
-        let ColumnData::Bson(v) = &self.data else { return self };
-        let mut tags = (0..v.len()).filter(|row| self.is_present(*row)).map(|row| v.get(row).first().copied());
-        let first = tags.next().flatten().and_then(Kind::from_byte);
-        let typed = matches!(
-            first,
-            Some(Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date | Kind::Bool | Kind::String | Kind::ObjectId)
-        );
-        if !typed || !tags.all(|tag| tag == first.map(Kind::byte)) {
-            return self;
-        }
-        let mut builder = ColumnBuilder::with_capacity(self.len());
-        builder.extend(&self, 0..self.len());
-        builder.finish()
     }
 }

@@ -6,8 +6,35 @@ use super::builder::ColumnBuilder;
 use super::column::{Column, ColumnData};
 use super::table::Block;
 
+impl Block {
+    /// All rows of `blocks`, one after another. Columns stand in first-seen order; where a block lacks one, its rows lack it.
+    pub fn concat(blocks: Vec<Block>) -> Block {
+        let mut blocks = blocks;
+        if blocks.len() == 1 {
+            return blocks.pop().unwrap_or_default();
+        }
+        let refs: Vec<(&Block, Range<usize>)> = blocks.iter().map(|b| (b, 0..b.rows())).collect();
+        Block::concat_slices(&refs)
+    }
+
+    /// The given rows of the given blocks, one after another, as `concat`.
+    pub fn concat_slices(parts: &[(&Block, Range<usize>)]) -> Block {
+        let mut names: Vec<&str> = Vec::new();
+        for (block, _) in parts {
+            for (at, (name, _)) in block.columns().iter().enumerate() {
+                // Blocks of one series have the same columns in the same order: look there first.
+                if names.get(at) != Some(&&**name) && !names.contains(&&**name) {
+                    names.push(name);
+                }
+            }
+        }
+        let columns = names.iter().enumerate().map(|(at, name)| ((*name).into(), joined(parts, (at, name))));
+        Block::of(len_of(parts), columns.collect())
+    }
+}
+
 /// The cells of the given rows in the column of a name that likely stands at a place, one after another.
-pub fn joined(parts: &[(&Block, Range<usize>)], column: (usize, &str)) -> Column {
+fn joined(parts: &[(&Block, Range<usize>)], column: (usize, &str)) -> Column {
     use ColumnData as D;
     let first = parts.first().and_then(|(block, _)| block.column_at(column)).map(Column::data);
     let data = match first {

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::builder::ColumnBuilder;
 use super::column::Column;
-use super::join::joined;
 use crate::value::{DocWriter, hash};
 
 /// Named columns of equal length, in the order in which a rebuilt document shows them. Names are unique.
@@ -15,6 +14,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// A block of these columns, of `rows` rows each, whose names are unique.
+    pub(super) fn of(rows: usize, columns: Vec<(Box<str>, Column)>) -> Block {
+        Block { rows, columns }
+    }
+
     /// A block of `rows` rows without columns: so many empty documents.
     pub fn new(rows: usize) -> Block {
         Block { rows, columns: Vec::new() }
@@ -98,31 +102,6 @@ impl Block {
     pub fn gather(&self, rows: &[u32]) -> Block {
         let columns = self.columns.iter().map(|(name, c)| (name.clone(), c.gather(rows))).collect();
         Block { rows: rows.len(), columns }
-    }
-
-    /// All rows of `blocks`, one after another. Columns stand in first-seen order; where a block lacks one, its rows lack it.
-    pub fn concat(blocks: Vec<Block>) -> Block {
-        let mut blocks = blocks;
-        if blocks.len() == 1 {
-            return blocks.pop().unwrap_or_default();
-        }
-        let refs: Vec<(&Block, Range<usize>)> = blocks.iter().map(|b| (b, 0..b.rows)).collect();
-        Block::concat_slices(&refs)
-    }
-
-    /// The given rows of the given blocks, one after another, as `concat`.
-    pub fn concat_slices(parts: &[(&Block, Range<usize>)]) -> Block {
-        let mut names: Vec<&str> = Vec::new();
-        for (block, _) in parts {
-            for (at, (name, _)) in block.columns.iter().enumerate() {
-                // Blocks of one series have the same columns in the same order: look there first.
-                if names.get(at) != Some(&&**name) && !names.contains(&&**name) {
-                    names.push(name);
-                }
-            }
-        }
-        let columns = names.iter().enumerate().map(|(at, name)| ((*name).into(), joined(parts, (at, name))));
-        Block { rows: parts.iter().map(|(_, range)| range.len()).sum(), columns: columns.collect() }
     }
 
     /// Adds the given rows of the given blocks behind its own, as `concat`; the columns that are there grow in place.

@@ -1,11 +1,10 @@
 //! Rows to a bucket document.
 
-use super::document::BucketVersion;
+use super::document::{BucketVersion, COLUMN_SUBTYPE};
 use super::id::BucketId;
 use super::min_max::MinMax;
 use super::row_key::{CellHead, ROWS_MAX};
 use super::rows::{Rows, first_seen};
-use super::unpack::COLUMN_SUBTYPE;
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::column;
 use crate::error::{Error, ErrorCode, Result};

@@ -1,12 +1,16 @@
 //! A view over a stored bucket document, its shape checked.
 
+use super::cells::Times;
 use super::id::BucketId;
 use super::options::TimeseriesOptions;
 use super::row_key::ROWS_MAX;
-use super::unpack::row_count;
+use crate::column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
+
+/// The subtype of a binary that is a compressed column.
+pub(super) const COLUMN_SUBTYPE: u8 = 7;
 
 /// How a bucket's columns are stored (`control.version`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,7 +207,34 @@ impl<'a> BucketDoc<'a> {
     ///
     /// Errors: as `unpack` where the time column is damaged.
     pub fn count(&self) -> Result<usize> {
-        row_count(self)
+        let count = match self.version() {
+            BucketVersion::Uncompressed => Times::read(self.times()).map(|times| times.values.len()),
+            BucketVersion::Sorted | BucketVersion::Unsorted => compressed_count(self),
+        };
+        count.map_err(|what| damaged(&self.id, what))
+    }
+}
+
+/// How many rows the time column of a compressed bucket has.
+///
+/// Errors: what is wrong with the column.
+pub(super) fn compressed_count(bucket: &BucketDoc<'_>) -> Result<usize, String> {
+    match bucket.control_count() {
+        Some(count) => Ok(count),
+        None => {
+            let times = compressed(bucket.times()).map_err(|what| format!("the time column: {what}"))?;
+            column::count(times, ROWS_MAX).map_err(|what| format!("the time column: {what}"))
+        }
+    }
+}
+
+/// The bytes of a compressed column.
+///
+/// Errors: what it is instead.
+pub(super) fn compressed(value: Value<'_>) -> Result<&[u8], String> {
+    match value.as_binary() {
+        Some((COLUMN_SUBTYPE, bytes)) => Ok(bytes),
+        _ => Err(format!("it is {}, not a compressed column", value.kind().alias())),
     }
 }
 

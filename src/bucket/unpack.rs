@@ -1,16 +1,12 @@
 //! Bucket to rows: only the columns that somebody asks for.
 
 use super::cells::{Times, read_column};
-use super::document::{BucketDoc, BucketVersion, damaged};
+use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
 use super::options::TimeseriesOptions;
-use super::row_key::ROWS_MAX;
 use crate::block::{Block, Column, ColumnData};
 use crate::column;
 use crate::error::Result;
 use crate::value::{Numbers, Value};
-
-/// The subtype of a binary that is a compressed column.
-pub(super) const COLUMN_SUBTYPE: u8 = 7;
 
 /// Which columns are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,33 +77,6 @@ fn unpack_rows(
         BucketVersion::Sorted | BucketVersion::Unsorted => unpack_compressed(bucket, wanted, time_field, edge),
     };
     unpacked.map_err(|what| damaged(&bucket.id(), what))
-}
-
-/// How many rows the time column has.
-pub(super) fn row_count(bucket: &BucketDoc<'_>) -> Result<usize> {
-    let count = match bucket.version() {
-        BucketVersion::Uncompressed => Times::read(bucket.times()).map(|times| times.values.len()),
-        BucketVersion::Sorted | BucketVersion::Unsorted => compressed_count(bucket),
-    };
-    count.map_err(|what| damaged(&bucket.id(), what))
-}
-
-fn compressed_count(bucket: &BucketDoc<'_>) -> Result<usize, String> {
-    match bucket.control_count() {
-        Some(count) => Ok(count),
-        None => {
-            let times = compressed(bucket.times()).map_err(|what| format!("the time column: {what}"))?;
-            column::count(times, ROWS_MAX).map_err(|what| format!("the time column: {what}"))
-        }
-    }
-}
-
-/// The bytes of a compressed column.
-fn compressed(value: Value<'_>) -> Result<&[u8], String> {
-    match value.as_binary() {
-        Some((COLUMN_SUBTYPE, bytes)) => Ok(bytes),
-        _ => Err(format!("it is {}, not a compressed column", value.kind().alias())),
-    }
 }
 
 /// `edge` asks for so many of the first rows alone, or where it is true of the last.

@@ -3,14 +3,13 @@
 //! Each rule has the name that COMPAT.md gives it. A bucket of the wrong shape breaks one rule, because nothing more can be said of it.
 
 use super::cells::{Times, read_column};
-use super::document::{BucketDoc, BucketVersion};
+use super::document::{BucketDoc, BucketVersion, COLUMN_SUBTYPE};
 use super::min_max::MinMax;
 use super::options::TimeseriesOptions;
 use super::row_key::{ROWS_MAX, parse_key};
 use super::rows::Rows;
 use super::schema::Schema;
 use super::time::{bucket_start_ms, is_extended_range};
-use super::unpack::COLUMN_SUBTYPE;
 use crate::block::{Column, ColumnData};
 use crate::column;
 use crate::error::ErrorCode;

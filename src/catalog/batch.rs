@@ -1,11 +1,8 @@
 //! The rows of one commit on their way to buckets.
 
-use std::ops::Range;
-
-use super::choosing::Search;
 use super::measurements::Facts;
-use super::reopening::ReopenRequest;
-use super::series::{self, SeriesRows};
+use super::offer::ReopenRequest;
+use super::series::{self, BatchSeries, Search, SeriesRows};
 use super::state::Catalog;
 use crate::block::{Block, Column, ColumnData};
 use crate::bucket::{BucketId, is_extended_range};
@@ -64,18 +61,6 @@ pub struct Batch {
     pub(super) round: u64,
     /// How often that state was lost.
     pub(super) restarts: usize,
-}
-
-pub(super) struct BatchSeries {
-    pub meta: Option<OwnedValue>,
-    /// Where in the order of the batch the rows begin that have no bucket.
-    pub next: usize,
-    /// Where its rows begin and end.
-    pub rows: Range<usize>,
-    /// The place of the series in the catalog.
-    pub slot: usize,
-    /// The search for a bucket of the next row.
-    pub search: Search,
 }
 
 impl Catalog {

@@ -1,29 +1,15 @@
 //! Which of the buckets of a series takes the next rows.
 
-use super::batch::BatchSeries;
 use super::measurements::Measurements;
 use super::open_bucket::{OpenBucket, Taken, Terms};
-use super::reopening::Answer;
 use super::rollover::RolloverReason;
+use super::series::BatchSeries;
 use super::size_limit::SizeLimit;
 use super::state::{Catalog, meta_bytes};
 use super::stats::Counter;
 use crate::bucket::bucket_start_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::sort_by;
-
-/// The search for the bucket of one row: it begins anew with every row that its bucket did not take.
-#[derive(Debug, Default)]
-pub(super) struct Search {
-    /// True once an open bucket was met that is no reason to look for stored ones.
-    pub query_forbidden: bool,
-    /// True once any open bucket of the series was met, or a stored one.
-    pub saw_bucket: bool,
-    /// What came of asking for a stored bucket.
-    pub answer: Option<Answer>,
-    /// How often it was asked for.
-    pub attempts: usize,
-}
 
 impl Catalog {
     /// The open bucket that took rows of a series, and how many. Buckets that have served make room on the way.

@@ -3,8 +3,8 @@
 use crate::block::Block;
 use crate::value::{digits, hash};
 
-use super::batch::BatchSeries;
 use super::options::CatalogOptions;
+use super::series::BatchSeries;
 
 /// Memory of a path that a bucket knows, apart from its name and value: what the server's own count for it is.
 pub const SCHEMA_ELEMENT_BYTES: usize = 110;

@@ -15,6 +15,7 @@ mod expiry;
 mod measurements;
 #[cfg(test)]
 mod model;
+mod offer;
 mod open_bucket;
 mod options;
 mod registry;
@@ -29,7 +30,8 @@ mod state;
 mod stats;
 
 pub use batch::{Batch, Section, Stage, Staged};
+pub use offer::{Offer, ReopenFailure, ReopenRequest, Reopened};
 pub use options::{CatalogOptions, Totals};
-pub use reopening::{Offer, ReopenFailure, ReopenRequest, Reopened};
+
 pub use state::Catalog;
 pub use stats::{Counter, Stats};

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use bson::{DateTime, RawDocumentBuf, rawdoc};
 
+use super::offer::{Offer, ReopenRequest, Reopened};
 use super::options::{CatalogOptions, Totals};
-use super::reopening::{Offer, ReopenRequest, Reopened};
 use super::state::Catalog;
 use super::{Section, Stage, Staged};
 use crate::block::{Block, pivot_docs};

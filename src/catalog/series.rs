@@ -1,5 +1,8 @@
 //! Splitting the rows of a block by series: by the normalised metadata, binary identity.
 
+use std::ops::Range;
+
+use super::offer::Answer;
 use crate::block::{Column, ColumnData};
 use crate::value::{Numbers, OwnedValue, Value, normalize};
 
@@ -11,6 +14,32 @@ pub struct SeriesRows {
     /// Normalised metadata and number of rows of every series, in first-seen order; `None` for measurements without any.
     /// Missing and null are two series.
     pub series: Vec<(Option<OwnedValue>, usize)>,
+}
+
+/// A series of a batch, and how far it has come.
+pub(super) struct BatchSeries {
+    pub meta: Option<OwnedValue>,
+    /// Where in the order of the batch the rows begin that have no bucket.
+    pub next: usize,
+    /// Where its rows begin and end.
+    pub rows: Range<usize>,
+    /// The place of the series in the catalog.
+    pub slot: usize,
+    /// The search for a bucket of the next row.
+    pub search: Search,
+}
+
+/// The search for the bucket of one row: it begins anew with every row that its bucket did not take.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    /// True once an open bucket was met that is no reason to look for stored ones.
+    pub query_forbidden: bool,
+    /// True once any open bucket of the series was met, or a stored one.
+    pub saw_bucket: bool,
+    /// What came of asking for a stored bucket.
+    pub answer: Option<Answer>,
+    /// How often it was asked for.
+    pub attempts: usize,
 }
 
 /// Splits `rows` rows by the metadata column.

@@ -1,10 +1,10 @@
 //! From a batch to sections: runs of rows, each for one bucket.
 
-use super::batch::{Batch, BatchSeries, Section, Stage, dates};
-use super::choosing::Search;
+use super::batch::{Batch, Section, Stage, dates};
 use super::measurements::Measurements;
+use super::offer::ReopenRequest;
 use super::open_bucket::Taken;
-use super::reopening::ReopenRequest;
+use super::series::{BatchSeries, Search};
 use super::state::{Catalog, StagedBucket};
 use crate::bucket::BucketId;
 use crate::error::Result;

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use super::archive::Archive;
+use super::offer::Answer;
 use super::open_bucket::OpenBucket;
 use super::options::{CatalogOptions, Totals};
 use super::registry::Registry;
-use super::reopening::Answer;
 use super::stats::{Counter, Stats};
 use crate::bucket::{BucketId, IdGenerator, TimeseriesOptions};
 use crate::value::{Numbers, OwnedValue, hash};

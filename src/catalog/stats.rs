@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use super::reopening::ReopenFailure;
+use super::offer::ReopenFailure;
 use crate::value::DocWriter;
 
 macro_rules! counters {

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
+use super::aggregate_arguments::{collection_of, parse};
 use super::find::{cursor, globals_of, target};
-use super::{Reply, Request, explain, out};
+use super::reply::Reply;
+use super::request::Request;
+use super::{explain, out};
 use crate::engine::{Defaults, Engine};
-use crate::error::{Error, ErrorCode, Result};
-use crate::query::{Aggregation, DocumentSource, Globals, Out};
+use crate::error::Result;
+use crate::query::Out;
 use crate::value::Value;
-
-/// What stands for a collection where a pipeline needs none.
-const NO_COLLECTION: &str = "$cmd.aggregate";
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     if request.bool("explain")? == Some(true) {
@@ -37,24 +37,4 @@ fn out_of(engine: &Engine, request: &Request<'_>) -> Result<Option<Out>> {
         Some(_) => Ok(parse(request, &engine.globals(), "", false)?.out),
         None => Ok(None),
     }
-}
-
-/// The collection that a pipeline reads: `{aggregate: 1}` is for one that reads none.
-///
-/// Errors: `InvalidNamespace`.
-pub fn collection_of<'a>(request: &Request<'a>) -> Result<&'a str> {
-    if request.target_integer() == Some(1) { Ok(NO_COLLECTION) } else { request.collection() }
-}
-
-/// The pipeline of a command, as `Aggregation::of_command`.
-///
-/// Errors: those, and `InvalidNamespace` where it needs a collection and has none, or has one and needs none.
-pub fn parse(request: &Request<'_>, globals: &Globals, time_field: &str, explained: bool) -> Result<Aggregation> {
-    let parsed = Aggregation::of_command(request.doc(), globals, time_field, explained)?;
-    let needs_none = parsed.source.as_ref().is_some_and(DocumentSource::is_independent);
-    if needs_none != (collection_of(request)? == NO_COLLECTION) {
-        let message = "{aggregate: 1} is for pipelines that begin with $documents, and these are for nothing else";
-        return Err(Error::new(ErrorCode::InvalidNamespace, message));
-    }
-    Ok(parsed)
 }

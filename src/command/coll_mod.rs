@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::find::target;
-use super::request::wrong_type;
-use super::{Reply, Request};
+use super::reply::Reply;
+use super::request::{Request, wrong_type};
 use crate::engine::{CollectionEntry, Dropped, Engine};
 use crate::error::{Error, Result};
 use crate::limits::TTL_SECONDS_MAX;

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::{Reply, Request, long};
+use super::reply::{Reply, long};
+use super::request::Request;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::value::DocWriter;

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::find::target;
-use super::{Reply, Request};
+use super::reply::Reply;
+use super::request::Request;
 use crate::bucket::CollectionOptions;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};

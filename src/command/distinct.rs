@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::find::{globals_of, target};
-use super::{Reply, Request};
+use super::reply::Reply;
+use super::request::Request;
 use crate::engine::{Defaults, Engine};
 use crate::error::Result;
 use crate::query::{Distinct, FindOptions};

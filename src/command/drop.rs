@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::find::target;
-use super::{Reply, Request, raw_write};
+use super::raw_write;
+use super::reply::Reply;
+use super::request::Request;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::value::DocWriter;

@@ -2,14 +2,16 @@
 
 use std::rc::Rc;
 
+use super::explain_reply::{multikey_of, reply_of, run_of};
 use super::find::{globals_of, target};
-use super::{Reply, Request, aggregate, explain_write, server_status};
+use super::reply::Reply;
+use super::request::Request;
+use super::{aggregate_arguments, explain_write};
 use crate::bucket::BUCKETS_PREFIX;
-use crate::engine::{Defaults, Engine, Planned};
+use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::index::IndexSpec;
-use crate::query::{Aggregation, Count, Distinct, Explain, FindOptions, Globals, Group, ReadAccess, Run, Sink};
-use crate::value::{Collation, DocBuf, DocWriter, OwnedValue};
+use crate::query::{Aggregation, Count, Distinct, Explain, FindOptions, Globals, Group, Sink};
+use crate::value::{Collation, DocBuf, OwnedValue};
 
 /// `{explain: command, verbosity}`. With `queryPlanner` the command is planned only, otherwise it is run and its result forgotten.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
@@ -40,10 +42,11 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let globals = globals_of(engine, inner)?;
     let nothing = Collation::default();
     let aggregation = match inner.name() {
-        "aggregate" => Some(aggregate::parse(inner, &globals(Defaults::of_nothing(&nothing)), "", true)?),
+        "aggregate" => Some(aggregate_arguments::parse(inner, &globals(Defaults::of_nothing(&nothing)), "", true)?),
         _ => None,
     };
-    let parse = |defaults: Defaults<'_>| aggregate::parse(inner, &globals(defaults), defaults.time_field, true);
+    let parse =
+        |defaults: Defaults<'_>| aggregate_arguments::parse(inner, &globals(defaults), defaults.time_field, true);
     let options = |defaults: Defaults<'_>| match aggregation {
         Some(_) => Ok(parse(defaults)?.into_parts(Vec::new()).0),
         None => Ok(query(inner, &globals(defaults))?.0),
@@ -53,7 +56,7 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         None => query(inner, &globals(Defaults::of_nothing(&nothing)))?.1.unzip(),
     };
     let (name, raw) =
-        target(if aggregation.is_some() { aggregate::collection_of(inner)? } else { inner.collection()? });
+        target(if aggregation.is_some() { aggregate_arguments::collection_of(inner)? } else { inner.collection()? });
     let has_source = aggregation.as_ref().is_some_and(|aggregation| aggregation.source.is_some());
     let begun_ms = engine.now_ms();
     let found = match &mut sink {
@@ -85,48 +88,6 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         later: &aggregation.map_or_else(Vec::new, |aggregation| later(&aggregation, given)),
     };
     Ok(reply_of(engine, inner, &explain))
-}
-
-/// What became of a query that was run.
-pub fn run_of(engine: &Engine, found: Option<&Planned>, begun_ms: i64) -> Option<Run> {
-    found.map(|found| Run {
-        entries: found.entries as u64,
-        examined: found.examined as u64,
-        counters: found.counters,
-        duration_ms: engine.now_ms() - begun_ms,
-    })
-}
-
-/// Where arrays stand on the paths of each index that a query has gone through.
-///
-/// Errors: those of storage.
-pub async fn multikey_of(engine: &Engine, found: Option<&Planned>) -> Result<Vec<Vec<Vec<usize>>>> {
-    let mut depths = Vec::new();
-    let Some(found) = found else { return Ok(depths) };
-    for branch in found.plan.access.branches() {
-        let parts = match branch {
-            ReadAccess::Series { .. } => IndexSpec::default_of(&found.collection.entry().options.timeseries)
-                .map(|spec| (spec.number, spec.parts)),
-            ReadAccess::Index(access) => Some((access.spec.number, access.parts())),
-            ReadAccess::Buckets { .. } | ReadAccess::Union(_) => None,
-        };
-        depths.push(match parts {
-            Some((number, parts)) => engine.multikey_depths(&found.collection, number, &parts).await?,
-            None => Vec::new(),
-        });
-    }
-    Ok(depths)
-}
-
-/// The reply that shows what is known of a command.
-pub fn reply_of(engine: &Engine, inner: &Request<'_>, explain: &Explain<'_>) -> Reply {
-    let mut reply = DocWriter::new();
-    reply.string("explainVersion", "1");
-    explain.write(&mut reply);
-    reply.doc("command", inner.doc()).begin_doc("serverInfo");
-    server_status::append_identity(&mut reply, engine);
-    reply.end();
-    Reply::ok(reply)
 }
 
 /// The stages behind the find. Of those of one step it is counted what came out of the last.

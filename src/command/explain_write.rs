@@ -2,9 +2,11 @@
 
 use std::rc::Rc;
 
-use super::explain::{multikey_of, reply_of, run_of};
+use super::explain_reply::{multikey_of, reply_of, run_of};
 use super::find::{globals_of, target};
-use super::{Reply, Request, find_and_modify, statements};
+use super::reply::Reply;
+use super::request::Request;
+use super::{find_and_modify, statements};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{ChangeKind, Defaults, Engine, Options};
 use crate::error::Result;

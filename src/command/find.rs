@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::request::wrong_type;
-use super::{Reply, Request};
+use super::reply::Reply;
+use super::request::{Request, wrong_type};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::find::{globals_of, target};
-use super::{Reply, Request, raw_write};
+use super::raw_write;
+use super::reply::Reply;
+use super::request::Request;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::{FindOptions, not_allowed};

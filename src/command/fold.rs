@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::{Reply, Request};
+use super::reply::Reply;
+use super::request::Request;
 use crate::engine::Engine;
 use crate::engine::keyspace::ContextId;
 use crate::error::{Error, Result};

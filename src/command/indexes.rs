@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::find::{cursor, target};
-use super::request::{missing_field, wrong_type};
-use super::{Reply, Request, int};
+use super::reply::{Reply, int};
+use super::request::{Request, missing_field, wrong_type};
 use crate::block::DocPivot;
 use crate::engine::{Dropped, Engine};
 use crate::error::{Error, Result};

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use super::find::target;
-use super::request::{check_batch, missing_field, wrong_type};
-use super::{Reply, Request, int, raw_write, write_errors};
+use super::raw_write;
+use super::reply::{Reply, int, write_errors};
+use super::request::{Request, check_batch, missing_field, wrong_type};
 use crate::block::{Bitmap, Block, Column, ColumnData, DocPivot};
 use crate::catalog::Counter;
 use crate::engine::Engine;

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::find::cursor;
-use super::{Reply, Request};
+use super::reply::Reply;
+use super::request::Request;
 use crate::block::DocPivot;
 use crate::engine::Engine;
 use crate::error::Result;

@@ -1,15 +1,16 @@
 //! One file a command: parse the document, call the engine, build the reply. Knows no storage.
 
 mod aggregate;
+mod aggregate_arguments;
 mod coll_mod;
 mod coll_stats;
 mod count;
 mod create;
-
 mod distinct;
 mod drop;
 mod expire;
 mod explain;
+mod explain_reply;
 mod explain_write;
 mod find;
 mod find_and_modify;
@@ -20,6 +21,7 @@ mod insert;
 mod list_collections;
 mod out;
 mod raw_write;
+mod reply;
 mod request;
 mod server_status;
 mod small;
@@ -29,49 +31,15 @@ mod validate;
 use std::rc::Rc;
 
 pub use fold::parse_context;
+pub use reply::Reply;
 
-use crate::block::{self, Block};
+use crate::block;
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::limits::RARE_OPERATORS;
 use crate::storage::LocalFuture;
-use crate::value::{Doc, DocBuf, DocWriter, Value};
+use crate::value::{Doc, DocWriter, Value};
 use request::Request;
-
-/// What a command answers: a reply document and, for cursor batches, the batch as a block.
-#[derive(Debug)]
-pub struct Reply {
-    /// The reply; `ok` says whether the command succeeded.
-    pub document: DocBuf,
-    /// The measurements of `cursor.firstBatch` or `cursor.nextBatch`, which are empty in the document.
-    pub batch: Option<Block>,
-}
-
-impl Reply {
-    fn ok(mut document: DocWriter) -> Reply {
-        document.double("ok", 1.0);
-        Reply { document: document.finish(), batch: None }
-    }
-
-    /// The reply for programs that speak the types of the crate `bson`; the module of the npm package has none of them.
-    pub fn to_bson(&self) -> bson::RawDocumentBuf {
-        // Checked when it was built.
-        bson::RawDocumentBuf::from_bytes(self.document.view().as_bytes().to_vec()).unwrap_or_default()
-    }
-
-    fn with_batch(self, batch: Block) -> Reply {
-        Reply { batch: Some(batch), ..self }
-    }
-}
-
-impl From<Error> for Reply {
-    fn from(error: Error) -> Reply {
-        let mut document = DocWriter::new();
-        document.double("ok", 0.0).string("errmsg", &error.message);
-        document.int32("code", error.code as i32).string("codeName", &error.code.name());
-        Reply { document: document.finish(), batch: None }
-    }
-}
 
 /// What a page needs that inserts and reads.
 #[rustfmt::skip]
@@ -154,30 +122,4 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         _ => return small::run(engine, &request),
     };
     running.await
-}
-
-/// A count as BSON has it.
-fn long(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-/// A count as BSON has it where it always has been an int32.
-fn int<N>(n: N) -> i32
-where
-    i32: TryFrom<N>,
-{
-    i32::try_from(n).unwrap_or(i32::MAX)
-}
-
-/// `writeErrors`, where there are any: the index of a measurement or statement, and what is wrong with it.
-fn write_errors(reply: &mut DocWriter, errors: &[(usize, Error)]) {
-    if errors.is_empty() {
-        return;
-    }
-    reply.begin_array("writeErrors");
-    for (place, (index, error)) in errors.iter().enumerate() {
-        reply.begin_doc(&place.to_string()).int32("index", int(*index)).int32("code", error.code as i32);
-        reply.string("codeName", &error.code.name()).string("errmsg", &error.message).end();
-    }
-    reply.end();
 }

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
+use super::find;
 use super::insert::{size_errors, time_errors};
-use super::{Reply, find};
+use super::reply::Reply;
 use crate::block::Block;
 use crate::bucket::CollectionOptions;
 use crate::engine::{Collection, Engine, Parse};

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::request::{check_batch, missing_field, wrong_type};
-use super::{Reply, Request, int, write_errors};
+use super::reply::{Reply, int, write_errors};
+use super::request::{Request, check_batch, missing_field, wrong_type};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, DocWriter};

@@ -1,7 +1,8 @@
 //! Commands that answer with little, or with a refusal.
 
+use super::reply::Reply;
+use super::request::Request;
 use super::server_status::append_identity;
-use super::{Reply, Request};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::DocWriter;

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use super::find::target;
-use super::request::{check_batch, missing_field, wrong_type};
-use super::{Reply, Request, int, raw_write, write_errors};
+use super::raw_write;
+use super::reply::{Reply, int, write_errors};
+use super::request::{Request, check_batch, missing_field, wrong_type};
 use crate::engine::{Change, ChangeKind, Collection, Engine};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::{Filter, Globals, Hint, Update, check_query, not_allowed};

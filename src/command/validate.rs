@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::find::target;
-use super::{Reply, Request, int, long};
+use super::reply::{Reply, int, long};
+use super::request::Request;
 use crate::engine::Engine;
 use crate::engine::validate::{Checks, Validation};
 use crate::error::{Error, Result};

@@ -6,13 +6,13 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::bucket_changes::{BucketChanges, Page};
-use super::collection::{Collection, Measured};
+use super::buckets::bucket_changes::{BucketChanges, Page};
+use super::change::removal::Doomed;
+use super::collections::collection::Collection;
+use super::collections::measured::Measured;
 use super::journal::{Group, SectionRef};
-use super::keyspace;
-use super::read::{Access, Scan};
-use super::removal::Doomed;
-use super::stored_bucket::StoredBucket;
+use super::read::scan::{Access, Scan};
+use super::store::keyspace;
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::{ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS};
@@ -188,11 +188,12 @@ impl Engine {
         if let Some(measured) = &*collection.measured.borrow() {
             return Ok(measured.clone());
         }
+        let options = &collection.entry().options.timeseries;
         let mut all = Vec::new();
         let (mut scan, _) = self.begin_scan(collection, &[]).await?;
         scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
         while let Some(units) = self.next_page(&mut scan).await? {
-            all.extend(units.iter().filter_map(|unit| collection.measured(&unit.id, unit.stored.as_deref()?)));
+            all.extend(units.iter().filter_map(|unit| Measured::of(&unit.id, unit.stored.as_deref()?, options)));
         }
         if collection.journal.epoch() == epoch {
             *collection.measured.borrow_mut() = Some(all.clone());
@@ -269,26 +270,5 @@ impl Engine {
             *expired = gone;
         }
         Ok(())
-    }
-}
-
-impl Collection {
-    fn measured(&self, id: &BucketId, stored: &StoredBucket) -> Option<Measured> {
-        let document = stored.document.view();
-        let view = BucketDoc::parse(document, &self.entry().options.timeseries).ok()?;
-        Some(Measured { id: *id, bytes: document.as_bytes().len() as u64, min_time_ms: view.min_time_ms() })
-    }
-
-    /// Notes the size of a bucket that was written, or that it is gone.
-    pub(super) fn note_size(&self, id: &BucketId, stored: Option<&StoredBucket>) {
-        let mut measured = self.measured.borrow_mut();
-        let Some(measured) = &mut *measured else { return };
-        let new = stored.and_then(|stored| self.measured(id, stored));
-        match (measured.binary_search_by(|bucket| bucket.id.cmp(id)), new) {
-            (Ok(at), Some(new)) => measured.iter_mut().skip(at).take(1).for_each(|old| *old = new),
-            (Ok(at), None) => drop(measured.remove(at)),
-            (Err(at), Some(new)) => measured.insert(at, new),
-            (Err(_), None) => {}
-        }
     }
 }

@@ -6,12 +6,12 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::bucket_changes::index_keys;
-use super::collection::Collection;
-use super::entry::CollectionEntry;
+use super::buckets::bucket_changes::index_keys;
+use super::collections::collection::Collection;
 use super::journal::Group;
-use super::keyspace;
-use super::read::Access;
+use super::read::scan::Access;
+use super::store::entry::CollectionEntry;
+use super::store::keyspace;
 use crate::block::{Block, DocPivot};
 use crate::bucket::BucketId;
 use crate::error::{Error, ErrorCode, Result};

@@ -3,42 +3,22 @@
 //! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
 //! State between two awaits is consistent; nothing is borrowed across one.
 
-pub mod bucket_cache;
-mod bucket_changes;
-pub mod change;
-pub mod collection;
-pub mod cursor;
-pub mod direct_write;
-mod directory;
-mod dropping;
-pub mod entry;
+mod buckets;
+mod change;
+mod collections;
 pub mod expire;
-pub mod find;
-mod find_cursor;
-pub mod fold;
-mod index_checks;
+mod find;
 mod indexes;
+mod insert;
 mod journal;
-mod journal_values;
-pub mod keyspace;
-pub mod namespace;
-mod newest;
+mod maintenance;
 mod pipeline;
-mod queue;
-mod raw_write;
-pub mod read;
-mod removal;
-pub mod reopen;
+mod read;
 mod replace;
-pub mod signal;
 pub mod sizes;
-mod snapshot;
-mod sorted_map;
 pub mod status;
-pub mod stored_bucket;
-mod unit;
+mod store;
 pub mod validate;
-pub mod write;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -51,16 +31,16 @@ use crate::query::Globals;
 use crate::storage::Storage;
 use crate::value::{Collation, Value};
 
-use bucket_cache::BucketCache;
-pub use change::{Change, ChangeKind};
-pub use collection::Collection;
-use cursor::Cursors;
-pub use entry::CollectionEntry;
-use expire::Expired;
-pub use find::{Defaults, Options, Parse, Planned};
+pub use change::statements::{Change, ChangeKind};
+pub use collections::collection::Collection;
+use find::cursor::Cursors;
+pub use find::planned::{Defaults, Options, Parse, Planned};
 pub use indexes::Dropped;
-use keyspace::ContextId;
-use sorted_map::SortedMap;
+use store::bucket_cache::BucketCache;
+pub use store::entry::CollectionEntry;
+use store::keyspace::ContextId;
+use store::sorted_map::SortedMap;
+pub use store::{keyspace, signal, stored_bucket};
 
 /// One database in one context: a tab, a worker, a process.
 pub struct Engine {
@@ -158,48 +138,5 @@ impl Engine {
             return Err(Error::new(ErrorCode::InterruptedAtShutdown, format!("Database '{}' was closed", self.name)));
         }
         Ok(())
-    }
-
-    /// True where `maintain` has work to do: a journal has passed its bound, or a minute has passed since the last pass of retention.
-    pub fn maintenance_due(&self) -> bool {
-        !self.closed.get() && (self.expiry_due() || self.collections.borrow().values().any(|c| self.fold_due(c)))
-    }
-
-    /// Folds the journals that have passed their bound, and deletes what has expired. Apart from any insert: the caller runs it in
-    /// the background. Answers what has expired, by collection.
-    ///
-    /// Errors: those of storage; the journals are then left as they were.
-    pub async fn maintain(&self) -> Result<Vec<(String, Expired)>> {
-        let expired = if self.expiry_due() { self.expire().await } else { Ok(Vec::new()) };
-        let due: Vec<_> = self.collections.borrow().values().filter(|c| self.fold_due(c)).cloned().collect();
-        for collection in due {
-            self.fold_shared(&collection).await?;
-        }
-        expired
-    }
-
-    /// Folds what this context has journalled, in every collection that it has used.
-    ///
-    /// Errors: those of storage.
-    pub async fn flush(&self) -> Result<()> {
-        self.ensure_open()?;
-        let used: Vec<_> = self.collections.borrow().values().cloned().collect();
-        for collection in used {
-            self.fold_shared(&collection).await?;
-        }
-        Ok(())
-    }
-
-    /// Folds this context's journals and refuses every further command. A failed fold loses nothing: whoever opens the
-    /// database next reads the journals, and folds them.
-    pub async fn close(&self) {
-        if self.closed.get() {
-            return;
-        }
-        let _ = self.flush().await;
-        self.closed.set(true);
-        self.collections.borrow_mut().clear();
-        *self.cursors.borrow_mut() = Cursors::default();
-        *self.buckets.borrow_mut() = BucketCache::default();
     }
 }

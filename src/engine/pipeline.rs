@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
-use super::find::{Batch, Defaults, Parse, Planned, batch_size_of, ns_of};
-use super::find_cursor::FindCursor;
+use super::collections::collection::Collection;
+use super::find::find_cursor::FindCursor;
+use super::find::planned::{Defaults, Parse, Planned};
+use super::find::queries::{Batch, batch_size_of, ns_of};
 use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};

@@ -7,11 +7,11 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
-use super::entry::CollectionEntry;
-use super::find::Parse;
-use super::keyspace;
-use super::namespace::creation;
+use super::collections::collection::Collection;
+use super::collections::namespace::creation;
+use super::find::planned::Parse;
+use super::store::entry::CollectionEntry;
+use super::store::keyspace;
 use crate::block::Block;
 use crate::bucket::{CollectionOptions, validate_collection_name};
 use crate::error::{Error, ErrorCode, Result};

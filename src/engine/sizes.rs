@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::collection::Collection;
-use super::keyspace;
-use super::read::Access;
+use super::collections::collection::Collection;
+use super::read::scan::Access;
+use super::store::keyspace;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketId};
 use crate::catalog::Stats;

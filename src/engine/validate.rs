@@ -7,14 +7,14 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::bucket_changes::{BucketChanges, Page, index_keys};
-use super::collection::Collection;
-use super::entry::CollectionEntry;
-use super::fold::merge_sections;
+use super::buckets::bucket_changes::{BucketChanges, Page, index_keys};
+use super::buckets::fold::merge_sections;
+use super::collections::collection::Collection;
 use super::journal::{ByBucket, JournalEntry, Record, SectionRef};
-use super::keyspace::{self, Marker};
-use super::snapshot::go_on;
-use super::stored_bucket::StoredBucket;
+use super::store::entry::CollectionEntry;
+use super::store::keyspace::{self, Marker};
+use super::store::pages::go_on;
+use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{B19, BucketDoc, BucketId, ColumnSet, Finding, Rule, is_extended_range, salvage, unpack, validate};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FINDINGS_MAX, SCAN_PAGE_BUCKETS};

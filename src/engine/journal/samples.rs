@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use super::entry::JournalEntry;
 use super::record::Record;
-use super::state::JournalEntry;
 use crate::block::{Block, Column, ColumnData};
 use crate::bucket::{BucketId, Granularity, TimeseriesOptions};
 use crate::catalog::Section;

@@ -1,68 +1,17 @@
 //! What the journals of a collection hold, by bucket and by series.
 
 use std::cell::{Cell, RefCell};
-use std::ops::Range;
 use std::rc::Rc;
 
-use super::state::{JournalEntry, RecordKey};
+use super::entry::{JournalEntry, RecordKey, SectionRef};
 use super::tail::Tail;
-use crate::block::Block;
 use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::catalog::Section;
-use crate::engine::stored_bucket::Coverage;
+use crate::engine::store::stored_bucket::Coverage;
 use crate::error::Result;
 use crate::index;
 use crate::limits::TAILS_SIZE_BYTES_MAX;
 use crate::value::{Numbers, OwnedValue, Value, sort_by};
-
-/// One section of a journal record. There are as many as series times commits: it is kept small.
-#[derive(Clone)]
-pub struct SectionRef {
-    entry: Rc<JournalEntry>,
-    at: u32,
-    first_row: u32,
-}
-
-impl SectionRef {
-    /// Whose commit it was, and its place in that context's journal.
-    pub fn commit(&self) -> RecordKey {
-        self.entry.key()
-    }
-
-    /// Bucket, metadata, bounds.
-    pub fn section(&self) -> Option<&Section> {
-        self.entry.record.sections.get(self.at as usize)
-    }
-
-    /// The metadata of its rows.
-    pub fn meta(&self) -> Option<Value<'_>> {
-        self.section().and_then(|section| section.meta.as_ref()).map(OwnedValue::view)
-    }
-
-    /// What stands for the names and types of the rows, where they have one each.
-    pub fn types(&self) -> Option<u64> {
-        self.entry.record.types
-    }
-
-    /// The block that holds the rows, and which of them.
-    pub fn rows(&self) -> (&Block, Range<usize>) {
-        let start = self.first_row as usize;
-        let count = self.section().map_or(0, |s| s.rows);
-        (&self.entry.record.rows, start..start + count)
-    }
-
-    /// Every section of a record.
-    fn of_record(entry: &Rc<JournalEntry>) -> impl Iterator<Item = SectionRef> {
-        let (entry, mut first_row) = (Rc::clone(entry), 0);
-        // A record has fewer rows than that.
-        let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        (0..entry.record.sections.len()).map(move |at| {
-            let section = SectionRef { entry: Rc::clone(&entry), at: short(at), first_row: short(first_row) };
-            first_row += section.section().map_or(0, |s| s.rows);
-            section
-        })
-    }
-}
 
 /// The sections of one bucket that have one metadata, in commit order of each context. There is at least one.
 ///
@@ -193,12 +142,12 @@ impl ByBucket {
     pub(super) fn without_gone(&self) -> ByBucket {
         let mut left = ByBucket::default();
         for group in &self.groups {
-            if group.sections.iter().all(|section| !section.entry.is_gone()) {
+            if group.sections.iter().all(|section| !section.is_gone()) {
                 left.adopt(Rc::clone(group));
                 continue;
             }
             let mut rest = Group::new(group.bucket, group.min_time_ms, group.meta.clone());
-            let sections = group.sections.iter().filter(|section| !section.entry.is_gone());
+            let sections = group.sections.iter().filter(|section| !section.is_gone());
             sections.for_each(|section| rest.push(section.clone()));
             if !rest.sections.is_empty() {
                 left.adopt(Rc::new(rest));

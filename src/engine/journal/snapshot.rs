@@ -1,8 +1,9 @@
 //! How a look at storage brings the journal up to date: which keys to list, and what they tell.
 
+use super::entry::{JournalEntry, RecordKey};
 use super::record::Record;
-use super::state::{Journal, JournalEntry, RecordKey};
-use crate::engine::keyspace::{self, CollectionId, ContextId};
+use super::state::Journal;
+use crate::engine::store::keyspace::{self, CollectionId, ContextId};
 use crate::error::Result;
 use crate::storage::KeyRange;
 

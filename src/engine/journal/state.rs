@@ -4,50 +4,19 @@
 //! the epoch stands and no commit is doubtful. Of another context, all records up to the last one that is here are here, as long as
 //! the epoch stands: a context writes its records in order, and whoever removes one moves the epoch on.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::entry::{JournalEntry, RecordKey};
 use super::record::Record;
 use super::sections::ByBucket;
 use crate::bucket::BucketId;
-use crate::engine::keyspace::ContextId;
-use crate::engine::sorted_map::SortedMap;
+use crate::engine::store::keyspace::ContextId;
+use crate::engine::store::sorted_map::SortedMap;
 use crate::limits::{
     FOLD_BYTES_A_ROW_MAX, FOLD_FACTOR_OF_MANY, JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_RECORDS_MANY, JOURNAL_RECORDS_MAX,
     JOURNAL_SIZE_BYTES_MAX,
 };
-
-/// Context and place in that context's journal.
-pub type RecordKey = (ContextId, u64);
-
-/// A journal record and where it stands.
-pub struct JournalEntry {
-    /// Whose commit it was.
-    pub context: ContextId,
-    /// Its place in that context's journal.
-    pub seq: u64,
-    /// What it added.
-    pub record: Record,
-    /// True once the journal has let it go.
-    is_gone: Cell<bool>,
-}
-
-impl JournalEntry {
-    /// A record that was written, or read.
-    pub fn new((context, seq): RecordKey, record: Record) -> JournalEntry {
-        JournalEntry { context, seq, record, is_gone: Cell::new(false) }
-    }
-
-    /// True once the journal has let it go: its rows are in buckets, or deleted.
-    pub fn is_gone(&self) -> bool {
-        self.is_gone.get()
-    }
-
-    /// Context and seq.
-    pub fn key(&self) -> RecordKey {
-        (self.context, self.seq)
-    }
-}
 
 /// The unfolded commits of a collection, of every context.
 pub struct Journal {
@@ -242,7 +211,7 @@ impl State {
         let (told_end, gone_early) = (self.told_end, &mut self.gone_early);
         self.records.retain(|key, entry| {
             let kept = is_kept(key);
-            entry.is_gone.set(!kept);
+            entry.set_gone(!kept);
             match (kept, key.0 == context) {
                 (true, true) => own.add(&entry.record),
                 (false, true) if key.1 >= told_end => gone_early.push(key.1),

@@ -1,6 +1,6 @@
 //! The rows of one bucket that are not folded yet, as growing columns with a summary: they read like a bucket that needs no decoding.
 
-use super::sections::SectionRef;
+use super::entry::SectionRef;
 use crate::block::{Block, ColumnData};
 use crate::bucket::{BucketDoc, BucketId, MinMax, Rows, TimeseriesOptions};
 use crate::error::{Error, Result};

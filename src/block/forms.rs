@@ -1,0 +1,50 @@
+//! Columns in other forms: of one value, without a dictionary, of one type.
+
+use super::builder::ColumnBuilder;
+use super::column::{Column, ColumnData};
+use crate::value::{Kind, Value};
+
+impl Column {
+    /// `len` rows that all hold `value`, stored once.
+    pub fn constant(value: Value<'_>, len: usize) -> Column {
+        let mut builder = ColumnBuilder::new();
+        builder.push(value);
+        Column::new(ColumnData::Dictionary(vec![0; len], Box::new(builder.finish())), None)
+    }
+
+    /// The same cells without a dictionary.
+    pub fn into_plain(self) -> Column {
+        let ColumnData::Dictionary(index, values) = self.data() else { return self };
+        let mut plain = values.gather(index);
+        if let Some(presence) = self.presence() {
+            // The slot of an absent cell must be zero or empty, whatever the dictionary's first entry is.
+            let mut builder = ColumnBuilder::new();
+            let mut scratch = Vec::new();
+            for row in 0..plain.len() {
+                match plain.value(row, &mut scratch).filter(|_| presence.get(row)) {
+                    Some(value) => builder.push(value),
+                    None => builder.push_absent(1),
+                }
+            }
+            plain = builder.finish();
+        }
+        plain
+    }
+
+    /// A typed column where every present cell of a bson column has one type that has a typed form.
+    pub fn narrowed(self) -> Column {
+        let ColumnData::Bson(v) = self.data() else { return self };
+        let mut tags = (0..v.len()).filter(|row| self.is_present(*row)).map(|row| v.get(row).first().copied());
+        let first = tags.next().flatten().and_then(Kind::from_byte);
+        let typed = matches!(
+            first,
+            Some(Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date | Kind::Bool | Kind::String | Kind::ObjectId)
+        );
+        if !typed || !tags.all(|tag| tag == first.map(Kind::byte)) {
+            return self;
+        }
+        let mut builder = ColumnBuilder::with_capacity(self.len());
+        builder.extend(&self, 0..self.len());
+        builder.finish()
+    }
+}

@@ -1,0 +1,52 @@
+//! The parts of a reply that every `explain` has.
+
+use super::reply::Reply;
+use super::request::Request;
+use super::server_status;
+use crate::engine::{Engine, Planned};
+use crate::error::Result;
+use crate::index::IndexSpec;
+use crate::query::{Explain, ReadAccess, Run};
+use crate::value::DocWriter;
+
+/// What became of a query that was run.
+pub fn run_of(engine: &Engine, found: Option<&Planned>, begun_ms: i64) -> Option<Run> {
+    found.map(|found| Run {
+        entries: found.entries as u64,
+        examined: found.examined as u64,
+        counters: found.counters,
+        duration_ms: engine.now_ms() - begun_ms,
+    })
+}
+
+/// Where arrays stand on the paths of each index that a query has gone through.
+///
+/// Errors: those of storage.
+pub async fn multikey_of(engine: &Engine, found: Option<&Planned>) -> Result<Vec<Vec<Vec<usize>>>> {
+    let mut depths = Vec::new();
+    let Some(found) = found else { return Ok(depths) };
+    for branch in found.plan.access.branches() {
+        let parts = match branch {
+            ReadAccess::Series { .. } => IndexSpec::default_of(&found.collection.entry().options.timeseries)
+                .map(|spec| (spec.number, spec.parts)),
+            ReadAccess::Index(access) => Some((access.spec.number, access.parts())),
+            ReadAccess::Buckets { .. } | ReadAccess::Union(_) => None,
+        };
+        depths.push(match parts {
+            Some((number, parts)) => engine.multikey_depths(&found.collection, number, &parts).await?,
+            None => Vec::new(),
+        });
+    }
+    Ok(depths)
+}
+
+/// The reply that shows what is known of a command.
+pub fn reply_of(engine: &Engine, inner: &Request<'_>, explain: &Explain<'_>) -> Reply {
+    let mut reply = DocWriter::new();
+    reply.string("explainVersion", "1");
+    explain.write(&mut reply);
+    reply.doc("command", inner.doc()).begin_doc("serverInfo");
+    server_status::append_identity(&mut reply, engine);
+    reply.end();
+    Reply::ok(reply)
+}

@@ -1,0 +1,66 @@
+//! Replies, and how counts and errors stand in them.
+
+use crate::block::Block;
+use crate::error::Error;
+use crate::value::{DocBuf, DocWriter};
+
+/// What a command answers: a reply document and, for cursor batches, the batch as a block.
+#[derive(Debug)]
+pub struct Reply {
+    /// The reply; `ok` says whether the command succeeded.
+    pub document: DocBuf,
+    /// The measurements of `cursor.firstBatch` or `cursor.nextBatch`, which are empty in the document.
+    pub batch: Option<Block>,
+}
+
+impl Reply {
+    pub(super) fn ok(mut document: DocWriter) -> Reply {
+        document.double("ok", 1.0);
+        Reply { document: document.finish(), batch: None }
+    }
+
+    /// The reply for programs that speak the types of the crate `bson`; the module of the npm package has none of them.
+    pub fn to_bson(&self) -> bson::RawDocumentBuf {
+        // Checked when it was built.
+        bson::RawDocumentBuf::from_bytes(self.document.view().as_bytes().to_vec()).unwrap_or_default()
+    }
+
+    pub(super) fn with_batch(self, batch: Block) -> Reply {
+        Reply { batch: Some(batch), ..self }
+    }
+}
+
+impl From<Error> for Reply {
+    fn from(error: Error) -> Reply {
+        let mut document = DocWriter::new();
+        document.double("ok", 0.0).string("errmsg", &error.message);
+        document.int32("code", error.code as i32).string("codeName", &error.code.name());
+        Reply { document: document.finish(), batch: None }
+    }
+}
+
+/// A count as BSON has it.
+pub(super) fn long(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// A count as BSON has it where it always has been an int32.
+pub(super) fn int<N>(n: N) -> i32
+where
+    i32: TryFrom<N>,
+{
+    i32::try_from(n).unwrap_or(i32::MAX)
+}
+
+/// `writeErrors`, where there are any: the index of a measurement or statement, and what is wrong with it.
+pub(super) fn write_errors(reply: &mut DocWriter, errors: &[(usize, Error)]) {
+    if errors.is_empty() {
+        return;
+    }
+    reply.begin_array("writeErrors");
+    for (place, (index, error)) in errors.iter().enumerate() {
+        reply.begin_doc(&place.to_string()).int32("index", int(*index)).int32("code", error.code as i32);
+        reply.string("codeName", &error.code.name()).string("errmsg", &error.message).end();
+    }
+    reply.end();
+}

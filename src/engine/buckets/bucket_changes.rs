@@ -1,0 +1,256 @@
+//! What becomes of buckets: replacements and removals as one changeset of as few requests as can be.
+//!
+//! **Invariant**: whoever writes or removes a bucket moves the epoch of its collection on, in the same changeset, from the epoch of what
+//! it has read. So of two that have read the same state one fails whole, and what was read stands until the commit: a
+//! range may be deleted once all that is in it was looked at.
+
+use std::rc::Rc;
+
+use super::index_checks;
+use crate::bucket::{BucketDoc, BucketId};
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::read::unit::Unit;
+use crate::engine::store::keyspace::{self, Marker};
+use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
+use crate::error::{Error, Result};
+use crate::index::{self, Summary};
+use crate::storage::{Bytes, Changeset, KeyRange};
+use crate::value::{Doc, DocBuf, sort_by};
+
+/// Replacements and removals of buckets that were read at one epoch.
+pub(in crate::engine) struct BucketChanges<'a> {
+    collection: &'a Collection,
+    /// Puts of buckets, and of index entries.
+    changes: Changeset,
+    /// Index entries that go while their bucket stays.
+    stale: Vec<Bytes>,
+    /// New forms; `None` for those that go.
+    changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>,
+    /// True where rows may go that inserts build on.
+    direct: bool,
+    /// True where index entries change whose buckets do not.
+    relists: bool,
+}
+
+impl<'a> BucketChanges<'a> {
+    /// Leaves every bucket as it is.
+    pub(in crate::engine) fn new(collection: &'a Collection) -> BucketChanges<'a> {
+        BucketChanges {
+            collection,
+            changes: Changeset::new(),
+            stale: Vec::new(),
+            changed: Vec::new(),
+            direct: false,
+            relists: false,
+        }
+    }
+
+    /// True where nothing changes.
+    pub(in crate::engine) fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.changes.is_empty() && self.stale.is_empty()
+    }
+
+    /// Sets a bucket; `old` is its form before, if it was stored.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    pub(in crate::engine) fn write(
+        &mut self,
+        bucket: &BucketId,
+        old: Option<&StoredBucket>,
+        coverage: Coverage,
+        document: DocBuf,
+    ) -> Result<()> {
+        let id = self.collection.id();
+        let before = old.map(|old| index_keys(self.collection, bucket, old.document.view())).transpose()?;
+        let (before, after) = (before.unwrap_or_default(), index_keys(self.collection, bucket, document.view())?);
+        self.stale.extend(before.iter().filter(|key| !after.contains(key)).cloned());
+        for key in after.into_iter().filter(|key| !before.contains(key)) {
+            self.changes.put(key, Vec::new());
+        }
+        self.changes.put(keyspace::bucket(&id, bucket), StoredBucket::encode(&coverage, document.view()));
+        self.changed.push((*bucket, Some(Rc::new(StoredBucket::new(coverage, document)))));
+        Ok(())
+    }
+
+    /// Removes a bucket.
+    ///
+    /// Errors: `WriteConflict` where records are left whose rows it holds: with it would go what says so, and they would come back.
+    pub(in crate::engine) fn remove(&mut self, unit: &Unit) -> Result<()> {
+        if unit.half_folded {
+            return Err(Error::write_conflict(format!("Bucket {:?} is being folded", unit.id)));
+        }
+        self.changed.push((unit.id, None));
+        Ok(())
+    }
+
+    /// Moves the value of a key that cannot be read out of the way.
+    pub(in crate::engine) fn set_aside(&mut self, epoch: u64, key: Bytes, value: Bytes) {
+        self.changes.put(keyspace::quarantined(&self.collection.id(), epoch, &key), value);
+        self.stale.push(key);
+    }
+
+    /// Notes what stands where a bucket was set aside: nothing, or a bucket without some of its rows. Its index entries are left alone.
+    pub(in crate::engine) fn replace(&mut self, bucket: &BucketId, new: Option<StoredBucket>) {
+        if let Some(new) = &new {
+            let value = StoredBucket::encode(&new.coverage, new.document.view());
+            self.changes.put(keyspace::bucket(&self.collection.id(), bucket), value);
+        }
+        self.changed.push((*bucket, new.map(Rc::new)));
+        self.direct = true;
+    }
+
+    /// Adds index entries and takes others away.
+    pub(in crate::engine) fn correct_index(&mut self, missing: &[Bytes], extra: &[Bytes]) {
+        missing.iter().for_each(|key| self.changes.put(key.clone(), Vec::new()));
+        self.stale.extend_from_slice(extra);
+        self.relists = true;
+    }
+
+    /// Notes that there are dates outside the standard range.
+    pub(in crate::engine) fn mark_extended_range(&mut self) {
+        self.changes.put(keyspace::marker(&self.collection.id(), Marker::ExtendedRange), Vec::new());
+    }
+
+    /// Commits, with the removal of `folded` journal records. What is removed lies on `page`. Answers the epoch from then on.
+    ///
+    /// Errors: `WriteConflict` where somebody has changed a bucket of the collection since `epoch`; those of storage.
+    pub(in crate::engine) async fn commit(
+        mut self,
+        engine: &Engine,
+        epoch: u64,
+        folded: Vec<KeyRange>,
+        page: Page<'_>,
+    ) -> Result<u64> {
+        if self.is_empty() && folded.is_empty() {
+            return Ok(epoch);
+        }
+        // A fold only adds what inserts have added already; whoever else changes a bucket keeps inserts from it meanwhile, so that they
+        // do not build on counts and schemas of rows that go.
+        let ids = self.changed.iter().map(|(id, _)| *id);
+        let direct = if page.units.is_empty() && !self.direct { Vec::new() } else { ids.collect() };
+        let _held = self.collection.direct_writes(direct).await;
+        let id = self.collection.id();
+        let mut changes = Changeset::new();
+        let next = engine.move_epoch(&id, epoch, &mut changes);
+        folded.into_iter().for_each(|range| changes.delete_range(range));
+        self.stale.drain(..).for_each(|key| changes.delete(key));
+        self.removals(&page, &mut changes)?;
+        self.changes.into_changes().into_iter().for_each(|change| changes.push(change));
+        engine.storage.commit(changes).await?;
+        if self.relists {
+            *self.collection.directory.borrow_mut() = None;
+        }
+        engine.keep(self.collection, epoch, next, self.changed);
+        Ok(next)
+    }
+
+    /// Removes a bucket, with all records that are left whose rows it holds.
+    pub(in crate::engine) fn remove_with_records(&mut self, unit: &Unit) {
+        self.changed.push((unit.id, None));
+    }
+
+    /// Deletes the buckets that go and their index entries: one request for neighbours that nothing separates.
+    pub(in crate::engine) fn removals(&self, page: &Page<'_>, changes: &mut Changeset) -> Result<()> {
+        if self.changed.iter().all(|(_, new)| new.is_some()) {
+            return Ok(());
+        }
+        let id = self.collection.id();
+        let mut keys: Vec<(Bytes, bool)> = Vec::new();
+        let mut changed = self.changed.iter().peekable();
+        for unit in page.units {
+            let Some(stored) = &unit.stored else { continue };
+            let goes = changed.next_if(|(changed, _)| *changed == unit.id).is_some_and(|(_, new)| new.is_none());
+            keys.push((keyspace::bucket(&id, &unit.id), goes));
+            let entries = index_keys(self.collection, &unit.id, stored.document.view())?;
+            keys.extend(entries.into_iter().map(|key| (key, goes)));
+        }
+        sort_by(&mut keys, Ord::cmp);
+        let runs = keys.chunk_by(|(low, low_goes), (high, high_goes)| {
+            let known = page.covered.is_some_and(|known| keyspace::encloses_known_only(&id, low, high, known));
+            *low_goes && *high_goes && known
+        });
+        for run in runs {
+            match run {
+                [(key, true)] => changes.delete(key.clone()),
+                [(first, true), .., (last, _)] => {
+                    changes.delete_range(KeyRange { start: first.clone(), end: [&last[..], &[0]].concat() });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The page of a scan that changes were made of.
+#[derive(Default)]
+pub(in crate::engine) struct Page<'a> {
+    units: &'a [Unit],
+    covered: Option<&'a KeyRange>,
+}
+
+impl<'a> Page<'a> {
+    /// A page, and where its buckets are all that there are.
+    pub(in crate::engine) fn of(units: &'a [Unit], covered: Option<&'a KeyRange>) -> Page<'a> {
+        Page { units, covered }
+    }
+}
+
+/// The keys of a bucket's index entries.
+///
+/// Errors: `DataCorruptionDetected`.
+pub(in crate::engine) fn index_keys(
+    collection: &Collection,
+    bucket: &BucketId,
+    document: Doc<'_>,
+) -> Result<Vec<Bytes>> {
+    let entry = collection.entry();
+    let view = BucketDoc::parse(document, &entry.options.timeseries)?;
+    let id = collection.id();
+    let mut keys = Vec::new();
+    if collection.meta_field().is_some() {
+        let entries = index::entries(view.meta(), view.min_time_ms());
+        keys.extend(entries.iter().map(|entry| keyspace::index_entry(&id, index::META_TIME_INDEX, entry, bucket)));
+    }
+    let summary = Summary { meta: view.meta(), min: view.control_min(), max: view.control_max() };
+    if entry.has_more_indexes() {
+        index_checks::add_keys(collection, bucket, &summary, &mut keys);
+    }
+    Ok(keys)
+}
+
+impl Engine {
+    /// Keeps in mind that buckets are not stored yet: they were begun while the epoch was `epoch`.
+    pub(in crate::engine) fn note_begun(&self, collection: &Collection, epoch: u64, begun: Vec<BucketId>) {
+        if collection.journal.epoch() == epoch {
+            let mut cache = self.buckets.borrow_mut();
+            begun.iter().for_each(|bucket| cache.put(&collection.id(), bucket, None));
+        }
+    }
+
+    /// Keeps the new forms of buckets whose commit has succeeded, which has moved the epoch on to `next`.
+    pub(in crate::engine) fn keep(
+        &self,
+        collection: &Collection,
+        epoch: u64,
+        next: u64,
+        changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>,
+    ) {
+        if !collection.journal.epoch_moved(epoch, next) {
+            // Somebody has moved it on since, and what was kept is forgotten.
+            return;
+        }
+        if collection.directory.borrow().is_some() {
+            collection.note_in_directory(epoch, next, &changed);
+        }
+        let mut cache = self.buckets.borrow_mut();
+        for (bucket, stored) in changed {
+            collection.note_size(&bucket, stored.as_deref());
+            match stored {
+                Some(_) => cache.put(&collection.id(), &bucket, stored),
+                None => cache.remove(&collection.id(), &bucket),
+            }
+        }
+    }
+}

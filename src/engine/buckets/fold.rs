@@ -1,0 +1,329 @@
+//! Journal records become bucket documents.
+//!
+//! **Invariant**: a fold writes its buckets in steps, each of them a changeset under the epoch (`bucket_changes`), and removes the records with
+//! the last. What a bucket covers says which records it holds, so that a fold that was broken off hides and doubles nothing, and
+//! whoever folds next goes on with it. Two folders collide: one step fails whole, reads again and goes on; acknowledged rows
+//! lie in the journal until they are in buckets. Anybody may fold any journal at any time.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use super::bucket_changes::{BucketChanges, Page};
+use crate::block::Block;
+use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
+use crate::catalog::Counter;
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{ByBucket, Group, JournalEntry, SectionRef};
+use crate::engine::read::scan::Scan;
+use crate::engine::store::keyspace::{self, ContextId};
+use crate::engine::store::signal::Signal;
+use crate::engine::store::stored_bucket::Coverage;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS, UNKNOWN_BUCKET_BYTES};
+use crate::value::{Doc, DocBuf, Value};
+
+impl Engine {
+    /// True where this context's journal of a collection is to be folded and nobody folds it yet.
+    pub(in crate::engine) fn fold_due(&self, collection: &Collection) -> bool {
+        let id = collection.id();
+        let stored_bytes = |bucket: &BucketId| match self.buckets.borrow().get(&id, bucket) {
+            Some(stored) => stored.map_or(0, |stored| stored.document.view().as_bytes().len()),
+            None => UNKNOWN_BUCKET_BYTES,
+        };
+        collection.folding.borrow().is_none() && collection.journal.fold_due(&stored_bytes)
+    }
+
+    /// Folds what this context has journalled of a collection so far; callers that come while a fold runs share it.
+    ///
+    /// Errors: those of storage. A dropped collection has nothing to fold.
+    pub(in crate::engine) async fn fold_shared(&self, collection: &Rc<Collection>) -> Result<()> {
+        let end = self.next_seq.get();
+        loop {
+            let running = collection.folding.borrow().clone();
+            let Some(running) = running else { break };
+            running.wait().await?;
+            if !collection.journal.has_own_before(end) {
+                return Ok(());
+            }
+        }
+        let signal = Signal::new();
+        *collection.folding.borrow_mut() = Some(signal.clone());
+        let guard = FoldGuard { collection, signal };
+        let own = self.context;
+        let outcome = self.fold(collection, &|context, seq| *context == own && seq < end).await.map(drop);
+        if outcome.is_err() {
+            collection.journal.fold_failed();
+        }
+        guard.signal.resolve(outcome.clone());
+        outcome
+    }
+
+    /// Folds the journal records that `wanted` names by context and seq: with a record, all before it in its context's journal,
+    /// because a bucket says only up to which one it holds rows. Answers how many records.
+    ///
+    /// Errors: those of storage, `WriteConflict` where others kept folding the same records, `DataCorruptionDetected`.
+    pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
+        let mut conflicts = 0;
+        loop {
+            let (epoch, by_bucket) = match self.journal_snapshot(collection, &[]).await {
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(0),
+                other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
+            };
+            let journal = collection.journal.entries();
+            let entries: Vec<&Rc<JournalEntry>> =
+                journal.iter().filter(|entry| wanted(&entry.context, entry.seq)).collect();
+            // The next look tells whether it is still there: what others have deleted must not come into a bucket, and whoever changes
+            // metadata next counts on all of these having been folded.
+            if entries.iter().any(|entry| !collection.journal.is_confirmed(&entry.key())) {
+                continue;
+            }
+            if entries.is_empty() {
+                return Ok(0);
+            }
+            let by_bucket = match entries.len() == journal.len() {
+                true => by_bucket,
+                false => Rc::new(ByBucket::of(entries.iter().copied())),
+            };
+            match self.fold_entries(collection, &journal, &entries, by_bucket, epoch).await {
+                Ok(()) => {
+                    collection.journal.folded(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
+                    return Ok(entries.len());
+                }
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Folds the journal records of a scan with rows of a group that `wanted` names, and those before them. False where there are none.
+    ///
+    /// Errors: as `fold`.
+    pub(in crate::engine) async fn fold_groups(&self, scan: &Scan, wanted: &dyn Fn(&Group) -> bool) -> Result<bool> {
+        let mut up_to: Vec<(ContextId, u64)> = Vec::new();
+        let groups = scan.journal().groups().iter().filter(|group| wanted(group));
+        for (context, seq) in groups.flat_map(|group| group.sections()).map(SectionRef::commit) {
+            match up_to.iter_mut().find(|(of, _)| *of == context) {
+                Some((_, last)) => *last = seq.max(*last),
+                None => up_to.push((context, seq)),
+            }
+        }
+        if up_to.is_empty() {
+            return Ok(false);
+        }
+        let wanted = |context: &ContextId, seq| up_to.iter().any(|(c, last)| c == context && seq <= *last);
+        self.fold(scan.collection(), &wanted).await.map(|_| true)
+    }
+
+    /// Folds, in every collection, the journals of contexts that are neither this one nor in `alive`: those of closed tabs.
+    ///
+    /// Answers how many records. Errors: as `fold`.
+    pub async fn fold_abandoned(&self, alive: &[ContextId]) -> Result<usize> {
+        let mut folded = 0;
+        for (name, _) in self.list_collections().await? {
+            if let Some(collection) = self.collection(&name).await? {
+                folded += self.fold(&collection, &|c, _| *c != self.context && !alive.contains(c)).await?;
+            }
+        }
+        Ok(folded)
+    }
+
+    /// Folds `entries`, which `by_bucket` has by bucket: a prefix of each context's journal in `journal`, as it stood at `epoch`.
+    async fn fold_entries(
+        &self,
+        collection: &Rc<Collection>,
+        journal: &[Rc<JournalEntry>],
+        entries: &[&Rc<JournalEntry>],
+        by_bucket: Rc<ByBucket>,
+        mut epoch: u64,
+    ) -> Result<()> {
+        let id = collection.id();
+        let mut records: Vec<(ContextId, u64)> = Vec::new();
+        for entry in entries {
+            match records.last_mut().filter(|(context, _)| *context == entry.context) {
+                Some((_, last)) => *last = entry.seq,
+                None => records.push((entry.context, entry.seq)),
+            }
+        }
+        let journalled = |context: &ContextId, up_to| journal.iter().any(|e| e.context == *context && e.seq <= up_to);
+        let mut rest = by_bucket.groups();
+        let mut moved: Vec<(BucketId, Coverage, DocBuf)> = Vec::new();
+        let mut running: Option<Pin<Box<dyn Future<Output = Result<u64>> + '_>>> = None;
+        loop {
+            let (step, later) = rest.split_at(step_len(rest));
+            rest = later;
+            let (mut changes, converted) =
+                self.step_changes(collection, &by_bucket, step, &journalled, &mut moved).await?;
+            if rest.is_empty() {
+                // With the removal of their records: before, they are rows of these, and behind it of buckets.
+                for (bucket, coverage, document) in moved.drain(..) {
+                    changes.write(&bucket, None, coverage, document)?;
+                }
+            }
+            if let Some(running) = running.take() {
+                epoch = running.await?;
+            }
+            let folded = if rest.is_empty() { std::mem::take(&mut records) } else { Vec::new() };
+            let folded = folded.iter().map(|(context, last)| keyspace::journal_up_to(&id, context, *last)).collect();
+            let mut commit: Pin<Box<dyn Future<Output = Result<u64>> + '_>> = Box::pin(async move {
+                let epoch = changes.commit(self, epoch, folded, Page::default()).await?;
+                collection.count(Counter::ConvertedToUnsorted, converted);
+                Ok(epoch)
+            });
+            if rest.is_empty() {
+                return commit.await.map(drop);
+            }
+            // Begun, but not waited for: the next step is computed while storage writes this one.
+            match poll_fn(|context| Poll::Ready(commit.as_mut().poll(context))).await {
+                Poll::Ready(outcome) => epoch = outcome?,
+                Poll::Pending => running = Some(commit),
+            }
+        }
+    }
+
+    /// The buckets of one step with the rows of their sections, and how many of them are no longer in order of time.
+    ///
+    /// Rows whose metadata is no longer that of their bucket go to `moved`, in buckets of their own.
+    async fn step_changes<'a>(
+        &self,
+        collection: &'a Rc<Collection>,
+        by_bucket: &ByBucket,
+        step: &[Rc<Group>],
+        journalled: &dyn Fn(&ContextId, u64) -> bool,
+        moved: &mut Vec<(BucketId, Coverage, DocBuf)>,
+    ) -> Result<(BucketChanges<'a>, u64)> {
+        let now_ms = self.now_ms();
+        let ids: Vec<BucketId> = step.iter().map(|group| group.bucket).collect();
+        let stored = self.fetch(collection, &ids).await?;
+        let mut changes = BucketChanges::new(collection);
+        let mut converted = 0;
+        for (group, old) in step.iter().zip(&stored) {
+            let bucket = &group.bucket;
+            let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
+            let all = by_bucket.sections_of(bucket);
+            // The other groups of a bucket are looked at together with its first one.
+            if all.first().is_some_and(|first| first.meta() != group.meta()) {
+                continue;
+            }
+            // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
+            let mut fresh: Vec<&SectionRef> = all.iter().filter(|s| !coverage.covers(s.commit())).collect();
+            let Some(first) = fresh.first() else { continue };
+            coverage.expire(now_ms, journalled);
+            let meta = match old {
+                Some(old) => old.document.view().get("meta"),
+                None => first.meta(),
+            };
+            if fresh.iter().any(|section| section.meta() != meta) {
+                self.move_strangers(collection, &mut fresh, meta, &mut coverage, moved)?;
+                // What comes next from here goes elsewhere, if this context was one of those that did not know.
+                collection.catalog.borrow_mut().clear_bucket(*bucket);
+            }
+            fresh.iter().for_each(|s| coverage.cover(s.commit(), now_ms));
+            if fresh.is_empty() {
+                if let Some(old) = old {
+                    changes.write(bucket, Some(old), coverage, old.document.clone())?;
+                }
+                continue;
+            }
+            let before = old.as_ref().map(|stored| stored.document.view());
+            let after = merge_sections(collection, before, bucket, &fresh, self.bucket_format).inspect_err(|e| {
+                if e.code == ErrorCode::BSONObjectTooLarge {
+                    let counter = if old.is_some() { Counter::TooLargeUpdate } else { Counter::TooLargeInsert };
+                    collection.count(counter, 1);
+                }
+            })?;
+            converted += u64::from(is_unsorted(after.view()) && !before.is_some_and(is_unsorted));
+            changes.write(bucket, old.as_deref(), coverage, after)?;
+        }
+        Ok((changes, converted))
+    }
+}
+
+impl Engine {
+    /// Takes the rows of other metadata out of `fresh`, into buckets of their own, and notes in `coverage` that they went.
+    fn move_strangers(
+        &self,
+        collection: &Collection,
+        fresh: &mut Vec<&SectionRef>,
+        meta: Option<Value<'_>>,
+        coverage: &mut Coverage,
+        moved: &mut Vec<(BucketId, Coverage, DocBuf)>,
+    ) -> Result<()> {
+        let now_ms = self.now_ms();
+        // Coverage knows whole records.
+        let mut commits = Vec::new();
+        for section in &*fresh {
+            if section.meta() != meta {
+                commits.push(section.commit());
+                coverage.except(section.commit(), now_ms);
+            }
+        }
+        let mut others = Vec::new();
+        for section in std::mem::take(fresh) {
+            let to = if commits.contains(&section.commit()) { &mut others } else { &mut *fresh };
+            to.push(section);
+        }
+        while let Some(first) = others.first().copied() {
+            let (mut same, mut rest) = (Vec::new(), Vec::new());
+            for section in others {
+                let to = if section.meta() == first.meta() { &mut same } else { &mut rest };
+                to.push(section);
+            }
+            others = rest;
+            let min_time_ms = first.section().map_or(0, |section| section.min_time_ms);
+            let id = BucketId::new(min_time_ms, self.env.random_u64());
+            let mut coverage = Coverage::default();
+            coverage.came_from(first.commit(), now_ms);
+            moved.push((id, coverage, merge_sections(collection, None, &id, &same, self.bucket_format)?));
+        }
+        Ok(())
+    }
+}
+
+/// How many of `groups` one step of a fold takes.
+fn step_len(groups: &[Rc<Group>]) -> usize {
+    let mut rows = 0;
+    let fits = |group: &&Rc<Group>| {
+        rows += group.rows;
+        rows <= FOLD_STEP_ROWS
+    };
+    groups.iter().take(FOLD_STEP_BUCKETS).take_while(fits).count().max(1).min(groups.len())
+}
+
+/// Clears the running fold however it ends.
+struct FoldGuard<'a> {
+    collection: &'a Collection,
+    signal: Signal,
+}
+
+impl Drop for FoldGuard<'_> {
+    fn drop(&mut self) {
+        *self.collection.folding.borrow_mut() = None;
+        self.signal.resolve(Err(Error::internal("The fold was given up before it had an outcome")));
+    }
+}
+
+/// True for a compressed bucket whose rows are not in order of time.
+fn is_unsorted(document: Doc<'_>) -> bool {
+    let version = document.get("control").and_then(Value::as_doc).and_then(|control| control.get("version"));
+    version.and_then(Value::as_integer) == Some(3)
+}
+
+/// The bucket document of a stored bucket and the journal rows that it does not hold.
+pub(in crate::engine) fn merge_sections(
+    collection: &Collection,
+    stored: Option<Doc<'_>>,
+    id: &BucketId,
+    sections: &[&SectionRef],
+    format: BucketFormat,
+) -> Result<DocBuf> {
+    let options = &collection.entry().options.timeseries;
+    let stored = stored.map(|document| BucketDoc::parse(document, options)).transpose()?;
+    let first = sections.first().and_then(|section| section.section());
+    let first = first.ok_or_else(|| Error::internal("A bucket was to be merged with no rows"))?;
+    let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(|section| section.rows()).collect();
+    let meta = first.meta.as_ref().map(|m| m.view());
+    merge(stored.as_ref(), id, first.min_time_ms, meta, &additions, format, options)
+}

@@ -1,0 +1,5 @@
+//! Stored buckets change: as one changeset under the epoch, with their index entries; and folds.
+
+pub mod bucket_changes;
+pub mod fold;
+pub mod index_checks;

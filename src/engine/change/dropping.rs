@@ -1,0 +1,95 @@
+//! Deletes of journal records all of whose rows match: they go as they are, without having been folded.
+//!
+//! **Invariant**: a record goes this way only where no bucket holds rows of it, so that nothing of it is left. Others notice it as they notice
+//! a fold: the epoch moves on.
+
+use std::rc::Rc;
+
+use crate::bucket::BucketDoc;
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{Group, JournalEntry};
+use crate::engine::read::scan::Scan;
+use crate::engine::store::keyspace;
+use crate::error::Result;
+use crate::query::ReadPlan;
+use crate::storage::{Changeset, KeyRange};
+
+impl Engine {
+    /// Removes the records of a scan that has just begun all of whose rows match. Answers how many rows went.
+    ///
+    /// Errors: those of expressions on the metadata and of storage; `DataCorruptionDetected`; `WriteConflict` where somebody has changed a
+    /// bucket meanwhile.
+    pub(super) async fn drop_records(&self, collection: &Rc<Collection>, scan: &Scan, plan: &ReadPlan) -> Result<u64> {
+        if !plan.is_decided_by_time() {
+            return Ok(0);
+        }
+        let entries = collection.journal.entries();
+        let mut gone: Vec<bool> = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            gone.push(all_match(plan, entry)?);
+        }
+        if !gone.contains(&true) || !self.is_unfolded(collection, scan, plan).await? {
+            return Ok(0);
+        }
+        let (id, epoch) = (collection.id(), scan.epoch());
+        let mut changes = Changeset::new();
+        let next = self.move_epoch(&id, epoch, &mut changes);
+        let (mut rows, mut keys) = (0, Vec::new());
+        let of_one =
+            |a: &(&Rc<JournalEntry>, &bool), b: &(&Rc<JournalEntry>, &bool)| a.1 == b.1 && a.0.context == b.0.context;
+        for run in entries.iter().zip(&gone).collect::<Vec<_>>().chunk_by(of_one) {
+            let (Some((first, true)), Some((last, _))) = (run.first(), run.last()) else { continue };
+            let key = |entry: &JournalEntry| keyspace::journal(&id, &entry.context, entry.seq);
+            // A context writes its records in order: nothing comes between them any more.
+            changes.delete_range(KeyRange { start: key(first), end: [&key(last)[..], &[0]].concat() });
+            rows += run.iter().map(|(entry, _)| entry.record.rows.rows() as u64).sum::<u64>();
+            keys.extend(run.iter().map(|(entry, _)| entry.key()));
+        }
+        self.storage.commit(changes).await?;
+        self.keep(collection, epoch, next, Vec::new());
+        collection.journal.folded(&keys);
+        Ok(rows)
+    }
+
+    /// True where no stored bucket holds rows of a group that may match, and none of these buckets is closed.
+    async fn is_unfolded(&self, collection: &Collection, scan: &Scan, plan: &ReadPlan) -> Result<bool> {
+        let mut groups: Vec<&Rc<Group>> = Vec::new();
+        for group in scan.journal().groups() {
+            if plan.may_match_rows(group.meta(), group.first_ms, group.last_ms)? {
+                groups.push(group);
+            }
+        }
+        let ids: Vec<_> = groups.iter().map(|group| group.bucket).collect();
+        let stored = self.fetch(collection, &ids).await?;
+        let options = &collection.entry().options.timeseries;
+        for (group, stored) in groups.into_iter().zip(&stored) {
+            let Some(stored) = stored else { continue };
+            if group.is_covered(&stored.coverage) || BucketDoc::parse(stored.document.view(), options)?.closed() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// True where each row of a record matches, by its time and metadata alone.
+fn all_match(plan: &ReadPlan, entry: &JournalEntry) -> Result<bool> {
+    let sections = &entry.record.sections;
+    let first_ms = sections.iter().map(|section| section.first_ms).min();
+    let last_ms = sections.iter().map(|section| section.last_ms).max();
+    let (Some(first_ms), Some(last_ms)) = (first_ms, last_ms) else { return Ok(false) };
+    if !plan.all_match_between(first_ms, last_ms) {
+        return Ok(false);
+    }
+    if !plan.asks_metadata() {
+        return Ok(true);
+    }
+    for section in sections {
+        let meta = section.meta.as_ref().map(|meta| meta.view());
+        if !plan.may_match_rows(meta, section.first_ms, section.last_ms)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

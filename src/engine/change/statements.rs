@@ -1,0 +1,353 @@
+//! Deletes and updates. A delete takes whole buckets where the bucket alone says so, else it rewrites them without the rows; an update
+//! changes the metadata of whole buckets.
+//!
+//! **Invariant**: no bucket changes its metadata as long as journal records are left whose rows it holds, so that such a record never
+//! has other metadata than its bucket. Records that come later, from whoever did not know, keep the metadata that they have: see `fold`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::removal::Doomed;
+use crate::block::{Bitmap, Block, Column};
+use crate::bucket::{BucketDoc, BucketId, ColumnSet, rebuild, unpack, with_meta};
+use crate::engine::Engine;
+use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
+use crate::engine::collections::collection::Collection;
+use crate::engine::find::planned::{Defaults, Options};
+use crate::engine::journal::{Group, SectionRef};
+use crate::engine::read::unit::Unit;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
+use crate::query::projection::Projection;
+use crate::query::{Filter, FindOptions, Hint, ReadAccess, ReadPlan, Update};
+use crate::storage::LocalFuture;
+use crate::value::{Doc, DocWriter, Numbers, OwnedValue, Value};
+
+/// What a statement changes, and how.
+pub struct Change<'a> {
+    /// The measurements.
+    pub filter: Filter,
+    /// How they are found.
+    pub hint: Option<Hint>,
+    /// What becomes of them.
+    pub kind: ChangeKind<'a>,
+    /// Buckets are meant, by their documents; they can only be deleted.
+    pub raw: bool,
+}
+
+/// What becomes of measurements.
+pub enum ChangeKind<'a> {
+    /// All go.
+    Delete,
+    /// Any one goes.
+    DeleteOne,
+    /// One goes that is this document, in whatever order its fields are.
+    DeleteExactly(Doc<'a>),
+    /// The metadata of all becomes another. The filter asks for nothing else.
+    Update(Update),
+}
+
+/// What became of a change.
+#[derive(Default)]
+pub struct Changed {
+    /// Measurements that matched, as far as they were wanted.
+    pub matched: u64,
+    /// Of these, those whose metadata is another now.
+    pub modified: u64,
+    /// Buckets that an update has seen: what is looked at again after a conflict must not be changed twice.
+    done: Numbers,
+}
+
+impl Changed {
+    fn is_enough_for(&self, change: &Change<'_>) -> bool {
+        self.matched > 0 && matches!(change.kind, ChangeKind::DeleteOne | ChangeKind::DeleteExactly(_))
+    }
+}
+
+impl Engine {
+    /// Changes measurements that match.
+    ///
+    /// Journal rows of buckets that may hold a match are folded first, so that what was acknowledged before the call is in a
+    /// bucket; measurements that others insert meanwhile stay. Buckets that are closed stay as they are. Where a delete of many finds no
+    /// room to write, what goes without goes first: see `removal`.
+    /// `change` is asked with the collection, or without where there is none: then there is nothing to change.
+    /// Errors: `NamespaceNotFound` does not arise; those of `change`, of filters and updates, and of storage; `BadValue` for a hint at no index.
+    /// Behind `OutOfDiskSpace` some measurements may be deleted, as its message says.
+    pub async fn change<'a>(
+        &self,
+        name: &str,
+        change: &dyn Fn(Option<&Collection>) -> Result<Change<'a>>,
+    ) -> Result<Changed> {
+        let mut changed = Changed::default();
+        let mut conflicts = 0;
+        loop {
+            let Some(collection) = self.collection(name).await? else {
+                return change(None).map(|_| changed);
+            };
+            let wanted = change(Some(&collection))?;
+            let mut outcome = self.change_pass(&collection, &wanted, &mut changed).await;
+            let no_room = outcome.as_ref().err().filter(|e| e.code == ErrorCode::OutOfDiskSpace).cloned();
+            // Where the answer to a commit that writes nothing is lost, nobody can tell that the one measurement went.
+            if let Some(error) = no_room.filter(|_| matches!(wanted.kind, ChangeKind::Delete)) {
+                // Where the code for it cannot be had, nothing can be done without room.
+                let made = match self.complete().await {
+                    Ok(()) => self.make_room(&collection, &wanted, &mut changed).await,
+                    Err(_) => Ok(false),
+                };
+                outcome = match made {
+                    Ok(true) => continue,
+                    Ok(false) => Err(no_room_left(&error, changed.matched)),
+                    Err(error) => Err(error),
+                };
+            }
+            match outcome {
+                // Memory has forgotten it; storage says whether it was made again.
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
+                other => return other.map(|()| changed),
+            }
+        }
+    }
+
+    async fn change_pass(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
+        let (filter, hint) = (change.filter.clone(), change.hint.clone());
+        let options = FindOptions { filter, hint, ..FindOptions::default() };
+        let plan = || collection.read_plan(options.clone(), change.raw);
+        let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
+        collection.check_hint(change.raw, &options, &aimed)?;
+        // What is not folded yet is in no index.
+        let only_indexed = matches!(&aimed.access, ReadAccess::Index(access) if access.only_indexed);
+        if matches!(change.kind, ChangeKind::Delete) && !change.raw && !only_indexed {
+            let dropped = self.drop_records(collection, &scan, &aimed).await?;
+            if dropped > 0 {
+                changed.matched += dropped;
+                (scan, aimed) = self.aimed_scan(collection, &plan).await?;
+            }
+        }
+        // What fails here fails again on the bucket.
+        let reached = |group: &Group| aimed.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
+        if self.fold_groups(&scan, &reached).await? {
+            (scan, aimed) = self.aimed_scan(collection, &plan).await?;
+        }
+        while let Some(units) = self.next_page(&mut scan).await? {
+            let mut changes = BucketChanges::new(collection);
+            let mut page = Changed::default();
+            for unit in &units {
+                if changed.done.get(unit.id.as_bytes()).is_none() {
+                    self.change_unit(collection, &aimed, unit, change, &mut page, &mut changes)?;
+                }
+                if page.is_enough_for(change) {
+                    break;
+                }
+            }
+            let place = Page::of(&units, scan.covered());
+            let epoch = changes.commit(self, scan.epoch(), Vec::new(), place).await?;
+            scan.set_epoch(epoch);
+            changed.matched += page.matched;
+            changed.modified += page.modified;
+            if matches!(change.kind, ChangeKind::Update(_)) {
+                for unit in &units {
+                    changed.done.add(unit.id.as_bytes());
+                }
+            }
+            if page.is_enough_for(change) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes what goes without a write. False where nothing does.
+    /// Boxed, for it comes with the second half of the module.
+    fn make_room<'a>(
+        &'a self,
+        collection: &'a Rc<Collection>,
+        change: &'a Change<'_>,
+        changed: &'a mut Changed,
+    ) -> LocalFuture<'a, bool> {
+        Box::pin(self.delete_without_room(collection, change, changed))
+    }
+
+    async fn delete_without_room(
+        &self,
+        collection: &Rc<Collection>,
+        change: &Change<'_>,
+        changed: &mut Changed,
+    ) -> Result<bool> {
+        let (filter, hint) = (change.filter.clone(), change.hint.clone());
+        let options = FindOptions { filter, hint, ..FindOptions::default() };
+        let plan = || collection.read_plan(options.clone(), change.raw);
+        if matches!(&plan().access, ReadAccess::Index(access) if access.only_indexed) {
+            // What an index does not name stays, and folding tells what it names.
+            return Ok(false);
+        }
+        let (mut scan, aimed) = self.aimed_scan(collection, &plan).await?;
+        let options = &collection.entry().options.timeseries;
+        let bucket = |_: &BucketId, document: Doc<'_>, view: &BucketDoc<'_>, _| {
+            if change.raw {
+                return change.filter.matches_doc(document);
+            }
+            if view.closed() || !aimed.may_match(view)? {
+                return Ok(false);
+            }
+            if aimed.all_match(view) {
+                return Ok(true);
+            }
+            let rows = unpack(view, &ColumnSet::All, options)?;
+            Ok(aimed.select(&rows, view.meta())?.count() == rows.rows())
+        };
+        let rows = |reference: &SectionRef, stored: Option<&BucketDoc<'_>>, _| {
+            let (block, range) = reference.rows();
+            let stays = change.raw || stored.is_some_and(BucketDoc::closed);
+            let Some(section) = reference.section().filter(|_| !stays) else { return Ok(false) };
+            if !aimed.may_match_rows(reference.meta(), section.first_ms, section.last_ms)? {
+                return Ok(false);
+            }
+            let rows = block.slice(range);
+            Ok(aimed.select(&rows, reference.meta())?.count() == rows.rows())
+        };
+        let doomed = Doomed { bucket: &bucket, rows: &rows, only_folded: change.raw };
+        let removed = self.remove_without_room(&mut scan, &doomed).await?.measurements;
+        changed.matched += removed;
+        Ok(removed > 0)
+    }
+
+    /// Adds what changing one bucket takes to `changes`, and what becomes of its measurements to `page`.
+    fn change_unit(
+        &self,
+        collection: &Rc<Collection>,
+        plan: &ReadPlan,
+        unit: &Unit,
+        change: &Change<'_>,
+        page: &mut Changed,
+        changes: &mut BucketChanges<'_>,
+    ) -> Result<()> {
+        let Some(stored) = &unit.stored else { return Ok(()) };
+        if change.raw {
+            if change.filter.matches_doc(stored.document.view())? {
+                changes.remove(unit)?;
+                page.matched += 1;
+            }
+            return Ok(());
+        }
+        let options = &collection.entry().options.timeseries;
+        let view = BucketDoc::parse(stored.document.view(), options)?;
+        if view.closed() || !plan.may_match(&view)? {
+            return Ok(());
+        }
+        let meta = view.meta();
+        if let ChangeKind::Update(update) = &change.kind {
+            // What is left for rows is a schema, which asks for the metadata by its name.
+            let mut row = DocWriter::new();
+            if let (Some(name), Some(meta)) = (collection.meta_field(), meta) {
+                row.value(name, meta);
+            }
+            if !change.filter.matches_doc(row.finish().view())? {
+                return Ok(());
+            }
+            if unit.half_folded {
+                return Err(Error::write_conflict(format!("Bucket {} is being folded", unit.id)));
+            }
+            let rows = view.count()? as u64;
+            page.matched += rows;
+            let new = update.apply(meta, &|| change.filter.position(meta))?;
+            let new = new.as_ref().map(OwnedValue::view);
+            if new != meta {
+                page.modified += rows;
+                collection.check_meta(new)?;
+                let document = with_meta(stored.document.view(), new)?;
+                changes.write(&unit.id, Some(stored), stored.coverage.clone(), document)?;
+            }
+            return Ok(());
+        }
+        if matches!(change.kind, ChangeKind::Delete) && plan.all_match(&view) {
+            changes.remove(unit)?;
+            page.matched += view.count()? as u64;
+            return Ok(());
+        }
+        let rows = unpack(&view, &ColumnSet::All, options)?;
+        let mut matching = plan.select(&rows, meta)?;
+        let only = match change.kind {
+            ChangeKind::DeleteOne => Some(matching.iter().next()),
+            ChangeKind::DeleteExactly(document) => {
+                let mut whole = rows.clone();
+                if let (Some(name), Some(meta)) = (collection.meta_field(), meta) {
+                    whole.set_column(name, Column::constant(meta, rows.rows()));
+                }
+                Some(matching.iter().find(|row| is_row(&whole, *row, document)))
+            }
+            _ => None,
+        };
+        if let Some(only) = only {
+            matching = Bitmap::from_fn(rows.rows(), |row| Some(row) == only);
+        }
+        if matching.none() {
+            return Ok(());
+        }
+        let mut keep = matching.clone();
+        keep.invert();
+        match rebuild(&view, &rows, &keep, self.bucket_format, options)? {
+            Some(rest) => changes.write(&unit.id, Some(stored), stored.coverage.clone(), rest)?,
+            None => changes.remove(unit)?,
+        }
+        page.matched += matching.count() as u64;
+        Ok(())
+    }
+
+    /// Deletes the first measurement of a query and answers it, as the query shows it; `None` where there is none.
+    ///
+    /// Errors: as `find` and `change`; `WriteConflict` where others were faster each time.
+    pub async fn remove_one(&self, name: &str, options: &Options<'_>) -> Result<Option<Block>> {
+        for _ in 0..WRITE_CONFLICT_RETRIES_MAX {
+            let projection = RefCell::new(Projection::all());
+            let whole = |defaults: Defaults<'_>| {
+                let options = options(defaults)?;
+                projection.replace(options.projection);
+                let limit = Some(1);
+                Ok(FindOptions {
+                    projection: Projection::all(),
+                    limit,
+                    single_batch: true,
+                    batch_size: limit,
+                    skips_closed: true,
+                    ..options
+                })
+            };
+            let row = self.find(name, false, &whole).await?.rows;
+            if row.rows() == 0 {
+                return Ok(None);
+            }
+            let mut writer = DocWriter::new();
+            row.write_row(0, &mut writer);
+            let document = writer.finish();
+            // What fails here must not have deleted anything.
+            let shown = projection.replace(Projection::all()).apply(row)?;
+            let exactly = |collection: Option<&Collection>| {
+                let time_field = collection.map_or("", Collection::time_field);
+                let time = document.view().get(time_field).unwrap_or(Value::NULL);
+                let kind = ChangeKind::DeleteExactly(document.view());
+                Ok(Change { filter: Filter::equality(time_field, time)?, hint: None, kind, raw: false })
+            };
+            if self.change(name, &exactly).await?.matched > 0 {
+                return Ok(Some(shown));
+            }
+        }
+        Err(Error::write_conflict("Others kept removing the measurement that was found"))
+    }
+}
+
+/// What a delete answers that has found no room for what has to be written.
+fn no_room_left(error: &Error, deleted: u64) -> Error {
+    let advice = "for the others, delete what shares their buckets or inserts as well, drop a collection, or make room elsewhere";
+    Error::new(error.code, format!("{}; {deleted} measurements were deleted that need none; {advice}", error.message))
+}
+
+/// True where a row has the fields of a document, and no others.
+fn is_row(rows: &Block, row: usize, document: Doc<'_>) -> bool {
+    let mut writer = DocWriter::new();
+    rows.write_row(row, &mut writer);
+    let found = writer.finish();
+    let found = found.view();
+    found.iter().count() == document.iter().count()
+        && document.iter().all(|(name, value)| found.get(name) == Some(value))
+}

@@ -1,0 +1,128 @@
+//! A collection as this context knows it: its options, its open buckets, its unfolded commits.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::directory::Directory;
+use super::measured::Measured;
+use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
+use crate::engine::journal::Journal;
+use crate::engine::store::entry::CollectionEntry;
+use crate::engine::store::keyspace::{CollectionId, ContextId};
+use crate::engine::store::queue::Queue;
+use crate::engine::store::signal::Signal;
+use crate::value::Collation;
+
+/// A collection in use.
+pub struct Collection {
+    /// The name that users know.
+    pub name: String,
+    /// Its entry when this context first saw it: identity, fields and collation, which stay.
+    first: Rc<CollectionEntry>,
+    /// Its entry as far as this context knows.
+    entry: RefCell<Rc<CollectionEntry>>,
+    /// Open buckets.
+    pub(in crate::engine) catalog: RefCell<Catalog>,
+    /// True once dates outside the standard range are known to be stored.
+    pub(in crate::engine) extended_range: Cell<bool>,
+    /// Commits that are not folded yet, and the epoch of what memory knows.
+    pub(in crate::engine) journal: Journal,
+    pub(in crate::engine) queue: RefCell<Queue>,
+    /// The sizes of all stored buckets, in order of their ids, where they are known at the epoch of `journal`. Of use with a `maxBytes`.
+    pub(in crate::engine) measured: RefCell<Option<Vec<Measured>>>,
+    /// The stored buckets by series, where somebody has asked for them.
+    pub(in crate::engine) directory: RefCell<Option<Rc<Directory>>>,
+    /// How often queries have gone through which index, by number.
+    pub(super) index_uses: RefCell<Vec<(u16, i64)>>,
+    /// Since when that is counted.
+    pub since_ms: i64,
+    /// The fold that runs.
+    pub(in crate::engine) folding: RefCell<Option<Signal>>,
+}
+
+impl Collection {
+    /// A collection without open buckets, in the context whose journal it writes. `seed` must be random.
+    pub(in crate::engine) fn new(
+        name: &str,
+        context: ContextId,
+        entry: CollectionEntry,
+        catalog_options: CatalogOptions,
+        totals: &Rc<Totals>,
+        seed: u64,
+        since_ms: i64,
+    ) -> Collection {
+        let options = entry.options.timeseries.clone();
+        let entry = Rc::new(entry);
+        Collection {
+            name: name.to_owned(),
+            catalog: RefCell::new(Catalog::new(options, catalog_options, Rc::clone(totals), seed)),
+            entry: RefCell::new(Rc::clone(&entry)),
+            first: entry,
+            extended_range: Cell::new(false),
+            journal: Journal::new(context),
+            queue: RefCell::default(),
+            measured: RefCell::default(),
+            directory: RefCell::default(),
+            index_uses: RefCell::default(),
+            since_ms,
+            folding: RefCell::new(None),
+        }
+    }
+
+    /// Its identity and options. Others may change them: reads, folds and deletes notice it, inserts do not.
+    pub fn entry(&self) -> Rc<CollectionEntry> {
+        Rc::clone(&self.entry.borrow())
+    }
+
+    /// Takes over an entry that storage holds. Rows go to new buckets where these are to be filled in another way.
+    pub(super) fn set_entry(&self, entry: CollectionEntry) {
+        if entry.options.timeseries != self.entry().options.timeseries {
+            self.catalog.borrow_mut().reconfigure(entry.options.timeseries.clone());
+        }
+        *self.entry.borrow_mut() = Rc::new(entry);
+    }
+
+    /// The prefix of its keys.
+    pub fn id(&self) -> CollectionId {
+        self.first.id()
+    }
+
+    /// How strings compare unless a query says otherwise.
+    pub fn collation(&self) -> &Collation {
+        &self.first.options.timeseries.collation
+    }
+
+    /// Name of the time field.
+    pub fn time_field(&self) -> &str {
+        &self.first.options.timeseries.time_field
+    }
+
+    /// Name of the metadata field.
+    pub fn meta_field(&self) -> Option<&str> {
+        self.first.options.timeseries.meta_field.as_deref()
+    }
+
+    /// What the catalog counted in this context.
+    pub fn stats(&self) -> crate::catalog::Stats {
+        self.catalog.borrow().stats()
+    }
+
+    /// Counts what the catalog cannot see itself.
+    pub fn count(&self, counter: Counter, n: u64) {
+        self.catalog.borrow_mut().count(counter, n);
+    }
+
+    /// Counts a query that goes through an index.
+    pub(in crate::engine) fn count_use(&self, number: u16) {
+        let mut uses = self.index_uses.borrow_mut();
+        match uses.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, n)) => *n += 1,
+            None => uses.push((number, 1)),
+        }
+    }
+
+    /// How many queries have gone through an index in this context.
+    pub fn uses_of(&self, number: u16) -> i64 {
+        self.index_uses.borrow().iter().find(|(known, _)| *known == number).map_or(0, |(_, n)| *n)
+    }
+}

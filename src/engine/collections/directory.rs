@@ -1,0 +1,168 @@
+//! Which stored buckets each series has, as the default index says: whoever wants the newest of each series asks the last ones.
+//!
+//! **Invariant**: what is kept of a collection is what storage held at its epoch, or later. This context's own changes of buckets are
+//! noted; where somebody else has moved the epoch on, the index is listed anew.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions};
+use crate::engine::store::keyspace;
+use crate::engine::store::stored_bucket::StoredBucket;
+use crate::error::{Error, Result};
+use crate::limits::DIRECTORY_BUCKETS_MAX;
+use crate::storage::Bytes;
+use crate::value::{Numbers, Value, append_key, append_missing_key, sort_by};
+
+/// The stored buckets of a collection by series.
+#[derive(Clone, Default)]
+pub struct Directory {
+    epoch: u64,
+    /// Metadata by the keys of the index: what compares equal is one series.
+    series: Numbers,
+    /// How many they are, those among them whose buckets have gone.
+    count: usize,
+    /// In order of series and then of ids. Empty where a bucket stands under several keys, because its metadata is an array.
+    buckets: Vec<Listed>,
+    has_arrays: bool,
+}
+
+/// A stored bucket.
+#[derive(Clone)]
+pub struct Listed {
+    /// The number of its series.
+    pub series: u32,
+    /// Its id.
+    pub id: BucketId,
+    /// No row of it is later, as far as somebody has looked.
+    pub last_ms: Cell<i64>,
+}
+
+impl Directory {
+    /// The buckets in the entries of the default index; without a metaField, in the keys of buckets.
+    pub(in crate::engine) fn of_keys(epoch: u64, keys: &[Bytes], has_meta: bool) -> Result<Directory> {
+        let mut directory = Directory { epoch, ..Directory::default() };
+        for key in keys {
+            let series = if has_meta { keyspace::series_of(key) } else { Some(&[][..]) };
+            let series = series.ok_or_else(|| Error::corrupt("An index entry does not hold metadata and a time"))?;
+            directory.add(series, keyspace::bucket_id(key)?, i64::MAX);
+        }
+        sort_by(&mut directory.buckets, |a, b| (a.series, a.id).cmp(&(b.series, b.id)));
+        let mut ids: Vec<BucketId> = directory.buckets.iter().map(|listed| listed.id).collect();
+        sort_by(&mut ids, Ord::cmp);
+        if ids.windows(2).any(|two| matches!(two, [a, b] if a == b)) {
+            directory.give_up();
+        }
+        Ok(directory)
+    }
+
+    fn add(&mut self, series: &[u8], id: BucketId, last_ms: i64) {
+        let number = self.series.add(series).0;
+        self.count = self.count.max(number + 1);
+        let series = u32::try_from(number).unwrap_or(u32::MAX);
+        self.buckets.push(Listed { series, id, last_ms: Cell::new(last_ms) });
+    }
+
+    fn give_up(&mut self) {
+        (self.has_arrays, self.buckets) = (true, Vec::new());
+    }
+
+    /// The buckets, in order of series and then of ids.
+    pub fn buckets(&self) -> &[Listed] {
+        &self.buckets
+    }
+
+    /// All numbers of series are below this one.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The number of a series that has buckets, or had some.
+    pub fn number(&self, series: &[u8]) -> Option<usize> {
+        self.series.get(series)
+    }
+
+    /// Takes over the new forms of some buckets; `None` are those that are gone.
+    fn note(&mut self, changed: &[(BucketId, Option<Rc<StoredBucket>>)], options: &TimeseriesOptions) -> Result<()> {
+        let (mut moved, mut new) = (Vec::new(), Vec::new());
+        for (id, stored) in changed {
+            let Some(stored) = stored else {
+                moved.push(*id);
+                continue;
+            };
+            let view = BucketDoc::parse(stored.document.view(), options)?;
+            if view.meta().is_some_and(|meta| meta.as_array().is_some()) {
+                self.give_up();
+                return Ok(());
+            }
+            let series = series_key(options, view.meta());
+            match self.place(&series, id).and_then(|place| self.buckets.get(place)) {
+                Some(known) => known.last_ms.set(view.max_time_ms()),
+                None => {
+                    moved.push(*id);
+                    new.push((series, *id, view.max_time_ms()));
+                }
+            }
+        }
+        if self.has_arrays {
+            return Ok(());
+        }
+        if !moved.is_empty() {
+            sort_by(&mut moved, Ord::cmp);
+            self.buckets.retain(|listed| moved.binary_search(&listed.id).is_err());
+        }
+        if !new.is_empty() {
+            new.into_iter().for_each(|(series, id, last_ms)| self.add(&series, id, last_ms));
+            sort_by(&mut self.buckets, |a, b| (a.series, a.id).cmp(&(b.series, b.id)));
+        }
+        Ok(())
+    }
+
+    /// What it is at `next`, once this context has moved the epoch on from `epoch` by giving some buckets new forms; `None` where it was not
+    /// of `epoch`.
+    pub(super) fn moved_on(
+        mut self: Rc<Directory>,
+        (epoch, next): (u64, u64),
+        changed: &[(BucketId, Option<Rc<StoredBucket>>)],
+        options: &TimeseriesOptions,
+    ) -> Option<Rc<Directory>> {
+        if self.epoch != epoch {
+            return None;
+        }
+        let directory = Rc::make_mut(&mut self);
+        directory.epoch = next;
+        directory.note(changed, options).ok()?;
+        self.is_small().then_some(self)
+    }
+
+    /// True where it may be kept.
+    pub(in crate::engine) fn is_small(&self) -> bool {
+        self.buckets.len() <= DIRECTORY_BUCKETS_MAX
+    }
+
+    /// The epoch of what it says.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// True where buckets stand under several keys: it lists none then.
+    pub fn has_arrays(&self) -> bool {
+        self.has_arrays
+    }
+
+    fn place(&self, series: &[u8], id: &BucketId) -> Option<usize> {
+        let series = u32::try_from(self.number(series)?).ok()?;
+        self.buckets.binary_search_by(|listed| (listed.series, listed.id).cmp(&(series, *id))).ok()
+    }
+}
+
+/// The key under which a bucket of that metadata stands in the default index; empty without a metaField.
+pub(in crate::engine) fn series_key(options: &TimeseriesOptions, meta: Option<Value<'_>>) -> Vec<u8> {
+    let mut key = Vec::with_capacity(40);
+    match meta {
+        _ if options.meta_field.is_none() => {}
+        Some(meta) => append_key(&mut key, meta),
+        None => append_missing_key(&mut key),
+    }
+    key
+}

@@ -1,0 +1,74 @@
+//! The entry of a collection and its epoch: learnt anew, and moved on.
+
+use std::rc::Rc;
+
+use super::collection::Collection;
+use crate::engine::Engine;
+use crate::engine::store::entry::CollectionEntry;
+use crate::engine::store::keyspace::{self, CollectionId};
+use crate::error::{ErrorCode, Result};
+use crate::limits::CHANGE_CONFLICTS_MAX;
+use crate::storage::Changeset;
+
+impl Engine {
+    /// Learns what others have made of the entry of a collection.
+    ///
+    /// Errors: `NamespaceNotFound`; those of storage.
+    pub async fn refresh(&self, collection: &Rc<Collection>) -> Result<()> {
+        self.journal_snapshot(collection, &[]).await.map(|_| ())
+    }
+
+    /// Changes the entry of a collection and what else `change` says, in one commit that moves the epoch on: whoever changes buckets by the
+    /// old entry fails, and finds the new one. Nothing happens where `change` answers false.
+    ///
+    /// Errors: those of `change`; `NamespaceNotFound`; those of storage.
+    pub async fn change_entry(
+        &self,
+        collection: &Rc<Collection>,
+        change: &mut dyn FnMut(&mut CollectionEntry, &mut Changeset) -> Result<bool>,
+    ) -> Result<()> {
+        let id = collection.id();
+        for attempt in 0.. {
+            // With the epoch comes the entry of that moment.
+            let epoch = self.journal_snapshot(collection, &[]).await?.epoch;
+            let mut entry = CollectionEntry::decode(collection.entry().encode().view().as_bytes())?;
+            entry.read_indexes()?;
+            let mut changes = Changeset::new();
+            if !change(&mut entry, &mut changes)? {
+                break;
+            }
+            entry.prepare(&*self.env, &self.globals()).await?;
+            let next = self.move_epoch(&id, epoch, &mut changes);
+            if entry.version > 0 {
+                changes.delete(keyspace::version(&id, entry.version));
+            }
+            entry.version += 1;
+            changes.put(keyspace::version(&id, entry.version), Vec::new());
+            changes.put(keyspace::catalog(&collection.name), entry.encode().into_bytes());
+            match self.storage.commit(changes).await {
+                Ok(()) => {
+                    if collection.journal.epoch_moved(epoch, next) {
+                        // No bucket has changed, so what memory holds of them stays.
+                        collection.set_entry(entry);
+                    }
+                    break;
+                }
+                Err(e) if e.code == ErrorCode::WriteConflict && attempt < CHANGE_CONFLICTS_MAX => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to `changes` that the epoch of a collection moves on, from the one of what they were made of. Answers the next.
+    pub(in crate::engine) fn move_epoch(&self, id: &CollectionId, epoch: u64, changes: &mut Changeset) -> u64 {
+        let (next, reserve) = keyspace::next_epoch(id, epoch);
+        changes.require(keyspace::epoch(id, epoch));
+        changes.delete(keyspace::epoch(id, epoch));
+        // Whose changeset it was: where an answer is lost, an epoch that somebody else has begun must not look like our own.
+        let value = self.env.random_u64().to_le_bytes().to_vec();
+        changes.insert(keyspace::epoch(id, next), value);
+        reserve.into_iter().for_each(|key| changes.put(key, Vec::new()));
+        next
+    }
+}

@@ -1,0 +1,103 @@
+//! The stored forms of journal records, in few requests: a context that has just been opened wants hundreds of them.
+
+use crate::engine::Engine;
+use crate::engine::store::keyspace::{self, CollectionId, ContextId};
+use crate::engine::store::pages::go_on;
+use crate::error::Result;
+use crate::storage::{Bytes, KeyRange, Page};
+
+/// Fewer records are asked for one by one.
+const RUN_MIN: usize = 8;
+
+/// Whose record it is, and its place there.
+type Place = (ContextId, u64);
+
+impl Engine {
+    /// The values of `wanted`, in that order; `None` for those that are gone. Both lists ascend. `listed` are the records that storage has,
+    /// and `brought` the values that came with their keys: those that are not empty.
+    ///
+    /// Errors: those of storage.
+    pub(in crate::engine) async fn journal_values(
+        &self,
+        id: &CollectionId,
+        wanted: &[Place],
+        listed: &[Place],
+        mut brought: Vec<Bytes>,
+    ) -> Result<Vec<Option<Bytes>>> {
+        // A record is never written anew, so its value is the one that it has had all along.
+        let known = |place: &Place| {
+            let value = brought.get_mut(listed.binary_search(place).ok()?)?;
+            (!value.is_empty()).then(|| std::mem::take(value))
+        };
+        let mut values: Vec<Option<Bytes>> = wanted.iter().map(known).collect();
+        let absent = |(place, value): (&Place, &Option<Bytes>)| value.is_none().then_some(*place);
+        let left: Vec<Place> = wanted.iter().zip(&values).filter_map(absent).collect();
+        if !left.is_empty() {
+            let mut fetched = self.fetched(id, &left, listed).await?.into_iter();
+            values.iter_mut().filter(|value| value.is_none()).for_each(|value| *value = fetched.next().flatten());
+        }
+        Ok(values)
+    }
+
+    async fn fetched(&self, id: &CollectionId, wanted: &[Place], listed: &[Place]) -> Result<Vec<Option<Bytes>>> {
+        let key = |(context, seq): &Place| keyspace::journal(id, context, *seq);
+        let keys: Vec<Bytes> = wanted.iter().map(key).collect();
+        let runs = runs_of(wanted, listed);
+        if wanted.len() < RUN_MIN * runs.len() {
+            return self.storage.get_many(&keys).await;
+        }
+        let end = |last: &Place| [&key(last)[..], &[0]].concat();
+        let mut ranges: Vec<_> =
+            runs.iter().map(|(first, last)| KeyRange { start: key(first), end: end(last) }).collect();
+        // One more than there should be says whether that was all.
+        let page = Page { entries_max: wanted.len() + 1, keys_only: false };
+        let mut entries = Vec::with_capacity(page.entries_max);
+        loop {
+            let found = self.storage.scan(&ranges, page).await?;
+            let done = found.len() < page.entries_max;
+            entries.extend(found);
+            match entries.last().filter(|_| !done) {
+                Some(last) => go_on(&mut ranges, &last.key),
+                None => break,
+            }
+        }
+        let mut entries = entries.into_iter().peekable();
+        let value = |key: &Bytes| {
+            while entries.next_if(|entry| entry.key < *key).is_some() {}
+            entries.next_if(|entry| entry.key == *key).map(|entry| entry.value)
+        };
+        Ok(keys.iter().map(value).collect())
+    }
+}
+
+/// The first and the last of `wanted` that follow each other among `listed`, and are of one context.
+fn runs_of(wanted: &[Place], listed: &[Place]) -> Vec<(Place, Place)> {
+    let mut runs: Vec<(Place, Place)> = Vec::new();
+    let mut next = None;
+    for place in wanted {
+        let at = listed.partition_point(|known| known < place);
+        match runs.last_mut().filter(|(first, _)| next == Some(place) && first.0 == place.0) {
+            Some((_, last)) => *last = *place,
+            None => runs.push((*place, *place)),
+        }
+        next = listed.get(at + 1);
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_that_follow_each_other_are_asked_for_together() {
+        let [a, b] = [[1; 8], [2; 8]];
+        let listed = [(a, 1), (a, 2), (a, 5), (a, 6), (b, 0), (b, 1)];
+        assert_eq!(runs_of(&listed, &listed), [((a, 1), (a, 6)), ((b, 0), (b, 1))]);
+        assert_eq!(
+            runs_of(&[(a, 1), (a, 5), (a, 6), (b, 1)], &listed),
+            [((a, 1), (a, 1)), ((a, 5), (a, 6)), ((b, 1), (b, 1))]
+        );
+        assert_eq!(runs_of(&[], &listed), []);
+    }
+}

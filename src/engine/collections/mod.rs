@@ -1,0 +1,11 @@
+//! Collections as this context knows them: by name, brought up to date by one look at storage, and what is known of their buckets.
+
+pub mod collection;
+pub mod direct_write;
+pub mod directory;
+pub mod entry_change;
+pub mod journal_values;
+pub mod measured;
+pub mod namespace;
+pub mod own_changes;
+pub mod snapshot;

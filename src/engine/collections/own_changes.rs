@@ -1,0 +1,35 @@
+//! What a context's own changes of buckets do to what it knows of a collection.
+
+use std::rc::Rc;
+
+use super::collection::Collection;
+use super::measured::Measured;
+use crate::bucket::BucketId;
+use crate::engine::store::stored_bucket::StoredBucket;
+
+impl Collection {
+    /// Takes over the new forms of buckets, by which this context has moved the epoch on from `epoch` to `next`.
+    pub(in crate::engine) fn note_in_directory(
+        &self,
+        epoch: u64,
+        next: u64,
+        changed: &[(BucketId, Option<Rc<StoredBucket>>)],
+    ) {
+        let mut kept = self.directory.borrow_mut();
+        let options = &self.entry().options.timeseries;
+        *kept = kept.take().and_then(|known| known.moved_on((epoch, next), changed, options));
+    }
+
+    /// Notes the size of a bucket that was written, or that it is gone.
+    pub(in crate::engine) fn note_size(&self, id: &BucketId, stored: Option<&StoredBucket>) {
+        let mut measured = self.measured.borrow_mut();
+        let Some(measured) = &mut *measured else { return };
+        let new = stored.and_then(|stored| Measured::of(id, stored, &self.entry().options.timeseries));
+        match (measured.binary_search_by(|bucket| bucket.id.cmp(id)), new) {
+            (Ok(at), Some(new)) => measured.iter_mut().skip(at).take(1).for_each(|old| *old = new),
+            (Ok(at), None) => drop(measured.remove(at)),
+            (Err(at), Some(new)) => measured.insert(at, new),
+            (Err(_), None) => {}
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The journals of a collection at one moment: a look at storage, and the records that it tells of fetched.
+
+use std::rc::Rc;
+
+use super::collection::Collection;
+use crate::engine::Engine;
+use crate::engine::journal::{ByBucket, Learnt};
+use crate::engine::store::keyspace::{self, Marker};
+use crate::error::{Error, Result};
+use crate::limits::JOURNAL_SIZE_BYTES_MAX;
+use crate::storage::{Bytes, Entry, KeyRange};
+
+/// How much larger a record is in memory than in storage, about: that of many series with a row each.
+const RECORD_GROWTH: usize = 14;
+
+/// The journals of a collection at one moment, and what else was asked for at that moment.
+pub struct Snapshot {
+    /// The epoch of the collection.
+    pub epoch: u64,
+    /// What is not folded.
+    pub journal: Rc<ByBucket>,
+    /// The keys of `also`.
+    pub also: Vec<Bytes>,
+}
+
+impl Engine {
+    /// The journal records that storage holds, and the keys of `also` at the same moment: one storage call for both.
+    ///
+    /// Where a fold removes a record before it could be fetched, all is asked once more: its rows may be missing in a bucket that is
+    /// in memory. Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
+    pub(in crate::engine) async fn journal_snapshot(
+        &self,
+        collection: &Rc<Collection>,
+        also: &[KeyRange],
+    ) -> Result<Snapshot> {
+        // As long as nobody else has changed buckets, records were only added, and those that are known need not be listed.
+        let mut all = false;
+        loop {
+            if let Some(snapshot) = self.try_journal_snapshot(collection, also, &mut all).await? {
+                return Ok(snapshot);
+            }
+        }
+    }
+
+    async fn try_journal_snapshot(
+        &self,
+        collection: &Rc<Collection>,
+        also: &[KeyRange],
+        all: &mut bool,
+    ) -> Result<Option<Snapshot>> {
+        let (id, journal) = (collection.id(), &collection.journal);
+        let look = journal.begin_look(*all);
+        let markers = match look.is_at_all() || keyspace::is_from_reserve(journal.epoch()) {
+            true => keyspace::markers_and_reserve(&id),
+            false => keyspace::markers(&id),
+        };
+        let ranges = [&[markers], &*journal.ranges(&id, &look), also].concat();
+        // The first look wants all records, which are the second range.
+        let ahead = (journal.epoch() == 0).then_some(1);
+        let (mut keys, mut listed, mut brought, mut also) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for Entry { key, value } in self.scan_ahead(ranges, ahead).await? {
+            if let Some(place) = keyspace::journal_parts(&key) {
+                listed.push(place);
+                brought.push(value);
+            } else if keyspace::is_of_markers(&key) {
+                keys.push(key);
+            } else {
+                also.push(key);
+            }
+        }
+        if !keys.first().is_some_and(|key| keyspace::is_marker(key, &id, Marker::Exists)) {
+            self.forget(collection);
+            return Err(self.namespace_not_found(&collection.name));
+        }
+        if keys.get(1).is_some_and(|key| keyspace::is_marker(key, &id, Marker::ExtendedRange)) {
+            collection.extended_range.set(true);
+        }
+        let version = keys.iter().take(4).find_map(|key| keyspace::version_of(key)).unwrap_or_default();
+        if version != collection.entry().version {
+            self.reload_entry(collection).await?;
+            return Ok(None);
+        }
+        // Behind up to three other markers.
+        let Some(epoch) = keys.iter().take(4).find_map(|key| keyspace::epoch_of(key)) else {
+            // Somebody had no room to write one, and has gone on to one in reserve.
+            if !std::mem::replace(all, true) {
+                return Ok(None);
+            }
+            return Err(Error::corrupt("A collection does not say how often it was changed"));
+        };
+        let missing = match journal.learn(&look, epoch, &listed) {
+            Learnt::Again { all: again } => {
+                *all = again;
+                return Ok(None);
+            }
+            Learnt::Known { missing, moved } => {
+                if moved {
+                    *collection.measured.borrow_mut() = None;
+                    self.buckets.borrow_mut().forget(&id);
+                }
+                missing
+            }
+        };
+        if !missing.is_empty() {
+            let values = self.journal_values(&id, &missing, &listed, brought).await?;
+            reserve(&values);
+            if !journal.add_fetched(epoch, &missing, values)? {
+                *all = true;
+                return Ok(None);
+            }
+        }
+        if !journal.end_look(&look, epoch) {
+            *all = true;
+            return Ok(None);
+        }
+        Ok(Some(Snapshot { epoch, journal: journal.by_bucket(), also }))
+    }
+}
+
+/// Makes room for the records of `values` at once. The memory of a module grows slowly: in small steps that took most of the time that
+/// many records take to read.
+fn reserve(values: &[Option<Bytes>]) {
+    let stored_bytes: usize = values.iter().flatten().map(Vec::len).sum();
+    let mut room: Vec<u8> = Vec::new();
+    // What there is no room for is found out by whoever needs it.
+    let _ = room.try_reserve_exact((RECORD_GROWTH * stored_bytes).min(2 * JOURNAL_SIZE_BYTES_MAX));
+    drop(std::hint::black_box(room));
+}

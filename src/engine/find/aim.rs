@@ -1,0 +1,93 @@
+//! From a plan to a scan: which keys of journals and indexes it looks at, and which buckets it then reads.
+
+use std::rc::Rc;
+
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::read::scan::{Access, Scan, buckets_of};
+use crate::engine::store::keyspace;
+use crate::error::Result;
+use crate::index;
+use crate::query::{ReadAccess, ReadPlan};
+use crate::storage::KeyRange;
+use crate::value::OwnedValue;
+
+impl Engine {
+    /// A scan aimed at what a plan reads. `plan` is asked again where the snapshot tells what no one in this context
+    /// knew: that there are dates outside the standard range, or that the entry of the collection was changed.
+    pub(in crate::engine) async fn aimed_scan(
+        &self,
+        collection: &Rc<Collection>,
+        plan: &dyn Fn() -> ReadPlan,
+    ) -> Result<(Scan, ReadPlan)> {
+        let mut is_folded = false;
+        let (mut scan, first, mut found) = loop {
+            let first = plan();
+            let known = (collection.extended_range.get(), collection.entry().version);
+            // One look at the journals and at the index: an index that is dropped later has lost nothing of what was there.
+            let (scan, found) = self.begin_scan(collection, &index_ranges(collection, &first)).await?;
+            if (collection.extended_range.get(), collection.entry().version) != known {
+                continue;
+            }
+            let only_indexed = matches!(&first.access, ReadAccess::Index(access) if access.only_indexed);
+            // What is not folded yet is in no index.
+            if only_indexed && !is_folded && self.fold_groups(&scan, &|_| true).await? {
+                is_folded = true;
+                continue;
+            }
+            break (scan, first, found);
+        };
+        first.access.keep_texts(&|index| keyspace::index_prefix(&collection.id(), index), &mut found);
+        let used: Vec<Option<u16>> = first.access.branches().iter().map(ReadAccess::index).collect();
+        for (place, index) in used.iter().enumerate() {
+            let is_first = used.iter().position(|other| other == index) == Some(place);
+            index.iter().filter(|_| is_first).for_each(|index| collection.count_use(*index));
+        }
+        scan.aim(match &first.access {
+            ReadAccess::Buckets { low, high } => Access::Range(*low, *high),
+            _ => Access::Ids(buckets_of(&found)?),
+        });
+        match &first.access {
+            ReadAccess::Buckets { low, high } => scan.keep_groups(&|_, group| (low..=high).contains(&&group.bucket)),
+            series @ ReadAccess::Series { .. } => {
+                let wanted = scan.journal().groups_within(&series_ranges(collection, series));
+                scan.keep_groups(&|number, _| wanted.binary_search(&number).is_ok());
+            }
+            ReadAccess::Index(_) | ReadAccess::Union(_) => {}
+        }
+        Ok((scan, first))
+    }
+}
+
+/// Where the entries of indexes lie that a plan looks at, and of a union the buckets; ascending and apart.
+fn index_ranges(collection: &Collection, plan: &ReadPlan) -> Vec<KeyRange> {
+    let id = collection.id();
+    let mut ranges: Vec<KeyRange> = Vec::new();
+    for branch in plan.access.branches() {
+        let prefix = branch.index().map(|index| keyspace::index_prefix(&id, index)).unwrap_or_default();
+        let behind = |key: &[u8]| [&prefix[..], key].concat();
+        let mut add = |(start, end): (Vec<u8>, Vec<u8>)| ranges.push(KeyRange { start, end });
+        match branch {
+            ReadAccess::Series { .. } => {
+                series_ranges(collection, branch).iter().for_each(|(start, end)| add((behind(start), behind(end))));
+            }
+            ReadAccess::Index(access) => {
+                access.ranges.iter().for_each(|(low, high)| add((behind(low), KeyRange::prefix(&behind(high)).end)));
+            }
+            ReadAccess::Buckets { low, high } if matches!(plan.access, ReadAccess::Union(_)) => {
+                let range = keyspace::buckets(&id, low, high);
+                add((range.start, range.end));
+            }
+            ReadAccess::Buckets { .. } | ReadAccess::Union(_) => {}
+        }
+    }
+    index::apart(ranges)
+}
+
+/// Where the entries of the index on metadata and time lie that a plan looks at.
+fn series_ranges(collection: &Collection, access: &ReadAccess) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let ReadAccess::Series { points, first_ms, last_ms } = access else { return Vec::new() };
+    let span_ms = collection.entry().options.timeseries.span_ms();
+    let range = |value: &OwnedValue| index::range(Some(value.view()), span_ms, *first_ms, *last_ms);
+    points.values.values().iter().map(range).chain(points.texts.iter().map(|_| index::texts())).collect()
+}

@@ -1,0 +1,112 @@
+//! Open cursors between two commands.
+
+use super::find_cursor::FindCursor;
+use crate::engine::Engine;
+use crate::engine::store::sorted_map::SortedMap;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
+
+/// The open cursors of a database, by id.
+#[derive(Default)]
+pub struct Cursors {
+    open: SortedMap<i64, Slot>,
+}
+
+struct Slot {
+    /// The namespace that `getMore` must name.
+    collection: String,
+    opened_ms: i64,
+    last_used_ms: i64,
+    /// `None` while a `getMore` runs.
+    cursor: Option<Box<FindCursor>>,
+}
+
+impl Slot {
+    /// True where it has rested or lived for too long.
+    fn is_stale(&self, now_ms: i64) -> bool {
+        now_ms.saturating_sub(self.last_used_ms) > CURSOR_IDLE_MS_MAX
+            || now_ms.saturating_sub(self.opened_ms) > CURSOR_AGE_MS_MAX
+    }
+}
+
+/// What `killCursors` reports.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Killed {
+    /// Ids of cursors that are gone now.
+    pub killed: Vec<i64>,
+    /// Ids that named no cursor.
+    pub not_found: Vec<i64>,
+}
+
+impl Engine {
+    /// Keeps a cursor for `getMore`; its id is never 0.
+    pub(in crate::engine) fn keep_cursor(&self, collection: &str, cursor: FindCursor) -> i64 {
+        let now_ms = self.now_ms();
+        let mut cursors = self.cursors.borrow_mut();
+        cursors.open.retain(|_, slot| slot.cursor.is_none() || !slot.is_stale(now_ms));
+        loop {
+            // Exactly representable as a double, so that no client can mangle it.
+            let id = i64::try_from(self.env.random_u64() >> 11).unwrap_or_default();
+            if id == 0 || cursors.open.contains_key(&id) {
+                continue;
+            }
+            let (collection, cursor) = (collection.to_owned(), Some(Box::new(cursor)));
+            let slot = Slot { collection, opened_ms: now_ms, last_used_ms: now_ms, cursor };
+            cursors.open.insert(id, slot);
+            return id;
+        }
+    }
+
+    /// Takes a cursor out for the time of one `getMore`; `put_cursor_back` or `drop_cursor` must follow.
+    ///
+    /// Errors: `CursorNotFound`; `CursorInUse` while another `getMore` has it.
+    pub(super) fn take_cursor(&self, id: i64, collection: &str) -> Result<Box<FindCursor>> {
+        let now_ms = self.now_ms();
+        let mut cursors = self.cursors.borrow_mut();
+        let not_found = || Error::new(ErrorCode::CursorNotFound, format!("Cursor id {id} not found"));
+        let slot = cursors.open.get_mut(&id).ok_or_else(not_found)?;
+        if slot.collection != collection {
+            return Err(Error::new(
+                ErrorCode::Unauthorized,
+                format!("Cursor id {id} belongs to collection '{}', not '{collection}'", slot.collection),
+            ));
+        }
+        let in_use = || Error::new(ErrorCode::CursorInUse, format!("Cursor id {id} is used by another getMore"));
+        let cursor = slot.cursor.take().ok_or_else(in_use)?;
+        if slot.is_stale(now_ms) {
+            cursors.open.remove(&id);
+            return Err(not_found());
+        }
+        Ok(cursor)
+    }
+
+    /// Ends a `getMore` of a cursor that has more to give. A cursor killed meanwhile stays dead.
+    pub(super) fn put_cursor_back(&self, id: i64, cursor: Box<FindCursor>) {
+        let now_ms = self.now_ms();
+        if let Some(slot) = self.cursors.borrow_mut().open.get_mut(&id) {
+            slot.last_used_ms = now_ms;
+            slot.cursor = Some(cursor);
+        }
+    }
+
+    /// Ends a cursor.
+    pub(super) fn drop_cursor(&self, id: i64) {
+        self.cursors.borrow_mut().open.remove(&id);
+    }
+
+    /// Ends cursors by id.
+    pub fn kill_cursors(&self, collection: &str, ids: &[i64]) -> Killed {
+        let mut cursors = self.cursors.borrow_mut();
+        let mut report = Killed::default();
+        for id in ids {
+            match cursors.open.get(id) {
+                Some(slot) if slot.collection == collection => {
+                    cursors.open.remove(id);
+                    report.killed.push(*id);
+                }
+                _ => report.not_found.push(*id),
+            }
+        }
+        report
+    }
+}

@@ -1,0 +1,221 @@
+//! A query between two batches: buckets that were fetched and not unpacked yet, and rows that wait.
+//!
+//! **Invariant**: at any time it holds a page of buckets as they are stored, and unpacked what a batch takes; of a sort that does not
+//! stream, everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
+
+use super::planned::Planned;
+use super::push::push_unit;
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use crate::bucket::{BucketDoc, BucketId};
+use crate::engine::Engine;
+use crate::engine::journal::Group;
+use crate::engine::read::scan::{Scan, in_order};
+use crate::engine::read::unit::Unit;
+use crate::error::Result;
+use crate::limits::BATCH_SIZE_BYTES_MAX;
+use crate::query::plan::Plan;
+use crate::query::sort::{SortSpec, sorted_groups};
+use crate::query::{Exec, Flow, Pipeline, ReadPlan, Sink, Stream, TimeBound};
+use crate::value::sort_by;
+
+/// Rows that go on together where buckets give a row or two each.
+const EDGE_ROWS: usize = 256;
+
+/// A query between two batches.
+pub struct FindCursor {
+    scan: Scan,
+    plan: ReadPlan,
+    exec: Exec,
+    /// The stages behind the find; `None` where rows are taken as they are.
+    pipeline: Option<Pipeline>,
+    /// True where the stages have seen everything.
+    is_through: bool,
+    /// Index entries that were looked at.
+    entries: usize,
+    /// Buckets to unpack, the next one last.
+    units: Vec<Next>,
+    scanned: bool,
+}
+
+/// A bucket to unpack.
+struct Next {
+    unit: Unit,
+    /// True where all rows of earlier buckets come before its own.
+    begins_group: bool,
+}
+
+impl FindCursor {
+    /// A cursor that has read nothing yet. The scan is in the order that the sort streams in, where that is one by time.
+    pub(in crate::engine) fn new(scan: Scan, plan: ReadPlan, entries: usize) -> FindCursor {
+        let sort = match &plan.stream {
+            Some(stream) => stream.rows.clone(),
+            None => plan.plan.sort.clone(),
+        };
+        let exec = Exec::new(Plan { sort, ..plan.plan.clone() });
+        FindCursor { scan, plan, exec, pipeline: None, is_through: false, entries, units: Vec::new(), scanned: false }
+    }
+
+    /// What has become of it.
+    pub(in crate::engine) fn into_planned(mut self) -> Planned {
+        let counters = *self.exec.counters();
+        let given = self.pipeline.map_or_else(Vec::new, |pipeline| pipeline.given().to_vec());
+        Planned { given, ..Planned::of(&self.scan, self.plan, self.entries, counters) }
+    }
+
+    /// Lets the rows go through stages. Called once, before the first batch.
+    pub(in crate::engine) fn run_through(&mut self, pipeline: Option<Pipeline>) {
+        self.pipeline = pipeline;
+    }
+
+    pub(in crate::engine) fn is_done(&self) -> bool {
+        match &self.pipeline {
+            Some(pipeline) => self.is_through && pipeline.ready() == 0,
+            None => self.scanned && self.exec.ready() == 0,
+        }
+    }
+
+    /// Lets rows go that come before those of all buckets that are left. `wanted` is how many somebody waits for.
+    fn release(&mut self, wanted: usize) -> Result<Flow> {
+        let Some(stream) = &self.plan.stream else { return Ok(Flow::Continue) };
+        let next = match self.units.last() {
+            Some(next) if next.begins_group => return self.exec.release(None, wanted),
+            Some(next) => Some(next.unit.id),
+            None => self.scan.next_bucket(),
+        };
+        // Where there are dates outside the range of ids, these say nothing; and behind the last bucket all is sorted.
+        let (Some(ascending), Some(next), false) = (stream.time, next, self.scan.collection().extended_range.get())
+        else {
+            return Ok(Flow::Continue);
+        };
+        let ms = self.reach_ms(&next, ascending);
+        let bound = TimeBound { name: &self.plan.plan.time_field, ascending, ms, ends_page: self.units.is_empty() };
+        self.exec.release(Some(&bound), wanted)
+    }
+
+    /// No measurement of the bucket is earlier; where `ascending` is false, each is.
+    fn reach_ms(&self, id: &BucketId, ascending: bool) -> i64 {
+        // The id has the whole seconds of the start.
+        let span_ms = self.scan.collection().entry().options.timeseries.span_ms();
+        let start_ms = i64::from(id.time_seconds()) * 1000;
+        if ascending { start_ms } else { start_ms.saturating_add(span_ms).saturating_add(1000) }
+    }
+
+    /// True where the bucket may hold a match.
+    fn may_match(&self, unit: &Unit) -> Result<bool> {
+        let options = &self.scan.collection().entry().options.timeseries;
+        let stored = match &unit.stored {
+            Some(stored) => self.plan.may_match(&BucketDoc::parse(stored.document.view(), options)?)?,
+            None => false,
+        };
+        // What fails here fails again where the rows are looked at.
+        let may_match =
+            |group: &Group| self.plan.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
+        Ok(stored || unit.unfolded().is_some_and(may_match))
+    }
+
+    /// Puts all buckets into the order of their metadata by `spec`, and those that tie into that of time.
+    fn put_in_order(&mut self, mut units: Vec<Unit>, spec: &SortSpec, ascending: bool) -> Result<()> {
+        sort_by(&mut units, |a, b| in_order(ascending, &a.id, &b.id));
+        let options = &self.scan.collection().entry().options.timeseries;
+        let mut metas = ColumnBuilder::with_capacity(units.len());
+        for unit in &units {
+            let meta = match &unit.stored {
+                Some(stored) => BucketDoc::parse(stored.document.view(), options)?.meta(),
+                None => unit.unfolded().and_then(Group::meta),
+            };
+            match meta {
+                Some(meta) => metas.push(meta),
+                None => metas.push_absent(1),
+            }
+        }
+        let mut block = Block::new(units.len());
+        block.set_column(options.meta_field.as_deref().unwrap_or_default(), metas.finish());
+        let Ok(sorted) = sorted_groups(spec, &block) else {
+            // Metadata that cannot be sorted: an error if a row of that bucket matches, and else none.
+            self.plan.stream = None;
+            self.exec = Exec::new(self.plan.plan.clone());
+            self.units = units.into_iter().rev().map(|unit| Next { unit, begins_group: false }).collect();
+            return Ok(());
+        };
+        let mut units: Vec<Option<Unit>> = units.into_iter().map(Some).collect();
+        let mut take = |row: u32| units.get_mut(row as usize).and_then(Option::take);
+        let next =
+            sorted.into_iter().rev().filter_map(|(row, begins_group)| Some(Next { unit: take(row)?, begins_group }));
+        self.units = next.collect();
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// The next batch of a cursor.
+    pub(in crate::engine) async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
+        if cursor.pipeline.is_some() {
+            return self.next_of_pipeline(cursor, batch_size).await;
+        }
+        self.fill(cursor, batch_size).await?;
+        let mut batch = cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX)?;
+        let time_field = cursor.scan.collection().time_field();
+        if batch.rows() == 0 && !cursor.plan.is_over_buckets() && cursor.plan.plan.projection.keeps_root(time_field) {
+            // Whoever takes columns finds the time column in an empty result as well.
+            batch.set_column(time_field, Column::new(ColumnData::Date(Vec::new()), None));
+        }
+        Ok(batch)
+    }
+
+    async fn next_of_pipeline(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
+        loop {
+            if let Some(pipeline) = &mut cursor.pipeline
+                && (cursor.is_through || pipeline.ready() >= batch_size)
+            {
+                return Ok(pipeline.take(batch_size, BATCH_SIZE_BYTES_MAX));
+            }
+            // A bucket at a time, as it was unpacked; of a sort all that it has. Where a bucket gives a row or two, all are wanted.
+            let rows = if cursor.plan.plan.edge.is_some() { EDGE_ROWS } else { 1 };
+            self.fill(cursor, rows).await?;
+            let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
+            let Some(pipeline) = &mut cursor.pipeline else { return Ok(rows) };
+            if rows.rows() == 0 || pipeline.push(rows)? == Flow::Enough {
+                pipeline.finish()?;
+                (cursor.is_through, cursor.scanned) = (true, true);
+            }
+        }
+    }
+
+    /// Unpacks buckets until `rows` rows are ready, or everything was seen.
+    async fn fill(&self, cursor: &mut FindCursor, rows: usize) -> Result<()> {
+        if cursor.scanned {
+            return Ok(());
+        }
+        while !cursor.scanned && cursor.exec.ready() < rows {
+            let Some(next) = cursor.units.pop() else {
+                cursor.scanned = !self.fetch_units(cursor).await?;
+                continue;
+            };
+            let FindCursor { scan, plan, exec, .. } = &mut *cursor;
+            let pushed = push_unit(scan.collection(), plan, exec, &next.unit, self.bucket_format)?;
+            // Stages wait for nothing in particular.
+            let wanted = if cursor.pipeline.is_some() { usize::MAX } else { rows.saturating_sub(cursor.exec.ready()) };
+            cursor.scanned = pushed == Flow::Enough || cursor.release(wanted)? == Flow::Enough;
+        }
+        if cursor.scanned { cursor.exec.finish() } else { Ok(()) }
+    }
+
+    /// Fetches the next buckets; false where there are none left.
+    async fn fetch_units(&self, cursor: &mut FindCursor) -> Result<bool> {
+        if let Some(Stream { buckets: Some(spec), time, .. }) = cursor.plan.stream.clone() {
+            let mut units = Vec::new();
+            while let Some(page) = self.next_page(&mut cursor.scan).await? {
+                for unit in page {
+                    if cursor.may_match(&unit)? {
+                        units.push(unit);
+                    }
+                }
+            }
+            cursor.put_in_order(units, &spec, time.unwrap_or(true))?;
+            return Ok(!cursor.units.is_empty());
+        }
+        let Some(page) = self.next_page(&mut cursor.scan).await? else { return Ok(false) };
+        cursor.units = page.into_iter().rev().map(|unit| Next { unit, begins_group: false }).collect();
+        Ok(true)
+    }
+}

@@ -1,0 +1,51 @@
+//! Lists the stored buckets of each series.
+
+use std::rc::Rc;
+
+use crate::bucket::BucketId;
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::collections::directory::Directory;
+use crate::engine::store::keyspace;
+use crate::error::Result;
+use crate::index::META_TIME_INDEX;
+use crate::limits::KEYS_PAGE;
+use crate::storage::KeyRange;
+
+impl Engine {
+    /// The stored buckets by series, as they were at `epoch` or later; `None` where some have metadata that is an array, and where nobody
+    /// knows and `lists` is false.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`.
+    pub(in crate::engine) async fn directory(
+        &self,
+        collection: &Rc<Collection>,
+        epoch: u64,
+        lists: bool,
+    ) -> Result<Option<Rc<Directory>>> {
+        let known = collection.directory.borrow().clone().filter(|known| known.epoch() == epoch);
+        let directory = match known {
+            Some(known) => known,
+            None if !lists => return Ok(None),
+            None => {
+                let id = collection.id();
+                let has_meta = collection.meta_field().is_some();
+                let range = match has_meta {
+                    true => KeyRange::prefix(&keyspace::index_prefix(&id, META_TIME_INDEX)),
+                    false => keyspace::buckets(&id, &BucketId::MIN, &BucketId::MAX),
+                };
+                let keys = self.scan_keys(vec![range]).await?;
+                // Several pages need not be of one moment.
+                if keys.len() >= KEYS_PAGE && self.journal_snapshot(collection, &[]).await?.epoch != epoch {
+                    return Ok(None);
+                }
+                let listed = Rc::new(Directory::of_keys(epoch, &keys, has_meta)?);
+                if listed.is_small() {
+                    *collection.directory.borrow_mut() = Some(Rc::clone(&listed));
+                }
+                listed
+            }
+        };
+        Ok(Some(directory).filter(|directory| !directory.has_arrays()))
+    }
+}

@@ -1,0 +1,338 @@
+//! The first or the last rows of each series without a look at all of its buckets: at the last ones, and from there backward as long as
+//! an earlier one may hold a row that is later. Rows that are not folded yet are always looked at.
+//!
+//! It only chooses buckets. What they hold is read like any rows, in the order in which all buckets would have come, so that of rows which
+//! tie the same ones win.
+
+use std::rc::Rc;
+
+use crate::bucket::{BucketDoc, BucketId};
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::collections::directory::{Directory, Listed, series_key};
+use crate::engine::journal::Group;
+use crate::engine::read::scan::{Scan, in_order};
+use crate::engine::read::unit::Unit;
+use crate::engine::store::stored_bucket::StoredBucket;
+use crate::error::Result;
+use crate::limits::{NEWEST_DEPTH_MAX, NEWEST_SIZE_BYTES_MAX, SCAN_PAGE_BUCKETS, UNLISTED_BUCKETS_MAX};
+use crate::query::{Ends, ReadAccess, ReadPlan};
+use crate::storage::LocalFuture;
+use crate::value::{Numbers, sort_by};
+
+/// The buckets of one series that were not looked at yet, or of all series together, and what was found in the others.
+struct Series {
+    /// Places in `Search::order`.
+    from: usize,
+    to: usize,
+    /// The places of the best rows.
+    best: Vec<i64>,
+    /// Every bucket is looked at.
+    takes_all: bool,
+}
+
+/// Which buckets may hold what a plan looks for.
+struct Search<'a> {
+    ends: &'a Ends,
+    plan: &'a ReadPlan,
+    collection: &'a Collection,
+    directory: Rc<Directory>,
+    span_ms: i64,
+    /// Places in the directory, by series.
+    order: Vec<usize>,
+    series: Vec<Series>,
+    /// Series without stored buckets, numbered behind the others.
+    others: Numbers,
+    /// Series whose metadata does not match, by their numbers in the directory.
+    excluded: Vec<bool>,
+    /// What has no metadata is told apart from what has a value that compares equal to none: its key. Empty without a metaField.
+    unsure: Vec<u8>,
+    /// How many buckets of a series without a match are looked at next.
+    depth: usize,
+    /// Buckets with matching rows, their series and the place of their best row.
+    found: Vec<(Unit, usize, i64)>,
+    size_bytes: usize,
+    /// True where all buckets are to be read instead, page by page.
+    gives_up: bool,
+}
+
+impl<'a> Search<'a> {
+    fn new(ends: &'a Ends, plan: &'a ReadPlan, collection: &'a Collection, directory: Rc<Directory>) -> Search<'a> {
+        Search {
+            ends,
+            plan,
+            collection,
+            directory,
+            span_ms: collection.entry().options.timeseries.span_ms(),
+            order: Vec::new(),
+            series: Vec::new(),
+            others: Numbers::default(),
+            excluded: Vec::new(),
+            unsure: series_key(&collection.entry().options.timeseries, None),
+            depth: 1,
+            found: Vec::new(),
+            size_bytes: 0,
+            gives_up: false,
+        }
+    }
+
+    /// Says which buckets there are to look at: those of a range of ids, or those that an index has named.
+    fn aim(&mut self, named: Option<&[BucketId]>) {
+        let directory = Rc::clone(&self.directory);
+        let listed = directory.buckets();
+        let mut wanted: Vec<BucketId> = named.unwrap_or_default().to_vec();
+        sort_by(&mut wanted, Ord::cmp);
+        let (low, high) = match &self.plan.access {
+            ReadAccess::Buckets { low, high } => (*low, *high),
+            _ => (BucketId::MIN, BucketId::MAX),
+        };
+        let is_wanted = |id: &BucketId| match named {
+            Some(_) => wanted.binary_search(id).is_ok(),
+            None => low <= *id && *id <= high,
+        };
+        self.order = (0..).zip(listed).filter(|(_, listed)| is_wanted(&listed.id)).map(|(place, _)| place).collect();
+        let series = |place: &usize| listed.get(*place).map_or(0, |listed| listed.series as usize);
+        self.excluded = vec![false; directory.count()];
+        let unsure = directory.number(&self.unsure).filter(|_| !self.unsure.is_empty());
+        if self.ends.as_one {
+            let id = |place: &usize| listed.get(*place).map(|listed| listed.id);
+            sort_by(&mut self.order, |a, b| id(a).cmp(&id(b)));
+            self.series = vec![Series { from: 0, to: self.order.len(), best: Vec::new(), takes_all: false }];
+            return;
+        }
+        let none = |number| Series { from: 0, to: 0, best: Vec::new(), takes_all: unsure == Some(number) };
+        self.series = (0..directory.count()).map(none).collect();
+        let mut from = 0;
+        for run in self.order.chunk_by(|a, b| series(a) == series(b)) {
+            let to = from + run.len();
+            if let Some(of) = run.first().and_then(|first| self.series.get_mut(series(first))) {
+                (of.from, of.to) = (from, to);
+            }
+            from = to;
+        }
+    }
+
+    /// False where nearly every bucket is the only one of its series: to choose among them costs a fifth of reading them.
+    fn is_worth_it(&self) -> bool {
+        let count = self.series.iter().filter(|series| series.from < series.to).count();
+        self.order.len() > count + count / 4
+    }
+
+    /// The places in the directory of what is to be looked at next; none where no other bucket can matter, and where it gives up.
+    fn next(&mut self) -> Vec<usize> {
+        let (mut next, mut starved) = (Vec::new(), 0);
+        let (ends, listed) = (self.ends, self.directory.buckets());
+        for series in &mut self.series {
+            let worst = series.best.get(ends.count - 1).copied().filter(|_| !series.takes_all);
+            let room = if worst.is_some() || series.takes_all { usize::MAX } else { self.depth };
+            let mut taken = 0;
+            while series.from < series.to && taken < room {
+                let at = if ends.is_last { series.to - 1 } else { series.from };
+                let Some((place, bucket)) = self.order.get(at).and_then(|place| Some((*place, listed.get(*place)?)))
+                else {
+                    break;
+                };
+                let start_ms = i64::from(bucket.id.time_seconds()) * 1000;
+                if worst.is_some_and(|worst| ends.best_place(start_ms, self.span_ms) > worst) {
+                    // Nor may those behind it.
+                    series.from = series.to;
+                    break;
+                }
+                if ends.is_last {
+                    series.to -= 1
+                } else {
+                    series.from += 1
+                };
+                let is_excluded = self.excluded.get(bucket.series as usize) == Some(&true);
+                let is_worse = |worst: i64| ends.is_last && ends.place(bucket.last_ms.get()) > worst;
+                if is_excluded || worst.is_some_and(is_worse) {
+                    continue;
+                }
+                next.push(place);
+                taken += 1;
+            }
+            if worst.is_none() {
+                starved += series.to - series.from;
+            }
+        }
+        self.gives_up |= self.depth > NEWEST_DEPTH_MAX && starved > SCAN_PAGE_BUCKETS;
+        self.depth *= 2;
+        if self.gives_up { Vec::new() } else { next }
+    }
+
+    /// Notes when the last row of a stored bucket was.
+    fn note(&self, listed: &Listed, stored: Option<&StoredBucket>) -> Result<()> {
+        if let Some(stored) = stored.filter(|_| self.ends.is_last) {
+            let entry = self.collection.entry();
+            let view = BucketDoc::parse(stored.document.view(), &entry.options.timeseries)?;
+            listed.last_ms.set(view.max_time_ms());
+        }
+        Ok(())
+    }
+
+    /// Looks at some buckets.
+    ///
+    /// Errors: as `look`.
+    fn look_at(&mut self, units: Vec<Unit>) -> Result<()> {
+        for unit in units {
+            self.look(unit)?;
+        }
+        self.gives_up |= self.size_bytes > NEWEST_SIZE_BYTES_MAX;
+        Ok(())
+    }
+
+    /// Looks at a bucket and the rows of it that are not folded yet.
+    ///
+    /// Errors: those of filters; `DataCorruptionDetected`.
+    fn look(&mut self, unit: Unit) -> Result<()> {
+        let (ends, plan) = (self.ends, self.plan);
+        let entry = self.collection.entry();
+        let options = &entry.options.timeseries;
+        let view = unit.stored.as_ref().map(|stored| BucketDoc::parse(stored.document.view(), options)).transpose()?;
+        let meta = match &view {
+            Some(view) => view.meta(),
+            None => unit.unfolded().and_then(Group::meta),
+        };
+        let key = series_key(options, meta);
+        let own = self.directory.number(&key);
+        if let Some(own) = own
+            && ends.exclude(plan, meta)?
+        {
+            self.excluded.iter_mut().skip(own).take(1).for_each(|excluded| *excluded = true);
+            return Ok(());
+        }
+        let mut best = Vec::new();
+        if let Some(view) = view.as_ref()
+            && plan.may_match(view)?
+        {
+            ends.add_bucket(&mut best, plan, view, options)?;
+        }
+        if let Some(group) = unit.unfolded()
+            && plan.may_match_rows(group.meta(), group.first_ms, group.last_ms)?
+        {
+            let tail = unit.tail(group, options)?;
+            if ends.count == 1 && plan.plan.residual.is_trivial() {
+                ends.add(&mut best, ends.place(tail.edge_ms(ends.is_last)));
+            } else {
+                let rows = tail.rows().slice_columns(0..tail.rows().rows(), |name| ends.columns().contains(name));
+                ends.add_rows(&mut best, plan, &rows, group.meta(), false)?;
+            }
+        }
+        let Some(first) = best.first().copied() else { return Ok(()) };
+        let number = match own {
+            _ if ends.as_one => 0,
+            Some(own) => own,
+            None => self.excluded.len() + self.others.add(&key).0,
+        };
+        while self.series.len() <= number {
+            self.series.push(Series {
+                from: 0,
+                to: 0,
+                best: Vec::new(),
+                takes_all: !key.is_empty() && self.unsure == key,
+            });
+        }
+        if let Some(series) = self.series.get_mut(number) {
+            best.into_iter().for_each(|place| ends.add(&mut series.best, place));
+        }
+        self.size_bytes += unit.stored.as_ref().map_or(0, |stored| stored.size_bytes());
+        self.found.push((unit, number, first));
+        Ok(())
+    }
+
+    /// The buckets that hold what was looked for, in the order in which all buckets would have come; `named` as in `aim`.
+    fn into_units(self, named: Option<&[BucketId]>) -> Vec<Unit> {
+        let worst = |number: usize| {
+            self.series.get(number).filter(|s| !s.takes_all).and_then(|s| s.best.get(self.ends.count - 1))
+        };
+        let matters = |number: usize, place: i64| worst(number).is_none_or(|worst| place <= *worst);
+        let matter: Vec<bool> = self.found.iter().map(|(_, number, place)| matters(*number, *place)).collect();
+        let found = self.found.into_iter().zip(matter).filter(|(_, matters)| *matters);
+        let mut units: Vec<Unit> = found.map(|((unit, ..), _)| unit).collect();
+        put_in_order(&mut units, self.plan.order, named);
+        units
+    }
+}
+
+impl Engine {
+    /// Lets a scan give those units alone that hold what `plan` looks for at the ends of series; leaves it as it is where that takes a look at
+    /// all buckets. Answers how many buckets it has asked for.
+    ///
+    /// Errors: those of storage and of filters; `DataCorruptionDetected`.
+    pub(super) fn pick_ends<'a>(&'a self, scan: &'a mut Scan, plan: &'a ReadPlan) -> LocalFuture<'a, usize> {
+        Box::pin(async move {
+            let Some(ends) = Ends::of(plan) else { return Ok(0) };
+            let collection = Rc::clone(scan.collection());
+            let named = scan.named();
+            let lists = named.as_ref().is_none_or(|named| named.len() > UNLISTED_BUCKETS_MAX);
+            let Some(directory) = self.directory(&collection, scan.epoch(), lists).await? else { return Ok(0) };
+            let mut search = Search::new(&ends, plan, &collection, directory);
+            search.aim(named.as_deref());
+            if !search.is_worth_it() {
+                return Ok(0);
+            }
+            let asked = self.search(scan, &mut search).await?;
+            match search.gives_up {
+                true => scan.begin_again(),
+                false => scan.give(search.into_units(named.as_deref())),
+            }
+            Ok(asked)
+        })
+    }
+
+    /// Looks at buckets until no other one can matter, or until the search gives up. Answers how many it has asked for.
+    async fn search(&self, scan: &mut Scan, search: &mut Search<'_>) -> Result<usize> {
+        let collection = Rc::clone(scan.collection());
+        // Which of their rows are journal rows as well, only they can tell.
+        let mut journalled = scan.journalled();
+        sort_by(&mut journalled, Ord::cmp);
+        journalled.dedup();
+        for page in journalled.chunks(SCAN_PAGE_BUCKETS) {
+            let found = self.fetch(&collection, page).await?;
+            search.look_at(scan.units(page.iter().copied().zip(found).collect()))?;
+        }
+        search.look_at(scan.unmet())?;
+        let (directory, mut asked, mut is_later) = (Rc::clone(&search.directory), 0, false);
+        loop {
+            let next = search.next();
+            if next.is_empty() {
+                return Ok(asked);
+            }
+            asked += next.len();
+            let mut next: Vec<&Listed> = next.iter().filter_map(|place| directory.buckets().get(*place)).collect();
+            next.retain(|listed| journalled.binary_search(&listed.id).is_err());
+            for page in next.chunks(SCAN_PAGE_BUCKETS) {
+                let ids: Vec<BucketId> = page.iter().map(|listed| listed.id).collect();
+                let found = self.fetch(&collection, &ids).await?;
+                // The last bucket of a series is looked at every time.
+                for (listed, stored) in page.iter().zip(&found).filter(|_| is_later) {
+                    search.note(listed, stored.as_deref())?;
+                }
+                search.look_at(scan.units(ids.into_iter().zip(found).collect()))?;
+                if search.gives_up {
+                    return Ok(asked);
+                }
+            }
+            is_later = true;
+        }
+    }
+}
+
+/// The order in which all buckets would have come: that of ids, or where an index has named them that of its entries; behind them those that
+/// only the journals have.
+fn put_in_order(units: &mut [Unit], order: Option<bool>, named: Option<&[BucketId]>) {
+    let mut places: Vec<(BucketId, usize)> = named.unwrap_or_default().iter().copied().zip(0..).collect();
+    sort_by(&mut places, Ord::cmp);
+    let place = |id: &BucketId| {
+        let at = places.binary_search_by(|(known, _)| known.cmp(id)).ok();
+        at.and_then(|at| places.get(at)).map_or(usize::MAX, |(_, place)| *place)
+    };
+    sort_by(units, |a, b| match order {
+        Some(ascending) => in_order(ascending, &a.id, &b.id),
+        None => match (a.is_stored(), b.is_stored()) {
+            (true, true) if named.is_some() => place(&a.id).cmp(&place(&b.id)),
+            (true, true) => a.id.cmp(&b.id),
+            (a, b) => b.cmp(&a),
+        },
+    });
+}

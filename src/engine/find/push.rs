@@ -1,0 +1,117 @@
+//! One bucket and its journal rows, pushed into the pure executor.
+
+use crate::block::{Block, DocPivot};
+use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
+use crate::engine::buckets::fold::merge_sections;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{SectionRef, Tail};
+use crate::engine::read::unit::Unit;
+use crate::error::Result;
+use crate::query::{Flow, ReadPlan, Sink, Which};
+use crate::value::Doc;
+
+/// Pushes one bucket and its journal rows into a sink, as one document where the plan is over these.
+pub(super) fn push_unit(
+    collection: &Collection,
+    plan: &ReadPlan,
+    sink: &mut dyn Sink,
+    unit: &Unit,
+    format: BucketFormat,
+) -> Result<Flow> {
+    if plan.is_over_buckets() {
+        return sink.push(document_row(collection, unit, format)?, None, false);
+    }
+    let before = sink.counters().measurements_examined;
+    let flow = push_rows(collection, plan, sink, unit);
+    let counters = sink.counters();
+    counters.buckets_unpacked += u64::from(counters.measurements_examined > before);
+    flow
+}
+
+fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit: &Unit) -> Result<Flow> {
+    let options = &collection.entry().options.timeseries;
+    if let Some(stored) = &unit.stored {
+        let view = BucketDoc::parse(stored.document.view(), options)?;
+        if plan.skips_closed && view.closed() {
+            return Ok(Flow::Continue);
+        }
+        if plan.may_match(&view)? {
+            sink.counters().buckets_passed += 1;
+            if push_bucket(plan, sink, &view, options, None)? == Flow::Enough {
+                return Ok(Flow::Enough);
+            }
+        }
+    }
+    // Where an expression on the metadata fails, rows in time raise it.
+    let Some(group) = unit.unfolded() else { return Ok(Flow::Continue) };
+    let times = (group.first_ms, group.last_ms);
+    if !plan.may_match_rows(group.meta(), times.0, times.1)? || sink.excludes(times, None) {
+        return Ok(Flow::Continue);
+    }
+    // What only counts rows needs no columns of them.
+    if plan.is_decided_by_metadata() {
+        let rows = || unit.unfolded_rows(group);
+        if let Some(flow) = sink.push_whole(&|| Ok(rows()), group.meta())? {
+            return Ok(flow);
+        }
+        if plan.only_counts() {
+            let bounds = (group.min_time_ms, group.last_ms);
+            let view = BucketDoc::of_summary(unit.id, group.meta(), (Doc::EMPTY, Doc::EMPTY), bounds, rows());
+            return push_bucket(plan, sink, &view, options, None);
+        }
+    }
+    let tail = unit.tail(group, options)?;
+    let view = tail.summary(unit.id, group.meta());
+    if plan.may_match(&view)? { push_bucket(plan, sink, &view, options, Some(&tail)) } else { Ok(Flow::Continue) }
+}
+
+/// Pushes the rows of a bucket that may match, which are those of `tail` where it is not stored.
+fn push_bucket(
+    plan: &ReadPlan,
+    sink: &mut dyn Sink,
+    view: &BucketDoc<'_>,
+    options: &TimeseriesOptions,
+    tail: Option<&Tail>,
+) -> Result<Flow> {
+    if sink.excludes((view.min_time_ms(), view.max_time_ms()), Some(view.control_max())) {
+        return Ok(Flow::Continue);
+    }
+    let all_match = plan.all_match(view);
+    if all_match && let Some(flow) = sink.push_whole(&|| view.count(), view.meta())? {
+        return Ok(flow);
+    }
+    let examined = sink.counters().measurements_examined;
+    let edge = if all_match { plan.edge(view) } else { None };
+    if edge.is_some_and(|(which, _)| which == Which::Extremes)
+        && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field)?
+    {
+        let flow = sink.push(rows, view.meta(), all_match)?;
+        sink.counters().measurements_examined = examined;
+        return Ok(flow);
+    }
+    let edge = edge.filter(|(which, _)| *which != Which::Extremes).map(|(which, count)| (which == Which::Last, count));
+    let rows = match (tail, edge) {
+        (Some(tail), edge) => {
+            let rows = match edge {
+                Some((is_last, 1)) => tail.edge(is_last)..tail.edge(is_last) + 1,
+                _ => 0..tail.rows().rows(),
+            };
+            tail.rows().slice_columns(rows, |name| plan.columns.contains(name))
+        }
+        (None, Some(edge)) => unpack_edge(view, &plan.columns, options, edge)?,
+        (None, None) => unpack(view, &plan.columns, options)?,
+    };
+    sink.push(rows, view.meta(), all_match)
+}
+
+/// The bucket document, journal rows merged in, as a block of one row.
+fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
+    let stored = unit.stored.as_ref().map(|stored| stored.document.view());
+    let sections: Vec<&SectionRef> = unit.sections().collect();
+    let mut pivot = DocPivot::new();
+    match stored {
+        Some(document) if sections.is_empty() => pivot.push(document)?,
+        stored => pivot.push(merge_sections(collection, stored, &unit.id, &sections, format)?.view())?,
+    }
+    Ok(pivot.finish())
+}

@@ -1,0 +1,170 @@
+//! `find`, `count` and `distinct`: pages of a scan, pushed into the pure executor.
+
+use super::find_cursor::FindCursor;
+use super::planned::{Defaults, Options, Planned};
+use super::push::push_unit;
+use crate::block::Block;
+use crate::bucket::BUCKETS_PREFIX;
+use crate::engine::Engine;
+use crate::engine::read::scan::Scan;
+use crate::error::{ErrorCode, Result};
+use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
+use crate::query::{Counters, FindOptions, Flow, ReadPlan, Sink};
+use crate::value::Collation;
+
+/// One batch and the cursor that gives the next; id 0 where there is none.
+pub struct Batch {
+    /// The measurements.
+    pub rows: Block,
+    /// The cursor's id.
+    pub cursor_id: i64,
+}
+
+impl Engine {
+    /// The first batch of a query over `name`; `raw` asks for its bucket documents. `options` is asked with the default collation of
+    /// the collection.
+    ///
+    /// A missing collection is an empty one. Errors: those of storage; `DataCorruptionDetected`; `BadValue` where a sort
+    /// meets parallel arrays.
+    pub async fn find(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Batch> {
+        let Some((mut cursor, options)) = self.open_cursor(name, raw, options, None).await? else {
+            return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
+        };
+        let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
+        let keep_open = !options.single_batch && !cursor.is_done();
+        let cursor_id = if keep_open { self.keep_cursor(&ns_of(name, raw), cursor) } else { 0 };
+        Ok(Batch { rows, cursor_id })
+    }
+
+    /// A cursor that has read no bucket yet, for batches of a size that is not that of the options; `None` where there is no such
+    /// collection.
+    pub(in crate::engine) async fn open_cursor(
+        &self,
+        name: &str,
+        raw: bool,
+        options: &Options<'_>,
+        batch_size: Option<usize>,
+    ) -> Result<Option<(FindCursor, FindOptions)>> {
+        let Some((mut scan, plan, options)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
+        let mut entries = scan.entries();
+        let batch_size = batch_size.unwrap_or(batch_size_of(&options));
+        let wanted =
+            plan.plan.limit.map_or(u64::MAX, |limit| limit.saturating_add(plan.plan.skip)).min(batch_size as u64);
+        if wanted <= FEW_ROWS_MAX {
+            scan.expect_few();
+        }
+        if plan.plan.edge.is_some() {
+            entries = entries.max(self.pick_ends(&mut scan, &plan).await?);
+        }
+        if let Some(ascending) = plan.order {
+            self.order_scan(&mut scan, ascending).await?;
+        }
+        Ok(Some((FindCursor::new(scan, plan, entries), options)))
+    }
+
+    /// The next batch of a cursor.
+    ///
+    /// Errors: `CursorNotFound`, `CursorInUse`, `Unauthorized`; those of storage end the cursor.
+    pub async fn get_more(&self, id: i64, ns: &str, batch_size: usize) -> Result<Batch> {
+        let mut cursor = self.take_cursor(id, ns)?;
+        let rows = self.next_batch(&mut cursor, batch_size).await.inspect_err(|_| self.drop_cursor(id))?;
+        if cursor.is_done() {
+            self.drop_cursor(id);
+            return Ok(Batch { rows, cursor_id: 0 });
+        }
+        self.put_cursor_back(id, cursor);
+        Ok(Batch { rows, cursor_id: id })
+    }
+
+    /// Pushes the rows of `name` that match into a sink, until it has enough; its bucket documents where `raw`. `None` where there is no such
+    /// collection.
+    ///
+    /// Errors: as `find`, and those of the sink.
+    pub async fn drain(
+        &self,
+        name: &str,
+        raw: bool,
+        options: &Options<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Planned>> {
+        let Some((mut scan, plan, _)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
+        let entries = scan.entries();
+        sink.begin(&plan.plan);
+        'scan: while let Some(units) = self.next_page(&mut scan).await? {
+            for unit in units {
+                if push_unit(scan.collection(), &plan, sink, &unit, self.bucket_format)? == Flow::Enough {
+                    break 'scan;
+                }
+            }
+        }
+        Ok(Some(Planned::of(&scan, plan, entries, *sink.counters())))
+    }
+
+    /// Finds all that a query finds, and forgets it.
+    ///
+    /// Errors: as `find`.
+    pub async fn try_find(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Option<Planned>> {
+        let Some((mut cursor, _)) = self.open_cursor(name, raw, options, Some(FORGOTTEN_BATCH_ROWS)).await? else {
+            return Ok(None);
+        };
+        while !cursor.is_done() {
+            self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;
+        }
+        Ok(Some(cursor.into_planned()))
+    }
+
+    /// What a query would do, for all that is known without reading the collection.
+    ///
+    /// Errors: those of storage; `BadValue` for a hint at no index.
+    pub async fn plan(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Option<Planned>> {
+        let Some(collection) = self.collection(name).await? else {
+            return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
+        };
+        let options = options(collection.defaults(raw))?;
+        self.refresh(&collection).await?;
+        let plan = collection.read_plan(options.clone(), raw);
+        collection.check_hint(raw, &options, &plan)?;
+        Ok(Some(Planned {
+            collection,
+            plan,
+            entries: 0,
+            examined: 0,
+            counters: Counters::default(),
+            given: Vec::new(),
+        }))
+    }
+
+    /// A scan aimed at what a query reads; `None` where there is no such collection.
+    async fn begin_find(
+        &self,
+        name: &str,
+        raw: bool,
+        options: &Options<'_>,
+    ) -> Result<Option<(Scan, ReadPlan, FindOptions)>> {
+        loop {
+            let Some(collection) = self.collection(name).await? else {
+                return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
+            };
+            let options = options(collection.defaults(raw))?;
+            match self.aimed_scan(&collection, &|| collection.read_plan(options.clone(), raw)).await {
+                // Memory has forgotten it; storage says whether it was made again.
+                Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
+                other => {
+                    let (scan, plan) = other?;
+                    collection.check_hint(raw, &options, &plan)?;
+                    return Ok(Some((scan, plan, options)));
+                }
+            }
+        }
+    }
+}
+
+/// Rows of the first batch.
+pub(in crate::engine) fn batch_size_of(options: &FindOptions) -> usize {
+    options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+/// The name under which a cursor is kept.
+pub(in crate::engine) fn ns_of(name: &str, raw: bool) -> String {
+    if raw { format!("{BUCKETS_PREFIX}{name}") } else { name.to_owned() }
+}

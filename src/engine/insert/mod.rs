@@ -1,0 +1,5 @@
+//! Inserts: of rows, and of bucket documents.
+
+pub mod raw_write;
+pub mod reopen;
+pub mod write;

@@ -1,0 +1,111 @@
+//! Buckets that come as such: those of another database, or of a server.
+
+use std::rc::Rc;
+
+use crate::bucket::{BucketDoc, BucketId, is_extended_range, validate};
+use crate::engine::Engine;
+use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::ByBucket;
+use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::CHANGE_CONFLICTS_MAX;
+use crate::storage::LocalFuture;
+use crate::value::{Doc, Numbers, Value};
+
+/// What is wrong with documents, by position.
+type Errors = Vec<(usize, Error)>;
+
+impl Engine {
+    /// Stores bucket documents of `name` as they are, all that are valid in one commit; where `ordered`, those before the first that is not.
+    /// Answers what is wrong with others.
+    ///
+    /// Errors: `NamespaceNotFound`; those of storage. Nothing is then stored.
+    /// Boxed, for it comes with the second half of the module.
+    pub fn insert_buckets<'a>(
+        &'a self,
+        name: &'a str,
+        documents: &'a [Doc<'a>],
+        ordered: bool,
+    ) -> LocalFuture<'a, Errors> {
+        Box::pin(self.store_buckets(name, documents, ordered))
+    }
+
+    async fn store_buckets(&self, name: &str, documents: &[Doc<'_>], ordered: bool) -> Result<Errors> {
+        let mut conflicts = 0;
+        loop {
+            let collection = self.existing_collection(name).await?;
+            let snapshot = self.journal_snapshot(&collection, &[]).await?;
+            let ids: Vec<BucketId> = documents.iter().map(|document| id_of(*document)).collect();
+            let stored = self.fetch(&collection, &ids).await?;
+            let taken = taken(&ids, &stored, &snapshot.journal);
+            let (changes, errors) = collection.stage_buckets(documents, taken, ordered);
+            match changes.commit(self, snapshot.epoch, Vec::new(), Page::default()).await {
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
+                outcome => return outcome.map(|_| errors),
+            }
+        }
+    }
+}
+
+/// The ids that are stored, or in a journal.
+#[inline(never)]
+fn taken(ids: &[BucketId], stored: &[Option<Rc<StoredBucket>>], journal: &ByBucket) -> Numbers {
+    let mut taken = Numbers::default();
+    let stored = ids.iter().zip(stored).filter(|(_, stored)| stored.is_some()).map(|(id, _)| id);
+    let unfolded = journal.groups().iter().map(|group| &group.bucket);
+    for id in stored.chain(unfolded) {
+        taken.add(id.as_bytes());
+    }
+    taken
+}
+
+/// The id of a bucket; any where it has none.
+fn id_of(document: Doc<'_>) -> BucketId {
+    BucketId::from_bytes(document.get("_id").and_then(Value::as_object_id).unwrap_or_default())
+}
+
+impl Collection {
+    /// Puts of those documents that are valid, and what is wrong with the others.
+    #[inline(never)]
+    fn stage_buckets(&self, documents: &[Doc<'_>], mut taken: Numbers, ordered: bool) -> (BucketChanges<'_>, Errors) {
+        let (mut changes, mut errors) = (BucketChanges::new(self), Vec::new());
+        for (at, document) in documents.iter().enumerate() {
+            if let Err(error) = self.stage_bucket(*document, &mut taken, &mut changes) {
+                errors.push((at, error));
+                if ordered {
+                    break;
+                }
+            }
+        }
+        (changes, errors)
+    }
+
+    fn stage_bucket(&self, document: Doc<'_>, taken: &mut Numbers, changes: &mut BucketChanges<'_>) -> Result<()> {
+        let entry = self.entry();
+        let options = &entry.options.timeseries;
+        for finding in validate(document, options, true, usize::MAX) {
+            let code = match finding.rule.code {
+                code @ (ErrorCode::BSONObjectTooLarge | ErrorCode::CannotInsertTimeseriesBucketsWithMixedSchema) => {
+                    code
+                }
+                _ if finding.rule.warns => continue,
+                _ => ErrorCode::DocumentValidationFailure,
+            };
+            let rule = finding.rule;
+            let parts = ["Document failed validation at '", &finding.path, "', rule ", rule.name, ": ", rule.text];
+            return Err(Error::new(code, [&parts.concat(), ". ", &finding.detail].concat()));
+        }
+        self.check_bucket(document)?;
+        let id = id_of(document);
+        if !taken.add(id.as_bytes()).1 {
+            return Err(Error::new(ErrorCode::DuplicateKey, format!("E11000 duplicate key error, _id: {id}")));
+        }
+        let view = BucketDoc::parse(document, options)?;
+        if is_extended_range(view.min_time_ms()) || is_extended_range(view.max_time_ms()) {
+            // This context learns of it as others do, by its next look at the markers.
+            changes.mark_extended_range();
+        }
+        changes.write(&id, None, Coverage::default(), document.to_owned())
+    }
+}

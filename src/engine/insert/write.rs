@@ -1,0 +1,143 @@
+//! Inserts: stage, commit one journal record, answer.
+
+use std::rc::Rc;
+
+use crate::block::Block;
+use crate::catalog::{Counter, Stage};
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{JournalEntry, Record};
+use crate::engine::store::keyspace::{self, Marker};
+use crate::engine::store::signal::{Signal, yield_now};
+use crate::error::{Error, ErrorCode, Result};
+use crate::storage::Changeset;
+
+/// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue goes on.
+struct Claim<'a> {
+    collection: &'a Collection,
+    outcome: Signal,
+}
+
+impl<'a> Claim<'a> {
+    fn new(collection: &'a Collection) -> Claim<'a> {
+        let outcome = Signal::new();
+        collection.queue.borrow_mut().next = Some(outcome.clone());
+        Claim { collection, outcome }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        {
+            let mut queue = self.collection.queue.borrow_mut();
+            if queue.next.as_ref().is_some_and(|next| next.is(&self.outcome)) {
+                queue.next = None;
+                queue.blocks.clear();
+            }
+            let was_running = queue.running.take_if(|running| running.is(&self.outcome)).is_some();
+            // Where the commit was given up halfway, nobody knows whether its rows are stored.
+            if was_running && !self.outcome.is_resolved() {
+                self.collection.journal.doubtful();
+                self.collection.catalog.borrow_mut().abort();
+            }
+        }
+        self.outcome.resolve(Err(Error::internal("The insert was given up before its commit had an outcome")));
+    }
+}
+
+impl Engine {
+    /// Stores measurements whose time column is a date column without holes; resolves when they are durable.
+    ///
+    /// Inserts in flight at the same time share one commit: the first claims it, lets the others of this turn join, and
+    /// they wait for the same outcome.
+    /// Errors: `NamespaceNotFound` where the collection was dropped; those of storage. Nothing is then stored.
+    pub async fn insert(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
+        if rows.rows() == 0 {
+            return Ok(());
+        }
+        let joined = {
+            let mut queue = collection.queue.borrow_mut();
+            queue.blocks.push(rows);
+            queue.next.clone()
+        };
+        if let Some(commit) = joined {
+            collection.count(Counter::Waits, 1);
+            return commit.wait().await;
+        }
+        let claim = Claim::new(collection);
+        yield_now().await;
+        if collection.journal.is_congested() {
+            // Folding frees the journal; where it fails, the insert itself may still succeed.
+            let _ = self.fold_shared(collection).await;
+        }
+        loop {
+            let running = collection.queue.borrow().running();
+            match running {
+                Some(running) => drop(running.wait().await),
+                None => break,
+            }
+        }
+        let blocks = {
+            let mut queue = collection.queue.borrow_mut();
+            queue.next = None;
+            queue.running = Some(claim.outcome.clone());
+            std::mem::take(&mut queue.blocks)
+        };
+        let outcome = self.commit_rows(collection, Block::concat(blocks)).await;
+        claim.outcome.resolve(outcome.clone());
+        outcome
+    }
+
+    async fn commit_rows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
+        let mut batch = collection.catalog.borrow().batch(rows);
+        let staged = loop {
+            let stage = collection.catalog.borrow_mut().stage(&mut batch)?;
+            match stage {
+                Stage::Staged(staged) => break staged,
+                Stage::Reopen(requests) => self.reopen(collection, &requests).await?,
+            }
+        };
+        let id = collection.id();
+        let mut changes = Changeset::new();
+        changes.expect(keyspace::marker(&id, Marker::Exists));
+        if staged.extended_range && !collection.extended_range.get() {
+            changes.put(keyspace::marker(&id, Marker::ExtendedRange), Vec::new());
+        }
+        let extended_range = staged.extended_range;
+        let mut written = Vec::new();
+        for (record, bytes) in Record::parts(staged.rows, staged.sections) {
+            let seq = self.next_seq.get();
+            self.next_seq.set(seq + 1);
+            written.push(JournalEntry::new((self.context, seq), record));
+            // A put, not an insert: the key is this context's own, and a commit that is sent twice writes the same twice.
+            changes.put(keyspace::journal(&id, &self.context, seq), bytes);
+        }
+        let epoch = collection.journal.epoch();
+        match self.storage.commit(changes).await {
+            Ok(()) => {
+                if extended_range {
+                    collection.extended_range.set(true);
+                }
+                let stored_bytes = written.iter().map(|entry: &JournalEntry| entry.record.columns_bytes).sum();
+                let begun = collection.catalog.borrow_mut().finish(stored_bytes);
+                self.note_begun(collection, epoch, begun);
+                collection.journal.committed(written);
+                Ok(())
+            }
+            Err(e) => {
+                collection.catalog.borrow_mut().abort();
+                if e.code == ErrorCode::WriteConflict {
+                    // The marker is the only guard. What was put without it means nothing, and nobody else would remove it.
+                    self.forget(collection);
+                    let mut left = Changeset::new();
+                    left.delete_range(keyspace::journals(&id));
+                    let _ = self.storage.commit(left).await;
+                    return Err(self.namespace_not_found(&collection.name));
+                }
+                // The answer may be all that was lost.
+                collection.journal.doubtful();
+                Err(e)
+            }
+        }
+    }
+}

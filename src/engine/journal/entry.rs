@@ -1,0 +1,102 @@
+//! A journal record in memory, and its sections.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::record::Record;
+use crate::block::Block;
+use crate::catalog::Section;
+use crate::engine::store::keyspace::ContextId;
+use crate::value::{OwnedValue, Value};
+
+/// Context and place in that context's journal.
+pub type RecordKey = (ContextId, u64);
+
+/// A journal record and where it stands.
+pub struct JournalEntry {
+    /// Whose commit it was.
+    pub context: ContextId,
+    /// Its place in that context's journal.
+    pub seq: u64,
+    /// What it added.
+    pub record: Record,
+    /// True once the journal has let it go.
+    is_gone: Cell<bool>,
+}
+
+impl JournalEntry {
+    /// A record that was written, or read.
+    pub fn new((context, seq): RecordKey, record: Record) -> JournalEntry {
+        JournalEntry { context, seq, record, is_gone: Cell::new(false) }
+    }
+
+    /// True once the journal has let it go: its rows are in buckets, or deleted.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.get()
+    }
+
+    /// Says whether the journal has let it go.
+    pub(super) fn set_gone(&self, is_gone: bool) {
+        self.is_gone.set(is_gone);
+    }
+
+    /// Context and seq.
+    pub fn key(&self) -> RecordKey {
+        (self.context, self.seq)
+    }
+}
+
+/// One section of a journal record. There are as many as series times commits: it is kept small.
+#[derive(Clone)]
+pub struct SectionRef {
+    entry: Rc<JournalEntry>,
+    at: u32,
+    first_row: u32,
+}
+
+impl SectionRef {
+    /// Whose commit it was, and its place in that context's journal.
+    pub fn commit(&self) -> RecordKey {
+        self.entry.key()
+    }
+
+    /// Bucket, metadata, bounds.
+    pub fn section(&self) -> Option<&Section> {
+        self.entry.record.sections.get(self.at as usize)
+    }
+
+    /// The metadata of its rows.
+    pub fn meta(&self) -> Option<Value<'_>> {
+        self.section().and_then(|section| section.meta.as_ref()).map(OwnedValue::view)
+    }
+
+    /// What stands for the names and types of the rows, where they have one each.
+    pub fn types(&self) -> Option<u64> {
+        self.entry.record.types
+    }
+
+    /// The block that holds the rows, and which of them.
+    pub fn rows(&self) -> (&Block, Range<usize>) {
+        let start = self.first_row as usize;
+        let count = self.section().map_or(0, |s| s.rows);
+        (&self.entry.record.rows, start..start + count)
+    }
+
+    /// True once the journal has let its record go.
+    pub(super) fn is_gone(&self) -> bool {
+        self.entry.is_gone()
+    }
+
+    /// Every section of a record.
+    pub(super) fn of_record(entry: &Rc<JournalEntry>) -> impl Iterator<Item = SectionRef> {
+        let (entry, mut first_row) = (Rc::clone(entry), 0);
+        // A record has fewer rows than that.
+        let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        (0..entry.record.sections.len()).map(move |at| {
+            let section = SectionRef { entry: Rc::clone(&entry), at: short(at), first_row: short(first_row) };
+            first_row += section.section().map_or(0, |s| s.rows);
+            section
+        })
+    }
+}

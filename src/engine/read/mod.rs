@@ -1,0 +1,4 @@
+//! A scan: pages of stored buckets, and the journal rows that they do not hold.
+
+pub mod scan;
+pub mod unit;

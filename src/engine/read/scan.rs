@@ -1,0 +1,446 @@
+//! A scan over a collection: stored buckets, page by page, and the journal rows that they do not hold yet.
+//!
+//! **Invariant**: the journals are read first. A bucket read afterwards either covers a journal record, and its rows are
+//! dropped here, or does not, and they are rows like any other. So a fold in the middle of a scan neither hides nor doubles a row.
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use super::unit::Unit;
+use crate::bucket::BucketId;
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{ByBucket, Group};
+use crate::engine::store::keyspace;
+use crate::engine::store::stored_bucket::StoredBucket;
+use crate::error::{Error, Result};
+use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_CACHE_BYTES_MAX, SCAN_PAGE_BUCKETS};
+use crate::storage::{Bytes, KeyRange, Page};
+use crate::value::{Numbers, sort_by};
+
+/// Which buckets to fetch.
+pub enum Access {
+    /// All whose ids lie in `[low, high]`.
+    Range(BucketId, BucketId),
+    /// These, in this order.
+    Ids(Vec<BucketId>),
+}
+
+enum Rest {
+    Range(KeyRange),
+    /// The next one last.
+    Ids(Vec<BucketId>),
+    /// These, which were fetched already.
+    Units(Vec<Unit>),
+    Done,
+}
+
+/// The state of a scan between two pages. Owns all that it holds: no transaction lives between pages.
+pub struct Scan {
+    collection: Rc<Collection>,
+    rest: Rest,
+    /// What the journals held when the scan began.
+    journal: Rc<ByBucket>,
+    /// Which groups of the journals were met, by their number.
+    met: Vec<bool>,
+    /// Which of them count as met from the start.
+    left_out: Vec<bool>,
+    /// What the last page covered: its units are all buckets that were stored there.
+    covered: Option<KeyRange>,
+    /// The epoch at which the journals were read.
+    epoch: u64,
+    /// Most stored buckets that the next page has.
+    page_max: usize,
+    /// Where the order of units matters.
+    order: Option<InOrder>,
+    /// Stored buckets that were read.
+    examined: usize,
+    /// How many bytes of buckets may still go into memory.
+    may_keep_bytes: usize,
+}
+
+/// A scan in the order of bucket ids. Buckets that only the journals have come where their ids say, not at the end.
+struct InOrder {
+    ascending: bool,
+    /// The buckets of the journals with their numbers, the next one last.
+    journal: Vec<(BucketId, usize)>,
+}
+
+impl Scan {
+    /// The collection under scan.
+    pub fn collection(&self) -> &Rc<Collection> {
+        &self.collection
+    }
+
+    /// What the journals held when the scan began.
+    pub(in crate::engine) fn journal(&self) -> &ByBucket {
+        &self.journal
+    }
+
+    /// Leaves out the groups of the journals that are not `wanted`: no row of them can match.
+    pub(in crate::engine) fn keep_groups(&mut self, wanted: &dyn Fn(usize, &Group) -> bool) {
+        for (number, (group, met)) in self.journal.groups().iter().zip(&mut self.met).enumerate() {
+            *met |= !wanted(number, group);
+        }
+        self.left_out.clone_from(&self.met);
+    }
+
+    /// Where the buckets of the last page are all that were stored; `None` where it was picked from an index.
+    pub(in crate::engine) fn covered(&self) -> Option<&KeyRange> {
+        self.covered.as_ref()
+    }
+
+    /// The epoch at which the journals were read. What is read later is of that epoch, or a commit that requires it fails.
+    pub(in crate::engine) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Notes that whoever scans has moved the epoch on himself.
+    pub(in crate::engine) fn set_epoch(&mut self, epoch: u64) {
+        self.epoch = epoch;
+    }
+
+    /// The next bucket of a scan in order: no other one that is still to come is before it.
+    pub(in crate::engine) fn next_bucket(&self) -> Option<BucketId> {
+        let order = self.order.as_ref()?;
+        let stored = match &self.rest {
+            Rest::Range(range) => keyspace::lowest_bucket(range),
+            Rest::Ids(ids) => ids.last().copied(),
+            Rest::Units(_) | Rest::Done => None,
+        };
+        let unmet = order.journal.iter().rev().find(|(_, number)| self.met.get(*number) == Some(&false));
+        let both = stored.into_iter().chain(unmet.map(|(id, _)| *id));
+        if order.ascending { both.min() } else { both.max() }
+    }
+
+    /// The buckets that an index has named; `None` where all of a range are fetched.
+    pub(in crate::engine) fn named(&self) -> Option<Vec<BucketId>> {
+        match &self.rest {
+            Rest::Ids(ids) => Some(ids.iter().rev().copied().collect()),
+            _ => None,
+        }
+    }
+
+    /// The buckets that the journals know.
+    pub(in crate::engine) fn journalled(&self) -> Vec<BucketId> {
+        let left = self.journal.groups().iter().zip(&self.met).filter(|(_, met)| !**met);
+        left.map(|(group, _)| group.bucket).collect()
+    }
+
+    /// The journal rows of buckets that were not met.
+    pub(in crate::engine) fn unmet(&self) -> Vec<Unit> {
+        let left = self.journal.groups().iter().zip(&self.met).zip(0..).filter(|((_, met), _)| !**met);
+        left.map(|((group, _), number)| Unit::of_journal(group.bucket, number, &self.journal)).collect()
+    }
+
+    /// Gives these units and nothing else.
+    pub(in crate::engine) fn give(&mut self, units: Vec<Unit>) {
+        self.rest = Rest::Units(units);
+        self.met.fill(true);
+    }
+
+    /// Forgets which buckets were met.
+    pub(in crate::engine) fn begin_again(&mut self) {
+        self.met.clone_from(&self.left_out);
+        self.examined = 0;
+    }
+
+    /// How many buckets an index has named that are still to be fetched.
+    pub(in crate::engine) fn entries(&self) -> usize {
+        if let Rest::Ids(ids) = &self.rest { ids.len() } else { 0 }
+    }
+
+    /// How many stored buckets were read so far.
+    pub(in crate::engine) fn examined(&self) -> usize {
+        self.examined
+    }
+
+    /// Says that most likely the first buckets do: fewer are fetched, and then more and more.
+    pub(in crate::engine) fn expect_few(&mut self) {
+        self.page_max = FIRST_PAGE_BUCKETS;
+    }
+
+    /// Says which buckets are fetched. Called once, before the first page.
+    pub(in crate::engine) fn aim(&mut self, access: Access) {
+        self.rest = match access {
+            Access::Range(low, high) => Rest::Range(keyspace::buckets(&self.collection.id(), &low, &high)),
+            Access::Ids(mut buckets) => {
+                buckets.reverse();
+                Rest::Ids(buckets)
+            }
+        };
+    }
+}
+
+/// A stored bucket; an error names the bucket.
+pub(super) fn decode_stored(bucket: &BucketId, value: Vec<u8>) -> Result<StoredBucket> {
+    StoredBucket::decode(value).map_err(|e| Error::new(e.code, format!("Bucket {bucket:?}: {}", e.message)))
+}
+
+impl Engine {
+    /// Begins a scan: reads the journals and, at the same moment, the entries of index ranges.
+    ///
+    /// Errors: as `journal_snapshot`.
+    pub(in crate::engine) async fn begin_scan(
+        &self,
+        collection: &Rc<Collection>,
+        index: &[KeyRange],
+    ) -> Result<(Scan, Vec<Bytes>)> {
+        let snapshot = self.journal_snapshot(collection, index).await?;
+        let journal = snapshot.journal;
+        let (epoch, met) = (snapshot.epoch, vec![false; journal.groups().len()]);
+        let scan = Scan {
+            collection: Rc::clone(collection),
+            rest: Rest::Done,
+            journal,
+            left_out: met.clone(),
+            met,
+            covered: None,
+            epoch,
+            page_max: SCAN_PAGE_BUCKETS,
+            order: None,
+            examined: 0,
+            may_keep_bytes: SCAN_CACHE_BYTES_MAX,
+        };
+        Ok((scan, snapshot.also))
+    }
+
+    /// Puts a scan that is aimed in the order of bucket ids. Storage is read forward only: to go backward, the ids are listed first.
+    ///
+    /// Errors: those of storage.
+    pub(in crate::engine) async fn order_scan(&self, scan: &mut Scan, ascending: bool) -> Result<()> {
+        let rest = std::mem::replace(&mut scan.rest, Rest::Done);
+        scan.rest = match rest {
+            Rest::Range(range) if !ascending => Rest::Ids(buckets_of(&self.scan_keys(vec![range]).await?)?),
+            rest => rest,
+        };
+        let mut journal: Vec<(BucketId, usize)> = scan
+            .journal
+            .groups()
+            .iter()
+            .map(|group| group.bucket)
+            .zip(0..)
+            .filter(|(_, number)| scan.met.get(*number) == Some(&false))
+            .collect();
+        sort_by(&mut journal, |a, b| in_order(!ascending, &a.0, &b.0));
+        if let Rest::Ids(ids) = &mut scan.rest {
+            sort_by(ids, |a, b| in_order(!ascending, a, b));
+        }
+        scan.order = Some(InOrder { ascending, journal });
+        Ok(())
+    }
+
+    /// The next page; `None` after the last. The last page holds the journal rows of buckets that were not met.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`.
+    pub(in crate::engine) async fn next_page(&self, scan: &mut Scan) -> Result<Option<Vec<Unit>>> {
+        let id = scan.collection.id();
+        scan.covered = None;
+        let page = Page { entries_max: scan.page_max, keys_only: false };
+        scan.page_max = (4 * scan.page_max).min(SCAN_PAGE_BUCKETS);
+        match &mut scan.rest {
+            Rest::Range(_) => {}
+            Rest::Units(units) => {
+                let units = std::mem::take(units);
+                scan.rest = Rest::Done;
+                return Ok(Some(units));
+            }
+            Rest::Ids(buckets) => {
+                let mut page = buckets.split_off(buckets.len().saturating_sub(page.entries_max));
+                page.reverse();
+                if buckets.is_empty() {
+                    scan.rest = Rest::Done;
+                }
+                let found = self.fetch(&scan.collection, &page).await?;
+                let last = page.last().copied();
+                let units = scan.units(page.into_iter().zip(found).collect());
+                return Ok(Some(scan.with_journal(units, last)));
+            }
+            Rest::Done if scan.order.is_some() => {
+                let units = scan.with_journal(Vec::new(), None);
+                return Ok((!units.is_empty()).then_some(units));
+            }
+            Rest::Done => {
+                let journal = std::mem::take(&mut scan.journal);
+                if journal.groups().is_empty() {
+                    return Ok(None);
+                }
+                let left = journal.groups().iter().zip(&scan.met).enumerate().filter(|(_, (_, met))| !**met);
+                let unit =
+                    |(number, (group, _)): (usize, (&Rc<Group>, _))| Unit::of_journal(group.bucket, number, &journal);
+                return Ok(Some(left.map(unit).collect()));
+            }
+        }
+        let mut found = Vec::new();
+        // A page without a bucket would not tell how far it went.
+        while let (true, Rest::Range(range)) = (found.is_empty(), &mut scan.rest) {
+            let kept = self.buckets.borrow().scan(&id, range, page.entries_max);
+            let covered;
+            (found, covered) = match kept {
+                Some(kept) => {
+                    let size_bytes = kept.0.iter().map(|(_, stored)| stored.size_bytes()).sum();
+                    scan.may_keep_bytes = scan.may_keep_bytes.saturating_sub(size_bytes);
+                    kept
+                }
+                None => self.read_page(&scan.collection, range, page, &mut scan.may_keep_bytes).await?,
+            };
+            range.start.clone_from(&covered.end);
+            if range.is_empty() {
+                scan.rest = Rest::Done;
+            }
+            scan.covered = Some(covered);
+        }
+        let last = found.last().map(|(id, _)| *id);
+        let units = scan.units(found.into_iter().map(|(id, stored)| (id, Some(stored))).collect());
+        Ok(Some(scan.with_journal(units, last)))
+    }
+
+    /// The stored buckets of a page of one range, and where they are all. Memory keeps them as far as it may.
+    async fn read_page(
+        &self,
+        collection: &Collection,
+        range: &KeyRange,
+        page: Page,
+        may_keep_bytes: &mut usize,
+    ) -> Result<(Vec<(BucketId, Rc<StoredBucket>)>, KeyRange)> {
+        let (id, epoch) = (collection.id(), collection.journal.epoch());
+        let entries = self.storage.scan(std::slice::from_ref(range), page).await?;
+        let mut covered = range.clone();
+        if let Some(last) = entries.last().filter(|_| entries.len() >= page.entries_max) {
+            covered.end = [&last.key[..], &[0]].concat();
+        }
+        let mut found = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let bucket = keyspace::bucket_id(&entry.key)?;
+            found.push((bucket, Rc::new(decode_stored(&bucket, entry.value)?)));
+        }
+        // As in `fetch`. What a scan brings beyond its share would push out what it has brought before.
+        if *may_keep_bytes > 0 && collection.journal.epoch() == epoch {
+            let mut cache = self.buckets.borrow_mut();
+            let mut kept = covered.clone();
+            for (bucket, stored) in &found {
+                *may_keep_bytes = may_keep_bytes.saturating_sub(stored.size_bytes());
+                if *may_keep_bytes == 0 {
+                    kept.end = keyspace::bucket(&id, bucket);
+                    break;
+                }
+                cache.put(&id, bucket, Some(Rc::clone(stored)));
+            }
+            cache.cover(&id, &kept);
+        }
+        Ok((found, covered))
+    }
+
+    /// The stored forms of buckets in the same order, from memory or storage; `None` for one that is not stored.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`.
+    pub(in crate::engine) async fn fetch(
+        &self,
+        collection: &Collection,
+        buckets: &[BucketId],
+    ) -> Result<Vec<Option<Rc<StoredBucket>>>> {
+        let id = collection.id();
+        let epoch = collection.journal.epoch();
+        let mut found: Vec<Option<Option<Rc<StoredBucket>>>> = {
+            let cache = self.buckets.borrow();
+            buckets.iter().map(|bucket| cache.get(&id, bucket)).collect()
+        };
+        let missing: Vec<Bytes> = buckets
+            .iter()
+            .zip(&found)
+            .filter(|(_, found)| found.is_none())
+            .map(|(bucket, _)| keyspace::bucket(&id, bucket))
+            .collect();
+        if !missing.is_empty() {
+            let values = self.storage.get_many(&missing).await?;
+            let slots = found.iter_mut().zip(buckets).filter(|(slot, _)| slot.is_none());
+            for ((slot, bucket), value) in slots.zip(values) {
+                let Some(value) = value else { continue };
+                let stored = Some(Rc::new(decode_stored(bucket, value)?));
+                // Where the epoch has moved on meanwhile, this may be older than what memory may hold.
+                if collection.journal.epoch() == epoch {
+                    self.buckets.borrow_mut().put(&id, bucket, stored.clone());
+                }
+                *slot = Some(stored);
+            }
+        }
+        Ok(found.into_iter().map(Option::flatten).collect())
+    }
+}
+
+impl Scan {
+    /// Buckets that were met, with the journal rows that they do not hold.
+    #[inline(never)]
+    pub(in crate::engine) fn units(&mut self, found: Vec<(BucketId, Option<Rc<StoredBucket>>)>) -> Vec<Unit> {
+        let mut units = Vec::with_capacity(found.len());
+        for (id, stored) in found {
+            let Some(stored) = stored else { continue };
+            self.examined += 1;
+            // Its rows are still rows of a record here, under the bucket that they went from.
+            if stored.coverage.origins().any(|origin| self.journal.holds(origin)) {
+                continue;
+            }
+            let unit = |number| Unit {
+                id,
+                half_folded: false,
+                holder: Some(Rc::clone(&stored)),
+                journal: Rc::clone(&self.journal),
+                number,
+                stored: None,
+            };
+            let mut own = unit(None);
+            for number in self.journal.groups_of(&id) {
+                self.met.iter_mut().skip(number).take(1).for_each(|met| *met = true);
+                let Some(group) = self.journal.groups().get(number) else { continue };
+                own.half_folded |= group.is_covered(&stored.coverage);
+                if group.meta() == stored.document.view().get("meta") {
+                    own.number = Some(number);
+                } else {
+                    units.extend(Some(unit(Some(number))).filter(|unit| unit.unfolded().is_some()));
+                }
+            }
+            own.stored = Some(stored);
+            units.push(own);
+        }
+        units
+    }
+}
+
+impl Scan {
+    /// The units of a page that ends with the bucket `last`; of a scan in order with those that only the journals have and that come before it.
+    fn with_journal(&mut self, mut units: Vec<Unit>, last: Option<BucketId>) -> Vec<Unit> {
+        let Some(order) = &mut self.order else { return units };
+        let last = last.filter(|_| !matches!(self.rest, Rest::Done));
+        while let Some((id, number)) = order.journal.pop() {
+            if last.is_some_and(|last| in_order(order.ascending, &last, &id).is_lt()) {
+                order.journal.push((id, number));
+                break;
+            }
+            if let Some(met) = self.met.get_mut(number).filter(|met| !**met) {
+                *met = true;
+                units.push(Unit::of_journal(id, number, &self.journal));
+            }
+        }
+        let ascending = order.ascending;
+        sort_by(&mut units, |a, b| in_order(ascending, &a.id, &b.id));
+        units
+    }
+}
+
+/// How two buckets follow each other.
+pub(in crate::engine) fn in_order(ascending: bool, a: &BucketId, b: &BucketId) -> Ordering {
+    if ascending { a.cmp(b) } else { b.cmp(a) }
+}
+
+/// The buckets at the end of index entries, each once.
+pub(in crate::engine) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
+    let mut seen = Numbers::default();
+    let mut found = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let bucket = keyspace::bucket_id(entry)?;
+        if seen.add(bucket.as_bytes()).1 {
+            found.push(bucket);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,21 @@
+//! Inserts that wait for a commit, and the commit that runs.
+
+use super::signal::Signal;
+use crate::block::Block;
+
+/// Inserts that wait for the next commit of a collection.
+#[derive(Default)]
+pub struct Queue {
+    pub(in crate::engine) blocks: Vec<Block>,
+    /// Outcome of the commit that will take `blocks`; its maker has claimed it.
+    pub(in crate::engine) next: Option<Signal>,
+    /// Outcome of the commit that runs.
+    pub(in crate::engine) running: Option<Signal>,
+}
+
+impl Queue {
+    /// Outcome of the commit that runs.
+    pub(in crate::engine) fn running(&self) -> Option<Signal> {
+        self.running.clone()
+    }
+}
