@@ -5,13 +5,20 @@
 
 mod source;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use source::graph::{self, Arrow, File, Spread};
 use source::{Token, edges, tokens, without_tests};
 
 const LINES_MAX: usize = 500;
+
+/// So many files of one room may name each other in a circle.
+const CIRCLE_MAX: usize = 3;
+
+/// The rooms of the engine have its methods. `Engine` itself is known to all of them.
+const ENGINE: Spread<'_> = Spread { module: "engine", name: "Engine", callers: &["self", "engine"] };
 
 // ---- the rules ------------------------------------------------------------------------------------------------------
 
@@ -26,15 +33,68 @@ fn imports_go_strictly_down() {
         if test_only.iter().any(|module| file.module.starts_with(module)) {
             continue;
         }
-        for edge in edges(&file.module, &without_tests(file.tokens.clone()).0) {
-            seen += usize::from(edge.to.as_ref() != Some(from));
-            if let Some(why) = objection(&floors, from, &edge.to) {
+        for edge in edges(&file.module, &[], &without_tests(file.tokens.clone()).0) {
+            seen += usize::from(edge.to() != Some(from));
+            if let Some(why) = objection(&floors, from, edge.to()) {
                 wrong.push(format!("{}:{}: {why}", file.name, edge.line));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen > 50, "only {seen} imports between modules were found: the reader is broken");
+}
+
+#[test]
+fn inside_the_engine_imports_and_calls_go_strictly_down_from_room_to_room() {
+    let floors = parse_floors(&architecture(), "| floor | rooms of `engine` |");
+    let house = House::of_sources();
+    let room = |at: usize| {
+        let module = &house.files[at].module;
+        (module[0] == "engine").then(|| module.get(1).cloned().unwrap_or_default())
+    };
+    let rooms: Vec<String> = (0..house.files.len()).filter_map(room).collect();
+    let unknown = rooms.iter().filter(|room| !room.is_empty() && !floors.contains_key(*room));
+    assert_eq!(unknown.collect::<Vec<_>>(), [""; 0], "the table in ARCHITECTURE.md has no floor for these");
+    let gone: Vec<_> = floors.keys().filter(|room| !rooms.contains(room)).collect();
+    assert!(gone.is_empty(), "the table in ARCHITECTURE.md has floors for {gone:?}, which are no rooms");
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for arrow in &house.arrows {
+        let (Some(from), Some(to)) = (room(arrow.from), room(arrow.to)) else { continue };
+        // The file of `Engine` itself stands on all of them.
+        if from == to || from.is_empty() {
+            continue;
+        }
+        seen += 1;
+        if to.is_empty() || floors[&from] <= floors[&to] {
+            wrong.push(house.shown(arrow));
+        }
+    }
+    assert!(wrong.is_empty(), "these go up, or sideways:\n{}", wrong.join("\n"));
+    assert!(seen > 100, "only {seen} arrows between rooms were found: the reader is broken");
+}
+
+#[test]
+fn no_files_import_each_other_in_a_large_circle_or_out_of_their_room() {
+    let house = House::of_sources();
+    let mut wrong = Vec::new();
+    for circle in graph::circles(house.files.len(), &house.arrows) {
+        let modules: Vec<String> = circle.iter().map(|at| house.files[*at].module.join("::")).collect();
+        // The trees of operators are to be put in order next.
+        if modules.iter().all(|module| module.starts_with("query")) {
+            continue;
+        }
+        // A value may be a document, and a document is made of values.
+        if modules == ["value::decimal", "value::doc", "value::number", "value::raw"] {
+            continue;
+        }
+        let rooms: BTreeSet<&Path> = circle.iter().map(|at| house.rooms[*at].as_path()).collect();
+        if rooms.len() > 1 || circle.len() > CIRCLE_MAX {
+            let within = |arrow: &&Arrow| circle.contains(&arrow.from) && circle.contains(&arrow.to);
+            let arrows: Vec<_> = house.arrows.iter().filter(within).map(|arrow| house.shown(arrow)).collect();
+            wrong.push(format!("{modules:?}:\n{}", arrows.join("\n")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -81,7 +141,7 @@ fn no_file_is_longer_than_it_may_be() {
 }
 
 /// Why a module may not name another, if so. `to` is `None` for the crate root itself.
-fn objection(floors: &BTreeMap<String, u32>, from: &str, to: &Option<String>) -> Option<String> {
+fn objection(floors: &BTreeMap<String, u32>, from: &str, to: Option<&String>) -> Option<String> {
     let Some(to) = to else { return Some(format!("{from} takes in the crate root, which hides what it uses")) };
     if from == to {
         return None;
@@ -98,14 +158,19 @@ fn objection(floors: &BTreeMap<String, u32>, from: &str, to: &Option<String>) ->
 
 /// Module and floor, from the table in `ARCHITECTURE.md`.
 fn floors() -> BTreeMap<String, u32> {
-    let floors = parse_floors(&fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap());
+    let floors = parse_floors(&architecture(), "| floor | modules |");
     assert!(floors.len() > 10, "the table of floors was not understood: {floors:?}");
     floors
 }
 
-fn parse_floors(text: &str) -> BTreeMap<String, u32> {
+fn architecture() -> String {
+    fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
+}
+
+/// What the table that begins so says.
+fn parse_floors(text: &str, head: &str) -> BTreeMap<String, u32> {
     let mut floors = BTreeMap::new();
-    let table = text.lines().skip_while(|line| !line.starts_with("| floor |")).take_while(|line| line.starts_with('|'));
+    let table = text.lines().skip_while(|line| !line.starts_with(head)).take_while(|line| line.starts_with('|'));
     for line in table {
         let cells: Vec<_> = line.split('|').map(str::trim).collect();
         let Ok(floor) = cells[1].parse() else { continue };
@@ -131,6 +196,41 @@ impl Source {
     fn test_modules(&self) -> Vec<Vec<String>> {
         let names = without_tests(self.tokens.clone()).1;
         names.into_iter().map(|name| self.module.iter().cloned().chain([name]).collect()).collect()
+    }
+}
+
+/// What is compiled, and which file names which.
+struct House {
+    files: Vec<File>,
+    /// The folder of each file; that of a file with the name of a folder is this one.
+    rooms: Vec<PathBuf>,
+    names: Vec<String>,
+    arrows: Vec<Arrow>,
+}
+
+impl House {
+    fn of_sources() -> House {
+        let sources = sources();
+        let test_only: Vec<Vec<String>> = sources.iter().flat_map(Source::test_modules).collect();
+        let (mut files, mut rooms, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        for source in sources {
+            let is_test = test_only.iter().any(|module| source.module.starts_with(module));
+            if is_test || source.module.is_empty() {
+                continue;
+            }
+            let file = root().join(&source.name);
+            let folder = file.with_extension("");
+            rooms.push(if folder.is_dir() { folder } else { file.parent().unwrap().to_path_buf() });
+            files.push(File { module: source.module, tokens: without_tests(source.tokens).0 });
+            names.push(source.name);
+        }
+        let arrows = graph::arrows(&files, &ENGINE);
+        assert!(arrows.len() > 1000, "only {} arrows were found: the reader is broken", arrows.len());
+        House { files, rooms, names, arrows }
+    }
+
+    fn shown(&self, arrow: &Arrow) -> String {
+        format!("{}:{} names {}", self.names[arrow.from], arrow.line, self.names[arrow.to])
     }
 }
 
@@ -178,10 +278,10 @@ fn objections(module: &str, snippet: &str) -> Vec<String> {
     let floors = [("engine", 3), ("catalog", 2), ("query", 2), ("value", 1), ("error", 0)];
     let floors = floors.into_iter().map(|(name, floor)| (name.to_string(), floor)).collect();
     let module = path(module);
-    let found = edges(&module, &without_tests(tokens(snippet)).0);
+    let found = edges(&module, &[], &without_tests(tokens(snippet)).0);
     found
         .iter()
-        .filter_map(|edge| Some(format!("{}: {}", edge.line, objection(&floors, &module[0], &edge.to)?)))
+        .filter_map(|edge| Some(format!("{}: {}", edge.line, objection(&floors, &module[0], edge.to())?)))
         .collect()
 }
 
@@ -278,5 +378,59 @@ fn what_only_tests_compile_is_left_out() {
 fn the_table_is_read() {
     let text = "# A\n\n| floor | modules | x |\n|---|---|---|\n| 6 | `catalog`, `query` | y |\n| 0 | `error` | z |\n\n| 9 | `no` |\n";
     let expected = [("catalog", 6), ("error", 0), ("query", 6)].map(|(name, floor)| (name.to_string(), floor));
-    assert_eq!(parse_floors(text), expected.into());
+    assert_eq!(parse_floors(text, "| floor |"), expected.into());
+}
+
+/// Which of some small files names which, and in which lines.
+fn arrows_of(files: &[(&str, &str)]) -> Vec<String> {
+    let file = |(module, text): &(&str, &str)| File { module: path(module), tokens: without_tests(tokens(text)).0 };
+    let read: Vec<File> = files.iter().map(file).collect();
+    let arrows = graph::arrows(&read, &ENGINE);
+    arrows.iter().map(|arrow| format!("{}:{} {}", files[arrow.from].0, arrow.line, files[arrow.to].0)).collect()
+}
+
+#[test]
+fn what_a_facade_shows_is_followed_to_where_it_is() {
+    let files = [
+        ("bucket", "mod id; mod merge; pub use id::BucketId; use merge::merge;"),
+        ("bucket::id", "pub struct BucketId;"),
+        ("bucket::merge", "use super::BucketId;\nuse crate::bucket::{id, merge};"),
+        ("engine", "pub use store::keyspace; mod store; mod read;"),
+        ("engine::store", "pub mod keyspace;"),
+        ("engine::store::keyspace", "use crate::bucket::BucketId; pub(in crate::engine) struct Key;"),
+        ("engine::read", "\nfn f() { crate::engine::keyspace::epoch() }"),
+    ];
+    let expected = [
+        "bucket:1 bucket::merge",
+        "bucket::merge:1 bucket::id",
+        "bucket::merge:2 bucket::id",
+        "engine::store::keyspace:1 bucket::id",
+        "engine::read:2 engine::store::keyspace",
+    ];
+    assert_eq!(arrows_of(&files), expected);
+}
+
+#[test]
+fn calls_of_methods_that_are_elsewhere_are_arrows_and_naming_their_type_is_none() {
+    let files = [
+        ("engine", "pub struct Engine; impl Engine { fn now_ms(&self) {} }"),
+        (
+            "engine::read",
+            "use super::Engine; impl Engine { async fn scan(&self) { self.now_ms(); if true { self.scan(); } } }",
+        ),
+        (
+            "engine::find",
+            "use super::Engine; impl Engine {\n fn find(&self) { self.scan() } }\nfn f(list: &[u8]) { list.iter().find() }",
+        ),
+        ("engine::rows", "struct Rows; impl Rows { fn scan(&self) {} }\nfn f(engine: &Engine) { engine.find() }"),
+    ];
+    assert_eq!(arrows_of(&files), ["engine::find:2 engine::read", "engine::rows:2 engine::find"]);
+}
+
+#[test]
+fn circles_are_found() {
+    let arrow = |(from, to): (usize, usize)| Arrow { from, to, line: 1 };
+    let arrows = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3), (5, 0)].map(arrow);
+    assert_eq!(graph::circles(6, &arrows), [vec![0, 1, 2], vec![3, 4]]);
+    assert_eq!(graph::circles(3, &[(0, 1), (1, 2), (0, 2)].map(arrow)), [[0_usize; 0]; 0]);
 }

@@ -44,6 +44,33 @@ test("links between the documents lead somewhere", () => {
   assert.deepEqual(broken, []);
 });
 
+test("the tour names every file, and nothing else", () => {
+  const ROOT = join(DOCS, "..");
+  const isSource = (name) => /\.(rs|ts|mjs|sh)$/.test(name) && !name.endsWith(".d.mts") && !name.startsWith("js/src/wasm/");
+  const inside = (folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map((name) => `${folder}/${name}`);
+  const files = ["src", "js/src", "js/scripts", "js/test", "tests"].flatMap(inside).filter(isSource);
+  const named = [];
+  let folder = "";
+  for (const line of readFileSync(join(DOCS, "internals/tour.md"), "utf8").split("\n")) {
+    folder = /^## `(.*)`/.exec(line)?.[1] ?? (line.startsWith("## ") ? undefined : folder);
+    const file = /^\| `(.*?)` \|/.exec(line)?.[1];
+    if (folder !== undefined && file) named.push(folder + file);
+  }
+  assert.deepEqual(named.sort(), files.sort());
+});
+
+test("files of the crate that documents name exist", () => {
+  const ROOT = join(DOCS, "..");
+  const internals = readdirSync(join(DOCS, "internals")).map((name) => `docs/internals/${name}`);
+  const gone = [];
+  for (const page of ["ARCHITECTURE.md", "CONTRIBUTING.md", "COMPAT.md", "bench/decisions.md", "wasm-pack.toml", ...internals]) {
+    for (const [name] of readFileSync(join(ROOT, page), "utf8").matchAll(/(?<![\w/])(?:js\/)?src\/[\w/]+\.(?:rs|ts)\b/g)) {
+      if (!existsSync(join(ROOT, name))) gone.push(`${page}: ${name}`);
+    }
+  }
+  assert.deepEqual(gone, []);
+});
+
 test("an outbox keeps what could not be sent and sends the rest once", async () => {
   const { openOutbox } = await example("outbox.mjs");
   const arrived = [];

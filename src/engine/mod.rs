@@ -1,5 +1,7 @@
 //! The floor that awaits storage: namespaces, commits, folds, reads, cursors.
 //!
+//! `Engine` is declared here, and each room has methods of it: a room calls only what lies below it, as `ARCHITECTURE.md` has them.
+//!
 //! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
 //! State between two awaits is consistent; nothing is borrowed across one.
 

@@ -23,6 +23,7 @@ use web_sys::IdbDatabase;
 use self::connection::Connection;
 use self::failure::Failure;
 pub use self::promise::promise;
+pub use self::transaction::Durability;
 use self::transaction::WriteWay;
 use super::evidence::holds;
 use super::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
@@ -30,28 +31,6 @@ use crate::error::{Error, ErrorCode, Result};
 
 /// Every database of ours has this prefix, so that it never meets one of the page.
 const NAME_PREFIX: &str = "timepail:";
-/// The one object store.
-const STORE_NAME: &str = "entries";
-
-/// What "durable" means for a commit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// Handed to the operating system: survives a crash of the browser.
-    #[default]
-    Relaxed,
-    /// Flushed to the disk: survives a power cut.
-    Strict,
-}
-
-impl Durability {
-    /// The word that IndexedDB, and our own option, have for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Durability::Relaxed => "relaxed",
-            Durability::Strict => "strict",
-        }
-    }
-}
 
 /// One IndexedDB database.
 pub struct IdbStorage {

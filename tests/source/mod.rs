@@ -1,5 +1,7 @@
 //! Reads as much Rust as it takes to see which modules a file names.
 
+pub mod graph;
+
 /// A piece of Rust source.
 #[derive(Clone)]
 pub struct Token {
@@ -168,38 +170,64 @@ fn item_end(tokens: &[Token], start: usize) -> usize {
     i
 }
 
-/// A path out of one top-level module, or within it; `to` is `None` for the crate root.
+/// A path to something of this crate, from its root; empty for the root itself.
 pub struct Edge {
-    pub to: Option<String>,
+    pub path: Vec<String>,
     pub line: usize,
+    /// True for one of a `use`.
+    pub is_import: bool,
+    /// True where a façade shows what a module below it has.
+    pub is_shown: bool,
 }
 
-/// Every path in `tokens`, the text of the module `module`, that can lead out of it.
-pub fn edges(module: &[String], tokens: &[Token]) -> Vec<Edge> {
+impl Edge {
+    /// The top-level module that it leads to; `None` for the crate root.
+    pub fn to(&self) -> Option<&String> {
+        self.path.first()
+    }
+}
+
+/// Every path in `tokens`, the text of the module `module`, that can lead out of it: those that begin with `crate`, `super` or `self`,
+/// and those that begin with one of its `children`, the modules below it.
+pub fn edges(module: &[String], children: &[&str], tokens: &[Token]) -> Vec<Edge> {
     let text = |i: usize| tokens.get(i).map_or("", |token| token.text.as_str());
     let mut found = Vec::new();
     let mut blocks: Vec<Option<String>> = Vec::new(); // the open braces; a name where one opens a module
     let mut i = 0;
     while i < tokens.len() {
         let line = tokens[i].line;
-        let here: Vec<String> = module.iter().chain(blocks.iter().flatten()).cloned().collect();
+        let here = |blocks: &[Option<String>]| -> Vec<String> {
+            module.iter().chain(blocks.iter().flatten()).cloned().collect()
+        };
         match text(i) {
             "{" => blocks.push((i > 1 && text(i - 2) == "mod").then(|| text(i - 1).to_string())),
             "}" => drop(blocks.pop()),
             "use" if text(i + 1) != "<" => {
+                let is_shown = i > 0 && matches!(text(i - 1), "pub" | ")");
                 let mut paths = Vec::new();
                 i = use_tree(tokens, i + 1, &[], &mut paths);
-                let targets = paths.iter().filter_map(|(path, line)| Some((target(&here, path)?, *line)));
-                found.extend(targets.map(|(to, line)| Edge { to, line }));
+                let here = here(&blocks);
+                let targets = paths.iter().filter_map(|(path, line)| Some((target(&here, children, path)?, *line)));
+                found.extend(targets.map(|(path, line)| Edge { path, line, is_import: true, is_shown }));
                 continue;
             }
-            "crate" | "super" | "self" if text(i + 1) == "::" && (i == 0 || text(i - 1) != "::") => {
-                let mut path = vec![text(i).to_string()];
+            word if text(i + 1) == "::"
+                && (i == 0 || text(i - 1) != "::")
+                // pub(in crate::name) shows, and takes nothing.
+                && !(i > 2 && text(i - 1) == "in" && text(i - 2) == "(" && text(i - 3) == "pub")
+                && (matches!(word, "crate" | "super" | "self") || children.contains(&word)) =>
+            {
+                let mut path = vec![word.to_string()];
                 while text(i + 1) == "::" && text(i + 2).starts_with(|c: char| c.is_alphabetic() || c == '_') {
                     path.push(text(i + 2).to_string());
                     i += 2;
                 }
-                found.extend(target(&here, &path).map(|to| Edge { to, line }));
+                found.extend(target(&here(&blocks), children, &path).map(|path| Edge {
+                    path,
+                    line,
+                    is_import: false,
+                    is_shown: false,
+                }));
             }
             _ => {}
         }
@@ -236,12 +264,12 @@ fn use_tree(tokens: &[Token], mut i: usize, prefix: &[String], paths: &mut Vec<(
     }
 }
 
-/// The top-level module that `path`, written in the module `here`, names; the inner `None` is the crate root, the outer one a path
-/// that cannot leave its module.
-fn target(here: &[String], path: &[String]) -> Option<Option<String>> {
+/// What `path`, written in the module `here`, names, from the crate root; `None` for a path that cannot leave its module.
+fn target(here: &[String], children: &[&str], path: &[String]) -> Option<Vec<String>> {
     let mut base = match path.first()?.as_str() {
         "crate" => Vec::new(),
         "self" | "super" => here.to_vec(),
+        word if children.contains(&word) => here.to_vec(),
         _ => return None,
     };
     for word in path {
@@ -252,5 +280,5 @@ fn target(here: &[String], path: &[String]) -> Option<Option<String>> {
             word => base.push(word.to_string()),
         }
     }
-    Some(base.into_iter().next())
+    Some(base)
 }

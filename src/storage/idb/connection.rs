@@ -9,11 +9,12 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::IdbDatabase;
 
-use super::STORE_NAME;
 use super::failure::connection_error;
 use super::promise::promise;
 use crate::error::{Error, ErrorCode, Result};
 
+/// The one object store.
+pub(super) const STORE_NAME: &str = "entries";
 /// The version of every database: never raised, for an upgrade would have to wait for all other tabs.
 const VERSION: u32 = 1;
 

@@ -11,8 +11,28 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction};
 
+use super::connection::STORE_NAME;
 use super::failure::Failure;
-use super::{Durability, STORE_NAME};
+
+/// What "durable" means for a commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Handed to the operating system: survives a crash of the browser.
+    #[default]
+    Relaxed,
+    /// Flushed to the disk: survives a power cut.
+    Strict,
+}
+
+impl Durability {
+    /// The word that IndexedDB, and our own option, have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Durability::Relaxed => "relaxed",
+            Durability::Strict => "strict",
+        }
+    }
+}
 
 /// A transaction under way. Dropping it before it has settled aborts it, so nothing half done is left to itself.
 pub(super) struct Running {
