@@ -14,6 +14,7 @@ mod spread;
 #[path = "../support/mod.rs"]
 mod support;
 mod unpack;
+mod variables;
 mod windows;
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};

@@ -4,7 +4,7 @@ use super::datum::{ArrayWriter, Datum, container, is_nullish};
 use super::globals::Globals;
 use super::operators::{Function, Run};
 use super::tree::{Expr, Variable};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::value::{Doc, DocWriter, Kind, Value};
 
 /// A variable, the variables around it, and the document outermost.
@@ -38,6 +38,7 @@ impl<'s> Scope<'s> {
         let mut hops = match variable {
             Variable::Root => usize::MAX,
             Variable::Bound(hops) => hops,
+            Variable::Outer(_) => return None,
         };
         while let Some(scope) = outer.filter(|_| hops > 0) {
             (value, outer) = (scope.value, scope.outer);
@@ -54,6 +55,7 @@ impl Expr {
     pub fn evaluate<'s>(&'s self, scope: &Scope<'s>) -> Result<Datum<'s>> {
         Ok(match self {
             Expr::Constant(value) => value.as_ref().map(|value| value.view()).into(),
+            Expr::Field(Variable::Outer(_), _) => return Err(Error::internal("A variable has no value yet")),
             Expr::Field(variable, path) => reach(scope.get(*variable), path),
             Expr::Object(fields) => {
                 let mut writer = DocWriter::new();

@@ -11,6 +11,7 @@ mod evaluate;
 mod globals;
 mod more;
 mod operators;
+mod outer;
 mod parse;
 mod string;
 #[cfg(test)]
@@ -26,4 +27,5 @@ pub use evaluate::Scope;
 pub use globals::Globals;
 pub use more::{Unit, decimal, decimal_sum, is_continuous, minus, over, plus, quantile, result, shares, times, total};
 pub use operators::Operator;
+pub use outer::{Outer, Visit};
 pub use tree::{Expr, Reads, Variable};

@@ -6,7 +6,7 @@ use super::compare::Compare;
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block};
 use crate::error::Result;
-use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Reads, Variable};
+use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Reads, Variable, Visit};
 use crate::value::{Collation, Doc, DocWriter, Kind, Path, Value};
 
 /// An expression and what is known of it without evaluating it.
@@ -84,6 +84,15 @@ impl Condition {
     /// The same condition with all paths beginning at `root`.
     pub(super) fn with_root(&self, root: &str) -> Condition {
         Condition::new(self.expr.with_root(root))
+    }
+
+    /// The filter that it is once `visit` has seen its expression.
+    ///
+    /// Errors: those of `visit`.
+    pub(super) fn visited(&self, visit: &mut Visit<'_>) -> Result<Filter> {
+        let mut expr = self.expr.clone();
+        visit(&mut expr)?;
+        Ok(filter_of(expr.expr().clone(), expr.globals()))
     }
 
     /// True where the expression is true of `doc`, which needs no other fields than those it reads.

@@ -1,14 +1,12 @@
 //! A pipeline, parsed. What stands together like the parts of a `find` becomes one: filter, sort, skip, limit, projection, in this
 //! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
 
-use std::vec::IntoIter;
-
 use super::Stage;
 use super::accumulator::Accumulation;
 use super::bucket::BucketAuto;
 use super::densify::{Densify, DensifySpec};
 use super::facet::{Branches, Facet};
-use super::foreign::{Foreign, Split, foreign_of};
+use super::foreign::{Foreign, Others, Split, visit_all};
 use super::granularity::Series;
 use super::graph_lookup::{GraphLookup, GraphSpec};
 use super::group::{Group, GroupSpec};
@@ -30,7 +28,7 @@ use crate::block::Block;
 use crate::bucket::WEIGHT;
 use crate::error::{Error, Result};
 use crate::query::exec::Exec;
-use crate::query::expr::{BoundExpr, Globals};
+use crate::query::expr::{BoundExpr, Globals, Visit};
 use crate::query::find_options::FindOptions;
 use crate::query::plan::{CollectionFacts, Plan};
 use crate::query::projection::{Needed, Projection};
@@ -49,6 +47,8 @@ pub struct Aggregation {
     pub source: Option<DocumentSource>,
     /// Where its rows go, if they are written.
     pub out: Option<Out>,
+    /// What its steps need of other collections.
+    pub others: Vec<Foreign>,
 }
 
 /// A step, and the stage that `explain` shows for it; finds show themselves.
@@ -81,35 +81,19 @@ impl Aggregation {
     /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, 7183900 for one
     /// that unpacks measurements, and those of the stages.
     pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
-        Aggregation::parse_with(Parser::new(globals, false), pipeline, time_field)
-    }
-
-    /// The same of stages that run for one row of another pipeline, whose values are among the variables; what they read of other
-    /// collections is to be the same for all rows.
-    ///
-    /// Errors: as `parse`.
-    pub(super) fn parse_for_row(pipeline: Doc<'_>, globals: &Globals) -> Result<Aggregation> {
-        Aggregation::parse_with(Parser::new(globals, true), pipeline, "")
-    }
-
-    fn parse_with(mut parser: Parser<'_>, pipeline: Doc<'_>, time_field: &str) -> Result<Aggregation> {
+        let mut parser = Parser::new(globals);
         parser.begin_find();
-        let source = parser.stages(pipeline)?;
-        let out = parser.out.take();
-        let mut steps = parser.steps.into_iter();
-        let Some((Step::Find(mut find), _)) = steps.next() else {
-            return Err(Error::internal("A pipeline without a find"));
-        };
-        let mut steps: Vec<Shown> = steps.collect();
-        settle(&mut steps, !time_field.is_empty())?;
-        let mut is_narrowed = false;
-        if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
-        {
-            is_narrowed = serve(&mut find, group, shown, time_field);
-        } else if source.is_none() {
-            find.reads = reads(&steps);
-        }
-        Ok(Aggregation { find: *find, steps, is_narrowed, source, out })
+        parser.stages(pipeline)?;
+        parser.finish(time_field)
+    }
+
+    /// Shows the expressions of its stages to `visit`, which may put others in their place.
+    ///
+    /// Errors: those of `visit`.
+    pub(super) fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        self.source.iter_mut().try_for_each(|source| source.visit(visit))?;
+        self.find.visit(visit)?;
+        visit_all(&mut self.steps, visit)
     }
 
     /// The stages behind the find, or where no find is in front all of them, each with its step, whose rows come out of it where no other stage of that step comes behind it.
@@ -146,23 +130,16 @@ impl Aggregation {
         }
     }
 
-    /// What its steps need of other collections.
-    pub fn foreign(&self) -> Vec<Foreign> {
-        let mut needed = Vec::new();
-        foreign_of(&self.steps, &mut needed);
-        needed
-    }
-
     /// The find in front, and the steps behind it, ready to run; `None` where there are none. `others` are the rows of what they need.
-    pub fn into_parts(self, others: Vec<Block>) -> (FindOptions, Option<Pipeline>) {
+    pub fn into_parts(self, others: &Others) -> (FindOptions, Option<Pipeline>) {
         let is_empty = self.steps.is_empty();
-        (self.find, Some(pipeline(self.steps, &mut others.into_iter())).filter(|_| !is_empty))
+        (self.find, Some(pipeline(self.steps, others)).filter(|_| !is_empty))
     }
 
     /// What becomes of documents that its source has given.
     ///
     /// Errors: those of the stages.
-    pub fn run_over(mut self, rows: Block, others: Vec<Block>) -> Result<Block> {
+    pub fn run_over(mut self, rows: Block, others: &Others) -> Result<Block> {
         let find = Step::Find(Box::new(std::mem::take(&mut self.find)));
         self.steps.insert(0, (find, DocWriter::new().finish()));
         let (_, pipeline) = self.into_parts(others);
@@ -173,6 +150,37 @@ impl Aggregation {
         }
         pipeline.finish()?;
         Ok(pipeline.take(usize::MAX, usize::MAX))
+    }
+}
+
+impl Parser<'_> {
+    /// The pipeline of the stages that were added; `time_field` as in `Aggregation::parse`.
+    ///
+    /// Errors: 7183900.
+    pub fn finish(self, time_field: &str) -> Result<Aggregation> {
+        let Parser { steps, source, out, others, .. } = self;
+        let mut steps = steps.into_iter();
+        let Some((Step::Find(mut find), _)) = steps.next() else {
+            return Err(Error::internal("A pipeline without a find"));
+        };
+        let mut steps: Vec<Shown> = steps.collect();
+        settle(&mut steps, !time_field.is_empty())?;
+        let mut is_narrowed = false;
+        if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
+        {
+            is_narrowed = serve(&mut find, group, shown, time_field);
+        } else if source.is_none() {
+            find.reads = reads(&steps);
+        }
+        Ok(Aggregation { find: *find, steps, is_narrowed, source, out, others })
+    }
+
+    /// The same of stages that run for each row of another pipeline; nobody shows them.
+    ///
+    /// Errors: as `finish`.
+    pub fn into_rest(mut self) -> Result<Aggregation> {
+        self.steps.iter_mut().for_each(|(_, shown)| *shown = DocWriter::new().finish());
+        self.finish("")
     }
 }
 
@@ -225,13 +233,32 @@ fn show_streaming(in_order: &[&str], shown: &mut DocBuf) {
     *shown = stage.finish();
 }
 
-fn pipeline(steps: Vec<Shown>, others: &mut IntoIter<Block>) -> Pipeline {
+fn pipeline(steps: Vec<Shown>, others: &Others) -> Pipeline {
     Pipeline::new(steps.into_iter().map(|(step, _)| step.start(others)).collect())
 }
 
 impl Step {
+    /// Shows its expressions to `visit`, which may put others in their place.
+    ///
+    /// Errors: those of `visit`.
+    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        match self {
+            Step::Find(find) => find.visit(visit),
+            Step::Group(spec) | Step::BucketAuto(spec, ..) => spec.visit(visit),
+            Step::ReplaceRoot(expr) | Step::Sample(_, expr) | Step::Redact(expr) => visit(expr),
+            Step::Windows(spec) => spec.visit(visit),
+            Step::Facet(branches) => branches.iter_mut().try_for_each(|(_, steps)| visit_all(steps, visit)),
+            Step::Lookup(spec) => spec.visit(visit),
+            Step::Union(split) => split.visit(visit),
+            Step::Graph(spec) => spec.visit(visit),
+            Step::Unpack(spec) => spec.visit(visit),
+            // What these take are paths and constants.
+            Step::Unwind(_) | Step::Densify(_) | Step::Near(_) => Ok(()),
+        }
+    }
+
     /// The stage at work.
-    fn start(self, others: &mut IntoIter<Block>) -> Box<dyn Stage> {
+    fn start(self, others: &Others) -> Box<dyn Stage> {
         match self {
             Step::Find(find) => {
                 // Rows, of which nobody knows where they come from.
@@ -248,23 +275,11 @@ impl Step {
                 Box::new(Facet::new(branches.into_iter().map(branch).collect()))
             }
             Step::Sample(size, chance) => Box::new(Sample::new(size, chance)),
-            Step::Lookup(spec) => {
-                let first = others.next().unwrap_or_default();
-                let nested = others.take(spec.split.nested.len()).collect();
-                Box::new(Lookup::new(*spec, first, nested))
-            }
-            Step::Graph(spec) => {
-                let first = others.next().unwrap_or_default();
-                let nested = others.take(spec.split.nested.len()).collect();
-                Box::new(GraphLookup::new(*spec, first, nested))
-            }
+            Step::Lookup(spec) => Box::new(Lookup::new(*spec, others)),
+            Step::Graph(spec) => Box::new(GraphLookup::new(*spec, others)),
             Step::Near(spec) => Box::new(Nearest::new(*spec)),
             Step::Redact(expr) => Box::new(Redact::new(expr)),
-            Step::Union(split) => {
-                let first = others.next().unwrap_or_default();
-                let nested = others.take(split.nested.len()).collect();
-                Box::new(Union::new(*split, first, nested))
-            }
+            Step::Union(split) => Box::new(Union::new(*split, others)),
             Step::Unpack(spec) => Box::new(Unpack::new(*spec)),
             Step::Windows(spec) => Box::new(Windows::new(spec)),
         }

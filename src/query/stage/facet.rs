@@ -49,8 +49,11 @@ impl Parser<'_> {
                     return refuse(ErrorCode::Location40600, message);
                 }
             }
-            let mut branch = Parser::new(self.globals, self.for_row);
-            if branch.stages(stages)?.is_some() {
+            let mut branch = Parser::new(self.globals);
+            branch.others = std::mem::take(&mut self.others);
+            branch.stages(stages)?;
+            self.others = branch.others;
+            if branch.source.is_some() {
                 return refuse(
                     ErrorCode::Location40600,
                     "a stage that begins a pipeline is not allowed within a $facet stage",

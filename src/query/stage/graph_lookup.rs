@@ -5,7 +5,7 @@
 
 use super::Stage;
 use super::aggregation::Step;
-use super::foreign::{Split, array_of};
+use super::foreign::{Others, Split, array_of};
 use super::lookup::is_any_of;
 use super::parse::Parser;
 use super::reshape::{Made, with};
@@ -13,7 +13,7 @@ use crate::block::{Bitmap, Block};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Globals};
+use crate::query::expr::{BoundExpr, Globals, Visit};
 use crate::query::filter::Filter;
 use crate::value::{
     Doc, DocBuf, DocWriter, Kind, Leaf, Number, Numbers, OwnedValue, Path, Value, append_key, check_path, walk_doc,
@@ -22,7 +22,7 @@ use crate::value::{
 /// What a `$graphLookup` asks for.
 #[derive(Clone)]
 pub(super) struct GraphSpec {
-    pub split: Split,
+    split: Split,
     start: BoundExpr,
     from: Path,
     to: Box<str>,
@@ -33,8 +33,18 @@ pub(super) struct GraphSpec {
     globals: Globals,
 }
 
+impl GraphSpec {
+    /// Shows its expressions to `visit`, which may put others in their place.
+    ///
+    /// Errors: those of `visit`.
+    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        visit(&mut self.start)?;
+        self.split.visit(visit)
+    }
+}
+
 /// The filter of the other rows, as the stages of a pipeline.
-pub(super) fn restriction(doc: Doc<'_>) -> DocBuf {
+fn restriction(doc: Doc<'_>) -> DocBuf {
     let mut filter = DocWriter::new();
     if let Some(wanted) = doc.get("restrictSearchWithMatch") {
         filter.value("$match", wanted);
@@ -89,7 +99,7 @@ impl Parser<'_> {
         }
         let parts = |path: &str| path.split('.').map(Into::into).collect();
         let spec = GraphSpec {
-            split: self.split(collection, restriction(doc).view()),
+            split: self.split(collection, restriction(doc).view(), None)?,
             start,
             from: Path::parse(from)?,
             to: to.into(),
@@ -108,7 +118,7 @@ pub(super) struct GraphLookup {
     spec: GraphSpec,
     /// The other rows; before the first row comes, what is read.
     others: Option<Block>,
-    read: Option<(Block, Vec<Block>)>,
+    read: Option<Others>,
     made: Made,
 }
 
@@ -138,8 +148,8 @@ impl Met {
 }
 
 impl GraphLookup {
-    pub fn new(spec: GraphSpec, others: Block, nested: Vec<Block>) -> GraphLookup {
-        GraphLookup { spec, others: None, read: Some((others, nested)), made: Made::default() }
+    pub fn new(spec: GraphSpec, others: &Others) -> GraphLookup {
+        GraphLookup { spec, others: None, read: Some(Others::clone(others)), made: Made::default() }
     }
 
     /// The rows that can be reached from a row.
@@ -183,8 +193,8 @@ impl GraphLookup {
 
 impl Stage for GraphLookup {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        if let Some((others, nested)) = self.read.take() {
-            self.others = Some(self.spec.split.rows(others, nested)?);
+        if let Some(others) = self.read.take() {
+            self.others = Some(self.spec.split.rows(&others)?);
         }
         let none = Block::default();
         let others = self.others.as_ref().unwrap_or(&none);

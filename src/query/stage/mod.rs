@@ -28,7 +28,7 @@ mod unpack_spec;
 mod window;
 
 pub use aggregation::Aggregation;
-pub use foreign::Foreign;
+pub use foreign::{Foreign, Others};
 pub use out::Out;
 pub use pipeline::Pipeline;
 pub use source::{CollStats, DocumentSource};

@@ -2,6 +2,7 @@
 
 use super::accumulator::{Accumulation, COVARIANCES};
 use super::aggregation::{Shown, Step};
+use super::foreign::{Foreign, visit_all};
 use super::group::{GroupSpec, Key};
 use super::out::Out;
 use super::reshape::UnwindSpec;
@@ -32,45 +33,75 @@ pub(super) struct Parser<'g> {
     pub steps: Vec<Shown>,
     /// Where the rows go, if they are written.
     pub out: Option<Out>,
-    /// True where the stages run for one row of another pipeline.
-    pub for_row: bool,
+    /// The stage in front that gives documents of its own, if there is one.
+    pub source: Option<DocumentSource>,
+    /// What the steps need of other collections.
+    pub others: Vec<Foreign>,
     /// How far the last find has come, its projection apart.
     part: Part,
 }
 
 impl<'g> Parser<'g> {
     /// One without steps.
-    pub fn new(globals: &'g Globals, for_row: bool) -> Parser<'g> {
-        Parser { globals, steps: Vec::new(), out: None, for_row, part: Part::Filter }
+    pub fn new(globals: &'g Globals) -> Parser<'g> {
+        let (steps, others) = (Vec::new(), Vec::new());
+        Parser { globals, steps, out: None, source: None, others, part: Part::Filter }
     }
 
-    /// Adds the stages of a pipeline; answers the one in front that gives documents of its own.
+    /// Adds the stages of a pipeline.
     ///
     /// Errors: as `Aggregation::parse`.
-    pub fn stages(&mut self, pipeline: Doc<'_>) -> Result<Option<DocumentSource>> {
-        let mut source = None;
+    pub fn stages(&mut self, pipeline: Doc<'_>) -> Result<()> {
+        let count = pipeline.iter().count();
         for (place, (_, stage)) in pipeline.iter().enumerate() {
-            let stage = stage
-                .as_doc()
-                .ok_or_else(|| Error::type_mismatch("Each element of the 'pipeline' array must be an object"))?;
-            let mut fields = stage.iter();
-            let (Some((name, argument)), None) = (fields.next(), fields.next()) else {
-                let message = "A pipeline stage specification object must contain exactly one field.";
-                return Err(Error::new(ErrorCode::Location40323, message));
-            };
-            if name == "$geoNear" && place > 0 {
-                let message = "$geoNear is only valid as the first stage in a pipeline.";
-                return Err(Error::new(ErrorCode::Location40602, message));
-            }
-            if self.out(name, argument, place + 1 == pipeline.iter().count())? {
-                continue;
-            }
+            self.stage_at(stage, place, place + 1 == count)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the stage that stands at a place; answers its name.
+    ///
+    /// Errors: as `Aggregation::parse`.
+    pub fn stage_at<'s>(&mut self, stage: Value<'s>, place: usize, is_last: bool) -> Result<&'s str> {
+        let message = "Each element of the 'pipeline' array must be an object";
+        let mut fields = stage.as_doc().ok_or_else(|| Error::type_mismatch(message))?.iter();
+        let (Some((name, argument)), None) = (fields.next(), fields.next()) else {
+            let message = "A pipeline stage specification object must contain exactly one field.";
+            return Err(Error::new(ErrorCode::Location40323, message));
+        };
+        if name == "$geoNear" && place > 0 {
+            let message = "$geoNear is only valid as the first stage in a pipeline.";
+            return Err(Error::new(ErrorCode::Location40602, message));
+        }
+        if !self.out(name, argument, is_last)? {
             match self.source(name, argument, place)? {
-                Some(found) => source = Some(found),
+                Some(found) => self.source = Some(found),
                 None => self.stage(name, argument)?,
             }
         }
-        Ok(source)
+        Ok(name)
+    }
+
+    /// True where what was added so far reads a variable of a pipeline around.
+    ///
+    /// Errors: never.
+    pub fn reads_outer(&mut self) -> Result<bool> {
+        let (mut reads, count) = (false, self.globals.outer_count());
+        let mut visit = |expr: &mut BoundExpr| {
+            reads |= expr.reads().outer.is_some_and(|number| number < count);
+            Ok(())
+        };
+        self.source.iter_mut().try_for_each(|source| source.visit(&mut visit))?;
+        visit_all(&mut self.steps, &mut visit)?;
+        Ok(reads)
+    }
+
+    /// Forgets what was added, and what it needs of other collections but for the first so many.
+    pub fn forget(&mut self, known: usize) {
+        (self.source, self.part) = (None, Part::Filter);
+        self.others.truncate(known);
+        self.steps.clear();
+        self.begin_find();
     }
 
     /// A find, which shows itself.

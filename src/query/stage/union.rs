@@ -4,7 +4,7 @@
 
 use super::Stage;
 use super::aggregation::Step;
-use super::foreign::Split;
+use super::foreign::{Others, Split};
 use super::out::forbid_writes;
 use super::parse::{Parser, check_fields};
 use crate::block::Block;
@@ -34,7 +34,7 @@ impl Parser<'_> {
             );
         }
         forbid_writes(pipeline.into_iter().flatten().map(|(_, stage)| stage), ErrorCode::Location31441)?;
-        let split = self.split(collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY));
+        let split = self.split(collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY), None)?;
         self.push(Step::Union(Box::new(split)), "$unionWith", argument);
         Ok(())
     }
@@ -49,13 +49,12 @@ pub(super) fn begins_with_documents(stages: Doc<'_>) -> bool {
 pub(super) struct Union {
     split: Split,
     own: Vec<Block>,
-    other: Option<(Block, Vec<Block>)>,
+    others: Option<Others>,
 }
 
 impl Union {
-    /// One that gives the rows `other`, or what the rest of its stages makes of them.
-    pub fn new(split: Split, other: Block, nested: Vec<Block>) -> Union {
-        Union { split, own: Vec::new(), other: Some((other, nested)) }
+    pub fn new(split: Split, others: &Others) -> Union {
+        Union { split, own: Vec::new(), others: Some(Others::clone(others)) }
     }
 }
 
@@ -66,8 +65,8 @@ impl Stage for Union {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let Some((rows, nested)) = self.other.take() else { return Ok(()) };
-        let rows = self.split.rows(rows, nested)?;
+        let Some(others) = self.others.take() else { return Ok(()) };
+        let rows = self.split.rows(&others)?;
         self.own.extend(Some(rows).filter(|rows| rows.rows() > 0));
         Ok(())
     }

@@ -6,6 +6,7 @@ use super::aggregation::Step;
 use super::parse::Parser;
 use crate::bucket::{ColumnSet, TimeseriesOptions};
 use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::Visit;
 use crate::query::filter::{Filter, Reads};
 use crate::query::projection::Needed;
 use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
@@ -192,6 +193,13 @@ impl Parser<'_> {
 }
 
 impl UnpackSpec {
+    /// Shows the expressions of its filters to `visit`, which may put others in their place.
+    ///
+    /// Errors: those of `visit`.
+    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        self.event.iter_mut().chain(&mut self.whole).try_for_each(|filter| filter.visit_outer(visit))
+    }
+
     /// True where measurements have the field, if there is one.
     fn provides(&self, name: &str) -> bool {
         self.names.contains(name) == self.is_include

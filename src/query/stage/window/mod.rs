@@ -22,7 +22,7 @@ use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::expr::BoundExpr;
+use crate::query::expr::{BoundExpr, Visit};
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
 /// What a `$setWindowFields` asks for, its sort apart.
@@ -44,6 +44,20 @@ impl WindowSpec {
         let order = self.order.iter().map(|(expr, _)| expr);
         let chosen = self.choice.iter().map(|choice| &choice.field);
         self.partition.iter().chain(order).chain(self.outputs.iter().map(|output| &output.input)).chain(chosen)
+    }
+
+    /// Shows its expressions to `visit`, which may put others in their place.
+    ///
+    /// Errors: those of `visit`.
+    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        self.partition.iter_mut().try_for_each(&mut *visit)?;
+        for output in &mut self.outputs {
+            visit(&mut output.input)?;
+            if let Function::Accumulator(accumulation) = &mut output.function {
+                accumulation.visit(visit)?;
+            }
+        }
+        Ok(())
     }
 }
 
