@@ -117,6 +117,20 @@ impl Pipelines<'_> {
         }
     }
 
+    /// Fields that an operator would bind a variable by, beside one that is what that variable is outside.
+    fn taken_for_arguments(&self, scope: &Scope) -> Document {
+        let name = if scope.is_empty() { "v" } else { *self.pick(scope) };
+        let hit = if scope.is_empty() { self.field() } else { format!("$${name}").into() };
+        let mut object = match self.random.below(4) {
+            0 => doc! { "input": self.field() },
+            1 => doc! { "as": name, "cond": self.field() },
+            2 => doc! { "let": { name: self.field() } },
+            _ => doc! { "vars": { name: self.field() } },
+        };
+        object.extend(doc! { "n": "$n", "in": hit });
+        object
+    }
+
     fn condition(&self, scope: &Scope) -> Document {
         let one = || Bson::from(doc! { *self.pick(&["$eq", "$gte"]): [self.operand(scope), self.operand(scope)] });
         let expr = if self.chance(80) { one() } else { doc! { "$cond": [one(), one(), self.operand(scope)] }.into() };
@@ -126,7 +140,13 @@ impl Pipelines<'_> {
     /// A stage that looks at its own rows only.
     fn plain(&self, scope: &Scope) -> Document {
         let value = || self.value(scope);
-        match self.random.below(7) {
+        match self.random.below(9) {
+            7 => doc! { "$replaceWith": self.taken_for_arguments(scope) },
+            8 => {
+                let mut fields = self.taken_for_arguments(scope);
+                fields.insert("_id", 0);
+                doc! { "$project": fields }
+            }
             0 | 1 => doc! { "$project": { "_id": 0, "n": 1, self.name(): value(), "hit": value() } },
             2 => doc! { "$set": { self.name(): value(), "hit": value() } },
             3 => doc! { "$replaceWith": { "n": "$n", self.name(): value(), "in": value() } },
@@ -147,7 +167,7 @@ impl Pipelines<'_> {
         if self.chance(30) {
             stages.push(doc! { "$match": self.filter_of(list) });
         }
-        if self.chance(60) {
+        if self.chance(40) {
             stages.push(doc! { "$match": self.condition(scope) });
         }
         stages.push(doc! { "$sort": { "n": *self.pick(&[1, -1]) } });
@@ -180,7 +200,7 @@ impl Pipelines<'_> {
             0..=4 => {
                 let (mut variables, mut inside) = (doc! {}, scope.clone());
                 for _ in 0..self.random.below(4) {
-                    let name = self.name();
+                    let name = if self.chance(50) { self.name() } else { *self.pick(&["value", "this", "v"]) };
                     variables.insert(name, self.value(scope));
                     inside.push(name);
                 }
