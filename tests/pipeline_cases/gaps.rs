@@ -33,7 +33,8 @@ fn densified(rows: Rows, spec: &Document) -> Result<Rows, Stop> {
     };
     let (start, end) = match range.get_array("bounds") {
         Ok(bounds) => (bounds[0].as_i64().unwrap(), bounds[1].as_i64().unwrap()),
-        Err(_) => (least, greatest),
+        // Over the values of all partitions, the last one among them.
+        Err(_) => (least, greatest + 1),
     };
     let parts: Vec<Option<Bson>> = match spec.get_array("partitionByFields") {
         Ok(_) => {
