@@ -1,36 +1,20 @@
 //! A pipeline, parsed. What stands together like the parts of a `find` becomes one: filter, sort, skip, limit, projection, in this
 //! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
 
-use super::Stage;
 use super::accumulator::Accumulation;
-use super::bucket::BucketAuto;
-use super::densify::{Densify, DensifySpec};
-use super::facet::{Branches, Facet};
-use super::foreign::{Foreign, Others, Split, visit_all};
-use super::granularity::Series;
-use super::graph_lookup::{GraphLookup, GraphSpec};
-use super::group::{Group, GroupSpec};
-use super::lookup::{Lookup, LookupSpec};
-use super::near::{NearSpec, Nearest};
+use super::foreign::{Foreign, Others};
+use super::group::GroupSpec;
 use super::out::Out;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
-use super::reads::reads;
-use super::redact::Redact;
-use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
-use super::sample::Sample;
 use super::source::{DocumentSource, documents};
-use super::union::Union;
-use super::unpack::{Unpack, settle};
-use super::unpack_spec::UnpackSpec;
-use super::window::{WindowSpec, Windows};
+use super::spec::{Shown, Step, reads, visit_all};
+use super::unpack::settle;
 use crate::block::Block;
 use crate::bucket::WEIGHT;
 use crate::error::{Error, Result};
-use crate::query::exec::Exec;
-use crate::query::expr::{BoundExpr, Globals, Visit};
+use crate::query::expr::{Globals, Visit};
 use crate::query::find_options::FindOptions;
-use crate::query::plan::{CollectionFacts, Plan};
 use crate::query::projection::{Needed, Projection};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter};
@@ -49,29 +33,6 @@ pub struct Aggregation {
     pub out: Option<Out>,
     /// What its steps need of other collections.
     pub others: Vec<Foreign>,
-}
-
-/// A step, and the stage that `explain` shows for it; finds show themselves.
-pub(super) type Shown = (Step, DocBuf);
-
-/// A step behind the first find.
-#[derive(Clone)]
-pub(super) enum Step {
-    Find(Box<FindOptions>),
-    Group(GroupSpec),
-    Unwind(UnwindSpec),
-    ReplaceRoot(BoundExpr),
-    Windows(WindowSpec),
-    BucketAuto(GroupSpec, usize, Option<Series>),
-    Densify(DensifySpec),
-    Facet(Branches<Vec<Shown>>),
-    Sample(usize, BoundExpr),
-    Lookup(Box<LookupSpec>),
-    Near(Box<NearSpec>),
-    Union(Box<Split>),
-    Graph(Box<GraphSpec>),
-    Redact(BoundExpr),
-    Unpack(Box<UnpackSpec>),
 }
 
 impl Aggregation {
@@ -133,7 +94,7 @@ impl Aggregation {
     /// The find in front, and the steps behind it, ready to run; `None` where there are none. `others` are the rows of what they need.
     pub fn into_parts(self, others: &Others) -> (FindOptions, Option<Pipeline>) {
         let is_empty = self.steps.is_empty();
-        (self.find, Some(pipeline(self.steps, others)).filter(|_| !is_empty))
+        (self.find, Some(Pipeline::new(self.steps, others)).filter(|_| !is_empty))
     }
 
     /// What becomes of documents that its source has given.
@@ -231,57 +192,4 @@ fn show_streaming(in_order: &[&str], shown: &mut DocBuf) {
     }
     stage.end().end();
     *shown = stage.finish();
-}
-
-fn pipeline(steps: Vec<Shown>, others: &Others) -> Pipeline {
-    Pipeline::new(steps.into_iter().map(|(step, _)| step.start(others)).collect())
-}
-
-impl Step {
-    /// Shows its expressions to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        match self {
-            Step::Find(find) => find.visit(visit),
-            Step::Group(spec) | Step::BucketAuto(spec, ..) => spec.visit(visit),
-            Step::ReplaceRoot(expr) | Step::Sample(_, expr) | Step::Redact(expr) => visit(expr),
-            Step::Windows(spec) => spec.visit(visit),
-            Step::Facet(branches) => branches.iter_mut().try_for_each(|(_, steps)| visit_all(steps, visit)),
-            Step::Lookup(spec) => spec.visit(visit),
-            Step::Union(split) => split.visit(visit),
-            Step::Graph(spec) => spec.visit(visit),
-            Step::Unpack(spec) => spec.visit(visit),
-            // What these take are paths and constants.
-            Step::Unwind(_) | Step::Densify(_) | Step::Near(_) => Ok(()),
-        }
-    }
-
-    /// The stage at work.
-    fn start(self, others: &Others) -> Box<dyn Stage> {
-        match self {
-            Step::Find(find) => {
-                // Rows, of which nobody knows where they come from.
-                let facts = CollectionFacts { time_field: "", meta_field: None };
-                Box::new(Exec::new(Plan::new(*find, &facts)))
-            }
-            Step::Group(spec) => Box::new(Group::new(spec)),
-            Step::Unwind(spec) => Box::new(Unwind::new(spec)),
-            Step::ReplaceRoot(expr) => Box::new(ReplaceRoot::new(expr)),
-            Step::BucketAuto(spec, buckets, series) => Box::new(BucketAuto::new(spec, buckets, series)),
-            Step::Densify(spec) => Box::new(Densify::new(spec)),
-            Step::Facet(branches) => {
-                let branch = |(name, steps): (Box<str>, Vec<Shown>)| (name, pipeline(steps, others));
-                Box::new(Facet::new(branches.into_iter().map(branch).collect()))
-            }
-            Step::Sample(size, chance) => Box::new(Sample::new(size, chance)),
-            Step::Lookup(spec) => Box::new(Lookup::new(*spec, others)),
-            Step::Graph(spec) => Box::new(GraphLookup::new(*spec, others)),
-            Step::Near(spec) => Box::new(Nearest::new(*spec)),
-            Step::Redact(expr) => Box::new(Redact::new(expr)),
-            Step::Union(split) => Box::new(Union::new(*split, others)),
-            Step::Unpack(spec) => Box::new(Unpack::new(*spec)),
-            Step::Windows(spec) => Box::new(Windows::new(spec)),
-        }
-    }
 }

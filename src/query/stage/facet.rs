@@ -3,19 +3,19 @@
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_facet.cpp.
 
 use super::Stage;
-use super::aggregation::Step;
+use super::foreign::Others;
 use super::out::forbid_writes;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
+use super::spec::{Shown, Spec, reads, visit_all};
 use super::unpack::settle;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
+use crate::query::expr::Visit;
+use crate::query::projection::Needed;
 use crate::value::{DocWriter, Kind, Value};
-
-/// The branches of a `$facet`, by name.
-pub(super) type Branches<T> = Vec<(Box<str>, T)>;
 
 impl Parser<'_> {
     /// `$facet`.
@@ -62,27 +62,39 @@ impl Parser<'_> {
             settle(&mut branch.steps, false)?;
             branches.push((name.into(), branch.steps));
         }
-        self.push(Step::Facet(branches), "$facet", argument);
+        self.push(FacetSpec(branches), "$facet", argument);
         Ok(())
     }
 }
 
+/// The branches of a `$facet`, by name.
+#[derive(Clone)]
+struct FacetSpec(Vec<(Box<str>, Vec<Shown>)>);
+
+impl Spec for FacetSpec {
+    fn reads(&self, _behind: Needed) -> Needed {
+        self.0.iter().map(|(_, steps)| reads(steps)).reduce(Needed::union).unwrap_or_else(Needed::none)
+    }
+
+    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        self.0.iter_mut().try_for_each(|(_, steps)| visit_all(steps, visit))
+    }
+
+    fn start(self: Box<Self>, others: &Others) -> Box<dyn Stage> {
+        let branch = |(name, steps)| (name, Branch { pipeline: Pipeline::new(steps, others), is_enough: false });
+        Box::new(Facet { branches: self.0.into_iter().map(branch).collect(), made: None })
+    }
+}
+
 /// A `$facet` at work.
-pub(super) struct Facet {
-    branches: Branches<Branch>,
+struct Facet {
+    branches: Vec<(Box<str>, Branch)>,
     made: Option<Block>,
 }
 
 struct Branch {
     pipeline: Pipeline,
     is_enough: bool,
-}
-
-impl Facet {
-    pub fn new(branches: Branches<Pipeline>) -> Facet {
-        let branch = |(name, pipeline)| (name, Branch { pipeline, is_enough: false });
-        Facet { branches: branches.into_iter().map(branch).collect(), made: None }
-    }
 }
 
 impl Stage for Facet {

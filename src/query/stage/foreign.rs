@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::aggregation::{Aggregation, Shown};
+use super::aggregation::Aggregation;
 use super::parse::Parser;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
@@ -145,11 +145,4 @@ impl Split {
         }
         rest.run_over(rows, others)
     }
-}
-
-/// Shows the expressions of steps to `visit`, which may put others in their place.
-///
-/// Errors: those of `visit`.
-pub(super) fn visit_all(steps: &mut [Shown], visit: &mut Visit<'_>) -> Result<()> {
-    steps.iter_mut().try_for_each(|(step, _)| step.visit(visit))
 }

@@ -4,11 +4,11 @@
 //! is known by its place among them, for measurements need no `_id`.
 
 use super::Stage;
-use super::aggregation::Step;
 use super::foreign::{Others, Split, array_of};
 use super::lookup::is_any_of;
 use super::parse::Parser;
 use super::reshape::{Made, with};
+use super::spec::Spec;
 use crate::block::{Bitmap, Block};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -21,7 +21,7 @@ use crate::value::{
 
 /// What a `$graphLookup` asks for.
 #[derive(Clone)]
-pub(super) struct GraphSpec {
+struct GraphSpec {
     split: Split,
     start: BoundExpr,
     from: Path,
@@ -33,13 +33,14 @@ pub(super) struct GraphSpec {
     globals: Globals,
 }
 
-impl GraphSpec {
-    /// Shows its expressions to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+impl Spec for GraphSpec {
+    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
         visit(&mut self.start)?;
         self.split.visit(visit)
+    }
+
+    fn start(self: Box<Self>, others: &Others) -> Box<dyn Stage> {
+        Box::new(GraphLookup { spec: *self, others: None, read: Some(Others::clone(others)), made: Made::default() })
     }
 }
 
@@ -108,13 +109,13 @@ impl Parser<'_> {
             list: parts(list),
             globals: self.globals.clone(),
         };
-        self.push(Step::Graph(Box::new(spec)), "$graphLookup", argument);
+        self.push(spec, "$graphLookup", argument);
         Ok(())
     }
 }
 
 /// A `$graphLookup` at work.
-pub(super) struct GraphLookup {
+struct GraphLookup {
     spec: GraphSpec,
     /// The other rows; before the first row comes, what is read.
     others: Option<Block>,
@@ -148,10 +149,6 @@ impl Met {
 }
 
 impl GraphLookup {
-    pub fn new(spec: GraphSpec, others: &Others) -> GraphLookup {
-        GraphLookup { spec, others: None, read: Some(Others::clone(others)), made: Made::default() }
-    }
-
     /// The rows that can be reached from a row.
     fn list(&self, others: &Block, doc: Doc<'_>) -> Result<OwnedValue> {
         let (mut met, mut visited) = (Met::default(), Bitmap::filled(others.rows(), false));

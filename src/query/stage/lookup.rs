@@ -5,11 +5,11 @@
 //! runs for each row with its values, once for all rows that ask the same. What that reads of still other collections is there, by the same rule.
 
 use super::Stage;
-use super::aggregation::Step;
 use super::foreign::{Others, Own, Split, elements};
 use super::out::forbid_writes;
 use super::parse::Parser;
 use super::reshape::{Made, with};
+use super::spec::Spec;
 use super::union::begins_with_documents;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
@@ -21,7 +21,7 @@ use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path
 
 /// What a `$lookup` asks for.
 #[derive(Clone)]
-pub(super) struct LookupSpec {
+struct LookupSpec {
     split: Split,
     /// The field of a row and that of the others that are to be equal.
     fields: Option<(Path, Box<str>)>,
@@ -33,13 +33,21 @@ pub(super) struct LookupSpec {
     globals: Globals,
 }
 
-impl LookupSpec {
-    /// Shows its expressions to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+impl Spec for LookupSpec {
+    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
         self.variables.iter_mut().try_for_each(|(_, expr)| visit(expr))?;
         self.split.visit(visit)
+    }
+
+    fn start(self: Box<Self>, others: &Others) -> Box<dyn Stage> {
+        Box::new(Lookup {
+            spec: *self,
+            others: Others::clone(others),
+            asked: Numbers::default(),
+            lists: Vec::new(),
+            size_bytes: 0,
+            made: Made::default(),
+        })
     }
 }
 
@@ -108,13 +116,13 @@ impl Parser<'_> {
             to: to.split('.').map(Into::into).collect(),
             globals: self.globals.clone(),
         };
-        self.push(Step::Lookup(Box::new(spec)), "$lookup", argument);
+        self.push(spec, "$lookup", argument);
         Ok(())
     }
 }
 
 /// A `$lookup` at work.
-pub(super) struct Lookup {
+struct Lookup {
     spec: LookupSpec,
     others: Others,
     /// What rows have asked so far, and the lists that they got.
@@ -125,17 +133,6 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    pub fn new(spec: LookupSpec, others: &Others) -> Lookup {
-        Lookup {
-            spec,
-            others: Others::clone(others),
-            asked: Numbers::default(),
-            lists: Vec::new(),
-            size_bytes: 0,
-            made: Made::default(),
-        }
-    }
-
     /// The rows that belong to a row: `wanted` is a filter, where fields are to be equal.
     fn list(&self, wanted: Option<Doc<'_>>, values: &[Option<OwnedValue>]) -> Result<OwnedValue> {
         let wanted = wanted.map(|wanted| Filter::parse(wanted, &self.spec.globals)).transpose()?;

@@ -1,12 +1,12 @@
 //! The stages of a pipeline, parsed.
 
 use super::accumulator::{Accumulation, COVARIANCES};
-use super::aggregation::{Shown, Step};
-use super::foreign::{Foreign, visit_all};
+use super::foreign::Foreign;
 use super::group::{GroupSpec, Key};
 use super::out::Out;
-use super::reshape::UnwindSpec;
+use super::reshape::{RootSpec, UnwindSpec};
 use super::source::DocumentSource;
+use super::spec::{Shown, Spec, Step, visit_all};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::query::filter::Filter;
@@ -109,8 +109,13 @@ impl<'g> Parser<'g> {
         self.steps.push((Step::Find(Box::default()), DocWriter::new().finish()));
     }
 
-    /// Adds a step, and the stage that `explain` shows for it.
-    pub fn push(&mut self, step: Step, name: &str, argument: Value<'_>) {
+    /// Adds a stage, and what `explain` shows for it.
+    pub fn push(&mut self, spec: impl Spec + 'static, name: &str, argument: Value<'_>) {
+        self.push_step(Step::Other(Box::new(spec)), name, argument);
+    }
+
+    /// The same of a step.
+    pub fn push_step(&mut self, step: Step, name: &str, argument: Value<'_>) {
         let mut shown = DocWriter::new();
         shown.value(name, argument);
         self.steps.push((step, shown.finish()));
@@ -198,7 +203,7 @@ impl<'g> Parser<'g> {
             }
             "$group" => {
                 let spec = self.group(argument)?;
-                self.push(Step::Group(spec), name, argument);
+                self.push_step(Step::Group(Box::new(spec)), name, argument);
             }
             "$count" => self.count_rows(argument)?,
             "$sortByCount" => {
@@ -230,7 +235,7 @@ impl<'g> Parser<'g> {
             }
             "$unwind" => {
                 let spec = UnwindSpec::parse(argument)?;
-                self.push(Step::Unwind(spec), name, argument);
+                self.push(spec, name, argument);
             }
             "$bucket" => self.bucket(argument)?,
             "$bucketAuto" => self.bucket_auto(argument)?,
@@ -288,10 +293,10 @@ impl<'g> Parser<'g> {
     }
 
     fn replace_root(&mut self, new_root: Value<'_>) -> Result<()> {
-        let step = Step::ReplaceRoot(self.expr(new_root)?);
+        let spec = RootSpec(self.expr(new_root)?);
         let mut options = DocWriter::new();
         options.value("newRoot", new_root);
-        self.push(step, "$replaceRoot", options.finish().view().as_value());
+        self.push(spec, "$replaceRoot", options.finish().view().as_value());
         Ok(())
     }
 

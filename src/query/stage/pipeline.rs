@@ -1,6 +1,8 @@
 //! Stages one behind the other.
 
 use super::Stage;
+use super::foreign::Others;
+use super::spec::Shown;
 use crate::block::Block;
 use crate::error::Result;
 use crate::query::exec::{Exec, Flow, Queue, Sink};
@@ -14,7 +16,9 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    pub(super) fn new(stages: Vec<Box<dyn Stage>>) -> Pipeline {
+    /// The steps at work; `others` are the rows of what they need of other collections.
+    pub(super) fn new(steps: Vec<Shown>, others: &Others) -> Pipeline {
+        let stages: Vec<Box<dyn Stage>> = steps.into_iter().map(|(step, _)| step.start(others)).collect();
         Pipeline { given: vec![0; stages.len()], stages, ready: Queue::default() }
     }
 

@@ -3,13 +3,14 @@
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_redact.cpp. What the expression says are strings in variables that only it has.
 
 use super::Stage;
-use super::aggregation::Step;
+use super::foreign::Others;
 use super::parse::Parser;
 use super::reshape::Made;
+use super::spec::Spec;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Expr};
+use crate::query::expr::{BoundExpr, Expr, Visit};
 use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value};
 
 const DESCEND: &str = "descend";
@@ -25,22 +26,32 @@ impl Parser<'_> {
         let variables = named.map(|(name, value)| (name.into(), Some(OwnedValue::string(value))));
         let globals = self.globals.with_more(variables.to_vec());
         let expr = BoundExpr::new(Expr::parse_within(argument, &globals)?, globals);
-        self.push(Step::Redact(expr), "$redact", argument);
+        self.push(RedactSpec(expr), "$redact", argument);
         Ok(())
     }
 }
 
+/// What a `$redact` asks for.
+#[derive(Clone)]
+struct RedactSpec(BoundExpr);
+
+impl Spec for RedactSpec {
+    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        visit(&mut self.0)
+    }
+
+    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Redact { expr: self.0, made: Made::default() })
+    }
+}
+
 /// A `$redact` at work.
-pub(super) struct Redact {
+struct Redact {
     expr: BoundExpr,
     made: Made,
 }
 
 impl Redact {
-    pub fn new(expr: BoundExpr) -> Redact {
-        Redact { expr, made: Made::default() }
-    }
-
     /// What is left of an object in a row.
     fn object(&self, row: Doc<'_>, doc: Doc<'_>) -> Result<Option<DocBuf>> {
         let verdict = self.expr.value_within(row, doc)?;

@@ -1,11 +1,13 @@
 //! Stages that make other rows of each row: `$replaceRoot`, `$unwind`.
 
 use super::Stage;
+use super::foreign::Others;
+use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
-use crate::query::expr::BoundExpr;
-use crate::query::projection::write_set;
+use crate::query::expr::{BoundExpr, Visit};
+use crate::query::projection::{Needed, write_set};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, check_path};
 
 /// Rows that a stage has made of documents.
@@ -25,15 +27,26 @@ impl Made {
 }
 
 /// `$replaceRoot` and `$replaceWith`: each row becomes the object that an expression gives.
-pub(super) struct ReplaceRoot {
-    new_root: BoundExpr,
-    made: Made,
+#[derive(Clone)]
+pub(super) struct RootSpec(pub BoundExpr);
+
+impl Spec for RootSpec {
+    fn reads(&self, _behind: Needed) -> Needed {
+        read_by(Needed::none(), [&self.0])
+    }
+
+    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        visit(&mut self.0)
+    }
+
+    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(ReplaceRoot { new_root: self.0, made: Made::default() })
+    }
 }
 
-impl ReplaceRoot {
-    pub fn new(new_root: BoundExpr) -> ReplaceRoot {
-        ReplaceRoot { new_root, made: Made::default() }
-    }
+struct ReplaceRoot {
+    new_root: BoundExpr,
+    made: Made,
 }
 
 impl Stage for ReplaceRoot {
@@ -65,14 +78,14 @@ impl Stage for ReplaceRoot {
 }
 
 /// `$unwind`: a row for each element of an array.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub(super) struct UnwindSpec {
     /// The path without its `$`, in parts.
-    pub path: Vec<Box<str>>,
+    path: Vec<Box<str>>,
     /// Where the place of the element goes.
-    pub index: Option<Vec<Box<str>>>,
+    index: Option<Vec<Box<str>>>,
     /// True where rows without elements stay.
-    pub keeps_empty: bool,
+    keeps_empty: bool,
 }
 
 impl UnwindSpec {
@@ -129,15 +142,20 @@ impl UnwindSpec {
     }
 }
 
-pub(super) struct Unwind {
-    spec: UnwindSpec,
-    made: Made,
+impl Spec for UnwindSpec {
+    fn reads(&self, mut behind: Needed) -> Needed {
+        self.path.iter().take(1).for_each(|root| behind.add_path(root));
+        behind
+    }
+
+    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Unwind { spec: *self, made: Made::default() })
+    }
 }
 
-impl Unwind {
-    pub fn new(spec: UnwindSpec) -> Unwind {
-        Unwind { spec, made: Made::default() }
-    }
+struct Unwind {
+    spec: UnwindSpec,
+    made: Made,
 }
 
 impl Stage for Unwind {

@@ -3,13 +3,14 @@
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_union_with.cpp.
 
 use super::Stage;
-use super::aggregation::Step;
 use super::foreign::{Others, Split};
 use super::out::forbid_writes;
 use super::parse::{Parser, check_fields};
+use super::spec::Spec;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
+use crate::query::expr::Visit;
 use crate::value::{Doc, Value};
 
 impl Parser<'_> {
@@ -35,7 +36,7 @@ impl Parser<'_> {
         }
         forbid_writes(pipeline.into_iter().flatten().map(|(_, stage)| stage), ErrorCode::Location31441)?;
         let split = self.split(collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY), None)?;
-        self.push(Step::Union(Box::new(split)), "$unionWith", argument);
+        self.push(UnionSpec(split), "$unionWith", argument);
         Ok(())
     }
 }
@@ -45,17 +46,25 @@ pub(super) fn begins_with_documents(stages: Doc<'_>) -> bool {
     stages.iter().next().and_then(|(_, stage)| stage.as_doc()).is_some_and(|stage| stage.get("$documents").is_some())
 }
 
+/// What a `$unionWith` asks for.
+#[derive(Clone)]
+struct UnionSpec(Split);
+
+impl Spec for UnionSpec {
+    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        self.0.visit(visit)
+    }
+
+    fn start(self: Box<Self>, others: &Others) -> Box<dyn Stage> {
+        Box::new(Union { split: self.0, own: Vec::new(), others: Some(Others::clone(others)) })
+    }
+}
+
 /// A `$unionWith` at work.
-pub(super) struct Union {
+struct Union {
     split: Split,
     own: Vec<Block>,
     others: Option<Others>,
-}
-
-impl Union {
-    pub fn new(split: Split, others: &Others) -> Union {
-        Union { split, own: Vec::new(), others: Some(Others::clone(others)) }
-    }
 }
 
 impl Stage for Union {

@@ -4,8 +4,7 @@
 //! fields on the way: only what is needed to unpack it is asked of it.
 
 use super::Stage;
-use super::aggregation::{Shown, Step};
-use super::reads::reads;
+use super::spec::{Shown, Step, reads};
 use super::unpack_spec::{UnpackSpec, refused};
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, unpack};

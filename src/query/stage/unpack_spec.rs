@@ -2,8 +2,8 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_internal_unpack_bucket.cpp.
 
-use super::aggregation::Step;
 use super::parse::Parser;
+use super::spec::Step;
 use crate::bucket::{ColumnSet, TimeseriesOptions};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Visit;
@@ -187,7 +187,7 @@ impl Parser<'_> {
         };
         spec.settle_fields();
         let shown = spec.shown(&given);
-        self.push(Step::Unpack(Box::new(spec)), INTERNAL, shown.view().as_value());
+        self.push_step(Step::Unpack(Box::new(spec)), INTERNAL, shown.view().as_value());
         Ok(())
     }
 }

@@ -17,12 +17,15 @@ pub(super) use self::bounds::parse_unit;
 use self::downsample::Choice;
 use self::function::{Function, Partition};
 use super::Stage;
+use super::foreign::Others;
 use super::group::run_end;
+use super::spec::{Spec, read_by};
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Visit};
+use crate::query::projection::Needed;
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
 /// What a `$setWindowFields` asks for, its sort apart.
@@ -38,18 +41,15 @@ pub(super) struct WindowSpec {
     collation: Collation,
 }
 
-impl WindowSpec {
-    /// What it reads of rows.
-    pub fn expressions(&self) -> impl Iterator<Item = &BoundExpr> {
+impl Spec for WindowSpec {
+    fn reads(&self, behind: Needed) -> Needed {
         let order = self.order.iter().map(|(expr, _)| expr);
         let chosen = self.choice.iter().map(|choice| &choice.field);
-        self.partition.iter().chain(order).chain(self.outputs.iter().map(|output| &output.input)).chain(chosen)
+        let inputs = self.outputs.iter().map(|output| &output.input);
+        read_by(behind, self.partition.iter().chain(order).chain(inputs).chain(chosen))
     }
 
-    /// Shows its expressions to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
         self.partition.iter_mut().try_for_each(&mut *visit)?;
         for output in &mut self.outputs {
             visit(&mut output.input)?;
@@ -58,6 +58,10 @@ impl WindowSpec {
             }
         }
         Ok(())
+    }
+
+    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Windows::new(*self))
     }
 }
 
