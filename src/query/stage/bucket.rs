@@ -96,7 +96,7 @@ impl Parser<'_> {
                 group.begin_doc("count").int32("$sum", 1).end();
             }
         }
-        self.push_group(&group.finish())?;
+        self.group(group.finish().view().as_value())?;
         self.sort_by_id()
     }
 
@@ -176,7 +176,7 @@ impl Parser<'_> {
                 group.begin_doc("count").int32("$sum", 1).end();
             }
         }
-        let group = self.group(group.finish().view().as_value())?;
+        let group = self.group_spec(group.finish().view().as_value())?;
         let spec = GroupSpec { key: Key::One(by), ..group };
         self.push(BucketAutoSpec { group: spec, buckets: count, series }, "$bucketAuto", argument);
         self.sort_by_id()

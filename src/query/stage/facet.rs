@@ -4,10 +4,10 @@
 
 use super::Stage;
 use super::foreign::Others;
-use super::out::forbid_writes;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
 use super::spec::{Shown, Spec, reads, visit_all};
+use super::table::{Place, place_of};
 use super::unpack::settle;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
@@ -39,26 +39,20 @@ impl Parser<'_> {
             let Some(stages) = value.as_array() else {
                 return refuse(ErrorCode::Location40170, "arguments to $facet must be arrays");
             };
-            forbid_writes(stages.iter().map(|(_, stage)| stage), ErrorCode::Location40600)?;
             for (_, stage) in stages {
                 let Some(stage) = stage.as_doc() else {
                     return refuse(ErrorCode::Location40171, "elements of arrays in $facet spec must be objects");
                 };
-                if stage.get("$facet").is_some() || stage.get("$geoNear").is_some() {
-                    let message = "$facet and $geoNear are not allowed to be used within a $facet stage";
-                    return refuse(ErrorCode::Location40600, message);
+                let is_outside = |name: &str| place_of(name).is_some_and(|place| place != Place::Anywhere);
+                if let Some((name, _)) = stage.iter().find(|(name, _)| is_outside(name)) {
+                    let message = [name, " is not allowed to be used within a $facet stage"].concat();
+                    return refuse(ErrorCode::Location40600, &message);
                 }
             }
             let mut branch = Parser::new(self.globals);
             branch.others = std::mem::take(&mut self.others);
             branch.stages(stages)?;
             self.others = branch.others;
-            if branch.source.is_some() {
-                return refuse(
-                    ErrorCode::Location40600,
-                    "a stage that begins a pipeline is not allowed within a $facet stage",
-                );
-            }
             settle(&mut branch.steps, false)?;
             branches.push((name.into(), branch.steps));
         }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use super::aggregation::Aggregation;
 use super::parse::Parser;
+use super::table::{Place, not_first, place_of};
 use crate::block::Block;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::Result;
 use crate::query::expr::{Globals, Outer, Visit};
 use crate::query::filter::Filter;
 use crate::value::{Doc, DocBuf, DocWriter, Value};
@@ -98,11 +99,11 @@ impl Parser<'_> {
         let (mut once, mut is_front) = (0, true);
         for (place, stage) in stages.iter().enumerate() {
             let name = self.stage_at(*stage, place, place + 1 == stages.len())?;
-            if by_fields && name == "$geoNear" {
-                let message = "$geoNear is only valid as the first stage in a pipeline.";
-                return Err(Error::new(ErrorCode::Location40602, message));
+            // Which rows are equal comes before it.
+            if by_fields && self.source.is_none() && place_of(name) == Some(Place::First) {
+                return Err(not_first(name));
             }
-            is_front = is_front && (name == "$match" || self.source.is_some()) && !self.reads_outer()?;
+            is_front = is_front && (self.is_filter() || self.source.is_some()) && !self.reads_outer()?;
             if is_front {
                 once += 1;
                 self.forget(known);

@@ -6,10 +6,10 @@
 
 use super::Stage;
 use super::foreign::{Others, Own, Split, elements};
-use super::out::forbid_writes;
 use super::parse::Parser;
 use super::reshape::{Made, with};
 use super::spec::Spec;
+use super::table::forbid_writes;
 use super::union::begins_with_documents;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};

@@ -1,7 +1,9 @@
 //! Stages that make other rows of each row: `$replaceRoot`, `$unwind`.
 
 use super::Stage;
+use super::finds::object;
 use super::foreign::Others;
+use super::parse::Parser;
 use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
@@ -9,6 +11,40 @@ use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Visit};
 use crate::query::projection::{Needed, write_set};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, check_path};
+
+impl Parser<'_> {
+    /// `$replaceWith`.
+    ///
+    /// Errors: those of expressions.
+    pub fn replace_with(&mut self, new_root: Value<'_>) -> Result<()> {
+        let spec = RootSpec(self.expr(new_root)?);
+        let mut options = DocWriter::new();
+        options.value("newRoot", new_root);
+        self.push(spec, "$replaceRoot", options.finish().view().as_value());
+        Ok(())
+    }
+
+    /// `$replaceRoot`.
+    ///
+    /// Errors: 40229 to 40231, and those of expressions.
+    pub fn replace_root(&mut self, argument: Value<'_>) -> Result<()> {
+        let message = "expected an object as specification for $replaceRoot";
+        let options = object(argument, ErrorCode::Location40229, message)?;
+        if options.iter().any(|(name, _)| name != "newRoot") {
+            return Err(Error::new(ErrorCode::Location40230, "unrecognized option to $replaceRoot stage"));
+        }
+        let message = "no newRoot specified for the $replaceRoot stage";
+        self.replace_with(options.get("newRoot").ok_or_else(|| Error::new(ErrorCode::Location40231, message))?)
+    }
+
+    /// `$unwind`.
+    ///
+    /// Errors: as `UnwindSpec::parse`.
+    pub fn unwind(&mut self, argument: Value<'_>) -> Result<()> {
+        self.push(UnwindSpec::parse(argument)?, "$unwind", argument);
+        Ok(())
+    }
+}
 
 /// Rows that a stage has made of documents.
 #[derive(Default)]
@@ -28,7 +64,7 @@ impl Made {
 
 /// `$replaceRoot` and `$replaceWith`: each row becomes the object that an expression gives.
 #[derive(Clone)]
-pub(super) struct RootSpec(pub BoundExpr);
+struct RootSpec(BoundExpr);
 
 impl Spec for RootSpec {
     fn reads(&self, _behind: Needed) -> Needed {
@@ -79,7 +115,7 @@ impl Stage for ReplaceRoot {
 
 /// `$unwind`: a row for each element of an array.
 #[derive(Clone)]
-pub(super) struct UnwindSpec {
+struct UnwindSpec {
     /// The path without its `$`, in parts.
     path: Vec<Box<str>>,
     /// Where the place of the element goes.
@@ -92,7 +128,7 @@ impl UnwindSpec {
     /// Parses the argument of `$unwind`.
     ///
     /// Errors: 15981, 28808 to 28822, and those of paths.
-    pub fn parse(argument: Value<'_>) -> Result<UnwindSpec> {
+    fn parse(argument: Value<'_>) -> Result<UnwindSpec> {
         let (mut path, mut index, mut keeps_empty) = (argument.as_str(), None, false);
         if let Some(options) = argument.as_doc() {
             for (name, value) in options {

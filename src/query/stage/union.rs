@@ -4,9 +4,9 @@
 
 use super::Stage;
 use super::foreign::{Others, Split};
-use super::out::forbid_writes;
 use super::parse::{Parser, check_fields};
 use super::spec::Spec;
+use super::table::forbid_writes;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
