@@ -72,3 +72,45 @@ impl Expr {
 fn each(exprs: Vec<Expr>, outer: &Outer<'_>, globals: &Globals) -> Result<Vec<Expr>> {
     exprs.into_iter().map(|expr| expr.bound(outer, globals)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::filter::samples::globals;
+    use bson::rawdoc;
+
+    /// An expression where `a` and `b` are the variables of one pipeline, and `c` that of one in it.
+    fn expr(expr: bson::RawDocumentBuf) -> BoundExpr {
+        let globals = globals().with_outer(["a", "b"].into_iter()).with_outer(["c"].into_iter());
+        let expr = Expr::parse(Doc::parse(expr.as_bytes()).unwrap().as_value(), &globals).unwrap();
+        BoundExpr::new(expr, globals)
+    }
+
+    fn with_values(mut expr: BoundExpr, first: usize, values: &[Option<OwnedValue>]) -> Result<BoundExpr> {
+        Outer { first, values }.bind(&mut expr).map(|()| expr)
+    }
+
+    #[test]
+    fn what_is_constant_once_variables_have_values_is_evaluated() {
+        let sum = expr(rawdoc! { "$add": ["$$a", { "$multiply": ["$$b", 2] }] });
+        assert_eq!(sum.reads().outer, Some(0));
+        let bound = with_values(sum, 0, &[Some(OwnedValue::int32(1)), Some(OwnedValue::int32(3))]).unwrap();
+        assert_eq!(bound.expr(), &Expr::Constant(Some(OwnedValue::int32(7))));
+        let field =
+            with_values(expr(rawdoc! { "$eq": ["$x", "$$b"] }), 0, &[None, Some(OwnedValue::int32(3))]).unwrap();
+        assert_eq!((field.reads().outer, field.reads().fields.len()), (None, 1));
+        let fails = with_values(expr(rawdoc! { "$add": ["$$a", 1] }), 0, &[Some(OwnedValue::string("x")), None]);
+        assert!(fails.is_err());
+    }
+
+    #[test]
+    fn a_variable_of_another_pipeline_stays_and_has_no_value_until_its_row_comes() {
+        let both = expr(rawdoc! { "$cond": ["$$c", "$$a.x", "$y"] });
+        let object = OwnedValue::doc(Doc::parse(rawdoc! { "x": 5 }.as_bytes()).unwrap());
+        let outer = with_values(both, 0, &[Some(object), None]).unwrap();
+        assert_eq!(outer.reads().outer, Some(2));
+        assert!(outer.value(Doc::EMPTY).is_err());
+        let inner = with_values(outer, 2, &[Some(OwnedValue::int32(1))]).unwrap();
+        assert_eq!(inner.value(Doc::EMPTY).unwrap(), Some(OwnedValue::int32(5)));
+    }
+}
