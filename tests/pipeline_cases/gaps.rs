@@ -46,11 +46,11 @@ fn densified(rows: Rows, spec: &Document) -> Result<Rows, Stop> {
         Err(_) => vec![None],
     };
     let mut list = rows.list.clone();
+    let by_part = spec.contains_key("partitionByFields");
     for part in parts {
         for number in (start..end).step_by(usize::try_from(step).unwrap()) {
-            let has = |row: &Document| {
-                row.get_i64("n").ok() == Some(number) && (part.is_none() || row.get("p") == part.as_ref())
-            };
+            let has =
+                |row: &Document| row.get_i64("n").ok() == Some(number) && (!by_part || row.get("p") == part.as_ref());
             if !rows.list.iter().any(has) {
                 let mut row = doc! { "n": number };
                 row.extend(part.iter().map(|part| ("p".to_owned(), part.clone())));
@@ -58,7 +58,7 @@ fn densified(rows: Rows, spec: &Document) -> Result<Rows, Stop> {
             }
         }
     }
-    let by = if spec.contains_key("partitionByFields") {
+    let by = if by_part {
         doc! { "p": 1, "n": 1 }
     } else {
         doc! { "n": 1 }

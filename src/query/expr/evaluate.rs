@@ -4,7 +4,7 @@ use super::datum::{ArrayWriter, Datum, container, is_nullish};
 use super::globals::Globals;
 use super::operators::{Function, Run};
 use super::tree::{Expr, Variable};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
 /// A variable, the variables around it, and the document outermost.
@@ -55,7 +55,10 @@ impl Expr {
     pub fn evaluate<'s>(&'s self, scope: &Scope<'s>) -> Result<Datum<'s>> {
         Ok(match self {
             Expr::Constant(value) => value.as_ref().map(|value| value.view()).into(),
-            Expr::Field(Variable::Outer(_), _) => return Err(Error::internal("A variable has no value yet")),
+            Expr::Field(Variable::Outer(number), path) => match scope.globals.reach_outer(*number, path) {
+                Some(value) => Datum::Built(value),
+                None => Datum::Missing,
+            },
             Expr::Field(variable, path) => reach(scope.get(*variable), path),
             Expr::Object(fields) => {
                 let mut writer = DocWriter::new();

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::evaluate::Scope;
 use super::more::Zones;
+use super::outer::Outer;
 use super::tree::Expr;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
@@ -29,6 +30,7 @@ struct Inner {
     /// The innermost of a name first.
     variables: Vec<(Box<str>, Known)>,
     zones: Rc<RefCell<Zones>>,
+    outer: Rc<Outer>,
 }
 
 impl Globals {
@@ -40,6 +42,7 @@ impl Globals {
             collation: Collation::default(),
             variables: Vec::new(),
             zones: Rc::default(),
+            outer: Rc::default(),
         }))
     }
 
@@ -49,8 +52,13 @@ impl Globals {
     }
 
     fn with(&self, collation: Collation, variables: Vec<(Box<str>, Known)>) -> Globals {
-        let (env, zones) = (Rc::clone(&self.0.env), Rc::clone(&self.0.zones));
-        Globals(Rc::new(Inner { env, now_ms: self.0.now_ms, collation, variables, zones }))
+        let (env, zones, outer) = (Rc::clone(&self.0.env), Rc::clone(&self.0.zones), Rc::clone(&self.0.outer));
+        Globals(Rc::new(Inner { env, now_ms: self.0.now_ms, collation, variables, zones, outer }))
+    }
+
+    /// The variables of pipelines around.
+    pub(super) fn outer(&self) -> &Outer {
+        &self.0.outer
     }
 
     /// The same with the variables of a `let`, which are evaluated now.

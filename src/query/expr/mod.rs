@@ -27,5 +27,4 @@ pub use evaluate::Scope;
 pub use globals::Globals;
 pub use more::{Unit, decimal, decimal_sum, is_continuous, minus, over, plus, quantile, result, shares, times, total};
 pub use operators::Operator;
-pub use outer::{Outer, Visit};
 pub use tree::{Expr, Reads, Variable};

@@ -1,4 +1,6 @@
-//! Variables whose values come with the rows of a pipeline around: a pipeline is parsed once, and given the values for each row.
+//! Variables whose values come with the rows of a pipeline around: a pipeline is parsed once, and finds the values of the row in cells.
+
+use std::cell::{Cell, RefCell};
 
 use super::bound::BoundExpr;
 use super::evaluate::{Scope, reach};
@@ -7,56 +9,82 @@ use super::tree::{Expr, Variable};
 use crate::error::Result;
 use crate::value::{Doc, OwnedValue, Value};
 
-/// Sees expressions, and may put others in their place.
-pub type Visit<'v> = dyn FnMut(&mut BoundExpr) -> Result<()> + 'v;
-
-/// The values of the variables of a pipeline.
-pub struct Outer<'v> {
-    /// The number of the first one.
-    pub first: usize,
-    /// In the order of the numbers; `None` is the lack of one.
-    pub values: &'v [Option<OwnedValue>],
+/// The variables of the pipelines around a pipeline, the outermost first.
+pub(super) struct Outer {
+    /// What they are now. A pipeline puts its own there for a row, and runs what is in it to the end.
+    values: RefCell<Vec<Option<OwnedValue>>>,
+    /// The outermost one that was read while something was parsed.
+    read: Cell<usize>,
 }
 
-impl Outer<'_> {
-    /// Puts the values in the place of the variables; what is constant then is evaluated.
-    ///
-    /// Errors: those of operators.
-    pub fn bind(&self, expr: &mut BoundExpr) -> Result<()> {
-        if expr.reads().outer.is_some() {
-            *expr = BoundExpr::new(expr.expr().clone().bound(self, expr.globals())?, expr.globals().clone());
-        }
-        Ok(())
+impl Default for Outer {
+    fn default() -> Outer {
+        Outer { values: RefCell::default(), read: Cell::new(usize::MAX) }
+    }
+}
+
+impl Outer {
+    /// Notes that one is read.
+    pub(super) fn note(&self, number: usize) {
+        self.read.set(self.read.get().min(number));
+    }
+}
+
+impl Globals {
+    /// Gives values to variables, the first of which has that number; those behind them have none any more.
+    pub fn set_outer(&self, first: usize, values: Vec<Option<OwnedValue>>) {
+        let mut known = self.outer().values.borrow_mut();
+        known.resize(first, None);
+        known.extend(values);
     }
 
-    /// The value of a variable; outer `None` where it is not one of these.
-    fn value(&self, number: usize) -> Option<&Option<OwnedValue>> {
-        self.values.get(number.checked_sub(self.first)?)
+    /// The outermost variable that was read since this was asked last, or what was put back; `usize::MAX` for none.
+    pub fn take_outer_read(&self) -> usize {
+        self.outer().read.replace(usize::MAX)
+    }
+
+    /// Puts back that a variable was read.
+    pub fn note_outer_read(&self, number: usize) {
+        self.outer().note(number);
+    }
+
+    /// What a path reaches in a variable now.
+    pub(super) fn reach_outer(&self, number: usize, path: &[Box<str>]) -> Option<OwnedValue> {
+        let values = self.outer().values.borrow();
+        let value = values.get(number).and_then(Option::as_ref);
+        reach(value.map(OwnedValue::view), path).view().map(Value::to_owned)
+    }
+}
+
+impl BoundExpr {
+    /// The same with the values that variables of pipelines around have now, where it reads any; what is constant then is evaluated.
+    ///
+    /// Errors: those of operators.
+    pub fn resolved(&self) -> Result<Option<BoundExpr>> {
+        if !self.reads().outer {
+            return Ok(None);
+        }
+        let expr = self.expr().clone().resolved(self.globals())?;
+        Ok(Some(BoundExpr::new(expr, self.globals().clone())))
     }
 }
 
 impl Expr {
-    fn bound(self, outer: &Outer<'_>, globals: &Globals) -> Result<Expr> {
-        let bound = match self {
-            Expr::Constant(_) => return Ok(self),
+    fn resolved(self, globals: &Globals) -> Result<Expr> {
+        let each = |exprs: Vec<Expr>| exprs.into_iter().map(|expr| expr.resolved(globals)).collect::<Result<_>>();
+        let resolved = match self {
             Expr::Field(Variable::Outer(number), path) => {
-                return Ok(match outer.value(number) {
-                    Some(value) => {
-                        let value = value.as_ref().map(OwnedValue::view);
-                        Expr::Constant(reach(value, &path).view().map(Value::to_owned))
-                    }
-                    None => Expr::Field(Variable::Outer(number), path),
-                });
+                return Ok(Expr::Constant(globals.reach_outer(number, &path)));
             }
-            Expr::Field(..) => return Ok(self),
+            Expr::Constant(_) | Expr::Field(..) => return Ok(self),
             Expr::Object(fields) => {
-                let fields = fields.into_iter().map(|(name, field)| Ok((name, field.bound(outer, globals)?)));
+                let fields = fields.into_iter().map(|(name, field)| Ok((name, field.resolved(globals)?)));
                 Expr::Object(fields.collect::<Result<_>>()?)
             }
-            Expr::Array(items) => Expr::Array(each(items, outer, globals)?),
-            Expr::Call(operator, arguments) => Expr::Call(operator, each(arguments, outer, globals)?),
+            Expr::Array(items) => Expr::Array(each(items)?),
+            Expr::Call(operator, arguments) => Expr::Call(operator, each(arguments)?),
         };
-        bound.folded(globals)
+        resolved.folded(globals)
     }
 
     /// The constant that it comes to, where all its parts are constant.
@@ -67,10 +95,6 @@ impl Expr {
         let value = self.evaluate(&Scope::of(Doc::EMPTY, globals))?.view().map(Value::to_owned);
         Ok(Expr::Constant(value))
     }
-}
-
-fn each(exprs: Vec<Expr>, outer: &Outer<'_>, globals: &Globals) -> Result<Vec<Expr>> {
-    exprs.into_iter().map(|expr| expr.bound(outer, globals)).collect()
 }
 
 #[cfg(test)]
@@ -86,31 +110,35 @@ mod tests {
         BoundExpr::new(expr, globals)
     }
 
-    fn with_values(mut expr: BoundExpr, first: usize, values: &[Option<OwnedValue>]) -> Result<BoundExpr> {
-        Outer { first, values }.bind(&mut expr).map(|()| expr)
-    }
-
     #[test]
     fn what_is_constant_once_variables_have_values_is_evaluated() {
         let sum = expr(rawdoc! { "$add": ["$$a", { "$multiply": ["$$b", 2] }] });
-        assert_eq!(sum.reads().outer, Some(0));
-        let bound = with_values(sum, 0, &[Some(OwnedValue::int32(1)), Some(OwnedValue::int32(3))]).unwrap();
-        assert_eq!(bound.expr(), &Expr::Constant(Some(OwnedValue::int32(7))));
-        let field =
-            with_values(expr(rawdoc! { "$eq": ["$x", "$$b"] }), 0, &[None, Some(OwnedValue::int32(3))]).unwrap();
-        assert_eq!((field.reads().outer, field.reads().fields.len()), (None, 1));
-        let fails = with_values(expr(rawdoc! { "$add": ["$$a", 1] }), 0, &[Some(OwnedValue::string("x")), None]);
-        assert!(fails.is_err());
+        assert_eq!(sum.globals().take_outer_read(), 0);
+        let number = |n: i32| Some(OwnedValue::int32(n));
+        sum.globals().set_outer(0, vec![number(1), number(3)]);
+        assert_eq!(sum.resolved().unwrap().unwrap().expr(), &Expr::Constant(number(7)));
+        assert_eq!(sum.value(Doc::EMPTY).unwrap(), number(7));
+        // The values of another row.
+        sum.globals().set_outer(0, vec![number(2), number(3)]);
+        assert_eq!(sum.value(Doc::EMPTY).unwrap(), number(8));
+        sum.globals().set_outer(0, vec![Some(OwnedValue::string("x"))]);
+        assert!(sum.resolved().is_err());
+        let field = expr(rawdoc! { "$eq": ["$x", "$$b"] }).resolved().unwrap().unwrap();
+        assert_eq!((field.reads().outer, field.reads().fields.len()), (false, 1));
+        assert!(expr(rawdoc! { "$eq": ["$x", 1] }).resolved().unwrap().is_none());
     }
 
     #[test]
-    fn a_variable_of_another_pipeline_stays_and_has_no_value_until_its_row_comes() {
-        let both = expr(rawdoc! { "$cond": ["$$c", "$$a.x", "$y"] });
-        let object = OwnedValue::doc(Doc::parse(rawdoc! { "x": 5 }.as_bytes()).unwrap());
-        let outer = with_values(both, 0, &[Some(object), None]).unwrap();
-        assert_eq!(outer.reads().outer, Some(2));
-        assert!(outer.value(Doc::EMPTY).is_err());
-        let inner = with_values(outer, 2, &[Some(OwnedValue::int32(1))]).unwrap();
-        assert_eq!(inner.value(Doc::EMPTY).unwrap(), Some(OwnedValue::int32(5)));
+    fn a_pipeline_in_a_pipeline_has_variables_of_its_own() {
+        let both = expr(rawdoc! { "$concat": ["$$c", "$$a.x"] });
+        let text = |text: &str| Some(OwnedValue::string(text));
+        let object = OwnedValue::doc(Doc::parse(rawdoc! { "x": "5" }.as_bytes()).unwrap());
+        both.globals().set_outer(0, vec![Some(object), None]);
+        both.globals().set_outer(2, vec![text("1")]);
+        assert_eq!(both.value(Doc::EMPTY).unwrap(), text("15"));
+        both.globals().set_outer(2, vec![text("2")]);
+        assert_eq!(both.value(Doc::EMPTY).unwrap(), text("25"));
+        let inner = expr(rawdoc! { "$add": ["$$c", 1] });
+        assert_eq!((inner.globals().take_outer_read(), inner.globals().take_outer_read()), (2, usize::MAX));
     }
 }

@@ -114,7 +114,10 @@ impl Parser<'_> {
             "NOW" => Datum::date(self.globals.now_ms()),
             "REMOVE" => Datum::Missing,
             _ => match self.globals.variable(&variable) {
-                Some(Known::Outer(number)) => return Ok(Expr::Field(Variable::Outer(*number), below)),
+                Some(Known::Outer(number)) => {
+                    self.globals.outer().note(*number);
+                    return Ok(Expr::Field(Variable::Outer(*number), below));
+                }
                 Some(Known::Value(value)) => value.as_ref().map(|value| value.view()).into(),
                 None => return Err(problem(ErrorCode::Location17276, "Use of", "undefined variable", &variable)),
             },

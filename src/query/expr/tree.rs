@@ -38,14 +38,14 @@ pub struct Reads {
     pub whole: bool,
     /// Chance.
     pub chance: bool,
-    /// The outermost variable of a pipeline around.
-    pub outer: Option<usize>,
+    /// A variable of a pipeline around.
+    pub outer: bool,
 }
 
 impl Reads {
     /// True where every document gives the same value.
     pub fn nothing(&self) -> bool {
-        self.fields.is_empty() && !self.whole && !self.chance && self.outer.is_none()
+        self.fields.is_empty() && !self.whole && !self.chance && !self.outer
     }
 }
 
@@ -82,9 +82,7 @@ impl Expr {
                 Some(root) => reads.fields.push(root.clone()),
                 None => reads.whole = true,
             },
-            Expr::Field(Variable::Outer(number), _) => {
-                reads.outer = Some(reads.outer.map_or(*number, |known| known.min(*number)));
-            }
+            Expr::Field(Variable::Outer(_), _) => reads.outer = true,
             Expr::Call(operator, _) => reads.chance |= operator.op == Op::Rand,
             _ => {}
         });

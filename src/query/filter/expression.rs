@@ -6,7 +6,7 @@ use super::compare::Compare;
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block};
 use crate::error::Result;
-use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Reads, Variable, Visit};
+use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Reads, Variable};
 use crate::value::{Collation, Doc, DocWriter, Kind, Path, Value};
 
 /// An expression and what is known of it without evaluating it.
@@ -86,15 +86,6 @@ impl Condition {
         Condition::new(self.expr.with_root(root))
     }
 
-    /// The filter that it is once `visit` has seen its expression.
-    ///
-    /// Errors: those of `visit`.
-    pub(super) fn visited(&self, visit: &mut Visit<'_>) -> Result<Filter> {
-        let mut expr = self.expr.clone();
-        visit(&mut expr)?;
-        Ok(filter_of(expr.expr().clone(), expr.globals()))
-    }
-
     /// True where the expression is true of `doc`, which needs no other fields than those it reads.
     pub(super) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
         self.expr.is_true(doc)
@@ -113,6 +104,9 @@ impl Condition {
 
     /// Takes out of `rows` those of which the expression is not true.
     pub(super) fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()> {
+        if let Some(expr) = self.expr.resolved()? {
+            return filter_of(expr.expr().clone(), expr.globals()).narrow(block, rows);
+        }
         if let Some((path, test)) = &self.twin
             && block.column(path.first()).is_none_or(|column| column.kind().is_some())
         {

@@ -13,7 +13,6 @@ use super::modulo::Modulo;
 use super::regex::Regex;
 use super::schema::Schema;
 use crate::error::Result;
-use crate::query::expr::Visit;
 use crate::value::{Collation, Path, Value};
 
 /// Which measurements a query wants.
@@ -222,28 +221,6 @@ impl Filter {
             }
         });
         takes
-    }
-
-    /// Shows its expressions that read variables of a pipeline around to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit_outer(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        let mut reads = false;
-        self.for_each_leaf(&mut |leaf| {
-            reads |= matches!(leaf, Filter::Expr(condition) if condition.reads().outer.is_some())
-        });
-        if !reads {
-            return Ok(());
-        }
-        let mut failed = Ok(());
-        *self = std::mem::take(self).map_leaves(&mut |leaf| match leaf {
-            Filter::Expr(condition) => condition.visited(visit).unwrap_or_else(|why| {
-                failed = Err(why);
-                Filter::AlwaysFalse
-            }),
-            leaf => leaf,
-        });
-        failed
     }
 
     /// The same filter with all its paths beginning at `root`.

@@ -5,7 +5,7 @@
 use super::needed::Needed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
-use crate::query::expr::{BoundExpr, Expr, Globals, Visit};
+use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::value::{Doc, DocWriter, Kind, OwnedValue, Value, check_path, compare};
 
 /// A parsed projection: the paths that it keeps, or the paths that it drops, and what it computes.
@@ -85,13 +85,6 @@ impl Projection {
             Parser { globals, sets: true, inclusion: None, id: None, root: Node::default(), computed: Vec::new() };
         parser.fields(&mut Vec::new(), doc)?;
         Ok(Projection { computed: parser.computed, ..Projection::all() })
-    }
-
-    /// Shows its expressions to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.computed.iter_mut().try_for_each(|(_, expr)| visit(expr))
     }
 
     /// Sets one top-level field, and keeps all others.

@@ -8,19 +8,18 @@ use super::out::Out;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
 use super::source::{DocumentSource, documents};
-use super::spec::{Shown, Step, reads, visit_all};
+use super::spec::{Shown, Step, reads};
 use super::unpack::settle;
 use crate::block::Block;
 use crate::bucket::WEIGHT;
 use crate::error::{Error, Result};
-use crate::query::expr::{Globals, Visit};
+use crate::query::expr::Globals;
 use crate::query::find_options::FindOptions;
 use crate::query::projection::{Needed, Projection};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter};
 
 /// A pipeline: what is found first, and what becomes of it.
-#[derive(Clone)]
 pub struct Aggregation {
     /// The find in front.
     pub find: FindOptions,
@@ -46,15 +45,6 @@ impl Aggregation {
         parser.begin_find();
         parser.stages(pipeline)?;
         parser.finish(time_field)
-    }
-
-    /// Shows the expressions of its stages to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub(super) fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.source.iter_mut().try_for_each(|source| source.visit(visit))?;
-        self.find.visit(visit)?;
-        visit_all(&mut self.steps, visit)
     }
 
     /// The stages behind the find, or where no find is in front all of them, each with its step, whose rows come out of it where no other stage of that step comes behind it.
@@ -93,18 +83,24 @@ impl Aggregation {
 
     /// The find in front, and the steps behind it, ready to run; `None` where there are none. `others` are the rows of what they need.
     pub fn into_parts(self, others: &Others) -> (FindOptions, Option<Pipeline>) {
-        let is_empty = self.steps.is_empty();
-        (self.find, Some(Pipeline::new(self.steps, others)).filter(|_| !is_empty))
+        let pipeline = Pipeline::new(&mut self.steps.iter().map(|(step, _)| step), others);
+        (self.find, Some(pipeline).filter(|_| !self.steps.is_empty()))
     }
 
     /// What becomes of documents that its source has given.
     ///
     /// Errors: those of the stages.
-    pub fn run_over(mut self, rows: Block, others: &Others) -> Result<Block> {
-        let find = Step::Find(Box::new(std::mem::take(&mut self.find)));
-        self.steps.insert(0, (find, DocWriter::new().finish()));
-        let (_, pipeline) = self.into_parts(others);
-        let Some(mut pipeline) = pipeline else { return Ok(rows) };
+    pub fn run_over(&self, rows: Block, others: &Others) -> Result<Block> {
+        self.run(FindOptions::clone(&self.find), rows, others)
+    }
+
+    /// The same with another find in front.
+    ///
+    /// Errors: those of the stages.
+    pub(super) fn run(&self, find: FindOptions, rows: Block, others: &Others) -> Result<Block> {
+        let find = Step::Find(Box::new(find));
+        let steps = self.steps.iter().map(|(step, _)| step);
+        let mut pipeline = Pipeline::new(&mut std::iter::once(&find).chain(steps), others);
         if rows.rows() > 0 {
             // Whether it has enough does not matter: there is no more.
             let _ = pipeline.push(rows)?;
@@ -134,14 +130,6 @@ impl Parser<'_> {
             find.reads = reads(&steps);
         }
         Ok(Aggregation { find: *find, steps, is_narrowed, source, out, others })
-    }
-
-    /// The same of stages that run for each row of another pipeline; nobody shows them.
-    ///
-    /// Errors: as `finish`.
-    pub fn into_rest(mut self) -> Result<Aggregation> {
-        self.steps.iter_mut().for_each(|(_, shown)| *shown = DocWriter::new().finish());
-        self.finish("")
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_bucket.cpp and document_source_bucket_auto.cpp.
 
+use std::rc::Rc;
+
 use super::Stage;
 use super::foreign::Others;
 use super::granularity::Series;
@@ -12,7 +14,7 @@ use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::expr::{Expr, Visit};
+use crate::query::expr::Expr;
 use crate::query::projection::Needed;
 use crate::query::sort::SortSpec;
 use crate::value::{DocWriter, OwnedValue, Value, canonical_class, sort_by};
@@ -204,7 +206,6 @@ fn literal(writer: &mut DocWriter, name: &str, value: &OwnedValue) {
 }
 
 /// What a `$bucketAuto` asks for.
-#[derive(Clone)]
 struct BucketAutoSpec {
     group: GroupSpec,
     buckets: usize,
@@ -217,19 +218,15 @@ impl Spec for BucketAutoSpec {
         self.group.needed_fields()
     }
 
-    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.group.visit(visit)
-    }
-
-    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
         let group = Group::new(self.group.clone());
-        Box::new(BucketAuto { group, spec: *self, held: Vec::new(), size_bytes: 0 })
+        Box::new(BucketAuto { group, spec: self, held: Vec::new(), size_bytes: 0 })
     }
 }
 
 /// A `$bucketAuto` at work: when all rows are there, values are cut into groups, and these are what rows are grouped by.
 struct BucketAuto {
-    spec: BucketAutoSpec,
+    spec: Rc<BucketAutoSpec>,
     group: Group,
     held: Vec<Block>,
     size_bytes: usize,

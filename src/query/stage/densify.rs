@@ -4,6 +4,7 @@
 //! at the least and end with the greatest value of all.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use super::Stage;
 use super::foreign::Others;
@@ -19,7 +20,6 @@ use crate::query::sort::SortSpec;
 use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare};
 
 /// What a `$densify` asks for, its sort apart.
-#[derive(Clone, Debug, PartialEq)]
 struct DensifySpec {
     /// The path of the field, in parts, and what is there.
     field: (Vec<Box<str>>, BoundExpr),
@@ -47,8 +47,8 @@ impl Spec for DensifySpec {
         read_by(behind, self.partition.iter().chain([&self.field]).map(|(_, expr)| expr))
     }
 
-    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(Densify::new(*self))
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Densify::new(self))
     }
 }
 
@@ -167,7 +167,7 @@ fn parse_bounds(bounds: Value<'_>, step: Value<'_>, unit: Option<Unit>) -> Resul
 
 /// A `$densify` at work, over rows that are sorted.
 struct Densify {
-    spec: DensifySpec,
+    spec: Rc<DensifySpec>,
     held: Vec<Block>,
     size_bytes: usize,
     generated: usize,
@@ -186,7 +186,7 @@ struct Grid<'a> {
 }
 
 impl Densify {
-    fn new(spec: DensifySpec) -> Densify {
+    fn new(spec: Rc<DensifySpec>) -> Densify {
         Densify { spec, held: Vec::new(), size_bytes: 0, generated: 0, ready: VecDeque::new() }
     }
 

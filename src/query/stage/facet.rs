@@ -2,18 +2,19 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_facet.cpp.
 
+use std::rc::Rc;
+
 use super::Stage;
 use super::foreign::Others;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
-use super::spec::{Shown, Spec, reads, visit_all};
+use super::spec::{Shown, Spec, reads};
 use super::table::{Place, place_of};
 use super::unpack::settle;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::expr::Visit;
 use crate::query::projection::Needed;
 use crate::value::{DocWriter, Kind, Value};
 
@@ -62,7 +63,6 @@ impl Parser<'_> {
 }
 
 /// The branches of a `$facet`, by name.
-#[derive(Clone)]
 struct FacetSpec(Vec<(Box<str>, Vec<Shown>)>);
 
 impl Spec for FacetSpec {
@@ -70,13 +70,12 @@ impl Spec for FacetSpec {
         self.0.iter().map(|(_, steps)| reads(steps)).reduce(Needed::union).unwrap_or_else(Needed::none)
     }
 
-    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.0.iter_mut().try_for_each(|(_, steps)| visit_all(steps, visit))
-    }
-
-    fn start(self: Box<Self>, others: &Others) -> Box<dyn Stage> {
-        let branch = |(name, steps)| (name, Branch { pipeline: Pipeline::new(steps, others), is_enough: false });
-        Box::new(Facet { branches: self.0.into_iter().map(branch).collect(), made: None })
+    fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
+        let branch = |(name, steps): &(Box<str>, Vec<Shown>)| {
+            let pipeline = Pipeline::new(&mut steps.iter().map(|(step, _)| step), others);
+            (name.clone(), Branch { pipeline, is_enough: false })
+        };
+        Box::new(Facet { branches: self.0.iter().map(branch).collect(), made: None })
     }
 }
 

@@ -8,8 +8,9 @@ use super::parse::Parser;
 use super::table::{Place, not_first, place_of};
 use crate::block::Block;
 use crate::error::Result;
-use crate::query::expr::{Globals, Outer, Visit};
+use crate::query::expr::Globals;
 use crate::query::filter::Filter;
+use crate::query::find_options::FindOptions;
 use crate::value::{Doc, DocBuf, DocWriter, Value};
 
 /// A pipeline over another collection whose rows a stage needs.
@@ -51,40 +52,30 @@ pub(super) fn elements(array: Doc<'_>) -> Vec<Value<'_>> {
 }
 
 /// A pipeline over another collection: what is the same for all rows is read once, and what is left runs for each row.
-#[derive(Clone)]
 pub(super) struct Split {
     /// Which of the others its rows are.
     place: usize,
     /// The stages that are left, where there are any, or rows are to be equal in fields.
-    rest: Option<Box<Aggregation>>,
-}
-
-/// What depends on a row in the pipeline of a `$lookup`.
-pub(super) struct Own<'n> {
-    /// The names of the variables of its `let`.
-    pub variables: Vec<&'n str>,
-    /// True where rows are to be equal in fields as well, which comes before all stages but filters.
-    pub by_fields: bool,
+    rest: Option<Aggregation>,
 }
 
 impl Parser<'_> {
-    /// A pipeline over another collection; `own` is what a `$lookup` has besides it.
+    /// A pipeline over another collection, which sees the variables of `globals`. `by_fields` where rows are to be equal in fields as well, which
+    /// comes before all stages but filters.
     ///
     /// Errors: 40602, and those of stages, but for what is read once: these come when it is read.
-    pub fn split(&mut self, collection: &str, stages: Doc<'_>, own: Option<Own<'_>>) -> Result<Split> {
-        let own = own.unwrap_or(Own { variables: Vec::new(), by_fields: false });
-        let globals = self.globals.with_outer(own.variables.into_iter());
+    pub fn split(&mut self, collection: &str, stages: Doc<'_>, by_fields: bool, globals: &Globals) -> Result<Split> {
         let stages = elements(stages);
         let (mut once, mut rest) = (stages.len(), None);
         // As long as no row is known, nothing depends on one.
-        if own.by_fields || globals.outer_count() > 0 {
-            let mut parser = Parser::new(&globals);
+        if by_fields || globals.outer_count() > 0 {
+            let mut parser = Parser::new(globals);
             parser.begin_find();
             parser.others = std::mem::take(&mut self.others);
-            once = parser.rest(&stages, own.by_fields)?;
+            once = parser.rest(&stages, by_fields)?;
             self.others = std::mem::take(&mut parser.others);
-            if once < stages.len() || own.by_fields {
-                rest = Some(Box::new(parser.into_rest()?));
+            if once < stages.len() || by_fields {
+                rest = Some(parser.finish("")?);
             }
         }
         let first = array_of(stages.into_iter().take(once));
@@ -95,21 +86,27 @@ impl Parser<'_> {
     /// Parses the stages of which some may depend on a row. Answers how many of them, in front, are the same for all rows: all, or the filters
     /// and the stage that they begin with. These are not among the steps then.
     fn rest(&mut self, stages: &[Value<'_>], by_fields: bool) -> Result<usize> {
-        let known = self.others.len();
-        let (mut once, mut is_front) = (0, true);
+        let (known, count) = (self.others.len(), self.globals.outer_count());
+        let mut outermost = self.globals.take_outer_read();
+        let (mut once, mut is_front, mut is_same) = (0, true, !by_fields);
         for (place, stage) in stages.iter().enumerate() {
             let name = self.stage_at(*stage, place, place + 1 == stages.len())?;
             // Which rows are equal comes before it.
             if by_fields && self.source.is_none() && place_of(name) == Some(Place::First) {
                 return Err(not_first(name));
             }
-            is_front = is_front && (self.is_filter() || self.source.is_some()) && !self.reads_outer()?;
+            // Those of pipelines in the stage are its own.
+            let read = self.globals.take_outer_read();
+            outermost = outermost.min(read);
+            is_same = is_same && read >= count;
+            is_front = is_front && read >= count && (self.is_filter() || self.source.is_some());
             if is_front {
                 once += 1;
                 self.forget(known);
             }
         }
-        if !by_fields && !self.reads_outer()? {
+        self.globals.note_outer_read(outermost);
+        if is_same {
             self.forget(known);
             return Ok(stages.len());
         }
@@ -118,32 +115,17 @@ impl Parser<'_> {
 }
 
 impl Split {
-    /// Shows the expressions of what is left for each row to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.rest.iter_mut().try_for_each(|rest| rest.visit(visit))
-    }
-
-    /// The rows that were read, or what the rest of the stages makes of them.
+    /// The rows that were read, or what the rest of the stages makes of them with the values that variables have now. `wanted` says which of them a
+    /// row wants, where fields are to be equal.
     ///
     /// Errors: those of the stages.
-    pub fn rows(&self, others: &Others) -> Result<Block> {
-        self.rows_for(None, &Outer { first: 0, values: &[] }, others)
-    }
-
-    /// The same for a row that wants some of them, and with the values of its variables.
-    ///
-    /// Errors: those of the stages.
-    pub fn rows_for(&self, wanted: Option<Filter>, values: &Outer<'_>, others: &Others) -> Result<Block> {
+    pub fn rows(&self, wanted: Option<Filter>, others: &Others) -> Result<Block> {
         let rows = others.get(self.place).cloned().unwrap_or_default();
         let Some(rest) = &self.rest else { return Ok(rows) };
-        let mut rest = Aggregation::clone(rest);
-        rest.visit(&mut |expr| values.bind(expr))?;
-        let rows = rest.own_rows()?.unwrap_or(rows);
+        let mut find = FindOptions::clone(&rest.find);
         if let Some(wanted) = wanted {
-            rest.find.filter = Filter::and([wanted, std::mem::take(&mut rest.find.filter)]);
+            find.filter = Filter::and([wanted, find.filter]);
         }
-        rest.run_over(rows, others)
+        rest.run(find, rest.own_rows()?.unwrap_or(rows), others)
     }
 }

@@ -3,6 +3,8 @@
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_graph_lookup.cpp. The other rows are all there when the first row comes. A row
 //! is known by its place among them, for measurements need no `_id`.
 
+use std::rc::Rc;
+
 use super::Stage;
 use super::foreign::{Others, Split, array_of};
 use super::lookup::is_any_of;
@@ -13,14 +15,13 @@ use crate::block::{Bitmap, Block};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Globals, Visit};
+use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
 use crate::value::{
     Doc, DocBuf, DocWriter, Kind, Leaf, Number, Numbers, OwnedValue, Path, Value, append_key, check_path, walk_doc,
 };
 
 /// What a `$graphLookup` asks for.
-#[derive(Clone)]
 struct GraphSpec {
     split: Split,
     start: BoundExpr,
@@ -34,13 +35,8 @@ struct GraphSpec {
 }
 
 impl Spec for GraphSpec {
-    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        visit(&mut self.start)?;
-        self.split.visit(visit)
-    }
-
-    fn start(self: Box<Self>, others: &Others) -> Box<dyn Stage> {
-        Box::new(GraphLookup { spec: *self, others: None, read: Some(Others::clone(others)), made: Made::default() })
+    fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
+        Box::new(GraphLookup { spec: self, others: None, read: Some(Others::clone(others)), made: Made::default() })
     }
 }
 
@@ -100,7 +96,7 @@ impl Parser<'_> {
         }
         let parts = |path: &str| path.split('.').map(Into::into).collect();
         let spec = GraphSpec {
-            split: self.split(collection, restriction(doc).view(), None)?,
+            split: self.split(collection, restriction(doc).view(), false, self.globals)?,
             start,
             from: Path::parse(from)?,
             to: to.into(),
@@ -116,7 +112,7 @@ impl Parser<'_> {
 
 /// A `$graphLookup` at work.
 struct GraphLookup {
-    spec: GraphSpec,
+    spec: Rc<GraphSpec>,
     /// The other rows; before the first row comes, what is read.
     others: Option<Block>,
     read: Option<Others>,
@@ -191,7 +187,7 @@ impl GraphLookup {
 impl Stage for GraphLookup {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         if let Some(others) = self.read.take() {
-            self.others = Some(self.spec.split.rows(&others)?);
+            self.others = Some(self.spec.split.rows(None, &others)?);
         }
         let none = Block::default();
         let others = self.others.as_ref().unwrap_or(&none);

@@ -14,7 +14,7 @@ use crate::bucket::WEIGHT;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Flow, KnownValues};
-use crate::query::expr::{BoundExpr, Visit};
+use crate::query::expr::BoundExpr;
 use crate::query::projection::Needed;
 use crate::value::{Collation, DocWriter, Kind, OwnedValue, Value, append_key, append_missing_key};
 
@@ -67,17 +67,6 @@ impl GroupSpec {
             expr.reads().fields.iter().for_each(|name| needed.add_path(name));
         }
         needed
-    }
-
-    /// Shows its expressions to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        match &mut self.key {
-            Key::One(expr) => visit(expr)?,
-            Key::Object(fields) => fields.iter_mut().try_for_each(|(_, expr)| visit(expr))?,
-        }
-        self.fields.iter_mut().try_for_each(|field| field.visit(visit))
     }
 
     /// Rows come in the order of their times: groups are given as soon as the time is behind them. Answers the fields of the id that tell.

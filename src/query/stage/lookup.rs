@@ -4,8 +4,10 @@
 //! whole pipeline where it reads no variable, else those of the filters in front that read none. What is left of it is parsed as well, and
 //! runs for each row with its values, once for all rows that ask the same. What that reads of still other collections is there, by the same rule.
 
+use std::rc::Rc;
+
 use super::Stage;
-use super::foreign::{Others, Own, Split, elements};
+use super::foreign::{Others, Split, elements};
 use super::parse::Parser;
 use super::reshape::{Made, with};
 use super::spec::Spec;
@@ -15,12 +17,11 @@ use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Globals, Outer, Visit};
+use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path, Value, check_path, walk_doc};
 
 /// What a `$lookup` asks for.
-#[derive(Clone)]
 struct LookupSpec {
     split: Split,
     /// The field of a row and that of the others that are to be equal.
@@ -34,14 +35,9 @@ struct LookupSpec {
 }
 
 impl Spec for LookupSpec {
-    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.variables.iter_mut().try_for_each(|(_, expr)| visit(expr))?;
-        self.split.visit(visit)
-    }
-
-    fn start(self: Box<Self>, others: &Others) -> Box<dyn Stage> {
+    fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
         Box::new(Lookup {
-            spec: *self,
+            spec: self,
             others: Others::clone(others),
             asked: Numbers::default(),
             lists: Vec::new(),
@@ -105,9 +101,8 @@ impl Parser<'_> {
         };
         let stages = pipeline.unwrap_or(Doc::EMPTY);
         forbid_writes(elements(stages).into_iter(), ErrorCode::Location51047)?;
-        let names = variables.iter().map(|(name, _): &(Box<str>, BoundExpr)| &**name).collect();
-        let own = Own { variables: names, by_fields: fields.is_some() };
-        let split = self.split(from.unwrap_or_default(), stages, Some(own))?;
+        let globals = self.globals.with_outer(variables.iter().map(|(name, _): &(Box<str>, BoundExpr)| &**name));
+        let split = self.split(from.unwrap_or_default(), stages, fields.is_some(), &globals)?;
         let spec = LookupSpec {
             split,
             fields,
@@ -123,7 +118,7 @@ impl Parser<'_> {
 
 /// A `$lookup` at work.
 struct Lookup {
-    spec: LookupSpec,
+    spec: Rc<LookupSpec>,
     others: Others,
     /// What rows have asked so far, and the lists that they got.
     asked: Numbers,
@@ -134,10 +129,10 @@ struct Lookup {
 
 impl Lookup {
     /// The rows that belong to a row: `wanted` is a filter, where fields are to be equal.
-    fn list(&self, wanted: Option<Doc<'_>>, values: &[Option<OwnedValue>]) -> Result<OwnedValue> {
+    fn list(&self, wanted: Option<Doc<'_>>, values: Vec<Option<OwnedValue>>) -> Result<OwnedValue> {
         let wanted = wanted.map(|wanted| Filter::parse(wanted, &self.spec.globals)).transpose()?;
-        let values = Outer { first: self.spec.first_variable, values };
-        let rows = self.spec.split.rows_for(wanted, &values, &self.others)?;
+        self.spec.globals.set_outer(self.spec.first_variable, values);
+        let rows = self.spec.split.rows(wanted, &self.others)?;
         let mut list = DocWriter::new();
         for row in 0..rows.rows() {
             list.begin_doc(&row.to_string());
@@ -215,7 +210,7 @@ impl Stage for Lookup {
             let question = question.finish();
             let (number, is_new) = self.asked.add(question.view().as_bytes());
             if is_new {
-                let list = self.list(wanted.as_ref().map(DocBuf::view), &values)?;
+                let list = self.list(wanted.as_ref().map(DocBuf::view), values)?;
                 self.size_bytes += list.tagged().len() + 2 * question.view().as_bytes().len();
                 self.lists.push(list);
             }

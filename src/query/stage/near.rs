@@ -27,7 +27,6 @@ const FIELDS: [&str; 9] = [
 ];
 
 /// A `$geoNear`.
-#[derive(Clone)]
 struct NearSpec {
     near: Near,
     key: Path,
@@ -100,14 +99,14 @@ impl Parser<'_> {
 }
 
 impl Spec for NearSpec {
-    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(Nearest { spec: *self, held: Vec::new(), rows: 0, far: Vec::new(), places: Vec::new(), made: None })
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Nearest { spec: self, held: Vec::new(), rows: 0, far: Vec::new(), places: Vec::new(), made: None })
     }
 }
 
 /// A `$geoNear` at work: holds all rows, and puts them in order in the end.
 struct Nearest {
-    spec: NearSpec,
+    spec: Rc<NearSpec>,
     held: Vec<Block>,
     rows: u32,
     /// Bits of the distance of each row that is near enough, and its place among those that are held.

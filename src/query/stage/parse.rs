@@ -1,9 +1,11 @@
 //! The stages of a pipeline, as they are put together while they are parsed.
 
+use std::rc::Rc;
+
 use super::foreign::Foreign;
 use super::out::Out;
 use super::source::{DocumentSource, unknown};
-use super::spec::{Shown, Spec, Step, visit_all};
+use super::spec::{Shown, Spec, Step};
 use super::table::{Place, not_first, row};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Globals};
@@ -78,20 +80,6 @@ impl<'g> Parser<'g> {
         Ok(name)
     }
 
-    /// True where what was added so far reads a variable of a pipeline around.
-    ///
-    /// Errors: never.
-    pub fn reads_outer(&mut self) -> Result<bool> {
-        let (mut reads, count) = (false, self.globals.outer_count());
-        let mut visit = |expr: &mut BoundExpr| {
-            reads |= expr.reads().outer.is_some_and(|number| number < count);
-            Ok(())
-        };
-        self.source.iter_mut().try_for_each(|source| source.visit(&mut visit))?;
-        visit_all(&mut self.steps, &mut visit)?;
-        Ok(reads)
-    }
-
     /// True where what was added so far is a filter.
     pub fn is_filter(&self) -> bool {
         matches!(self.steps.as_slice(), [(Step::Find(find), _)] if self.part == Part::Filter && find.projection.is_all())
@@ -112,7 +100,7 @@ impl<'g> Parser<'g> {
 
     /// Adds a stage, and what `explain` shows for it.
     pub fn push(&mut self, spec: impl Spec + 'static, name: &str, argument: Value<'_>) {
-        self.push_step(Step::Other(Box::new(spec)), name, argument);
+        self.push_step(Step::Other(Rc::new(spec)), name, argument);
     }
 
     /// The same of a step.

@@ -2,7 +2,7 @@
 
 use super::Stage;
 use super::foreign::Others;
-use super::spec::Shown;
+use super::spec::Step;
 use crate::block::Block;
 use crate::error::Result;
 use crate::query::exec::{Exec, Flow, Queue, Sink};
@@ -17,8 +17,8 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// The steps at work; `others` are the rows of what they need of other collections.
-    pub(super) fn new(steps: Vec<Shown>, others: &Others) -> Pipeline {
-        let stages: Vec<Box<dyn Stage>> = steps.into_iter().map(|(step, _)| step.start(others)).collect();
+    pub(super) fn new(steps: &mut dyn Iterator<Item = &Step>, others: &Others) -> Pipeline {
+        let stages: Vec<Box<dyn Stage>> = steps.map(|step| step.start(others)).collect();
         Pipeline { given: vec![0; stages.len()], stages, ready: Queue::default() }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_redact.cpp. What the expression says are strings in variables that only it has.
 
+use std::rc::Rc;
+
 use super::Stage;
 use super::foreign::Others;
 use super::parse::Parser;
@@ -10,7 +12,7 @@ use super::spec::Spec;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Expr, Visit};
+use crate::query::expr::{BoundExpr, Expr};
 use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value};
 
 const DESCEND: &str = "descend";
@@ -32,29 +34,24 @@ impl Parser<'_> {
 }
 
 /// What a `$redact` asks for.
-#[derive(Clone)]
 struct RedactSpec(BoundExpr);
 
 impl Spec for RedactSpec {
-    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        visit(&mut self.0)
-    }
-
-    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(Redact { expr: self.0, made: Made::default() })
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Redact { spec: self, made: Made::default() })
     }
 }
 
 /// A `$redact` at work.
 struct Redact {
-    expr: BoundExpr,
+    spec: Rc<RedactSpec>,
     made: Made,
 }
 
 impl Redact {
     /// What is left of an object in a row.
     fn object(&self, row: Doc<'_>, doc: Doc<'_>) -> Result<Option<DocBuf>> {
-        let verdict = self.expr.value_within(row, doc)?;
+        let verdict = self.spec.0.value_within(row, doc)?;
         match verdict.as_ref().and_then(|verdict| verdict.view().as_str()) {
             Some(KEEP) => Ok(Some(doc.to_owned())),
             Some(PRUNE) => Ok(None),

@@ -1,5 +1,7 @@
 //! Stages that make other rows of each row: `$replaceRoot`, `$unwind`.
 
+use std::rc::Rc;
+
 use super::Stage;
 use super::finds::object;
 use super::foreign::Others;
@@ -8,7 +10,7 @@ use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Visit};
+use crate::query::expr::BoundExpr;
 use crate::query::projection::{Needed, write_set};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, check_path};
 
@@ -63,7 +65,6 @@ impl Made {
 }
 
 /// `$replaceRoot` and `$replaceWith`: each row becomes the object that an expression gives.
-#[derive(Clone)]
 struct RootSpec(BoundExpr);
 
 impl Spec for RootSpec {
@@ -71,24 +72,20 @@ impl Spec for RootSpec {
         read_by(Needed::none(), [&self.0])
     }
 
-    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        visit(&mut self.0)
-    }
-
-    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(ReplaceRoot { new_root: self.0, made: Made::default() })
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(ReplaceRoot { spec: self, made: Made::default() })
     }
 }
 
 struct ReplaceRoot {
-    new_root: BoundExpr,
+    spec: Rc<RootSpec>,
     made: Made,
 }
 
 impl Stage for ReplaceRoot {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         let (made, mut failed) = (&mut self.made, Ok(()));
-        self.new_root.for_each_row(&rows, &mut (0..rows.rows()), &mut |_, value| {
+        self.spec.0.for_each_row(&rows, &mut (0..rows.rows()), &mut |_, value| {
             let pushed = match value.and_then(Value::as_doc) {
                 Some(doc) => made.push(doc),
                 None => Err(Error::new(
@@ -114,7 +111,6 @@ impl Stage for ReplaceRoot {
 }
 
 /// `$unwind`: a row for each element of an array.
-#[derive(Clone)]
 struct UnwindSpec {
     /// The path without its `$`, in parts.
     path: Vec<Box<str>>,
@@ -184,19 +180,19 @@ impl Spec for UnwindSpec {
         behind
     }
 
-    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(Unwind { spec: *self, made: Made::default() })
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Unwind { spec: self, made: Made::default() })
     }
 }
 
 struct Unwind {
-    spec: UnwindSpec,
+    spec: Rc<UnwindSpec>,
     made: Made,
 }
 
 impl Stage for Unwind {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        let UnwindSpec { path, index, keeps_empty } = &self.spec;
+        let UnwindSpec { path, index, keeps_empty } = &*self.spec;
         for row in 0..rows.rows() {
             let mut writer = DocWriter::new();
             rows.write_row(row, &mut writer);

@@ -1,5 +1,7 @@
 //! `$sample`: some of the rows, each as likely as any other.
 
+use std::rc::Rc;
+
 use super::Stage;
 use super::foreign::Others;
 use super::parse::Parser;
@@ -44,7 +46,6 @@ impl Parser<'_> {
 }
 
 /// What a `$sample` asks for.
-#[derive(Clone)]
 struct SampleSpec {
     size: usize,
     chance: BoundExpr,
@@ -55,8 +56,8 @@ impl Spec for SampleSpec {
         behind
     }
 
-    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
-        let SampleSpec { size, chance } = *self;
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        let (size, chance) = (self.size, self.chance.clone());
         Box::new(Sample { size, chance, held: Vec::new(), drawn: Vec::new(), made: None })
     }
 }

@@ -1,20 +1,10 @@
-//! A find in the middle of a pipeline: the stages that it is made of, and its expressions.
+//! A find in the middle of a pipeline as the stages that it is made of.
 
-use crate::error::Result;
-use crate::query::expr::Visit;
 use crate::query::find_options::FindOptions;
 use crate::query::sort::SortSpec;
 use crate::value::{DocBuf, DocWriter};
 
 impl FindOptions {
-    /// Shows the expressions of its filter and its projection to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub(super) fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.filter.visit_outer(visit)?;
-        self.projection.visit(visit)
-    }
-
     /// Its parts as stages, in the order in which they run.
     pub(super) fn shown(&self) -> Vec<DocBuf> {
         let mut stages = Vec::new();

@@ -4,7 +4,7 @@ use super::parse::Parser;
 use super::table::not_first;
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{BoundExpr, Visit};
+use crate::query::expr::BoundExpr;
 use crate::value::{Doc, DocWriter, Value};
 
 /// Where documents come from that are no measurements.
@@ -133,16 +133,6 @@ impl DocumentSource {
                 writer.end();
             }
             DocumentSource::Documents(list) => list.expr().write("$documents", writer),
-        }
-    }
-
-    /// Shows its expression to `visit`, which may put another in its place.
-    ///
-    /// Errors: those of `visit`.
-    pub(super) fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        match self {
-            DocumentSource::Documents(list) => visit(list),
-            DocumentSource::IndexStats | DocumentSource::CollStats(_) => Ok(()),
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_union_with.cpp.
 
+use std::rc::Rc;
+
 use super::Stage;
 use super::foreign::{Others, Split};
 use super::parse::{Parser, check_fields};
@@ -10,7 +12,6 @@ use super::table::forbid_writes;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
-use crate::query::expr::Visit;
 use crate::value::{Doc, Value};
 
 impl Parser<'_> {
@@ -35,7 +36,8 @@ impl Parser<'_> {
             );
         }
         forbid_writes(pipeline.into_iter().flatten().map(|(_, stage)| stage), ErrorCode::Location31441)?;
-        let split = self.split(collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY), None)?;
+        let (name, stages) = (collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY));
+        let split = self.split(name, stages, false, self.globals)?;
         self.push(UnionSpec(split), "$unionWith", argument);
         Ok(())
     }
@@ -47,22 +49,17 @@ pub(super) fn begins_with_documents(stages: Doc<'_>) -> bool {
 }
 
 /// What a `$unionWith` asks for.
-#[derive(Clone)]
 struct UnionSpec(Split);
 
 impl Spec for UnionSpec {
-    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.0.visit(visit)
-    }
-
-    fn start(self: Box<Self>, others: &Others) -> Box<dyn Stage> {
-        Box::new(Union { split: self.0, own: Vec::new(), others: Some(Others::clone(others)) })
+    fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
+        Box::new(Union { spec: self, own: Vec::new(), others: Some(Others::clone(others)) })
     }
 }
 
 /// A `$unionWith` at work.
 struct Union {
-    split: Split,
+    spec: Rc<UnionSpec>,
     own: Vec<Block>,
     others: Option<Others>,
 }
@@ -75,7 +72,7 @@ impl Stage for Union {
 
     fn finish(&mut self) -> Result<()> {
         let Some(others) = self.others.take() else { return Ok(()) };
-        let rows = self.split.rows(&others)?;
+        let rows = self.spec.0.rows(None, &others)?;
         self.own.extend(Some(rows).filter(|rows| rows.rows() > 0));
         Ok(())
     }

@@ -2,11 +2,12 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_internal_unpack_bucket.cpp.
 
+use std::rc::Rc;
+
 use super::parse::Parser;
 use super::spec::Step;
 use crate::bucket::{ColumnSet, TimeseriesOptions};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::Visit;
 use crate::query::filter::{Filter, Reads};
 use crate::query::projection::Needed;
 use crate::value::{Collation, Doc, DocBuf, DocWriter, Value};
@@ -187,19 +188,12 @@ impl Parser<'_> {
         };
         spec.settle_fields();
         let shown = spec.shown(&given);
-        self.push_step(Step::Unpack(Box::new(spec)), INTERNAL, shown.view().as_value());
+        self.push_step(Step::Unpack(Rc::new(spec)), INTERNAL, shown.view().as_value());
         Ok(())
     }
 }
 
 impl UnpackSpec {
-    /// Shows the expressions of its filters to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.event.iter_mut().chain(&mut self.whole).try_for_each(|filter| filter.visit_outer(visit))
-    }
-
     /// True where measurements have the field, if there is one.
     fn provides(&self, name: &str) -> bool {
         self.names.contains(name) == self.is_include

@@ -21,7 +21,7 @@ use ranked::{Rank, Ranked};
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::EDGE_ROWS_MAX;
-use crate::query::expr::{BoundExpr, Expr, Globals, Variable, Visit};
+use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
 use crate::value::{Collation, Doc, DocWriter, Kind, Number, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
@@ -98,14 +98,6 @@ impl Accumulation {
     /// Errors: 15952 for an unknown operator, and those of its arguments.
     pub fn parse(name: &str, operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Accumulation> {
         arguments::parse(name, operator, argument, globals)
-    }
-
-    /// Shows its expressions to `visit`, which may put others in their place.
-    ///
-    /// Errors: those of `visit`.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        let output = self.by_one.iter_mut().map(|(.., output)| output);
-        std::iter::once(&mut self.input).chain(&mut self.n).chain(output).try_for_each(visit)
     }
 
     /// True where the order of rows does not matter, or that of their times is enough.

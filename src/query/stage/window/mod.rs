@@ -11,6 +11,7 @@ mod parse;
 mod slide;
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use self::bounds::Window;
 pub(super) use self::bounds::parse_unit;
@@ -24,7 +25,7 @@ use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Visit};
+use crate::query::expr::BoundExpr;
 use crate::query::projection::Needed;
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
@@ -49,19 +50,8 @@ impl Spec for WindowSpec {
         read_by(behind, self.partition.iter().chain(order).chain(inputs).chain(chosen))
     }
 
-    fn visit(&mut self, visit: &mut Visit<'_>) -> Result<()> {
-        self.partition.iter_mut().try_for_each(&mut *visit)?;
-        for output in &mut self.outputs {
-            visit(&mut output.input)?;
-            if let Function::Accumulator(accumulation) = &mut output.function {
-                accumulation.visit(visit)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn start(self: Box<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(Windows::new(*self))
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Windows::new(self))
     }
 }
 
@@ -76,7 +66,7 @@ struct Output {
 
 /// A `$setWindowFields` at work, over rows that are sorted.
 pub(super) struct Windows {
-    spec: WindowSpec,
+    spec: Rc<WindowSpec>,
     /// What the rows held have in common.
     key: Option<OwnedValue>,
     held: Vec<Block>,
@@ -85,7 +75,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    pub fn new(spec: WindowSpec) -> Windows {
+    fn new(spec: Rc<WindowSpec>) -> Windows {
         Windows { spec, key: None, held: Vec::new(), size_bytes: 0, ready: VecDeque::new() }
     }
 
