@@ -48,7 +48,7 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let parse =
         |defaults: Defaults<'_>| aggregate_arguments::parse(inner, &globals(defaults), defaults.time_field, true);
     let options = |defaults: Defaults<'_>| match aggregation {
-        Some(_) => Ok(parse(defaults)?.into_parts(Vec::new()).0),
+        Some(_) => Ok(parse(defaults)?.find),
         None => Ok(query(inner, &globals(defaults))?.0),
     };
     let (mut sink, group) = match aggregation {

@@ -12,7 +12,7 @@ use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{FORGOTTEN_BATCH_ROWS, STAGE_SIZE_BYTES_MAX};
-use crate::query::{Aggregation, DocumentSource, FindOptions, Foreign};
+use crate::query::{Aggregation, DocumentSource, FindOptions, Foreign, Others};
 use crate::storage::LocalFuture;
 use crate::value::Collation;
 
@@ -83,19 +83,19 @@ impl Engine {
             Some(collection) => parse(collection.defaults(raw))?,
             None => parse(Defaults::of_nothing(&nothing))?,
         };
-        let others = self.read_others(first.foreign()).await?;
+        let others: Others = self.read_others(&first.others).await?.into();
         let source = match &first.source {
             Some(DocumentSource::IndexStats) => Some(self.index_stats(name).await?),
             Some(DocumentSource::CollStats(asked)) => Some(self.coll_stats(name, *asked).await?),
             Some(DocumentSource::Documents(_)) | None => first.own_rows()?,
         };
         if let Some(rows) = source {
-            return first.run_over(rows, others).map(Opened::Rows);
+            return first.run_over(rows, &others).map(Opened::Rows);
         }
         // Parsed anew where another collection has taken the place of the one that memory knew.
         let pipeline = RefCell::new(None);
         let options = |defaults: Defaults<'_>| {
-            let (find, stages) = parse(defaults)?.into_parts(others.clone());
+            let (find, stages) = parse(defaults)?.into_parts(&others);
             pipeline.replace(stages);
             Ok(find)
         };
@@ -104,12 +104,12 @@ impl Engine {
                 cursor.run_through(pipeline.take());
                 Ok(Opened::Cursor(Box::new(cursor), Box::new(options)))
             }
-            None => first.run_over(Block::new(0), others).map(Opened::Rows),
+            None => first.run_over(Block::new(0), &others).map(Opened::Rows),
         }
     }
 
     /// The rows that stages need of other collections, in the order in which they ask. Boxed, for what is read may need others itself.
-    fn read_others(&self, needed: Vec<Foreign>) -> LocalFuture<'_, Vec<Block>> {
+    fn read_others<'a>(&'a self, needed: &'a [Foreign]) -> LocalFuture<'a, Vec<Block>> {
         Box::pin(async move {
             let (mut all, mut size_bytes) = (Vec::new(), 0);
             for other in needed {

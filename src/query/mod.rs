@@ -28,6 +28,6 @@ pub use find_options::{FindOptions, Hint, Which};
 pub use indexes::{Index, IndexAccess};
 pub use projection::Projection;
 pub use read_plan::{ReadAccess, ReadPlan};
-pub use stage::{Aggregation, CollStats, DocumentSource, Foreign, Out, Pipeline};
+pub use stage::{Aggregation, CollStats, DocumentSource, Foreign, Others, Out, Pipeline};
 pub use stream::Stream;
 pub use update::{Update, check_query, not_allowed};

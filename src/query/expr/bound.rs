@@ -86,6 +86,9 @@ impl BoundExpr {
     ///
     /// Errors: those of operators.
     pub fn column(&self, block: &Block) -> Result<Column> {
+        if let Some(resolved) = self.resolved()? {
+            return resolved.column(block);
+        }
         let rows = block.rows();
         let only_field = match self.reads.fields.as_slice() {
             [first, more @ ..] if !self.reads.whole && !self.reads.chance && more.iter().all(|name| name == first) => {
@@ -153,6 +156,9 @@ impl BoundExpr {
         rows: &mut dyn Iterator<Item = usize>,
         see: &mut dyn FnMut(usize, Option<Value<'_>>),
     ) -> Result<()> {
+        if let Some(resolved) = self.resolved()? {
+            return resolved.for_each_row(block, rows, see);
+        }
         let columns: Vec<_> = self.reads.fields.iter().filter_map(|f| Some((f, block.column(f)?))).collect();
         let mut scratch = Vec::new();
         for row in rows {

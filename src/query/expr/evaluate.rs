@@ -38,6 +38,7 @@ impl<'s> Scope<'s> {
         let mut hops = match variable {
             Variable::Root => usize::MAX,
             Variable::Bound(hops) => hops,
+            Variable::Outer(_) => return None,
         };
         while let Some(scope) = outer.filter(|_| hops > 0) {
             (value, outer) = (scope.value, scope.outer);
@@ -54,6 +55,10 @@ impl Expr {
     pub fn evaluate<'s>(&'s self, scope: &Scope<'s>) -> Result<Datum<'s>> {
         Ok(match self {
             Expr::Constant(value) => value.as_ref().map(|value| value.view()).into(),
+            Expr::Field(Variable::Outer(number), path) => match scope.globals.reach_outer(*number, path) {
+                Some(value) => Datum::Built(value),
+                None => Datum::Missing,
+            },
             Expr::Field(variable, path) => reach(scope.get(*variable), path),
             Expr::Object(fields) => {
                 let mut writer = DocWriter::new();

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::evaluate::Scope;
 use super::more::Zones;
+use super::outer::Outer;
 use super::tree::Expr;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
@@ -14,12 +15,22 @@ use crate::value::{Collation, Doc, OwnedValue, Value};
 #[derive(Clone)]
 pub struct Globals(Rc<Inner>);
 
+/// What is known of a variable.
+#[derive(Clone)]
+pub(super) enum Known {
+    Value(Option<OwnedValue>),
+    /// Its value comes with each row of a pipeline around.
+    Outer(usize),
+}
+
 struct Inner {
     env: Rc<dyn Env>,
     now_ms: i64,
     collation: Collation,
-    variables: Vec<(Box<str>, Option<OwnedValue>)>,
+    /// The innermost of a name first.
+    variables: Vec<(Box<str>, Known)>,
     zones: Rc<RefCell<Zones>>,
+    outer: Rc<Outer>,
 }
 
 impl Globals {
@@ -31,6 +42,7 @@ impl Globals {
             collation: Collation::default(),
             variables: Vec::new(),
             zones: Rc::default(),
+            outer: Rc::default(),
         }))
     }
 
@@ -39,9 +51,14 @@ impl Globals {
         self.with(collation.clone(), Vec::new())
     }
 
-    fn with(&self, collation: Collation, variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Globals {
-        let (env, zones) = (Rc::clone(&self.0.env), Rc::clone(&self.0.zones));
-        Globals(Rc::new(Inner { env, now_ms: self.0.now_ms, collation, variables, zones }))
+    fn with(&self, collation: Collation, variables: Vec<(Box<str>, Known)>) -> Globals {
+        let (env, zones, outer) = (Rc::clone(&self.0.env), Rc::clone(&self.0.zones), Rc::clone(&self.0.outer));
+        Globals(Rc::new(Inner { env, now_ms: self.0.now_ms, collation, variables, zones, outer }))
+    }
+
+    /// The variables of pipelines around.
+    pub(super) fn outer(&self) -> &Outer {
+        &self.0.outer
     }
 
     /// The same with the variables of a `let`, which are evaluated now.
@@ -57,14 +74,32 @@ impl Globals {
                 return Err(Error::new(ErrorCode::Location4890500, message));
             }
             let value = expr.evaluate(&Scope::of(Doc::EMPTY, self))?.view().map(Value::to_owned);
-            evaluated.push((name.into(), value));
+            evaluated.push((name.into(), Known::Value(value)));
         }
         Ok(self.with(self.0.collation.clone(), evaluated))
     }
 
     /// The same with more variables, which take the place of others of their names.
-    pub fn with_more(&self, mut variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Globals {
-        variables.extend(self.0.variables.iter().cloned());
+    pub fn with_more(&self, variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Globals {
+        let variables = variables.into_iter().map(|(name, value)| (name, Known::Value(value)));
+        self.with(self.0.collation.clone(), variables.chain(self.0.variables.iter().cloned()).collect())
+    }
+
+    /// The same with variables whose values come with each row of a pipeline, from `outer_count` on; they take the place of others of their names.
+    pub fn with_outer<'n>(&self, names: impl Iterator<Item = &'n str>) -> Globals {
+        let outer = names.zip(self.outer_count()..).map(|(name, number)| (name.into(), Known::Outer(number)));
+        self.with(self.0.collation.clone(), outer.chain(self.0.variables.iter().cloned()).collect())
+    }
+
+    /// How many variables have values that come with rows.
+    pub fn outer_count(&self) -> usize {
+        self.0.variables.iter().filter(|(_, known)| matches!(known, Known::Outer(_))).count()
+    }
+
+    /// The same without variables whose values come with rows.
+    pub fn without_outer(&self) -> Globals {
+        let mut variables = self.0.variables.clone();
+        variables.retain(|(_, known)| matches!(known, Known::Value(_)));
         self.with(self.0.collation.clone(), variables)
     }
 
@@ -88,8 +123,8 @@ impl Globals {
         self.0.now_ms
     }
 
-    /// The value of a variable; outer `None` where there is no such variable.
-    pub(super) fn variable(&self, name: &str) -> Option<&Option<OwnedValue>> {
-        self.0.variables.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
+    /// What is known of a variable; `None` where there is no such variable.
+    pub(super) fn variable(&self, name: &str) -> Option<&Known> {
+        self.0.variables.iter().find(|(known, _)| **known == *name).map(|(_, known)| known)
     }
 }

@@ -11,6 +11,7 @@ mod evaluate;
 mod globals;
 mod more;
 mod operators;
+mod outer;
 mod parse;
 mod string;
 #[cfg(test)]

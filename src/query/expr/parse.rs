@@ -1,8 +1,8 @@
 //! An expression from its BSON form.
 
 use super::datum::Datum;
-use super::evaluate::{Scope, reach};
-use super::globals::Globals;
+use super::evaluate::reach;
+use super::globals::{Globals, Known};
 use super::operators::{Binds, Names, Op, Operator, Syntax};
 use super::tree::{Expr, Variable};
 use crate::error::{Error, ErrorCode, Result};
@@ -67,7 +67,7 @@ impl Parser<'_> {
         }
         if let Some(array) = value.as_array() {
             let items = self.each(array)?;
-            return self.folded(Expr::Array(items));
+            return Expr::Array(items).folded(self.globals);
         }
         let Some(doc) = value.as_doc() else { return Ok(constant(value)) };
         let mut fields = Vec::new();
@@ -89,7 +89,7 @@ impl Parser<'_> {
             }
             fields.push((name.into(), self.value(value)?));
         }
-        self.folded(Expr::Object(fields))
+        Expr::Object(fields).folded(self.globals)
     }
 
     fn each(&mut self, array: Doc<'_>) -> Result<Vec<Expr>> {
@@ -114,7 +114,11 @@ impl Parser<'_> {
             "NOW" => Datum::date(self.globals.now_ms()),
             "REMOVE" => Datum::Missing,
             _ => match self.globals.variable(&variable) {
-                Some(value) => value.as_ref().map(|value| value.view()).into(),
+                Some(Known::Outer(number)) => {
+                    self.globals.outer().note(*number);
+                    return Ok(Expr::Field(Variable::Outer(*number), below));
+                }
+                Some(Known::Value(value)) => value.as_ref().map(|value| value.view()).into(),
                 None => return Err(problem(ErrorCode::Location17276, "Use of", "undefined variable", &variable)),
             },
         };
@@ -144,7 +148,7 @@ impl Parser<'_> {
             Syntax::Let => self.bindings(operand)?,
             Syntax::Switch => self.switch(operand)?,
         };
-        self.folded(Expr::Call(operator, arguments))
+        Expr::Call(operator, arguments).folded(self.globals)
     }
 
     fn positional(&mut self, name: &str, operand: Value<'_>, least: usize, most: usize) -> Result<Vec<Expr>> {
@@ -248,15 +252,6 @@ impl Parser<'_> {
             arguments.push(self.value(default)?);
         }
         Ok(arguments)
-    }
-
-    /// The constant that `expr` comes to, where all its parts are constant.
-    fn folded(&self, expr: Expr) -> Result<Expr> {
-        if !expr.is_foldable() {
-            return Ok(expr);
-        }
-        let value = expr.evaluate(&Scope::of(Doc::EMPTY, self.globals))?.view().map(Value::to_owned);
-        Ok(Expr::Constant(value))
     }
 }
 

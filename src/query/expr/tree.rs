@@ -25,6 +25,8 @@ pub enum Variable {
     Root,
     /// A variable that an operator has bound: the innermost is 0.
     Bound(usize),
+    /// A variable of a pipeline around, whose value comes with each row of that: the outermost is 0.
+    Outer(usize),
 }
 
 /// What an expression depends on.
@@ -36,12 +38,14 @@ pub struct Reads {
     pub whole: bool,
     /// Chance.
     pub chance: bool,
+    /// A variable of a pipeline around.
+    pub outer: bool,
 }
 
 impl Reads {
     /// True where every document gives the same value.
     pub fn nothing(&self) -> bool {
-        self.fields.is_empty() && !self.whole && !self.chance
+        self.fields.is_empty() && !self.whole && !self.chance && !self.outer
     }
 }
 
@@ -78,6 +82,7 @@ impl Expr {
                 Some(root) => reads.fields.push(root.clone()),
                 None => reads.whole = true,
             },
+            Expr::Field(Variable::Outer(_), _) => reads.outer = true,
             Expr::Call(operator, _) => reads.chance |= operator.op == Op::Rand,
             _ => {}
         });

@@ -31,6 +31,8 @@ impl Unparser<'_> {
                 match from {
                     Variable::Root if path.is_empty() => text.push_str("ROOT"),
                     Variable::Root => text.clear(),
+                    // The names of these are gone; whoever shows a stage that reads one shows what was asked for.
+                    Variable::Outer(number) => text.push_str(&["outer", &number.to_string()].concat()),
                     Variable::Bound(at) => {
                         let place = self.names.len().checked_sub(at + 1);
                         text.push_str(place.and_then(|place| self.names.get(place)).map_or("", String::as_str));

@@ -104,6 +104,9 @@ impl Condition {
 
     /// Takes out of `rows` those of which the expression is not true.
     pub(super) fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()> {
+        if let Some(expr) = self.expr.resolved()? {
+            return filter_of(expr.expr().clone(), expr.globals()).narrow(block, rows);
+        }
         if let Some((path, test)) = &self.twin
             && block.column(path.first()).is_none_or(|column| column.kind().is_some())
         {

@@ -1,44 +1,25 @@
 //! A pipeline, parsed. What stands together like the parts of a `find` becomes one: filter, sort, skip, limit, projection, in this
 //! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
 
-use std::vec::IntoIter;
-
-use super::Stage;
 use super::accumulator::Accumulation;
-use super::bucket::BucketAuto;
-use super::densify::{Densify, DensifySpec};
-use super::facet::{Branches, Facet};
-use super::foreign::{Foreign, Split, foreign_of};
-use super::granularity::Series;
-use super::graph_lookup::{GraphLookup, GraphSpec};
-use super::group::{Group, GroupSpec};
-use super::lookup::{Lookup, LookupSpec};
-use super::near::{NearSpec, Nearest};
+use super::foreign::{Foreign, Others};
+use super::group::GroupSpec;
 use super::out::Out;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
-use super::reads::reads;
-use super::redact::Redact;
-use super::reshape::{ReplaceRoot, Unwind, UnwindSpec};
-use super::sample::Sample;
 use super::source::{DocumentSource, documents};
-use super::union::Union;
-use super::unpack::{Unpack, settle};
-use super::unpack_spec::UnpackSpec;
-use super::window::{WindowSpec, Windows};
+use super::spec::{Shown, Step, reads};
+use super::unpack::settle;
 use crate::block::Block;
 use crate::bucket::WEIGHT;
 use crate::error::{Error, Result};
-use crate::query::exec::Exec;
-use crate::query::expr::{BoundExpr, Globals};
+use crate::query::expr::Globals;
 use crate::query::find_options::FindOptions;
-use crate::query::plan::{CollectionFacts, Plan};
 use crate::query::projection::{Needed, Projection};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter};
 
 /// A pipeline: what is found first, and what becomes of it.
-#[derive(Clone)]
 pub struct Aggregation {
     /// The find in front.
     pub find: FindOptions,
@@ -49,29 +30,8 @@ pub struct Aggregation {
     pub source: Option<DocumentSource>,
     /// Where its rows go, if they are written.
     pub out: Option<Out>,
-}
-
-/// A step, and the stage that `explain` shows for it; finds show themselves.
-pub(super) type Shown = (Step, DocBuf);
-
-/// A step behind the first find.
-#[derive(Clone)]
-pub(super) enum Step {
-    Find(Box<FindOptions>),
-    Group(GroupSpec),
-    Unwind(UnwindSpec),
-    ReplaceRoot(BoundExpr),
-    Windows(WindowSpec),
-    BucketAuto(GroupSpec, usize, Option<Series>),
-    Densify(DensifySpec),
-    Facet(Branches<Vec<Shown>>),
-    Sample(usize, BoundExpr),
-    Lookup(Box<LookupSpec>),
-    Near(Box<NearSpec>),
-    Union(Box<Split>),
-    Graph(Box<GraphSpec>),
-    Redact(BoundExpr),
-    Unpack(Box<UnpackSpec>),
+    /// What its steps need of other collections.
+    pub others: Vec<Foreign>,
 }
 
 impl Aggregation {
@@ -81,35 +41,10 @@ impl Aggregation {
     /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, 7183900 for one
     /// that unpacks measurements, and those of the stages.
     pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
-        Aggregation::parse_with(Parser::new(globals, false), pipeline, time_field)
-    }
-
-    /// The same of stages that run for one row of another pipeline, whose values are among the variables; what they read of other
-    /// collections is to be the same for all rows.
-    ///
-    /// Errors: as `parse`.
-    pub(super) fn parse_for_row(pipeline: Doc<'_>, globals: &Globals) -> Result<Aggregation> {
-        Aggregation::parse_with(Parser::new(globals, true), pipeline, "")
-    }
-
-    fn parse_with(mut parser: Parser<'_>, pipeline: Doc<'_>, time_field: &str) -> Result<Aggregation> {
+        let mut parser = Parser::new(globals);
         parser.begin_find();
-        let source = parser.stages(pipeline)?;
-        let out = parser.out.take();
-        let mut steps = parser.steps.into_iter();
-        let Some((Step::Find(mut find), _)) = steps.next() else {
-            return Err(Error::internal("A pipeline without a find"));
-        };
-        let mut steps: Vec<Shown> = steps.collect();
-        settle(&mut steps, !time_field.is_empty())?;
-        let mut is_narrowed = false;
-        if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
-        {
-            is_narrowed = serve(&mut find, group, shown, time_field);
-        } else if source.is_none() {
-            find.reads = reads(&steps);
-        }
-        Ok(Aggregation { find: *find, steps, is_narrowed, source, out })
+        parser.stages(pipeline)?;
+        parser.finish(time_field)
     }
 
     /// The stages behind the find, or where no find is in front all of them, each with its step, whose rows come out of it where no other stage of that step comes behind it.
@@ -146,33 +81,55 @@ impl Aggregation {
         }
     }
 
-    /// What its steps need of other collections.
-    pub fn foreign(&self) -> Vec<Foreign> {
-        let mut needed = Vec::new();
-        foreign_of(&self.steps, &mut needed);
-        needed
-    }
-
     /// The find in front, and the steps behind it, ready to run; `None` where there are none. `others` are the rows of what they need.
-    pub fn into_parts(self, others: Vec<Block>) -> (FindOptions, Option<Pipeline>) {
-        let is_empty = self.steps.is_empty();
-        (self.find, Some(pipeline(self.steps, &mut others.into_iter())).filter(|_| !is_empty))
+    pub fn into_parts(self, others: &Others) -> (FindOptions, Option<Pipeline>) {
+        let pipeline = Pipeline::new(&mut self.steps.iter().map(|(step, _)| step), others);
+        (self.find, Some(pipeline).filter(|_| !self.steps.is_empty()))
     }
 
     /// What becomes of documents that its source has given.
     ///
     /// Errors: those of the stages.
-    pub fn run_over(mut self, rows: Block, others: Vec<Block>) -> Result<Block> {
-        let find = Step::Find(Box::new(std::mem::take(&mut self.find)));
-        self.steps.insert(0, (find, DocWriter::new().finish()));
-        let (_, pipeline) = self.into_parts(others);
-        let Some(mut pipeline) = pipeline else { return Ok(rows) };
+    pub fn run_over(&self, rows: Block, others: &Others) -> Result<Block> {
+        self.run(FindOptions::clone(&self.find), rows, others)
+    }
+
+    /// The same with another find in front.
+    ///
+    /// Errors: those of the stages.
+    pub(super) fn run(&self, find: FindOptions, rows: Block, others: &Others) -> Result<Block> {
+        let find = Step::Find(Box::new(find));
+        let steps = self.steps.iter().map(|(step, _)| step);
+        let mut pipeline = Pipeline::new(&mut std::iter::once(&find).chain(steps), others);
         if rows.rows() > 0 {
             // Whether it has enough does not matter: there is no more.
             let _ = pipeline.push(rows)?;
         }
         pipeline.finish()?;
         Ok(pipeline.take(usize::MAX, usize::MAX))
+    }
+}
+
+impl Parser<'_> {
+    /// The pipeline of the stages that were added; `time_field` as in `Aggregation::parse`.
+    ///
+    /// Errors: 7183900.
+    pub fn finish(self, time_field: &str) -> Result<Aggregation> {
+        let Parser { steps, source, out, others, .. } = self;
+        let mut steps = steps.into_iter();
+        let Some((Step::Find(mut find), _)) = steps.next() else {
+            return Err(Error::internal("A pipeline without a find"));
+        };
+        let mut steps: Vec<Shown> = steps.collect();
+        settle(&mut steps, !time_field.is_empty())?;
+        let mut is_narrowed = false;
+        if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
+        {
+            is_narrowed = serve(&mut find, group, shown, time_field);
+        } else if source.is_none() {
+            find.reads = reads(&steps);
+        }
+        Ok(Aggregation { find: *find, steps, is_narrowed, source, out, others })
     }
 }
 
@@ -223,50 +180,4 @@ fn show_streaming(in_order: &[&str], shown: &mut DocBuf) {
     }
     stage.end().end();
     *shown = stage.finish();
-}
-
-fn pipeline(steps: Vec<Shown>, others: &mut IntoIter<Block>) -> Pipeline {
-    Pipeline::new(steps.into_iter().map(|(step, _)| step.start(others)).collect())
-}
-
-impl Step {
-    /// The stage at work.
-    fn start(self, others: &mut IntoIter<Block>) -> Box<dyn Stage> {
-        match self {
-            Step::Find(find) => {
-                // Rows, of which nobody knows where they come from.
-                let facts = CollectionFacts { time_field: "", meta_field: None };
-                Box::new(Exec::new(Plan::new(*find, &facts)))
-            }
-            Step::Group(spec) => Box::new(Group::new(spec)),
-            Step::Unwind(spec) => Box::new(Unwind::new(spec)),
-            Step::ReplaceRoot(expr) => Box::new(ReplaceRoot::new(expr)),
-            Step::BucketAuto(spec, buckets, series) => Box::new(BucketAuto::new(spec, buckets, series)),
-            Step::Densify(spec) => Box::new(Densify::new(spec)),
-            Step::Facet(branches) => {
-                let branch = |(name, steps): (Box<str>, Vec<Shown>)| (name, pipeline(steps, others));
-                Box::new(Facet::new(branches.into_iter().map(branch).collect()))
-            }
-            Step::Sample(size, chance) => Box::new(Sample::new(size, chance)),
-            Step::Lookup(spec) => {
-                let first = others.next().unwrap_or_default();
-                let nested = others.take(spec.split.nested.len()).collect();
-                Box::new(Lookup::new(*spec, first, nested))
-            }
-            Step::Graph(spec) => {
-                let first = others.next().unwrap_or_default();
-                let nested = others.take(spec.split.nested.len()).collect();
-                Box::new(GraphLookup::new(*spec, first, nested))
-            }
-            Step::Near(spec) => Box::new(Nearest::new(*spec)),
-            Step::Redact(expr) => Box::new(Redact::new(expr)),
-            Step::Union(split) => {
-                let first = others.next().unwrap_or_default();
-                let nested = others.take(split.nested.len()).collect();
-                Box::new(Union::new(*split, first, nested))
-            }
-            Step::Unpack(spec) => Box::new(Unpack::new(*spec)),
-            Step::Windows(spec) => Box::new(Windows::new(spec)),
-        }
-    }
 }

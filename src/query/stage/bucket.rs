@@ -2,16 +2,20 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_bucket.cpp and document_source_bucket_auto.cpp.
 
+use std::rc::Rc;
+
 use super::Stage;
-use super::aggregation::Step;
+use super::foreign::Others;
 use super::granularity::Series;
 use super::group::{Group, GroupSpec, Key};
 use super::parse::Parser;
+use super::spec::Spec;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::Expr;
+use crate::query::projection::Needed;
 use crate::query::sort::SortSpec;
 use crate::value::{DocWriter, OwnedValue, Value, canonical_class, sort_by};
 
@@ -94,7 +98,7 @@ impl Parser<'_> {
                 group.begin_doc("count").int32("$sum", 1).end();
             }
         }
-        self.push_group(&group.finish())?;
+        self.group(group.finish().view().as_value())?;
         self.sort_by_id()
     }
 
@@ -174,9 +178,9 @@ impl Parser<'_> {
                 group.begin_doc("count").int32("$sum", 1).end();
             }
         }
-        let group = self.group(group.finish().view().as_value())?;
+        let group = self.group_spec(group.finish().view().as_value())?;
         let spec = GroupSpec { key: Key::One(by), ..group };
-        self.push(Step::BucketAuto(spec, count, series), "$bucketAuto", argument);
+        self.push(BucketAutoSpec { group: spec, buckets: count, series }, "$bucketAuto", argument);
         self.sort_by_id()
     }
 
@@ -201,21 +205,31 @@ fn literal(writer: &mut DocWriter, name: &str, value: &OwnedValue) {
     writer.begin_doc(name).value("$literal", value.view()).end();
 }
 
-/// A `$bucketAuto` at work: when all rows are there, values are cut into groups, and these are what rows are grouped by.
-pub(super) struct BucketAuto {
-    spec: GroupSpec,
+/// What a `$bucketAuto` asks for.
+struct BucketAutoSpec {
+    group: GroupSpec,
     buckets: usize,
     /// What boundaries are taken from; else from the values.
     series: Option<Series>,
+}
+
+impl Spec for BucketAutoSpec {
+    fn reads(&self, _behind: Needed) -> Needed {
+        self.group.needed_fields()
+    }
+
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        let group = Group::new(self.group.clone());
+        Box::new(BucketAuto { group, spec: self, held: Vec::new(), size_bytes: 0 })
+    }
+}
+
+/// A `$bucketAuto` at work: when all rows are there, values are cut into groups, and these are what rows are grouped by.
+struct BucketAuto {
+    spec: Rc<BucketAutoSpec>,
     group: Group,
     held: Vec<Block>,
     size_bytes: usize,
-}
-
-impl BucketAuto {
-    pub fn new(spec: GroupSpec, buckets: usize, series: Option<Series>) -> BucketAuto {
-        BucketAuto { group: Group::new(spec.clone()), spec, buckets, series, held: Vec::new(), size_bytes: 0 }
-    }
 }
 
 impl Stage for BucketAuto {
@@ -231,19 +245,19 @@ impl Stage for BucketAuto {
 
     fn finish(&mut self) -> Result<()> {
         let rows = Block::concat(std::mem::take(&mut self.held));
-        let Key::One(by) = &self.spec.key else { return Ok(()) };
+        let Key::One(by) = &self.spec.group.key else { return Ok(()) };
         let column = by.column(&rows)?;
         let mut scratch = Vec::new();
         let value = |row| column.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();
         let mut values: Vec<(OwnedValue, usize)> = (0..rows.rows()).map(value).zip(0..).collect();
-        let collation = &self.spec.collation;
+        let (collation, buckets, series) = (&self.spec.group.collation, self.spec.buckets, &self.spec.series);
         sort_by(&mut values, |a, b| collation.compare(a.0.view(), b.0.view()));
         // Rounded to the nearest number of rows.
-        let size = ((2 * values.len() + self.buckets) / (2 * self.buckets)).max(1);
+        let size = ((2 * values.len() + buckets) / (2 * buckets)).max(1);
         let mut ids: Vec<Option<OwnedValue>> = vec![None; values.len()];
-        let (mut rest, mut left) = (values.as_slice(), self.buckets);
+        let (mut rest, mut left) = (values.as_slice(), buckets);
         // Where the next bucket begins, if that is no value.
-        let mut low = match (&self.series, rest.first()) {
+        let mut low = match (series, rest.first()) {
             (Some(series), Some((first, _))) => {
                 for (value, _) in &values {
                     Series::number(value.view())?;
@@ -256,7 +270,7 @@ impl Stage for BucketAuto {
             left -= 1;
             let wanted = if left == 0 { rest.len() } else { size.min(rest.len()) };
             let max = rest.get(wanted - 1).map_or(min, |last| &last.0);
-            let bound = match &self.series {
+            let bound = match series {
                 Some(series) => Some(series.above(Series::number(max.view())?)),
                 None => None,
             };
@@ -268,7 +282,7 @@ impl Stage for BucketAuto {
             let count = wanted + rest.iter().skip(wanted).take_while(ties).count();
             let (bucket, behind) = rest.split_at(count);
             let mut id = DocWriter::new();
-            match (&self.series, bound) {
+            match (series, bound) {
                 (Some(series), Some(mut bound)) => {
                     // A bucket of zeros ends before the next value.
                     if let (true, Some((next, _))) = (bound == 0.0, behind.first()) {

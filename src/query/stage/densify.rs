@@ -4,23 +4,23 @@
 //! at the least and end with the greatest value of all.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use super::Stage;
-use super::aggregation::Step;
+use super::foreign::Others;
 use super::parse::{Parser, check_fields};
-
+use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
 use crate::query::exec::{Flow, KnownValues};
 use crate::query::expr::{BoundExpr, Unit, plus, result};
-use crate::query::projection::write_set;
+use crate::query::projection::{Needed, write_set};
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare};
 
 /// What a `$densify` asks for, its sort apart.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct DensifySpec {
+struct DensifySpec {
     /// The path of the field, in parts, and what is there.
     field: (Vec<Box<str>>, BoundExpr),
     /// What rows of a partition have in common.
@@ -42,10 +42,13 @@ enum Bounds {
     Between(OwnedValue, OwnedValue),
 }
 
-impl DensifySpec {
-    /// What it reads of rows.
-    pub fn expressions(&self) -> impl Iterator<Item = &BoundExpr> {
-        self.partition.iter().chain([&self.field]).map(|(_, expr)| expr)
+impl Spec for DensifySpec {
+    fn reads(&self, behind: Needed) -> Needed {
+        read_by(behind, self.partition.iter().chain([&self.field]).map(|(_, expr)| expr))
+    }
+
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Densify::new(self))
     }
 }
 
@@ -113,7 +116,7 @@ impl Parser<'_> {
         };
         let sort = SortSpec::parse(sort.finish().view().as_value(), self.globals.collation())?;
         self.sort_rows(sort);
-        self.push(Step::Densify(spec), "$_internalDensify", argument);
+        self.push(spec, "$_internalDensify", argument);
         Ok(())
     }
 }
@@ -163,8 +166,8 @@ fn parse_bounds(bounds: Value<'_>, step: Value<'_>, unit: Option<Unit>) -> Resul
 }
 
 /// A `$densify` at work, over rows that are sorted.
-pub(super) struct Densify {
-    spec: DensifySpec,
+struct Densify {
+    spec: Rc<DensifySpec>,
     held: Vec<Block>,
     size_bytes: usize,
     generated: usize,
@@ -183,7 +186,7 @@ struct Grid<'a> {
 }
 
 impl Densify {
-    pub fn new(spec: DensifySpec) -> Densify {
+    fn new(spec: Rc<DensifySpec>) -> Densify {
         Densify { spec, held: Vec::new(), size_bytes: 0, generated: 0, ready: VecDeque::new() }
     }
 

@@ -2,20 +2,21 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_facet.cpp.
 
+use std::rc::Rc;
+
 use super::Stage;
-use super::aggregation::Step;
-use super::out::forbid_writes;
+use super::foreign::Others;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
+use super::spec::{Shown, Spec, reads};
+use super::table::{Place, place_of};
 use super::unpack::settle;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
+use crate::query::projection::Needed;
 use crate::value::{DocWriter, Kind, Value};
-
-/// The branches of a `$facet`, by name.
-pub(super) type Branches<T> = Vec<(Box<str>, T)>;
 
 impl Parser<'_> {
     /// `$facet`.
@@ -39,47 +40,54 @@ impl Parser<'_> {
             let Some(stages) = value.as_array() else {
                 return refuse(ErrorCode::Location40170, "arguments to $facet must be arrays");
             };
-            forbid_writes(stages.iter().map(|(_, stage)| stage), ErrorCode::Location40600)?;
             for (_, stage) in stages {
                 let Some(stage) = stage.as_doc() else {
                     return refuse(ErrorCode::Location40171, "elements of arrays in $facet spec must be objects");
                 };
-                if stage.get("$facet").is_some() || stage.get("$geoNear").is_some() {
-                    let message = "$facet and $geoNear are not allowed to be used within a $facet stage";
-                    return refuse(ErrorCode::Location40600, message);
+                let is_outside = |name: &str| place_of(name).is_some_and(|place| place != Place::Anywhere);
+                if let Some((name, _)) = stage.iter().find(|(name, _)| is_outside(name)) {
+                    let message = [name, " is not allowed to be used within a $facet stage"].concat();
+                    return refuse(ErrorCode::Location40600, &message);
                 }
             }
-            let mut branch = Parser::new(self.globals, self.for_row);
-            if branch.stages(stages)?.is_some() {
-                return refuse(
-                    ErrorCode::Location40600,
-                    "a stage that begins a pipeline is not allowed within a $facet stage",
-                );
-            }
+            let mut branch = Parser::new(self.globals);
+            branch.others = std::mem::take(&mut self.others);
+            branch.stages(stages)?;
+            self.others = branch.others;
             settle(&mut branch.steps, false)?;
             branches.push((name.into(), branch.steps));
         }
-        self.push(Step::Facet(branches), "$facet", argument);
+        self.push(FacetSpec(branches), "$facet", argument);
         Ok(())
     }
 }
 
+/// The branches of a `$facet`, by name.
+struct FacetSpec(Vec<(Box<str>, Vec<Shown>)>);
+
+impl Spec for FacetSpec {
+    fn reads(&self, _behind: Needed) -> Needed {
+        self.0.iter().map(|(_, steps)| reads(steps)).reduce(Needed::union).unwrap_or_else(Needed::none)
+    }
+
+    fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
+        let branch = |(name, steps): &(Box<str>, Vec<Shown>)| {
+            let pipeline = Pipeline::new(&mut steps.iter().map(|(step, _)| step), others);
+            (name.clone(), Branch { pipeline, is_enough: false })
+        };
+        Box::new(Facet { branches: self.0.iter().map(branch).collect(), made: None })
+    }
+}
+
 /// A `$facet` at work.
-pub(super) struct Facet {
-    branches: Branches<Branch>,
+struct Facet {
+    branches: Vec<(Box<str>, Branch)>,
     made: Option<Block>,
 }
 
 struct Branch {
     pipeline: Pipeline,
     is_enough: bool,
-}
-
-impl Facet {
-    pub fn new(branches: Branches<Pipeline>) -> Facet {
-        let branch = |(name, pipeline)| (name, Branch { pipeline, is_enough: false });
-        Facet { branches: branches.into_iter().map(branch).collect(), made: None }
-    }
 }
 
 impl Stage for Facet {

@@ -1,11 +1,16 @@
-//! What a pipeline reads besides its own collection. Stages never await: what they need of elsewhere is asked for before they begin.
+//! What a pipeline reads besides its own collection. Stages never await: what they need of elsewhere is gathered while they are parsed, and
+//! read before they begin.
 
-use super::aggregation::{Aggregation, Shown, Step};
-use super::graph_lookup::restriction;
+use std::rc::Rc;
+
+use super::aggregation::Aggregation;
 use super::parse::Parser;
+use super::table::{Place, not_first, place_of};
 use crate::block::Block;
 use crate::error::Result;
 use crate::query::expr::Globals;
+use crate::query::filter::Filter;
+use crate::query::find_options::FindOptions;
 use crate::value::{Doc, DocBuf, DocWriter, Value};
 
 /// A pipeline over another collection whose rows a stage needs.
@@ -18,11 +23,10 @@ pub struct Foreign {
     globals: Globals,
 }
 
-impl Foreign {
-    pub(super) fn new(collection: &str, stages: DocBuf, globals: &Globals) -> Foreign {
-        Foreign { collection: collection.into(), stages, globals: globals.clone() }
-    }
+/// The rows of each `Foreign` of a pipeline, in their order.
+pub type Others = Rc<[Block]>;
 
+impl Foreign {
     /// The pipeline, over a collection whose rows have this time field.
     ///
     /// Errors: as `Aggregation::parse`.
@@ -30,19 +34,6 @@ impl Foreign {
         let mut parsed = Aggregation::parse(self.stages.view(), &self.globals, time_field)?;
         parsed.find.collation = self.globals.collation().clone();
         Ok(parsed)
-    }
-}
-
-/// What those steps need, in their order.
-pub(super) fn foreign_of(steps: &[Shown], needed: &mut Vec<Foreign>) {
-    for (step, _) in steps {
-        match step {
-            Step::Lookup(spec) => spec.split.needs(needed),
-            Step::Union(split) => split.needs(needed),
-            Step::Graph(spec) => spec.split.needs(needed),
-            Step::Facet(branches) => branches.iter().for_each(|(_, steps)| foreign_of(steps, needed)),
-            _ => {}
-        }
     }
 }
 
@@ -55,122 +46,86 @@ pub(super) fn array_of<'a>(stages: impl Iterator<Item = Value<'a>>) -> DocBuf {
     array.finish()
 }
 
-/// A pipeline over another collection, of which a part may depend on a row.
-#[derive(Clone)]
-pub(super) struct Split {
-    /// What is the same for all rows, which is read once.
-    pub foreign: Foreign,
-    /// The stages that are left for each row, an array.
-    pub rest: DocBuf,
-    /// What these read of other collections: the same for all rows as well, and read before the first one.
-    pub nested: Vec<Foreign>,
-}
-
-impl Split {
-    /// All of a pipeline where it is a `whole` one and reads no variable, else the filters in front that read none, and what is left.
-    pub fn new(collection: &str, stages: &[Value<'_>], whole: bool, globals: &Globals) -> Split {
-        let same_for_all = |stage: &&Value<'_>| !reads_variables(**stage, &[]);
-        let is_first = |stage: &&Value<'_>| {
-            let is_filter =
-                stage.as_doc().is_some_and(|stage| stage.get("$match").or(stage.get("$documents")).is_some());
-            is_filter && same_for_all(stage)
-        };
-        let all = whole && stages.iter().all(|stage| same_for_all(&stage));
-        let first = if all { stages.len() } else { stages.iter().take_while(is_first).count() };
-        let (first, rest) = stages.split_at(first);
-        let mut nested = Vec::new();
-        nested_in(rest, globals, &mut nested);
-        let foreign = Foreign::new(collection, array_of(first.iter().copied()), globals);
-        Split { foreign, rest: array_of(rest.iter().copied()), nested }
-    }
-
-    /// The rows that were read, or what the rest of the stages makes of them.
-    ///
-    /// Errors: those of the stages.
-    pub fn rows(&self, rows: Block, nested: Vec<Block>) -> Result<Block> {
-        match self.rest.view().is_empty() {
-            true => Ok(rows),
-            false => self.run(&[], &self.foreign.globals, rows, nested),
-        }
-    }
-
-    /// What its rows come from, and then what is left of its stages.
-    fn needs(&self, needed: &mut Vec<Foreign>) {
-        needed.push(self.foreign.clone());
-        needed.extend(self.nested.iter().cloned());
-    }
-
-    /// What is left of the stages, behind others, over the rows that were read.
-    ///
-    /// Errors: those of the stages.
-    pub fn run(&self, first: &[Doc<'_>], globals: &Globals, rows: Block, nested: Vec<Block>) -> Result<Block> {
-        let rest = self.rest.view();
-        let stages = array_of(first.iter().map(|stage| stage.as_value()).chain(rest.iter().map(|(_, stage)| stage)));
-        let pipeline = Aggregation::parse_for_row(stages.view(), globals)?;
-        let rows = pipeline.own_rows()?.unwrap_or(rows);
-        pipeline.run_over(rows, nested)
-    }
-}
-
-impl Parser<'_> {
-    /// A pipeline over another collection: as long as no row is known, nothing of it depends on one.
-    pub fn split(&self, collection: &str, stages: Doc<'_>) -> Split {
-        if self.for_row {
-            return Split::new(collection, &elements(stages), true, self.globals);
-        }
-        let foreign = Foreign::new(collection, array_of(elements(stages).into_iter()), self.globals);
-        Split { foreign, rest: array_of(std::iter::empty()), nested: Vec::new() }
-    }
-}
-
-/// What stages that depend on a row read of other collections, in the order in which `foreign_of` has it of the same stages. What does
-/// not parse is found when the stages are.
-fn nested_in(stages: &[Value<'_>], globals: &Globals, needed: &mut Vec<Foreign>) {
-    for (name, argument) in stages.iter().filter_map(|stage| stage.as_doc()?.iter().next()) {
-        let field = |name: &str| argument.as_doc().and_then(|doc| doc.get(name));
-        let mut stages = field("pipeline").and_then(Value::as_array).map(Doc::to_owned);
-        let (collection, whole) = match name {
-            "$lookup" => (field("from"), field("localField").is_none()),
-            "$unionWith" => (argument.as_str().map(|_| argument).or(field("coll")), true),
-            "$graphLookup" => {
-                stages = argument.as_doc().map(restriction);
-                (field("from"), true)
-            }
-            "$facet" => {
-                for (_, branch) in argument.as_doc().into_iter().flatten() {
-                    nested_in(&branch.as_array().map_or_else(Vec::new, elements), globals, needed);
-                }
-                continue;
-            }
-            _ => continue,
-        };
-        let stages = stages.as_ref().map_or_else(Vec::new, |stages| elements(stages.view()));
-        Split::new(collection.and_then(Value::as_str).unwrap_or_default(), &stages, whole, globals).needs(needed);
-    }
-}
-
 /// The elements of an array.
 pub(super) fn elements(array: Doc<'_>) -> Vec<Value<'_>> {
     array.iter().map(|(_, element)| element).collect()
 }
 
-/// True where somewhere in it a variable is read that is neither `bound` in it nor the server's own, whose names are in capitals.
-fn reads_variables(value: Value<'_>, bound: &[&str]) -> bool {
-    if let Some(name) = value.as_str().and_then(|text| text.strip_prefix("$$")) {
-        let name = name.split('.').next().unwrap_or_default();
-        return !name.starts_with(|first: char| first.is_ascii_uppercase()) && !bound.contains(&name);
-    }
-    let Some(doc) = value.as_doc().or(value.as_array()) else { return false };
-    let mut inside = bound.to_vec();
-    for (name, value) in doc {
-        match name {
-            "vars" | "let" => inside.extend(value.as_doc().into_iter().flatten().map(|(name, _)| name)),
-            "as" if doc.get("in").or(doc.get("cond")).is_some() => inside.extend(value.as_str()),
-            "input" => inside.extend(["this", "value"]),
-            _ => {}
+/// A pipeline over another collection: what is the same for all rows is read once, and what is left runs for each row.
+pub(super) struct Split {
+    /// Which of the others its rows are.
+    place: usize,
+    /// The stages that are left, where there are any, or rows are to be equal in fields.
+    rest: Option<Aggregation>,
+}
+
+impl Parser<'_> {
+    /// A pipeline over another collection, which sees the variables of `globals`. `by_fields` where rows are to be equal in fields as well, which
+    /// comes before all stages but filters.
+    ///
+    /// Errors: 40602, and those of stages, but for what is read once: these come when it is read.
+    pub fn split(&mut self, collection: &str, stages: Doc<'_>, by_fields: bool, globals: &Globals) -> Result<Split> {
+        let stages = elements(stages);
+        let (mut once, mut rest) = (stages.len(), None);
+        // As long as no row is known, nothing depends on one.
+        if by_fields || globals.outer_count() > 0 {
+            let mut parser = Parser::new(globals);
+            parser.begin_find();
+            parser.others = std::mem::take(&mut self.others);
+            once = parser.rest(&stages, by_fields)?;
+            self.others = std::mem::take(&mut parser.others);
+            if once < stages.len() || by_fields {
+                rest = Some(parser.finish("")?);
+            }
         }
+        let first = array_of(stages.into_iter().take(once));
+        self.others.push(Foreign { collection: collection.into(), stages: first, globals: globals.without_outer() });
+        Ok(Split { place: self.others.len() - 1, rest })
     }
-    // These are evaluated before anything is bound.
-    let is_outside = |name: &str| matches!(name, "vars" | "let" | "input" | "initialValue");
-    doc.iter().any(|(name, value)| reads_variables(value, if is_outside(name) { bound } else { &inside }))
+
+    /// Parses the stages of which some may depend on a row. Answers how many of them, in front, are the same for all rows: all, or the filters
+    /// and the stage that they begin with. These are not among the steps then.
+    fn rest(&mut self, stages: &[Value<'_>], by_fields: bool) -> Result<usize> {
+        let (known, count) = (self.others.len(), self.globals.outer_count());
+        let mut outermost = self.globals.take_outer_read();
+        let (mut once, mut is_front, mut is_same) = (0, true, !by_fields);
+        for (place, stage) in stages.iter().enumerate() {
+            let name = self.stage_at(*stage, place, place + 1 == stages.len())?;
+            // Which rows are equal comes before it.
+            if by_fields && self.source.is_none() && place_of(name) == Some(Place::First) {
+                return Err(not_first(name));
+            }
+            // Those of pipelines in the stage are its own.
+            let read = self.globals.take_outer_read();
+            outermost = outermost.min(read);
+            is_same = is_same && read >= count;
+            is_front = is_front && read >= count && (self.is_filter() || self.source.is_some());
+            if is_front {
+                once += 1;
+                self.forget(known);
+            }
+        }
+        self.globals.note_outer_read(outermost);
+        if is_same {
+            self.forget(known);
+            return Ok(stages.len());
+        }
+        Ok(once)
+    }
+}
+
+impl Split {
+    /// The rows that were read, or what the rest of the stages makes of them with the values that variables have now. `wanted` says which of them a
+    /// row wants, where fields are to be equal.
+    ///
+    /// Errors: those of the stages.
+    pub fn rows(&self, wanted: Option<Filter>, others: &Others) -> Result<Block> {
+        let rows = others.get(self.place).cloned().unwrap_or_default();
+        let Some(rest) = &self.rest else { return Ok(rows) };
+        let mut find = FindOptions::clone(&rest.find);
+        if let Some(wanted) = wanted {
+            find.filter = Filter::and([wanted, find.filter]);
+        }
+        rest.run(find, rest.own_rows()?.unwrap_or(rows), others)
+    }
 }

@@ -3,12 +3,14 @@
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_graph_lookup.cpp. The other rows are all there when the first row comes. A row
 //! is known by its place among them, for measurements need no `_id`.
 
+use std::rc::Rc;
+
 use super::Stage;
-use super::aggregation::Step;
-use super::foreign::{Split, array_of};
+use super::foreign::{Others, Split, array_of};
 use super::lookup::is_any_of;
 use super::parse::Parser;
 use super::reshape::{Made, with};
+use super::spec::Spec;
 use crate::block::{Bitmap, Block};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -20,9 +22,8 @@ use crate::value::{
 };
 
 /// What a `$graphLookup` asks for.
-#[derive(Clone)]
-pub(super) struct GraphSpec {
-    pub split: Split,
+struct GraphSpec {
+    split: Split,
     start: BoundExpr,
     from: Path,
     to: Box<str>,
@@ -33,8 +34,14 @@ pub(super) struct GraphSpec {
     globals: Globals,
 }
 
+impl Spec for GraphSpec {
+    fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
+        Box::new(GraphLookup { spec: self, others: None, read: Some(Others::clone(others)), made: Made::default() })
+    }
+}
+
 /// The filter of the other rows, as the stages of a pipeline.
-pub(super) fn restriction(doc: Doc<'_>) -> DocBuf {
+fn restriction(doc: Doc<'_>) -> DocBuf {
     let mut filter = DocWriter::new();
     if let Some(wanted) = doc.get("restrictSearchWithMatch") {
         filter.value("$match", wanted);
@@ -89,7 +96,7 @@ impl Parser<'_> {
         }
         let parts = |path: &str| path.split('.').map(Into::into).collect();
         let spec = GraphSpec {
-            split: self.split(collection, restriction(doc).view()),
+            split: self.split(collection, restriction(doc).view(), false, self.globals)?,
             start,
             from: Path::parse(from)?,
             to: to.into(),
@@ -98,17 +105,17 @@ impl Parser<'_> {
             list: parts(list),
             globals: self.globals.clone(),
         };
-        self.push(Step::Graph(Box::new(spec)), "$graphLookup", argument);
+        self.push(spec, "$graphLookup", argument);
         Ok(())
     }
 }
 
 /// A `$graphLookup` at work.
-pub(super) struct GraphLookup {
-    spec: GraphSpec,
+struct GraphLookup {
+    spec: Rc<GraphSpec>,
     /// The other rows; before the first row comes, what is read.
     others: Option<Block>,
-    read: Option<(Block, Vec<Block>)>,
+    read: Option<Others>,
     made: Made,
 }
 
@@ -138,10 +145,6 @@ impl Met {
 }
 
 impl GraphLookup {
-    pub fn new(spec: GraphSpec, others: Block, nested: Vec<Block>) -> GraphLookup {
-        GraphLookup { spec, others: None, read: Some((others, nested)), made: Made::default() }
-    }
-
     /// The rows that can be reached from a row.
     fn list(&self, others: &Block, doc: Doc<'_>) -> Result<OwnedValue> {
         let (mut met, mut visited) = (Met::default(), Bitmap::filled(others.rows(), false));
@@ -183,8 +186,8 @@ impl GraphLookup {
 
 impl Stage for GraphLookup {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        if let Some((others, nested)) = self.read.take() {
-            self.others = Some(self.spec.split.rows(others, nested)?);
+        if let Some(others) = self.read.take() {
+            self.others = Some(self.spec.split.rows(None, &others)?);
         }
         let none = Block::default();
         let others = self.others.as_ref().unwrap_or(&none);

@@ -1,33 +1,50 @@
 //! `$lookup`: the rows of another collection that belong to each row, as a list in it.
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_lookup.cpp. The other rows are all there when the first row comes: those of the
-//! whole pipeline where it reads no variable, else those of the filters in front that read none. What is left of it runs for each row, once
-//! for all rows that ask the same. What that reads of still other collections is there as well, by the same rule.
+//! whole pipeline where it reads no variable, else those of the filters in front that read none. What is left of it is parsed as well, and
+//! runs for each row with its values, once for all rows that ask the same. What that reads of still other collections is there, by the same rule.
+
+use std::rc::Rc;
 
 use super::Stage;
-use super::aggregation::Step;
-use super::foreign::{Split, elements};
-use super::out::forbid_writes;
+use super::foreign::{Others, Split, elements};
 use super::parse::Parser;
 use super::reshape::{Made, with};
+use super::spec::Spec;
+use super::table::forbid_writes;
 use super::union::begins_with_documents;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
+use crate::query::filter::Filter;
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path, Value, check_path, walk_doc};
 
 /// What a `$lookup` asks for.
-#[derive(Clone)]
-pub(super) struct LookupSpec {
-    pub split: Split,
+struct LookupSpec {
+    split: Split,
     /// The field of a row and that of the others that are to be equal.
     fields: Option<(Path, Box<str>)>,
+    /// The variables of its `let`, and the number of the first one.
     variables: Vec<(Box<str>, BoundExpr)>,
+    first_variable: usize,
     /// Where the list goes.
     to: Vec<Box<str>>,
     globals: Globals,
+}
+
+impl Spec for LookupSpec {
+    fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
+        Box::new(Lookup {
+            spec: self,
+            others: Others::clone(others),
+            asked: Numbers::default(),
+            lists: Vec::new(),
+            size_bytes: 0,
+            made: Made::default(),
+        })
+    }
 }
 
 fn refuse(message: &str) -> Error {
@@ -37,7 +54,7 @@ fn refuse(message: &str) -> Error {
 impl Parser<'_> {
     /// `$lookup`.
     ///
-    /// Errors: `FailedToParse`, `TypeMismatch`, those of expressions and paths; those of the other pipeline come when it runs.
+    /// Errors: `FailedToParse`, `TypeMismatch`, 40602, those of expressions and paths; those of what is read once come when it is read.
     pub fn lookup(&mut self, argument: Value<'_>) -> Result<()> {
         let doc = argument.as_doc().ok_or_else(|| refuse("the $lookup stage specification must be an object"))?;
         let (mut names, mut variables, mut pipeline) = ([None; 4], Vec::new(), None);
@@ -82,29 +99,27 @@ impl Parser<'_> {
                 return Err(refuse(message));
             }
         };
-        let stages = pipeline.map_or_else(Vec::new, elements);
-        forbid_writes(stages.iter().copied(), ErrorCode::Location51047)?;
-        // Which rows are equal comes before all stages but filters.
-        let split = Split::new(from.unwrap_or_default(), &stages, fields.is_none(), self.globals);
+        let stages = pipeline.unwrap_or(Doc::EMPTY);
+        forbid_writes(elements(stages).into_iter(), ErrorCode::Location51047)?;
+        let globals = self.globals.with_outer(variables.iter().map(|(name, _): &(Box<str>, BoundExpr)| &**name));
+        let split = self.split(from.unwrap_or_default(), stages, fields.is_some(), &globals)?;
         let spec = LookupSpec {
             split,
             fields,
             variables,
+            first_variable: self.globals.outer_count(),
             to: to.split('.').map(Into::into).collect(),
             globals: self.globals.clone(),
         };
-        self.push(Step::Lookup(Box::new(spec)), "$lookup", argument);
+        self.push(spec, "$lookup", argument);
         Ok(())
     }
 }
 
 /// A `$lookup` at work.
-pub(super) struct Lookup {
-    spec: LookupSpec,
-    /// The other rows.
-    others: Block,
-    /// What its stages need of still others.
-    nested: Vec<Block>,
+struct Lookup {
+    spec: Rc<LookupSpec>,
+    others: Others,
     /// What rows have asked so far, and the lists that they got.
     asked: Numbers,
     lists: Vec<OwnedValue>,
@@ -113,28 +128,11 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    pub fn new(spec: LookupSpec, others: Block, nested: Vec<Block>) -> Lookup {
-        Lookup {
-            spec,
-            others,
-            nested,
-            asked: Numbers::default(),
-            lists: Vec::new(),
-            size_bytes: 0,
-            made: Made::default(),
-        }
-    }
-
     /// The rows that belong to a row: `wanted` is a filter, where fields are to be equal.
-    fn list(&self, wanted: Option<Doc<'_>>, variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Result<OwnedValue> {
-        let wanted = wanted.map(|wanted| {
-            let mut stage = DocWriter::new();
-            stage.doc("$match", wanted);
-            stage.finish()
-        });
-        let first: Vec<Doc<'_>> = wanted.iter().map(DocBuf::view).collect();
-        let globals = self.spec.globals.with_more(variables);
-        let rows = self.spec.split.run(&first, &globals, self.others.clone(), self.nested.clone())?;
+    fn list(&self, wanted: Option<Doc<'_>>, values: Vec<Option<OwnedValue>>) -> Result<OwnedValue> {
+        let wanted = wanted.map(|wanted| Filter::parse(wanted, &self.spec.globals)).transpose()?;
+        self.spec.globals.set_outer(self.spec.first_variable, values);
+        let rows = self.spec.split.rows(wanted, &self.others)?;
         let mut list = DocWriter::new();
         for row in 0..rows.rows() {
             list.begin_doc(&row.to_string());
@@ -198,13 +196,13 @@ impl Stage for Lookup {
             wanted.iter().for_each(|wanted| {
                 question.doc("", wanted.view());
             });
-            let mut variables = Vec::new();
+            let mut values = Vec::new();
             for (name, expr) in &self.spec.variables {
                 let value = expr.value(doc.view())?;
                 value.iter().for_each(|value| {
                     question.value(name, value.view());
                 });
-                variables.push((name.clone(), value));
+                values.push(value);
             }
             if self.size_bytes > STAGE_SIZE_BYTES_MAX {
                 (self.asked, self.lists, self.size_bytes) = (Numbers::default(), Vec::new(), 0);
@@ -212,7 +210,7 @@ impl Stage for Lookup {
             let question = question.finish();
             let (number, is_new) = self.asked.add(question.view().as_bytes());
             if is_new {
-                let list = self.list(wanted.as_ref().map(DocBuf::view), variables)?;
+                let list = self.list(wanted.as_ref().map(DocBuf::view), values)?;
                 self.size_bytes += list.tagged().len() + 2 * question.view().as_bytes().len();
                 self.lists.push(list);
             }

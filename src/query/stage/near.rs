@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use super::Stage;
-use super::aggregation::Step;
+use super::foreign::Others;
 use super::parse::{Parser, Part, check_fields};
+use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::geo::Near;
@@ -26,8 +27,7 @@ const FIELDS: [&str; 9] = [
 ];
 
 /// A `$geoNear`.
-#[derive(Clone)]
-pub(super) struct NearSpec {
+struct NearSpec {
     near: Near,
     key: Path,
     least: f64,
@@ -93,14 +93,20 @@ impl Parser<'_> {
         operand.double("1", spec.near.radius(spec.most)).end();
         let geo = Geo { region, operand: operand.finish(), operator: "$geoWithin" };
         self.find(Part::Filter).filter = Filter::Field(spec.key.clone(), Test::Geo(Rc::new(geo)));
-        self.push(Step::Near(Box::new(spec)), "$geoNear", argument);
+        self.push(spec, "$geoNear", argument);
         Ok(())
     }
 }
 
+impl Spec for NearSpec {
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Nearest { spec: self, held: Vec::new(), rows: 0, far: Vec::new(), places: Vec::new(), made: None })
+    }
+}
+
 /// A `$geoNear` at work: holds all rows, and puts them in order in the end.
-pub(super) struct Nearest {
-    spec: NearSpec,
+struct Nearest {
+    spec: Rc<NearSpec>,
     held: Vec<Block>,
     rows: u32,
     /// Bits of the distance of each row that is near enough, and its place among those that are held.
@@ -110,10 +116,6 @@ pub(super) struct Nearest {
 }
 
 impl Nearest {
-    pub fn new(spec: NearSpec) -> Nearest {
-        Nearest { spec, held: Vec::new(), rows: 0, far: Vec::new(), places: Vec::new(), made: None }
-    }
-
     /// The least distance among the values of a row, and where it is.
     fn nearest(&self, top: Option<Value<'_>>) -> Option<(f64, OwnedValue)> {
         let mut best: Option<(f64, OwnedValue)> = None;

@@ -19,27 +19,19 @@ pub struct Out {
     pub(super) shown: DocBuf,
 }
 
-/// True for the stages that write.
-fn writes(name: &str) -> bool {
-    matches!(name, "$out" | "$merge")
-}
-
 impl Parser<'_> {
-    /// A stage that writes, true where `name` is one; `is_last` where no other comes behind it.
+    /// `$merge`.
     ///
-    /// Errors: 40601 where it is not the last, 16990, 40414, 40415 and `TypeMismatch` for its argument; 1074330 for every `$merge`.
-    pub fn out(&mut self, name: &str, argument: Value<'_>, is_last: bool) -> Result<bool> {
-        let refuse = |code, message: &str| Err(Error::new(code, message));
-        if !writes(name) {
-            return Ok(false);
-        }
-        if !is_last {
-            return refuse(ErrorCode::Location40601, &[name, " can only be the final stage in the pipeline"].concat());
-        }
-        if name == "$merge" {
-            let message = "$merge into a time-series collection is not supported, and there are no others";
-            return refuse(ErrorCode::Location1074330, message);
-        }
+    /// Errors: 1074330 for every one.
+    pub fn merge(&mut self, _argument: Value<'_>) -> Result<()> {
+        let message = "$merge into a time-series collection is not supported, and there are no others";
+        Err(Error::new(ErrorCode::Location1074330, message))
+    }
+
+    /// `$out`.
+    ///
+    /// Errors: 16990, 40414, 40415 and `TypeMismatch`.
+    pub fn out(&mut self, argument: Value<'_>) -> Result<()> {
         let (mut database, mut collection, mut timeseries) = (None, argument.as_str(), None);
         if let Some(options) = argument.as_doc() {
             check_fields("$out", options, &["db", "coll", "timeseries"], &["db", "coll"])?;
@@ -50,22 +42,12 @@ impl Parser<'_> {
             timeseries = options.get("timeseries").map(object).transpose()?;
         }
         let Some(collection) = collection else {
-            return refuse(ErrorCode::Location16990, "$out only supports a string or object argument");
+            let message = "$out only supports a string or object argument";
+            return Err(Error::new(ErrorCode::Location16990, message));
         };
         let mut shown = DocWriter::new();
-        shown.value(name, argument);
+        shown.value("$out", argument);
         self.out = Some(Out { database, collection: collection.into(), timeseries, shown: shown.finish() });
-        Ok(true)
-    }
-}
-
-/// Refuses stages that write, where a pipeline is part of another one.
-///
-/// Errors: `code`.
-pub(super) fn forbid_writes<'a>(stages: impl Iterator<Item = Value<'a>>, code: ErrorCode) -> Result<()> {
-    let mut names = stages.filter_map(|stage| stage.as_doc()).flat_map(|stage| stage.iter().map(|(name, _)| name));
-    match names.find(|name| writes(name)) {
-        Some(name) => Err(Error::new(code, [name, " is not allowed within the pipeline of another stage"].concat())),
-        None => Ok(()),
+        Ok(())
     }
 }

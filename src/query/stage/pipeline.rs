@@ -1,6 +1,8 @@
 //! Stages one behind the other.
 
 use super::Stage;
+use super::foreign::Others;
+use super::spec::Step;
 use crate::block::Block;
 use crate::error::Result;
 use crate::query::exec::{Exec, Flow, Queue, Sink};
@@ -14,7 +16,9 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    pub(super) fn new(stages: Vec<Box<dyn Stage>>) -> Pipeline {
+    /// The steps at work; `others` are the rows of what they need of other collections.
+    pub(super) fn new(steps: &mut dyn Iterator<Item = &Step>, others: &Others) -> Pipeline {
+        let stages: Vec<Box<dyn Stage>> = steps.map(|step| step.start(others)).collect();
         Pipeline { given: vec![0; stages.len()], stages, ready: Queue::default() }
     }
 

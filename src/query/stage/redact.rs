@@ -2,10 +2,13 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_redact.cpp. What the expression says are strings in variables that only it has.
 
+use std::rc::Rc;
+
 use super::Stage;
-use super::aggregation::Step;
+use super::foreign::Others;
 use super::parse::Parser;
 use super::reshape::Made;
+use super::spec::Spec;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
@@ -25,25 +28,30 @@ impl Parser<'_> {
         let variables = named.map(|(name, value)| (name.into(), Some(OwnedValue::string(value))));
         let globals = self.globals.with_more(variables.to_vec());
         let expr = BoundExpr::new(Expr::parse_within(argument, &globals)?, globals);
-        self.push(Step::Redact(expr), "$redact", argument);
+        self.push(RedactSpec(expr), "$redact", argument);
         Ok(())
     }
 }
 
+/// What a `$redact` asks for.
+struct RedactSpec(BoundExpr);
+
+impl Spec for RedactSpec {
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Redact { spec: self, made: Made::default() })
+    }
+}
+
 /// A `$redact` at work.
-pub(super) struct Redact {
-    expr: BoundExpr,
+struct Redact {
+    spec: Rc<RedactSpec>,
     made: Made,
 }
 
 impl Redact {
-    pub fn new(expr: BoundExpr) -> Redact {
-        Redact { expr, made: Made::default() }
-    }
-
     /// What is left of an object in a row.
     fn object(&self, row: Doc<'_>, doc: Doc<'_>) -> Result<Option<DocBuf>> {
-        let verdict = self.expr.value_within(row, doc)?;
+        let verdict = self.spec.0.value_within(row, doc)?;
         match verdict.as_ref().and_then(|verdict| verdict.view().as_str()) {
             Some(KEEP) => Ok(Some(doc.to_owned())),
             Some(PRUNE) => Ok(None),

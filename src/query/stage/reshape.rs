@@ -1,12 +1,52 @@
 //! Stages that make other rows of each row: `$replaceRoot`, `$unwind`.
 
+use std::rc::Rc;
+
 use super::Stage;
+use super::finds::object;
+use super::foreign::Others;
+use super::parse::Parser;
+use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
-use crate::query::projection::write_set;
+use crate::query::projection::{Needed, write_set};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, check_path};
+
+impl Parser<'_> {
+    /// `$replaceWith`.
+    ///
+    /// Errors: those of expressions.
+    pub fn replace_with(&mut self, new_root: Value<'_>) -> Result<()> {
+        let spec = RootSpec(self.expr(new_root)?);
+        let mut options = DocWriter::new();
+        options.value("newRoot", new_root);
+        self.push(spec, "$replaceRoot", options.finish().view().as_value());
+        Ok(())
+    }
+
+    /// `$replaceRoot`.
+    ///
+    /// Errors: 40229 to 40231, and those of expressions.
+    pub fn replace_root(&mut self, argument: Value<'_>) -> Result<()> {
+        let message = "expected an object as specification for $replaceRoot";
+        let options = object(argument, ErrorCode::Location40229, message)?;
+        if options.iter().any(|(name, _)| name != "newRoot") {
+            return Err(Error::new(ErrorCode::Location40230, "unrecognized option to $replaceRoot stage"));
+        }
+        let message = "no newRoot specified for the $replaceRoot stage";
+        self.replace_with(options.get("newRoot").ok_or_else(|| Error::new(ErrorCode::Location40231, message))?)
+    }
+
+    /// `$unwind`.
+    ///
+    /// Errors: as `UnwindSpec::parse`.
+    pub fn unwind(&mut self, argument: Value<'_>) -> Result<()> {
+        self.push(UnwindSpec::parse(argument)?, "$unwind", argument);
+        Ok(())
+    }
+}
 
 /// Rows that a stage has made of documents.
 #[derive(Default)]
@@ -25,21 +65,27 @@ impl Made {
 }
 
 /// `$replaceRoot` and `$replaceWith`: each row becomes the object that an expression gives.
-pub(super) struct ReplaceRoot {
-    new_root: BoundExpr,
-    made: Made,
+struct RootSpec(BoundExpr);
+
+impl Spec for RootSpec {
+    fn reads(&self, _behind: Needed) -> Needed {
+        read_by(Needed::none(), [&self.0])
+    }
+
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(ReplaceRoot { spec: self, made: Made::default() })
+    }
 }
 
-impl ReplaceRoot {
-    pub fn new(new_root: BoundExpr) -> ReplaceRoot {
-        ReplaceRoot { new_root, made: Made::default() }
-    }
+struct ReplaceRoot {
+    spec: Rc<RootSpec>,
+    made: Made,
 }
 
 impl Stage for ReplaceRoot {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         let (made, mut failed) = (&mut self.made, Ok(()));
-        self.new_root.for_each_row(&rows, &mut (0..rows.rows()), &mut |_, value| {
+        self.spec.0.for_each_row(&rows, &mut (0..rows.rows()), &mut |_, value| {
             let pushed = match value.and_then(Value::as_doc) {
                 Some(doc) => made.push(doc),
                 None => Err(Error::new(
@@ -65,21 +111,20 @@ impl Stage for ReplaceRoot {
 }
 
 /// `$unwind`: a row for each element of an array.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct UnwindSpec {
+struct UnwindSpec {
     /// The path without its `$`, in parts.
-    pub path: Vec<Box<str>>,
+    path: Vec<Box<str>>,
     /// Where the place of the element goes.
-    pub index: Option<Vec<Box<str>>>,
+    index: Option<Vec<Box<str>>>,
     /// True where rows without elements stay.
-    pub keeps_empty: bool,
+    keeps_empty: bool,
 }
 
 impl UnwindSpec {
     /// Parses the argument of `$unwind`.
     ///
     /// Errors: 15981, 28808 to 28822, and those of paths.
-    pub fn parse(argument: Value<'_>) -> Result<UnwindSpec> {
+    fn parse(argument: Value<'_>) -> Result<UnwindSpec> {
         let (mut path, mut index, mut keeps_empty) = (argument.as_str(), None, false);
         if let Some(options) = argument.as_doc() {
             for (name, value) in options {
@@ -129,20 +174,25 @@ impl UnwindSpec {
     }
 }
 
-pub(super) struct Unwind {
-    spec: UnwindSpec,
-    made: Made,
+impl Spec for UnwindSpec {
+    fn reads(&self, mut behind: Needed) -> Needed {
+        self.path.iter().take(1).for_each(|root| behind.add_path(root));
+        behind
+    }
+
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Unwind { spec: self, made: Made::default() })
+    }
 }
 
-impl Unwind {
-    pub fn new(spec: UnwindSpec) -> Unwind {
-        Unwind { spec, made: Made::default() }
-    }
+struct Unwind {
+    spec: Rc<UnwindSpec>,
+    made: Made,
 }
 
 impl Stage for Unwind {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        let UnwindSpec { path, index, keeps_empty } = &self.spec;
+        let UnwindSpec { path, index, keeps_empty } = &*self.spec;
         for row in 0..rows.rows() {
             let mut writer = DocWriter::new();
             rows.write_row(row, &mut writer);

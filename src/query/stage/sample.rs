@@ -1,12 +1,16 @@
 //! `$sample`: some of the rows, each as likely as any other.
 
+use std::rc::Rc;
+
 use super::Stage;
-use super::aggregation::Step;
+use super::foreign::Others;
 use super::parse::Parser;
+use super::spec::Spec;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
+use crate::query::projection::Needed;
 use crate::value::{DocWriter, Number, Value, sort_rows};
 
 impl Parser<'_> {
@@ -36,13 +40,30 @@ impl Parser<'_> {
         let mut chance = DocWriter::new();
         chance.begin_doc("$rand").end();
         let chance = self.expr(chance.finish().view().as_value())?;
-        self.push(Step::Sample(size.unwrap_or_default(), chance), "$sample", argument);
+        self.push(SampleSpec { size: size.unwrap_or_default(), chance }, "$sample", argument);
         Ok(())
     }
 }
 
+/// What a `$sample` asks for.
+struct SampleSpec {
+    size: usize,
+    chance: BoundExpr,
+}
+
+impl Spec for SampleSpec {
+    fn reads(&self, behind: Needed) -> Needed {
+        behind
+    }
+
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        let (size, chance) = (self.size, self.chance.clone());
+        Box::new(Sample { size, chance, held: Vec::new(), drawn: Vec::new(), made: None })
+    }
+}
+
 /// A `$sample` at work: every row draws a number, and those of the least numbers stay, in their order.
-pub(super) struct Sample {
+struct Sample {
     size: usize,
     chance: BoundExpr,
     held: Vec<Block>,
@@ -52,10 +73,6 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    pub fn new(size: usize, chance: BoundExpr) -> Sample {
-        Sample { size, chance, held: Vec::new(), drawn: Vec::new(), made: None }
-    }
-
     /// Lets go of all rows that the sample cannot have.
     fn cut(&mut self) {
         sort_rows(&mut self.drawn);

@@ -1,6 +1,7 @@
 //! Stages in front of a pipeline that have documents of their own.
 
 use super::parse::Parser;
+use super::table::not_first;
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::BoundExpr;
@@ -40,56 +41,62 @@ const REFUSED: [(&str, ErrorCode); 9] = [
 ];
 
 impl Parser<'_> {
-    /// The stage of that name, where it is one that begins a pipeline; `place` is where it stands.
+    /// `$indexStats`.
     ///
-    /// Errors: 40602 for one that is not the first, and those of its argument.
-    pub fn source(&self, name: &str, argument: Value<'_>, place: usize) -> Result<Option<DocumentSource>> {
-        let refused = REFUSED.iter().find(|(refused, _)| *refused == name);
-        let source = match name {
-            _ if place == 0 && refused.is_some() => {
-                let code = refused.map_or(ErrorCode::InternalError, |(_, code)| *code);
-                let message = ["A time-series collection does not take the stage ", name].concat();
-                return Err(Error::new(code, message));
-            }
-            // Whatever it is, it does not stand here.
-            _ if refused.is_some() => DocumentSource::IndexStats,
-            "$indexStats" if argument.as_doc().is_some_and(Doc::is_empty) => DocumentSource::IndexStats,
-            "$indexStats" => {
-                let message = "The $indexStats stage specification must be an empty object";
-                return Err(Error::new(ErrorCode::Location28803, message));
-            }
-            "$collStats" => DocumentSource::CollStats(coll_stats(argument)?),
-            "$documents" => DocumentSource::Documents(self.expr(argument)?),
-            _ => return Ok(None),
-        };
-        if place > 0 {
-            let message = format!("{name} is only valid as the first stage in a pipeline.");
-            return Err(Error::new(ErrorCode::Location40602, message));
+    /// Errors: 28803.
+    pub fn index_stats(&mut self, argument: Value<'_>) -> Result<()> {
+        if !argument.as_doc().is_some_and(Doc::is_empty) {
+            let message = "The $indexStats stage specification must be an empty object";
+            return Err(Error::new(ErrorCode::Location28803, message));
         }
-        Ok(Some(source))
+        self.source = Some(DocumentSource::IndexStats);
+        Ok(())
+    }
+
+    /// `$documents`.
+    ///
+    /// Errors: those of expressions.
+    pub fn documents(&mut self, argument: Value<'_>) -> Result<()> {
+        self.source = Some(DocumentSource::Documents(self.expr(argument)?));
+        Ok(())
+    }
+
+    /// `$collStats`.
+    ///
+    /// Errors: 5447000, 40168, 40279 and 40480.
+    pub fn coll_stats(&mut self, argument: Value<'_>) -> Result<()> {
+        let refuse = |code, message: &str| Error::new(code, message);
+        let doc = argument.as_doc();
+        let doc = doc.ok_or_else(|| refuse(ErrorCode::Location5447000, "$collStats must take a nested object"))?;
+        let mut asked = CollStats::default();
+        for (name, value) in doc {
+            let object = |code| value.as_doc().ok_or_else(|| refuse(code, "The options of $collStats must be objects"));
+            match name {
+                "storageStats" => {
+                    let scale = object(ErrorCode::Location40279)?.get("scale").map_or(Some(1), Value::as_integer);
+                    asked.scale = Some(scale.unwrap_or(1).max(1));
+                }
+                "count" => {
+                    object(ErrorCode::Location40480)?;
+                    asked.count = true;
+                }
+                _ => return Err(refuse(ErrorCode::Location40168, "unrecognized option to $collStats")),
+            }
+        }
+        self.source = Some(DocumentSource::CollStats(asked));
+        Ok(())
     }
 }
 
-fn coll_stats(argument: Value<'_>) -> Result<CollStats> {
-    let refuse = |code, message: &str| Error::new(code, message);
-    let doc = argument.as_doc();
-    let doc = doc.ok_or_else(|| refuse(ErrorCode::Location5447000, "$collStats must take a nested object"))?;
-    let mut asked = CollStats::default();
-    for (name, value) in doc {
-        let object = |code| value.as_doc().ok_or_else(|| refuse(code, "The options of $collStats must be objects"));
-        match name {
-            "storageStats" => {
-                let scale = object(ErrorCode::Location40279)?.get("scale").map_or(Some(1), Value::as_integer);
-                asked.scale = Some(scale.unwrap_or(1).max(1));
-            }
-            "count" => {
-                object(ErrorCode::Location40480)?;
-                asked.count = true;
-            }
-            _ => return Err(refuse(ErrorCode::Location40168, "unrecognized option to $collStats")),
+/// What is wrong with a stage that the table of stages does not have.
+pub(super) fn unknown(name: &str, place: usize) -> Error {
+    match REFUSED.iter().find(|(refused, _)| *refused == name) {
+        Some((_, code)) if place == 0 => {
+            Error::new(*code, ["A time-series collection does not take the stage ", name].concat())
         }
+        Some(_) => not_first(name),
+        None => Error::new(ErrorCode::Location40324, ["Unrecognized pipeline stage name: '", name, "'"].concat()),
     }
-    Ok(asked)
 }
 
 /// The rows of `$documents`.

@@ -2,11 +2,13 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_union_with.cpp.
 
+use std::rc::Rc;
+
 use super::Stage;
-use super::aggregation::Step;
-use super::foreign::Split;
-use super::out::forbid_writes;
+use super::foreign::{Others, Split};
 use super::parse::{Parser, check_fields};
+use super::spec::Spec;
+use super::table::forbid_writes;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
@@ -34,8 +36,9 @@ impl Parser<'_> {
             );
         }
         forbid_writes(pipeline.into_iter().flatten().map(|(_, stage)| stage), ErrorCode::Location31441)?;
-        let split = self.split(collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY));
-        self.push(Step::Union(Box::new(split)), "$unionWith", argument);
+        let (name, stages) = (collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY));
+        let split = self.split(name, stages, false, self.globals)?;
+        self.push(UnionSpec(split), "$unionWith", argument);
         Ok(())
     }
 }
@@ -45,18 +48,20 @@ pub(super) fn begins_with_documents(stages: Doc<'_>) -> bool {
     stages.iter().next().and_then(|(_, stage)| stage.as_doc()).is_some_and(|stage| stage.get("$documents").is_some())
 }
 
-/// A `$unionWith` at work.
-pub(super) struct Union {
-    split: Split,
-    own: Vec<Block>,
-    other: Option<(Block, Vec<Block>)>,
+/// What a `$unionWith` asks for.
+struct UnionSpec(Split);
+
+impl Spec for UnionSpec {
+    fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
+        Box::new(Union { spec: self, own: Vec::new(), others: Some(Others::clone(others)) })
+    }
 }
 
-impl Union {
-    /// One that gives the rows `other`, or what the rest of its stages makes of them.
-    pub fn new(split: Split, other: Block, nested: Vec<Block>) -> Union {
-        Union { split, own: Vec::new(), other: Some((other, nested)) }
-    }
+/// A `$unionWith` at work.
+struct Union {
+    spec: Rc<UnionSpec>,
+    own: Vec<Block>,
+    others: Option<Others>,
 }
 
 impl Stage for Union {
@@ -66,8 +71,8 @@ impl Stage for Union {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let Some((rows, nested)) = self.other.take() else { return Ok(()) };
-        let rows = self.split.rows(rows, nested)?;
+        let Some(others) = self.others.take() else { return Ok(()) };
+        let rows = self.spec.0.rows(None, &others)?;
         self.own.extend(Some(rows).filter(|rows| rows.rows() > 0));
         Ok(())
     }

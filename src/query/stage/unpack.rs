@@ -3,9 +3,10 @@
 //! Rule: mongodb/mongo src/mongo/db/exec/timeseries/bucket_unpacker.cpp. A bucket may come from anywhere, and have lost or been given
 //! fields on the way: only what is needed to unpack it is asked of it.
 
+use std::rc::Rc;
+
 use super::Stage;
-use super::aggregation::{Shown, Step};
-use super::reads::reads;
+use super::spec::{Shown, Step, reads};
 use super::unpack_spec::{UnpackSpec, refused};
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, unpack};
@@ -27,14 +28,16 @@ pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> 
             return Err(refused("$_internalUnpackBucket", ErrorCode::Location7183900, message));
         }
         is_done = true;
-        spec.narrow(reads(behind));
+        if let Some(spec) = Rc::get_mut(spec) {
+            spec.narrow(reads(behind));
+        }
     }
     Ok(())
 }
 
 /// The stage at work. Buckets are unpacked when their rows are asked for, one by one.
 pub(super) struct Unpack {
-    spec: UnpackSpec,
+    spec: Rc<UnpackSpec>,
     buckets: Block,
     /// The next one to be unpacked.
     next: usize,
@@ -43,7 +46,7 @@ pub(super) struct Unpack {
 }
 
 impl Unpack {
-    pub fn new(spec: UnpackSpec) -> Unpack {
+    pub fn new(spec: Rc<UnpackSpec>) -> Unpack {
         Unpack { spec, buckets: Block::default(), next: 0, whole: None }
     }
 

@@ -2,8 +2,10 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_internal_unpack_bucket.cpp.
 
-use super::aggregation::Step;
+use std::rc::Rc;
+
 use super::parse::Parser;
+use super::spec::Step;
 use crate::bucket::{ColumnSet, TimeseriesOptions};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::filter::{Filter, Reads};
@@ -186,7 +188,7 @@ impl Parser<'_> {
         };
         spec.settle_fields();
         let shown = spec.shown(&given);
-        self.push(Step::Unpack(Box::new(spec)), INTERNAL, shown.view().as_value());
+        self.push_step(Step::Unpack(Rc::new(spec)), INTERNAL, shown.view().as_value());
         Ok(())
     }
 }

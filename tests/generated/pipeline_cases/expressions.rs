@@ -1,6 +1,8 @@
 //! The expressions of random pipelines, evaluated on one document.
 
-use bson::{Bson, DateTime, Document};
+use std::cell::RefCell;
+
+use bson::{Bson, DateTime, Document, doc};
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
@@ -8,11 +10,54 @@ use jiff::{Span, Timestamp};
 use super::stages::Stop;
 use crate::plain_list::order::order;
 
+/// The names of variables and their values.
+pub type Variables = Vec<(String, Option<Bson>)>;
+
+thread_local! {
+    /// What expressions see, the innermost last.
+    static VARIABLES: RefCell<Variables> = const { RefCell::new(Vec::new()) };
+}
+
+/// What `run` makes where expressions see these variables as well.
+pub fn with_variables<T>(more: Variables, run: impl FnOnce() -> T) -> T {
+    let known = VARIABLES.with_borrow_mut(|variables| {
+        let known = variables.len();
+        variables.extend(more);
+        known
+    });
+    let made = run();
+    VARIABLES.with_borrow_mut(|variables| variables.truncate(known));
+    made
+}
+
+/// The values of expressions by their names.
+pub fn evaluate_each(expressions: &Document, row: &Document) -> Result<Variables, Stop> {
+    expressions.iter().map(|(name, value)| Ok((name.clone(), evaluate(value, row)?))).collect()
+}
+
+/// True where the value of an expression is taken for true.
+pub fn holds(expression: &Bson, row: &Document) -> Result<bool, Stop> {
+    Ok(match evaluate(expression, row)? {
+        None | Some(Bson::Null | Bson::Undefined) => false,
+        Some(Bson::Boolean(truth)) => truth,
+        Some(number @ (Bson::Double(_) | Bson::Int32(_) | Bson::Int64(_) | Bson::Decimal128(_))) => {
+            order(&number, &Bson::Int32(0)).is_ne()
+        }
+        Some(_) => true,
+    })
+}
+
 /// The value of an expression; `None` is the lack of one.
 pub fn evaluate(expression: &Bson, row: &Document) -> Result<Option<Bson>, Stop> {
     Ok(match expression {
         Bson::String(text) if text == "$$REMOVE" => None,
         Bson::String(text) if text == "$$ROOT" => Some(Bson::Document(row.clone())),
+        Bson::String(text) if text.starts_with("$$") => {
+            let path: Vec<&str> = text[2..].split('.').collect();
+            let known = VARIABLES.with_borrow(|variables| variables.iter().rfind(|(name, _)| name == path[0]).cloned());
+            let value = known.unwrap_or_else(|| panic!("no variable {text}")).1;
+            value.and_then(|value| field(&doc! { path[0]: value }, &path))
+        }
         Bson::String(text) if text.starts_with('$') => {
             let path: Vec<&str> = text[1..].split('.').collect();
             field(row, &path)
@@ -63,6 +108,24 @@ fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>,
             let is_number = matches!(evaluate(argument, row)?, Some(Double(_) | Int32(_) | Int64(_) | Decimal128(_)));
             Some(Bson::Boolean(is_number))
         }
+        "$let" => {
+            let arguments = argument.as_document().unwrap();
+            let variables = evaluate_each(arguments.get_document("vars").unwrap(), row)?;
+            with_variables(variables, || evaluate(arguments.get("in").unwrap(), row))?
+        }
+        "$map" => {
+            let arguments = argument.as_document().unwrap();
+            let Some(Bson::Array(items)) = evaluate(arguments.get("input").unwrap(), row)? else {
+                return Err(Stop::Open);
+            };
+            let name = arguments.get_str("as").unwrap_or("this");
+            let each = items.into_iter().map(|item| {
+                let mapped =
+                    with_variables(vec![(name.to_owned(), Some(item))], || evaluate(arguments.get("in").unwrap(), row));
+                Ok(mapped?.unwrap_or(Bson::Null))
+            });
+            Some(Bson::Array(each.collect::<Result<_, _>>()?))
+        }
         "$ifNull" => {
             let values = list()?;
             let found = values.iter().find(|value| !is_nothing(value)).or(values.last());
@@ -70,15 +133,7 @@ fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>,
         }
         "$cond" => {
             let [condition, yes, no] = argument.as_array().unwrap().as_slice() else { unreachable!() };
-            let holds = match evaluate(condition, row)? {
-                None | Some(Bson::Null | Bson::Undefined) => false,
-                Some(Bson::Boolean(truth)) => truth,
-                Some(number @ (Bson::Double(_) | Bson::Int32(_) | Bson::Int64(_) | Bson::Decimal128(_))) => {
-                    order(&number, &Bson::Int32(0)).is_ne()
-                }
-                Some(_) => true,
-            };
-            evaluate(if holds { yes } else { no }, row)?
+            evaluate(if holds(condition, row)? { yes } else { no }, row)?
         }
         "$gte" | "$eq" => {
             // Nothing has the place of what is undefined: behind the lowest key, before null.

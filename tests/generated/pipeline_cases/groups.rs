@@ -60,6 +60,10 @@ fn one_group(spec: &Document, key: Values, rows: &[&Document], ordered: bool) ->
         }
         let (operator, argument) = accumulation.as_document().unwrap().iter().next().unwrap();
         let made_now = match argument.as_document() {
+            // To these any object is a value.
+            Some(_) if ["$first", "$last", "$push"].contains(&operator.as_str()) => {
+                accumulated(operator, argument, rows, ordered)?
+            }
             Some(arguments) if arguments.keys().any(|name| ["input", "output"].contains(&name.as_str())) => {
                 ranked(operator, arguments, rows, ordered, made.get("_id").unwrap())?
             }

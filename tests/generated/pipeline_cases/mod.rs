@@ -6,8 +6,11 @@
 
 mod decimals;
 mod expressions;
+mod foreign;
+mod gaps;
 mod groups;
 mod judge;
+mod nested;
 mod pipelines;
 mod stages;
 
@@ -27,6 +30,29 @@ const CASES: u64 = 150;
 const PIPELINES: usize = 6;
 /// Pipelines of a case whose answers buckets may know without their columns, or which give groups while rows come.
 const SUMMARIES: usize = 2;
+/// Pipelines of a case with pipelines in them.
+const NESTED: usize = 2;
+
+/// Arguments without which some stage is none.
+const REQUIRED: [&str; 17] = [
+    "_id",
+    "path",
+    "from",
+    "as",
+    "pipeline",
+    "coll",
+    "localField",
+    "foreignField",
+    "startWith",
+    "connectFromField",
+    "connectToField",
+    "field",
+    "range",
+    "output",
+    "sortBy",
+    "groupBy",
+    "buckets",
+];
 
 /// What has been run.
 #[derive(Default, Debug)]
@@ -57,14 +83,23 @@ fn case(seed: u64, tally: &mut Tally) {
     let unpacking = Random::new(seed ^ 0x7183_9000);
     let stored: Vec<Db> = forms.iter().map(|form| block_on(stored(&rows, &layout, form))).collect();
     let own = layout.get_document("collation").unwrap();
-    let summing = Random::new(!seed);
-    for place in 0..PIPELINES + SUMMARIES {
-        let random = if place < PIPELINES { &random } else { &summing };
+    let (summing, nesting) = (Random::new(!seed), Random::new(seed ^ 0x1727_6000));
+    foreign::set_collection(&model);
+    for place in 0..PIPELINES + SUMMARIES + NESTED {
+        let is_nested = place >= PIPELINES + SUMMARIES;
+        let random = match place {
+            _ if is_nested => &nesting,
+            PIPELINES.. => &summing,
+            _ => &random,
+        };
         let other = (!random.chance(75)).then(|| any_collation(random));
         set_collation(other.as_ref().unwrap_or(own));
         let pipelines = Pipelines { random, collation: own };
-        let (pipeline, expected) =
-            if place < PIPELINES { pipelines.pipeline(&model) } else { pipelines.summary(&model) };
+        let (pipeline, expected) = match place {
+            _ if is_nested => pipelines.nested(&model),
+            PIPELINES.. => pipelines.summary(&model),
+            _ => pipelines.pipeline(&model),
+        };
         tally.pipelines += 1;
         tally.stages += pipeline.len();
         match &expected {
@@ -124,7 +159,10 @@ fn model_of(rows: &[Document], layout: &Document) -> Vec<Document> {
 
 /// Why the answer to a pipeline of some rows is wrong.
 fn wrong(rows: &[Document], case: &Case<'_>, pipeline: &[Document]) -> Option<String> {
-    let expected = Rows::new(model_of(rows, case.layout)).through(pipeline);
+    let model = model_of(rows, case.layout);
+    foreign::set_collection(&model);
+    // What lacks an argument is nothing that this list understands.
+    let expected = std::panic::catch_unwind(|| Rows::new(model).through(pipeline)).ok()?;
     if matches!(expected, Err(Stop::Open)) {
         return None;
     }
@@ -183,7 +221,19 @@ fn shrunk(
         else {
             continue;
         };
-        for name in fields.keys().filter(|name| *name != "_id" && *name != "path" && fields.len() > 1) {
+        let inner = |pipeline: &[Document]| {
+            Some(pipeline[stage].get_document(&operator).ok()?.get_array("pipeline").ok()?.len())
+        };
+        let mut at = 0;
+        while at < inner(&pipeline).unwrap_or(0) {
+            let mut fewer = pipeline.clone();
+            fewer[stage].get_document_mut(&operator).unwrap().get_array_mut("pipeline").unwrap().remove(at);
+            match wrong(&rows, case, &fewer) {
+                Some(now) => (pipeline, what) = (fewer, now),
+                None => at += 1,
+            }
+        }
+        for name in fields.keys().filter(|name| !REQUIRED.contains(&name.as_str()) && fields.len() > 1) {
             let mut fewer = pipeline.clone();
             let inner = fewer[stage].get_document_mut(&operator).unwrap();
             inner.remove(name);

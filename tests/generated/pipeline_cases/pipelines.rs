@@ -87,11 +87,11 @@ impl Pipelines<'_> {
         }
     }
 
-    fn chance(&self, percent: u64) -> bool {
+    pub fn chance(&self, percent: u64) -> bool {
         self.random.chance(percent)
     }
 
-    fn pick<'t, T>(&self, from: &'t [T]) -> &'t T {
+    pub fn pick<'t, T>(&self, from: &'t [T]) -> &'t T {
         pick(self.random, from)
     }
 

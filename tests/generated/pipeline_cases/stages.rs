@@ -2,7 +2,9 @@
 
 use bson::{Bson, Document, doc};
 
-use super::expressions::evaluate;
+use super::expressions::{evaluate, holds};
+use super::foreign;
+use super::gaps;
 use super::groups::group;
 use crate::plain_list::filter::matching;
 use crate::plain_list::order::{NoKey, compare_keys, sort_key};
@@ -50,6 +52,10 @@ impl Rows {
             Ok(Rows { ordered: ordered || made.len() < 2, list: made, exact })
         };
         match name.as_str() {
+            "$match" if condition(argument).is_some() => {
+                let condition = condition(argument).unwrap();
+                each(list, &|row| Ok(if holds(condition, &row)? { vec![row] } else { Vec::new() }))
+            }
             "$match" => {
                 let list: Vec<Document> =
                     matching(&list, argument.as_document().unwrap()).ok_or(Stop::Open)?.into_iter().cloned().collect();
@@ -97,12 +103,31 @@ impl Rows {
                 Some(Bson::Document(root)) => Ok(vec![root]),
                 _ => Err(Stop::Refused),
             }),
+            "$lookup" | "$unionWith" | "$graphLookup" | "$facet" => {
+                foreign::stage(Rows { list, ordered, exact }, name, argument.as_document().unwrap())
+            }
+            "$documents" => {
+                let Some(Bson::Array(rows)) = evaluate(argument, &doc! {})? else { return Err(Stop::Refused) };
+                let list = rows.into_iter().map(|row| row.as_document().cloned().ok_or(Stop::Refused));
+                Ok(Rows { list: list.collect::<Result<_, _>>()?, ordered: true, exact: true })
+            }
+            "$densify" | "$fill" | "$setWindowFields" | "$bucketAuto" => {
+                gaps::stage(Rows { list, ordered, exact }, name, argument.as_document().unwrap())
+            }
             other => panic!("the stage {other}"),
         }
     }
 }
 
-fn sorted(list: Vec<Document>, exact: bool, sort: &Document) -> Result<Rows, Stop> {
+/// An expression that alone is a filter; others are the business of the list of `find`.
+fn condition(filter: &Bson) -> Option<&Bson> {
+    match filter.as_document()?.get_array("$and").ok()?.as_slice() {
+        [Bson::Document(first), Bson::Document(all)] if all.is_empty() => first.get("$expr"),
+        _ => None,
+    }
+}
+
+pub fn sorted(list: Vec<Document>, exact: bool, sort: &Document) -> Result<Rows, Stop> {
     let key = |row: Document| match sort_key(&row, sort) {
         Ok(key) => Ok((key, row)),
         Err(NoKey::ParallelArrays) => Err(Stop::Refused),
@@ -138,7 +163,7 @@ fn projected(row: &Document, spec: &Document) -> Result<Document, Stop> {
 }
 
 /// `to` with fields that are computed of `row`.
-fn with_fields(row: &Document, mut to: Document, spec: &Document) -> Result<Document, Stop> {
+pub fn with_fields(row: &Document, mut to: Document, spec: &Document) -> Result<Document, Stop> {
     for (path, expression) in &flat("", spec) {
         let path: Vec<&str> = path.split('.').collect();
         set(&mut to, &path, evaluate(expression, row)?.as_ref());
@@ -146,7 +171,7 @@ fn with_fields(row: &Document, mut to: Document, spec: &Document) -> Result<Docu
     Ok(to)
 }
 
-fn set(to: &mut Document, path: &[&str], value: Option<&Bson>) {
+pub fn set(to: &mut Document, path: &[&str], value: Option<&Bson>) {
     match (&path[1..], value) {
         ([], Some(value)) => drop(to.insert(path[0], value.clone())),
         ([], None) => drop(to.remove(path[0])),

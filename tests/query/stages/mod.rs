@@ -11,6 +11,7 @@ mod refused;
 mod sources;
 mod spread;
 mod unpack;
+mod variables;
 mod windows;
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};

@@ -8,7 +8,7 @@ use crate::support::{Db, raw, take_rows};
 
 /// Shows `check` six measurements of three stations, and a second collection with what is known of the stations; both in the journal, then
 /// in buckets.
-fn with_stations(check: impl AsyncFn(&Db)) {
+pub(super) fn with_stations(check: impl AsyncFn(&Db)) {
     let rows = (0..6).zip(["a", "b", "c", "a", "b", "c"]).map(|(n, station)| row(n, station, doc! { "n": n }));
     with_rows(rows.collect(), async |db| {
         if db.ok(rawdoc! { "count": "stations" }).await.get("n").and_then(Bson::as_i32) == Some(0) {

@@ -254,7 +254,7 @@ pub fn is_alike(expr: &Expr, globals: &Globals, field: &str, span: (i64, i64)) -
     let is_alike = |expr: &Expr| is_alike(expr, globals, field, span);
     match expr {
         Expr::Constant(_) => true,
-        Expr::Field(Variable::Bound(_), _) => true,
+        Expr::Field(Variable::Bound(_) | Variable::Outer(_), _) => true,
         Expr::Field(Variable::Root, path) => path.first().is_some_and(|name| **name != *field),
         Expr::Object(fields) => fields.iter().all(|(_, field)| is_alike(field)),
         Expr::Array(items) => items.iter().all(is_alike),

@@ -2,7 +2,6 @@
 //!
 //! A sort in front, and partitions, as of `$setWindowFields`. Rows are chosen by numbers that stand in typed vectors, whole, and no row is built.
 
-use super::super::aggregation::Step;
 use super::super::parse::{Parser, check_fields};
 use super::WindowSpec;
 use super::function::place;
@@ -70,7 +69,7 @@ impl Parser<'_> {
             choice: Some(Choice { field, points, method }),
             collation: self.globals.collation().clone(),
         };
-        self.push(Step::Windows(spec), "$downsample", argument);
+        self.push(spec, "$downsample", argument);
         self.drop_fields(unset)
     }
 }

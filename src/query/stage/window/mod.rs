@@ -11,18 +11,22 @@ mod parse;
 mod slide;
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use self::bounds::Window;
 pub(super) use self::bounds::parse_unit;
 use self::downsample::Choice;
 use self::function::{Function, Partition};
 use super::Stage;
+use super::foreign::Others;
 use super::group::run_end;
+use super::spec::{Spec, read_by};
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
+use crate::query::projection::Needed;
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
 /// What a `$setWindowFields` asks for, its sort apart.
@@ -38,12 +42,16 @@ pub(super) struct WindowSpec {
     collation: Collation,
 }
 
-impl WindowSpec {
-    /// What it reads of rows.
-    pub fn expressions(&self) -> impl Iterator<Item = &BoundExpr> {
+impl Spec for WindowSpec {
+    fn reads(&self, behind: Needed) -> Needed {
         let order = self.order.iter().map(|(expr, _)| expr);
         let chosen = self.choice.iter().map(|choice| &choice.field);
-        self.partition.iter().chain(order).chain(self.outputs.iter().map(|output| &output.input)).chain(chosen)
+        let inputs = self.outputs.iter().map(|output| &output.input);
+        read_by(behind, self.partition.iter().chain(order).chain(inputs).chain(chosen))
+    }
+
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Windows::new(self))
     }
 }
 
@@ -58,7 +66,7 @@ struct Output {
 
 /// A `$setWindowFields` at work, over rows that are sorted.
 pub(super) struct Windows {
-    spec: WindowSpec,
+    spec: Rc<WindowSpec>,
     /// What the rows held have in common.
     key: Option<OwnedValue>,
     held: Vec<Block>,
@@ -67,7 +75,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    pub fn new(spec: WindowSpec) -> Windows {
+    fn new(spec: Rc<WindowSpec>) -> Windows {
         Windows { spec, key: None, held: Vec::new(), size_bytes: 0, ready: VecDeque::new() }
     }
 

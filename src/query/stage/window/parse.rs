@@ -1,7 +1,6 @@
 //! `$setWindowFields`, parsed: what it is a name for, and its functions.
 
 use super::super::accumulator::Accumulation;
-use super::super::aggregation::Step;
 use super::super::parse::{Parser, Part, check_fields};
 use super::bounds::{Window, parse_unit};
 use super::function::Function;
@@ -68,7 +67,7 @@ impl Parser<'_> {
         };
         let collation = self.globals.collation().clone();
         let spec = WindowSpec { partition, order, outputs, choice: None, collation };
-        self.push(Step::Windows(spec), "$_internalSetWindowFields", argument);
+        self.push(spec, "$_internalSetWindowFields", argument);
         if !set.is_empty() {
             let projection = Projection::parse_set(set.finish().view(), self.globals)?;
             self.find(Part::Projection).projection = projection;

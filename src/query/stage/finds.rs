@@ -1,0 +1,132 @@
+//! Stages that are parts of a find: `$match`, `$sort`, `$skip`, `$limit`, `$project`, `$addFields`, `$unset`.
+
+use super::parse::{Parser, Part};
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::filter::Filter;
+use crate::query::projection::Projection;
+use crate::query::sort::SortSpec;
+use crate::value::{Doc, DocWriter, Value, check_path};
+
+impl Parser<'_> {
+    /// `$match`.
+    ///
+    /// Errors: 15959, and those of filters.
+    pub fn matches(&mut self, argument: Value<'_>) -> Result<()> {
+        let filter = object(argument, ErrorCode::Location15959, "the match filter must be an expression in an object")?;
+        let filter = Filter::parse(filter, self.globals)?;
+        let find = self.find(Part::Filter);
+        find.filter = Filter::and(vec![std::mem::take(&mut find.filter), filter]);
+        Ok(())
+    }
+
+    /// `$sort`.
+    ///
+    /// Errors: those of sorts.
+    pub fn sort(&mut self, argument: Value<'_>) -> Result<()> {
+        self.sort_rows(SortSpec::parse(argument, self.globals.collation())?);
+        Ok(())
+    }
+
+    /// `$skip`.
+    ///
+    /// Errors: 5107200.
+    pub fn skip(&mut self, argument: Value<'_>) -> Result<()> {
+        let skip = natural("$skip", argument, ErrorCode::Location5107200)?;
+        let find = self.find(Part::Skip);
+        find.skip = find.skip.saturating_add(skip);
+        Ok(())
+    }
+
+    /// `$limit`.
+    ///
+    /// Errors: 2107201 and 15958.
+    pub fn limit(&mut self, argument: Value<'_>) -> Result<()> {
+        let limit = natural("$limit", argument, ErrorCode::Location2107201)?;
+        if limit == 0 {
+            return Err(Error::new(ErrorCode::Location15958, "the limit must be positive"));
+        }
+        let find = self.find(Part::Limit);
+        find.limit = Some(find.limit.map_or(limit, |known| known.min(limit)));
+        Ok(())
+    }
+
+    /// `$project`.
+    ///
+    /// Errors: 15969, 51272, and those of projections.
+    pub fn project(&mut self, argument: Value<'_>) -> Result<()> {
+        let fields = object(argument, ErrorCode::Location15969, "$project specification must be an object")?;
+        if fields.is_empty() {
+            let message = "$project specification must have at least one field";
+            return Err(Error::new(ErrorCode::Location51272, message));
+        }
+        let projection = Projection::parse(fields, self.globals)?;
+        self.find(Part::Projection).projection = projection;
+        Ok(())
+    }
+
+    /// `$addFields` and `$set`.
+    ///
+    /// Errors: 40272, and those of projections.
+    pub fn set(&mut self, argument: Value<'_>) -> Result<()> {
+        let fields = object(argument, ErrorCode::Location40272, "$addFields specification stage must be an object")?;
+        let projection = Projection::parse_set(fields, self.globals)?;
+        self.find(Part::Projection).projection = projection;
+        Ok(())
+    }
+
+    /// `$unset`.
+    ///
+    /// Errors: 31002 and 31120, and those of paths and projections.
+    pub fn unset(&mut self, argument: Value<'_>) -> Result<()> {
+        let mut dropped = DocWriter::new();
+        for path in strings(argument)? {
+            check_path(path)?;
+            dropped.int32(path, 0);
+        }
+        let projection = Projection::parse(dropped.finish().view(), self.globals)?;
+        self.find(Part::Projection).projection = projection;
+        Ok(())
+    }
+
+    /// `$_internalInhibitOptimization`: what is behind it is not pushed down, nor put together with what is before.
+    ///
+    /// Errors: `FailedToParse`.
+    pub fn inhibit(&mut self, argument: Value<'_>) -> Result<()> {
+        let message = "$_internalInhibitOptimization must take an empty object";
+        if !object(argument, ErrorCode::FailedToParse, message)?.is_empty() {
+            return Err(Error::new(ErrorCode::FailedToParse, message));
+        }
+        self.begin_find();
+        self.part = Part::End;
+        Ok(())
+    }
+}
+
+/// An object.
+pub(super) fn object<'a>(argument: Value<'a>, code: ErrorCode, message: &str) -> Result<Doc<'a>> {
+    argument.as_doc().ok_or_else(|| Error::new(code, message))
+}
+
+/// An integer that is not negative.
+fn natural(name: &str, value: Value<'_>, code: ErrorCode) -> Result<u64> {
+    value.as_integer().and_then(|n| u64::try_from(n).ok()).ok_or_else(|| {
+        Error::new(
+            code,
+            format!("invalid argument to {name} stage: expected a non-negative 64-bit integer in: {value:?}"),
+        )
+    })
+}
+
+/// A string or an array of strings.
+fn strings(value: Value<'_>) -> Result<Vec<&str>> {
+    let found: Option<Vec<&str>> = match value.as_array() {
+        Some(array) if !array.is_empty() => array.iter().map(|(_, item)| item.as_str()).collect(),
+        Some(_) => None,
+        None => {
+            let message = "$unset specification must be a string or an array";
+            return value.as_str().map(|one| vec![one]).ok_or_else(|| Error::new(ErrorCode::Location31002, message));
+        }
+    };
+    let message = "$unset specification must be a string or an array containing only string values";
+    found.ok_or_else(|| Error::new(ErrorCode::Location31120, message))
+}

@@ -1,0 +1,89 @@
+//! Stages as they are asked for: parsed, and not yet at work.
+
+use std::rc::Rc;
+
+use super::Stage;
+use super::foreign::Others;
+use super::group::{Group, GroupSpec};
+use super::unpack::Unpack;
+use super::unpack_spec::UnpackSpec;
+use crate::query::exec::Exec;
+use crate::query::expr::BoundExpr;
+use crate::query::find_options::FindOptions;
+use crate::query::plan::{CollectionFacts, Plan};
+use crate::query::projection::Needed;
+use crate::value::DocBuf;
+
+/// A stage as it is asked for. What it needs of other collections, its parser has told (`Parser::split`), and what `explain` shows of it as well
+/// (`Parser::push`).
+pub(super) trait Spec {
+    /// The top-level fields that it reads of its rows, where of what it gives those in `behind` are read.
+    fn reads(&self, _behind: Needed) -> Needed {
+        Needed::All
+    }
+
+    /// The stage at work, perhaps one of several, one behind the other; `others` are the rows of what its pipeline needs of other collections.
+    fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage>;
+}
+
+/// A step behind the first find. Of some others have to know what they are.
+pub(super) enum Step {
+    /// What stands together like the parts of a `find`.
+    Find(Box<FindOptions>),
+    /// A `$group`, to which the find in front of it gives no more than it needs.
+    Group(Box<GroupSpec>),
+    /// What unpacks buckets, once in a pipeline.
+    Unpack(Rc<UnpackSpec>),
+    Other(Rc<dyn Spec>),
+}
+
+/// A step, and the stage that `explain` shows for it; finds show themselves.
+pub(super) type Shown = (Step, DocBuf);
+
+impl Step {
+    /// As `Spec::reads`.
+    fn reads(&self, behind: Needed) -> Needed {
+        match self {
+            // One that asks for nothing is there so that those before it know nothing of those behind it.
+            Step::Find(find) if find.shown().is_empty() => Needed::All,
+            Step::Find(find) => {
+                let find = FindOptions { reads: behind, ..FindOptions::clone(find) };
+                Plan::new(find, &CollectionFacts { time_field: "", meta_field: None }).decode
+            }
+            Step::Group(group) => group.needed_fields(),
+            Step::Unpack(_) => Needed::All,
+            Step::Other(spec) => spec.reads(behind),
+        }
+    }
+
+    /// As `Spec::start`.
+    pub fn start(&self, others: &Others) -> Box<dyn Stage> {
+        match self {
+            Step::Find(find) => {
+                // Rows, of which nobody knows where they come from.
+                let facts = CollectionFacts { time_field: "", meta_field: None };
+                Box::new(Exec::new(Plan::new(FindOptions::clone(find), &facts)))
+            }
+            Step::Group(spec) => Box::new(Group::new(GroupSpec::clone(spec))),
+            Step::Unpack(spec) => Box::new(Unpack::new(Rc::clone(spec))),
+            Step::Other(spec) => Rc::clone(spec).start(others),
+        }
+    }
+}
+
+/// The top-level fields that are read by steps, and by whoever takes what comes out of them, which is all that does. Of the others no column
+/// is decoded.
+pub(super) fn reads(steps: &[Shown]) -> Needed {
+    steps.iter().rev().fold(Needed::All, |behind, (step, _)| step.reads(behind))
+}
+
+/// With what expressions read.
+pub(super) fn read_by<'a>(mut needed: Needed, exprs: impl IntoIterator<Item = &'a BoundExpr>) -> Needed {
+    for expr in exprs {
+        if expr.reads().whole {
+            return Needed::All;
+        }
+        expr.reads().fields.iter().for_each(|name| needed.add_path(name));
+    }
+    needed
+}
