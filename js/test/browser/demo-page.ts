@@ -62,6 +62,17 @@ export async function click(selector: string): Promise<void> {
   await idle();
 }
 
+/** Clicks on Cancel as soon as the bar is past `value`. The page itself does: on a busy machine, work may end before a click arrives. */
+export async function cancelPast(value: number): Promise<void> {
+  const cancelled = (value: number): boolean => {
+    const isPast = !document.querySelector<HTMLElement>("#progress")!.hidden && document.querySelector("progress")!.value > value;
+    if (isPast) document.querySelector<HTMLElement>("#cancel")!.click();
+    return isPast;
+  };
+  await page.waitForFunction(cancelled, value);
+  await idle();
+}
+
 export async function shows(selector: string): Promise<string> {
   return (await page.textContent(selector)) ?? "";
 }

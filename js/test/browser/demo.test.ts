@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertLabelledAndFitting, browser, click, complaints, count, idle, page, paintedPixels, reachedByKeyboard, screenshot, shows, start } from "./demo-page.js";
+import { assertLabelledAndFitting, browser, cancelPast, click, complaints, count, idle, page, paintedPixels, reachedByKeyboard, screenshot, shows, start } from "./demo-page.js";
 
 declare const timepail: typeof import("../../src/index.js");
 
@@ -52,8 +52,7 @@ test("100 000 sensor points are added under a progress bar that moves", async ()
 
 test("adding stops at a click on Cancel, and what was stored stays", async () => {
   await page.click('[data-add="1000000"]');
-  await page.waitForFunction(() => document.querySelector("progress")!.value > 0);
-  await click("#cancel");
+  await cancelPast(0);
   const measurements = await count("#measurements");
   assert.ok(measurements > 100_000 && measurements < 1_100_000, String(measurements));
 });
