@@ -1,5 +1,7 @@
 //! `aggregate`.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::find::{cursor, globals_of, target};

@@ -1,5 +1,7 @@
 //! `explain`: how a command goes.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::find::{globals_of, target};
