@@ -3,9 +3,8 @@
 //   node js/scripts/build.mjs [--dev]     --dev leaves out what makes the module small: quicker, a half larger, and panics have messages
 
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { build as esbuild } from "esbuild";
-import { minify } from "terser";
 import { readBuild } from "./builds.mjs";
 import { divide } from "./divide.mjs";
 import { marksUnder } from "./marks.mjs";
@@ -152,30 +151,7 @@ async function bundle() {
   }).catch(() => {
     throw new Stop("esbuild found the errors above");
   });
-  const files = Object.keys(metafile.outputs).map((file) => join(ROOT, file));
-  for (const file of files) if (file.endsWith(".js")) await shorten(file);
-  return files;
-}
-
-/** What esbuild leaves: 0.7 KB of 15. Nothing in the bundle uses `arguments` or counts the parameters of a function. */
-async function shorten(file) {
-  const map = `${file}.map`;
-  let code = readFileSync(file, "utf8");
-  let content = readFileSync(map, "utf8");
-  // What the first round has inlined lets the second one find more.
-  for (let round = 0; round < 2; round++) {
-    const shorter = await minify(code, {
-      module: true,
-      ecma: 2020,
-      // Names that only the driver itself says.
-      mangle: { properties: { regex: /^(openingCommand|assertNew|batchSizeSet|runAside|isShared)$/ } },
-      compress: { passes: 3, unsafe_arrows: true, unsafe_methods: true, pure_getters: true, keep_fargs: false },
-      sourceMap: { content, url: basename(map) },
-    });
-    [code, content] = [shorter.code, shorter.map];
-  }
-  writeFileSync(file, code);
-  writeFileSync(map, content);
+  return Object.keys(metafile.outputs).map((file) => join(ROOT, file));
 }
 
 /** Declarations of what those of the entries reach; those of inner modules would be noise in an editor. */
