@@ -12,6 +12,7 @@ import { Graph } from "../scripts/graph.mjs";
 import { complaints, markedLater, marksIn } from "../scripts/marks.mjs";
 import { orderOf, withOrder } from "../scripts/order.mjs";
 import { serve } from "../scripts/serve.mjs";
+import { SHARED, Whole, halves } from "../scripts/split.mjs";
 import { ownerOf } from "../scripts/symbols.mjs";
 import { leb, segmentsOf } from "../scripts/wasm.mjs";
 
@@ -111,6 +112,41 @@ describe("the graph of a module", () => {
   });
   it("ends at functions that are closed", () => {
     assert.deepEqual([...graph.reach([0], new Set([0])).functions], [0]);
+  });
+});
+
+describe("the halves of a module", () => {
+  // From outside comes one function. `start` calls `later`, which answers 7; the place 1 of the table is of a method that answers 9.
+  const module = Buffer.from([
+    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...section(1, 1, [0x60, 0, 1, 0x7f]),
+    ...section(2, 1, text("a"), text("b"), [0, 0]),
+    ...section(3, 3, [0, 0, 0]),
+    ...section(4, 1, [0x70, 0, 2]),
+    ...section(5, 1, [0, 1]),
+    ...section(7, 2, text("start"), [0, 1], text("memory"), [2, 0]),
+    ...section(9, 1, [0, 0x41, 1, 0x0b, 1, 3]),
+    ...section(10, 3, [4, 0, 0x10, 2, 0x0b], [4, 0, 0x41, 7, 0x0b], [4, 0, 0x41, 9, 0x0b]),
+    ...section(11, 1, [0, 0x41, 8, 0x0b, 1, 5]),
+  ]);
+  const imports = { a: { b: () => 0 } };
+  const instance = (bytes, more) => new WebAssembly.Instance(new WebAssembly.Module(bytes), { ...imports, ...more }).exports;
+  const taken = (careful) => halves(new Whole(module), { entered: [1], careful: new Set(careful), fills: (own) => (own === 2 ? 1 : undefined) });
+
+  it("call each other once both are there, and each fills its own places in the table", () => {
+    const [first, second] = taken([]);
+    const exports = instance(first);
+    assert.throws(exports.start, WebAssembly.RuntimeError);
+    assert.equal(exports.table0.get(1), null);
+    instance(second, { [SHARED]: exports });
+    assert.deepEqual([exports.start(), exports.table0.get(1)()], [7, 9]);
+  });
+  it("answer 0 before, where a function may be called before", () => {
+    const [first, second] = taken([1]);
+    const exports = instance(first);
+    assert.equal(exports.start(), 0);
+    instance(second, { [SHARED]: exports });
+    assert.equal(exports.start(), 7);
   });
 });
 
