@@ -8,7 +8,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { filesUnder } from "./steps.mjs";
+import { Stop, filesUnder } from "./steps.mjs";
 import { ownerOf } from "./symbols.mjs";
 
 const MARK = /^\s*\/\/ Loaded (later|by now)\b(.*)$/;
@@ -39,13 +39,13 @@ export function marksIn(file, text) {
     if (!found) return;
     const place = `src/${file}:${at + 1}`;
     const isLater = found[1] === "later";
-    if (isLater ? found[2] !== "." : !/^: .+/.test(found[2])) throw new Error(`${place}: a mark reads "// Loaded later." or "// Loaded by now: <reason>."`);
+    if (isLater ? found[2] !== "." : !/^: .+/.test(found[2])) throw new Stop(`${place}: a mark reads "// Loaded later." or "// Loaded by now: <reason>."`);
     const next = lines.slice(at + 1).find((line) => !BETWEEN.test(line)) ?? "";
     const isHead = !lines.slice(0, at).some((line) => line !== "" && !line.startsWith("//"));
     if (FUNCTION.test(next)) marks.push({ place, module, name: named(next), isLater });
     else if (isLater && isHead) marks.push({ place, module, isLater });
     else if (!isLater && inside) marks.push({ place, module, name: inside, isLater });
-    else throw new Error(`${place}: the mark stands neither before a function nor at the head of the file`);
+    else throw new Stop(`${place}: the mark stands neither before a function nor at the head of the file`);
   });
   return marks;
 }
@@ -98,7 +98,7 @@ export function complaints(graph, marks, first, later) {
     if (given.length === 0) entrances.set(shown(owner), (entrances.get(shown(owner)) ?? new Set()).add(shown(owners.get(callee))));
   }
   for (const [caller, callees] of entrances)
-    all.push(`${caller} calls ${[...callees].join(", ")} of the second half: say in it why that is there ("// Loaded by now: …"), or await Env::complete`);
+    all.push(`${caller} calls ${[...callees].join(", ")} of the second half: say in it why that is loaded by then ("// Loaded by now: …"), and await Env::complete if it is not`);
   for (const mark of reasons.filter((mark) => !used.has(mark)))
     all.push(`${mark.place}: ${shown(mark)} calls nothing of the second half; if it was inlined, the reason belongs to its caller`);
   return all;
