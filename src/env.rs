@@ -78,6 +78,7 @@ pub trait TimeZone {
 }
 
 /// `±HH`, `±HHMM`, `±HH:MM`, and the host's `±HH:MM:SS`, in milliseconds.
+// Loaded later.
 pub fn offset_ms(zone: &[u8]) -> Option<i64> {
     let (sign, rest) = zone.split_first()?;
     let mut digits = [0; 6];

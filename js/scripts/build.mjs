@@ -3,13 +3,13 @@
 //   node js/scripts/build.mjs [--dev]     --dev leaves out what makes the module small: quicker, a half larger, and panics have messages
 
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { build as esbuild } from "esbuild";
-import { minify } from "terser";
 import { readBuild } from "./builds.mjs";
+import { divide } from "./divide.mjs";
+import { marksUnder } from "./marks.mjs";
 import { withOrder } from "./order.mjs";
-import { unread } from "./data.mjs";
-import { SHARED, Whole, halves, left, renamed, worthLending } from "./split.mjs";
+import { SHARED, renamed } from "./split.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
 
 /** The halves of the module in the package. */
@@ -39,17 +39,18 @@ async function compile(toolEnv, { features, cargo, rustc }, dev) {
 }
 
 /** Writes glue, declarations and the module, not yet optimised, into `folder`. A module to look into keeps the names of its functions. */
-async function bindgen(env, module, folder, dev, more = []) {
+async function bindgen(env, module, folder, dev) {
   rmSync(folder, { recursive: true, force: true });
-  const stripped = dev ? [] : ["--remove-producers-section"];
+  // The split reads the names that the linker knows functions by; people read the others.
+  const stripped = dev ? [] : ["--remove-producers-section", "--no-demangle"];
   // No default path: the driver says where the module is, and bundlers would follow the glue's guess to a file that is not shipped.
-  const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped, ...more];
+  const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped];
   await must("wasm-bindgen", args, { env });
   return filesUnder(folder).map((file) => join(folder, file));
 }
 
 /** Puts glue and both halves of the module where the TypeScript source imports them and into the package. */
-async function optimise(folder, flags, later, sources) {
+async function optimise(folder, flags, { linked, marks, isPinned }) {
   mkdirSync(WASM, { recursive: true });
   mkdirSync(DIST, { recursive: true });
   const types = readFileSync(join(folder, "timepail.d.ts"), "utf8");
@@ -63,7 +64,11 @@ async function optimise(folder, flags, later, sources) {
     writeFileSync(second, Buffer.from("\0asm\x01\0\0\0", "latin1"));
     writeFileSync(join(WASM, "timepail.js"), glue);
   } else {
-    const [one, other] = await split(module, folder, new RegExp(later), sources);
+    const { files, wrong } = await divide(linked, module, dirname(folder), marks);
+    // Another compiler inlines other functions, and then the marks are of others too.
+    if (wrong.length > 0 && isPinned) throw new Stop(`the halves of the module are not as the source says\n  ${wrong.join("\n  ")}`);
+    for (const sentence of wrong) console.warn(`warning: ${sentence}`);
+    const [one, other] = files;
     const renames = JSON.parse(await shrink(one, flags, ["--minify-imports-and-exports-and-modules"], `${first}.new`));
     writeFileSync(join(WASM, "timepail.js"), shortened(glue, renames));
     await shrink(other, flags, [], `${second}.new`);
@@ -82,38 +87,6 @@ async function shrink(half, flags, more, target) {
   await must(bin("wasm-opt"), [...flags.slice(0, -1), "--strip-debug", half, "-o", optimised]);
   writeFileSync(ordered, withOrder(readFileSync(optimised)));
   return must(bin("wasm-opt"), [...flags.slice(-1), "--reorder-functions-by-name", ...more, ordered, "-o", target]);
-}
-
-/** Takes the module apart: functions whose names `later` matches, and what only they reach, are in the second half. Those that end in `_if_loaded` may be called before. */
-async function split(module, folder, later, sources) {
-  const whole = new Whole(readFileSync(module));
-  const names = whole.names();
-  // Names have a hash behind that of each crate.
-  const plain = (own) => (names.get(whole.imported + own) ?? "").replaceAll(/\[[0-9a-f]+\]/g, "");
-  const moved = [...whole.bodies.keys()].filter((own) => later.test(plain(own)));
-  const careful = new Set(moved.filter((own) => plain(own).endsWith("_if_loaded")));
-  const files = ["first.wasm", "second.wasm"].map((name) => join(dirname(folder), name));
-  const write = (lent, ranges) => halves(whole, moved, lent, ranges, careful).forEach((half, at) => writeFileSync(files[at], half));
-  write([]);
-  const [inFirst, inSecond] = await Promise.all(
-    files.map(async (file) => {
-      await must(bin("wasm-opt"), ["--remove-unused-module-elements", "-g", file, "-o", `${file}.left`]);
-      return left(readFileSync(`${file}.left`));
-    }),
-  );
-  moved.forEach((own) => inFirst.delete(own));
-  write(worthLending(whole, inFirst, inSecond, moved), unread(readFileSync(sources.linked), goneOf(whole, inFirst, sources.mangled)));
-  return files;
-}
-
-/** The linker's names of the functions that are not in the first half. */
-function goneOf(whole, inFirst, file) {
-  const mangled = new Whole(readFileSync(file));
-  if (!whole.bodies.every((body, own) => mangled.bodies[own].equals(body))) throw new Stop("wasm-bindgen orders functions by their names");
-  const names = mangled.names();
-  const all = whole.bodies.map((_, own) => names.get(whole.imported + own));
-  const kept = new Set([...inFirst].map((own) => all[own]));
-  return new Set(all.filter((name) => !kept.has(name)));
 }
 
 /**
@@ -178,30 +151,7 @@ async function bundle() {
   }).catch(() => {
     throw new Stop("esbuild found the errors above");
   });
-  const files = Object.keys(metafile.outputs).map((file) => join(ROOT, file));
-  for (const file of files) if (file.endsWith(".js")) await shorten(file);
-  return files;
-}
-
-/** What esbuild leaves: 0.7 KB of 15. Nothing in the bundle uses `arguments` or counts the parameters of a function. */
-async function shorten(file) {
-  const map = `${file}.map`;
-  let code = readFileSync(file, "utf8");
-  let content = readFileSync(map, "utf8");
-  // What the first round has inlined lets the second one find more.
-  for (let round = 0; round < 2; round++) {
-    const shorter = await minify(code, {
-      module: true,
-      ecma: 2020,
-      // Names that only the driver itself says.
-      mangle: { properties: { regex: /^(openingCommand|assertNew|batchSizeSet|runAside|isShared)$/ } },
-      compress: { passes: 3, unsafe_arrows: true, unsafe_methods: true, pure_getters: true, keep_fargs: false },
-      sourceMap: { content, url: basename(map) },
-    });
-    [code, content] = [shorter.code, shorter.map];
-  }
-  writeFileSync(file, code);
-  writeFileSync(map, content);
+  return Object.keys(metafile.outputs).map((file) => join(ROOT, file));
 }
 
 /** Declarations of what those of the entries reach; those of inner modules would be noise in an editor. */
@@ -230,19 +180,21 @@ await main(async () => {
 
   const build = readBuild();
   const env = await toolEnv("env");
-  const self = ["build", "steps", "wasm", "order", "split", "data"].map((name) => join(JS, `scripts/${name}.mjs`));
+  const self = ["build", "steps", "wasm", "order", "split", "data", "divide", "graph", "marks", "symbols"].map((name) => join(JS, `scripts/${name}.mjs`));
+  const compiler = (await must("rustc", ["--version"], { env })).split(" ")[1];
+  const isPinned = compiler === build.rust;
+  if (!isPinned) console.warn(`warning: this is Rust ${compiler}, releases are built with ${build.rust} (wasm-pack.toml): sizes differ, and so does what is inlined`);
 
-  const module = await step("cargo", () => compile(env, build, dev));
+  const linked = await step("cargo", () => compile(env, build, dev));
   const glue = join(ROOT, "target/wasm-bindgen");
-  // Once more with the names that the linker knows functions by.
-  const mangled = join(ROOT, "target/mangled");
-  await once("wasm-bindgen", hashOf([module, ...self], `${build.bindgen} ${dev}`), async () => [
-    ...(await bindgen(env, module, mangled, dev, ["--no-demangle", "--no-typescript"])),
-    ...(await bindgen(env, module, glue, dev)),
-  ]);
+  await once("wasm-bindgen", hashOf([linked, ...self], `${build.bindgen} ${dev}`), () => bindgen(env, linked, glue, dev));
   const raw = filesUnder(glue).map((file) => join(glue, file));
   const flags = dev ? undefined : build.opt;
-  await once("wasm-opt", hashOf([...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : [...flags, build.later].join(" ")), () => optimise(glue, flags, build.later, { linked: module, mangled: join(mangled, "timepail_bg.wasm") }));
+  const marks = marksUnder(join(ROOT, "src"));
+  // Without their lines, which other changes move.
+  const named = JSON.stringify(marks.map(({ module, name, isLater }) => [module, name, isLater]));
+  const inputs = hashOf([linked, ...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : flags.join(" "), named, compiler);
+  await once("wasm-opt", inputs, () => optimise(glue, flags, { linked, marks, isPinned }));
 
   const settings = ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"].map((file) => join(JS, file));
   const source = filesUnder(join(JS, "src")).filter((file) => !file.endsWith(".wasm")).map((file) => join(JS, "src", file));

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { parse } from "smol-toml";
 import { ROOT, Stop } from "./steps.mjs";
 
-const KEYS = ["target", "features", "cargo", "rustc", "wasm-opt", "later", "budget"];
+const KEYS = ["target", "features", "cargo", "rustc", "wasm-opt", "budget"];
 
-/** `{ bindgen, target, features, cargo, rustc, opt, budget: { wasm, js } }` of the default build; throws where a file contradicts it. */
+/** `{ rust, bindgen, target, features, cargo, rustc, opt, budget: { wasm, js } }` of the default build; throws where a file contradicts it. */
 export function readBuild() {
   const read = (file) => parse(readFileSync(join(ROOT, file), "utf8"));
   return checkedBuild(read("wasm-pack.toml"), read("Cargo.lock"), read("Cargo.toml"));
@@ -20,6 +20,8 @@ export function checkedBuild(table, lock, cargo) {
   if (locked.length !== 1 || locked[0] !== bindgen)
     throw new Stop(`wasm-pack.toml pins wasm-bindgen ${bindgen}, Cargo.lock has ${locked.join(" and ") || "none"}; they must be equal`);
 
+  const rust = table.tools.rust;
+  if (!/^\d+\.\d+\.\d+$/.test(rust)) throw new Stop(`wasm-pack.toml pins the compiler "${rust}", which is no version`);
   const build = table.build?.default;
   if (!build) throw new Stop("wasm-pack.toml has no [build.default]");
   for (const key of Object.keys(build)) if (!KEYS.includes(key)) throw new Stop(`wasm-pack.toml: build.default.${key} means nothing here`);
@@ -35,5 +37,5 @@ export function checkedBuild(table, lock, cargo) {
 
   const budget = { wasm: build.budget?.["wasm-gzip"], more: build.budget?.["more-gzip"], js: build.budget?.["js-gzip"] };
   if (!Object.values(budget).every((most) => most > 0)) throw new Stop("wasm-pack.toml: build.default.budget needs wasm-gzip, more-gzip and js-gzip");
-  return { bindgen, target: build.target, features: build.features, cargo: build.cargo ?? [], rustc: build.rustc ?? [], opt, later: build.later, budget };
+  return { rust, bindgen, target: build.target, features: build.features, cargo: build.cargo ?? [], rustc: build.rustc ?? [], opt, budget };
 }

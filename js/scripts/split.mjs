@@ -1,19 +1,17 @@
 // Takes a module apart: what every page needs, and what is loaded by the first command that asks for more.
 //
 // Both halves share memory, tables and globals, and each keeps the numbers that functions have in the whole, so that no instruction is
-// read. What has moved leaves a call through a place of the function table that the other half fills: in the first half for what is in
-// the second only, in the second for what is long and in the first anyway. The rest the second half has once more; wasm-opt then drops
-// from both what nothing reaches. Constants that only the second half reads go with it (data.mjs).
+// read. A function that one half calls and only the other one has is a call through a place of the function table that the other half fills:
+// in the first half for what is marked to be loaded later, in the second for what is long and in the first anyway. All else both halves have
+// at first; wasm-opt then drops from each what it does not reach. Of the function table each half fills what it alone knows the places of.
+// Constants that only the second half reads go with it (data.mjs).
 
 import { dividedData } from "./data.mjs";
-import { CODE, CUSTOM, DATA, IMPORT, Reader, bodiesOf, importedFunctions, leb, namesOf, prefixed, sectionsOf } from "./wasm.mjs";
+import { CODE, CUSTOM, DATA, ELEMENT, EXPORT, IMPORT, Reader, bodiesOf, importedFunctions, leb, namesOf, prefixed, sectionsOf } from "./wasm.mjs";
 
-const [TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, START, ELEMENT, DATA_COUNT] = [1, 3, 4, 5, 6, 7, 8, 9, 12];
+const [TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, START, DATA_COUNT] = [1, 3, 4, 5, 6, 8, 12];
 /** What the halves share is imported from here. */
 export const SHARED = "shared";
-/** A shorter function is cheaper to have twice than to call. */
-const CALL_BYTES_MIN = 120;
-
 /** A module, read as far as splitting it takes. */
 export class Whole {
   constructor(bytes) {
@@ -70,6 +68,20 @@ export class Whole {
     return namesOf(this.bytes, this.sections);
   }
 
+  /** What stands in the function table from the start: pairs of a place and a function. */
+  filled() {
+    const pairs = this.#list(ELEMENT, (reader) => {
+      const flags = reader.number();
+      const table = flags === 2 ? reader.number() : 0;
+      if ((flags !== 0 && flags !== 2) || table !== this.functions || this.bytes[reader.at++] !== 0x41) throw new Error("a segment of functions has no constant place");
+      const place = reader.signed();
+      reader.at++;
+      if (flags === 2) reader.at++;
+      return Array.from({ length: reader.number() }, (_, at) => [place + at, reader.number() - this.imported]);
+    });
+    return pairs.flat();
+  }
+
   /** A body that calls what stands at a place of the table; `ifLoaded`, one that answers 0 as long as nothing stands there. */
   call(own, place, ifLoaded) {
     const type = this.typeOf[own];
@@ -97,6 +109,17 @@ const section = (id, content) => Buffer.concat([Buffer.from([id]), prefixed(cont
 const list = (entries) => Buffer.concat([leb(entries.length), ...entries]);
 const name = (text) => prefixed(Buffer.from(text));
 
+/** Pairs of a place in the table and a function, as segments. */
+function segments(whole, pairs) {
+  const runs = [];
+  for (const [place, own] of pairs.toSorted(([a], [b]) => a - b)) {
+    const last = runs.at(-1);
+    if (last && last.place + last.functions.length === place) last.functions.push(own);
+    else runs.push({ place, functions: [own] });
+  }
+  return runs.map(({ place, functions }) => segment(whole, place, functions));
+}
+
 /** Functions, put into the table from a place on. */
 function segment(whole, place, functions) {
   const offset = Buffer.concat([constant(place), Buffer.from([0x0b])]);
@@ -111,14 +134,16 @@ function numbered(whole) {
 }
 
 /**
- * The two halves. `moved` are the numbers of functions that only the second has, `lent` those that it takes from the first, `ranges` the
- * parts of memory that only the second fills, `careful` those of `moved` that may be called before it is there: they answer 0 then.
+ * The two halves. `entered` are the numbers of functions of the second that the first calls, `lent` those that the second takes from the
+ * first, `ranges` the parts of memory that only the second fills, `careful` those of `entered` that may be called before it is there: they
+ * answer 0 then. `fills` says which half fills the place of a function in the table: 0, 1, or none.
  */
-export function halves(whole, moved, lent, ranges = [], careful = new Set()) {
+export function halves(whole, { entered, lent = [], ranges = [], careful = new Set(), fills }) {
   const { imported, tables, globals, functions } = whole;
   const base = tables[functions].min;
-  const places = new Map([...moved, ...lent].map((own, at) => [own, base + at]));
+  const places = new Map([...entered, ...lent].map((own, at) => [own, base + at]));
   const end = base + places.size;
+  const filled = (half, extra) => segments(whole, [...whole.filled().filter(([, own]) => fills(own) === half), ...extra.map((own) => [places.get(own), own])]);
   const code = (stubs) => section(CODE, list(whole.bodies.map((body, own) => prefixed(stubs.has(own) ? whole.call(own, places.get(own), careful.has(own)) : body))));
   const kept = ({ id, start }) => id !== CUSTOM || new Reader(whole.bytes, start).name() === "target_features";
   const limits = ({ kind, min, max }, at) => {
@@ -140,8 +165,8 @@ export function halves(whole, moved, lent, ranges = [], careful = new Set()) {
     else if (part.id === TABLE) first.push(section(TABLE, list(tables.map(limits))));
     else if (part.id === EXPORT) {
       first.push(add(EXPORT, [...tables.map((_, at) => exported(`table${at}`, 1, at)), ...globals.map((_, at) => exported(`global${at}`, 3, at))]));
-    } else if (part.id === ELEMENT) first.push(add(ELEMENT, lent.length > 0 ? [segment(whole, base + moved.length, lent)] : []));
-    else if (part.id === CODE) first.push(code(new Set(moved)));
+    } else if (part.id === ELEMENT) first.push(section(ELEMENT, list(filled(0, lent))));
+    else if (part.id === CODE) first.push(code(new Set(entered)));
     else if (kept(part)) first.push(whole.bytes.subarray(part.head, part.end));
   }
 
@@ -156,7 +181,7 @@ export function halves(whole, moved, lent, ranges = [], careful = new Set()) {
   const second = [];
   for (const part of whole.sections) {
     if (part.id === IMPORT) second.push(add(IMPORT, shared));
-    else if (part.id === EXPORT) second.push(section(ELEMENT, list([segment(whole, base, moved)])));
+    else if (part.id === EXPORT) second.push(section(ELEMENT, list(filled(1, entered))));
     else if (part.id === CODE) second.push(code(new Set(lent)));
     else if (part.id === DATA) second.push(secondData);
     else if (![TABLE, MEMORY, GLOBAL, START, ELEMENT, DATA_COUNT].includes(part.id) && kept(part)) {
@@ -170,12 +195,6 @@ export function halves(whole, moved, lent, ranges = [], careful = new Set()) {
 /** The numbers of the functions that are left in a half. */
 export function left(bytes) {
   return new Set([...new Whole(bytes).names().values()].map(Number).filter((own) => own >= 0));
-}
-
-/** What the second half takes from the first, out of what both have. */
-export function worthLending(whole, inFirst, inSecond, moved) {
-  const gone = new Set(moved);
-  return [...inSecond].filter((own) => inFirst.has(own) && !gone.has(own) && whole.bodies[own].length >= CALL_BYTES_MIN);
 }
 
 /** `bytes` with functions imported under other names. */

@@ -2,6 +2,8 @@
 
 export const CUSTOM = 0;
 export const IMPORT = 2;
+export const EXPORT = 7;
+export const ELEMENT = 9;
 export const CODE = 10;
 export const DATA = 11;
 
@@ -111,4 +113,19 @@ export function namesOf(bytes, sections) {
     }
   }
   return names;
+}
+
+/** The segments of the data section: where they go in memory, and where their bytes stand in the module. */
+export function segmentsOf(bytes) {
+  const section = sectionsOf(bytes).find(({ id }) => id === DATA);
+  const reader = new Reader(bytes, section.start);
+  return Array.from({ length: reader.number() }, () => {
+    if (reader.number() !== 0 || bytes[reader.at++] !== 0x41) throw new Error("a segment of data has no constant address");
+    const address = reader.signed();
+    reader.at++;
+    const length = reader.number();
+    const start = reader.at;
+    reader.at += length;
+    return { address, start, length };
+  });
 }

@@ -7,14 +7,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { checkedBuild } from "../scripts/builds.mjs";
-import { dividedData, segmentsOf, unread } from "../scripts/data.mjs";
+import { dividedData, unread } from "../scripts/data.mjs";
+import { Graph } from "../scripts/graph.mjs";
+import { complaints, markedLater, marksIn } from "../scripts/marks.mjs";
 import { orderOf, withOrder } from "../scripts/order.mjs";
 import { serve } from "../scripts/serve.mjs";
-import { leb } from "../scripts/wasm.mjs";
+import { SHARED, Whole, halves } from "../scripts/split.mjs";
+import { ownerOf } from "../scripts/symbols.mjs";
+import { leb, segmentsOf } from "../scripts/wasm.mjs";
 
 describe("the table of builds", () => {
-  const build = { target: "web", features: [], "wasm-opt": ["-Oz"], later: "x", budget: { "wasm-gzip": 2, "more-gzip": 3, "js-gzip": 1 } };
-  const table = (changes = {}) => ({ tools: { "wasm-bindgen": "0.2.1" }, build: { default: { ...build, ...changes } } });
+  const build = { target: "web", features: [], "wasm-opt": ["-Oz"], budget: { "wasm-gzip": 2, "more-gzip": 3, "js-gzip": 1 } };
+  const table = (changes = {}) => ({ tools: { rust: "1.2.3", "wasm-bindgen": "0.2.1" }, build: { default: { ...build, ...changes } } });
   const lock = (...versions) => ({ package: versions.map((version) => ({ name: "wasm-bindgen", version })) });
   const cargo = { package: { metadata: { "wasm-pack": { profile: { release: { "wasm-opt": ["-Oz", "--enable-sign-ext"] } } } } } };
 
@@ -24,6 +28,10 @@ describe("the table of builds", () => {
   it("must pin the version that Cargo.lock has, and that alone", () => {
     assert.throws(() => checkedBuild(table(), lock("0.2.2"), cargo), /pins wasm-bindgen 0\.2\.1, Cargo\.lock has 0\.2\.2/);
     assert.throws(() => checkedBuild(table(), lock("0.2.1", "0.2.2"), cargo), /must be equal/);
+  });
+  it("pins one compiler", () => {
+    assert.equal(checkedBuild(table(), lock("0.2.1"), cargo).rust, "1.2.3");
+    assert.throws(() => checkedBuild({ ...table(), tools: { rust: "stable", "wasm-bindgen": "0.2.1" } }, lock("0.2.1"), cargo), /"stable", which is no version/);
   });
   it("refuses flags that make modules which browsers refuse", () => {
     assert.throws(() => checkedBuild(table({ "wasm-opt": ["-Oz", "-all"] }), lock("0.2.1"), cargo), /-all overrides/);
@@ -38,6 +46,7 @@ describe("the table of builds", () => {
 
 const text = (string) => [string.length, ...Buffer.from(string)];
 const section = (id, ...contents) => [id, ...leb(contents.flat().length), ...contents.flat()];
+const custom = (name, ...contents) => section(0, text(name), ...contents);
 
 describe("constants", () => {
   // Three at 64, 96 and 128; `one` reads the first, `two` the second, which has the address of the third, and the fourth is no constant.
@@ -47,7 +56,6 @@ describe("constants", () => {
   const fill = (value) => Array.from({ length: 32 }, () => value);
   const data = [...fill(1), 128, 0, 0, 0, ...fill(2).slice(4), ...fill(3)];
   const symbol = (name, segment, at) => [1, 0, text(name), segment, at, 32].flat();
-  const custom = (name, ...contents) => section(0, text(name), ...contents);
   const code = [2, ...bodies.flatMap((one) => [one.length, ...one])];
   const module = Buffer.from([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
@@ -62,10 +70,12 @@ describe("constants", () => {
   ]);
 
   it("go with the functions that read them, and with constants that do", () => {
-    assert.deepEqual(unread(module, new Set(["one"])), [{ address: 64, length: 32 }]);
-    assert.deepEqual(unread(module, new Set(["two"])), [{ address: 96, length: 64 }]);
-    assert.deepEqual(unread(module, new Set()), []);
-    assert.deepEqual(unread(module, new Set(["one", "two"])), [{ address: 64, length: 96 }]);
+    const graph = new Graph(module);
+    const unreadBut = (...functions) => unread(graph.symbols, graph.reach(functions).constants);
+    assert.deepEqual(unreadBut(1), [{ address: 64, length: 32 }]);
+    assert.deepEqual(unreadBut(0), [{ address: 96, length: 64 }]);
+    assert.deepEqual(unreadBut(0, 1), []);
+    assert.deepEqual(unreadBut(), [{ address: 64, length: 96 }]);
   });
   it("are in one half only, where they were", () => {
     const whole = [{ address: 64, bytes: data }, { address: 192, bytes: fill(4) }];
@@ -73,6 +83,165 @@ describe("constants", () => {
     const [first, second] = halves.map((half) => segmentsOf(half).map(({ address, start, length }) => ({ address, bytes: [...half.subarray(start, start + length)] })));
     assert.deepEqual(first, [{ address: 64, bytes: [...data.slice(0, 32), ...Array(64).fill(0)] }, whole[1]]);
     assert.deepEqual(second, [{ address: 96, bytes: data.slice(32) }]);
+  });
+});
+
+describe("the graph of a module", () => {
+  // `root` calls `called` and names a constant, in which stands the place of `held`; nothing names `alone`.
+  const root = [0, 0x10, 1, 0x41, 0, 0x1a, 0x0b];
+  const bodies = [root, [0, 0x0b], [0, 0x0b], [0, 0x0b]];
+  const names = ["root", "called", "held", "alone"];
+  const module = Buffer.from([
+    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...section(1, 1, [0x60, 0, 0]),
+    ...section(3, 4, [0, 0, 0, 0]),
+    ...section(7, 1, text("start"), [0, 0]),
+    ...section(10, 4, ...bodies.map((one) => [one.length, ...one])),
+    ...section(11, 1, [0, 0x41, 8, 0x0b, 4, 1, 0, 0, 0]),
+    ...custom("linking", 2, 5, [11, 1, text(".rodata"), 0, 0].flat(), 8, [31, 5, ...names.flatMap((name, at) => [0, 0, at, text(name.slice(0, 2))]).flat(2), 1, 0, text("table"), 0, 0, 4].flat()),
+    ...custom("reloc.CODE", 3, 2, [0, 1 + 1 + 2, 1], [4, 1 + 1 + 4, 4, 0]),
+    ...custom("reloc.DATA", 4, 1, [2, 1 + 5, 2]),
+    ...custom("name", 1, [names.join("").length + 2 * 4 + 1, 4, ...names.flatMap((name, at) => [at, ...text(name)])]),
+  ]);
+  const graph = new Graph(module);
+
+  it("has what is called, what a constant holds the place of, and nothing else", () => {
+    assert.deepEqual([...graph.exports()], [["start", 0]]);
+    const { functions, calls, places, constants } = graph.reach([0]);
+    assert.deepEqual([functions, calls, places, constants].map((set) => [...set]), [[0, 1, 2], [1], [2], [4]]);
+  });
+  it("ends at functions that are closed", () => {
+    assert.deepEqual([...graph.reach([0], new Set([0])).functions], [0]);
+  });
+});
+
+describe("the halves of a module", () => {
+  // From outside comes one function. `start` calls `later`, which answers 7; the place 1 of the table is of a method that answers 9.
+  const module = Buffer.from([
+    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...section(1, 1, [0x60, 0, 1, 0x7f]),
+    ...section(2, 1, text("a"), text("b"), [0, 0]),
+    ...section(3, 3, [0, 0, 0]),
+    ...section(4, 1, [0x70, 0, 2]),
+    ...section(5, 1, [0, 1]),
+    ...section(7, 2, text("start"), [0, 1], text("memory"), [2, 0]),
+    ...section(9, 1, [0, 0x41, 1, 0x0b, 1, 3]),
+    ...section(10, 3, [4, 0, 0x10, 2, 0x0b], [4, 0, 0x41, 7, 0x0b], [4, 0, 0x41, 9, 0x0b]),
+    ...section(11, 1, [0, 0x41, 8, 0x0b, 1, 5]),
+  ]);
+  const imports = { a: { b: () => 0 } };
+  const instance = (bytes, more) => new WebAssembly.Instance(new WebAssembly.Module(bytes), { ...imports, ...more }).exports;
+  const taken = (careful) => halves(new Whole(module), { entered: [1], careful: new Set(careful), fills: (own) => (own === 2 ? 1 : undefined) });
+
+  it("call each other once both are there, and each fills its own places in the table", () => {
+    const [first, second] = taken([]);
+    const exports = instance(first);
+    assert.throws(exports.start, WebAssembly.RuntimeError);
+    assert.equal(exports.table0.get(1), null);
+    instance(second, { [SHARED]: exports });
+    assert.deepEqual([exports.start(), exports.table0.get(1)()], [7, 9]);
+  });
+  it("answer 0 before, where a function may be called before", () => {
+    const [first, second] = taken([1]);
+    const exports = instance(first);
+    assert.equal(exports.start(), 0);
+    instance(second, { [SHARED]: exports });
+    assert.equal(exports.start(), 7);
+  });
+});
+
+describe("names of functions", () => {
+  it("say in which file the function stands, and in which function a closure", () => {
+    for (const [symbol, owner] of [
+      ["_RNvNtNtCslxBrXWkRWEV_8timepail3geo5parse4pair", "geo::parse pair"],
+      ["_RNCNvMNtNtCs1_8timepail6engine9raw_writeNtB4_6Engine13store_buckets0B6_", "engine::raw_write Engine::store_buckets"],
+      ["_RINCNCNvXs0_NtNtCslxBrXWkRWEV_8timepail7storage3idbNtBa_10IdbStorageNtBc_7Storage10scan_ahead00sEBe_", "storage::idb IdbStorage::scan_ahead"],
+      ["_RNSNvYNCNvNtCs1_8timepail3geo4each0INtNtNtCs2_4core3ops8function6FnOnceTuEE9call_once6vtableB8_", "geo each"],
+      ["_RNvCs1_8timepail4main", " main"],
+    ]) {
+      const { module, name } = ownerOf(symbol);
+      assert.equal(`${module} ${name}`, owner);
+    }
+  });
+  it("say nothing of generic functions of others, nor of symbols of other languages", () => {
+    const others = "_RNCINvMNtCsfDgiNtEHuWe_4core5sliceSRSh15partition_pointNCNCNvNtNtNtCslxBrXWkRWEV_8timepail7storage3idb6commit25inserts_touched_elsewhere00E0B13_";
+    assert.deepEqual([ownerOf(others), ownerOf("memcpy"), ownerOf(undefined)], [undefined, undefined, undefined]);
+  });
+});
+
+describe("marks in the source", () => {
+  const source = `//! Doc.
+
+// Loaded later.
+
+use a::b;
+`;
+  const functions = `//! Doc.
+
+impl<'a> Trait<X> for Engine<'a>
+where
+    X: Y,
+{
+    /// Doc.
+    // Loaded later.
+    #[inline(never)]
+    pub(super) async fn store(&self) -> bool {
+        true
+    }
+
+    fn open(&self) {
+        // Loaded by now: awaited above.
+        self.store()
+    }
+}
+
+fn free() {
+    // Loaded by now: it is there.
+    call()
+}
+`;
+  const shown = (marks) => marks.map(({ place, module, name, isLater }) => [place, module, name, isLater]);
+
+  it("are of the module at the head of a file, and of the function before or around which they stand", () => {
+    assert.deepEqual(shown(marksIn("query/stage/mod.rs", source)), [["src/query/stage/mod.rs:3", "query::stage", undefined, true]]);
+    assert.deepEqual(shown(marksIn("engine/raw.rs", functions)), [
+      ["src/engine/raw.rs:8", "engine::raw", "Engine::store", true],
+      ["src/engine/raw.rs:15", "engine::raw", "Engine::open", false],
+      ["src/engine/raw.rs:21", "engine::raw", "free", false],
+    ]);
+  });
+  it("are refused where they say or mean nothing", () => {
+    for (const text of ["// Loaded later\nfn a() {", "// Loaded by now:\nfn a() {", "// Loaded by now.\nfn a() {"]) assert.throws(() => marksIn("a.rs", text), /src\/a\.rs:1: a mark reads/);
+    for (const text of ["use a;\n// Loaded later.\nuse b;", "// Loaded by now: why.\nuse b;"]) assert.throws(() => marksIn("a.rs", text), /neither before a function/);
+  });
+
+  // `first` calls `over` of others, which calls `second`; the second is marked.
+  const named = (calls = []) => ({ calls: new Set(calls), places: new Set(), constants: new Set() });
+  const graph = {
+    names: new Map([[0, "_RNvNtC8timepail1a5first"], [1, "_RNvC4core4over"], [2, "_RNvNtC8timepail1b6second"], [3, "_RNvNtC8timepail1b16second_if_loaded"]]),
+    functions: new Map([[0, named([1, 3])], [1, named([2])], [2, named()], [3, named()]]),
+    constants: new Map(),
+  };
+  const later = marksIn("b.rs", "// Loaded later.\n");
+  const complained = (...marks) => complaints(graph, [...later, ...marks], [0, 1], markedLater(graph, [...later, ...marks]));
+  const reason = (name) => marksIn("a.rs", `// Loaded by now: why.
+fn ${name}() {`);
+
+  it("cover the functions of a module", () => {
+    assert.deepEqual([...markedLater(graph, later)], [2, 3]);
+    assert.deepEqual([...markedLater(graph, marksIn("b.rs", "// Loaded later.\nfn second() {"))], [2]);
+  });
+  it("must give a reason where the first half calls the second, unless the name of what is called does", () => {
+    assert.match(complained().join(), /^a::first calls b::second of the second half: say in it why/);
+    assert.deepEqual(complained(...reason("first")), []);
+  });
+  it("may stand in a function that was inlined in one of its file", () => {
+    assert.deepEqual(complained(...reason("inlined")), []);
+  });
+  it("must not stand where there is nothing to say", () => {
+    assert.match(complained(...marksIn("c.rs", "// Loaded later.\n")).join("\n"), /src\/c\.rs:1: c is not in the module/);
+    const needless = marksIn("c.rs", "fn other() {\n// Loaded by now: why.\n");
+    assert.match(complained(...reason("first"), ...needless).join("\n"), /^src\/c\.rs:2: c::other calls nothing of the second half/);
   });
 });
 

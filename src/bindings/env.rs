@@ -63,6 +63,7 @@ impl Env for HostEnv {
     }
 
     fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn Regex>, String> {
+        // Loaded by now: only operators in `query::expr::more` look for matches.
         let (unicode, plain) = if ignores_case { ("iu", "i") } else { ("u", "") };
         // With `u` a pattern sees characters, not halves of them, and some old liberties are errors.
         match RegExp::new(pattern, unicode).or_else(|_| RegExp::new(pattern, plain)) {
@@ -71,15 +72,18 @@ impl Env for HostEnv {
         }
     }
 
+    // Loaded later.
     fn double(&self, number: &str) -> f64 {
         js_sys::JSON::parse(number).ok().and_then(|number| number.as_f64()).unwrap_or(f64::NAN)
     }
 
+    // Loaded later.
     fn digits(&self, x: f64) -> String {
         js_sys::JSON::stringify(&x.into()).map(String::from).unwrap_or_default()
     }
 
     fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>> {
+        // Loaded by now: only operators in `query::expr::more` ask for time zones.
         Some(Rc::new(time_zone(name)?))
     }
 
@@ -112,6 +116,7 @@ impl Env for HostEnv {
 
 /// The zone of a name. What it takes is looked for by its name, so that the glue need not have it.
 #[inline(never)]
+// Loaded later.
 fn time_zone(name: &str) -> Option<HostZone> {
     let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok();
     let options = Object::new();
@@ -126,6 +131,7 @@ fn time_zone(name: &str) -> Option<HostZone> {
 struct HostZone(Function);
 
 impl TimeZone for HostZone {
+    // Loaded later.
     fn offset_ms(&self, at_ms: i64) -> i64 {
         #[allow(clippy::cast_precision_loss)]
         let written = self.0.call1(&JsValue::UNDEFINED, &JsValue::from_f64(at_ms as f64));
@@ -159,6 +165,7 @@ impl Regex for RegExp {
         self.test(text)
     }
 
+    // Loaded later.
     fn find(&self, text: &str, all: bool) -> Vec<Match> {
         let mut found = Vec::new();
         let get = |object: &JsValue, name: JsValue| Reflect::get(object, &name).unwrap_or_default();

@@ -53,6 +53,7 @@ async fn open(name: &str, options: &[u8], load: Function, host: HostObject, earl
         }
         StorageKind::Host => (HostStorage::new(host), None),
     };
+    // Loaded by now: only operators in `query::expr::more` ask the host for numbers.
     let env = Rc::new(env::HostEnv::new(load));
     let engine = Engine::new(name, storage, Rc::clone(&env) as Rc<dyn Env>, options.context);
     let engine = engine.with_bucket_format(options.bucket_format).with_catalog_options(options.catalog_options);

@@ -2,6 +2,8 @@
 //!
 //! Each rule has the name that COMPAT.md gives it. A bucket of the wrong shape breaks one rule, because nothing more can be said of it.
 
+// Loaded later.
+
 use super::cells::{Times, read_column};
 use super::document::{BucketDoc, BucketVersion, COLUMN_SUBTYPE};
 use super::min_max::MinMax;

@@ -1,5 +1,7 @@
 //! `aggregate`.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::aggregate_arguments::{collection_of, parse};

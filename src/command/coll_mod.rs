@@ -1,5 +1,7 @@
 //! `collMod`: other options for a collection that is there.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::find::target;

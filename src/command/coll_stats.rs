@@ -1,5 +1,7 @@
 //! `collStats`.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::reply::{Reply, long};

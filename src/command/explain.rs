@@ -1,5 +1,7 @@
 //! `explain`: how a command goes.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::explain_reply::{multikey_of, reply_of, run_of};

@@ -1,5 +1,7 @@
 //! `explain` of `delete`, `update` and `findAndModify`: what would be changed is counted, as `count` counts it.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::explain_reply::{multikey_of, reply_of, run_of};

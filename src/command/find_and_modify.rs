@@ -1,5 +1,7 @@
 //! `findAndModify`: removes one measurement and answers it.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::find::{globals_of, target};

@@ -1,5 +1,7 @@
 //! `getParameter`.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::reply::{Reply, long};
@@ -9,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::value::DocWriter;
 
 /// `{getParameter: 1, <name>: 1, ...}` for some parameters, `{getParameter: '*'}` for all that there are.
+#[inline(never)]
 pub fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let all = request.target().as_str() == Some("*");
     let mut reply = DocWriter::new();

@@ -1,5 +1,7 @@
 //! `createIndexes`, `listIndexes`, `dropIndexes`.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::find::{cursor, target};

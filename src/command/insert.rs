@@ -18,6 +18,7 @@ type RowErrors = Vec<(usize, Error)>;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Block>) -> Result<Reply> {
     if let (name, true) = target(request.collection()?) {
+        // Loaded by now: `raw_write::insert` awaits it.
         return raw_write::insert(engine, request, name).await;
     }
     request.allow_fields(&["documents", "ordered", "columns", "meta"])?;

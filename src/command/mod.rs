@@ -90,6 +90,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
     let request = Request::new(Doc::parse(command)?)?;
     let payload = payload.map(block::decode).transpose()?;
     // Boxed, so that the future of every command is as small as this one, and its code stays apart.
+    // Loaded by now: the door awaits it for every command that `is_rare`.
     let running: LocalFuture<'_, Reply> = match request.name() {
         "collMod" => Box::pin(coll_mod::run(engine, &request)),
         "collStats" => Box::pin(coll_stats::run(engine, &request)),

@@ -1,5 +1,7 @@
 //! `aggregate` with `$out`: the rows become the content of a collection.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::find;

@@ -1,5 +1,7 @@
 //! `serverStatus`.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::reply::{Reply, long};
@@ -10,6 +12,7 @@ use crate::value::DocWriter;
 
 /// `{serverStatus: 1}`: who this is, and what the catalogs of all collections hold and count. What the server can be asked to
 /// leave out or to add means nothing here. Nothing is read from storage.
+#[inline(never)]
 pub fn run(engine: &Rc<Engine>, _request: &Request<'_>) -> Reply {
     let uptime_ms = engine.uptime_ms();
     let mut reply = DocWriter::new();

@@ -1,5 +1,7 @@
 //! Commands that answer with little, or with a refusal.
 
+// Loaded later.
+
 use super::reply::Reply;
 use super::request::Request;
 use super::server_status::append_identity;
@@ -58,6 +60,7 @@ static HELLO: [(&str, i32); 7] = [
     ("maxWireVersion", 21),
 ];
 
+#[inline(never)]
 pub fn run(engine: &Engine, request: &Request<'_>) -> Result<Reply> {
     let name = request.name();
     let mut reply = DocWriter::new();

@@ -163,6 +163,7 @@ impl<'a> Statement<'a> {
         let globals = scope.with(self.collation.as_ref().unwrap_or(default))?;
         let kind = match self.limit.and_then(Value::as_integer) {
             _ if is_update => {
+                // Loaded by now: the door awaits it for `update`.
                 let document = self.update.unwrap_or(Value::NULL);
                 ChangeKind::Update(Update::parse(document, self.array_filters, meta_field, &globals)?)
             }

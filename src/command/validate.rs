@@ -1,5 +1,7 @@
 //! `validate`.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::find::target;

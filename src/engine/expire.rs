@@ -71,6 +71,7 @@ impl Engine {
             let mut expired = Expired::default();
             let mut conflicts = 0;
             loop {
+                // Loaded by now: awaited above.
                 match self.expire_collection(&collection, &mut expired).await {
                     Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                     Err(e) if e.code == ErrorCode::NamespaceNotFound => break,
@@ -98,6 +99,7 @@ impl Engine {
         Box::pin(self.expire_by_rules(collection, expired))
     }
 
+    // Loaded later.
     async fn expire_by_rules(&self, collection: &Rc<Collection>, expired: &mut Expired) -> Result<()> {
         // Tells whether there are dates outside the standard range, and what others have made of the entry.
         self.journal_snapshot(collection, &[]).await?;

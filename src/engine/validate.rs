@@ -4,6 +4,8 @@
 //! Memory is not asked. Markers are read first and last: what was read between belongs together where the epoch is the same. **Invariant**:
 //! what cannot be read is moved, not removed: its bytes stay under a key of their own until the collection is dropped.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::Engine;

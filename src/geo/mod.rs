@@ -3,6 +3,8 @@
 //! Edges are great circles on the sphere and straight lines on the plane. Both are computed alike: a place on the plane is the vector
 //! (x, y, 1), one on the sphere its unit vector, and a polygon is seen in the projection around its middle that keeps its edges straight.
 
+// Loaded later.
+
 mod bounds;
 mod cells;
 mod geometry;

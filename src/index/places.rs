@@ -1,11 +1,13 @@
 //! Places in an index: which values it takes, and the cell in which those of a bucket lie.
 
+// Loaded later.
+
 use super::entries::Summary;
 use super::part::{Part, PartKind, Source};
 use super::spec::IndexSpec;
 use crate::error::{Error, ErrorCode, Result};
 use crate::geo::{Geometry, Grid, Rect};
-use crate::value::{Component, Kind, Leaf, Number, Path, Value, walk_from_value};
+use crate::value::{Component, Kind, Leaf, Number, Path, Shown, Value, walk_from_value};
 
 /// What an index on places knows of those of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +149,7 @@ fn check_within(value: Value<'_>, min: f64, max: f64) -> Result<()> {
         return Err(Error::new(ErrorCode::Location13026, "A place on a plane has two numbers"));
     }
     if [x, y].iter().any(|at| !(min..=max).contains(at)) {
+        let [min, max, x, y] = [min, max, x, y].map(Shown);
         let message = format!("A place of a 2d index lies between {min} and {max}, not at [{x}, {y}]");
         return Err(Error::new(ErrorCode::Location13027, message));
     }

@@ -2,6 +2,8 @@
 //!
 //! Times are turned into *places*, of which the least is the best, be that the first time or the last.
 
+// Loaded later.
+
 use super::filter::{Filter, Reads};
 use super::find_options::Which;
 use super::read_plan::ReadPlan;

@@ -1,5 +1,7 @@
 //! A plan as `explain` shows it: how buckets are found, how they are unpacked, and what becomes of their measurements.
 
+// Loaded later.
+
 use super::ends::Ends;
 use super::exec::Counters;
 use super::explain_bounds::{interval, write_multikey, write_records};

@@ -1,5 +1,7 @@
 //! Bounds of scans, as `explain` shows them.
 
+// Loaded later.
+
 use crate::bucket::BucketId;
 use crate::index::Part;
 use crate::value::DocWriter;

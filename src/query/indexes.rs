@@ -242,6 +242,7 @@ impl Index {
     /// The intervals of a part in which all buckets that may match are, or have `ANY`; `None` where there is no bound.
     fn intervals_of(&self, part: &Part, split: &Split, options: &TimeseriesOptions) -> Option<Vec<Interval>> {
         if part.kind().is_geo() {
+            // Loaded by now: `CollectionEntry::prepare` awaits it for an index on places.
             return self.cells_of(part, split);
         }
         if part.source == Source::Meta {
@@ -419,6 +420,7 @@ fn implies(filter: &Filter, wanted: &Filter, same_language: bool) -> bool {
     };
     let wanted_shown = shown(wanted);
     wanted.is_trivial()
+        // Loaded by now: `filter::geo` has made the region, where the filters have one.
         || conjuncts
             .iter()
             .any(|conjunct| is_narrower(conjunct, wanted) || same_language && shown(conjunct) == wanted_shown)

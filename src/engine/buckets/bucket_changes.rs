@@ -242,6 +242,7 @@ impl Engine {
             return;
         }
         if collection.directory.borrow().is_some() {
+            // Loaded by now: `engine::directory` has made the directory.
             collection.note_in_directory(epoch, next, &changed);
         }
         let mut cache = self.buckets.borrow_mut();

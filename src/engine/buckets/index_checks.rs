@@ -36,6 +36,7 @@ impl Collection {
 pub fn add_keys(collection: &Collection, bucket: &BucketId, summary: &Summary<'_>, keys: &mut Vec<Bytes>) {
     let (id, entry) = (collection.id(), collection.entry());
     for index in entry.indexes.iter().filter(|index| index.spec.number != META_TIME_INDEX && index.takes(summary)) {
+        // Loaded by now: `CollectionEntry::prepare` awaits it for an index on places.
         let entries = index::keys(&index.spec, summary);
         keys.extend(entries.iter().map(|entry| keyspace::index_entry(&id, index.spec.number, entry, bucket)));
     }
@@ -77,6 +78,7 @@ pub fn check_meta(collection: &Collection, meta: Option<Value<'_>>) -> Result<()
     let entry = collection.entry();
     let Some(value) = meta else { return Ok(()) };
     let takes = |index: &&Index| index.spec.limits_meta() && index.takes_meta(meta);
+    // Loaded by now: `CollectionEntry::prepare` awaits it for an index on places.
     entry.indexes.iter().filter(takes).try_for_each(|index| index.spec.check_meta(value))
 }
 
@@ -95,6 +97,7 @@ pub fn errors(collection: &Collection, rows: &Block) -> Vec<(usize, Error)> {
         for row in 0..column.len() {
             let value = column.value(row, &mut scratch);
             let outcome = match source {
+                // Loaded by now: `CollectionEntry::prepare` awaits it for an index on places.
                 Source::Data => check_points(value, &path),
                 _ if value.is_some_and(|value| meets_array(value, path.rest())) => {
                     let message = format!("An index is over '{path}', which may hold no array in measurements");

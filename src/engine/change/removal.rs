@@ -4,6 +4,8 @@
 //! holds: with it would go what says so, and they would come back. All of it is one changeset, and the epoch that it moves on to was written
 //! in advance. Others notice it as they notice a fold.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use crate::bucket::{BucketDoc, BucketId};

@@ -91,6 +91,7 @@ impl Engine {
             if let Some(error) = no_room.filter(|_| matches!(wanted.kind, ChangeKind::Delete)) {
                 // Where the code for it cannot be had, nothing can be done without room.
                 let made = match self.complete().await {
+                    // Loaded by now: awaited in the line above.
                     Ok(()) => self.make_room(&collection, &wanted, &mut changed).await,
                     Err(_) => Ok(false),
                 };
@@ -168,6 +169,7 @@ impl Engine {
         Box::pin(self.delete_without_room(collection, change, changed))
     }
 
+    // Loaded later.
     async fn delete_without_room(
         &self,
         collection: &Rc<Collection>,
@@ -250,6 +252,7 @@ impl Engine {
             }
             let rows = view.count()? as u64;
             page.matched += rows;
+            // Loaded by now: `update` is a rare command, and none other has an update.
             let new = update.apply(meta, &|| change.filter.position(meta))?;
             let new = new.as_ref().map(OwnedValue::view);
             if new != meta {

@@ -3,6 +3,8 @@
 //! **Invariant**: what is kept of a collection is what storage held at its epoch, or later. This context's own changes of buckets are
 //! noted; where somebody else has moved the epoch on, the index is listed anew.
 
+// Loaded later.
+
 use std::cell::Cell;
 use std::rc::Rc;
 

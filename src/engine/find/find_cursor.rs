@@ -150,6 +150,7 @@ impl Engine {
     /// The next batch of a cursor.
     pub(in crate::engine) async fn next_batch(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
         if cursor.pipeline.is_some() {
+            // Loaded by now: `query::stage` has made the pipeline.
             return self.next_of_pipeline(cursor, batch_size).await;
         }
         self.fill(cursor, batch_size).await?;

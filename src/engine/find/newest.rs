@@ -4,6 +4,8 @@
 //! It only chooses buckets. What they hold is read like any rows, in the order in which all buckets would have come, so that of rows which
 //! tie the same ones win.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use crate::bucket::{BucketDoc, BucketId};

@@ -81,6 +81,7 @@ fn push_bucket(
         return Ok(flow);
     }
     let examined = sink.counters().measurements_examined;
+    // Loaded by now: only `query::stage` looks for rows at an edge.
     let edge = if all_match { plan.edge(view) } else { None };
     if edge.is_some_and(|(which, _)| which == Which::Extremes)
         && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field)?

@@ -54,6 +54,7 @@ impl Engine {
             scan.expect_few();
         }
         if plan.plan.edge.is_some() {
+            // Loaded by now: only `query::stage` looks for rows at an edge.
             entries = entries.max(self.pick_ends(&mut scan, &plan).await?);
         }
         if let Some(ascending) = plan.order {

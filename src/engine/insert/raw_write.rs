@@ -1,5 +1,7 @@
 //! Buckets that come as such: those of another database, or of a server.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use crate::bucket::{BucketDoc, BucketId, is_extended_range, validate};

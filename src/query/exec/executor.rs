@@ -113,6 +113,7 @@ impl Sink for Exec {
         let mut rows = self.measurements.complete(rows, meta);
         let mut selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
         if let Some((is_last, count)) = self.edge {
+            // Loaded by now: only `query::stage` looks for rows at an edge.
             selected = self.measurements.edge(&rows, selected, is_last, count);
         }
         match &mut self.output {

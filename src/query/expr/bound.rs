@@ -115,6 +115,7 @@ impl BoundExpr {
                     }
                 }
                 (ColumnData::Date(times), Expr::Call(operator, arguments)) if operator.op == Op::DateTrunc => {
+                    // Loaded by now: `$dateTrunc` is an operator of `query::expr::more`.
                     if let Some(starts) = bins(operator, arguments, &self.globals, times) {
                         return Ok(Column::new(ColumnData::Date(starts), None));
                     }

@@ -1,5 +1,7 @@
 //! `$geoWithin` and `$geoIntersects`: values by where they lie.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::parse::{bad, wrong};

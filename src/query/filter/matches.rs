@@ -49,6 +49,7 @@ impl Filter {
                 Row::Doc(doc) => condition.matches(doc)?,
                 Row::Value(value) => condition.matches_value(value)?,
             },
+            // Loaded by now: `filter::schema` has made the schema.
             Filter::Schema(schema) => match row {
                 Row::Doc(doc) => schema.holds(doc.as_value()),
                 // A schema is of the whole document, never of one field.
@@ -103,6 +104,7 @@ impl Test {
             Test::Bits(bits) => value.is_some_and(|value| bits.matches(value)),
             Test::Size(size) => value.is_some_and(|value| has_size(value, *size)),
             Test::ElemMatch(elem_match) => value.is_some_and(|value| elem_match.matches(value)),
+            // Loaded by now: `filter::geo` has made the region.
             Test::Geo(geo) => value.is_some_and(|value| geo.region.has(value)),
             Test::Whole(compare) => compare.matches_whole(value),
         }

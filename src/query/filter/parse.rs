@@ -124,6 +124,7 @@ impl<'g> Parser<'g> {
             "$alwaysFalse" => Ok(Filter::AlwaysFalse),
             "$expr" | "$jsonSchema" if self.nested => Err(bad(name, "can only be applied to the top-level document")),
             "$expr" => expression::parse(operand, self.globals),
+            // Loaded by now: who has a filter with one of `RARE_OPERATORS` awaits it.
             "$jsonSchema" => schema::parse(operand, self.globals),
             "$sampleRate" => match Number::of(operand).map(|rate| (rate, operand.as_f64())) {
                 Some((rate, _)) if rate.compare(Number::Integer(0)).is_eq() => Ok(Filter::AlwaysFalse),
@@ -194,6 +195,7 @@ impl<'g> Parser<'g> {
                 ErrorCode::Location5626500,
                 format!("{name} is not supported on a time-series collection; use the $geoNear stage"),
             )),
+            // Loaded by now: who has a filter with one of `RARE_OPERATORS` awaits it.
             Operator::Geo(name) => geo::parse(path, name, operand),
         }
     }

@@ -35,6 +35,7 @@ impl Filter {
             Filter::Not(child) => subtract(rows, any_of(std::slice::from_ref(child), block, rows)?),
             Filter::Field(path, test) => test.narrow(path, block, rows),
             Filter::Expr(condition) => condition.narrow(block, rows)?,
+            // Loaded by now: `filter::schema` has made the schema.
             Filter::Schema(schema) => {
                 *rows = Bitmap::from_fn(rows.len(), |row| {
                     let mut writer = DocWriter::new();

@@ -85,6 +85,7 @@ impl BucketTest {
                 [Side::Min, Side::Max].iter().all(|side| !matches!(bucket.at(*side, path), Found::Value(None)))
             }
             BucketTest::TypesDiffer(path) => bucket.types_differ(path),
+            // Loaded by now: `filter::geo` has made the region.
             BucketTest::Near(path, geo) => bucket.may_lie(path, geo),
             // What fails decides nothing; only loose predicates hold what can fail.
             BucketTest::Meta(filter) => filter.matches_value(bucket.meta).unwrap_or(true),

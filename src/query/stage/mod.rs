@@ -1,5 +1,7 @@
 //! The stages of a pipeline behind what a `find` can do: blocks in, blocks out. Never awaits.
 
+// Loaded later.
+
 mod accumulator;
 mod aggregation;
 mod bucket;

@@ -1,5 +1,7 @@
 //! The update document of metadata: parsed into a tree of paths, applied to one value.
 
+// Loaded later.
+
 mod apply;
 mod array;
 mod operators;

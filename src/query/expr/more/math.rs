@@ -15,30 +15,29 @@ const POWER: Wants = &[(Numeric, Location28762), (Numeric, Location28763)];
 const ANGLES: Wants = &[(Numeric, Location51044), (Numeric, Location51045)];
 const BITS: Wants = &[(Whole, TypeMismatch)];
 
-/// Without bounds.
-const fn of_any(name: &'static str) -> Operator {
-    null_in(Op::More, name, NUMBER, |operator, x| of_one(operator, x, |_| None))
-}
-
 pub(super) static TABLE: &[Operator] = &[
-    of_any("$exp"),
-    of_any("$atan"),
-    of_any("$sinh"),
-    of_any("$cosh"),
-    of_any("$tanh"),
-    of_any("$asinh"),
-    of_any("$degreesToRadians"),
-    of_any("$radiansToDegrees"),
-    of_any("$sigmoid"),
-    null_in(Op::More, "$ln", NUMBER, |by, x| of_one(by, x, |x| is_at_most(x, 0).then_some(Location28766))),
-    null_in(Op::More, "$log10", NUMBER, |by, x| of_one(by, x, |x| is_at_most(x, 0).then_some(Location28761))),
-    null_in(Op::More, "$sin", NUMBER, |by, x| of_one(by, x, infinite)),
-    null_in(Op::More, "$cos", NUMBER, |by, x| of_one(by, x, infinite)),
-    null_in(Op::More, "$tan", NUMBER, |by, x| of_one(by, x, infinite)),
-    null_in(Op::More, "$asin", NUMBER, |by, x| of_one(by, x, beyond_one)),
-    null_in(Op::More, "$acos", NUMBER, |by, x| of_one(by, x, beyond_one)),
-    null_in(Op::More, "$atanh", NUMBER, |by, x| of_one(by, x, beyond_one)),
-    null_in(Op::More, "$acosh", NUMBER, |by, x| of_one(by, x, |x| order(x, 1).is_lt().then_some(Location50989))),
+    null_in(Op::More, "$exp", NUMBER, |by, x| of_one(by, x, never, f64::exp, Some(decimal_powers::exp))),
+    null_in(Op::More, "$atan", NUMBER, |by, x| of_one(by, x, never, f64::atan, None)),
+    null_in(Op::More, "$sinh", NUMBER, |by, x| of_one(by, x, never, f64::sinh, None)),
+    null_in(Op::More, "$cosh", NUMBER, |by, x| of_one(by, x, never, f64::cosh, None)),
+    null_in(Op::More, "$tanh", NUMBER, |by, x| of_one(by, x, never, f64::tanh, None)),
+    null_in(Op::More, "$asinh", NUMBER, |by, x| of_one(by, x, never, f64::asinh, None)),
+    null_in(Op::More, "$degreesToRadians", NUMBER, |by, x| of_one(by, x, never, f64::to_radians, Some(to_radians))),
+    null_in(Op::More, "$radiansToDegrees", NUMBER, |by, x| of_one(by, x, never, f64::to_degrees, Some(to_degrees))),
+    null_in(Op::More, "$sigmoid", NUMBER, |by, x| of_one(by, x, never, |x| 1.0 / (1.0 + (-x).exp()), Some(sigmoid))),
+    null_in(Op::More, "$ln", NUMBER, |by, x| {
+        of_one(by, x, |x| is_at_most(x, 0).then_some(Location28766), f64::ln, Some(decimal_powers::ln))
+    }),
+    null_in(Op::More, "$log10", NUMBER, |by, x| {
+        of_one(by, x, |x| is_at_most(x, 0).then_some(Location28761), f64::log10, Some(decimal_powers::log10))
+    }),
+    null_in(Op::More, "$sin", NUMBER, |by, x| of_one(by, x, infinite, f64::sin, None)),
+    null_in(Op::More, "$cos", NUMBER, |by, x| of_one(by, x, infinite, f64::cos, None)),
+    null_in(Op::More, "$tan", NUMBER, |by, x| of_one(by, x, infinite, f64::tan, None)),
+    null_in(Op::More, "$asin", NUMBER, |by, x| of_one(by, x, beyond_one, f64::asin, None)),
+    null_in(Op::More, "$acos", NUMBER, |by, x| of_one(by, x, beyond_one, f64::acos, None)),
+    null_in(Op::More, "$atanh", NUMBER, |by, x| of_one(by, x, beyond_one, f64::atanh, None)),
+    null_in(Op::More, "$acosh", NUMBER, |by, x| of_one(by, x, below_one, f64::acosh, None)),
     null_in(Op::More, "$log", BASE, log),
     null_in(Op::More, "$pow", POWER, power),
     null_in(Op::More, "$atan2", ANGLES, |_, x| {
@@ -90,63 +89,49 @@ fn beyond_one(x: Number) -> Option<ErrorCode> {
     (order(x, 1).is_gt() || order(x, -1).is_lt()).then_some(Location50989)
 }
 
-/// A function of one number that `beyond` does not refuse.
+fn below_one(x: Number) -> Option<ErrorCode> {
+    order(x, 1).is_lt().then_some(Location50989)
+}
+
+fn never(_: Number) -> Option<ErrorCode> {
+    None
+}
+
+/// A function of one number that `beyond` does not refuse. Without one for decimals, they are the decimals of doubles, as for angles.
 fn of_one(
     operator: &Operator,
     arguments: Arguments<'_, '_>,
     beyond: fn(Number) -> Option<ErrorCode>,
+    of_double: fn(f64) -> f64,
+    of_decimal: Option<fn(Decimal) -> Decimal>,
 ) -> Result<Datum<'static>> {
-    let (x, name) = (number(arguments, 0), operator.name());
+    let x = number(arguments, 0);
     if let Some(code) = beyond(x) {
-        return Err(failure(code, name, "needs a number within its bounds"));
+        return Err(failure(code, operator.name(), "needs a number within its bounds"));
     }
-    Ok(match x {
-        Number::Decimal(x) => decimal::datum(of_decimal(name, x)),
-        _ => Datum::double(of_double(name, x.near_double())),
+    Ok(match (x, of_decimal) {
+        (Number::Decimal(Decimal::NaN), _) => decimal::datum(Decimal::NaN),
+        (Number::Decimal(x), Some(of_decimal)) => decimal::datum(of_decimal(x)),
+        (Number::Decimal(_), None) => decimal::datum(decimal::from_double(of_double(x.near_double()))),
+        _ => Datum::double(of_double(x.near_double())),
     })
 }
 
-/// Those of angles are the decimals of doubles.
-fn of_decimal(name: &str, x: Decimal) -> Decimal {
-    let by =
-        |coefficient, exponent| decimal_math::product(x, Decimal::Finite { negative: false, coefficient, exponent });
-    match name {
-        _ if x == Decimal::NaN => x,
-        "$exp" => decimal_powers::exp(x),
-        "$ln" => decimal_powers::ln(x),
-        "$log10" => decimal_powers::log10(x),
-        "$sigmoid" => {
-            let below = decimal_math::sum(1.into(), decimal_powers::exp(decimal_math::negated(x)));
-            decimal_math::quotient(1.into(), below)
-        }
-        "$degreesToRadians" => by(1745329251994329576923690768488613, -35),
-        "$radiansToDegrees" => by(5729577951308232087679815481410517, -32),
-        _ => decimal::from_double(of_double(name, x.near_double())),
-    }
+fn sigmoid(x: Decimal) -> Decimal {
+    let below = decimal_math::sum(1.into(), decimal_powers::exp(decimal_math::negated(x)));
+    decimal_math::quotient(1.into(), below)
 }
 
-fn of_double(name: &str, x: f64) -> f64 {
-    // Called by their names: what is pointed to would be in the first half.
-    match name {
-        "$exp" => x.exp(),
-        "$ln" => x.ln(),
-        "$log10" => x.log10(),
-        "$sin" => x.sin(),
-        "$cos" => x.cos(),
-        "$tan" => x.tan(),
-        "$asin" => x.asin(),
-        "$acos" => x.acos(),
-        "$atan" => x.atan(),
-        "$sinh" => x.sinh(),
-        "$cosh" => x.cosh(),
-        "$tanh" => x.tanh(),
-        "$asinh" => x.asinh(),
-        "$acosh" => x.acosh(),
-        "$atanh" => x.atanh(),
-        "$degreesToRadians" => x.to_radians(),
-        "$radiansToDegrees" => x.to_degrees(),
-        _ => 1.0 / (1.0 + (-x).exp()),
-    }
+fn to_radians(x: Decimal) -> Decimal {
+    times(x, 1745329251994329576923690768488613, -35)
+}
+
+fn to_degrees(x: Decimal) -> Decimal {
+    times(x, 5729577951308232087679815481410517, -32)
+}
+
+fn times(x: Decimal, coefficient: u128, exponent: i32) -> Decimal {
+    decimal_math::product(x, Decimal::Finite { negative: false, coefficient, exponent })
 }
 
 fn log(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {

@@ -1,6 +1,8 @@
 //! Operators that are in the second half of the module: whoever parses one where only the first half is there finds it unknown, and
 //! `bindings` asks again with both. One file a family, each with its rows of the table.
 
+// Loaded later.
+
 mod arrays;
 mod binary;
 mod calendar;
