@@ -284,6 +284,28 @@ mod tests {
         assert_eq!((column.kind(), column.present_count(), column.len()), (None, 2, 4));
     }
 
+    #[test]
+    fn columns_of_numbers_grow_in_place_until_one_differs() {
+        let block = |t: i64, x: ColumnData| {
+            let mut block = Block::new(2);
+            block.set_column("t", Column::new(ColumnData::Date(vec![t, t + 1]), None));
+            block.set_column("x", Column::new(x, None));
+            block
+        };
+        let doubles = |x: f64| ColumnData::F64(vec![x, x + 0.5]);
+        // A double behind doubles, then an int32 and what comes after it.
+        let int32s = ColumnData::I32(vec![4, 5]);
+        let blocks = [block(1, doubles(0.0)), block(5, doubles(7.0)), block(3, int32s), block(9, doubles(1.0))];
+        for ranges in [[0..2, 0..2, 0..2, 0..2], [1..2, 0..1, 0..0, 1..2], [0..2, 1..2, 1..2, 0..0]] {
+            let parts: Vec<_> = blocks.iter().zip(ranges).collect();
+            for count in 0..=parts.len() {
+                let mut grown = Block::new(0);
+                parts.iter().take(count).for_each(|part| grown.append_slices(std::slice::from_ref(part)));
+                assert_eq!(grown, Block::concat_slices(&parts[..count]));
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn a_block_that_grows_in_place_is_the_block_of_all_its_parts(

@@ -111,6 +111,25 @@ impl Column {
         (self.data, self.presence)
     }
 
+    /// Appends cells of another column in place; false, and nothing is done, unless both are numbers, dates or booleans of one type, all
+    /// present.
+    pub(super) fn append(&mut self, other: &Column, rows: Range<usize>) -> bool {
+        use ColumnData as D;
+        if self.presence.is_some() || other.presence.is_some() {
+            return false;
+        }
+        match (&mut self.data, &other.data) {
+            (D::F64(to), D::F64(from)) => to.extend_from_slice(from.get(rows).unwrap_or_default()),
+            (D::I32(to), D::I32(from)) => to.extend_from_slice(from.get(rows).unwrap_or_default()),
+            (D::I64(to), D::I64(from)) | (D::Date(to), D::Date(from)) => {
+                to.extend_from_slice(from.get(rows).unwrap_or_default());
+            }
+            (D::Bool(to), D::Bool(from)) => to.extend_from_slice(from.get(rows).unwrap_or_default()),
+            _ => return false,
+        }
+        true
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         match &self.data {

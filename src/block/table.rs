@@ -104,8 +104,31 @@ impl Block {
         Block { rows: rows.len(), columns }
     }
 
+    /// Adds rows of a block whose columns are the same ones, and simple; false, and nothing is done, where they are not.
+    fn append_alike(&mut self, block: &Block, range: &Range<usize>) -> bool {
+        let pairs = || self.columns.iter().zip(&block.columns);
+        let is_alike = self.columns.len() == block.columns.len() && pairs().all(|((a, _), (b, _))| a == b);
+        // An empty range first: so nothing is done in the columns before one that cannot be appended to.
+        for rows in [0..0, range.clone()] {
+            let mut columns = self.columns.iter_mut().zip(&block.columns);
+            if !is_alike || !columns.all(|((_, to), (_, from))| to.append(from, rows.clone())) {
+                return false;
+            }
+        }
+        self.rows += range.len();
+        true
+    }
+
     /// Adds the given rows of the given blocks behind its own, as `concat`; the columns that are there grow in place.
-    pub fn append_slices(&mut self, parts: &[(&Block, Range<usize>)]) {
+    pub fn append_slices(&mut self, mut parts: &[(&Block, Range<usize>)]) {
+        while let Some(((block, range), rest)) = parts.split_first()
+            && self.append_alike(block, range)
+        {
+            parts = rest;
+        }
+        if parts.is_empty() {
+            return;
+        }
         let resume = |(name, column)| (name, ColumnBuilder::resume(column));
         let mut columns: Vec<(Box<str>, ColumnBuilder)> =
             std::mem::take(&mut self.columns).into_iter().map(resume).collect();

@@ -2,9 +2,9 @@
 
 #[allow(dead_code)]
 #[path = "../../examples/print_bucket.rs"]
-mod print_bucket;
+mod example;
 
-use print_bucket::describe;
+use example::describe;
 use timepail::column::ColumnWriter;
 use timepail::value::{DocWriter, Kind, OwnedValue, Value};
 
