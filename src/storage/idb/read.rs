@@ -16,8 +16,8 @@ const SHARE_MAX: usize = 8;
 const ANSWER_SIZE_BYTES: usize = 128 * 1024;
 /// Values of one request, however large they are.
 const ANSWER_VALUES_MIN: usize = 4;
-/// Values that a scan for keys brings along: as many records as a journal mostly has at most.
-const AHEAD_VALUES: usize = 512;
+/// Values of the range ahead that come in the first turn, whatever their size.
+const AHEAD_VALUES: usize = 64;
 /// Most keys that one turn over several ranges may bring: what bounds its memory besides the page itself.
 const TURN_KEYS_MAX: usize = 1 << 16;
 
@@ -47,7 +47,7 @@ pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<V
 /// A turn asks several ranges at once, each for the keys of the whole page and for its share of the values; what a
 /// range has beyond its share is asked for by exact counts in a second turn. So many ranges with an entry or two each,
 /// and a range of few entries, take one turn; and what is read to be thrown away is never more than the page.
-/// Of `ahead`, values come along with the keys even where the page is one of keys.
+/// Of `ahead`, all values come with the keys even where the page is one of keys.
 pub(super) async fn scan(
     database: &IdbDatabase,
     ranges: &[KeyRange],
@@ -81,8 +81,8 @@ struct Scan<'a> {
 struct Asked<'a> {
     range: &'a KeyRange,
     keys: IdbRequest,
-    /// Absent where only keys are wanted.
-    values: Option<IdbRequest>,
+    /// How many values at most, and these. Absent where only keys are wanted.
+    values: Option<(usize, IdbRequest)>,
 }
 
 /// Entries of one range whose values no share has brought.
@@ -90,6 +90,8 @@ struct Missing<'a> {
     range: &'a KeyRange,
     first: usize,
     end: usize,
+    /// Entries before them whose values have come.
+    share: usize,
 }
 
 impl Scan<'_> {
@@ -102,28 +104,32 @@ impl Scan<'_> {
         let share = (2 * self.room() / ranges.len()).clamp(1, SHARE_MAX.min(self.room()));
         let asked = ranges.iter().map(|range| self.ask(range, share)).collect::<Result<Vec<_>, _>>().map_err(thrown)?;
         let Some(last) = asked.last() else { return Ok(()) };
-        if is_last && (self.page.keys_only || share == self.room()) {
+        let is_all = |asked: &Asked<'_>| asked.values.as_ref().is_none_or(|(share, _)| *share == self.room());
+        if is_last && asked.iter().all(is_all) {
             self.running.seal();
         }
-        self.running.answered(last.values.as_ref().unwrap_or(&last.keys)).await?;
-        let missing = self.take(&asked, share)?;
-        self.fetch(&missing, share, is_last || self.room() == 0).await
+        self.running.answered(last.values.as_ref().map_or(&last.keys, |(_, values)| values)).await?;
+        let missing = self.take(&asked)?;
+        self.fetch(&missing, is_last || self.room() == 0).await
     }
 
     fn ask<'a>(&self, range: &'a KeyRange, share: usize) -> Result<Asked<'a>, JsValue> {
         let store = &self.running.store;
         let query = JsValue::from(js_range(&range.start, &range.end)?);
         let keys = store.get_all_keys_with_key_and_limit(&query, limit(self.room()))?;
-        let values_max = match self.page.keys_only {
+        let share = match self.page.keys_only {
             false => Some(share),
             true => self.ahead.filter(|ahead| *ahead == range).map(|_| AHEAD_VALUES.min(self.room())),
         };
-        let values = values_max.map(|max| store.get_all_with_key_and_limit(&query, limit(max))).transpose()?;
+        let values = match share {
+            Some(share) => Some((share, store.get_all_with_key_and_limit(&query, limit(share))?)),
+            None => None,
+        };
         Ok(Asked { range, keys, values })
     }
 
     /// Appends the keys answered, up to the page, with the values that came with them.
-    fn take<'a>(&mut self, asked: &[Asked<'a>], share: usize) -> Result<Vec<Missing<'a>>, Failure> {
+    fn take<'a>(&mut self, asked: &[Asked<'a>]) -> Result<Vec<Missing<'a>>, Failure> {
         let mut missing = Vec::new();
         for Asked { range, keys, values } in asked {
             let first = self.entries.len();
@@ -131,10 +137,11 @@ impl Scan<'_> {
             for key in keys.iter().take(self.room()) {
                 self.entries.push(Entry { key: bytes(&key)?, value: Bytes::new() });
             }
-            let Some(values) = values else { continue };
-            self.fill(first, values)?;
-            if !self.page.keys_only && first + share < self.entries.len() {
-                missing.push(Missing { range, first: first + share, end: self.entries.len() });
+            if let Some((share, values)) = values {
+                self.fill(first, values)?;
+                if first + share < self.entries.len() {
+                    missing.push(Missing { range, first: first + share, end: self.entries.len(), share: *share });
+                }
             }
             if self.room() == 0 {
                 break;
@@ -144,13 +151,13 @@ impl Scan<'_> {
     }
 
     /// Fetches the values that are missing, in answers of a good size.
-    async fn fetch(&mut self, missing: &[Missing<'_>], share: usize, is_last: bool) -> Result<(), Failure> {
+    async fn fetch(&mut self, missing: &[Missing<'_>], is_last: bool) -> Result<(), Failure> {
         if missing.is_empty() {
             return Ok(());
         }
-        let count = self.answer_values(missing, share);
+        let count = self.answer_values(missing);
         let mut requests = Vec::new();
-        for Missing { range, first, end } in missing {
+        for Missing { range, first, end, .. } in missing {
             for begin in (*first..*end).step_by(count) {
                 let Some(entry) = self.entries.get(begin) else { break };
                 let query = js_range(&entry.key, &range.end).map_err(thrown)?;
@@ -168,8 +175,9 @@ impl Scan<'_> {
     }
 
     /// How many values make an answer of a good size, going by the shares that have come.
-    fn answer_values(&self, missing: &[Missing<'_>], share: usize) -> usize {
-        let seen = missing.iter().flat_map(|missing| self.entries.iter().take(missing.first).rev().take(share));
+    fn answer_values(&self, missing: &[Missing<'_>]) -> usize {
+        let before = |missing: &Missing<'_>| self.entries.get(missing.first - missing.share..missing.first);
+        let seen = missing.iter().filter_map(before).flatten();
         let (count, size_bytes) = seen.fold((0, 0), |(count, size), entry| (count + 1, size + entry.value.len()));
         (ANSWER_SIZE_BYTES * count / size_bytes.max(1)).max(ANSWER_VALUES_MIN)
     }
