@@ -12,7 +12,7 @@ use super::{aggregate_arguments, explain_write};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::{Aggregation, Count, Distinct, Explain, FindOptions, Globals, Group, Sink};
+use crate::query::{Aggregation, Count, Distinct, Explain, FindCommand, Globals, Group, Sink};
 use crate::value::{Collation, DocBuf, OwnedValue};
 
 /// `{explain: command, verbosity}`. With `queryPlanner` the command is planned only, otherwise it is run and its result forgotten.
@@ -106,16 +106,16 @@ type Into = (Box<dyn Sink>, Group);
 /// The find that a command comes to.
 ///
 /// Errors: those of the command; `CommandNotFound` for one that cannot be explained.
-fn query(inner: &Request<'_>, globals: &Globals) -> Result<(FindOptions, Option<Into>)> {
+fn query(inner: &Request<'_>, globals: &Globals) -> Result<(FindCommand, Option<Into>)> {
     let command = inner.doc();
     Ok(match inner.name() {
-        "find" => (FindOptions::parse(command, globals)?, None),
+        "find" => (FindCommand::parse(command, globals)?, None),
         "count" => {
-            let options = FindOptions::of_count(command, globals)?;
+            let options = FindCommand::of_count(command, globals)?;
             (options, Some((Box::new(Count::default()), ("count", "$sum", OwnedValue::int32(1)))))
         }
         "distinct" => {
-            let (options, key) = FindOptions::of_distinct(command, globals)?;
+            let (options, key) = FindCommand::of_distinct(command, globals)?;
             let field = OwnedValue::string(&["$", key.as_str()].concat());
             (options, Some((Box::new(Distinct::new(key)), ("distinct", "$addToSet", field))))
         }

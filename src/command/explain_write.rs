@@ -12,7 +12,7 @@ use super::{find_and_modify, statements};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{ChangeKind, Defaults, Engine, Options};
 use crate::error::Result;
-use crate::query::{Count, Explain, FindOptions, Projection, Write};
+use crate::query::{Count, Explain, FindCommand, Projection, Write};
 
 /// True for the commands that are explained here.
 pub fn is_write(name: &str) -> bool {
@@ -26,10 +26,10 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         let find = find_and_modify::find_of(name, inner)?;
         let globals = globals_of(engine, inner)?;
         let options = |defaults: Defaults<'_>| {
-            Ok(FindOptions {
+            Ok(FindCommand {
                 limit: Some(1),
                 skips_closed: true,
-                ..FindOptions::parse(find.view(), &globals(defaults))?
+                ..FindCommand::parse(find.view(), &globals(defaults))?
             })
         };
         let write = Write { op_type: "deleteOne", of_buckets: None, answers: Some(inner.field("fields").is_some()) };
@@ -41,7 +41,7 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let options = |_: Defaults<'_>| {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let projection = Projection::none();
-        Ok(FindOptions { filter, hint, limit, projection, skips_closed: true, ..FindOptions::default() })
+        Ok(FindCommand { filter, hint, limit, projection, skips_closed: true, ..FindCommand::default() })
     };
     let (op_type, of_buckets) = match change.kind {
         ChangeKind::Update(_) => ("updateMany", Some("UPDATE")),

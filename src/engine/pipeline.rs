@@ -12,14 +12,14 @@ use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{FORGOTTEN_BATCH_ROWS, STAGE_SIZE_BYTES_MAX};
-use crate::query::{Aggregation, DocumentSource, FindOptions, Foreign, Others};
+use crate::query::{Aggregation, DocumentSource, FindCommand, Foreign, Others};
 use crate::storage::LocalFuture;
 use crate::value::Collation;
 
 /// A pipeline that has begun.
 enum Opened {
     /// It reads a collection.
-    Cursor(Box<FindCursor>, Box<FindOptions>),
+    Cursor(Box<FindCursor>, Box<FindCommand>),
     /// It reads none, and this is all it gives.
     Rows(Block),
 }

@@ -1,7 +1,7 @@
 //! BSON semantics over borrowed bytes: views, building, comparison order, numbers, paths, sortable keys, sizes.
 
 mod collation;
-mod decimal;
+pub mod decimal;
 mod doc;
 mod hash;
 mod key;

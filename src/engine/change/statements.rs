@@ -18,8 +18,7 @@ use crate::engine::journal::{Group, SectionRef};
 use crate::engine::read::unit::Unit;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
-use crate::query::projection::Projection;
-use crate::query::{Filter, FindOptions, Hint, ReadAccess, ReadPlan, Update};
+use crate::query::{Filter, FindCommand, Hint, Projection, ReadAccess, ReadPlan, Update};
 use crate::storage::LocalFuture;
 use crate::value::{Doc, DocWriter, Numbers, OwnedValue, Value};
 
@@ -112,7 +111,7 @@ impl Engine {
 
     async fn change_pass(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
-        let options = FindOptions { filter, hint, ..FindOptions::default() };
+        let options = FindCommand { filter, hint, ..FindCommand::default() };
         let plan = || collection.read_plan(options.clone(), change.raw);
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
         collection.check_hint(change.raw, &options, &aimed)?;
@@ -177,7 +176,7 @@ impl Engine {
         changed: &mut Changed,
     ) -> Result<bool> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
-        let options = FindOptions { filter, hint, ..FindOptions::default() };
+        let options = FindCommand { filter, hint, ..FindCommand::default() };
         let plan = || collection.read_plan(options.clone(), change.raw);
         if matches!(&plan().access, ReadAccess::Index(access) if access.only_indexed) {
             // What an index does not name stays, and folding tells what it names.
@@ -307,7 +306,7 @@ impl Engine {
                 let options = options(defaults)?;
                 projection.replace(options.projection);
                 let limit = Some(1);
-                Ok(FindOptions {
+                Ok(FindCommand {
                     projection: Projection::all(),
                     limit,
                     single_batch: true,

@@ -13,9 +13,7 @@ use crate::engine::read::scan::{Scan, in_order};
 use crate::engine::read::unit::Unit;
 use crate::error::Result;
 use crate::limits::BATCH_SIZE_BYTES_MAX;
-use crate::query::plan::Plan;
-use crate::query::sort::{SortSpec, sorted_groups};
-use crate::query::{Exec, Flow, Pipeline, ReadPlan, Sink, Stream, TimeBound};
+use crate::query::{Exec, Flow, Pipeline, Plan, ReadPlan, Sink, SortSpec, Stream, TimeBound, sorted_groups};
 use crate::value::sort_by;
 
 /// Rows that go on together where buckets give a row or two each.

@@ -5,8 +5,7 @@ use std::rc::Rc;
 use crate::engine::collections::collection::Collection;
 use crate::engine::read::scan::Scan;
 use crate::error::{Error, Result};
-use crate::query::indexes::check_hint;
-use crate::query::{Aggregation, Counters, FindOptions, ReadAccess, ReadPlan};
+use crate::query::{Aggregation, Counters, FindCommand, ReadAccess, ReadPlan, check_hint};
 use crate::value::Collation;
 
 /// What a command takes from its collection.
@@ -26,7 +25,7 @@ impl<'a> Defaults<'a> {
 }
 
 /// The options of a query over a collection with these defaults: another one may be there in the end than the one that memory knew.
-pub type Options<'a> = dyn Fn(Defaults<'_>) -> Result<FindOptions> + 'a;
+pub type Options<'a> = dyn Fn(Defaults<'_>) -> Result<FindCommand> + 'a;
 
 /// A pipeline over a collection with these defaults.
 pub type Parse<'a> = dyn Fn(Defaults<'_>) -> Result<Aggregation> + 'a;
@@ -68,7 +67,7 @@ impl Collection {
     }
 
     /// The plan of a query over its measurements, or its bucket documents where `raw`, with what is known about them now.
-    pub(in crate::engine) fn read_plan(&self, options: FindOptions, raw: bool) -> ReadPlan {
+    pub(in crate::engine) fn read_plan(&self, options: FindCommand, raw: bool) -> ReadPlan {
         if raw {
             return ReadPlan::over_buckets(options);
         }
@@ -78,7 +77,7 @@ impl Collection {
 
     /// Refuses a hint at an index that is not there, or that the plan could not take, as far as is known: what begins a scan learns what
     /// others have made and hidden.
-    pub(in crate::engine) fn check_hint(&self, raw: bool, options: &FindOptions, plan: &ReadPlan) -> Result<()> {
+    pub(in crate::engine) fn check_hint(&self, raw: bool, options: &FindCommand, plan: &ReadPlan) -> Result<()> {
         let Some(hint) = &options.hint else { return Ok(()) };
         let depends = check_hint(hint, raw, &self.entry().indexes)?;
         if depends && !matches!(plan.access, ReadAccess::Index(_)) {

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::engine::read::scan::Scan;
 use crate::error::{ErrorCode, Result};
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
-use crate::query::{Counters, FindOptions, Flow, ReadPlan, Sink};
+use crate::query::{Counters, FindCommand, Flow, ReadPlan, Sink};
 use crate::value::Collation;
 
 /// One batch and the cursor that gives the next; id 0 where there is none.
@@ -44,7 +44,7 @@ impl Engine {
         raw: bool,
         options: &Options<'_>,
         batch_size: Option<usize>,
-    ) -> Result<Option<(FindCursor, FindOptions)>> {
+    ) -> Result<Option<(FindCursor, FindCommand)>> {
         let Some((mut scan, plan, options)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         let mut entries = scan.entries();
         let batch_size = batch_size.unwrap_or(batch_size_of(&options));
@@ -141,7 +141,7 @@ impl Engine {
         name: &str,
         raw: bool,
         options: &Options<'_>,
-    ) -> Result<Option<(Scan, ReadPlan, FindOptions)>> {
+    ) -> Result<Option<(Scan, ReadPlan, FindCommand)>> {
         loop {
             let Some(collection) = self.collection(name).await? else {
                 return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
@@ -161,7 +161,7 @@ impl Engine {
 }
 
 /// Rows of the first batch.
-pub(in crate::engine) fn batch_size_of(options: &FindOptions) -> usize {
+pub(in crate::engine) fn batch_size_of(options: &FindCommand) -> usize {
     options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 

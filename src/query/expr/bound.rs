@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use super::date::{bins, is_alike, is_monotonic};
 use super::evaluate::Scope;
 use super::globals::Globals;
-use super::more::{bins, doubles_if_loaded, is_alike, is_monotonic};
 use super::operators::Op;
 use super::tree::{Expr, Reads, Variable};
+use super::vectors::doubles_if_loaded;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::value::{Doc, DocWriter, OwnedValue, Value};
@@ -195,7 +196,7 @@ impl PartialEq for BoundExpr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::filter::samples::globals;
+    use crate::query::expr::samples::globals;
     use crate::value::{Kind, OwnedValue};
     use bson::rawdoc;
 

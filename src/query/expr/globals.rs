@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::date::Zones;
 use super::evaluate::Scope;
-use super::more::Zones;
 use super::outer::Outer;
 use super::tree::Expr;
 use crate::env::Env;

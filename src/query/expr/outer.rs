@@ -100,7 +100,7 @@ impl Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::filter::samples::globals;
+    use crate::query::expr::samples::globals;
     use bson::rawdoc;
 
     /// An expression where `a` and `b` are the variables of one pipeline, and `c` that of one in it.

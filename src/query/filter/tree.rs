@@ -4,15 +4,15 @@ use std::rc::Rc;
 
 use super::arrays::ElemMatch;
 use super::bits::Bits;
-use super::compare::{Compare, CompareOp};
+use super::compare::Compare;
 use super::expression::Condition;
 use super::geo::Geo;
 use super::kinds::Kinds;
 use super::membership::In;
 use super::modulo::Modulo;
-use super::regex::Regex;
 use super::schema::Schema;
 use crate::error::Result;
+use crate::query::expr::{CompareOp, Regex};
 use crate::value::{Collation, Path, Value};
 
 /// Which measurements a query wants.

@@ -2,27 +2,25 @@
 //! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
 
 use super::accumulator::Accumulation;
-use super::foreign::{Foreign, Others};
 use super::group::GroupSpec;
-use super::out::Out;
+use super::model::{DocumentSource, Foreign, Others, Out};
 use super::parse::Parser;
 use super::pipeline::Pipeline;
-use super::source::{DocumentSource, documents};
-use super::spec::{Shown, Step, reads};
-use super::unpack::settle;
+use super::source::documents;
+use super::spec::{Shown, Step, reads, settle};
 use crate::block::Block;
 use crate::bucket::WEIGHT;
 use crate::error::{Error, Result};
 use crate::query::expr::Globals;
-use crate::query::find_options::FindOptions;
-use crate::query::projection::{Needed, Projection};
+use crate::query::plan::FindCommand;
+use crate::query::plan::{Needed, Projection};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter};
 
 /// A pipeline: what is found first, and what becomes of it.
 pub struct Aggregation {
     /// The find in front.
-    pub find: FindOptions,
+    pub find: FindCommand,
     steps: Vec<Shown>,
     /// True where the projection of the find only says what the first step reads.
     is_narrowed: bool,
@@ -82,7 +80,7 @@ impl Aggregation {
     }
 
     /// The find in front, and the steps behind it, ready to run; `None` where there are none. `others` are the rows of what they need.
-    pub fn into_parts(self, others: &Others) -> (FindOptions, Option<Pipeline>) {
+    pub fn into_parts(self, others: &Others) -> (FindCommand, Option<Pipeline>) {
         let pipeline = Pipeline::new(&mut self.steps.iter().map(|(step, _)| step), others);
         (self.find, Some(pipeline).filter(|_| !self.steps.is_empty()))
     }
@@ -91,13 +89,13 @@ impl Aggregation {
     ///
     /// Errors: those of the stages.
     pub fn run_over(&self, rows: Block, others: &Others) -> Result<Block> {
-        self.run(FindOptions::clone(&self.find), rows, others)
+        self.run(FindCommand::clone(&self.find), rows, others)
     }
 
     /// The same with another find in front.
     ///
     /// Errors: those of the stages.
-    pub(super) fn run(&self, find: FindOptions, rows: Block, others: &Others) -> Result<Block> {
+    pub(super) fn run(&self, find: FindCommand, rows: Block, others: &Others) -> Result<Block> {
         let find = Step::Find(Box::new(find));
         let steps = self.steps.iter().map(|(step, _)| step);
         let mut pipeline = Pipeline::new(&mut std::iter::once(&find).chain(steps), others);
@@ -107,6 +105,17 @@ impl Aggregation {
         }
         pipeline.finish()?;
         Ok(pipeline.take(usize::MAX, usize::MAX))
+    }
+}
+
+impl Foreign {
+    /// The pipeline, over a collection whose rows have this time field.
+    ///
+    /// Errors: as `Aggregation::parse`.
+    pub fn parse(&self, time_field: &str) -> Result<Aggregation> {
+        let mut parsed = Aggregation::parse(self.stages.view(), &self.globals, time_field)?;
+        parsed.find.collation = self.globals.collation().clone();
+        Ok(parsed)
     }
 }
 
@@ -135,7 +144,7 @@ impl Parser<'_> {
 
 /// Has a find give no more than the group behind it needs, and the group take what it gives. True where the projection of the find only says
 /// what the group reads.
-fn serve(find: &mut FindOptions, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> bool {
+fn serve(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> bool {
     let takes_all = find.skip == 0 && find.limit.is_none();
     match &find.sort {
         _ if !takes_all || time_field.is_empty() => {}

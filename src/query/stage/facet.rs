@@ -4,18 +4,18 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::Others;
+use super::model::Others;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
+use super::running::Stage;
+use super::spec::settle;
 use super::spec::{Shown, Spec, reads};
 use super::table::{Place, place_of};
-use super::unpack::settle;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::projection::Needed;
+use crate::query::plan::Needed;
 use crate::value::{DocWriter, Kind, Value};
 
 impl Parser<'_> {

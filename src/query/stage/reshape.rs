@@ -2,16 +2,16 @@
 
 use std::rc::Rc;
 
-use super::Stage;
 use super::finds::object;
-use super::foreign::Others;
+use super::model::Others;
 use super::parse::Parser;
+use super::running::Stage;
 use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
-use crate::query::projection::{Needed, write_set};
+use crate::query::plan::{Needed, write_set};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, check_path};
 
 impl Parser<'_> {

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::Others;
+use super::model::Others;
 use super::parse::Parser;
+use super::running::Stage;
 use super::spec::Spec;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
-use crate::query::projection::Needed;
+use crate::query::plan::Needed;
 use crate::value::{DocWriter, Number, Value, sort_rows};
 
 impl Parser<'_> {

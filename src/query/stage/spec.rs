@@ -2,16 +2,16 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::Others;
 use super::group::{Group, GroupSpec};
-use super::unpack::Unpack;
-use super::unpack_spec::UnpackSpec;
+use super::model::Others;
+use super::running::Stage;
+use super::unpack::{Unpack, UnpackSpec, refused};
+use crate::error::{ErrorCode, Result};
 use crate::query::exec::Exec;
 use crate::query::expr::BoundExpr;
-use crate::query::find_options::FindOptions;
+use crate::query::plan::FindCommand;
+use crate::query::plan::Needed;
 use crate::query::plan::{CollectionFacts, Plan};
-use crate::query::projection::Needed;
 use crate::value::DocBuf;
 
 /// A stage as it is asked for. What it needs of other collections, its parser has told (`Parser::split`), and what `explain` shows of it as well
@@ -29,7 +29,7 @@ pub(super) trait Spec {
 /// A step behind the first find. Of some others have to know what they are.
 pub(super) enum Step {
     /// What stands together like the parts of a `find`.
-    Find(Box<FindOptions>),
+    Find(Box<FindCommand>),
     /// A `$group`, to which the find in front of it gives no more than it needs.
     Group(Box<GroupSpec>),
     /// What unpacks buckets, once in a pipeline.
@@ -47,7 +47,7 @@ impl Step {
             // One that asks for nothing is there so that those before it know nothing of those behind it.
             Step::Find(find) if find.shown().is_empty() => Needed::All,
             Step::Find(find) => {
-                let find = FindOptions { reads: behind, ..FindOptions::clone(find) };
+                let find = FindCommand { reads: behind, ..FindCommand::clone(find) };
                 Plan::new(find, &CollectionFacts { time_field: "", meta_field: None }).decode
             }
             Step::Group(group) => group.needed_fields(),
@@ -62,7 +62,7 @@ impl Step {
             Step::Find(find) => {
                 // Rows, of which nobody knows where they come from.
                 let facts = CollectionFacts { time_field: "", meta_field: None };
-                Box::new(Exec::new(Plan::new(FindOptions::clone(find), &facts)))
+                Box::new(Exec::new(Plan::new(FindCommand::clone(find), &facts)))
             }
             Step::Group(spec) => Box::new(Group::new(GroupSpec::clone(spec))),
             Step::Unpack(spec) => Box::new(Unpack::new(Rc::clone(spec))),
@@ -86,4 +86,23 @@ pub(super) fn read_by<'a>(mut needed: Needed, exprs: impl IntoIterator<Item = &'
         expr.reads().fields.iter().for_each(|name| needed.add_path(name));
     }
     needed
+}
+
+/// Checks that stages unpack once, where `has_measurements` not at all, and tells each that does what the next one reads.
+///
+/// Errors: 7183900.
+pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> {
+    let mut is_done = has_measurements;
+    for at in 0..steps.len() {
+        let Some([(Step::Unpack(spec), _), behind @ ..]) = steps.get_mut(at..) else { continue };
+        if is_done {
+            let message = "can only be used once in the pipeline, and not over measurements";
+            return Err(refused("$_internalUnpackBucket", ErrorCode::Location7183900, message));
+        }
+        is_done = true;
+        if let Some(spec) = Rc::get_mut(spec) {
+            spec.narrow(reads(behind));
+        }
+    }
+    Ok(())
 }

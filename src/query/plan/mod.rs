@@ -1,0 +1,17 @@
+//! What a query asks, and how it runs: plain data that `explain` shows.
+
+mod find;
+mod indexes;
+mod projection;
+mod pushdown;
+mod read_plan;
+mod rows;
+mod stream;
+
+pub use find::{Edge, FindCommand, Hint, Which, arguments};
+pub use indexes::{Index, IndexAccess, Interval, ReadAccess, check_hint, of_class};
+pub use projection::{Needed, Projection, write_set};
+pub use pushdown::Split;
+pub use read_plan::ReadPlan;
+pub use rows::{CollectionFacts, Plan};
+pub use stream::Stream;
