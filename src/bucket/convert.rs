@@ -4,10 +4,10 @@ use super::build::{Header, rewrite};
 use super::document::{BucketDoc, BucketVersion};
 use super::options::TimeseriesOptions;
 use super::time_order::in_time_order;
-use super::unpack::{ColumnSet, unpack};
+use super::unpack::unpack;
 use crate::block::Block;
 use crate::error::Result;
-use crate::value::{Doc, DocBuf};
+use crate::value::{Doc, DocBuf, FieldSet};
 
 /// A bucket of version 1 as one of version 2, its rows in order of time; others as they are.
 ///
@@ -19,7 +19,7 @@ pub fn compress(document: Doc<'_>, options: &TimeseriesOptions) -> Result<Option
     if bucket.version() != BucketVersion::Uncompressed {
         return Ok(Some(document.to_owned()));
     }
-    let Ok(rows) = unpack(&bucket, &ColumnSet::All, options) else { return Ok(None) };
+    let Ok(rows) = unpack(&bucket, &FieldSet::All, options) else { return Ok(None) };
     let rows = in_time_order(&rows, 0..rows.rows(), &options.time_field)?.unwrap_or(rows);
     convert(&bucket, &rows, BucketVersion::Sorted, options).map(Some)
 }
@@ -32,7 +32,7 @@ pub fn decompress(document: Doc<'_>, options: &TimeseriesOptions) -> Result<DocB
     if bucket.version() == BucketVersion::Uncompressed {
         return Ok(document.to_owned());
     }
-    let rows = unpack(&bucket, &ColumnSet::All, options)?;
+    let rows = unpack(&bucket, &FieldSet::All, options)?;
     convert(&bucket, &rows, BucketVersion::Uncompressed, options)
 }
 
@@ -134,7 +134,7 @@ mod tests {
             let [from_new, from_old] = [decompress(new.view(), &options).unwrap(), compress(old.view(), &options).unwrap().unwrap()];
             let read = |document: &DocBuf| {
                 let bucket = BucketDoc::parse(document.view(), &options).unwrap();
-                by_name(&unpack(&bucket, &ColumnSet::All, &options).unwrap())
+                by_name(&unpack(&bucket, &FieldSet::All, &options).unwrap())
             };
             prop_assert_eq!(read(&from_new), read(&new));
             prop_assert_eq!(read(&from_old), read(&new));

@@ -9,10 +9,10 @@ use super::min_max::MinMax;
 use super::options::TimeseriesOptions;
 use super::rows::Rows;
 use super::time_order::{dates, in_time_order};
-use super::unpack::{ColumnSet, unpack};
+use super::unpack::unpack;
 use crate::block::{Bitmap, Block};
 use crate::error::{Error, Result};
-use crate::value::{DocBuf, Value};
+use crate::value::{DocBuf, FieldSet, Value};
 
 /// The document of `stored` with the rows of `additions` appended, or of a new bucket with these rows.
 ///
@@ -40,7 +40,7 @@ pub fn merge(
         Some(bucket) => MinMax::from_control(bucket.control_min(), bucket.control_max(), &options.collation)?,
         None => MinMax::seed_time(&options.time_field, min_time_ms, &options.collation),
     };
-    let mut before = stored.map(|bucket| unpack(bucket, &ColumnSet::All, options)).transpose()?;
+    let mut before = stored.map(|bucket| unpack(bucket, &FieldSet::All, options)).transpose()?;
     let mut version = version_of(stored.map(BucketDoc::version), format);
     let mut ordered: Vec<Option<Block>> = Vec::new();
     if version != BucketVersion::Uncompressed {
@@ -145,7 +145,7 @@ mod tests {
     fn read(document: &DocBuf) -> (BucketVersion, Vec<Row>) {
         let options = options(Some("m"));
         let bucket = BucketDoc::parse(document.view(), &options).unwrap();
-        (bucket.version(), by_name(&unpack(&bucket, &ColumnSet::All, &options).unwrap()))
+        (bucket.version(), by_name(&unpack(&bucket, &FieldSet::All, &options).unwrap()))
     }
 
     fn time_of(row: &Row) -> i64 {
@@ -200,7 +200,7 @@ mod tests {
             let options = options(Some("m"));
             let stored = merged(None, &[(&pivot(&docs), 0..docs.len())]);
             let bucket = BucketDoc::parse(stored.view(), &options).unwrap();
-            let rows = unpack(&bucket, &ColumnSet::All, &options).unwrap();
+            let rows = unpack(&bucket, &FieldSet::All, &options).unwrap();
             let keep = Bitmap::from_fn(docs.len(), |row| bits >> row & 1 == 1);
             let rest = rebuild(&bucket, &rows, &keep, BucketFormat::Uncompressed, &options).unwrap();
             let kept: Vec<_> = documents(&rows).into_iter().zip(0..).filter(|(_, row)| keep.get(*row)).map(|(d, _)| d).collect();

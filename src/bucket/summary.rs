@@ -1,10 +1,9 @@
 //! Rows that stand for all those of a bucket, made of what it says of itself.
 
 use super::document::BucketDoc;
-use super::unpack::ColumnSet;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
-use crate::value::Kind;
+use crate::value::{FieldSet, Kind};
 
 /// The column that says for how many rows each of these stands. No field has this name.
 pub const WEIGHT: &str = "\0";
@@ -15,8 +14,8 @@ pub const WEIGHT: &str = "\0";
 /// `None` where it does not tell: all columns are wanted; null counts as a value there; arrays and objects are summed up element by
 /// element; strings compare by the collation of the collection.
 /// Errors: those of counting.
-pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str) -> Result<Option<Block>> {
-    let ColumnSet::Only(names) = wanted else { return Ok(None) };
+pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &str) -> Result<Option<Block>> {
+    let FieldSet::Only(names) = wanted else { return Ok(None) };
     let mut rows = Block::new(2);
     for name in names {
         if **name == *WEIGHT {

@@ -6,33 +6,14 @@ use super::options::TimeseriesOptions;
 use crate::block::{Block, Column, ColumnData};
 use crate::column;
 use crate::error::Result;
-use crate::value::{Numbers, Value};
-
-/// Which columns are asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ColumnSet {
-    /// Every column.
-    All,
-    /// The columns of these names, which ascend.
-    Only(Vec<Box<str>>),
-}
-
-impl ColumnSet {
-    /// True where the column called `name` is asked for.
-    pub fn contains(&self, name: &str) -> bool {
-        match self {
-            ColumnSet::All => true,
-            ColumnSet::Only(names) => names.binary_search_by(|known| (**known).cmp(name)).is_ok(),
-        }
-    }
-}
+use crate::value::{FieldSet, Numbers, Value};
 
 /// The measurements of a bucket: the time column first, the others as they stand in the bucket, without the metadata.
 ///
 /// A column without a cell is left out. Nothing is decoded that is not asked for, the time included where the bucket says how
 /// many rows it has.
 /// Errors: `DataCorruptionDetected` naming the bucket and the column.
-pub fn unpack(bucket: &BucketDoc<'_>, wanted: &ColumnSet, options: &TimeseriesOptions) -> Result<Block> {
+pub fn unpack(bucket: &BucketDoc<'_>, wanted: &FieldSet, options: &TimeseriesOptions) -> Result<Block> {
     unpack_rows(bucket, wanted, options, None)
 }
 
@@ -42,7 +23,7 @@ pub fn unpack(bucket: &BucketDoc<'_>, wanted: &ColumnSet, options: &TimeseriesOp
 /// Errors: as `unpack`.
 pub fn unpack_edge(
     bucket: &BucketDoc<'_>,
-    wanted: &ColumnSet,
+    wanted: &FieldSet,
     options: &TimeseriesOptions,
     (is_last, count): (bool, usize),
 ) -> Result<Block> {
@@ -67,7 +48,7 @@ pub fn unpack_edge(
 
 fn unpack_rows(
     bucket: &BucketDoc<'_>,
-    wanted: &ColumnSet,
+    wanted: &FieldSet,
     options: &TimeseriesOptions,
     edge: Option<(bool, usize)>,
 ) -> Result<Block> {
@@ -82,7 +63,7 @@ fn unpack_rows(
 /// `edge` asks for so many of the first rows alone, or where it is true of the last.
 fn unpack_compressed(
     bucket: &BucketDoc<'_>,
-    wanted: &ColumnSet,
+    wanted: &FieldSet,
     time_field: &str,
     edge: Option<(bool, usize)>,
 ) -> Result<Block, String> {
@@ -124,7 +105,7 @@ fn unpack_compressed(
     Ok(block)
 }
 
-fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str) -> Result<Block, String> {
+fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &str) -> Result<Block, String> {
     let mut times = Times::read(bucket.times())?;
     let mut block = Block::new(times.values.len());
     if wanted.contains(time_field) {
@@ -170,7 +151,7 @@ mod tests {
         rawdoc! { "_id": bson::oid::ObjectId::from_bytes([0xCD; 12]), "control": control, "data": data }
     }
 
-    fn unpacked(data: RawDocumentBuf, wanted: &ColumnSet) -> Result<Block> {
+    fn unpacked(data: RawDocumentBuf, wanted: &FieldSet) -> Result<Block> {
         let document = bucket(1, data);
         let options = options(None);
         let bucket = BucketDoc::parse(view(&document), &options)?;
@@ -179,9 +160,9 @@ mod tests {
         Ok(block)
     }
 
-    fn only(names: &[&str]) -> ColumnSet {
+    fn only(names: &[&str]) -> FieldSet {
         assert!(names.is_sorted());
-        ColumnSet::Only(names.iter().map(|name| (*name).into()).collect())
+        FieldSet::Only(names.iter().map(|name| (*name).into()).collect())
     }
 
     fn names(block: &Block) -> Vec<&str> {
@@ -199,7 +180,7 @@ mod tests {
     #[test]
     fn only_the_columns_asked_for_are_unpacked() {
         let data = rawdoc! { "a": { "0": 1, "1": 2 }, "t": { "0": date(1), "1": date(2) }, "b": { "1": "x" } };
-        assert_eq!(names(&unpacked(data.clone(), &ColumnSet::All).unwrap()), ["t", "a", "b"]);
+        assert_eq!(names(&unpacked(data.clone(), &FieldSet::All).unwrap()), ["t", "a", "b"]);
         let one = unpacked(data.clone(), &only(&["b", "nowhere"])).unwrap();
         assert_eq!(rows(&one), expected(&[rawdoc! {}, rawdoc! { "b": "x" }]));
         let none = unpacked(data, &only(&[])).unwrap();
@@ -212,7 +193,7 @@ mod tests {
             "t": { "2": date(1), "10": date(2), "9": date(3) },
             "a": { "9": 3, "2": 1 }, "b": { "10": 2.5 }, "c": {},
         };
-        let block = unpacked(data, &ColumnSet::All).unwrap();
+        let block = unpacked(data, &FieldSet::All).unwrap();
         assert_eq!(names(&block), ["t", "a", "b"]);
         assert_eq!(
             rows(&block),
@@ -223,7 +204,7 @@ mod tests {
             ])
         );
         let turned = rawdoc! { "t": { "0": date(1), "1": date(2) }, "a": { "1": 2, "0": 1 } };
-        let block = unpacked(turned, &ColumnSet::All).unwrap();
+        let block = unpacked(turned, &FieldSet::All).unwrap();
         assert_eq!(rows(&block), expected(&[rawdoc! { "t": date(1), "a": 1 }, rawdoc! { "t": date(2), "a": 2 }]));
     }
 
@@ -234,7 +215,7 @@ mod tests {
             doc
         });
         let data = rawdoc! { "t": times, "a": { "1": 1.5, "10": 2.5 }, "b": { "0": true, "11": false }, "c": { "0": 1, "1": 1.5 } };
-        let block = unpacked(data, &ColumnSet::All).unwrap();
+        let block = unpacked(data, &FieldSet::All).unwrap();
         assert_eq!(block.column("a").unwrap().kind(), Some(Kind::Double));
         assert_eq!(block.column("a").unwrap().presence().unwrap().to_rows(), [1, 10]);
         assert_eq!(block.column("b").unwrap().kind(), Some(Kind::Bool));
@@ -262,7 +243,7 @@ mod tests {
             (rawdoc! { "t": { "x": date(1) } }, "time 'x' has a key that is no row number"),
             (rawdoc! { "t": { "0": date(1), "00": date(1) } }, "time '00'"),
         ] {
-            let error = unpacked(data, &ColumnSet::All).unwrap_err();
+            let error = unpacked(data, &FieldSet::All).unwrap_err();
             assert_eq!(error.code, ErrorCode::DataCorruptionDetected);
             assert!(error.message.contains(message), "{error}");
             assert!(error.message.contains(&"cd".repeat(12)), "{error}");
@@ -270,7 +251,7 @@ mod tests {
         let mut data = rawdoc! { "t": times };
         data.append(bson::cstr!("a"), rawdoc! {});
         data.append(bson::cstr!("a"), rawdoc! {});
-        assert!(unpacked(data, &ColumnSet::All).is_err());
+        assert!(unpacked(data, &FieldSet::All).is_err());
     }
 
     fn binary(bytes: &[u8]) -> bson::Binary {
@@ -293,7 +274,7 @@ mod tests {
             let document = bucket(version, rawdoc! { "a": doubles(&[1.5, 2.5]), "t": dates(&[5, 3]) });
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
             assert_eq!(bucket.count(), Ok(2));
-            let block = unpack(&bucket, &ColumnSet::All, &options).unwrap();
+            let block = unpack(&bucket, &FieldSet::All, &options).unwrap();
             assert_eq!(names(&block), ["t", "a"]);
             assert_eq!(
                 rows(&block),
@@ -309,7 +290,7 @@ mod tests {
             let values: Vec<f64> = times.iter().map(|ms| *ms as f64 / 4.0).collect();
             let document = bucket(version, rawdoc! { "a": doubles(&values), "t": dates(times) });
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-            rows(&unpack_edge(&bucket, &ColumnSet::All, &options, edge).unwrap())
+            rows(&unpack_edge(&bucket, &FieldSet::All, &options, edge).unwrap())
         };
         let at = |version: i32, times: &[i64], is_last: bool| several(version, times, (is_last, 1));
         let row = |ms: i64| rawdoc! { "t": date(ms), "a": ms as f64 / 4.0 };
@@ -319,7 +300,7 @@ mod tests {
         // A column that is damaged before the row is an error all the same.
         let document = bucket(2, rawdoc! { "a": doubles(&[1.0]), "t": dates(&[1, 2]) });
         let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-        assert!(unpack_edge(&bucket, &ColumnSet::All, &options, (true, 1)).is_err());
+        assert!(unpack_edge(&bucket, &FieldSet::All, &options, (true, 1)).is_err());
         // Of several, one more tells whether others tie.
         assert_eq!(several(2, &[1, 3, 5, 8], (true, 2)), expected(&[row(3), row(5), row(8)]));
         assert_eq!(several(2, &[1, 3, 5, 8], (false, 2)), expected(&[row(1), row(3), row(5)]));
@@ -361,7 +342,7 @@ mod tests {
             let id = bson::oid::ObjectId::from_bytes([0xCD; 12]);
             let document = rawdoc! { "_id": id, "control": control, "data": data };
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-            let error = unpack(&bucket, &ColumnSet::All, &options).unwrap_err();
+            let error = unpack(&bucket, &FieldSet::All, &options).unwrap_err();
             assert_eq!(error.code, ErrorCode::DataCorruptionDetected);
             assert!(error.message.contains(message), "{error}");
             assert!(error.message.contains(&"cd".repeat(12)), "{error}");
@@ -379,7 +360,7 @@ mod tests {
         let options = options(None);
         let parsed = BucketDoc::parse(document.view(), &options).unwrap();
         assert_eq!((parsed.version(), parsed.count()), (version, Ok(block.rows())));
-        unpack(&parsed, &ColumnSet::All, &options).unwrap()
+        unpack(&parsed, &FieldSet::All, &options).unwrap()
     }
 
     fn round_trip(block: &Block) -> Block {
@@ -430,7 +411,7 @@ mod tests {
             if let Ok(document) = Doc::parse(&bytes) {
                 let options = options(None);
                 if let Ok(bucket) = BucketDoc::parse(document, &options) {
-                    let _ = unpack(&bucket, &ColumnSet::All, &options).map(|block| documents(&block));
+                    let _ = unpack(&bucket, &FieldSet::All, &options).map(|block| documents(&block));
                 }
             }
         }

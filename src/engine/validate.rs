@@ -17,11 +17,11 @@ use super::store::entry::CollectionEntry;
 use super::store::keyspace::{self, Marker};
 use super::store::pages::go_on;
 use super::store::stored_bucket::StoredBucket;
-use crate::bucket::{B19, BucketDoc, BucketId, ColumnSet, Finding, Rule, is_extended_range, salvage, unpack, validate};
+use crate::bucket::{B19, BucketDoc, BucketId, Finding, Rule, is_extended_range, salvage, unpack, validate};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FINDINGS_MAX, SCAN_PAGE_BUCKETS};
 use crate::storage::{self, Bytes, Entry, KeyRange};
-use crate::value::{Doc, DocWriter, Value, sort_by};
+use crate::value::{Doc, DocWriter, FieldSet, Value, sort_by};
 
 /// What `validate` is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -384,7 +384,7 @@ impl<'a> Look<'a> {
         let entry = Rc::clone(&self.entry);
         let options = &entry.options.timeseries;
         let view = BucketDoc::parse(document, options);
-        let readable = view.and_then(|view| unpack(&view, &ColumnSet::All, options)).is_ok();
+        let readable = view.and_then(|view| unpack(&view, &FieldSet::All, options)).is_ok();
         let salvaged = salvage(document, bucket, self.engine.bucket_format, options).filter(|salvaged| {
             let document = salvaged.document.view();
             (salvaged.complete || !readable)

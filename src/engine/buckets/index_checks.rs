@@ -1,14 +1,14 @@
 //! What the indexes of users take, and the entries of a bucket in them.
 
 use crate::block::{Block, ColumnData};
-use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
+use crate::bucket::{BucketDoc, BucketId, unpack};
 use crate::engine::collections::collection::Collection;
 use crate::engine::store::keyspace;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{self, META_TIME_INDEX, Source, Summary, check_points};
 use crate::query::Index;
 use crate::storage::Bytes;
-use crate::value::{Component, Doc, Kind, Path, Value, sort_by};
+use crate::value::{Component, Doc, FieldSet, Kind, Path, Value, sort_by};
 
 impl Collection {
     /// The rows with values or metadata that an index does not take, and what is wrong with them.
@@ -66,7 +66,7 @@ pub fn check_bucket(collection: &Collection, document: Doc<'_>) -> Result<()> {
     }
     sort_by(&mut wanted, Ord::cmp);
     wanted.dedup();
-    let rows = unpack(&view, &ColumnSet::Only(wanted), options)?;
+    let rows = unpack(&view, &FieldSet::Only(wanted), options)?;
     errors(collection, &rows).into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }
 

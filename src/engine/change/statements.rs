@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::removal::Doomed;
 use crate::block::{Bitmap, Block, Column};
-use crate::bucket::{BucketDoc, BucketId, ColumnSet, rebuild, unpack, with_meta};
+use crate::bucket::{BucketDoc, BucketId, rebuild, unpack, with_meta};
 use crate::engine::Engine;
 use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
 use crate::engine::collections::collection::Collection;
@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::{Filter, FindCommand, Hint, Projection, ReadAccess, ReadPlan, Update};
 use crate::storage::LocalFuture;
-use crate::value::{Doc, DocWriter, Numbers, OwnedValue, Value};
+use crate::value::{Doc, DocWriter, FieldSet, Numbers, OwnedValue, Value};
 
 /// What a statement changes, and how.
 pub struct Change<'a> {
@@ -194,7 +194,7 @@ impl Engine {
             if aimed.all_match(view) {
                 return Ok(true);
             }
-            let rows = unpack(view, &ColumnSet::All, options)?;
+            let rows = unpack(view, &FieldSet::All, options)?;
             Ok(aimed.select(&rows, view.meta())?.count() == rows.rows())
         };
         let rows = |reference: &SectionRef, stored: Option<&BucketDoc<'_>>, _| {
@@ -267,7 +267,7 @@ impl Engine {
             page.matched += view.count()? as u64;
             return Ok(());
         }
-        let rows = unpack(&view, &ColumnSet::All, options)?;
+        let rows = unpack(&view, &FieldSet::All, options)?;
         let mut matching = plan.select(&rows, meta)?;
         let only = match change.kind {
             ChangeKind::DeleteOne => Some(matching.iter().next()),

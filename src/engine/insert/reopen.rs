@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, Rows, Schema, unpack};
+use crate::bucket::{BucketDoc, BucketId, BucketVersion, Rows, Schema, unpack};
 use crate::catalog::{Offer, ReopenFailure, ReopenRequest, Reopened};
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::index;
 use crate::limits::REOPEN_CANDIDATES_MAX;
 use crate::storage::{Bytes, KeyRange, Page};
-use crate::value::{OwnedValue, Value, sort_by};
+use crate::value::{FieldSet, OwnedValue, Value, sort_by};
 
 /// So many requests are asked of storage without a look whether there is anything to find.
 const REQUESTS_WITHOUT_A_LOOK: usize = 8;
@@ -226,7 +226,7 @@ fn judge(
             let rows = match stored.checked_rows.get() {
                 Some(rows) => rows,
                 None => {
-                    let unpacked = unpack(&bucket, &ColumnSet::All, options);
+                    let unpacked = unpack(&bucket, &FieldSet::All, options);
                     unpacked.map_err(|_| ReopenFailure::CompressionFailure)?.rows()
                 }
             };

@@ -5,11 +5,10 @@
 // Loaded later.
 
 use crate::block::{Block, ColumnData};
-use crate::bucket::{BucketDoc, ColumnSet, TimeseriesOptions, unpack, unpack_edge};
+use crate::bucket::{BucketDoc, TimeseriesOptions, unpack, unpack_edge};
 use crate::error::{Error, Result};
-use crate::query::filter::{Filter, Reads};
 use crate::query::plan::{ReadPlan, Which};
-use crate::value::Value;
+use crate::value::{FieldSet, Value};
 
 /// What is looked for in each series.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +22,7 @@ pub struct Ends {
     /// True where metadata does not match if metadata that compares equal does not.
     excludes: bool,
     /// The columns that tell which rows match, and when they were.
-    columns: ColumnSet,
+    columns: FieldSet,
 }
 
 impl Ends {
@@ -39,7 +38,8 @@ impl Ends {
         }
         let sorted = plan.plan.sort.as_ref().is_some_and(|sort| sort.parts().len() > 1);
         let excludes = split.meta.takes_equal_for_same();
-        let columns = columns(residual, &plan.plan.time_field);
+        let mut columns = residual.fields();
+        columns.add(&plan.plan.time_field);
         let is_last = edge.which == Which::Last;
         Some(Ends { is_last, count: edge.count, as_one: edge.alike.is_empty() && !sorted, excludes, columns })
     }
@@ -121,26 +121,9 @@ impl Ends {
     }
 
     /// The columns that it takes.
-    pub fn columns(&self) -> &ColumnSet {
+    pub fn columns(&self) -> &FieldSet {
         &self.columns
     }
-}
-
-/// What a filter reads, and the time.
-fn columns(filter: &Filter, time_field: &str) -> ColumnSet {
-    let mut names: Vec<Box<str>> = vec![time_field.into()];
-    let mut reads_all = false;
-    filter.for_each_read(&mut |reads| match reads {
-        Reads::Field(name) => names.push(name.into()),
-        Reads::Everything => reads_all = true,
-        Reads::Chance => {}
-    });
-    if reads_all {
-        return ColumnSet::All;
-    }
-    crate::value::sort_by(&mut names, |a, b| a.cmp(b));
-    names.dedup();
-    ColumnSet::Only(names)
 }
 
 fn add_place(best: &mut Vec<i64>, place: i64, count: usize) {

@@ -3,9 +3,9 @@
 // Loaded later.
 
 use super::model::{Explain, long};
-use crate::bucket::{ColumnSet, TimeseriesOptions, WEIGHT};
+use crate::bucket::{TimeseriesOptions, WEIGHT};
 use crate::query::plan::{ReadPlan, Split};
-use crate::value::{DocWriter, Value};
+use crate::value::{DocWriter, FieldSet, Value};
 
 impl Explain<'_> {
     /// Adds `stages`, or where there is no collection what a stage would hold.
@@ -116,10 +116,10 @@ fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, 
     writer.begin_doc("$_internalUnpackBucket");
     let meta = plan.plan.meta_field.as_deref();
     match &plan.columns {
-        ColumnSet::All => {
+        FieldSet::All => {
             writer.begin_array("exclude");
         }
-        ColumnSet::Only(names) => {
+        FieldSet::Only(names) => {
             writer.begin_array("include");
             let meta = meta.filter(|_| plan.plan.wants_meta);
             let names = names.iter().map(|name| &**name).filter(|name| *name != WEIGHT);

@@ -40,4 +40,4 @@ pub use globals::Globals;
 pub use operators::Operator;
 pub use quantiles::{is_continuous, quantile, shares};
 pub use regex::Regex;
-pub use tree::{Expr, Reads, Variable};
+pub use tree::{Expr, Variable};

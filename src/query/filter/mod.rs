@@ -25,4 +25,4 @@ pub use compare::Compare;
 pub use geo::Geo;
 pub use kinds::Kinds;
 pub use membership::In;
-pub use tree::{Filter, Reads, Test};
+pub use tree::{Filter, Test};

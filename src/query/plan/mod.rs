@@ -10,7 +10,7 @@ mod stream;
 
 pub use find::{Edge, FindCommand, Hint, Which, arguments};
 pub use indexes::{Index, IndexAccess, Interval, ReadAccess, check_hint, of_class};
-pub use projection::{Needed, Projection, write_set};
+pub use projection::{Projection, write_set};
 pub use pushdown::Split;
 pub use read_plan::ReadPlan;
 pub use rows::{CollectionFacts, Plan};

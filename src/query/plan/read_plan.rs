@@ -2,17 +2,16 @@
 
 use super::find::{Edge, FindCommand, Hint, Which};
 use super::indexes::{Index, ReadAccess, buckets, choose, through_default};
-use super::projection::Needed;
 use super::pushdown::{Layout, Split, split};
 use super::rows::{CollectionFacts, Plan};
 use super::stream::Stream;
 use crate::block::{Bitmap, Block, Column};
-use crate::bucket::{BucketDoc, BucketId, ColumnSet, TimeseriesOptions, WEIGHT};
+use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions, WEIGHT};
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
 use crate::query::expr::BoundExpr;
-use crate::query::filter::{Filter, Reads};
-use crate::value::{DocWriter, Value};
+use crate::query::filter::Filter;
+use crate::value::{DocWriter, FieldSet, Value};
 
 /// Plain data: what a query reads and what then runs over the rows.
 #[derive(Clone, Debug)]
@@ -22,7 +21,7 @@ pub struct ReadPlan {
     /// Some times may lie outside the standard range.
     pub extended_range: bool,
     /// The columns to decode.
-    pub columns: ColumnSet,
+    pub columns: FieldSet,
     /// How the buckets are found.
     pub access: ReadAccess,
     /// What runs over the rows.
@@ -76,10 +75,7 @@ impl ReadPlan {
         let hinted = hinted(&options);
         let skips_closed = options.skips_closed;
         let plan = Plan::new(FindCommand { filter: split.residual.clone(), ..options }, &facts);
-        let columns = match &plan.decode {
-            Needed::All => ColumnSet::All,
-            Needed::Roots(roots) => ColumnSet::Only(roots.clone()),
-        };
+        let columns = plan.decode.clone();
         let stream = plan.sort.as_ref().and_then(|sort| Stream::of(sort, &facts));
         let by_time = stream.as_ref().filter(|stream| stream.buckets.is_none()).and_then(|stream| stream.time);
         let order = by_time.or(hinted);
@@ -103,7 +99,7 @@ impl ReadPlan {
         ReadPlan {
             split: None,
             extended_range: false,
-            columns: ColumnSet::All,
+            columns: FieldSet::All,
             access: ReadAccess::Buckets { low: BucketId::MIN, high: BucketId::MAX },
             order: hinted(&options),
             plan: Plan::new(options, &facts),
@@ -166,11 +162,9 @@ impl ReadPlan {
     /// True where nothing but the time and the metadata decides which rows match.
     pub fn is_decided_by_time(&self) -> bool {
         let Some(split) = &self.split else { return false };
-        let mut reads_time_only = true;
-        split.residual.for_each_read(&mut |reads| {
-            reads_time_only &= matches!(reads, Reads::Field(name) if *name == *self.plan.time_field);
-        });
-        reads_time_only
+        let mut fields = split.residual.fields();
+        fields.remove(&self.plan.time_field);
+        fields.is_empty() && !split.residual.is_random()
     }
 
     /// True where every row between those times matches whose metadata does, of a plan that `is_decided_by_time`.
@@ -192,7 +186,7 @@ impl ReadPlan {
     pub fn only_counts(&self) -> bool {
         let takes_all = |edge: &Edge| edge.which == Which::Extremes && edge.bins.is_empty();
         self.plan.edge.as_ref().is_some_and(takes_all)
-            && matches!(&self.columns, ColumnSet::Only(names) if names.iter().all(|name| **name == *WEIGHT))
+            && matches!(&self.columns, FieldSet::Only(names) if names.iter().all(|name| **name == *WEIGHT))
     }
 
     /// True where not every metadata matches.

@@ -1,10 +1,10 @@
 //! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
 
 use super::find::{Edge, FindCommand};
-use super::projection::{Needed, Projection};
-use crate::query::filter::{Filter, Reads};
+use super::projection::Projection;
+use crate::query::filter::Filter;
 use crate::query::sort::SortSpec;
-use crate::value::Collation;
+use crate::value::{Collation, FieldSet};
 
 /// What a plan has to know about a collection.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub struct Plan {
     /// What rows are filtered by.
     pub residual: Filter,
     /// The fields to decode, the metaField not among them unless all are.
-    pub decode: Needed,
+    pub decode: FieldSet,
     /// True where somebody reads the metadata of a row.
     pub wants_meta: bool,
     /// What of a match is returned.
@@ -48,11 +48,7 @@ impl Plan {
         let FindCommand { filter, projection, sort, skip, limit, collation, edge, reads, .. } = options;
         let residual = filter;
         let mut decode = projection.needed_fields(&reads);
-        residual.for_each_read(&mut |reads| match reads {
-            Reads::Field(name) => decode.add_path(name),
-            Reads::Everything => decode = Needed::All,
-            Reads::Chance => {}
-        });
+        decode.add_all(&residual.fields());
         for part in sort.iter().flat_map(SortSpec::parts) {
             decode.add_path(part.path.as_str());
         }
@@ -103,8 +99,8 @@ mod tests {
     /// The names of the decoded columns, and whether the metadata is wanted.
     fn reads(plan: &Plan) -> (Vec<&str>, bool) {
         let names = match &plan.decode {
-            Needed::All => vec!["*"],
-            Needed::Roots(roots) => roots.iter().map(|root| &**root).collect(),
+            FieldSet::All => vec!["*"],
+            FieldSet::Only(roots) => roots.iter().map(|root| &**root).collect(),
         };
         (names, plan.wants_meta)
     }

@@ -13,9 +13,9 @@ use crate::bucket::WEIGHT;
 use crate::error::{Error, Result};
 use crate::query::expr::Globals;
 use crate::query::plan::FindCommand;
-use crate::query::plan::{Needed, Projection};
+use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
-use crate::value::{Doc, DocBuf, DocWriter};
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet};
 
 /// A pipeline: what is found first, and what becomes of it.
 pub struct Aggregation {
@@ -170,7 +170,7 @@ fn serve(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf, time
     if find.edge.is_some() && group.counts() {
         needed.add_path(WEIGHT);
     }
-    let Needed::Roots(roots) = needed else { return false };
+    let FieldSet::Only(roots) = needed else { return false };
     find.projection = Projection::of_roots(&roots);
     true
 }

@@ -15,10 +15,12 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
 use crate::query::exec::{Flow, KnownValues};
 use crate::query::expr::{BoundExpr, Unit};
-use crate::query::plan::{Needed, write_set};
+use crate::query::plan::write_set;
 use crate::query::sort::SortSpec;
 use crate::value::decimal::{plus, result};
-use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare};
+use crate::value::{
+    Collation, DocWriter, FieldSet, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare,
+};
 
 /// What a `$densify` asks for, its sort apart.
 struct DensifySpec {
@@ -44,7 +46,7 @@ enum Bounds {
 }
 
 impl Spec for DensifySpec {
-    fn reads(&self, behind: Needed) -> Needed {
+    fn reads(&self, behind: FieldSet) -> FieldSet {
         read_by(behind, self.partition.iter().chain([&self.field]).map(|(_, expr)| expr))
     }
 

@@ -10,8 +10,7 @@ use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
-use crate::query::plan::Needed;
-use crate::value::{DocWriter, Number, Value, sort_rows};
+use crate::value::{DocWriter, FieldSet, Number, Value, sort_rows};
 
 impl Parser<'_> {
     /// `$sample`.
@@ -52,7 +51,7 @@ struct SampleSpec {
 }
 
 impl Spec for SampleSpec {
-    fn reads(&self, behind: Needed) -> Needed {
+    fn reads(&self, behind: FieldSet) -> FieldSet {
         behind
     }
 

@@ -10,16 +10,15 @@ use crate::error::{ErrorCode, Result};
 use crate::query::exec::Exec;
 use crate::query::expr::BoundExpr;
 use crate::query::plan::FindCommand;
-use crate::query::plan::Needed;
 use crate::query::plan::{CollectionFacts, Plan};
-use crate::value::DocBuf;
+use crate::value::{DocBuf, FieldSet};
 
 /// A stage as it is asked for. What it needs of other collections, its parser has told (`Parser::split`), and what `explain` shows of it as well
 /// (`Parser::push`).
 pub(super) trait Spec {
     /// The top-level fields that it reads of its rows, where of what it gives those in `behind` are read.
-    fn reads(&self, _behind: Needed) -> Needed {
-        Needed::All
+    fn reads(&self, _behind: FieldSet) -> FieldSet {
+        FieldSet::All
     }
 
     /// The stage at work, perhaps one of several, one behind the other; `others` are the rows of what its pipeline needs of other collections.
@@ -42,16 +41,16 @@ pub(super) type Shown = (Step, DocBuf);
 
 impl Step {
     /// As `Spec::reads`.
-    fn reads(&self, behind: Needed) -> Needed {
+    fn reads(&self, behind: FieldSet) -> FieldSet {
         match self {
             // One that asks for nothing is there so that those before it know nothing of those behind it.
-            Step::Find(find) if find.shown().is_empty() => Needed::All,
+            Step::Find(find) if find.shown().is_empty() => FieldSet::All,
             Step::Find(find) => {
                 let find = FindCommand { reads: behind, ..FindCommand::clone(find) };
                 Plan::new(find, &CollectionFacts { time_field: "", meta_field: None }).decode
             }
             Step::Group(group) => group.needed_fields(),
-            Step::Unpack(_) => Needed::All,
+            Step::Unpack(_) => FieldSet::All,
             Step::Other(spec) => spec.reads(behind),
         }
     }
@@ -73,18 +72,13 @@ impl Step {
 
 /// The top-level fields that are read by steps, and by whoever takes what comes out of them, which is all that does. Of the others no column
 /// is decoded.
-pub(super) fn reads(steps: &[Shown]) -> Needed {
-    steps.iter().rev().fold(Needed::All, |behind, (step, _)| step.reads(behind))
+pub(super) fn reads(steps: &[Shown]) -> FieldSet {
+    steps.iter().rev().fold(FieldSet::All, |behind, (step, _)| step.reads(behind))
 }
 
 /// With what expressions read.
-pub(super) fn read_by<'a>(mut needed: Needed, exprs: impl IntoIterator<Item = &'a BoundExpr>) -> Needed {
-    for expr in exprs {
-        if expr.reads().whole {
-            return Needed::All;
-        }
-        expr.reads().fields.iter().for_each(|name| needed.add_path(name));
-    }
+pub(super) fn read_by<'a>(mut needed: FieldSet, exprs: impl IntoIterator<Item = &'a BoundExpr>) -> FieldSet {
+    exprs.into_iter().for_each(|expr| needed.add_all(expr.fields()));
     needed
 }
 

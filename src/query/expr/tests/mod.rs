@@ -335,6 +335,6 @@ fn constants_are_folded_when_parsed_and_chance_is_not() {
         Expr::parse(Doc::parse(wrapped.as_bytes()).unwrap().get("e").unwrap(), &globals()).unwrap()
     };
     assert!(matches!(parse(rawdoc! { "$add": [1, { "$size": [[1, 2]] }] }), Expr::Constant(Some(_))));
-    assert!(parse(rawdoc! { "$rand": {} }).reads().chance);
-    assert!(parse(rawdoc! { "$map": { "input": [1], "in": "$$this" } }).reads().nothing());
+    assert!(parse(rawdoc! { "$rand": {} }).is_random());
+    assert!(parse(rawdoc! { "$map": { "input": [1], "in": "$$this" } }).fields().is_empty());
 }

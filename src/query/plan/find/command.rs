@@ -4,9 +4,9 @@ use super::arguments::{Hint, check_generic, count, filter, flag, is_given, objec
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
-use crate::query::plan::{Needed, Projection};
+use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
-use crate::value::{Collation, Doc};
+use crate::value::{Collation, Doc, FieldSet};
 
 /// What a `find` asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub struct FindCommand {
     /// Where few of the matches matter to whoever takes them.
     pub edge: Option<Edge>,
     /// Which fields of what comes back somebody reads.
-    pub reads: Needed,
+    pub reads: FieldSet,
     /// True for what a write takes: closed buckets are not looked at.
     pub skips_closed: bool,
 }
@@ -77,7 +77,7 @@ impl Default for FindCommand {
             hint: None,
             collation: Collation::default(),
             edge: None,
-            reads: Needed::All,
+            reads: FieldSet::All,
             skips_closed: false,
         }
     }

@@ -5,7 +5,6 @@
 use super::parse::{Child, Node, Projection};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
-use crate::query::expr::BoundExpr;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
 impl Projection {
@@ -58,8 +57,7 @@ impl Projection {
 
     /// True where `apply` looks at the top-level field called `root`.
     pub fn reads_root(&self, root: &str) -> bool {
-        let reads = |expr: &BoundExpr| expr.reads().whole || expr.reads().fields.iter().any(|name| **name == *root);
-        self.keeps_root(root) || self.computed.iter().any(|(_, expr)| reads(expr))
+        self.keeps_root(root) || self.computed.iter().any(|(_, expr)| expr.fields().contains(root))
     }
 
     /// Whether a scalar where `node` is goes: it has none of the fields below. Where some are computed it keeps its place for them.

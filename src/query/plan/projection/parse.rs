@@ -2,11 +2,10 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/query/projection_parser.cpp.
 
-use super::needed::Needed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
 use crate::query::expr::{BoundExpr, Expr, Globals};
-use crate::value::{Doc, DocWriter, Kind, OwnedValue, Value, check_path, compare};
+use crate::value::{Doc, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path, compare};
 
 /// A parsed projection: the paths that it keeps, or the paths that it drops, and what it computes.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,18 +46,18 @@ impl Projection {
     }
 
     /// The top-level fields that `apply` reads where of its result those in `wanted` matter.
-    pub fn needed_fields(&self, wanted: &Needed) -> Needed {
+    pub fn needed_fields(&self, wanted: &FieldSet) -> FieldSet {
         let mut needed = match wanted {
-            _ if self.computed.iter().any(|(_, expr)| expr.reads().whole) => return Needed::All,
-            _ if self.inclusion => Needed::Roots(self.root.children.iter().map(|(name, _)| name.clone()).collect()),
+            _ if self.computed.iter().any(|(_, expr)| expr.fields().is_all()) => return FieldSet::All,
+            _ if self.inclusion => FieldSet::Only(self.root.children.iter().map(|(name, _)| name.clone()).collect()),
             // A field that is set stays in its place if it was there, and so is read as well.
             _ => wanted.clone(),
         };
         match &mut needed {
-            Needed::All => return needed,
-            Needed::Roots(names) => names.retain(|name| wanted.contains(name) && self.keeps_root(name)),
+            FieldSet::All => return needed,
+            FieldSet::Only(names) => names.retain(|name| wanted.contains(name) && self.keeps_root(name)),
         }
-        self.computed.iter().flat_map(|(_, expr)| &expr.reads().fields).for_each(|name| needed.add_path(name));
+        self.computed.iter().for_each(|(_, expr)| needed.add_all(expr.fields()));
         needed
     }
 
@@ -380,11 +379,12 @@ mod tests {
 
     #[test]
     fn an_inclusion_needs_the_roots_of_its_paths_and_an_exclusion_everything() {
-        let needed = parse(&rawdoc! { "a.b": 1, "c": 1 }).unwrap().needed_fields(&Needed::All);
+        let needed = parse(&rawdoc! { "a.b": 1, "c": 1 }).unwrap().needed_fields(&FieldSet::All);
         assert!(needed.contains("a") && needed.contains("c") && needed.contains("_id") && !needed.contains("b"));
-        assert_eq!(parse(&rawdoc! { "a": 0 }).unwrap().needed_fields(&Needed::All), Needed::All);
-        let needed = parse(&rawdoc! { "_id": 0, "x": { "$add": ["$a.b", "$c"] } }).unwrap().needed_fields(&Needed::All);
+        assert_eq!(parse(&rawdoc! { "a": 0 }).unwrap().needed_fields(&FieldSet::All), FieldSet::All);
+        let needed =
+            parse(&rawdoc! { "_id": 0, "x": { "$add": ["$a.b", "$c"] } }).unwrap().needed_fields(&FieldSet::All);
         assert!(needed.contains("a") && needed.contains("c") && !needed.contains("_id"));
-        assert_eq!(parse(&rawdoc! { "x": "$$ROOT" }).unwrap().needed_fields(&Needed::All), Needed::All);
+        assert_eq!(parse(&rawdoc! { "x": "$$ROOT" }).unwrap().needed_fields(&FieldSet::All), FieldSet::All);
     }
 }

@@ -4,7 +4,7 @@ use super::predicate::{LooseBucketPredicate, TightBucketPredicate, derive};
 use super::reach::{IdRange, Reach};
 use super::time;
 use crate::bucket::TimeseriesOptions;
-use crate::query::filter::{Filter, Reads};
+use crate::query::filter::Filter;
 use crate::value::Path;
 
 /// What a bucket document calls the metadata.
@@ -37,12 +37,7 @@ impl Layout<'_> {
     /// True where `filter` reads the metadata and nothing else. A constant reads nothing.
     pub(super) fn is_on_meta(&self, filter: &Filter) -> bool {
         let Some(meta_field) = &self.options.meta_field else { return false };
-        let (mut on_meta, mut elsewhere) = (false, false);
-        filter.for_each_read(&mut |reads| match reads {
-            Reads::Field(name) if name == meta_field => on_meta = true,
-            _ => elsewhere = true,
-        });
-        on_meta && !elsewhere
+        matches!(filter.fields().names(), [only] if **only == **meta_field) && !filter.is_random()
     }
 }
 

@@ -40,12 +40,12 @@ impl GroupSpec {
     /// The fields of the key.
     fn alike(&self, time_field: &str) -> Option<Edge> {
         let keys = self.key.parts();
-        if keys.iter().any(|key| key.reads().whole || key.reads().chance) {
+        if keys.iter().any(|key| key.fields().is_all() || key.is_random()) {
             return None;
         }
-        let fields = keys.iter().flat_map(|key| key.reads().fields.iter());
+        let fields = keys.iter().flat_map(|key| key.fields().names());
         let alike = fields.filter(|name| ***name != *time_field).cloned().collect();
-        let reads_time = |key: &&&BoundExpr| key.reads().fields.iter().any(|name| **name == *time_field);
+        let reads_time = |key: &&&BoundExpr| key.fields().contains(time_field);
         let bins: Vec<BoundExpr> = keys.iter().filter(reads_time).map(|key| BoundExpr::clone(key)).collect();
         let by_value = keys.iter().all(|key| cannot_fail(key.expr()));
         Some(Edge { which: Which::Last, count: 1, alike, by_value, bins })

@@ -1,9 +1,8 @@
 //! What a `$group` asks for.
 
 use crate::query::expr::BoundExpr;
-use crate::query::plan::Needed;
 use crate::query::stage::accumulator::Accumulation;
-use crate::value::Collation;
+use crate::value::{Collation, FieldSet};
 
 /// What a `$group` asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,14 +40,11 @@ impl Key {
 
 impl GroupSpec {
     /// The top-level fields that it reads.
-    pub fn needed_fields(&self) -> Needed {
-        let mut needed = Needed::none();
+    pub fn needed_fields(&self) -> FieldSet {
+        let mut needed = FieldSet::none();
         self.unsorted_by.iter().for_each(|(time_field, _)| needed.add_path(time_field));
         for expr in self.key.parts().into_iter().chain(self.fields.iter().map(|field| &field.input)) {
-            if expr.reads().whole {
-                return Needed::All;
-            }
-            expr.reads().fields.iter().for_each(|name| needed.add_path(name));
+            needed.add_all(expr.fields());
         }
         needed
     }

@@ -4,14 +4,13 @@
 
 use std::rc::Rc;
 
-use super::spec::{UnpackSpec, refused, roots};
+use super::spec::{UnpackSpec, refused};
 use crate::bucket::TimeseriesOptions;
 use crate::error::{ErrorCode, Result};
 use crate::query::filter::Filter;
-use crate::query::plan::Needed;
 use crate::query::stage::parse::Parser;
 use crate::query::stage::spec::Step;
-use crate::value::{Collation, DocBuf, DocWriter, Value};
+use crate::value::{Collation, DocBuf, DocWriter, FieldSet, Value};
 
 const INTERNAL: &str = "$_internalUnpackBucket";
 
@@ -123,7 +122,7 @@ impl Parser<'_> {
         let text = |value: Option<Value<'_>>| value.and_then(Value::as_str).map(str::to_owned);
         let flag = |value: Option<Value<'_>>| value.and_then(Value::as_bool) == Some(true);
         let names = |value: Option<Value<'_>>| {
-            let mut names = Needed::none();
+            let mut names = FieldSet::none();
             let list = value.and_then(Value::as_array).into_iter().flatten();
             list.filter_map(|(_, name)| name.as_str()).for_each(|name| names.add_path(name));
             names
@@ -155,7 +154,7 @@ impl Parser<'_> {
             is_include: include.is_some(),
             names: names(include.or(exclude)),
             computed: names(computed),
-            reads: Needed::All,
+            reads: FieldSet::All,
         };
         spec.settle_fields();
         let shown = spec.shown(&given);
@@ -169,15 +168,15 @@ impl UnpackSpec {
     fn shown(&self, given: &[Option<Value<'_>>]) -> DocBuf {
         let mut shown = DocWriter::new();
         for ((name, want, ..), value) in PARAMETERS.iter().zip(given) {
-            let mut write_names = |names: &Needed, more: Option<&str>| {
+            let mut write_names = |names: &FieldSet, more: Option<&str>| {
                 shown.begin_array(name);
-                for (place, name) in roots(names).iter().map(|name| &**name).chain(more).enumerate() {
+                for (place, name) in names.names().iter().map(|name| &**name).chain(more).enumerate() {
                     shown.string(&place.to_string(), name);
                 }
                 shown.end();
             };
             match (want, *name, value) {
-                (Want::Names, "computedMetaProjFields", _) if roots(&self.computed).is_empty() => {}
+                (Want::Names, "computedMetaProjFields", _) if self.computed.names().is_empty() => {}
                 (Want::Names, "computedMetaProjFields", _) => write_names(&self.computed, None),
                 (Want::Names, ..) => {
                     // Kept apart, the metadata stands behind the others where it is asked for, or where it is not.

@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 use super::spec::{UnpackSpec, refused};
 use crate::block::{Bitmap, Block, Column};
-use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, unpack};
+use crate::bucket::{BucketDoc, BucketId, BucketVersion, unpack};
 use crate::column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::BUCKET_ROWS_MAX;
 use crate::query::exec::Flow;
 use crate::query::stage::running::Stage;
-use crate::value::{Doc, DocWriter, Kind, Number, Value};
+use crate::value::{Doc, DocWriter, FieldSet, Kind, Number, Value};
 
 /// The stage at work. Buckets are unpacked when their rows are asked for, one by one.
 pub struct Unpack {
@@ -118,7 +118,7 @@ fn object<'a>(value: Option<Value<'a>>, code: ErrorCode, what: &str) -> Result<D
 }
 
 /// True where one of the columns has fewer elements than the bucket has rows.
-fn is_too_short(bucket: &BucketDoc<'_>, wanted: &ColumnSet) -> bool {
+fn is_too_short(bucket: &BucketDoc<'_>, wanted: &FieldSet) -> bool {
     let Ok(rows) = bucket.count() else { return false };
     bucket.data().iter().filter(|(name, _)| wanted.contains(name)).any(|(_, value)| {
         let elements = value.as_binary().map(|(_, bytes)| column::count(bytes, BUCKET_ROWS_MAX));

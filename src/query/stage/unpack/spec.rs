@@ -1,10 +1,9 @@
 //! What a stage that unpacks buckets is asked to do.
 
-use crate::bucket::{ColumnSet, TimeseriesOptions};
+use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode};
-use crate::query::filter::{Filter, Reads};
-use crate::query::plan::Needed;
-use crate::value::Doc;
+use crate::query::filter::Filter;
+use crate::value::{Doc, FieldSet};
 
 /// What buckets are unpacked to.
 #[derive(Clone)]
@@ -23,11 +22,11 @@ pub struct UnpackSpec {
     pub whole: Option<Filter>,
     /// True where `names` are those of the fields that come, the metadata apart, and not those of fields that do not.
     pub(super) is_include: bool,
-    pub(super) names: Needed,
+    pub(super) names: FieldSet,
     /// Fields that buckets have by themselves, for each of their measurements.
-    pub(super) computed: Needed,
+    pub(super) computed: FieldSet,
     /// The fields that somebody reads.
-    pub(super) reads: Needed,
+    pub(super) reads: FieldSet,
 }
 
 #[cold]
@@ -50,20 +49,16 @@ impl UnpackSpec {
         }
         let time = &self.options.time_field;
         self.gives_time = self.provides(time) && !self.computed.contains(time);
-        let mut kept = Needed::none();
+        let mut kept = FieldSet::none();
         self.computed().filter(|name| self.provides(name)).for_each(|name| kept.add_path(name));
         self.computed = kept;
     }
 
     /// Tells what is read of the measurements: nothing else has to be unpacked.
-    pub fn narrow(&mut self, reads: Needed) {
+    pub fn narrow(&mut self, reads: FieldSet) {
         self.reads = reads;
         if let Some(filter) = &self.event {
-            filter.for_each_read(&mut |read| match read {
-                Reads::Field(name) => self.reads.add_path(name),
-                Reads::Everything => self.reads = Needed::All,
-                Reads::Chance => {}
-            });
+            self.reads.add_all(&filter.fields());
         }
         self.gives_time &= self.reads.contains(&self.options.time_field);
         self.gives_meta = self.gives_meta.take().filter(|meta| self.reads.contains(meta));
@@ -71,29 +66,18 @@ impl UnpackSpec {
 
     /// The fields of the bucket that go to each measurement.
     pub fn computed(&self) -> impl Iterator<Item = &str> {
-        roots(&self.computed).iter().map(|name| &**name).filter(|name| self.reads.contains(name))
+        self.computed.names().iter().map(|name| &**name).filter(|name| self.reads.contains(name))
     }
 
     /// The columns of a bucket that are to be decoded.
-    pub fn wanted(&self, data: Doc<'_>) -> ColumnSet {
+    pub fn wanted(&self, data: Doc<'_>) -> FieldSet {
         let time = &self.options.time_field;
         let is_wanted = |name: &str| match name == time {
             true => self.gives_time,
             false => self.provides(name) && !self.computed.contains(name) && self.reads.contains(name),
         };
-        let mut wanted = Needed::none();
-        for (name, _) in data.iter().filter(|(name, _)| is_wanted(name)) {
-            // Names may have dots, so this is no path.
-            wanted = wanted.union(Needed::Roots(vec![name.into()]));
-        }
-        ColumnSet::Only(roots(&wanted).to_vec())
-    }
-}
-
-/// The names of a set of them.
-pub fn roots(names: &Needed) -> &[Box<str>] {
-    match names {
-        Needed::All => &[],
-        Needed::Roots(roots) => roots,
+        let mut wanted = FieldSet::none();
+        data.iter().filter(|(name, _)| is_wanted(name)).for_each(|(name, _)| wanted.add(name));
+        wanted
     }
 }

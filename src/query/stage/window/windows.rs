@@ -14,12 +14,11 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
-use crate::query::plan::Needed;
 use crate::query::stage::group::run_end;
 use crate::query::stage::model::Others;
 use crate::query::stage::running::Stage;
 use crate::query::stage::spec::{Spec, read_by};
-use crate::value::{Collation, Kind, OwnedValue, Value};
+use crate::value::{Collation, FieldSet, Kind, OwnedValue, Value};
 
 /// What a `$setWindowFields` asks for, its sort apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +34,7 @@ pub(super) struct WindowSpec {
 }
 
 impl Spec for WindowSpec {
-    fn reads(&self, behind: Needed) -> Needed {
+    fn reads(&self, behind: FieldSet) -> FieldSet {
         let order = self.order.iter().map(|(expr, _)| expr);
         let chosen = self.choice.iter().map(|choice| &choice.field);
         let inputs = self.outputs.iter().map(|output| &output.input);
