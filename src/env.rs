@@ -19,14 +19,14 @@ pub trait Env {
     ///
     /// Errors: why the pattern does not compile.
     fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn Regex>, String>;
-    /// What compares strings by the rules of a locale; fills in what `wanted` leaves to it. `None` where the host has not just this
+    /// What compares strings by the rules of a locale; fills in what `wanted` leaves to it. `None` if the host has not just this
     /// locale, but another one in its place at best.
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>>;
-    /// The double next to a number in the form of JSON; an infinity where it is too large.
+    /// The double next to a number in the form of JSON; an infinity if it is too large.
     fn double(&self, number: &str) -> f64;
     /// The shortest digits that say a finite double which is not below zero, in the form of JSON.
     fn digits(&self, x: f64) -> String;
-    /// The clocks of a zone of the IANA's database; `None` where the host does not know it.
+    /// The clocks of a zone of the IANA's database; `None` if the host does not know it.
     fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>>;
     /// Loads what is rarely used, where that comes apart from the rest: see `limits::RARE_OPERATORS`.
     fn complete(&self) -> Loading {
@@ -44,13 +44,13 @@ pub struct Collating<'a> {
     pub numeric: bool,
     /// `upper`, `lower` or `false`; `None` for that of the locale.
     pub case_first: Option<&'static str>,
-    /// True where punctuation is not looked at; `None` for what the locale does.
+    /// True if punctuation is not looked at; `None` for what the locale does.
     pub ignores_punctuation: Option<bool>,
 }
 
 /// A compiled regular expression.
 pub trait Regex {
-    /// True where it matches somewhere in `text`.
+    /// True if it matches somewhere in `text`.
     fn is_match(&self, text: &str) -> bool;
     /// The matches in `text`, one behind the other; the first one alone unless `all` are wanted.
     fn find(&self, text: &str, all: bool) -> Vec<Match>;
@@ -61,7 +61,7 @@ pub trait Regex {
 pub struct Match {
     /// So many characters stand before it.
     pub at: usize,
-    /// What has matched, and of each group what has matched it; `None` where nothing has.
+    /// What has matched, and of each group what has matched it; `None` if nothing has.
     pub groups: Vec<Option<String>>,
 }
 

@@ -23,7 +23,7 @@ impl HostEnv {
         HostEnv { load, is_whole: Rc::default() }
     }
 
-    /// True where the second half of the module is there.
+    /// True if the second half of the module is there.
     pub fn is_whole(&self) -> bool {
         self.is_whole.get()
     }

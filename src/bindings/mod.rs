@@ -62,7 +62,7 @@ async fn open(name: &str, options: &[u8], load: Function, host: HostObject, earl
 
 #[wasm_bindgen(js_class = Engine)]
 impl Handle {
-    /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload?, due? }`; rejects only where the
+    /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload?, due? }`; rejects only if the
     /// second half of the module is needed and cannot be had. `due` asks for the command `maintain`, which nobody need wait for.
     pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>) -> Promise {
         let engine = Rc::clone(&self.engine);

@@ -42,7 +42,7 @@ impl Bitmap {
         Bitmap { words, len: items.len() }
     }
 
-    /// From bytes, row `i` at bit `i & 7` of byte `i >> 3`. `None` where the length is wrong or a spare bit is set.
+    /// From bytes, row `i` at bit `i & 7` of byte `i >> 3`. `None` if the length is wrong or a spare bit is set.
     pub fn from_bytes(bytes: &[u8], len: usize) -> Option<Bitmap> {
         if bytes.len() != len.div_ceil(8) {
             return None;
@@ -148,12 +148,12 @@ impl Bitmap {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// True where every bit is set (also over no rows).
+    /// True if every bit is set (also over no rows).
     pub fn all(&self) -> bool {
         self.count() == self.len
     }
 
-    /// True where no bit is set.
+    /// True if no bit is set.
     pub fn none(&self) -> bool {
         self.words.iter().all(|w| *w == 0)
     }

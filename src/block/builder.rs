@@ -119,7 +119,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends cells of the type that there is; false where they have another one.
+    /// Appends cells of the type that there is; false if they have another one.
     fn extend_cells(&mut self, cells: &ColumnData, range: &Range<usize>) -> bool {
         use ColumnData as D;
         if self.data.is_none() && !range.is_empty() {
@@ -170,7 +170,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Appends the cells of a range; false where it lies beyond them.
+/// Appends the cells of a range; false if it lies beyond them.
 fn copy_cells<T: Copy>(to: &mut Vec<T>, cells: &[T], range: &Range<usize>) -> bool {
     match cells.get(range.clone()) {
         // A row of each of many series a commit: sections are that short.

@@ -85,7 +85,7 @@ pub enum ColumnData {
     String(VarData),
     /// ObjectIds.
     ObjectId(Vec<Bytes12>),
-    /// Anything: type byte followed by value bytes, checked; empty where absent.
+    /// Anything: type byte followed by value bytes, checked; empty if absent.
     Bson(VarData),
     /// Repeated values: row `i` is row `index[i]` of a column that has no absent cells and is no dictionary itself.
     Dictionary(Vec<u32>, Box<Column>),
@@ -153,12 +153,12 @@ impl Column {
         &self.data
     }
 
-    /// Which cells are present; `None` where all are.
+    /// Which cells are present; `None` if all are.
     pub fn presence(&self) -> Option<&Bitmap> {
         self.presence.as_ref()
     }
 
-    /// True where the cell of `row` is present.
+    /// True if the cell of `row` is present.
     #[inline]
     pub fn is_present(&self, row: usize) -> bool {
         self.presence.as_ref().is_none_or(|p| p.get(row))
@@ -184,7 +184,7 @@ impl Column {
         }
     }
 
-    /// The cell of `row` as a value; `None` where it is absent.
+    /// The cell of `row` as a value; `None` if it is absent.
     ///
     /// `scratch` is room for strings, whose BSON form is not how a column holds them.
     #[inline]

@@ -34,7 +34,7 @@ impl Block {
         &self.columns
     }
 
-    /// Stands for the names and the types of the columns; `None` where one has cells of several types, or absent ones.
+    /// Stands for the names and the types of the columns; `None` if one has cells of several types, or absent ones.
     pub fn types(&self) -> Option<u64> {
         self.columns.iter().try_fold(0, |types, (name, column)| {
             let kind = column.kind().filter(|_| column.presence().is_none())?;

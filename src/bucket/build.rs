@@ -16,7 +16,7 @@ use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
 pub struct Header<'a> {
     /// Its `_id`.
     pub id: BucketId,
-    /// The normalised metadata of every row; absent where the series has none.
+    /// The normalised metadata of every row; absent if the series has none.
     pub meta: Option<Value<'a>>,
     /// Whether it takes no more rows.
     pub closed: bool,

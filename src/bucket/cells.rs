@@ -7,7 +7,7 @@ use crate::value::{Doc, Kind, Numbers, Value};
 /// The time column, which also says which rows there are.
 pub(super) struct Times {
     pub(super) values: Vec<i64>,
-    /// The row of every key; `None` where the keys are the row numbers.
+    /// The row of every key; `None` if the keys are the row numbers.
     places: Option<Numbers>,
 }
 
@@ -50,7 +50,7 @@ impl Times {
     }
 }
 
-/// The column of `cells`, over `rows` rows; `None` where there is no cell.
+/// The column of `cells`, over `rows` rows; `None` if there is no cell.
 pub(super) fn read_column(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Option<Column>, String> {
     let bytes = elements(cells);
     let Some(kind) = bytes.first().copied().and_then(Kind::from_byte) else { return Ok(None) };
@@ -159,7 +159,7 @@ impl Cells for VarData {
 
 /// Reads cells of one type whose row numbers ascend; gives their presence where there are gaps.
 ///
-/// `rows` is unknown for the time column; that one must not have gaps. `None` where the cells are not as described; what
+/// `rows` is unknown for the time column; that one must not have gaps. `None` if the cells are not as described; what
 /// `cells` holds then is of no use.
 fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -> Option<Option<Bitmap>> {
     let limit = rows.unwrap_or(ROWS_MAX).min(ROWS_MAX);

@@ -111,7 +111,7 @@ impl<'a> Arguments<'a> {
         Ok(arguments)
     }
 
-    /// `now_ms` is absent where options come from storage: what was in the past once may lie before 1970 by another clock.
+    /// `now_ms` is absent if options come from storage: what was in the past once may lie before 1970 by another clock.
     fn resolve(self, now_ms: Option<i64>) -> Result<CollectionOptions> {
         let Some(timeseries) = self.timeseries else {
             return Err(Error::invalid_options(
@@ -154,7 +154,7 @@ fn check_expire_after(seconds: i64, value: Value<'_>, now_ms: Option<i64>) -> Re
 impl CollectionOptions {
     /// The options that a `create` command asks for. Its first field, the name of the collection, is not looked at.
     ///
-    /// Errors: 14, 2, 40414, 40415 where an argument does not parse; `InvalidOptions` where the arguments do not go together,
+    /// Errors: 14, 2, 40414, 40415 where an argument does not parse; `InvalidOptions` if the arguments do not go together,
     /// are those of other kinds of collection, or lack `timeseries`.
     pub fn parse_create(command: Doc<'_>, now_ms: i64) -> Result<CollectionOptions> {
         Arguments::parse(command, 1, true)?.resolve(Some(now_ms))
@@ -162,7 +162,7 @@ impl CollectionOptions {
 
     /// The options that a `collMod` command leaves. Its first field, the name of the collection, is not looked at.
     ///
-    /// Errors: 14, 2, 40415 where an argument does not parse; `InvalidOptions` where it is one of other collections, or asks for what
+    /// Errors: 14, 2, 40415 where an argument does not parse; `InvalidOptions` if it is one of other collections, or asks for what
     /// is not possible.
     pub fn modified(&self, command: Doc<'_>, now_ms: i64) -> Result<CollectionOptions> {
         let arguments = Arguments::parse(command, 1, false)?;
@@ -207,7 +207,7 @@ impl CollectionOptions {
 
     /// Stored options.
     ///
-    /// Errors: `DataCorruptionDetected` where no `to_doc` wrote them.
+    /// Errors: `DataCorruptionDetected` if no `to_doc` wrote them.
     pub fn from_doc(doc: Doc<'_>) -> Result<CollectionOptions> {
         Arguments::parse(doc, 0, true)
             .and_then(|arguments| arguments.resolve(None))
@@ -226,7 +226,7 @@ impl CollectionOptions {
         Ok(())
     }
 
-    /// True where creating one over the other changes nothing.
+    /// True if creating one over the other changes nothing.
     pub fn same_as(&self, other: &CollectionOptions) -> bool {
         self.timeseries.same_as(&other.timeseries)
             && self.expire_after_seconds == other.expire_after_seconds
@@ -237,7 +237,7 @@ impl CollectionOptions {
 
 /// Checks the name of a collection that a user wants to have in `database`.
 ///
-/// Errors: `InvalidNamespace` where it is empty, begins with a `.` or with `system.`, holds a `$` or a NUL byte, or where the
+/// Errors: `InvalidNamespace` if it is empty, begins with a `.` or with `system.`, holds a `$` or a NUL byte, or where the
 /// full name of its buckets would be too long.
 pub fn validate_collection_name(database: &str, name: &str) -> Result<()> {
     let refuse =

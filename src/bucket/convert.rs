@@ -11,7 +11,7 @@ use crate::value::{Doc, DocBuf};
 
 /// A bucket of version 1 as one of version 2, its rows in order of time; others as they are.
 ///
-/// `None` where it cannot be compressed because columns and times do not belong together: such a bucket stays as it is, and
+/// `None` if it cannot be compressed because columns and times do not belong together: such a bucket stays as it is, and
 /// whoever reads it is told what is wrong with it.
 /// Errors: `DataCorruptionDetected` for what is no bucket at all; `BSONObjectTooLarge`.
 pub fn compress(document: Doc<'_>, options: &TimeseriesOptions) -> Result<Option<DocBuf>> {
@@ -26,7 +26,7 @@ pub fn compress(document: Doc<'_>, options: &TimeseriesOptions) -> Result<Option
 
 /// A bucket of version 2 or 3 as one of version 1, its rows in the order they have; others as they are.
 ///
-/// Errors: `DataCorruptionDetected` where a column does not decode; `BSONObjectTooLarge`.
+/// Errors: `DataCorruptionDetected` if a column does not decode; `BSONObjectTooLarge`.
 pub fn decompress(document: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
     let bucket = BucketDoc::parse(document, options)?;
     if bucket.version() == BucketVersion::Uncompressed {

@@ -158,7 +158,7 @@ impl<'a> BucketDoc<'a> {
         self.control.version
     }
 
-    /// True where it takes no more measurements.
+    /// True if it takes no more measurements.
     pub fn closed(&self) -> bool {
         self.control.closed
     }
@@ -173,7 +173,7 @@ impl<'a> BucketDoc<'a> {
         self.control.max
     }
 
-    /// The metadata of every measurement; absent where the series has none.
+    /// The metadata of every measurement; absent if the series has none.
     pub fn meta(&self) -> Option<Value<'a>> {
         self.meta
     }
@@ -205,7 +205,7 @@ impl<'a> BucketDoc<'a> {
 
     /// How many measurements it holds, without decoding a column where the bucket says so itself.
     ///
-    /// Errors: as `unpack` where the time column is damaged.
+    /// Errors: as `unpack` if the time column is damaged.
     pub fn count(&self) -> Result<usize> {
         let count = match self.version() {
             BucketVersion::Uncompressed => Times::read(self.times()).map(|times| times.values.len()),

@@ -12,7 +12,7 @@ pub(super) struct Extremes<'a> {
     pub(super) max: usize,
 }
 
-/// The extremes of `rows`; `None` where no cell is present. A bson column has no order of its own and gives none.
+/// The extremes of `rows`; `None` if no cell is present. A bson column has no order of its own and gives none.
 pub(super) fn extremes<'a>(column: &'a Column, rows: Rows<'_>, collation: &Collation) -> Option<Extremes<'a>> {
     let found = match column.data() {
         ColumnData::F64(v) => of_cells(column, v, rows, below),

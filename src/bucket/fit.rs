@@ -33,7 +33,7 @@ pub enum Misfit {
 pub struct Fit {
     /// Rows, counted through all additions.
     pub rows: usize,
-    /// `None` where every row fits.
+    /// `None` if every row fits.
     pub misfit: Option<Misfit>,
 }
 
@@ -41,7 +41,7 @@ pub struct Fit {
 ///
 /// Sizes are not looked at: they are estimates, and the catalog's. Of several reasons the first in the order of `Misfit` is
 /// given, as the server checks them.
-/// Errors: as `BucketDoc::count`; `InternalError` where the time column is not one of dates.
+/// Errors: as `BucketDoc::count`; `InternalError` if the time column is not one of dates.
 pub fn fit(
     bucket: &BucketDoc<'_>,
     meta: Option<Value<'_>>,

@@ -73,7 +73,7 @@ impl BucketId {
         self.0.last_chunk().copied().map(u64::from_be_bytes).unwrap_or_default()
     }
 
-    /// True where the start lies outside the standard range.
+    /// True if the start lies outside the standard range.
     pub fn is_extended(&self) -> bool {
         self.time_seconds() > i32::MAX.unsigned_abs()
     }

@@ -21,7 +21,7 @@ use crate::value::{DocBuf, Value};
 /// acknowledged are not lost because a limit was passed since.
 /// Each addition to a compressed bucket is put in order of time. One that begins before the bucket's last row makes the
 /// bucket version 3 for ever: its rows then stand in order of arrival.
-/// Errors: `DataCorruptionDetected` where the stored columns do not read, `BSONObjectTooLarge`, `InternalError` where the
+/// Errors: `DataCorruptionDetected` if the stored columns do not read, `BSONObjectTooLarge`, `InternalError` if the
 /// metadata is another or there are no rows at all.
 pub fn merge(
     stored: Option<&BucketDoc<'_>>,
@@ -84,7 +84,7 @@ fn version_of(stored: Option<BucketVersion>, format: BucketFormat) -> BucketVers
     }
 }
 
-/// The document of a bucket with those of its rows that `keep` selects; `None` where none is left.
+/// The document of a bucket with those of its rows that `keep` selects; `None` if none is left.
 ///
 /// `rows` is the whole bucket, unpacked. The start of the bucket stays, so that its `_id` still names it.
 /// Errors: `BSONObjectTooLarge`, which a part of a stored bucket does not reach.

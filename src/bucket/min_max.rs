@@ -85,7 +85,7 @@ impl MinMax {
 
     /// The summaries of a stored bucket; `min_doc` and `max_doc` give them back.
     ///
-    /// Errors: `DataCorruptionDetected` where one of them is empty.
+    /// Errors: `DataCorruptionDetected` if one of them is empty.
     pub fn from_control(min: Doc<'_>, max: Doc<'_>, collation: &Collation) -> Result<MinMax> {
         let mut summary = MinMax::new(collation);
         for (side, doc, is_min) in [("min", min, true), ("max", max, false)] {
@@ -174,7 +174,7 @@ impl Side {
         self.kind().is_none_or(|mine| canonical_class(kind).cmp(&canonical_class(mine)) == wanted)
     }
 
-    /// True where the value has taken this place.
+    /// True if the value has taken this place.
     fn visit_scalar(&mut self, value: Value<'_>, wanted: Ordering, collation: &Collation) -> bool {
         let replaced = match self {
             Side::Scalar(tagged) => collation.compare(value, Value::tagged_checked(tagged)) == wanted,
@@ -257,8 +257,8 @@ impl Entry {
 }
 
 impl Children {
-    /// Makes `mine` a container of `kind` where it is one already or yields to one; what lay below that side before is
-    /// forgotten. True where it takes part.
+    /// Makes `mine` a container of `kind` if it is one already or yields to one; what lay below that side before is
+    /// forgotten. True if it takes part.
     fn open(&mut self, kind: Kind, mine: &mut Side, wanted: Ordering, side: fn(&mut Entry) -> &mut Side) -> bool {
         let container = if kind == Kind::Object { Side::Object } else { Side::Array };
         if std::mem::discriminant(mine) == std::mem::discriminant(&container) {

@@ -61,7 +61,7 @@ pub struct TimeseriesOptions {
     pub time_field: String,
     /// Name of the field that tells series apart. The empty string is a name.
     pub meta_field: Option<String>,
-    /// The preset; absent where the user gave span and rounding.
+    /// The preset; absent if the user gave span and rounding.
     pub granularity: Option<Granularity>,
     /// Longest span of a bucket (`bucketMaxSpanSeconds`).
     pub span_seconds: i64,
@@ -87,12 +87,12 @@ impl TimeseriesOptions {
         self.span_seconds.saturating_mul(1000)
     }
 
-    /// True where span and rounding are the user's own, and hence equal, and always were: bucket boundaries are then known.
+    /// True if span and rounding are the user's own, and hence equal, and always were: bucket boundaries are then known.
     pub fn is_fixed(&self) -> bool {
         !self.rebucketed && self.granularity.is_none() && self.rounding_seconds == Some(self.span_seconds)
     }
 
-    /// True where both mean the same: the same fields and the same buckets.
+    /// True if both mean the same: the same fields and the same buckets.
     pub fn same_as(&self, other: &TimeseriesOptions) -> bool {
         let shape = |o: &TimeseriesOptions| {
             let granularity = o.granularity.unwrap_or(Granularity::Seconds);

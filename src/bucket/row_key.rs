@@ -66,7 +66,7 @@ impl CellHead {
         out.truncate(end);
     }
 
-    /// True where `bytes` begin with this head.
+    /// True if `bytes` begin with this head.
     #[inline]
     pub(super) fn begins(self, bytes: &[u8]) -> bool {
         let front = match bytes.first_chunk() {

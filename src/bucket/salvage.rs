@@ -15,13 +15,13 @@ pub struct Salvaged {
     pub document: DocBuf,
     /// How many measurements it holds.
     pub rows: usize,
-    /// True where every column could be read.
+    /// True if every column could be read.
     pub complete: bool,
 }
 
 /// A valid bucket with every measurement of the damaged bucket `id`, as far as its columns can be read.
 ///
-/// `None` where it is not known which measurements there are, or where they do not belong into a bucket of that id: rows are never
+/// `None` if it is not known which measurements there are, or where they do not belong into a bucket of that id: rows are never
 /// given times or metadata that they did not have.
 pub fn salvage(
     document: Doc<'_>,

@@ -40,7 +40,7 @@ impl Schema {
 
     /// The schema of a stored bucket.
     ///
-    /// Errors: `DataCorruptionDetected` where a summary is empty or the two differ in the type of a field: measurements of
+    /// Errors: `DataCorruptionDetected` if a summary is empty or the two differ in the type of a field: measurements of
     /// several types lie in that bucket.
     pub fn from_control(min: Doc<'_>, max: Doc<'_>) -> Result<Schema> {
         let mut schema = Schema::new();
@@ -55,7 +55,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// True where a field called `name` was met.
+    /// True if a field called `name` was met.
     pub fn knows(&self, name: &str) -> bool {
         self.fields.place(name).is_some()
     }
@@ -65,13 +65,13 @@ impl Schema {
         self.fields.slot(name);
     }
 
-    /// Absorbs one field of a measurement. False where it does not fit.
+    /// Absorbs one field of a measurement. False if it does not fit.
     #[must_use]
     pub fn update(&mut self, name: &str, value: Value<'_>) -> bool {
         self.fields.slot(name).absorb(value, &mut self.visits)
     }
 
-    /// Absorbs a field whose value is of a scalar `kind`. False where it does not fit.
+    /// Absorbs a field whose value is of a scalar `kind`. False if it does not fit.
     #[must_use]
     pub fn update_kind(&mut self, name: &str, kind: Kind) -> bool {
         self.fields.slot(name).absorb_scalar(kind)

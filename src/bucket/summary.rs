@@ -12,7 +12,7 @@ pub const WEIGHT: &str = "\0";
 /// Two rows with the least and the greatest value of each wanted column, in place of all rows, as `control` has them; both have the last
 /// time, and the first stands for all rows.
 ///
-/// `None` where it does not tell: all columns are wanted; null counts as a value there; arrays and objects are summed up element by
+/// `None` if it does not tell: all columns are wanted; null counts as a value there; arrays and objects are summed up element by
 /// element; strings compare by the collation of the collection.
 /// Errors: those of counting.
 pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str) -> Result<Option<Block>> {

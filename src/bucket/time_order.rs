@@ -8,7 +8,7 @@ use crate::value::sort_rows;
 
 /// The times of rows `range`.
 ///
-/// Errors: `InternalError` where the time column is not one of dates, or ends before the rows do.
+/// Errors: `InternalError` if the time column is not one of dates, or ends before the rows do.
 pub(super) fn dates<'a>(block: &'a Block, range: Range<usize>, time_field: &str) -> Result<&'a [i64]> {
     let times = match block.column(time_field).map(|column| column.data()) {
         Some(ColumnData::Date(times)) => times.get(range),
@@ -17,7 +17,7 @@ pub(super) fn dates<'a>(block: &'a Block, range: Range<usize>, time_field: &str)
     times.ok_or_else(|| Error::internal("Rows for a bucket came without a column of dates"))
 }
 
-/// Rows `range` in order of time, those of one time in the order they stand in; `None` where they are in that order.
+/// Rows `range` in order of time, those of one time in the order they stand in; `None` if they are in that order.
 ///
 /// Errors: as `dates`.
 pub(super) fn in_time_order(block: &Block, range: Range<usize>, time_field: &str) -> Result<Option<Block>> {

@@ -18,7 +18,7 @@ pub enum ColumnSet {
 }
 
 impl ColumnSet {
-    /// True where the column called `name` is asked for.
+    /// True if the column called `name` is asked for.
     pub fn contains(&self, name: &str) -> bool {
         match self {
             ColumnSet::All => true,

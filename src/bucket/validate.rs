@@ -27,7 +27,7 @@ pub struct Rule {
     pub code: ErrorCode,
     /// What is wrong where it is broken.
     pub text: &'static str,
-    /// True where reads do not rely on it: several contexts may break it together, and buckets of a server may.
+    /// True if reads do not rely on it: several contexts may break it together, and buckets of a server may.
     pub warns: bool,
 }
 
@@ -80,7 +80,7 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// What `document` breaks. Compressed columns are decoded only where `full`; `count_max` is how many measurements a bucket is meant to have.
+/// What `document` breaks. Compressed columns are decoded only if `full`; `count_max` is how many measurements a bucket is meant to have.
 pub fn validate(document: Doc<'_>, options: &TimeseriesOptions, full: bool, count_max: usize) -> Vec<Finding> {
     let mut findings = Findings(Vec::new());
     findings.rule(document.as_bytes().len() <= DOCUMENT_SIZE_BYTES_MAX, &B21, "", "");
@@ -125,7 +125,7 @@ pub(super) fn read_times(value: Value<'_>) -> Result<Times, &'static Rule> {
     Ok(Times::of(times))
 }
 
-/// A column over rows of these times; `None` where it has no cell.
+/// A column over rows of these times; `None` if it has no cell.
 pub(super) fn read_cells(value: Value<'_>, times: &Times) -> Result<Option<Column>, &'static Rule> {
     let rows = times.values.len();
     let Some(cells) = value.as_doc() else {

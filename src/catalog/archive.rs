@@ -21,7 +21,7 @@ impl Archive {
         self.entries.partition_point(|(s, min, _)| (*s, *min) < (series, min_time_ms))
     }
 
-    /// Puts a bucket aside; false where another of the series begins at the same time.
+    /// Puts a bucket aside; false if another of the series begins at the same time.
     pub fn insert(&mut self, series: u64, min_time_ms: i64, id: BucketId) -> bool {
         let at = self.place(series, min_time_ms);
         let free = self.entries.get(at).is_none_or(|(s, min, _)| (*s, *min) != (series, min_time_ms));
@@ -38,7 +38,7 @@ impl Archive {
         (*s == series && time_ms.saturating_sub(*min) < span_ms).then_some(*id)
     }
 
-    /// Removes the bucket `id`, which begins at `min_time_ms`; false where it is not here.
+    /// Removes the bucket `id`, which begins at `min_time_ms`; false if it is not here.
     pub fn remove(&mut self, series: u64, min_time_ms: i64, id: BucketId) -> bool {
         let at = self.place(series, min_time_ms);
         let there = self.entries.get(at) == Some(&(series, min_time_ms, id));
@@ -55,7 +55,7 @@ impl Archive {
         before - self.entries.len()
     }
 
-    /// Drops the greatest entry; false where there is none.
+    /// Drops the greatest entry; false if there is none.
     pub fn pop(&mut self) -> bool {
         self.entries.pop().is_some()
     }

@@ -33,7 +33,7 @@ pub struct Staged {
     pub rows: Block,
     /// Which rows go to which bucket.
     pub sections: Vec<Section>,
-    /// True where a section opens a bucket outside the standard date range.
+    /// True if a section opens a bucket outside the standard date range.
     pub extended_range: bool,
 }
 

@@ -78,7 +78,7 @@ impl Catalog {
         Some(taken)
     }
 
-    /// Makes room: closes or archives a bucket that was marked, unless rows of it are uncommitted. True where it is gone.
+    /// Makes room: closes or archives a bucket that was marked, unless rows of it are uncommitted. True if it is gone.
     pub(super) fn roll_over(&mut self, slot: usize, index: usize) -> bool {
         let Some(bucket) = self.bucket(slot, index) else { return false };
         let Some(reason) = bucket.reason.filter(|_| bucket.staged == 0) else { return false };
@@ -100,7 +100,7 @@ impl Catalog {
 
     /// Opens a bucket for the next row of a series and those behind it that fit. Answers its place.
     ///
-    /// Errors: `Location6130900` where every id that was drawn is taken.
+    /// Errors: `Location6130900` if every id that was drawn is taken.
     pub(super) fn allocate(
         &mut self,
         series: &mut BatchSeries,

@@ -14,7 +14,7 @@ impl Catalog {
     ///
     /// Every start takes a `direct_write_finish` of the same ids, however the write ends. They stack. Rows that are staged for one
     /// of these buckets and not yet being committed find another one.
-    /// Errors: `WriteConflict` where rows of such a bucket are being committed; once they are, the call may be repeated.
+    /// Errors: `WriteConflict` if rows of such a bucket are being committed; once they are, the call may be repeated.
     pub fn direct_write_start(&mut self, ids: &[BucketId]) -> Result<()> {
         if self.is_committing(ids) {
             return Err(Error::write_conflict("Rows of a bucket are being committed"));
@@ -55,7 +55,7 @@ impl Catalog {
         self.registry.state(id) == Some(State::Frozen)
     }
 
-    /// True where rows of one of these buckets are being committed.
+    /// True if rows of one of these buckets are being committed.
     pub fn is_committing(&self, ids: &[BucketId]) -> bool {
         self.prepared && self.staged.iter().any(|part| ids.contains(&part.id))
     }

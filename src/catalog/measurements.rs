@@ -23,7 +23,7 @@ pub struct Measurements<'a> {
 pub struct Facts {
     /// Stands for the names of the columns: a bucket that knew all of them once need not be asked again. Never 0.
     shape: u64,
-    /// Stands for the names and the types of the columns, where they have one: what fits a bucket once fits it always.
+    /// Stands for the names and the types of the columns, if they have one: what fits a bucket once fits it always.
     pub types: Option<u64>,
     /// Whether any cell may be a large one.
     any_large: bool,
@@ -69,7 +69,7 @@ impl<'a> Measurements<'a> {
         self.times_ms.get(row as usize).copied().unwrap_or_default()
     }
 
-    /// What each of `rows` adds to a bucket of `count` measurements, names that it does not know included; nothing where no
+    /// What each of `rows` adds to a bucket of `count` measurements, names that it does not know included; nothing if no
     /// row adds anything.
     pub fn additions(
         &self,

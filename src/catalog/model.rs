@@ -136,7 +136,7 @@ impl Model {
         (!fits(&mut bucket.schema, doc)).then_some(RolloverReason::SchemaChange)
     }
 
-    /// Performs the rollover of a bucket without uncommitted rows; true where it is gone.
+    /// Performs the rollover of a bucket without uncommitted rows; true if it is gone.
     fn roll_over(&mut self, at: usize) -> bool {
         let bucket = &self.open[at];
         let Some(reason) = bucket.reason.filter(|_| bucket.staged == 0) else { return false };

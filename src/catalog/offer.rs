@@ -74,7 +74,7 @@ pub enum ReopenFailure {
 }
 
 impl ReopenFailure {
-    /// True where the stored form of the bucket is damaged, or says that it is closed: it is never looked at again.
+    /// True if the stored form of the bucket is damaged, or says that it is closed: it is never looked at again.
     pub fn freezes(self) -> bool {
         use ReopenFailure::*;
         matches!(
@@ -88,7 +88,7 @@ impl ReopenFailure {
         )
     }
 
-    /// True where the same request may meet with a better answer.
+    /// True if the same request may meet with a better answer.
     pub(super) fn is_conflict(self) -> bool {
         matches!(self, ReopenFailure::EraMismatch | ReopenFailure::WriteConflict)
     }
@@ -99,6 +99,6 @@ impl ReopenFailure {
 pub(super) struct Answer {
     /// The bucket, if it is open now.
     pub installed: Option<BucketId>,
-    /// True where a stored bucket was seen, good or bad.
+    /// True if a stored bucket was seen, good or bad.
     pub fetched: bool,
 }

@@ -93,7 +93,7 @@ impl OpenBucket {
         OpenBucket { count, size_bytes: size_bytes.max(1), schema, ..self }
     }
 
-    /// True where a measurement of this time lies between start and end.
+    /// True if a measurement of this time lies between start and end.
     pub fn spans(&self, time_ms: i64, span_ms: i64) -> bool {
         self.min_time_ms <= time_ms && time_ms.saturating_sub(self.min_time_ms) < span_ms
     }

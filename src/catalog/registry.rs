@@ -28,7 +28,7 @@ impl Registry {
         self.states.binary_search_by(|(known, _)| known.cmp(&id))
     }
 
-    /// Why inserts leave a bucket alone; `None` where they may have it.
+    /// Why inserts leave a bucket alone; `None` if they may have it.
     pub fn state(&self, id: BucketId) -> Option<State> {
         self.states.get(self.place(id).ok()?).map(|(_, state)| *state)
     }
@@ -38,7 +38,7 @@ impl Registry {
         self.states.len()
     }
 
-    /// A direct write begins; true where it is the only one of its bucket.
+    /// A direct write begins; true if it is the only one of its bucket.
     pub fn start(&mut self, id: BucketId) -> bool {
         let at = match self.place(id) {
             Ok(at) => at,
@@ -56,7 +56,7 @@ impl Registry {
         }
     }
 
-    /// A direct write ends; true where it was the last one of its bucket.
+    /// A direct write ends; true if it was the last one of its bucket.
     pub fn finish(&mut self, id: BucketId) -> bool {
         let Ok(at) = self.place(id) else { return false };
         let last = match self.states.get_mut(at) {
@@ -72,7 +72,7 @@ impl Registry {
         last
     }
 
-    /// Leaves a bucket alone for ever; false where that was so.
+    /// Leaves a bucket alone for ever; false if that was so.
     pub fn freeze(&mut self, id: BucketId) -> bool {
         match self.place(id) {
             Ok(at) => {

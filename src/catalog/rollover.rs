@@ -18,7 +18,7 @@ pub enum RolloverReason {
 }
 
 impl RolloverReason {
-    /// True where measurements of the bucket's own time may still come to it: as long as it is in memory, or once it is
+    /// True if measurements of the bucket's own time may still come to it: as long as it is in memory, or once it is
     /// reopened. A bucket that is full or of other types never serves again from memory.
     pub fn is_soft(self) -> bool {
         matches!(self, RolloverReason::TimeForward | RolloverReason::TimeBackward)

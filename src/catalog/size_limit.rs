@@ -23,7 +23,7 @@ impl SizeLimit {
         SizeLimit { effective_bytes: share.min(options.bucket_size_bytes_max), derived_bytes: share }
     }
 
-    /// Why a bucket of `count` measurements does not grow to `total_bytes`; `Ok(true)` where it does so as an exception,
+    /// Why a bucket of `count` measurements does not grow to `total_bytes`; `Ok(true)` if it does so as an exception,
     /// because it holds few measurements.
     pub fn check(&self, options: &CatalogOptions, count: usize, total_bytes: usize) -> Result<bool, RolloverReason> {
         if total_bytes <= self.effective_bytes {

@@ -22,7 +22,7 @@ impl Catalog {
     ///
     /// Rows count as staged at once. A batch that is given up halfway needs no `abort`: the next one finds out, and so
     /// does this one where the catalog was cleared meanwhile; it begins again.
-    /// Errors: an internal error where the time column is not as it must be; `Location6130900` where ids ran out. The
+    /// Errors: an internal error where the time column is not as it must be; `Location6130900` if ids ran out. The
     /// batch is then given up.
     pub fn stage(&mut self, batch: &mut Batch) -> Result<Stage> {
         if batch.round != self.round {

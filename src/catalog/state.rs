@@ -36,7 +36,7 @@ pub struct Catalog {
     pub(super) answers: Vec<(usize, Answer)>,
     /// What the running batch has staged, a bucket each.
     pub(super) staged: Vec<StagedBucket>,
-    /// True where they are being committed.
+    /// True if they are being committed.
     pub(super) prepared: bool,
     /// Counted up when what a batch knows of this state is no longer right.
     pub(super) round: u64,
@@ -55,9 +55,9 @@ pub(super) struct StagedBucket {
     pub slot: usize,
     pub id: BucketId,
     pub rows: usize,
-    /// True where nothing of the bucket is stored yet.
+    /// True if nothing of the bucket is stored yet.
     pub is_insert: bool,
-    /// True where it was opened because its series had no bucket at all.
+    /// True if it was opened because its series had no bucket at all.
     pub opened_due_to_metadata: bool,
 }
 

@@ -34,7 +34,7 @@ pub fn scale_of(control: u8) -> Option<Scale> {
     }
 }
 
-/// The integer of `x` where `x` times `multiplier`, rounded half away from zero, gives the bits of `x` back when divided.
+/// The integer of `x` if `x` times `multiplier`, rounded half away from zero, gives the bits of `x` back when divided.
 #[inline(always)]
 pub fn to_integer(x: f64, multiplier: f64) -> Option<i64> {
     // The largest double below a half: adding a half itself would round some doubles below a half up.
@@ -53,7 +53,7 @@ pub fn to_integer(x: f64, multiplier: f64) -> Option<i64> {
     (back.to_bits() == x.to_bits()).then_some(integer)
 }
 
-/// The integer of `x` in `scale`; `None` where it has none.
+/// The integer of `x` in `scale`; `None` if it has none.
 #[inline(always)]
 pub fn encode(x: f64, scale: Scale) -> Option<i64> {
     match MULTIPLIERS.get(scale) {
@@ -85,7 +85,7 @@ pub fn best(x: f64, at_least: Scale) -> (i64, Scale) {
     }
 }
 
-/// True where it is plain that the double of `integer` has no integer in a lower scale. False says nothing.
+/// True if it is plain that the double of `integer` has no integer in a lower scale. False says nothing.
 #[inline]
 pub fn is_least(integer: i64, scale: Scale) -> bool {
     // Different decimals of fifteen digits are different doubles, so the integer itself tells.

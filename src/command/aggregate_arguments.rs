@@ -16,7 +16,7 @@ pub fn collection_of<'a>(request: &Request<'a>) -> Result<&'a str> {
 
 /// The pipeline of a command, as `Aggregation::of_command`.
 ///
-/// Errors: those, and `InvalidNamespace` where it needs a collection and has none, or has one and needs none.
+/// Errors: those, and `InvalidNamespace` if it needs a collection and has none, or has one and needs none.
 pub fn parse(request: &Request<'_>, globals: &Globals, time_field: &str, explained: bool) -> Result<Aggregation> {
     let parsed = Aggregation::of_command(request.doc(), globals, time_field, explained)?;
     let needs_none = parsed.source.as_ref().is_some_and(DocumentSource::is_independent);

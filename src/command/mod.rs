@@ -70,7 +70,7 @@ pub fn is_more(command: &[u8]) -> bool {
     Doc::parse(command).and_then(Request::new).is_ok_and(|request| request.name() == "getMore")
 }
 
-/// True where a command was refused for what may be an operator of `query::expr::more`, or for arithmetic on decimals: once `Env::complete` has run, it may not be.
+/// True if a command was refused for what may be an operator of `query::expr::more`, or for arithmetic on decimals: once `Env::complete` has run, it may not be.
 pub fn lacks_operator(reply: &Reply) -> bool {
     reply.document.view().get("code").and_then(Value::as_i32) == Some(ErrorCode::InvalidPipelineOperator as i32)
 }

@@ -52,7 +52,7 @@ where
     i32::try_from(n).unwrap_or(i32::MAX)
 }
 
-/// `writeErrors`, where there are any: the index of a measurement or statement, and what is wrong with it.
+/// `writeErrors`, if there are any: the index of a measurement or statement, and what is wrong with it.
 pub(super) fn write_errors(reply: &mut DocWriter, errors: &[(usize, Error)]) {
     if errors.is_empty() {
         return;

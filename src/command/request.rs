@@ -52,7 +52,7 @@ impl<'a> Request<'a> {
 
     /// The collection that the command is for.
     ///
-    /// Errors: `InvalidNamespace` where it is not a non-empty string.
+    /// Errors: `InvalidNamespace` if it is not a non-empty string.
     pub fn collection(&self) -> Result<&'a str> {
         self.target.as_str().filter(|name| !name.is_empty()).ok_or_else(|| {
             let message = format!("'{}' needs a collection name, not {:?}", self.name, self.target);

@@ -28,7 +28,7 @@ pub struct Expired {
     pub measurements: u64,
     /// Bytes of their documents.
     pub bytes: u64,
-    /// Start of the oldest bucket that is left; `None` where nothing is, and where dates outside the standard range keep ids
+    /// Start of the oldest bucket that is left; `None` if nothing is, and where dates outside the standard range keep ids
     /// from telling.
     pub oldest_ms: Option<i64>,
 }
@@ -37,7 +37,7 @@ pub struct Expired {
 type Rule<'a> = &'a dyn Fn(&BucketId, i64, Option<Value<'_>>) -> bool;
 
 impl Engine {
-    /// True where no pass has run in this context for a minute, or ever.
+    /// True if no pass has run in this context for a minute, or ever.
     pub(super) fn expiry_due(&self) -> bool {
         let now_ms = self.now_ms();
         // A clock that was set back counts as a minute, too.
@@ -46,7 +46,7 @@ impl Engine {
 
     /// One pass over every collection: deletes the buckets that `expireAfterSeconds` and `maxBytes` say. Answers what went, by name.
     ///
-    /// Errors: those of storage, `DataCorruptionDetected`, `WriteConflict` where others kept rewriting the same buckets. `OutOfDiskSpace` where
+    /// Errors: those of storage, `DataCorruptionDetected`, `WriteConflict` if others kept rewriting the same buckets. `OutOfDiskSpace` where
     /// nothing has gone for want of room.
     pub async fn expire(&self) -> Result<Vec<(String, Expired)>> {
         self.last_expiry_ms.set(Some(self.now_ms()));

@@ -240,7 +240,7 @@ impl CollectionEntry {
 
     /// The numbers of indexes.
     ///
-    /// Errors: `IndexNotFound` where one is not there; `AmbiguousIndexKeyPattern`.
+    /// Errors: `IndexNotFound` if one is not there; `AmbiguousIndexKeyPattern`.
     fn named(&self, which: &Dropped<'_>) -> Result<Vec<u16>> {
         let unknown = match which {
             Dropped::All => return Ok(self.specs.iter().map(|spec| spec.number).collect()),
@@ -322,7 +322,7 @@ fn add(
     Ok(())
 }
 
-/// Removes indexes whose build was broken off, true where there were any: after so long it has ended, or its context has. Should it live all
+/// Removes indexes whose build was broken off, true if there were any: after so long it has ended, or its context has. Should it live all
 /// the same, it finds its index gone in the end.
 fn remove_abandoned(entry: &mut CollectionEntry, changes: &mut Changeset, now_ms: i64) -> bool {
     let before = entry.specs.len();

@@ -7,7 +7,7 @@ use super::store::bucket_cache::BucketCache;
 use crate::error::Result;
 
 impl Engine {
-    /// True where `maintain` has work to do: a journal has passed its bound, or a minute has passed since the last pass of retention.
+    /// True if `maintain` has work to do: a journal has passed its bound, or a minute has passed since the last pass of retention.
     pub fn maintenance_due(&self) -> bool {
         !self.closed.get() && (self.expiry_due() || self.collections.borrow().values().any(|c| self.fold_due(c)))
     }

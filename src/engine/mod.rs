@@ -115,7 +115,7 @@ impl Engine {
 
     /// Loads what is rarely used, where that comes apart from the rest.
     ///
-    /// Errors: `OperationFailed` where it cannot be had.
+    /// Errors: `OperationFailed` if it cannot be had.
     pub(crate) async fn complete(&self) -> Result<()> {
         self.env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))
     }

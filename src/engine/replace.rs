@@ -35,7 +35,7 @@ impl Engine {
     /// Makes what a pipeline gives the content of the collection `name`, which keeps its options and indexes. One that is not there is made
     /// with `options`. `check` makes measurements of rows.
     ///
-    /// Errors: `NamespaceNotFound` where there is none and no options, 7406103 where it has others; `CommandFailed` where it was changed or
+    /// Errors: `NamespaceNotFound` if there is none and no options, 7406103 where it has others; `CommandFailed` if it was changed or
     /// dropped meanwhile; as `aggregate`, `create_collection` and `insert`. Nothing has then happened to the collection.
     pub async fn replace_content(
         &self,

@@ -51,11 +51,11 @@ pub struct Validation {
     pub findings: DocWriter,
     listed: usize,
     rounded_otherwise: bool,
-    /// True where there are warnings.
+    /// True if there are warnings.
     pub warned: bool,
-    /// True where something is wrong that was not put right.
+    /// True if something is wrong that was not put right.
     pub broken: bool,
-    /// True where something was put right.
+    /// True if something was put right.
     pub repaired: bool,
 }
 
@@ -73,12 +73,12 @@ struct Look<'a> {
     entry: Rc<CollectionEntry>,
     checks: Checks,
     found: Validation,
-    /// True where changes are being committed.
+    /// True if changes are being committed.
     changes: bool,
     /// What is still to be read; none left where the last page has come.
     ranges: Vec<KeyRange>,
     epoch: Option<u64>,
-    /// True where the epoch stands among the markers that were read last: what follows is in reserve.
+    /// True if the epoch stands among the markers that were read last: what follows is in reserve.
     epoch_read: bool,
     /// What lies apart because of this look begins here.
     own: Bytes,
@@ -91,7 +91,7 @@ struct Look<'a> {
     entries: [Vec<Bytes>; 2],
     /// Buckets that stay although it is not known which entries they should have.
     unreadable: Vec<BucketId>,
-    /// True where there are dates outside the standard range, and where the collection says so.
+    /// True if there are dates outside the standard range, and where the collection says so.
     extended: [bool; 2],
 }
 
@@ -100,7 +100,7 @@ const PAGE: storage::Page = storage::Page { entries_max: SCAN_PAGE_BUCKETS, keys
 impl Engine {
     /// Checks a collection.
     ///
-    /// Errors: `NamespaceNotFound`; `WriteConflict` where others kept changing its buckets; those of storage.
+    /// Errors: `NamespaceNotFound`; `WriteConflict` if others kept changing its buckets; those of storage.
     pub async fn validate(&self, name: &str, checks: Checks) -> Result<Validation> {
         let collection = self.existing_collection(name).await?;
         let mut look = Look::new(self, &collection, checks);
@@ -163,7 +163,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Notes that changes were committed; true where everything has been looked at.
+    /// Notes that changes were committed; true if everything has been looked at.
     fn go_on(&mut self, epoch: u64) -> bool {
         self.epoch = Some(epoch);
         self.found.repaired |= self.changes;
@@ -207,7 +207,7 @@ impl<'a> Look<'a> {
         changes
     }
 
-    /// Reads a marker; false where the epoch has moved on.
+    /// Reads a marker; false if the epoch has moved on.
     fn marker(&mut self, key: &[u8]) -> bool {
         let id = self.collection.id();
         let Some(epoch) = keyspace::epoch_of(key) else {

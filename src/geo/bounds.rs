@@ -103,7 +103,7 @@ impl Rect {
     }
 
     /// The rectangle of all points between the lowest and the highest of them, of which `low` and `high` are the extremes, member by
-    /// member. `None` where there may be a geometry that is no point, or pairs whose members are named.
+    /// member. `None` if there may be a geometry that is no point, or pairs whose members are named.
     pub fn between(low: Value<'_>, high: Value<'_>) -> Option<Rect> {
         if low.kind() == Kind::Array {
             let are_numbers =
@@ -131,12 +131,12 @@ impl Rect {
         Rect::between(least.get("coordinates")?, most.get("coordinates")?)
     }
 
-    /// True where a coordinate pair lies in it.
+    /// True if a coordinate pair lies in it.
     pub fn has(&self, x: f64, y: f64, on_plane: bool) -> bool {
         self.meets(&Rect { x: [x, x], y: [y, y] }, on_plane)
     }
 
-    /// False where they have certainly no place in common. What is not a number has none.
+    /// False if they have certainly no place in common. What is not a number has none.
     pub fn meets(&self, other: &Rect, on_plane: bool) -> bool {
         let overlap = |[a, b]: [f64; 2], [c, d]: [f64; 2]| a <= d && c <= b;
         let turned = |by: f64| [self.x[0] + by, self.x[1] + by];

@@ -95,7 +95,7 @@ impl Polygon {
         self.axes[0]
     }
 
-    /// True where the place lies in it or on one of its rings.
+    /// True if the place lies in it or on one of its rings.
     pub fn contains(&self, place: Vector) -> bool {
         self.is_on_ring(place) || self.has_inside(place)
     }
@@ -104,7 +104,7 @@ impl Polygon {
         self.lines().any(|line| on_line(line, place))
     }
 
-    /// True where the place lies in it; on a ring either answer is possible.
+    /// True if the place lies in it; on a ring either answer is possible.
     pub(super) fn has_inside(&self, place: Vector) -> bool {
         self.axes[0].dot(place) > 0.0 && {
             let seen = see(&self.axes, place);
@@ -129,7 +129,7 @@ impl Polygon {
     }
 }
 
-/// True where the place lies on an edge of the line.
+/// True if the place lies on an edge of the line.
 pub(super) fn on_line(line: &[Place], place: Vector) -> bool {
     edges(line).any(|(a, b)| on_edge(a, b, place))
 }
@@ -183,7 +183,7 @@ fn see(axes: &[Vector; 3], place: Vector) -> [f64; 2] {
     [place.dot(*x) / far, place.dot(*y) / far]
 }
 
-/// True where a line from the place to one side crosses the ring an odd number of times.
+/// True if a line from the place to one side crosses the ring an odd number of times.
 fn is_around(ring: &Ring, [x, y]: [f64; 2]) -> bool {
     let mut is_around = false;
     for (&[ax, ay], &[bx, by]) in ring.seen.iter().zip(ring.seen.iter().skip(1)) {

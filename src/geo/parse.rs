@@ -23,7 +23,7 @@ impl Geometry {
         pair(value)
     }
 
-    /// True where it is one point and nothing else, as GeoJSON or as a pair.
+    /// True if it is one point and nothing else, as GeoJSON or as a pair.
     pub fn is_point(value: Value<'_>) -> bool {
         point(value).is_some()
     }

@@ -85,7 +85,7 @@ impl Region {
         Ok(Region { shape, on_plane, bounds })
     }
 
-    /// False where no value between two extremes, member by member, lies in the region or touches it.
+    /// False if no value between two extremes, member by member, lies in the region or touches it.
     #[inline(never)]
     pub fn may_lie_between(&self, low: Value<'_>, high: Value<'_>) -> bool {
         let between = Rect::between(low, high);
@@ -101,7 +101,7 @@ impl Region {
         Region { shape: Shape::Near(from, radius), on_plane, bounds: vec![Rect::around(&from, radius)] }
     }
 
-    /// True where all that lies in another region lies in this one; false where that is not seen.
+    /// True if all that lies in another region lies in this one; false if that is not seen.
     #[inline(never)]
     pub fn contains(&self, other: &Region) -> bool {
         match (&self.shape, &other.shape) {
@@ -112,7 +112,7 @@ impl Region {
         }
     }
 
-    /// True where a stored value lies in the region, or touches it. What is no geometry does not.
+    /// True if a stored value lies in the region, or touches it. What is no geometry does not.
     #[inline(never)]
     pub fn has(&self, value: Value<'_>) -> bool {
         if let Some((x, y)) = point(value) {

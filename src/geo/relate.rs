@@ -4,7 +4,7 @@ use super::geometry::{Geometry, Place, Polygon, edges, on_line};
 use super::vector::{Vector, cross, on_edge};
 
 impl Geometry {
-    /// True where all of `other` lies in polygons of this one, each part in one polygon. Edges belong to what they bound.
+    /// True if all of `other` lies in polygons of this one, each part in one polygon. Edges belong to what they bound.
     pub fn contains(&self, other: &Geometry) -> bool {
         let in_one = |is_in: &dyn Fn(&Polygon) -> bool| self.polygons.iter().any(is_in);
         other.points.iter().all(|point| in_one(&|polygon| polygon.contains(point.at)))
@@ -12,7 +12,7 @@ impl Geometry {
             && other.polygons.iter().all(|inner| in_one(&|polygon| contains_polygon(polygon, inner)))
     }
 
-    /// True where they have a place in common.
+    /// True if they have a place in common.
     pub fn intersects(&self, other: &Geometry) -> bool {
         self.meets_points_of(other)
             || other.meets_points_of(self)
@@ -33,7 +33,7 @@ impl Geometry {
         })
     }
 
-    /// True where one of its lines or rings begins in a polygon of the other: where they do not meet, it lies in it as a whole.
+    /// True if one of its lines or rings begins in a polygon of the other: where they do not meet, it lies in it as a whole.
     fn begins_in(&self, other: &Geometry) -> bool {
         let outer = self.polygons.iter().filter_map(|polygon| polygon.lines().next());
         let mut starts = self.lines.iter().chain(outer).filter_map(|line| line.first());

@@ -57,7 +57,7 @@ pub(super) fn side(a: Vector, b: Vector, p: Vector) -> f64 {
     b.plus(-1.0, a).cross(p.plus(-1.0, a)).dot(a)
 }
 
-/// True where the edges `ab` and `cd` cross each other and none of their ends lies on the other edge.
+/// True if the edges `ab` and `cd` cross each other and none of their ends lies on the other edge.
 pub(super) fn cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
     if on_edge(a, b, c) || on_edge(a, b, d) || on_edge(c, d, a) || on_edge(c, d, b) {
         return false;
@@ -67,7 +67,7 @@ pub(super) fn cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
     (side(a, b, c) > 0.0) != left && (side(c, d, a) > 0.0) == left && (side(c, d, b) > 0.0) != left
 }
 
-/// True where `p` lies on the edge `ab`, its ends included.
+/// True if `p` lies on the edge `ab`, its ends included.
 pub(super) fn on_edge(a: Vector, b: Vector, p: Vector) -> bool {
     let (to_a, to_b) = (a.plus(-1.0, p), b.plus(-1.0, p));
     // The short way from a to b is what of their circle lies in the ball over their chord.

@@ -106,7 +106,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// The lowest and the highest value at the path of a measurement; `None` where there are several types, or an array before its end.
+    /// The lowest and the highest value at the path of a measurement; `None` if there are several types, or an array before its end.
     pub(super) fn extremes(&self, path: &Path) -> Option<[Option<Value<'a>>; 2]> {
         let mut ends = [Some(self.min.as_value()), Some(self.max.as_value())];
         for component in path.components() {

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Component, Value};
 
 impl IndexSpec {
-    /// True where it does not take all metadata.
+    /// True if it does not take all metadata.
     pub fn limits_meta(&self) -> bool {
         let mut on_meta = self.parts.iter().filter(|part| part.source == Source::Meta);
         self.is_hashed() || on_meta.clone().any(|part| part.kind().is_geo()) || on_meta.nth(1).is_some()
@@ -51,7 +51,7 @@ fn leads_to_array(value: Value<'_>, path: &[Component]) -> bool {
         })
 }
 
-/// True where two paths lead to arrays that are not one and the same, there or in an element.
+/// True if two paths lead to arrays that are not one and the same, there or in an element.
 fn are_parallel(value: Value<'_>, one: &[Component], other: &[Component]) -> bool {
     if let Some(array) = value.as_array() {
         return array.iter().enumerate().any(|(place, (_, element))| {

@@ -32,7 +32,7 @@ impl IndexSpec {
 
     /// What a user would ask for to have an index that is asked for over buckets.
     ///
-    /// Errors: `CannotCreateIndex` where there is nothing that comes to this key, and for a filter; those of `parse`.
+    /// Errors: `CannotCreateIndex` if there is nothing that comes to this key, and for a filter; those of `parse`.
     fn of_raw(given: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
         let refuse = |what: &str| Err(Error::new(ErrorCode::CannotCreateIndex, ["Over buckets here ", what].concat()));
         let Some(key) = given.get("key").and_then(Value::as_doc) else { return Ok(given.to_owned()) };
@@ -67,7 +67,7 @@ impl IndexSpec {
         }
     }
 
-    /// True where the key over buckets is this one.
+    /// True if the key over buckets is this one.
     pub fn has_bucket_key(&self, key: Doc<'_>) -> bool {
         equal(self.bucket_key().view().as_value(), key.as_value())
     }

@@ -100,7 +100,7 @@ impl IndexSpec {
         })
     }
 
-    /// The same as it is stored, hidden or not; `None` where that is another one.
+    /// The same as it is stored, hidden or not; `None` if that is another one.
     pub fn as_stored(&self, stored: Doc<'_>) -> Option<IndexSpec> {
         let number = stored.get("number").and_then(Value::as_integer);
         let is_same =
@@ -230,7 +230,7 @@ impl IndexSpec {
         Ok(())
     }
 
-    /// True where it lacks buckets that have none of what it is over.
+    /// True if it lacks buckets that have none of what it is over.
     pub fn is_sparse(&self) -> bool {
         self.sparse || self.parts.iter().any(|part| part.kind() == PartKind::Wildcard || part.kind().is_geo())
     }
@@ -296,7 +296,7 @@ impl IndexSpec {
         Ok(IndexSpec { number: number.ok_or_else(corrupt)?, born, begun_ms, span_seconds, ready, ..index })
     }
 
-    /// What the name, or else another index, would make the same again: `IndexKeySpecsConflict` and `IndexOptionsConflict`. True where it is
+    /// What the name, or else another index, would make the same again: `IndexKeySpecsConflict` and `IndexOptionsConflict`. True if it is
     /// the same index.
     pub fn is_same_as(&self, other: &IndexSpec) -> Result<bool> {
         // By value: a shell writes 1 as a double, and so does JavaScript.
@@ -319,7 +319,7 @@ impl IndexSpec {
         Err(Error::new(code, format!("{message}{:?}", other.shown().view())))
     }
 
-    /// True where the user's key is this one.
+    /// True if the user's key is this one.
     pub fn has_key(&self, key: Doc<'_>) -> bool {
         equal(self.key().as_value(), key.as_value())
     }
@@ -340,7 +340,7 @@ fn ttl_seconds(value: Value<'_>) -> Result<i64> {
     seconds.ok_or_else(|| cannot_create(Error::bad_value("expireAfterSeconds must be an integer from 0 to 2147483647")))
 }
 
-/// True where every path of a filter passes.
+/// True if every path of a filter passes.
 fn reads_only(filter: Doc<'_>, passes: &dyn Fn(&str) -> bool) -> bool {
     filter.iter().all(|(name, value)| match (name.starts_with('$'), value.as_array()) {
         (true, Some(arms)) => arms.iter().all(|(_, arm)| arm.as_doc().is_some_and(|arm| reads_only(arm, passes))),

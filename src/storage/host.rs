@@ -36,7 +36,7 @@ impl HostStorage {
         Rc::new(HostStorage { host })
     }
 
-    /// True where `changes` took place, false where a guard did not hold.
+    /// True if `changes` took place, false if a guard did not hold.
     async fn attempt(&self, changes: &Array) -> Result<bool> {
         let answer = settled(self.host.commit(changes)).await?;
         answer.as_bool().ok_or_else(|| broken("commit must answer true or false"))

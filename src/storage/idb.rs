@@ -41,7 +41,7 @@ pub struct IdbStorage {
 impl IdbStorage {
     /// Opens the database `name`, creating it where it does not exist.
     ///
-    /// `IllegalOperation` where this runtime has no IndexedDB; `OperationFailed` with the DOM's own name for the
+    /// `IllegalOperation` if this runtime has no IndexedDB; `OperationFailed` with the DOM's own name for the
     /// trouble where it has one that does not open. Waits while the database is being deleted elsewhere.
     pub async fn open(name: &str, durability: Durability) -> Result<Rc<IdbStorage>> {
         IdbStorage::open_early(name, durability, None).await

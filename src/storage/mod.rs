@@ -51,7 +51,7 @@ impl KeyRange {
         KeyRange { start: prefix.to_vec(), end }
     }
 
-    /// True where no key can lie inside. IndexedDB refuses such a range, so adapters answer it themselves.
+    /// True if no key can lie inside. IndexedDB refuses such a range, so adapters answer it themselves.
     pub fn is_empty(&self) -> bool {
         self.start >= self.end
     }
@@ -66,7 +66,7 @@ pub struct Page {
     pub keys_only: bool,
 }
 
-/// A key and its value (empty where only keys were asked for).
+/// A key and its value (empty if only keys were asked for).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The key.
@@ -126,15 +126,15 @@ impl Changeset {
     pub fn delete_range(&mut self, range: KeyRange) {
         self.changes.push(Change::DeleteRange(range));
     }
-    /// Sets `key`; the commit fails with `WriteConflict` where it exists already.
+    /// Sets `key`; the commit fails with `WriteConflict` if it exists already.
     pub fn insert(&mut self, key: Bytes, value: Bytes) {
         self.changes.push(Change::Insert(key, value));
     }
-    /// The commit fails with `WriteConflict` where `key` does not exist.
+    /// The commit fails with `WriteConflict` if `key` does not exist.
     pub fn require(&mut self, key: Bytes) {
         self.changes.push(Change::Require(key));
     }
-    /// The commit fails with `WriteConflict` where `key` does not exist, and what it puts may then be there all the same.
+    /// The commit fails with `WriteConflict` if `key` does not exist, and what it puts may then be there all the same.
     ///
     /// For puts that mean nothing without that key: a backend need not keep the transaction open until it knows.
     pub fn expect(&mut self, key: Bytes) {
@@ -144,7 +144,7 @@ impl Changeset {
     pub fn push(&mut self, change: Change) {
         self.changes.push(change);
     }
-    /// True where nothing would happen.
+    /// True if nothing would happen.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -160,7 +160,7 @@ impl Changeset {
 
 /// A backend: a sorted map of bytes with atomic batches. Every backend passes `tests/contract/`.
 pub trait Storage {
-    /// Values of `keys`, in the order asked; `None` where absent. One consistent snapshot.
+    /// Values of `keys`, in the order asked; `None` if absent. One consistent snapshot.
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>>;
 
     /// Entries of `ranges`, range after range in the order given, keys ascending inside each; at most `page.entries_max`

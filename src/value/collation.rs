@@ -87,7 +87,7 @@ const VARIANTS: [(&str, &str); 4] =
     [("phonebook", "phonebk"), ("traditional", "trad"), ("dictionary", "dict"), ("gb2312han", "gb2312")];
 
 impl Collation {
-    /// The collation that a command gives in its field `collation`; `None` where it gives none, and for an empty document.
+    /// The collation that a command gives in its field `collation`; `None` if it gives none, and for an empty document.
     ///
     /// Errors: as `parse`, and `TypeMismatch` for what is no document.
     pub fn given(value: Option<Value<'_>>, env: &dyn Env) -> Result<Option<Collation>> {
@@ -207,12 +207,12 @@ impl Collation {
         Ok(Collation(Some(Rc::new(Rules { collator, identical: strength == 5, options: options.finish() }))))
     }
 
-    /// All options, those left out filled in; `None` where bytes compare.
+    /// All options, those left out filled in; `None` if bytes compare.
     pub fn options(&self) -> Option<Doc<'_>> {
         self.0.as_ref().map(|rules| rules.options.view())
     }
 
-    /// True where bytes compare.
+    /// True if bytes compare.
     pub fn is_simple(&self) -> bool {
         self.0.is_none()
     }
@@ -234,17 +234,17 @@ impl Collation {
         self.compare(a.unwrap_or(Value::UNDEFINED), b.unwrap_or(Value::UNDEFINED))
     }
 
-    /// True where neither value is before the other.
+    /// True if neither value is before the other.
     pub fn equal(&self, a: Value<'_>, b: Value<'_>) -> bool {
         a == b || self.compare(a, b).is_eq()
     }
 
-    /// True where `value` compares as it does by bytes: it holds no string, or bytes compare.
+    /// True if `value` compares as it does by bytes: it holds no string, or bytes compare.
     pub fn is_simple_for(&self, value: Value<'_>) -> bool {
         self.is_simple() || holds_no_string(value)
     }
 
-    /// True where `value` compares in the same way by both.
+    /// True if `value` compares in the same way by both.
     pub fn agrees_on(&self, value: Value<'_>, other: &Collation) -> bool {
         self == other || holds_no_string(value)
     }

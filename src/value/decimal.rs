@@ -41,7 +41,7 @@ pub struct Magnitude {
     pub digits: u128,
 }
 
-/// A number cut down to the double next to it on the side of zero, and whether nothing was cut off; `up` where the double behind that is
+/// A number cut down to the double next to it on the side of zero, and whether nothing was cut off; `up` if the double behind that is
 /// nearer, or as near and even.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Truncated {
@@ -109,7 +109,7 @@ impl Decimal {
         })
     }
 
-    /// The double next to it; an infinity where it is too large.
+    /// The double next to it; an infinity if it is too large.
     pub fn near_double(self) -> f64 {
         let cut = self.truncate();
         // Behind the largest one lies infinity.

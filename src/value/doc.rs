@@ -50,7 +50,7 @@ impl<'a> Doc<'a> {
         self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
-    /// True where one of the texts stands somewhere in it, as a name or in a value.
+    /// True if one of the texts stands somewhere in it, as a name or in a value.
     pub fn mentions(self, texts: &[&str]) -> bool {
         (0..self.bytes.len()).any(|at| {
             let rest = self.bytes.get(at..).unwrap_or_default();
@@ -142,7 +142,7 @@ impl DocBuf {
         self.bytes
     }
 
-    /// Gives the first field another date, in place; false where it is none.
+    /// Gives the first field another date, in place; false if it is none.
     pub fn set_first_date(&mut self, ms: i64) -> bool {
         let Some((name, Kind::Date)) = self.view().iter().next().map(|(name, value)| (name, value.kind())) else {
             return false;

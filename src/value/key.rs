@@ -49,7 +49,7 @@ pub fn append_missing_key(out: &mut Vec<u8>) {
     append_key(out, Value::UNDEFINED);
 }
 
-/// The string in front of `key`, and how many bytes it takes there; `None` where a value of another class is there.
+/// The string in front of `key`, and how many bytes it takes there; `None` if a value of another class is there.
 pub fn text_of_key(key: &[u8]) -> Option<(String, usize)> {
     let mut rest = key.strip_prefix(&[class_byte(Kind::String)])?.iter();
     let mut text = Vec::new();

@@ -18,7 +18,7 @@ pub fn normalize(value: Value<'_>) -> OwnedValue {
     OwnedValue::from_tagged_checked(tagged)
 }
 
-/// True where `normalize` would change nothing. Allocates nothing.
+/// True if `normalize` would change nothing. Allocates nothing.
 pub fn is_normalized(value: Value<'_>) -> bool {
     let Some(container) = value.as_container() else { return true };
     let sorted = value.kind() == Kind::Array || container.iter().is_sorted_by_key(|(name, _)| name);

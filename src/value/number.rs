@@ -17,7 +17,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The number in a value, where it is one.
+    /// The number in a value, if it is one.
     pub fn of(value: Value<'_>) -> Option<Number> {
         match value.kind() {
             Kind::Int32 => value.as_i32().map(|n| Number::Integer(n.into())),
@@ -65,7 +65,7 @@ impl Number {
         }
     }
 
-    /// The double next to it; an infinity where it is too large.
+    /// The double next to it; an infinity if it is too large.
     #[allow(clippy::cast_precision_loss)]
     pub fn near_double(self) -> f64 {
         match self {

@@ -56,7 +56,7 @@ pub fn compare_options(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Ordering {
     compare(a.unwrap_or(Value::UNDEFINED), b.unwrap_or(Value::UNDEFINED))
 }
 
-/// True where neither value is before the other: 1 equals 1.0, and "a" the symbol equals "a" the string.
+/// True if neither value is before the other: 1 equals 1.0, and "a" the symbol equals "a" the string.
 pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
     a == b || compare(a, b) == Ordering::Equal
 }

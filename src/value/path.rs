@@ -79,7 +79,7 @@ impl Path {
         self.rest().is_empty()
     }
 
-    /// True where `other` is this path or lies below it.
+    /// True if `other` is this path or lies below it.
     pub fn is_prefix_of(&self, other: &Path) -> bool {
         other.components.starts_with(&self.components)
     }

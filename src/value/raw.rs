@@ -178,22 +178,22 @@ impl<'a> Value<'a> {
         OwnedValue { tagged: std::iter::once(self.kind.byte()).chain(self.bytes.iter().copied()).collect() }
     }
 
-    /// The double, where it is one.
+    /// The double, if it is one.
     pub fn as_f64(self) -> Option<f64> {
         (self.kind == Kind::Double).then(|| f64::from_le_bytes(fixed(self.bytes)))
     }
 
-    /// The int32, where it is one.
+    /// The int32, if it is one.
     pub fn as_i32(self) -> Option<i32> {
         (self.kind == Kind::Int32).then(|| i32::from_le_bytes(fixed(self.bytes)))
     }
 
-    /// The int64, where it is one.
+    /// The int64, if it is one.
     pub fn as_i64(self) -> Option<i64> {
         (self.kind == Kind::Int64).then(|| i64::from_le_bytes(fixed(self.bytes)))
     }
 
-    /// Milliseconds since the epoch, where it is a date.
+    /// Milliseconds since the epoch, if it is a date.
     pub fn as_date_ms(self) -> Option<i64> {
         (self.kind == Kind::Date).then(|| i64::from_le_bytes(fixed(self.bytes)))
     }
@@ -203,7 +203,7 @@ impl<'a> Value<'a> {
         (self.kind == Kind::Timestamp).then(|| u64::from_le_bytes(fixed(self.bytes)))
     }
 
-    /// The boolean, where it is one.
+    /// The boolean, if it is one.
     pub fn as_bool(self) -> Option<bool> {
         (self.kind == Kind::Bool).then(|| self.bytes.first() == Some(&1))
     }

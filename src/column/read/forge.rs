@@ -77,7 +77,7 @@ impl Forge {
         (error.reason, error.offset)
     }
 
-    /// Its cells, `None` where absent.
+    /// Its cells, `None` if absent.
     pub fn cells(&self) -> Vec<Option<OwnedValue>> {
         super::vectors::cells(&self.read().unwrap())
     }

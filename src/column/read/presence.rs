@@ -2,7 +2,7 @@
 
 use crate::block::Bitmap;
 
-/// Presence so far. It is brought up to date only where rows are absent: those in between are present.
+/// Presence so far. It is brought up to date only if rows are absent: those in between are present.
 #[derive(Debug, Default)]
 pub struct Presence {
     bits: Option<Bitmap>,

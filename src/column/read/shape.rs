@@ -9,7 +9,7 @@ pub enum Part<'a> {
     Scalar(&'a str),
     /// An object or array begins.
     Open(Kind, &'a str),
-    /// It ends. True where it is empty in the reference: it is then in every object, empty.
+    /// It ends. True if it is empty in the reference: it is then in every object, empty.
     Close(bool),
 }
 
@@ -69,7 +69,7 @@ impl<'a> Shape<'a> {
         Ok(shape)
     }
 
-    /// Writes an object whose scalars `next` gives, in order; `None` leaves one out. False where nothing is left of it.
+    /// Writes an object whose scalars `next` gives, in order; `None` leaves one out. False if nothing is left of it.
     pub fn build<'b>(&self, out: &mut Vec<u8>, mut next: impl FnMut() -> Option<(Kind, &'b [u8])>) -> bool {
         let mut open: Vec<(usize, usize)> = Vec::new();
         out.clear();

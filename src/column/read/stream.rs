@@ -96,7 +96,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// True where the next element needs another literal or control.
+    /// True if the next element needs another literal or control.
     pub fn is_exhausted(&self) -> bool {
         self.run == 0 && self.slots.is_none_or(|slots| slots.left() == 0) && self.words.is_empty()
     }

@@ -137,7 +137,7 @@ impl TypedRows {
         Ok(())
     }
 
-    /// True where a run is the last value again and again.
+    /// True if a run is the last value again and again.
     fn repeats(&self) -> bool {
         !self.by_slope && last_slot(self.word).is_some_and(|raw| raw.narrow() == 0)
     }

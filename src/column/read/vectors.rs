@@ -5,7 +5,7 @@ use super::{count, decode};
 use crate::block::Column;
 use crate::value::OwnedValue;
 
-/// The cells of a column, `None` where absent.
+/// The cells of a column, `None` if absent.
 pub(super) fn cells(column: &Column) -> Vec<Option<OwnedValue>> {
     let mut scratch = Vec::new();
     (0..column.len()).map(|row| column.value(row, &mut scratch).map(|value| value.to_owned())).collect()

@@ -98,7 +98,7 @@ const LOWEST_BITS: [u64; 14] = {
     all
 };
 
-/// True where no slot of `slots` is missing and none has zeros to be put back, so that each is its raw value.
+/// True if no slot of `slots` is missing and none has zeros to be put back, so that each is its raw value.
 #[inline]
 pub fn is_plain(word: u64, layout: Layout) -> bool {
     let lowest = LOWEST_BITS.get(usize::from(layout.selector) - 1).copied().unwrap_or_default();

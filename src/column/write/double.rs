@@ -28,7 +28,7 @@ impl DoubleWriter {
         scale::nibble_of(self.scale)
     }
 
-    /// Appends a double. False where it has to be a literal.
+    /// Appends a double. False if it has to be a literal.
     #[inline(always)]
     pub fn push(&mut self, x: f64, words: &mut Words, controls: &mut ControlWriter) -> bool {
         let previous = self.previous;
@@ -92,7 +92,7 @@ impl DoubleWriter {
         Some(integer)
     }
 
-    /// What waits and `integer` behind it, in `scale`; `None` where a double has no integer there or a word became full.
+    /// What waits and `integer` behind it, in `scale`; `None` if a double has no integer there or a word became full.
     fn rescaled(&self, integer: i64, scale: Scale, words: &Words) -> Option<Words> {
         let mut old = self.integer_before(words);
         let mut new = scale::encode(scale::decode(old, self.scale), scale)?;

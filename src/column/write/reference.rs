@@ -9,19 +9,19 @@ pub fn is_container(value: Value<'_>) -> bool {
     matches!(value.kind(), Kind::Object | Kind::Array)
 }
 
-/// True where a scalar lies in the object, at any depth.
+/// True if a scalar lies in the object, at any depth.
 pub fn has_scalar(object: Doc<'_>) -> bool {
     object.iter().any(|(_, value)| value.as_container().is_none_or(has_scalar))
 }
 
-/// True where an object or array without fields lies in the object, at any depth.
+/// True if an object or array without fields lies in the object, at any depth.
 pub fn has_empty(object: Doc<'_>) -> bool {
     object.iter().any(|(_, value)| value.as_container().is_some_and(|inner| inner.is_empty() || has_empty(inner)))
 }
 
-/// Visits what `object` has for every scalar of `reference`, in the order of `reference`; `None` where it has nothing.
+/// Visits what `object` has for every scalar of `reference`, in the order of `reference`; `None` if it has nothing.
 ///
-/// False where the object is of another shape; then the visits stop where it turns out. Scalars may change their type, but not
+/// False if the object is of another shape; then the visits stop where it turns out. Scalars may change their type, but not
 /// their place; fields may be absent, unless they are empty objects, which could not be told from absent ones.
 pub fn walk(reference: Doc<'_>, object: Doc<'_>, visit: &mut dyn FnMut(Option<Value<'_>>)) -> bool {
     let mut rest = object.iter();
@@ -52,8 +52,8 @@ pub fn walk(reference: Doc<'_>, object: Doc<'_>, visit: &mut dyn FnMut(Option<Va
     head.is_none()
 }
 
-/// A reference that whatever follows `reference` follows, and `object` too. Values are those of `reference` where both have one.
-/// `None` where there is none.
+/// A reference that whatever follows `reference` follows, and `object` too. Values are those of `reference` if both have one.
+/// `None` if there is none.
 pub fn merge(reference: Doc<'_>, object: Doc<'_>) -> Option<DocBuf> {
     let mut out = DocWriter::new();
     merge_level(reference, object, &mut out)?;
@@ -125,7 +125,7 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// `None` where a name stands twice.
+    /// `None` if a name stands twice.
     fn of(object: Doc<'a>) -> Option<Names<'a>> {
         // Sorted by a heap: a general sort of its own would double the size of this file's code.
         let heap: BinaryHeap<_> = object.iter().enumerate().map(|(position, field)| (field.0, position)).collect();

@@ -42,7 +42,7 @@ impl SectionWriter {
         }
     }
 
-    /// Appends an object. False where it has no place here; then the section has to end.
+    /// Appends an object. False if it has no place here; then the section has to end.
     pub fn push(&mut self, kind: Kind, object: Doc<'_>) -> bool {
         if kind != self.kind {
             return false;
@@ -70,7 +70,7 @@ impl SectionWriter {
         true
     }
 
-    /// Appends missing elements. False where they would read as objects of empty objects; then the section has to end.
+    /// Appends missing elements. False if they would read as objects of empty objects; then the section has to end.
     pub fn skip(&mut self, count: usize) -> bool {
         if self.has_empty {
             return false;

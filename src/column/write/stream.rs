@@ -47,7 +47,7 @@ enum State {
 struct Wide {
     words: WordWriter<u128>,
     previous: Vec<u8>,
-    /// `None` where `previous` has none.
+    /// `None` if `previous` has none.
     integer: Option<u128>,
 }
 
@@ -139,7 +139,7 @@ impl StreamWriter {
         self.reset(Value::new_checked(kind, bytes));
     }
 
-    /// Appends the difference to the element before, which has the same type. False where there is none or it does not fit.
+    /// Appends the difference to the element before, which has the same type. False if there is none or it does not fit.
     fn push_difference(&mut self, value: Value<'_>) -> bool {
         match &mut self.state {
             State::Start => false,
@@ -250,7 +250,7 @@ fn integer_of(value: Value<'_>) -> i64 {
     .unwrap_or_default()
 }
 
-/// The integer of a value whose differences have 128 bits, where it has one.
+/// The integer of a value whose differences have 128 bits, if it has one.
 fn wide_integer_of(value: Value<'_>) -> Option<u128> {
     match value.kind() {
         Kind::Binary => value.as_binary().and_then(|(_, bytes)| of_bytes(bytes)),

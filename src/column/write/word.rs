@@ -146,7 +146,7 @@ impl<R: Raw> WordWriter<R> {
         WordWriter { last, ..WordWriter::new() }
     }
 
-    /// Appends a value. False where no slot takes it; then whatever waits must be flushed.
+    /// Appends a value. False if no slot takes it; then whatever waits must be flushed.
     #[inline(always)]
     pub fn append(&mut self, raw: R, controls: &mut ControlWriter, nibble: u8) -> bool {
         raw != R::MISSING && self.add(raw, controls, nibble)
@@ -293,7 +293,7 @@ impl<R: Raw> WordWriter<R> {
         }
     }
 
-    /// True where one more of `raw` would only be counted.
+    /// True if one more of `raw` would only be counted.
     pub fn repeats(&self, raw: R) -> bool {
         self.pending.is_empty() && self.last == raw
     }

@@ -27,9 +27,9 @@ pub(in crate::engine) struct BucketChanges<'a> {
     stale: Vec<Bytes>,
     /// New forms; `None` for those that go.
     changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>,
-    /// True where rows may go that inserts build on.
+    /// True if rows may go that inserts build on.
     direct: bool,
-    /// True where index entries change whose buckets do not.
+    /// True if index entries change whose buckets do not.
     relists: bool,
 }
 
@@ -46,7 +46,7 @@ impl<'a> BucketChanges<'a> {
         }
     }
 
-    /// True where nothing changes.
+    /// True if nothing changes.
     pub(in crate::engine) fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.changes.is_empty() && self.stale.is_empty()
     }
@@ -75,7 +75,7 @@ impl<'a> BucketChanges<'a> {
 
     /// Removes a bucket.
     ///
-    /// Errors: `WriteConflict` where records are left whose rows it holds: with it would go what says so, and they would come back.
+    /// Errors: `WriteConflict` if records are left whose rows it holds: with it would go what says so, and they would come back.
     pub(in crate::engine) fn remove(&mut self, unit: &Unit) -> Result<()> {
         if unit.half_folded {
             return Err(Error::write_conflict(format!("Bucket {:?} is being folded", unit.id)));
@@ -114,7 +114,7 @@ impl<'a> BucketChanges<'a> {
 
     /// Commits, with the removal of `folded` journal records. What is removed lies on `page`. Answers the epoch from then on.
     ///
-    /// Errors: `WriteConflict` where somebody has changed a bucket of the collection since `epoch`; those of storage.
+    /// Errors: `WriteConflict` if somebody has changed a bucket of the collection since `epoch`; those of storage.
     pub(in crate::engine) async fn commit(
         mut self,
         engine: &Engine,

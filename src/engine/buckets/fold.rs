@@ -26,7 +26,7 @@ use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS, UNK
 use crate::value::{Doc, DocBuf, Value};
 
 impl Engine {
-    /// True where this context's journal of a collection is to be folded and nobody folds it yet.
+    /// True if this context's journal of a collection is to be folded and nobody folds it yet.
     pub(in crate::engine) fn fold_due(&self, collection: &Collection) -> bool {
         let id = collection.id();
         let stored_bytes = |bucket: &BucketId| match self.buckets.borrow().get(&id, bucket) {
@@ -64,7 +64,7 @@ impl Engine {
     /// Folds the journal records that `wanted` names by context and seq: with a record, all before it in its context's journal,
     /// because a bucket says only up to which one it holds rows. Answers how many records.
     ///
-    /// Errors: those of storage, `WriteConflict` where others kept folding the same records, `DataCorruptionDetected`.
+    /// Errors: those of storage, `WriteConflict` if others kept folding the same records, `DataCorruptionDetected`.
     pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
         let mut conflicts = 0;
         loop {
@@ -98,7 +98,7 @@ impl Engine {
         }
     }
 
-    /// Folds the journal records of a scan with rows of a group that `wanted` names, and those before them. False where there are none.
+    /// Folds the journal records of a scan with rows of a group that `wanted` names, and those before them. False if there are none.
     ///
     /// Errors: as `fold`.
     pub(in crate::engine) async fn fold_groups(&self, scan: &Scan, wanted: &dyn Fn(&Group) -> bool) -> Result<bool> {

@@ -1,6 +1,6 @@
 //! Deletes of journal records all of whose rows match: they go as they are, without having been folded.
 //!
-//! **Invariant**: a record goes this way only where no bucket holds rows of it, so that nothing of it is left. Others notice it as they notice
+//! **Invariant**: a record goes this way only if no bucket holds rows of it, so that nothing of it is left. Others notice it as they notice
 //! a fold: the epoch moves on.
 
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use crate::storage::{Changeset, KeyRange};
 impl Engine {
     /// Removes the records of a scan that has just begun all of whose rows match. Answers how many rows went.
     ///
-    /// Errors: those of expressions on the metadata and of storage; `DataCorruptionDetected`; `WriteConflict` where somebody has changed a
+    /// Errors: those of expressions on the metadata and of storage; `DataCorruptionDetected`; `WriteConflict` if somebody has changed a
     /// bucket meanwhile.
     pub(super) async fn drop_records(&self, collection: &Rc<Collection>, scan: &Scan, plan: &ReadPlan) -> Result<u64> {
         if !plan.is_decided_by_time() {
@@ -52,7 +52,7 @@ impl Engine {
         Ok(rows)
     }
 
-    /// True where no stored bucket holds rows of a group that may match, and none of these buckets is closed.
+    /// True if no stored bucket holds rows of a group that may match, and none of these buckets is closed.
     async fn is_unfolded(&self, collection: &Collection, scan: &Scan, plan: &ReadPlan) -> Result<bool> {
         let mut groups: Vec<&Rc<Group>> = Vec::new();
         for group in scan.journal().groups() {
@@ -73,7 +73,7 @@ impl Engine {
     }
 }
 
-/// True where each row of a record matches, by its time and metadata alone.
+/// True if each row of a record matches, by its time and metadata alone.
 fn all_match(plan: &ReadPlan, entry: &JournalEntry) -> Result<bool> {
     let sections = &entry.record.sections;
     let first_ms = sections.iter().map(|section| section.first_ms).min();

@@ -1,6 +1,6 @@
 //! Removals that write nothing, for a storage that has no room left: whole buckets, and whole journal records.
 //!
-//! **Invariant**: a record goes only where each of its rows goes or is in a bucket, and a bucket only where no record is left whose rows it
+//! **Invariant**: a record goes only if each of its rows goes or is in a bucket, and a bucket only if no record is left whose rows it
 //! holds: with it would go what says so, and they would come back. All of it is one changeset, and the epoch that it moves on to was written
 //! in advance. Others notice it as they notice a fold.
 
@@ -57,9 +57,9 @@ struct Journals {
 struct Journalled {
     bucket: BucketId,
     reference: SectionRef,
-    /// True where its bucket holds its rows.
+    /// True if its bucket holds its rows.
     covered: bool,
-    /// True where its bucket is not stored.
+    /// True if its bucket is not stored.
     unstored: bool,
 }
 
@@ -83,7 +83,7 @@ impl Journals {
 impl Engine {
     /// Removes what goes of a scan that is aimed, as far as that takes no room. Answers what went: nothing as well where no epoch is in reserve.
     ///
-    /// Errors: those of `doomed` and of storage; `DataCorruptionDetected`; `WriteConflict` where somebody has changed a bucket of the
+    /// Errors: those of `doomed` and of storage; `DataCorruptionDetected`; `WriteConflict` if somebody has changed a bucket of the
     /// collection meanwhile.
     pub(in crate::engine) async fn remove_without_room(&self, scan: &mut Scan, doomed: &Doomed<'_>) -> Result<Removed> {
         let collection = Rc::clone(scan.collection());

@@ -158,7 +158,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Deletes what goes without a write. False where nothing does.
+    /// Deletes what goes without a write. False if nothing does.
     /// Boxed, for it comes with the second half of the module.
     fn make_room<'a>(
         &'a self,
@@ -297,9 +297,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Deletes the first measurement of a query and answers it, as the query shows it; `None` where there is none.
+    /// Deletes the first measurement of a query and answers it, as the query shows it; `None` if there is none.
     ///
-    /// Errors: as `find` and `change`; `WriteConflict` where others were faster each time.
+    /// Errors: as `find` and `change`; `WriteConflict` if others were faster each time.
     pub async fn remove_one(&self, name: &str, options: &Options<'_>) -> Result<Option<Block>> {
         for _ in 0..WRITE_CONFLICT_RETRIES_MAX {
             let projection = RefCell::new(Projection::all());
@@ -345,7 +345,7 @@ fn no_room_left(error: &Error, deleted: u64) -> Error {
     Error::new(error.code, format!("{}; {deleted} measurements were deleted that need none; {advice}", error.message))
 }
 
-/// True where a row has the fields of a document, and no others.
+/// True if a row has the fields of a document, and no others.
 fn is_row(rows: &Block, row: usize, document: Doc<'_>) -> bool {
     let mut writer = DocWriter::new();
     rows.write_row(row, &mut writer);

@@ -120,7 +120,7 @@ impl Directory {
         Ok(())
     }
 
-    /// What it is at `next`, once this context has moved the epoch on from `epoch` by giving some buckets new forms; `None` where it was not
+    /// What it is at `next`, once this context has moved the epoch on from `epoch` by giving some buckets new forms; `None` if it was not
     /// of `epoch`.
     pub(super) fn moved_on(
         mut self: Rc<Directory>,
@@ -137,7 +137,7 @@ impl Directory {
         self.is_small().then_some(self)
     }
 
-    /// True where it may be kept.
+    /// True if it may be kept.
     pub(in crate::engine) fn is_small(&self) -> bool {
         self.buckets.len() <= DIRECTORY_BUCKETS_MAX
     }
@@ -147,7 +147,7 @@ impl Directory {
         self.epoch
     }
 
-    /// True where buckets stand under several keys: it lists none then.
+    /// True if buckets stand under several keys: it lists none then.
     pub fn has_arrays(&self) -> bool {
         self.has_arrays
     }

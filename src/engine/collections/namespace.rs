@@ -11,10 +11,10 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{Changeset, Page};
 
 impl Engine {
-    /// The collection called `name`, from memory or from storage; `None` where there is none.
+    /// The collection called `name`, from memory or from storage; `None` if there is none.
     ///
     /// What is in memory may be stale: commits and reads check the collection's marker and call `forget`.
-    /// Errors: those of storage; `DataCorruptionDetected`; `BadValue` where this host does not know the locale of its collation.
+    /// Errors: those of storage; `DataCorruptionDetected`; `BadValue` if this host does not know the locale of its collation.
     pub async fn collection(&self, name: &str) -> Result<Option<Rc<Collection>>> {
         if let Some(known) = self.collections.borrow().get(name) {
             return Ok(Some(Rc::clone(known)));
@@ -107,7 +107,7 @@ impl Engine {
 
     /// The entry that storage holds of a collection in use.
     ///
-    /// Errors: `NamespaceNotFound` where it was dropped, and perhaps made again; those of storage.
+    /// Errors: `NamespaceNotFound` if it was dropped, and perhaps made again; those of storage.
     async fn stored_entry(&self, collection: &Rc<Collection>) -> Result<CollectionEntry> {
         let bytes = self.storage.get_many(&[keyspace::catalog(&collection.name)]).await?.pop().flatten();
         let stored = bytes.as_deref().map(CollectionEntry::decode).transpose()?;

@@ -27,7 +27,7 @@ impl Engine {
     /// The journal records that storage holds, and the keys of `also` at the same moment: one storage call for both.
     ///
     /// Where a fold removes a record before it could be fetched, all is asked once more: its rows may be missing in a bucket that is
-    /// in memory. Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
+    /// in memory. Errors: `NamespaceNotFound` if the collection was dropped; `DataCorruptionDetected`; those of storage.
     pub(in crate::engine) async fn journal_snapshot(
         &self,
         collection: &Rc<Collection>,

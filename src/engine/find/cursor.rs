@@ -22,7 +22,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// True where it has rested or lived for too long.
+    /// True if it has rested or lived for too long.
     fn is_stale(&self, now_ms: i64) -> bool {
         now_ms.saturating_sub(self.last_used_ms) > CURSOR_IDLE_MS_MAX
             || now_ms.saturating_sub(self.opened_ms) > CURSOR_AGE_MS_MAX

@@ -26,9 +26,9 @@ pub struct FindCursor {
     scan: Scan,
     plan: ReadPlan,
     exec: Exec,
-    /// The stages behind the find; `None` where rows are taken as they are.
+    /// The stages behind the find; `None` if rows are taken as they are.
     pipeline: Option<Pipeline>,
-    /// True where the stages have seen everything.
+    /// True if the stages have seen everything.
     is_through: bool,
     /// Index entries that were looked at.
     entries: usize,
@@ -40,7 +40,7 @@ pub struct FindCursor {
 /// A bucket to unpack.
 struct Next {
     unit: Unit,
-    /// True where all rows of earlier buckets come before its own.
+    /// True if all rows of earlier buckets come before its own.
     begins_group: bool,
 }
 
@@ -100,7 +100,7 @@ impl FindCursor {
         if ascending { start_ms } else { start_ms.saturating_add(span_ms).saturating_add(1000) }
     }
 
-    /// True where the bucket may hold a match.
+    /// True if the bucket may hold a match.
     fn may_match(&self, unit: &Unit) -> Result<bool> {
         let options = &self.scan.collection().entry().options.timeseries;
         let stored = match &unit.stored {
@@ -201,7 +201,7 @@ impl Engine {
         if cursor.scanned { cursor.exec.finish() } else { Ok(()) }
     }
 
-    /// Fetches the next buckets; false where there are none left.
+    /// Fetches the next buckets; false if there are none left.
     async fn fetch_units(&self, cursor: &mut FindCursor) -> Result<bool> {
         if let Some(Stream { buckets: Some(spec), time, .. }) = cursor.plan.stream.clone() {
             let mut units = Vec::new();

@@ -13,7 +13,7 @@ use crate::limits::KEYS_PAGE;
 use crate::storage::KeyRange;
 
 impl Engine {
-    /// The stored buckets by series, as they were at `epoch` or later; `None` where some have metadata that is an array, and where nobody
+    /// The stored buckets by series, as they were at `epoch` or later; `None` if some have metadata that is an array, and where nobody
     /// knows and `lists` is false.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.

@@ -54,7 +54,7 @@ struct Search<'a> {
     /// Buckets with matching rows, their series and the place of their best row.
     found: Vec<(Unit, usize, i64)>,
     size_bytes: usize,
-    /// True where all buckets are to be read instead, page by page.
+    /// True if all buckets are to be read instead, page by page.
     gives_up: bool,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// False where nearly every bucket is the only one of its series: to choose among them costs a fifth of reading them.
+    /// False if nearly every bucket is the only one of its series: to choose among them costs a fifth of reading them.
     fn is_worth_it(&self) -> bool {
         let count = self.series.iter().filter(|series| series.from < series.to).count();
         self.order.len() > count + count / 4

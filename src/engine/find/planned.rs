@@ -14,7 +14,7 @@ use crate::value::Collation;
 pub struct Defaults<'a> {
     /// By which strings are compared where the command does not say.
     pub collation: &'a Collation,
-    /// Which field of each row is a date; empty where none is known to be.
+    /// Which field of each row is a date; empty if none is known to be.
     pub time_field: &'a str,
 }
 

@@ -65,7 +65,7 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
     if plan.may_match(&view)? { push_bucket(plan, sink, &view, options, Some(&tail)) } else { Ok(Flow::Continue) }
 }
 
-/// Pushes the rows of a bucket that may match, which are those of `tail` where it is not stored.
+/// Pushes the rows of a bucket that may match, which are those of `tail` if it is not stored.
 fn push_bucket(
     plan: &ReadPlan,
     sink: &mut dyn Sink,

@@ -24,7 +24,7 @@ impl Engine {
     /// The first batch of a query over `name`; `raw` asks for its bucket documents. `options` is asked with the default collation of
     /// the collection.
     ///
-    /// A missing collection is an empty one. Errors: those of storage; `DataCorruptionDetected`; `BadValue` where a sort
+    /// A missing collection is an empty one. Errors: those of storage; `DataCorruptionDetected`; `BadValue` if a sort
     /// meets parallel arrays.
     pub async fn find(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Batch> {
         let Some((mut cursor, options)) = self.open_cursor(name, raw, options, None).await? else {
@@ -36,7 +36,7 @@ impl Engine {
         Ok(Batch { rows, cursor_id })
     }
 
-    /// A cursor that has read no bucket yet, for batches of a size that is not that of the options; `None` where there is no such
+    /// A cursor that has read no bucket yet, for batches of a size that is not that of the options; `None` if there is no such
     /// collection.
     pub(in crate::engine) async fn open_cursor(
         &self,
@@ -77,7 +77,7 @@ impl Engine {
         Ok(Batch { rows, cursor_id: id })
     }
 
-    /// Pushes the rows of `name` that match into a sink, until it has enough; its bucket documents where `raw`. `None` where there is no such
+    /// Pushes the rows of `name` that match into a sink, until it has enough; its bucket documents where `raw`. `None` if there is no such
     /// collection.
     ///
     /// Errors: as `find`, and those of the sink.
@@ -135,7 +135,7 @@ impl Engine {
         }))
     }
 
-    /// A scan aimed at what a query reads; `None` where there is no such collection.
+    /// A scan aimed at what a query reads; `None` if there is no such collection.
     async fn begin_find(
         &self,
         name: &str,

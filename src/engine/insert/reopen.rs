@@ -32,7 +32,7 @@ struct Candidate {
 impl Engine {
     /// Answers every request of a batch to the catalog of `collection`.
     ///
-    /// Errors: those of storage, `NamespaceNotFound` where the collection was dropped, `DataCorruptionDetected` where a journal
+    /// Errors: those of storage, `NamespaceNotFound` if the collection was dropped, `DataCorruptionDetected` if a journal
     /// or a key is damaged; the batch is then not to be staged again. A damaged bucket is an answer.
     pub(in crate::engine) async fn reopen(
         &self,
@@ -83,7 +83,7 @@ impl Engine {
     }
 
     /// Answers a request with a bucket that memory knows: most late measurements meet one that this context wrote lately, and storage
-    /// need not be asked. False where there is none.
+    /// need not be asked. False if there is none.
     fn reopen_known(&self, collection: &Collection, journal: &ByBucket, request: &ReopenRequest) -> bool {
         let ids: Vec<BucketId> = match request.archived {
             Some(id) => vec![id],
@@ -103,7 +103,7 @@ impl Engine {
         false
     }
 
-    /// False where nothing was ever folded: no request can be met by a stored bucket.
+    /// False if nothing was ever folded: no request can be met by a stored bucket.
     async fn has_buckets(&self, collection: &Collection) -> Result<bool> {
         let all = keyspace::buckets(&collection.id(), &BucketId::MIN, &BucketId::MAX);
         Ok(!self.storage.scan(&[all], Page { entries_max: 1, keys_only: true }).await?.is_empty())

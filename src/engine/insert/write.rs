@@ -50,7 +50,7 @@ impl Engine {
     ///
     /// Inserts in flight at the same time share one commit: the first claims it, lets the others of this turn join, and
     /// they wait for the same outcome.
-    /// Errors: `NamespaceNotFound` where the collection was dropped; those of storage. Nothing is then stored.
+    /// Errors: `NamespaceNotFound` if the collection was dropped; those of storage. Nothing is then stored.
     pub async fn insert(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
         if rows.rows() == 0 {
             return Ok(());

@@ -65,7 +65,7 @@ impl Group {
         self.sections.push(section);
     }
 
-    /// True where some of its rows are in the bucket that says so.
+    /// True if some of its rows are in the bucket that says so.
     pub fn is_covered(&self, coverage: &Coverage) -> bool {
         // Nearly always the bucket holds older records only.
         self.firsts.iter().any(|first| coverage.reaches(first))
@@ -231,7 +231,7 @@ impl ByBucket {
         found
     }
 
-    /// True where rows of that record are in it.
+    /// True if rows of that record are in it.
     pub fn holds(&self, commit: RecordKey) -> bool {
         self.groups.iter().flat_map(|group| &group.sections).any(|section| section.commit() == commit)
     }
@@ -259,7 +259,7 @@ impl ByBucket {
 
     /// The rows of a group as columns. They are kept, within a bound, and grow with the group.
     ///
-    /// Errors: `DataCorruptionDetected` where rows have no dates.
+    /// Errors: `DataCorruptionDetected` if rows have no dates.
     pub fn tail(&self, group: &Group, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
         let mut slot = group.tail.borrow_mut();
         if let Some(tail) = slot.as_ref().filter(|tail| tail.sections() == group.sections.len()) {

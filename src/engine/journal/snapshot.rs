@@ -35,7 +35,7 @@ pub enum Learnt {
 }
 
 impl Look {
-    /// True where all records are listed.
+    /// True if all records are listed.
     pub fn is_at_all(&self) -> bool {
         self.all
     }
@@ -111,7 +111,7 @@ impl Journal {
         Learnt::Known { missing, moved }
     }
 
-    /// Takes in records that were fetched after `learn` at that epoch, in ascending order of their keys; false where one is gone, or the
+    /// Takes in records that were fetched after `learn` at that epoch, in ascending order of their keys; false if one is gone, or the
     /// epoch is another now, so that another look is needed.
     ///
     /// Errors: `DataCorruptionDetected`.
@@ -134,7 +134,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Ends a look whose records are all here; false where the epoch is no longer the one that it met.
+    /// Ends a look whose records are all here; false if the epoch is no longer the one that it met.
     pub fn end_look(&self, look: &Look, epoch: u64) -> bool {
         let mut state = self.state.borrow_mut();
         let stands = state.epoch == epoch;

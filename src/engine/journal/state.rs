@@ -110,7 +110,7 @@ impl Journal {
         state.epoch = state.epoch.max(epoch);
     }
 
-    /// This context has moved the epoch on from `before` to `next`. False where somebody else has moved it since: what memory holds of
+    /// This context has moved the epoch on from `before` to `next`. False if somebody else has moved it since: what memory holds of
     /// what this context has changed may be out of date.
     pub fn epoch_moved(&self, before: u64, next: u64) -> bool {
         let mut state = self.state.borrow_mut();
@@ -140,7 +140,7 @@ impl Journal {
         self.state.borrow().records.values().cloned().collect()
     }
 
-    /// True where a record is known to have been there when the journals were looked at last.
+    /// True if a record is known to have been there when the journals were looked at last.
     pub fn is_confirmed(&self, (context, seq): &RecordKey) -> bool {
         let unconfirmed_from = self.state.borrow().unconfirmed_from;
         *context != self.context || unconfirmed_from.is_none_or(|from| *seq < from)
@@ -157,19 +157,19 @@ impl Journal {
         self.state.borrow().records.values().map(|entry| entry.record.stored_bytes as u64).sum()
     }
 
-    /// True where a record of this context from before `seq` is left.
+    /// True if a record of this context from before `seq` is left.
     pub fn has_own_before(&self, seq: u64) -> bool {
         let state = self.state.borrow();
         let first = state.records.first_from(&(self.context, 0));
         first.is_some_and(|(context, first)| *context == self.context && *first < seq)
     }
 
-    /// True where inserts outran the fold so far that the next one has to wait.
+    /// True if inserts outran the fold so far that the next one has to wait.
     pub fn is_congested(&self) -> bool {
         self.state.borrow().own.size_bytes > JOURNAL_BACKPRESSURE_FACTOR * JOURNAL_SIZE_BYTES_MAX
     }
 
-    /// True where this context's records are to be folded: they have passed their bound in bytes; or in number, and a fold of them writes
+    /// True if this context's records are to be folded: they have passed their bound in bytes; or in number, and a fold of them writes
     /// few enough bytes a row. `stored_bytes` says how long a bucket is that would be written anew.
     pub fn fold_due(&self, stored_bytes: &dyn Fn(&BucketId) -> usize) -> bool {
         let own = self.state.borrow().own;

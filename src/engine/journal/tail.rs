@@ -50,7 +50,7 @@ impl Tail {
 
     /// Adds the rows of further sections.
     ///
-    /// Errors: `DataCorruptionDetected` where rows have no dates.
+    /// Errors: `DataCorruptionDetected` if rows have no dates.
     pub fn extend(&mut self, sections: &[SectionRef], options: &TimeseriesOptions) -> Result<()> {
         let before = self.rows.rows();
         let parts: Vec<_> = sections.iter().map(SectionRef::rows).collect();

@@ -85,7 +85,7 @@ impl Scan {
         self.left_out.clone_from(&self.met);
     }
 
-    /// Where the buckets of the last page are all that were stored; `None` where it was picked from an index.
+    /// Where the buckets of the last page are all that were stored; `None` if it was picked from an index.
     pub(in crate::engine) fn covered(&self) -> Option<&KeyRange> {
         self.covered.as_ref()
     }
@@ -113,7 +113,7 @@ impl Scan {
         if order.ascending { both.min() } else { both.max() }
     }
 
-    /// The buckets that an index has named; `None` where all of a range are fetched.
+    /// The buckets that an index has named; `None` if all of a range are fetched.
     pub(in crate::engine) fn named(&self) -> Option<Vec<BucketId>> {
         match &self.rest {
             Rest::Ids(ids) => Some(ids.iter().rev().copied().collect()),

@@ -16,9 +16,9 @@ pub struct Unit {
     /// The bucket as it is stored, whatever its metadata: says which journal rows are in it.
     pub(super) holder: Option<Rc<StoredBucket>>,
     pub(in crate::engine) journal: Rc<ByBucket>,
-    /// Its place in the journals, where it is in them.
+    /// Its place in the journals, if it is in them.
     pub(in crate::engine) number: Option<usize>,
-    /// True where the stored form holds rows of records that are still there: a fold of them runs, or was broken off.
+    /// True if the stored form holds rows of records that are still there: a fold of them runs, or was broken off.
     pub half_folded: bool,
 }
 
@@ -29,7 +29,7 @@ impl Unit {
         Unit { id, stored: None, holder: None, journal, number: Some(number), half_folded: false }
     }
 
-    /// True where it is, or belongs to, a bucket that is stored.
+    /// True if it is, or belongs to, a bucket that is stored.
     pub fn is_stored(&self) -> bool {
         self.holder.is_some()
     }
@@ -38,7 +38,7 @@ impl Unit {
         self.journal.groups().get(self.number?).map(|group| &**group)
     }
 
-    /// True where the bucket as it is stored holds rows of the group.
+    /// True if the bucket as it is stored holds rows of the group.
     fn is_partly_stored(&self, group: &Group) -> bool {
         self.holder.as_ref().is_some_and(|stored| group.is_covered(&stored.coverage))
     }
@@ -51,7 +51,7 @@ impl Unit {
         all.iter().filter(move |s| !holder.is_some_and(|stored| stored.coverage.covers(s.commit())))
     }
 
-    /// The group of these rows; `None` where there are none.
+    /// The group of these rows; `None` if there are none.
     pub fn unfolded(&self) -> Option<&Group> {
         self.group().filter(|group| !self.is_partly_stored(group) || self.sections().next().is_some())
     }
@@ -66,7 +66,7 @@ impl Unit {
 
     /// These rows as columns.
     ///
-    /// Errors: `DataCorruptionDetected` where rows have no dates.
+    /// Errors: `DataCorruptionDetected` if rows have no dates.
     pub fn tail(&self, group: &Group, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
         if self.is_partly_stored(group) {
             // As long as a fold runs, or after one that was broken off.

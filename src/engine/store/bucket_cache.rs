@@ -33,7 +33,7 @@ pub struct BucketCache {
 }
 
 impl BucketCache {
-    /// What is known of a bucket: its form, or that it is not stored. `None` where nothing is.
+    /// What is known of a bucket: its form, or that it is not stored. `None` if nothing is.
     pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Option<Rc<StoredBucket>>> {
         let at = self.place(&(*collection, *bucket)).ok()?;
         self.kept.get(at).map(|(_, _, stored)| stored.clone())
@@ -76,7 +76,7 @@ impl BucketCache {
         self.covered = Some((*collection, range));
     }
 
-    /// The stored buckets of `range` from its start on, at most `count`, and where they are all; `None` where that is not known of its start.
+    /// The stored buckets of `range` from its start on, at most `count`, and where they are all; `None` if that is not known of its start.
     pub fn scan(&self, collection: &CollectionId, range: &KeyRange, count: usize) -> Option<(Vec<Kept>, KeyRange)> {
         let (_, known) = self.covered.as_ref().filter(|(of, _)| of == collection)?;
         if range.start < known.start || known.end <= range.start {
@@ -121,7 +121,7 @@ impl BucketCache {
         self.covered.take_if(|(of, _)| of == collection);
     }
 
-    /// Takes out what is kept of a bucket; true where there was something.
+    /// Takes out what is kept of a bucket; true if there was something.
     fn take(&mut self, key: &Key, number: Option<u64>) -> bool {
         let Ok(at) = self.place(key) else { return false };
         let found = self.kept.get(at).is_some_and(|kept| number.is_none_or(|number| number == kept.1));

@@ -83,7 +83,7 @@ impl CollectionEntry {
         CollectionEntry { uuid, options, version: 0, specs, stored: None, indexes: Vec::new() }
     }
 
-    /// True where there are other indexes than the one over metadata and time.
+    /// True if there are other indexes than the one over metadata and time.
     pub fn has_more_indexes(&self) -> bool {
         self.stored.is_some() || self.specs.iter().any(|spec| spec.number != META_TIME_INDEX)
     }
@@ -103,7 +103,7 @@ impl CollectionEntry {
 
     /// Makes ready what it takes to compare strings and to plan.
     ///
-    /// Errors: as `CollectionOptions::collate`, `read_indexes` and `Index::new`; `OperationFailed` where code that its indexes need cannot
+    /// Errors: as `CollectionOptions::collate`, `read_indexes` and `Index::new`; `OperationFailed` if code that its indexes need cannot
     /// be had.
     pub async fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
         self.options.collate(env)?;
@@ -127,7 +127,7 @@ impl CollectionEntry {
     }
 }
 
-/// True where the entries of an index, or its filter, take what comes with `Env::complete`.
+/// True if the entries of an index, or its filter, take what comes with `Env::complete`.
 fn is_rare(spec: &IndexSpec) -> bool {
     spec.parts.iter().any(|part| part.kind().is_geo())
         || spec.partial.as_ref().is_some_and(|filter| filter.view().mentions(&RARE_OPERATORS))

@@ -231,7 +231,7 @@ pub fn buckets_of_seconds(collection: &CollectionId, low: &BucketId, high: &Buck
     buckets(collection, &low.second().0, &high.second().1)
 }
 
-/// True where every key between two keys, both of buckets or both of index entries, is that of a bucket in `known`.
+/// True if every key between two keys, both of buckets or both of index entries, is that of a bucket in `known`.
 ///
 /// Entries of equal metadata sort by the start of their buckets, and so do ids in the standard range: a bucket whose entry lies
 /// between two others begins in their seconds or between them.

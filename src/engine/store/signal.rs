@@ -36,7 +36,7 @@ impl Signal {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// True where the outcome is known.
+    /// True if the outcome is known.
     pub fn is_resolved(&self) -> bool {
         self.state.borrow().result.is_some()
     }
@@ -46,7 +46,7 @@ impl Signal {
         Wait { state: Rc::clone(&self.state) }
     }
 
-    /// True where both are the same signal.
+    /// True if both are the same signal.
     pub fn is(&self, other: &Signal) -> bool {
         Rc::ptr_eq(&self.state, &other.state)
     }

@@ -42,7 +42,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.entries.get_mut(at).map(|(_, value)| value)
     }
 
-    /// True where `key` has a value.
+    /// True if `key` has a value.
     pub fn contains_key(&self, key: &K) -> bool {
         self.place(key).is_ok()
     }

@@ -26,13 +26,13 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// True where the rows of that record are in the document.
+    /// True if the rows of that record are in the document.
     pub fn covers(&self, (context, seq): (ContextId, u64)) -> bool {
         let of = || self.entries.iter().filter(move |(c, _, _)| *c == context).map(|(_, up_to, _)| *up_to);
         of().any(|up_to| up_to < CAME && seq <= up_to) && of().all(|up_to| up_to != seq | WENT)
     }
 
-    /// False where it covers no record of that context that is at this place or behind it.
+    /// False if it covers no record of that context that is at this place or behind it.
     pub fn reaches(&self, (context, seq): &(ContextId, u64)) -> bool {
         self.entries.iter().any(|(c, up_to, _)| c == context && *up_to < CAME && up_to >= seq)
     }

@@ -31,7 +31,7 @@ impl Failure {
         Failure::Unknown(error(&name, &message))
     }
 
-    /// From the error of a request, or of a transaction that was aborted; `None` where it gives no reason.
+    /// From the error of a request, or of a transaction that was aborted; `None` if it gives no reason.
     pub(super) fn aborted(reason: Option<DomException>) -> Failure {
         let (name, message) = match reason {
             Some(reason) => (reason.name(), reason.message()),

@@ -170,7 +170,7 @@ impl Veto {
     /// Aborts because of `failure`, which becomes the answer.
     pub(super) fn abort(&self, failure: Failure) {
         self.progress.borrow_mut().reason.get_or_insert(failure);
-        // Fails only where it is aborted already.
+        // Fails only if it is aborted already.
         let _ = self.transaction.abort();
     }
 }
@@ -187,7 +187,7 @@ fn hear(transaction: &IdbTransaction, progress: &RefCell<Progress>, event: &Even
         if let Some(reason) = reason.filter(|reason| reason.name() != "AbortError") {
             progress.borrow_mut().reason.get_or_insert_with(|| Failure::aborted(Some(reason)));
         }
-        // Handled, the error would no longer abort; so it counts as handled only where we have done that ourselves.
+        // Handled, the error would no longer abort; so it counts as handled only if we have done that ourselves.
         if transaction.abort().is_ok() {
             event.prevent_default();
         }
