@@ -158,19 +158,19 @@ impl Bitmap {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// Narrows this selection to the rows that `other` has too. Both are over the same rows.
+    /// Keeps only the rows that are also in `other`. Both bitmaps are over the same rows.
     pub fn and(&mut self, other: &Bitmap) {
         debug_assert_eq!(self.len, other.len);
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
     }
 
-    /// Widens this selection by the rows of `other`. Both are over the same rows.
+    /// Adds the rows of `other`. Both bitmaps are over the same rows.
     pub fn or(&mut self, other: &Bitmap) {
         debug_assert_eq!(self.len, other.len);
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
     }
 
-    /// Turns every bit over.
+    /// Flips every bit.
     pub fn invert(&mut self) {
         self.words.iter_mut().for_each(|w| *w = !*w);
         self.clear_spare();

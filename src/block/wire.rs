@@ -62,7 +62,7 @@ fn pad8(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(8), 0);
 }
 
-/// Appends a section at the next multiple of eight; its offset and length.
+/// Appends a section at the next multiple of eight; returns its offset and length.
 fn section(out: &mut Vec<u8>, bytes: &[u8]) -> (u32, u32) {
     pad8(out);
     let at = out.len();
@@ -103,7 +103,7 @@ fn encode_data(out: &mut Vec<u8>, data: &ColumnData) -> (u32, Section, Section) 
             let mut inner = Block::new(values.len());
             inner.set_column("", (**values).clone());
             let inner = encode(&inner);
-            // The type of the dictionary stands in the inner block's only directory entry.
+            // The inner block's only directory entry holds the type of the dictionary.
             let kind = read_u32(&inner, HEADER_LEN + 8).unwrap_or(TYPE_BSON) & 0xFF;
             let data = section(out, bytemuck::cast_slice(index));
             (kind | FLAG_DICTIONARY << 8, data, section(out, &inner))
@@ -115,7 +115,7 @@ fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// Reads a block, trusting nothing.
+/// Reads a block from bytes that may be damaged or hostile (I2).
 ///
 /// Errors: `BadValue` naming the column and the rule that the bytes break.
 pub fn decode(bytes: &[u8]) -> Result<Block> {
@@ -191,7 +191,7 @@ fn decode_column(bytes: &[u8], rows: usize, entry: &[usize; 8], dictionary_allow
                 }
             }
             if values.is_empty() {
-                // Nothing is present and there is no value to point at.
+                // Nothing is present, so no value can be pointed at.
                 return Ok(absent_column(rows));
             }
             ColumnData::Dictionary(index, Box::new(values))
@@ -283,7 +283,7 @@ fn dates_of(ms: &[f64], is_present: impl Fn(usize) -> bool) -> Result<Vec<i64>, 
     let mut out = Vec::with_capacity(ms.len());
     for (row, x) in ms.iter().enumerate() {
         if x.abs() <= LIMIT {
-            // Within the range, and a fraction is cut off as `new Date` does.
+            // Within range. A fraction is cut off, as in `new Date`.
             #[allow(clippy::cast_possible_truncation)]
             out.push(*x as i64);
         } else if is_present(row) {
@@ -389,7 +389,7 @@ mod tests {
             let mut bytes = encode(&sample());
             for (at, byte) in &hits {
                 if words {
-                    // Whole directory words, so that the damage reaches past the first checks.
+                    // Damages whole directory words, so that some damage gets past the first checks.
                     let at = 4 * at.index(bytes.len() / 8);
                     bytes[at..at + 4].copy_from_slice(&u32::from(*byte).to_le_bytes());
                 } else {
@@ -398,7 +398,7 @@ mod tests {
                 }
             }
             if let Ok(block) = decode(&bytes) {
-                // What was accepted must be usable: every cell readable, and again a block.
+                // Accepted bytes must be usable: every cell is readable, and the block encodes again.
                 prop_assert_eq!(decode(&encode(&block)).map(|b| b.rows()), Ok(block.rows()));
                 let mut scratch = Vec::new();
                 for (_, column) in block.columns() {

@@ -1,4 +1,4 @@
-//! Geometries from values.
+//! Reads geometries from BSON values.
 
 use super::geometry::{Geometry, Line, Place, Polygon};
 use crate::value::{Doc, Kind, Number, Value};
@@ -6,9 +6,10 @@ use crate::value::{Doc, Kind, Number, Value};
 type Parsed<T> = Result<T, &'static str>;
 
 impl Geometry {
-    /// The geometry on the sphere that a value is: GeoJSON, or a pair of numbers that are a longitude and a latitude.
+    /// The geometry on the sphere that a value holds: GeoJSON, or a pair of numbers that are a longitude and a
+    /// latitude.
     ///
-    /// Errors: why it is none.
+    /// Errors: why the value is not one.
     pub fn parse(value: Value<'_>) -> Parsed<Geometry> {
         let mut geometry = Geometry::default();
         match pair(value) {
@@ -18,12 +19,12 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// The first two members of an array or an object, where they are numbers.
+    /// The first two members of an array or an object, if they are numbers.
     pub fn pair(value: Value<'_>) -> Option<(f64, f64)> {
         pair(value)
     }
 
-    /// True if it is one point and nothing else, as GeoJSON or as a pair.
+    /// True if the geometry is a single point, given as GeoJSON or as a pair.
     pub fn is_point(value: Value<'_>) -> bool {
         point(value).is_some()
     }
@@ -59,7 +60,7 @@ impl Geometry {
     }
 }
 
-/// The coordinates of a GeoJSON point or of a pair, wherever they lie.
+/// The coordinates of a GeoJSON point or of a pair, without a check of their range.
 pub fn point(value: Value<'_>) -> Option<(f64, f64)> {
     pair(value).or_else(|| {
         let doc = value.as_doc()?;
@@ -69,14 +70,14 @@ pub fn point(value: Value<'_>) -> Option<(f64, f64)> {
     })
 }
 
-/// The first two members of an array or an object, where they are numbers.
+/// The first two members of an array or an object, if they are numbers.
 pub fn pair(value: Value<'_>) -> Option<(f64, f64)> {
     let mut members = value.as_container()?.iter();
     let mut next = || members.next().and_then(|(_, member)| Number::of(member)).map(Number::near_double);
     Some((next()?, next()?))
 }
 
-/// True for a longitude and a latitude.
+/// True if the numbers are a valid longitude and latitude.
 pub fn is_on_sphere(lng: f64, lat: f64) -> bool {
     (-180.0..=180.0).contains(&lng) && (-90.0..=90.0).contains(&lat)
 }
@@ -119,7 +120,7 @@ fn polygon(value: Option<Value<'_>>) -> Parsed<Polygon> {
     Polygon::new(rings, false)
 }
 
-/// The system of all coordinates here is WGS 84.
+/// All coordinates are WGS 84, so other reference systems are refused.
 fn check_crs(doc: Doc<'_>) -> Parsed<()> {
     let Some(crs) = doc.get("crs") else { return Ok(()) };
     let name = crs.as_doc().filter(|crs| crs.get("type").and_then(Value::as_str) == Some("name"));
