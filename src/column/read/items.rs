@@ -1,4 +1,4 @@
-//! The items of a column: where each begins and ends, with every bound checked.
+//! The items of a column: where each begins and ends, with every bound checked (I1).
 
 use super::super::error::ColumnError;
 use crate::value::{Kind, check_value, value_len};
@@ -8,9 +8,9 @@ use crate::value::{Kind, check_value, value_len};
 pub enum Item<'a> {
     /// A value.
     Literal(Kind, &'a [u8]),
-    /// Its byte, and its words: one to sixteen times eight bytes.
+    /// The control byte, and its one to sixteen words of eight bytes.
     Control(u8, &'a [u8]),
-    /// Objects: what kind, and the document that shows their shape.
+    /// The start of a section: its kind, and the reference document that shows the shape of its objects.
     Section(Section, &'a [u8]),
     /// The end of the open section, or of the column.
     End,
@@ -19,7 +19,7 @@ pub enum Item<'a> {
 /// The kinds of sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// Objects, as old servers wrote them: an array in them is one value.
+    /// Objects as old servers wrote them: an array inside is one value.
     Legacy,
     /// Objects.
     Object,
@@ -27,7 +27,7 @@ pub enum Section {
     Array,
 }
 
-/// A walk over the items of a column.
+/// Iterates over the items of a column.
 pub struct Items<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -39,9 +39,9 @@ impl<'a> Items<'a> {
         Items { bytes, at: 0 }
     }
 
-    /// The next item and its offset. `depth` is how deep a literal would be nested.
+    /// The next item and its offset. `depth` is the nesting depth of a literal.
     ///
-    /// Errors: unknown or cut off items, and literals that are no valid values.
+    /// Errors: unknown or truncated items, and literals that are not valid values.
     #[inline]
     pub fn next(&mut self, depth: usize) -> Result<(Item<'a>, usize), ColumnError> {
         let offset = self.at;
@@ -50,7 +50,7 @@ impl<'a> Items<'a> {
         let item = match first {
             0x80..=0xDF => {
                 let words = self.take(offset + 1, (usize::from(first & 15) + 1) * 8);
-                // At least the end of the column follows.
+                // At least the end of the column must follow.
                 Item::Control(first, words.filter(|_| self.at < self.bytes.len()).ok_or(fail("a control is cut off"))?)
             }
             0x01..=0x1F | 0x7F | 0xFF => {
@@ -82,14 +82,14 @@ impl<'a> Items<'a> {
         Ok((item, offset))
     }
 
-    /// Makes sure that nothing follows.
+    /// Checks that nothing follows.
     ///
-    /// Errors: bytes left.
+    /// Errors: bytes are left.
     pub fn finish(&self) -> Result<(), ColumnError> {
         if self.at == self.bytes.len() { Ok(()) } else { Err(ColumnError::new("bytes follow the end", self.at)) }
     }
 
-    /// Goes on behind `len` bytes from `start`, and gives them.
+    /// Takes `len` bytes from `start` and continues after them.
     #[inline]
     fn take(&mut self, start: usize, len: usize) -> Option<&'a [u8]> {
         let taken = self.bytes.get(start..)?.get(..len)?;
@@ -97,7 +97,7 @@ impl<'a> Items<'a> {
         Some(taken)
     }
 
-    /// As `take`, of a value that has to be looked into.
+    /// As `take`, for a value whose bytes must be checked.
     fn checked(&mut self, kind: Kind, start: usize, depth: usize) -> Option<&'a [u8]> {
         let rest = self.bytes.get(start..)?;
         let value = rest.get(..value_len(kind, rest).ok()?)?;
@@ -107,7 +107,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// The width of the types of which any bytes are a value.
+/// The width of types for which any bytes are a value.
 #[inline]
 fn width_of(kind: Kind) -> Option<usize> {
     match kind {
