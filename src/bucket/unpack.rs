@@ -1,4 +1,4 @@
-//! Bucket to rows: only the columns that somebody asks for.
+//! Unpacks a bucket into rows, with only the columns that are needed.
 
 use super::cells::{Times, read_column};
 use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
@@ -8,17 +8,17 @@ use crate::column;
 use crate::error::Result;
 use crate::value::{Numbers, Value};
 
-/// Which columns are asked for.
+/// The columns to decode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnSet {
     /// Every column.
     All,
-    /// The columns of these names, which ascend.
+    /// The columns with these names, in ascending order.
     Only(Vec<Box<str>>),
 }
 
 impl ColumnSet {
-    /// True if the column called `name` is asked for.
+    /// True if the column called `name` is in the set.
     pub fn contains(&self, name: &str) -> bool {
         match self {
             ColumnSet::All => true,
@@ -27,17 +27,18 @@ impl ColumnSet {
     }
 }
 
-/// The measurements of a bucket: the time column first, the others as they stand in the bucket, without the metadata.
+/// The measurements of a bucket: the time column first, the others in the bucket's order, without the metadata.
 ///
-/// A column without a cell is left out. Nothing is decoded that is not asked for, the time included where the bucket says how
-/// many rows it has.
+/// A column without cells is left out. Columns outside of `wanted` are not decoded; that includes the time column, if
+/// the bucket stores its row count.
+///
 /// Errors: `DataCorruptionDetected` naming the bucket and the column.
 pub fn unpack(bucket: &BucketDoc<'_>, wanted: &ColumnSet, options: &TimeseriesOptions) -> Result<Block> {
     unpack_rows(bucket, wanted, options, None)
 }
 
-/// As `unpack`, of which only the row with the first time matters, or where `is_last` that with the last: fewer rows may come, the one
-/// among them. Where `count` rows matter, those that tie with one of them do as well.
+/// As `unpack` if only the `count` rows with the first times matter, or with the last times if `is_last`. The result
+/// may have fewer rows, but contains these rows and all rows whose time ties with one of them.
 ///
 /// Errors: as `unpack`.
 pub fn unpack_edge(
@@ -52,7 +53,7 @@ pub fn unpack_edge(
     if count == 1 {
         return unpack_rows(bucket, wanted, options, Some((is_last, 1)));
     }
-    // One more: where it does not tie with the next, nor does any behind it.
+    // One more row: if it does not tie with the row before it, no later one does.
     let block = unpack_rows(bucket, wanted, options, Some((is_last, count.saturating_add(1))))?;
     let is_told = match block.column(&options.time_field).map(Column::data) {
         _ if block.rows() <= count => true,
@@ -79,7 +80,7 @@ fn unpack_rows(
     unpacked.map_err(|what| damaged(&bucket.id(), what))
 }
 
-/// `edge` asks for so many of the first rows alone, or where it is true of the last.
+/// `edge` limits decoding to that many of the first rows, or of the last ones if its flag is true.
 fn unpack_compressed(
     bucket: &BucketDoc<'_>,
     wanted: &ColumnSet,
@@ -94,7 +95,7 @@ fn unpack_compressed(
     };
     let decoded = |value: Value<'_>| -> Result<Column, String> {
         let column = column::decode_from(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
-        // Nothing tells which rows a column that is too short lacks.
+        // If a column is too short, nothing says which rows it lacks.
         if column.len() < rows {
             return Err(format!("it has {} elements, not {rows}", column.len()));
         }
@@ -277,7 +278,7 @@ mod tests {
         bson::Binary { subtype: bson::spec::BinarySubtype::Column, bytes: bytes.to_vec() }
     }
 
-    /// A column of `values` as dates.
+    /// A date column with these values.
     fn dates(values: &[i64]) -> bson::Binary {
         binary(&column::encode(&Column::new(ColumnData::Date(values.to_vec()), None)))
     }
@@ -320,7 +321,7 @@ mod tests {
         let document = bucket(2, rawdoc! { "a": doubles(&[1.0]), "t": dates(&[1, 2]) });
         let bucket = BucketDoc::parse(view(&document), &options).unwrap();
         assert!(unpack_edge(&bucket, &ColumnSet::All, &options, (true, 1)).is_err());
-        // Of several, one more tells whether others tie.
+        // With several rows, one more tells whether others tie.
         assert_eq!(several(2, &[1, 3, 5, 8], (true, 2)), expected(&[row(3), row(5), row(8)]));
         assert_eq!(several(2, &[1, 3, 5, 8], (false, 2)), expected(&[row(1), row(3), row(5)]));
         assert_eq!(several(2, &[1, 5, 5, 5, 8], (true, 2)).len(), 5);

@@ -1,27 +1,27 @@
-//! The parts of a key: what of a bucket each is over, and how.
+//! The parts of an index key: which bucket values each covers, and how.
 
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::INDEX_FIELDS_MAX;
 use crate::value::{Doc, Number, OwnedValue, Path, Value};
 
-/// The last component of a part that is over all that lies below a path.
+/// The last component of a wildcard part, which covers everything below its path.
 const EVERYTHING: &str = "$**";
 
-/// A part of the key, over buckets.
+/// One part of a bucket index key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Where the value stands in a bucket document, as a user of the raw buckets names it.
+    /// The field in the bucket document, as users of raw buckets name it.
     pub name: Box<str>,
-    /// What is looked at.
+    /// Which part of the bucket the values come from.
     pub source: Source,
-    /// The path below `data`, `control.min` or `control.max`, or that of the metadata, which begins with `meta`.
+    /// The path below `data`, `control.min` or `control.max`; for metadata, it begins with `meta`.
     pub path: Path,
-    /// The direction or the kind, as it is over buckets.
+    /// The direction, or the kind as a string, in the bucket key.
     pub direction: OwnedValue,
 }
 
-/// The parts of a bucket that an index looks at.
+/// Parts of a bucket that can be indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The metadata. The path begins with `meta`.
@@ -30,34 +30,34 @@ pub enum Source {
     Min,
     /// The highest values.
     Max,
-    /// Where all values lie.
+    /// All values.
     Data,
 }
 
-/// How a part tells its values apart.
+/// How the part orders or compares its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
-    /// By their order.
+    /// By BSON order.
     Order,
-    /// Equal ones from others.
+    /// By equality only.
     Hashed,
-    /// Places on a plane.
+    /// As places on a plane.
     Plane,
-    /// Places on the sphere.
+    /// As places on the sphere.
     Sphere,
-    /// All that lies below the path, each with its own path.
+    /// Everything below the path, each value under its own path.
     Wildcard,
 }
 
 impl PartKind {
-    /// True for places.
+    /// True for geospatial parts.
     pub fn is_geo(self) -> bool {
         matches!(self, PartKind::Plane | PartKind::Sphere)
     }
 }
 
 impl Part {
-    /// How it tells its values apart.
+    /// How the part orders or compares its values.
     pub fn kind(&self) -> PartKind {
         match self.direction.view().as_str() {
             Some("hashed") => PartKind::Hashed,
@@ -69,9 +69,9 @@ impl Part {
     }
 }
 
-/// The parts over buckets that stand for the fields of a user's key.
+/// The bucket parts for the fields of a user's key.
 ///
-/// Errors: `BadValue`, `InvalidOptions` for text; 16800 and 16801 for places on a plane that stand twice or not first.
+/// Errors: `BadValue`; `InvalidOptions` for text; 16800 and 16801 if a `2d` field occurs twice or not first.
 pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     if key.is_empty() {

@@ -1,4 +1,4 @@
-//! Indexes as those see them who name buckets and not measurements.
+//! Indexes in terms of buckets instead of measurements.
 
 use super::part::{Part, Source};
 use super::spec::IndexSpec;
@@ -7,9 +7,9 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, DocBuf, DocWriter, Value, equal};
 
 impl IndexSpec {
-    /// As `parse`, of what a user asks for, or where `raw` somebody who names buckets.
+    /// Parses a user's index specification; if `raw`, one in terms of buckets.
     ///
-    /// Errors: those of `parse` and `of_raw`; `BadValue` for a field that stands in the key twice; those of `originalSpec`.
+    /// Errors: those of `parse` and `of_raw`; `BadValue` if a field occurs twice in the key; those of `originalSpec`.
     pub fn of_user(given: Doc<'_>, raw: bool, options: &TimeseriesOptions) -> Result<IndexSpec> {
         let asked = if raw { IndexSpec::of_raw(given, options)? } else { given.to_owned() };
         let spec = IndexSpec::parse(asked.view(), options)?;
@@ -17,7 +17,7 @@ impl IndexSpec {
         if let Some(part) = spec.parts.iter().find(twice) {
             return Err(Error::bad_value(["The field '", &part.name, "' stands in the key twice"].concat()));
         }
-        // Not kept: there is always one, which is what was asked for.
+        // Not kept: the specification that was asked for is always kept.
         if let Some(original) = given.get("originalSpec").and_then(Value::as_doc) {
             if original.is_empty() {
                 return Err(Error::bad_value("The field 'originalSpec' of an index is empty"));
@@ -30,9 +30,9 @@ impl IndexSpec {
         Ok(spec)
     }
 
-    /// What a user would ask for to have an index that is asked for over buckets.
+    /// Translates a specification over buckets into what a user would ask for.
     ///
-    /// Errors: `CannotCreateIndex` if there is nothing that comes to this key, and for a filter; those of `parse`.
+    /// Errors: `CannotCreateIndex` if no user's key translates to this one, and for a filter; those of `parse`.
     fn of_raw(given: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
         let refuse = |what: &str| Err(Error::new(ErrorCode::CannotCreateIndex, ["Over buckets here ", what].concat()));
         let Some(key) = given.get("key").and_then(Value::as_doc) else { return Ok(given.to_owned()) };
@@ -50,7 +50,7 @@ impl IndexSpec {
             } else if let (Some(field), Some("2dsphere_bucket")) = (part.strip_prefix("data."), direction.as_str()) {
                 asked.string(field, "2dsphere");
             } else if let Some(field) = of_control.filter(|field| last != Some(*field)) {
-                // Both sides of a field are one part.
+                // The minimum and the maximum of a field are one part.
                 asked.value(field, direction);
             }
             last = of_control.filter(|field| last != Some(*field));
@@ -67,12 +67,13 @@ impl IndexSpec {
         }
     }
 
-    /// True if the key over buckets is this one.
+    /// True if the bucket key equals `key`.
     pub fn has_bucket_key(&self, key: Doc<'_>) -> bool {
         equal(self.bucket_key().view().as_value(), key.as_value())
     }
 
-    /// The index as it is over buckets, with its filter in their terms, and what was asked for where that cannot be told from the key.
+    /// The index in terms of buckets, filter included, with the original specification if the key does not determine
+    /// it.
     pub fn shown_raw(&self, filter: Option<&DocBuf>, time_field: &str) -> DocBuf {
         let mut writer = DocWriter::new();
         let shown = self.shown();
