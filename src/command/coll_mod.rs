@@ -1,4 +1,4 @@
-//! `collMod`: other options for a collection that is there.
+//! `collMod`: changes the options of a collection.
 
 // Loaded later.
 
@@ -27,7 +27,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(DocWriter::new()))
 }
 
-/// `{index: {name | keyPattern, hidden, expireAfterSeconds}}`, which stands alone.
+/// `{index: {name | keyPattern, hidden, expireAfterSeconds}}`, which cannot be combined with other options.
 async fn change_index(engine: &Rc<Engine>, request: &Request<'_>, index: Value<'_>) -> Result<Reply> {
     request.allow_fields(&["index"]).map_err(|error| Error::invalid_options(error.into_message()))?;
     let index = index.as_doc().ok_or_else(|| wrong_type("collMod", "index", "an object", index))?;

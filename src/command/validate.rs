@@ -13,11 +13,11 @@ use crate::error::{Error, Result};
 use crate::value::{DocWriter, Kind};
 
 const FLAGS: [&str; 5] = ["full", "checkBSONConformance", "repair", "metadata", "background"];
-/// What the server says instead of details.
+/// The server's text in place of details.
 const NOT_CONFORMANT: &str =
     "Detected one or more documents in this collection not conformant to time-series specifications";
 
-/// The reply of the server; `findings` and `nQuarantined` are additions of ours.
+/// The reply of the server; `findings` and `nQuarantined` are specific to timepail.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&FLAGS)?;
     let checks = checks_of(request)?;

@@ -1,18 +1,18 @@
-//! How a failed guard reads, the same in every backend.
+//! The messages of failed guards, the same in every backend.
 
 use std::fmt::Write;
 
 use crate::error::Error;
 
-/// Bytes of a key shown in a message: enough for the longest key with a bucket id.
+/// Maximum bytes of a key in a message: enough for the longest key with a bucket id.
 const SHOWN_BYTES_MAX: usize = 48;
 
-/// An insert found its key taken.
+/// An insert whose key exists.
 pub(crate) fn exists_already(key: &[u8]) -> Error {
     Error::write_conflict(format!("Key {} exists already", hex(key)))
 }
 
-/// A required key is not there.
+/// A required key that does not exist.
 pub(crate) fn is_gone(key: &[u8]) -> Error {
     Error::write_conflict(format!("Key {} does not exist", hex(key)))
 }

@@ -1,7 +1,7 @@
-//! A storage that the host has written in JavaScript: three methods over bytes, whose answers may be promises.
+//! Storage implemented by the host in JavaScript: three methods over bytes, whose answers may be promises.
 //!
-//! Nothing that it answers is taken on trust but the bytes themselves. A commit that it throws at may have taken place; it is asked
-//! once more, and the keys that it inserts tell whose writes the second attempt has met.
+//! Its answers are checked; only the bytes are taken as they are. A commit that throws may have taken place. It is
+//! tried once more, and the inserted keys show whether a conflict is with its own first attempt (I33).
 
 use std::rc::Rc;
 
@@ -25,18 +25,18 @@ extern "C" {
     fn commit(this: &HostObject, changes: &Array) -> Result<JsValue, JsValue>;
 }
 
-/// The storage that a host object is.
+/// A storage over a host object.
 pub struct HostStorage {
     host: HostObject,
 }
 
 impl HostStorage {
-    /// Lets `host` keep the entries.
+    /// Stores entries in `host`.
     pub fn new(host: HostObject) -> Rc<HostStorage> {
         Rc::new(HostStorage { host })
     }
 
-    /// True if `changes` took place, false if a guard did not hold.
+    /// Returns true if `changes` took place, false if a guard failed.
     async fn attempt(&self, changes: &Array) -> Result<bool> {
         let answer = settled(self.host.commit(changes)).await?;
         answer.as_bool().ok_or_else(|| broken("commit must answer true or false"))
@@ -77,7 +77,7 @@ impl Storage for HostStorage {
             let entries_max = u32::try_from(page.entries_max).unwrap_or(u32::MAX);
             let options = Object::new();
             for (name, value) in [("entriesMax", entries_max.into()), ("keysOnly", page.keys_only.into())] {
-                // An object of our own takes any property.
+                // Setting a property on an object of our own cannot fail.
                 let _ = Reflect::set(&options, &name.into(), &value);
             }
             let found = list(settled(self.host.scan(&asked, &options)).await?)?;
@@ -98,7 +98,7 @@ impl Storage for HostStorage {
     }
 }
 
-/// What a method has answered, or its promise.
+/// The answer of a method, awaited if it is a promise.
 async fn settled(answer: Result<JsValue, JsValue>) -> Result<JsValue> {
     let answer = match answer {
         Ok(answer) => JsFuture::from(Promise::resolve(&answer)).await,
@@ -114,7 +114,7 @@ fn change(change: &Change) -> JsValue {
         Change::Insert(key, value) => ("insert", key, Some(value)),
         Change::Delete(key) => ("delete", key, None),
         Change::DeleteRange(range) => ("deleteRange", &range.start, Some(&range.end)),
-        // A host need not know that one of them may be weaker.
+        // Hosts need not know that one of the two guards may be weaker.
         Change::Require(key) | Change::Expect(key) => ("require", key, None),
     };
     let list = pair(name.into(), bytes(key));
@@ -148,7 +148,7 @@ fn list(value: JsValue) -> Result<Array> {
     value.dyn_into().map_err(|_| broken("an array was expected"))
 }
 
-/// A host that does not keep to the contract.
+/// The error for a host that breaks the contract.
 fn broken(rule: &str) -> Error {
     Error::new(ErrorCode::OperationFailed, ["The storage breaks its contract: ", rule].concat())
 }
