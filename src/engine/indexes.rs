@@ -1,7 +1,8 @@
-//! Making and dropping indexes, while others write.
+//! Creates and drops indexes while others write.
 //!
-//! **Invariant**: once an index stands in the catalog entry, every changeset that writes a bucket writes its entry: the entry moves the
-//! epoch on, so that whoever writes by the old one fails. Queries see the index when all buckets that were there have theirs.
+//! **Invariant I16**: once an index stands in the catalog entry, every changeset that writes a bucket writes its index
+//! entries. Changing the catalog entry moves the epoch on, so whoever writes by the old entry fails. Queries use the
+//! index once all earlier buckets have their entries.
 
 use std::rc::Rc;
 
@@ -22,24 +23,26 @@ use crate::value::{Doc, DocWriter, sort_by};
 
 /// Which indexes to drop.
 pub enum Dropped<'a> {
-    /// All.
+    /// All indexes.
     All,
-    /// Those of these names.
+    /// The indexes with these names.
     Names(Vec<&'a str>),
-    /// The one over this key.
+    /// The index over this user key.
     Key(Doc<'a>),
-    /// The one with this key over buckets.
+    /// The index with this key over buckets.
     BucketKey(Doc<'a>),
 }
 
 impl Engine {
-    /// Makes indexes; those that are there already stay. Answers how many there were and how many there are. `raw` specs are over buckets.
+    /// Creates indexes; existing ones stay. Returns the number of indexes before and after. If `raw`, the
+    /// specifications are over buckets.
     ///
-    /// Errors: `NamespaceNotFound`; those of `IndexSpec::parse`; `IndexOptionsConflict` and `IndexKeySpecsConflict`; `CannotCreateIndex` for
-    /// too many; 5930501 where an array stands on an indexed path. Where one cannot be made, none is.
+    /// Errors: `NamespaceNotFound`; those of `IndexSpec::parse`; `IndexOptionsConflict` and `IndexKeySpecsConflict`;
+    /// `CannotCreateIndex` for too many; 5930501 for an array on an indexed path. If one index cannot be created, none
+    /// is.
     pub async fn create_indexes(&self, name: &str, given: &[Doc<'_>], raw: bool) -> Result<(usize, usize)> {
         let collection = self.existing_collection(name).await?;
-        // Another one of this name may have taken its place, with other fields.
+        // Another collection of this name, with other fields, may have taken its place.
         self.refresh(&collection).await?;
         let options = collection.entry().options.timeseries.clone();
         let specs = given.iter().map(|spec| IndexSpec::of_user(*spec, raw, &options)).collect::<Result<Vec<_>>>()?;
@@ -85,9 +88,9 @@ impl Engine {
         built.map(|()| (before, after))
     }
 
-    /// Hides an index or shows it again, and changes the age at which its buckets go. Answers what it was like before.
+    /// Hides or unhides an index, and changes its expiry. Returns the previous specification.
     ///
-    /// Errors: `NamespaceNotFound`; `IndexNotFound`; `InvalidOptions` for an age where there is none.
+    /// Errors: `NamespaceNotFound`; `IndexNotFound`; `InvalidOptions` for an expiry if the index has none.
     pub async fn change_index(
         &self,
         name: &str,
@@ -114,9 +117,9 @@ impl Engine {
         before.ok_or_else(|| Error::internal("No index was changed"))
     }
 
-    /// Drops indexes, with all their entries. Answers how many there were.
+    /// Drops indexes with all their entries. Returns the number of indexes before.
     ///
-    /// Errors: `NamespaceNotFound`; `IndexNotFound`, and then none is dropped.
+    /// Errors: `NamespaceNotFound`; `IndexNotFound`, in which case none is dropped.
     pub async fn drop_indexes(&self, name: &str, which: &Dropped<'_>) -> Result<usize> {
         let collection = self.existing_collection(name).await?;
         let mut before = 0;
@@ -130,7 +133,7 @@ impl Engine {
         Ok(before)
     }
 
-    /// Learns what others have made of the entry of a collection, and removes indexes that nobody builds any longer.
+    /// Reloads the entry of a collection, and removes indexes whose build was abandoned.
     ///
     /// Errors: `NamespaceNotFound`; those of storage.
     pub async fn end_abandoned_builds(&self, collection: &Rc<Collection>) -> Result<()> {
@@ -139,7 +142,7 @@ impl Engine {
         self.change_entry(collection, &mut end).await
     }
 
-    /// One document for each index; nothing of a missing collection.
+    /// One document per index; none for a missing collection.
     ///
     /// Errors: those of storage.
     pub(super) async fn index_stats(&self, name: &str) -> Result<Block> {
@@ -156,7 +159,8 @@ impl Engine {
         Ok(pivot.finish())
     }
 
-    /// How many components of each path of an index lead to arrays in metadata that are there now; nothing of paths of measurements.
+    /// How many components of each path of an index lead to arrays in present metadata. Empty for paths of
+    /// measurements.
     ///
     /// Errors: those of storage.
     pub async fn multikey_depths(
@@ -204,7 +208,7 @@ impl Engine {
             scan.aim(Access::Range(from, BucketId::MAX));
             while let Some(units) = self.next_page(&mut scan).await? {
                 let mut changes = Changeset::new();
-                // Nobody has written a bucket since: what is written is the entry of what is stored.
+                // Guards against changes of buckets since: the entries written belong to the stored buckets.
                 changes.require(keyspace::epoch(&id, scan.epoch()));
                 for unit in &units {
                     let Some(stored) = &unit.stored else { continue };
@@ -233,12 +237,12 @@ impl Engine {
 }
 
 impl CollectionEntry {
-    /// The indexes that users see.
+    /// The indexes visible to users.
     pub fn ready_indexes(&self) -> impl Iterator<Item = &IndexSpec> {
         self.specs.iter().map(|spec| &**spec).filter(|spec| spec.ready)
     }
 
-    /// The numbers of indexes.
+    /// The numbers of the selected indexes.
     ///
     /// Errors: `IndexNotFound` if one is not there; `AmbiguousIndexKeyPattern`.
     fn named(&self, which: &Dropped<'_>) -> Result<Vec<u16>> {
@@ -264,10 +268,10 @@ impl CollectionEntry {
         Err(Error::new(ErrorCode::IndexNotFound, ["index not found with ", &unknown].concat()))
     }
 
-    /// The index over a user's key, or over a key of buckets where `raw`: the one over the same parts of buckets, else the one that was asked
-    /// for by that key.
+    /// The index over a user's key, or over a bucket key if `raw`: the one over the same bucket parts, or else the one
+    /// that was asked for by that key.
     ///
-    /// Errors: `IndexNotFound` for a key that none can have; `AmbiguousIndexKeyPattern`.
+    /// Errors: `IndexNotFound` for a key that no index can have; `AmbiguousIndexKeyPattern`.
     pub fn index_of(&self, key: Doc<'_>, raw: bool) -> Result<Option<&IndexSpec>> {
         let mut asked = DocWriter::new();
         asked.doc("key", key).string("name", "key");
@@ -291,7 +295,7 @@ impl CollectionEntry {
     }
 }
 
-/// Adds an index that is still to be built.
+/// Adds an index that is yet to be built.
 fn add(
     entry: &mut CollectionEntry,
     changes: &mut Changeset,
@@ -299,7 +303,7 @@ fn add(
     new: &mut Vec<u16>,
     now_ms: i64,
 ) -> Result<()> {
-    // One that was begun and never became ready is made anew.
+    // An index whose build began but never completed is created again.
     remove(entry, changes, &|known| !known.ready && known.name == spec.name && !new.contains(&known.number));
     if new.iter().any(|number| entry.specs.iter().any(|known| known.number == *number && known.name == spec.name)) {
         return Ok(());
@@ -311,7 +315,7 @@ fn add(
     let free = |number: &u16| entry.specs.iter().all(|spec| spec.number != *number);
     let is_default = IndexSpec::default_of(&entry.options.timeseries)
         .is_some_and(|default| default.bucket_key() == spec.bucket_key());
-    // The entries over whole metadata and time are always there.
+    // The entries of the default index always exist.
     let number = if is_default && !spec.sparse && spec.partial.is_none() && free(&META_TIME_INDEX) {
         META_TIME_INDEX
     } else {
@@ -322,8 +326,8 @@ fn add(
     Ok(())
 }
 
-/// Removes indexes whose build was broken off, true if there were any: after so long it has ended, or its context has. Should it live all
-/// the same, it finds its index gone in the end.
+/// Removes indexes whose build has not ended after `INDEX_BUILD_MS_MAX`; true if there were any. A builder that is
+/// still alive then finds its index gone.
 fn remove_abandoned(entry: &mut CollectionEntry, changes: &mut Changeset, now_ms: i64) -> bool {
     let before = entry.specs.len();
     let age_ms = |spec: &IndexSpec| now_ms.saturating_sub(spec.begun_ms).saturating_abs();
@@ -331,7 +335,7 @@ fn remove_abandoned(entry: &mut CollectionEntry, changes: &mut Changeset, now_ms
     entry.specs.len() < before
 }
 
-/// Removes indexes and their entries, but for those over whole metadata and time, by which measurements find their buckets.
+/// Removes indexes and their entries. Entries of the default index stay, because inserts find their buckets by them.
 fn remove(entry: &mut CollectionEntry, changes: &mut Changeset, goes: &dyn Fn(&IndexSpec) -> bool) {
     let id = entry.id();
     for spec in entry.specs.iter().filter(|spec| goes(spec) && spec.number != META_TIME_INDEX) {
