@@ -98,7 +98,7 @@ fn write(
 }
 
 fn too_large(id: &BucketId) -> Error {
-    let message = format!("Bucket {id} would be larger than {DOCUMENT_SIZE_BYTES_MAX} bytes");
+    let message = format!("Bucket {id} would exceed {DOCUMENT_SIZE_BYTES_MAX} bytes");
     Error::new(ErrorCode::BSONObjectTooLarge, message)
 }
 

@@ -33,11 +33,11 @@ impl Times {
         let mut places = Numbers::default();
         for (key, value) in cells {
             let place =
-                parse_key(key.as_bytes()).ok_or_else(|| format!("time '{key}' has a key that is no row number"))?;
+                parse_key(key.as_bytes()).ok_or_else(|| format!("the key '{key}' of a time is not a row number"))?;
             if !places.add(&place.to_le_bytes()).1 {
-                return Err(format!("time '{key}' stands in it twice"));
+                return Err(format!("the key '{key}' of a time occurs twice"));
             }
-            values.push(value.as_date_ms().ok_or_else(|| format!("time '{key}' is {value:?}, not a date"))?);
+            values.push(value.as_date_ms().ok_or_else(|| format!("the time at '{key}' is {value:?}, not a date"))?);
         }
         Ok(Times { values, places: Some(places) })
     }
@@ -207,11 +207,11 @@ fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -
 fn read_by_key(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Column, String> {
     let mut by_row: Vec<Option<Value<'_>>> = vec![None; rows];
     for (key, value) in cells {
-        let place = parse_key(key.as_bytes()).ok_or_else(|| format!("cell '{key}' has a key that is no row number"))?;
+        let place = parse_key(key.as_bytes()).ok_or_else(|| format!("the key '{key}' is not a row number"))?;
         let row = times.row_of(place);
-        let slot = row.and_then(|row| by_row.get_mut(row)).ok_or_else(|| format!("cell '{key}' has no time"))?;
+        let slot = row.and_then(|row| by_row.get_mut(row)).ok_or_else(|| format!("row '{key}' has no time"))?;
         if slot.replace(value).is_some() {
-            return Err(format!("cell '{key}' stands in it twice"));
+            return Err(format!("the key '{key}' occurs twice"));
         }
     }
     let mut builder = ColumnBuilder::with_capacity(rows);

@@ -148,7 +148,7 @@ fn check_expire_after(seconds: i64, value: Value<'_>, now_ms: Option<i64>) -> Re
         return refuse("is too large to be counted in milliseconds");
     }
     if now_ms.is_some_and(|now| seconds > now.div_euclid(1000)) {
-        return refuse("reaches back beyond the epoch");
+        return refuse("would reach back before 1970");
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ impl CollectionOptions {
         new.max_bytes = arguments.max_bytes.or(new.max_bytes).filter(|bytes| *bytes > 0);
         if let Some(given) = arguments.timeseries {
             if arguments.expires_never || arguments.expire_after_seconds.is_some() || arguments.max_bytes.is_some() {
-                return Err(Error::invalid_options("'timeseries' cannot be changed together with anything else"));
+                return Err(Error::invalid_options("'timeseries' cannot be combined with other changes"));
             }
             new.timeseries = self.timeseries.modified(given)?;
         }
@@ -254,10 +254,10 @@ pub fn validate_collection_name(database: &str, name: &str) -> Result<()> {
         return refuse("names that begin with 'system.' are reserved");
     }
     if name.contains('$') {
-        return refuse("it holds a '$'");
+        return refuse("it contains a '$'");
     }
     if name.contains('\0') {
-        return refuse("it holds a NUL byte");
+        return refuse("it contains a NUL byte");
     }
     let full = database.len() + ".".len() + BUCKETS_PREFIX.len() + name.len();
     if full > NAMESPACE_LENGTH_BYTES_MAX {

@@ -81,7 +81,7 @@ impl<'a> BucketDoc<'a> {
     /// Errors: `DataCorruptionDetected` naming the bucket and what is wrong with it.
     pub fn parse(document: Doc<'a>, options: &TimeseriesOptions) -> Result<BucketDoc<'a>> {
         let id = document.get("_id").and_then(Value::as_object_id).map(BucketId::from_bytes);
-        let id = id.ok_or_else(|| Error::corrupt("A bucket has no ObjectId as its '_id'"))?;
+        let id = id.ok_or_else(|| Error::corrupt("The '_id' of a bucket is not an ObjectId"))?;
         BucketDoc::parse_fields(id, document, options).map_err(|what| damaged(&id, what))
     }
 
@@ -121,12 +121,12 @@ impl<'a> BucketDoc<'a> {
                 _ => return Err(format!("unknown field '{name}'")),
             };
             if slot.replace(value).is_some() {
-                return Err(format!("'{name}' stands in it twice"));
+                return Err(format!("'{name}' occurs twice"));
             }
         }
         let data = data.and_then(Value::as_doc).ok_or("'data' is not an object")?;
         if data.is_empty() {
-            return Err("empty data region".to_owned());
+            return Err("'data' is empty".to_owned());
         }
         let time_field = &options.time_field;
         let times = data.get(time_field).ok_or_else(|| format!("'data' lacks the time column '{time_field}'"))?;
@@ -135,7 +135,7 @@ impl<'a> BucketDoc<'a> {
                 return Err("'meta' is undefined".to_owned());
             }
             if options.meta_field.is_none() {
-                return Err("'meta' is present in a collection without metaField".to_owned());
+                return Err("'meta' is present, but the collection has no metaField".to_owned());
             }
         }
         let control = control.and_then(Value::as_doc).ok_or("'control' is not an object")?;
@@ -251,7 +251,7 @@ impl<'a> Control<'a> {
                 _ => return Err(format!("unknown field 'control.{name}'")),
             };
             if slot.replace(value).is_some() {
-                return Err(format!("'control.{name}' stands in it twice"));
+                return Err(format!("'control.{name}' occurs twice"));
             }
         }
         let version = version.ok_or("'control.version' is missing")?;
@@ -290,7 +290,7 @@ pub fn with_meta(document: Doc<'_>, meta: Option<Value<'_>>) -> Result<DocBuf> {
         }
     }
     if writer.len() >= DOCUMENT_SIZE_BYTES_MAX {
-        let message = format!("A bucket would be larger than {DOCUMENT_SIZE_BYTES_MAX} bytes");
+        let message = format!("A bucket would exceed {DOCUMENT_SIZE_BYTES_MAX} bytes");
         return Err(Error::new(ErrorCode::BSONObjectTooLarge, message));
     }
     Ok(writer.finish())
@@ -367,7 +367,7 @@ mod tests {
             (with("count", 0.into()), "'control.count'"),
             (with("extra", 0.into()), "unknown field 'control.extra'"),
             (bucket(control(), 1), "'data' is not an object"),
-            (bucket(control(), rawdoc! {}), "empty data region"),
+            (bucket(control(), rawdoc! {}), "'data' is empty"),
             (bucket(control(), rawdoc! { "a": {} }), "lacks the time column 't'"),
         ];
         for (document, message) in cases {

@@ -36,7 +36,7 @@ pub fn merge(
 ) -> Result<DocBuf> {
     let time_field = &options.time_field;
     if let Some(bucket) = stored.filter(|bucket| bucket.meta() != meta || bucket.id() != *id) {
-        return Err(Error::internal(format!("Rows of bucket {id} were to be merged into bucket {}", bucket.id())));
+        return Err(Error::internal(format!("Cannot merge rows of bucket {id} into bucket {}", bucket.id())));
     }
     let mut summary = match stored {
         Some(bucket) => MinMax::from_control(bucket.control_min(), bucket.control_max(), &options.collation)?,
@@ -65,7 +65,7 @@ pub fn merge(
     }));
     let rows = Block::concat_slices(&parts);
     if rows.rows() == 0 {
-        return Err(Error::internal(format!("Bucket {id} was to be written without rows")));
+        return Err(Error::internal(format!("Cannot write bucket {id} without rows")));
     }
     // All additions at once: a column of one type then takes one loop, however few rows each addition has.
     let added = before.as_ref().map_or(0, Block::rows)..rows.rows();

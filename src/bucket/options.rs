@@ -121,7 +121,9 @@ impl TimeseriesOptions {
             return Ok(self.clone());
         }
         if before.0 > after.0 || before.1 > after.1 {
-            return Err(Error::invalid_options("Buckets cannot become shorter, nor their starts finer"));
+            return Err(Error::invalid_options(
+                "Cannot decrease 'bucketMaxSpanSeconds' or 'bucketRoundingSeconds', or choose a finer granularity",
+            ));
         }
         new.rebucketed = true;
         Ok(new)
@@ -235,7 +237,7 @@ fn bucketing(granularity: Option<Granularity>, span: Option<i64>, rounding: Opti
         (Some(g), None, None) => Ok((Some(g), g.span_seconds(), None)),
         (Some(g), Some(span), None) if span == g.span_seconds() => Ok((Some(g), span, None)),
         (Some(g), Some(span), _) if span != g.span_seconds() => Err(Error::invalid_options(format!(
-            "'bucketMaxSpanSeconds' of {span} does not go with granularity \"{}\", whose span is {}",
+            "'bucketMaxSpanSeconds' of {span} contradicts granularity \"{}\", whose span is {}",
             g.name(),
             g.span_seconds()
         ))),
@@ -249,7 +251,7 @@ fn bucketing(granularity: Option<Granularity>, span: Option<i64>, rounding: Opti
             "'bucketMaxSpanSeconds' of {span} and 'bucketRoundingSeconds' of {rounding} must be equal"
         ))),
         (None, _, _) => Err(Error::invalid_options(
-            "'bucketMaxSpanSeconds' and 'bucketRoundingSeconds' must be set together, and equal",
+            "'bucketMaxSpanSeconds' and 'bucketRoundingSeconds' must both be set, to the same value",
         )),
     }
 }
@@ -268,7 +270,7 @@ fn check_top_level(option: &str, name: &str) -> Result<()> {
 fn field_name(option: &str, value: Value<'_>) -> Result<String> {
     let text = value.as_str().ok_or_else(|| wrong_type(&format!("timeseries.{option}"), value, "string"))?;
     if text.contains('\0') {
-        return Err(Error::bad_value(format!("'{option}' must not hold a NUL byte")));
+        return Err(Error::bad_value(format!("'{option}' must not contain a NUL byte")));
     }
     Ok(text.to_owned())
 }

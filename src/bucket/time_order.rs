@@ -14,7 +14,7 @@ pub(super) fn dates<'a>(block: &'a Block, range: Range<usize>, time_field: &str)
         Some(ColumnData::Date(times)) => times.get(range),
         _ => None,
     };
-    times.ok_or_else(|| Error::internal("Rows for a bucket came without a column of dates"))
+    times.ok_or_else(|| Error::internal("Rows for a bucket have no date column"))
 }
 
 /// Rows `range` in time order, stable; `None` if they already are.

@@ -97,7 +97,7 @@ fn unpack_compressed(
         let column = column::decode_from(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
         // If a column is too short, nothing says which rows it lacks.
         if column.len() < rows {
-            return Err(format!("it has {} elements, not {rows}", column.len()));
+            return Err(format!("it has {} elements instead of {rows}", column.len()));
         }
         Ok(if range.len() < rows { column.slice(range.clone()) } else { column })
     };
@@ -112,7 +112,7 @@ fn unpack_compressed(
     let mut seen = Numbers::default();
     for (name, value) in bucket.data() {
         if !seen.add(name.as_bytes()).1 {
-            return Err(format!("column '{name}' stands in it twice"));
+            return Err(format!("column '{name}' occurs twice"));
         }
         if name == time_field || !wanted.contains(name) {
             continue;
@@ -134,7 +134,7 @@ fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &
     let mut seen = Numbers::default();
     for (name, cells) in bucket.data() {
         if !seen.add(name.as_bytes()).1 {
-            return Err(format!("column '{name}' stands in it twice"));
+            return Err(format!("column '{name}' occurs twice"));
         }
         if name == time_field || !wanted.contains(name) {
             continue;
@@ -254,13 +254,13 @@ mod tests {
         };
         for (data, message) in [
             (with(5.into()), "column 'a': it is not an object"),
-            (with(rawdoc! { "2": 1 }.into()), "column 'a': cell '2' has no time"),
-            (with(rawdoc! { "x": 1 }.into()), "column 'a': cell 'x' has a key that is no row number"),
+            (with(rawdoc! { "2": 1 }.into()), "column 'a': row '2' has no time"),
+            (with(rawdoc! { "x": 1 }.into()), "column 'a': the key 'x' is not a row number"),
             (with(rawdoc! { "01": 1 }.into()), "column 'a': cell '01'"),
-            (with(twice.clone().into()), "column 'a': cell '0' stands in it twice"),
+            (with(twice.clone().into()), "column 'a': the key '0' occurs twice"),
             (rawdoc! { "t": 1 }, "the time column is not an object"),
-            (rawdoc! { "t": { "0": 1 } }, "time '0' is 1, not a date"),
-            (rawdoc! { "t": { "x": date(1) } }, "time 'x' has a key that is no row number"),
+            (rawdoc! { "t": { "0": 1 } }, "the time at '0' is 1, not a date"),
+            (rawdoc! { "t": { "x": date(1) } }, "the key 'x' of a time is not a row number"),
             (rawdoc! { "t": { "0": date(1), "00": date(1) } }, "time '00'"),
         ] {
             let error = unpacked(data, &ColumnSet::All).unwrap_err();
@@ -349,12 +349,12 @@ mod tests {
         let options = options(None);
         for (count, data, message) in [
             (2, rawdoc! { "t": dates(&[1, 2]), "a": 5 }, "column 'a': it is int, not a compressed column"),
-            (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0]) }, "column 'a': it has 1 elements, not 2"),
+            (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0]) }, "column 'a': it has 1 elements instead of 2"),
             (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0; 3]) }, "column 'a': "),
             (2, rawdoc! { "t": dates(&[1, 2]), "a": binary(&[]) }, "column 'a': "),
             (2, rawdoc! { "t": dates(&[1, 2]), "a": binary(&[0x20, 0]) }, "at byte 0"),
             (2, rawdoc! { "t": { "0": date(1) } }, "the time column 't': it is object, not a compressed column"),
-            (2, rawdoc! { "t": dates(&[1]) }, "the time column 't': it has 1 elements, not 2"),
+            (2, rawdoc! { "t": dates(&[1]) }, "the time column 't': it has 1 elements instead of 2"),
             (2, rawdoc! { "t": doubles(&[1.0, 2.0]) }, "the time column 't': a row has no date"),
         ] {
             let limits = rawdoc! { "t": date(0) };

@@ -41,34 +41,34 @@ impl Rule {
 
 use ErrorCode::BadValue;
 
-static B1: Rule = Rule::new("B1", ErrorCode::DocumentValidationFailure, "not the parts of a bucket");
-static B2: Rule = Rule::new("B2", BadValue, "unknown version");
-static B3: Rule = Rule::new("B3", ErrorCode::InvalidIdField, "the id does not tell the start");
-static B4: Rule = Rule::new("B4", BadValue, "longer than a bucket may last");
-static B5: Rule = Rule::new("B5", BadValue, "stands twice");
+static B1: Rule = Rule::new("B1", ErrorCode::DocumentValidationFailure, "not the shape of a bucket");
+static B2: Rule = Rule::new("B2", BadValue, "unknown bucket version");
+static B3: Rule = Rule::new("B3", ErrorCode::InvalidIdField, "the id does not match the bucket's start");
+static B4: Rule = Rule::new("B4", BadValue, "times exceed the maximum span");
+static B5: Rule = Rule::new("B5", BadValue, "duplicate field");
 static B6: Rule = Rule::new("B6", BadValue, "missing column or summary");
-static B7: Rule = Rule::new("B7", BadValue, "no times");
-static B8: Rule = Rule::new("B8", ErrorCode::TypeMismatch, "not a column of that version");
-static B9: Rule = Rule::new("B9", BadValue, "keys do not count the rows");
-static B10: Rule = Rule::new("B10", BadValue, "keys are no rows in order");
+static B7: Rule = Rule::new("B7", BadValue, "no time column");
+static B8: Rule = Rule::new("B8", ErrorCode::TypeMismatch, "wrong column type for the bucket version");
+static B9: Rule = Rule::new("B9", BadValue, "time keys are not the row numbers");
+static B10: Rule = Rule::new("B10", BadValue, "keys are not ascending row numbers");
 static B11: Rule = Rule::new("B11", BadValue, "wrong count");
-static B12: Rule = Rule::new("B12", BadValue, "a time is no date");
-static B13: Rule = Rule::new("B13", BadValue, "version 2 out of order");
-static B14: Rule = Rule::new("B14", BadValue, "version 3 in order");
+static B12: Rule = Rule::new("B12", BadValue, "a time is not a date");
+static B13: Rule = Rule::new("B13", BadValue, "version 2, but rows are not in time order");
+static B14: Rule = Rule::new("B14", BadValue, "version 3, but rows are in time order");
 static B15: Rule = Rule::new("B15", ErrorCode::InvalidBSON, "cannot be read");
-static B16: Rule = Rule::new("B16", BadValue, "not the bound of the times");
-static B17: Rule = Rule::new("B17", BadValue, "not the summary of the rows");
-static B18: Rule = Rule::new("B18", BadValue, "not a multiple of the rounding");
+static B16: Rule = Rule::new("B16", BadValue, "does not match the times");
+static B17: Rule = Rule::new("B17", BadValue, "does not match the rows");
+static B18: Rule = Rule::new("B18", BadValue, "start is not a multiple of the rounding");
 /// Buckets may have another rounding only if their collection is marked as such.
-pub static B19: Rule = Rule { warns: true, ..Rule::new("B19", BadValue, "rounded in another way") };
+pub static B19: Rule = Rule { warns: true, ..Rule::new("B19", BadValue, "start is rounded differently") };
 static B21: Rule = Rule::new("B21", ErrorCode::BSONObjectTooLarge, "larger than 16 MiB");
 /// A raw bucket that breaks this rule is refused.
 pub static B22: Rule = Rule {
     warns: true,
-    ..Rule::new("B22", ErrorCode::CannotInsertTimeseriesBucketsWithMixedSchema, "several types at a path")
+    ..Rule::new("B22", ErrorCode::CannotInsertTimeseriesBucketsWithMixedSchema, "several types at one path")
 };
 static COUNT: Rule = Rule { warns: true, ..Rule::new("COUNT", BadValue, "too many measurements") };
-static META: Rule = Rule { warns: true, ..Rule::new("META", BadValue, "fields not in order") };
+static META: Rule = Rule { warns: true, ..Rule::new("META", BadValue, "fields of the metadata are not sorted") };
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -107,7 +107,7 @@ impl Batch {
 pub(super) fn dates<'a>(block: &'a Block, time_field: &str) -> Result<&'a [i64]> {
     match block.column(time_field).map(Column::data) {
         Some(ColumnData::Date(times)) => Ok(times),
-        _ => Err(Error::internal("Staged rows have no date column for the time field")),
+        _ => Err(Error::internal("Staged rows have no date column as their time field")),
     }
 }
 

@@ -112,7 +112,7 @@ impl Catalog {
         let mut left = self.options.duplicate_retries_max;
         while self.registry.state(id).is_some() || self.index_of(series.slot, id).is_some() {
             if left == 0 {
-                return Err(Error::new(ErrorCode::Location6130900, "No id for a new bucket was found"));
+                return Err(Error::new(ErrorCode::Location6130900, "Found no free id for a new bucket"));
             }
             left -= 1;
             // As good as random bits: far away, and different from where another context goes after the same collision.

@@ -18,7 +18,7 @@ impl Catalog {
     /// Errors: `WriteConflict` if rows of such a bucket are being committed; repeat the call once they are.
     pub fn direct_write_start(&mut self, ids: &[BucketId]) -> Result<()> {
         if self.is_committing(ids) {
-            return Err(Error::write_conflict("Rows of a bucket are being committed"));
+            return Err(Error::write_conflict("An insert is writing rows of the bucket"));
         }
         self.take_from_inserts(ids);
         Ok(())

@@ -121,8 +121,7 @@ impl CatalogOptions {
     pub fn with_parameters(mut self, given: Doc<'_>) -> Result<CatalogOptions> {
         for (name, value) in given {
             let parameter = PARAMETERS.iter().find(|parameter| parameter.name == name);
-            let parameter =
-                parameter.ok_or_else(|| Error::invalid_options(format!("There is no parameter '{name}'")))?;
+            let parameter = parameter.ok_or_else(|| Error::invalid_options(format!("Unknown parameter '{name}'")))?;
             parameter.set(&mut self, value)?;
         }
         Ok(self)

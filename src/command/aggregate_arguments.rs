@@ -22,7 +22,8 @@ pub fn parse(request: &Request<'_>, globals: &Globals, time_field: &str, explain
     let parsed = Aggregation::of_command(request.doc(), globals, time_field, explained)?;
     let needs_none = parsed.source.as_ref().is_some_and(DocumentSource::is_independent);
     if needs_none != (collection_of(request)? == NO_COLLECTION) {
-        let message = "{aggregate: 1} is for pipelines that begin with $documents, and these are for nothing else";
+        let message =
+            "{aggregate: 1} needs a pipeline that begins with $documents, and such a pipeline needs {aggregate: 1}";
         return Err(Error::new(ErrorCode::InvalidNamespace, message));
     }
     Ok(parsed)

@@ -51,7 +51,7 @@ pub fn find_of(name: &str, request: &Request<'_>) -> Result<DocBuf> {
         raw_write::check(request)?;
     }
     if request.field("txnNumber").is_some() {
-        return Err(Error::new(ErrorCode::Location7314600, "Retryable findAndModify is not supported here"));
+        return Err(Error::new(ErrorCode::Location7314600, "Retryable findAndModify is not supported"));
     }
     let removes = request.bool("remove")? == Some(true);
     let of_update = |name: &str| request.field(name).is_some_and(|value| value.as_truthy() != Some(false));

@@ -21,7 +21,7 @@ pub fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         }
     }
     if reply.is_empty() {
-        return Err(Error::invalid_options("no option found to get"));
+        return Err(Error::invalid_options("Name at least one parameter, or '*' for all"));
     }
     Ok(Reply::ok(reply))
 }

@@ -35,10 +35,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
     }
     if let Some(meta) = request.field("meta") {
         let field = collection.meta_field().ok_or_else(|| {
-            Error::bad_value(format!("'meta' was given, but collection '{}' has no metaField", collection.name))
+            Error::bad_value(format!("'meta' is given, but collection '{}' has no metaField", collection.name))
         })?;
         if rows.column(field).is_some() {
-            return Err(Error::bad_value(format!("'meta' was given, and '{field}' as a column as well")));
+            return Err(Error::bad_value(format!("Metadata is given twice: as 'meta' and as the column '{field}'")));
         }
         rows.set_column(field, Column::constant(meta, count));
     }
@@ -157,8 +157,11 @@ pub(super) fn size_errors(rows: &Block, meta_field: Option<&str>) -> RowErrors {
     }
     let error = |row| {
         let bytes = bucket_bytes(&|column| column.is_present(row).then(|| column.value_bytes(row)));
-        let message =
-            || format!("A bucket of this measurement would have {bytes} bytes, more than {DOCUMENT_SIZE_BYTES_MAX}");
+        let message = || {
+            format!(
+                "The measurement is too large: its bucket would have {bytes} bytes, and the maximum is {DOCUMENT_SIZE_BYTES_MAX}"
+            )
+        };
         (bytes > DOCUMENT_SIZE_BYTES_MAX).then(|| (row, Error::new(ErrorCode::BSONObjectTooLarge, message())))
     };
     (0..rows.rows()).filter_map(error).collect()

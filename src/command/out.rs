@@ -17,7 +17,7 @@ use crate::value::DocWriter;
 /// Runs the parsed pipeline over `name`, or over its buckets if `raw`.
 pub async fn run(engine: &Rc<Engine>, (name, raw): (&str, bool), parse: &Parse<'_>, out: &Out) -> Result<Reply> {
     if out.database.as_ref().is_some_and(|database| **database != *engine.name()) {
-        let message = "$out can only write into the database that it reads";
+        let message = "$out can only write to the database that the pipeline reads";
         return Err(Error::new(ErrorCode::InvalidNamespace, message));
     }
     let options = match &out.timeseries {

@@ -65,8 +65,10 @@ pub fn run(engine: &Engine, request: &Request<'_>) -> Result<Reply> {
     let name = request.name();
     let mut reply = DocWriter::new();
     let (code, what) = match COMMANDS.iter().find(|(known, _)| *known == name) {
-        Some((_, Small::Refused)) => (ErrorCode::CommandNotSupportedOnView, "A time-series collection does not take '"),
-        Some((_, Small::Transaction)) => (ErrorCode::IllegalOperation, "There are no transactions for '"),
+        Some((_, Small::Refused)) => {
+            (ErrorCode::CommandNotSupportedOnView, "A time-series collection does not support '")
+        }
+        Some((_, Small::Transaction)) => (ErrorCode::IllegalOperation, "Transactions are not supported: '"),
         Some((_, small)) => {
             if *small == Small::Hello {
                 append_identity(&mut reply, engine);

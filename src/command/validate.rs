@@ -34,7 +34,7 @@ fn checks_of(request: &Request<'_>) -> Result<Checks> {
     let [full, conformance, repair, metadata, background] = given;
     let full = full | conformance | repair;
     if full && metadata | background {
-        return Err(Error::invalid_options("'metadata' and 'background' do not go with 'full' or 'repair'"));
+        return Err(Error::invalid_options("'metadata' and 'background' cannot be combined with 'full' or 'repair'"));
     }
     Ok(Checks { full, repair })
 }

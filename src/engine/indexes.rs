@@ -71,9 +71,7 @@ impl Engine {
         self.change_entry(&collection, &mut |entry, changes| {
             let is_new = |spec: &IndexSpec| spec.born == born && new.contains(&spec.number);
             if entry.specs.iter().filter(|spec| is_new(spec)).count() < new.len() {
-                return Err(Error::write_conflict(
-                    "Another context has dropped an index, or made it anew, while it was built",
-                ));
+                return Err(Error::write_conflict("Another context dropped or replaced an index while it was built"));
             }
             match &built {
                 Ok(()) => {
@@ -103,9 +101,9 @@ impl Engine {
         self.change_entry(&collection, &mut |entry, _| {
             let numbers = entry.named(which)?;
             let found = entry.specs.iter_mut().find(|spec| numbers.contains(&spec.number)).and_then(Rc::get_mut);
-            let spec = found.ok_or_else(|| Error::internal("An index is in use while it is changed"))?;
+            let spec = found.ok_or_else(|| Error::internal("An index cannot be changed while it is in use"))?;
             if expire_after_seconds.is_some() && spec.expire_after_seconds.is_none() {
-                return Err(Error::invalid_options("Only an index that lets buckets go has an age to change"));
+                return Err(Error::invalid_options("'expireAfterSeconds' can only be changed on an index that has it"));
             }
             before = Some(spec.numbered(spec.number, spec.born, 0));
             let old = (spec.hidden, spec.expire_after_seconds);
@@ -265,7 +263,7 @@ impl CollectionEntry {
                 }
             }
         };
-        Err(Error::new(ErrorCode::IndexNotFound, ["index not found with ", &unknown].concat()))
+        Err(Error::new(ErrorCode::IndexNotFound, ["Index not found with ", &unknown].concat()))
     }
 
     /// The index over a user's key, or over a bucket key if `raw`: the one over the same bucket parts, or else the one
@@ -288,7 +286,7 @@ impl CollectionEntry {
         match (found.next(), found.next()) {
             (first, None) => Ok(first.map(|spec| &**spec)),
             _ => {
-                let message = format!("Several indexes have the key {key:?}; name the one that is meant");
+                let message = format!("Several indexes have the key {key:?}; select one by name");
                 Err(Error::new(ErrorCode::AmbiguousIndexKeyPattern, message))
             }
         }
@@ -309,7 +307,7 @@ fn add(
         return Ok(());
     }
     if entry.specs.len() >= INDEXES_MAX {
-        let message = format!("A collection has {INDEXES_MAX} indexes at most");
+        let message = format!("A collection can have at most {INDEXES_MAX} indexes");
         return Err(Error::new(ErrorCode::CannotCreateIndex, message));
     }
     let free = |number: &u16| entry.specs.iter().all(|spec| spec.number != *number);

@@ -134,7 +134,7 @@ impl Engine {
                 if size_bytes > STAGE_SIZE_BYTES_MAX {
                     return Err(Error::new(
                         ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
-                        format!("What a stage reads of '{}' takes more memory than it may", other.collection),
+                        format!("The rows that a stage reads from '{}' exceed the memory limit", other.collection),
                     ));
                 }
                 rows.retain(|rows| rows.rows() > 0);

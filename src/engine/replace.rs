@@ -89,7 +89,7 @@ impl Engine {
     /// The entry of the collection that replaces another one, or none.
     fn successor(&self, name: &str, before: &Present, options: Option<CollectionOptions>) -> Result<CollectionEntry> {
         let Some((before, _)) = before else {
-            let message = "$out can only make a time-series collection: give 'timeseries'";
+            let message = "$out can only create a time-series collection and needs 'timeseries'";
             let options = options.ok_or_else(|| {
                 Error::new(ErrorCode::NamespaceNotFound, ["Collection '", name, "' does not exist; ", message].concat())
             })?;
@@ -97,7 +97,7 @@ impl Engine {
         };
         let before = before.entry();
         if options.is_some_and(|options| !options.timeseries.same_as(&before.options.timeseries)) {
-            let message = "Time-series options inputted must match the existing time-series collection";
+            let message = "The 'timeseries' options of $out must match those of the existing collection";
             return Err(Error::new(ErrorCode::Location7406103, message));
         }
         let mut entry = CollectionEntry::new(self.drawn_uuid(), before.options.clone());
@@ -114,7 +114,8 @@ impl Engine {
         for attempt in 0.. {
             let there = self.present(name).await?;
             if identity(&there) != known {
-                let message = "The collection of $out was made, changed or dropped while its content was computed";
+                let message =
+                    "The target collection of $out was created, changed or dropped while its content was computed";
                 return Err(Error::new(ErrorCode::CommandFailed, message));
             }
             let epoch = self.journal_snapshot(made, &[]).await?.epoch;

@@ -60,11 +60,12 @@ pub struct Validation {
     pub repaired: bool,
 }
 
-static STORED: Rule = Rule::new("STORED", ErrorCode::DataCorruptionDetected, "no bucket");
+static STORED: Rule = Rule::new("STORED", ErrorCode::DataCorruptionDetected, "not a bucket");
 static B20: Rule = Rule::new("B20", ErrorCode::BadValue, "stored under another id");
 static J1: Rule = Rule::new("J1", ErrorCode::DataCorruptionDetected, "cannot be read");
-static J2: Rule = Rule::new("J2", ErrorCode::DataCorruptionDetected, "not of the bucket");
-static RANGE: Rule = Rule::new("RANGE", ErrorCode::BadValue, "dates outside 1970 to 2038 are not known of");
+static J2: Rule = Rule::new("J2", ErrorCode::DataCorruptionDetected, "rows do not belong to their bucket");
+static RANGE: Rule =
+    Rule::new("RANGE", ErrorCode::BadValue, "dates outside 1970 to 2038 are stored, but the collection is not marked");
 static ARRAY: Rule = Rule::new("ARRAY", ErrorCode::Location5930501, "an array on an indexed path");
 
 /// One pass over a collection.
@@ -121,7 +122,7 @@ impl Engine {
                 }
                 Err(e) if e.code != ErrorCode::WriteConflict => return Err(e),
                 _ if conflicts == CHANGE_CONFLICTS_MAX => {
-                    return Err(Error::write_conflict("Buckets were changed while they were looked at"));
+                    return Err(Error::write_conflict("Buckets were changed while they were checked"));
                 }
                 _ => {
                     conflicts += 1;

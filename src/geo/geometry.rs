@@ -64,7 +64,7 @@ impl Polygon {
         for line in &mut lines {
             line.dedup_by(|a, b| a.at == b.at);
             if line.len() < 4 {
-                return Err("a ring has fewer than three different places");
+                return Err("a ring has fewer than three distinct points");
             }
         }
         if !on_plane && lines.iter().any(|line| touches_itself(line)) {
@@ -166,7 +166,7 @@ fn middle(lines: &[Line]) -> Result<Vector, &'static str> {
             None => return Ok(middle.normalized()),
         }
     }
-    Err("it does not fit into half of the sphere")
+    Err("it is larger than half of the sphere")
 }
 
 fn axes_of(middle: Vector) -> [Vector; 3] {

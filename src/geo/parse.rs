@@ -31,10 +31,10 @@ impl Geometry {
 
     fn add(&mut self, doc: Doc<'_>, outermost: bool) -> Parsed<()> {
         check_crs(doc)?;
-        let kind = doc.get("type").and_then(Value::as_str).ok_or("it has no GeoJSON type")?;
+        let kind = doc.get("type").and_then(Value::as_str).ok_or("it has no GeoJSON 'type'")?;
         if kind == "GeometryCollection" && outermost {
             for part in items(doc.get("geometries"))? {
-                self.add(part.as_doc().ok_or("a part of it is no GeoJSON")?, false)?;
+                self.add(part.as_doc().ok_or("a part of it is not GeoJSON")?, false)?;
             }
             return Ok(());
         }
@@ -54,7 +54,7 @@ impl Geometry {
                     self.polygons.push(polygon(Some(one))?);
                 }
             }
-            _ => return Err("its GeoJSON type is not known"),
+            _ => return Err("its GeoJSON 'type' is unknown"),
         }
         Ok(())
     }
@@ -88,13 +88,13 @@ fn on_sphere(lng: f64, lat: f64) -> Parsed<Place> {
 
 fn place(value: Option<Value<'_>>) -> Parsed<Place> {
     let array = value.filter(|value| value.kind() == Kind::Array);
-    let (lng, lat) = array.and_then(pair).ok_or("a place must be an array of two numbers")?;
+    let (lng, lat) = array.and_then(pair).ok_or("a point must be an array of two numbers")?;
     on_sphere(lng, lat)
 }
 
 fn items<'a>(value: Option<Value<'a>>) -> Parsed<impl Iterator<Item = Value<'a>>> {
     let array = value.and_then(Value::as_array).filter(|array| !array.is_empty());
-    Ok(array.ok_or("an array that is not empty is missing")?.iter().map(|(_, item)| item))
+    Ok(array.ok_or("a non-empty array of coordinates is missing")?.iter().map(|(_, item)| item))
 }
 
 fn line(value: Option<Value<'_>>) -> Parsed<Line> {
@@ -104,7 +104,7 @@ fn line(value: Option<Value<'_>>) -> Parsed<Line> {
 fn line_string(value: Option<Value<'_>>) -> Parsed<Line> {
     let mut line = line(value)?;
     line.dedup_by(|a, b| a.at == b.at);
-    if line.len() < 2 { Err("a line has fewer than two different places") } else { Ok(line) }
+    if line.len() < 2 { Err("a line has fewer than two distinct points") } else { Ok(line) }
 }
 
 fn polygon(value: Option<Value<'_>>) -> Parsed<Polygon> {
@@ -113,7 +113,7 @@ fn polygon(value: Option<Value<'_>>) -> Parsed<Polygon> {
         let ring = line(Some(item))?;
         if ring.len() < 4 || ring.first().map(|place| (place.x, place.y)) != ring.last().map(|place| (place.x, place.y))
         {
-            return Err("a ring must have four places at least, of which the last one is the first one again");
+            return Err("a ring must have at least four points, and the last must equal the first");
         }
         rings.push(ring);
     }

@@ -39,7 +39,7 @@ impl Region {
     pub fn parse(operand: Doc<'_>, touching: bool) -> Result<Region, &'static str> {
         let mut shapes = operand.iter().filter(|(name, _)| *name != "$uniqueDocs");
         let (Some((name, value)), None) = (shapes.next(), shapes.next()) else {
-            return Err("needs one shape");
+            return Err("needs exactly one shape");
         };
         if touching && name != "$geometry" {
             return Err("needs a $geometry");
@@ -68,7 +68,7 @@ impl Region {
             ("$center" | "$centerSphere", [center, radius]) => {
                 let (x, y) = pair(*center).ok_or("needs a center of two numbers")?;
                 let radius = Number::of(*radius).map(Number::near_double).filter(|radius| *radius >= 0.0);
-                let radius = radius.ok_or("needs a radius that is not negative")?;
+                let radius = radius.ok_or("needs a non-negative radius")?;
                 if on_plane {
                     let bounds = Rect { x: [x - radius, x + radius], y: [y - radius, y + radius] };
                     (Shape::Circle(Place::on_plane(x, y), radius), vec![bounds])
@@ -79,7 +79,7 @@ impl Region {
                     return Err("needs a center whose longitude and latitude are within bounds");
                 }
             }
-            ("$box" | "$center" | "$centerSphere", _) => return Err("needs a shape of two members"),
+            ("$box" | "$center" | "$centerSphere", _) => return Err("needs an array of two members"),
             _ => return Err("needs $geometry, $box, $polygon, $center or $centerSphere"),
         };
         Ok(Region { shape, on_plane, bounds })
@@ -154,5 +154,5 @@ fn place(lng: f64, lat: f64) -> Geometry {
 
 fn places(values: &[Value<'_>]) -> Result<Vec<Place>, &'static str> {
     let places = values.iter().map(|value| pair(*value).map(|(x, y)| Place::on_plane(x, y)));
-    places.collect::<Option<Vec<Place>>>().ok_or("needs places of two numbers")
+    places.collect::<Option<Vec<Place>>>().ok_or("needs points of two numbers")
 }

@@ -27,13 +27,13 @@ impl IndexSpec {
                 continue;
             }
             let (code, what) = if is_hashed && leads_to_array(meta, path) {
-                (ErrorCode::Location16766, "A hashed index takes no arrays: '")
+                (ErrorCode::Location16766, "A hashed index cannot contain arrays: '")
             } else if self.parts.iter().skip(place + 1).any(|other| {
                 other.source == Source::Meta
                     && [part, other].iter().all(|part| part.kind() == PartKind::Order)
                     && are_parallel(meta, path, other.path.rest())
             }) {
-                (ErrorCode::CannotIndexParallelArrays, "An index takes one array only, not parallel ones: '")
+                (ErrorCode::CannotIndexParallelArrays, "An index cannot contain parallel arrays: '")
             } else {
                 continue;
             };

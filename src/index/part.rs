@@ -114,45 +114,45 @@ pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<
         || [hashed, plane, sphere].iter().filter(|count| **count > 0).count() > 1
     {
         return Err(Error::bad_value(
-            "a key has at most 32 parts over buckets, one that is hashed, and one kind of places",
+            "an index key may have at most 32 parts over buckets, one hashed field and one kind of geospatial field",
         ));
     }
     if wildcard > 0 && parts.len() > 1 {
-        return Err(Error::bad_value("a wildcard stands alone in a key here"));
+        return Err(Error::bad_value("a wildcard must be the only field of an index key"));
     }
     if plane > 1 {
-        return Err(Error::new(ErrorCode::Location16800, "a 2d index is over one field with places"));
+        return Err(Error::new(ErrorCode::Location16800, "a 2d index must have exactly one 2d field"));
     }
     if plane > 0 && parts.first().is_some_and(|part| part.kind() != PartKind::Plane) {
-        return Err(Error::new(ErrorCode::Location16801, "the field with places is the first of a 2d index"));
+        return Err(Error::new(ErrorCode::Location16801, "the 2d field must be the first of a 2d index"));
     }
     Ok(parts)
 }
 
 fn check_part(name: &str, direction: Value<'_>, on_meta: bool, is_time: bool) -> Result<()> {
     let refuse =
-        |why: &str| Err(Error::bad_value(format!("the key part '{name}: {direction:?}' is not possible: {why}")));
+        |why: &str| Err(Error::bad_value(format!("the key field '{name}: {direction:?}' is not supported: {why}")));
     let (above, is_wildcard) = match name.strip_suffix(EVERYTHING) {
         Some(above) => (above.strip_suffix('.').unwrap_or(above), true),
         None => (name, false),
     };
     if is_wildcard && !on_meta {
-        return refuse("only the metaField has a wildcard");
+        return refuse("only the metaField can have a wildcard");
     }
     if above.split('.').any(|component| component.is_empty() || component.starts_with('$')) {
-        return refuse("a name in it is empty or begins with '$'");
+        return refuse("a name in its path is empty or begins with '$'");
     }
     match (Number::of(direction), direction.as_str()) {
         (Some(number), _) if number.is_nan() || number.compare(Number::Integer(0)).is_eq() => {
-            refuse("a direction is not 0")
+            refuse("a direction must not be 0")
         }
         (Some(_), _) => Ok(()),
         (_, Some("text")) => Err(Error::invalid_options("Text indexes are not supported on a time-series collection")),
-        (_, Some(_)) if is_wildcard => refuse("a wildcard has a direction"),
-        (_, Some("hashed" | "2d")) if !on_meta => refuse("only the metaField can be hashed or have places on a plane"),
-        (_, Some("2dsphere")) if is_time => refuse("a time is no place"),
+        (_, Some(_)) if is_wildcard => refuse("a wildcard needs a direction"),
+        (_, Some("hashed" | "2d")) if !on_meta => refuse("only the metaField can be hashed or 2d"),
+        (_, Some("2dsphere")) if is_time => refuse("the timeField is not geospatial"),
         (_, Some("hashed" | "2d" | "2dsphere")) => Ok(()),
-        (_, Some(_)) => refuse("there is no index of this kind"),
-        _ => refuse("it is no direction and no kind of index"),
+        (_, Some(_)) => refuse("unknown kind of index"),
+        _ => refuse("it is neither a direction nor a kind of index"),
     }
 }

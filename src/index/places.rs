@@ -90,14 +90,14 @@ pub fn check_points(top: Option<Value<'_>>, path: &Path) -> Result<()> {
     each_given(top, path.rest(), &mut |value| match Geometry::parse(value) {
         Err(why) => Err(refused(ErrorCode::Location183934, path, why, value)),
         Ok(_) if !Geometry::is_point(value) => {
-            Err(refused(ErrorCode::Location183493, path, "a time-series index takes points only", value))
+            Err(refused(ErrorCode::Location183493, path, "a time-series index can only contain points", value))
         }
         Ok(_) => Ok(()),
     })
 }
 
 fn refused(code: ErrorCode, path: &Path, why: &str, value: Value<'_>) -> Error {
-    Error::new(code, format!("The value of '{path}' cannot be in its index, for {why}: {value:?}"))
+    Error::new(code, format!("The value of '{path}' cannot be indexed, because {why}: {value:?}"))
 }
 
 /// Neither missing nor empty.
@@ -126,21 +126,21 @@ fn each_given(
 fn check_on_plane(value: Value<'_>, min: f64, max: f64) -> Result<()> {
     let Some(members) = value.as_container() else { return Ok(()) };
     let is_pair = members.iter().next().is_some_and(|(_, first)| Number::of(first).is_some());
-    let refuse = |code, why: &str| Err(Error::new(code, format!("A 2d index takes no {value:?}: {why}")));
+    let refuse = |code, why: &str| Err(Error::new(code, format!("A 2d index cannot contain {value:?}: {why}")));
     if !is_pair {
         for (_, member) in members {
             if member.as_container().is_none() {
-                return refuse(ErrorCode::Location16804, "a list holds what is no place");
+                return refuse(ErrorCode::Location16804, "a member of the list is not a point");
             }
             if member.as_container().is_some_and(|member| !member.is_empty()) && Geometry::pair(member).is_none() {
-                return refuse(ErrorCode::Location13026, "a place has two numbers");
+                return refuse(ErrorCode::Location13026, "a point needs two numbers");
             }
             check_within(member, min, max)?;
         }
         return Ok(());
     }
     if Geometry::pair(value).is_none() {
-        return refuse(ErrorCode::Location13068, "a place has two numbers");
+        return refuse(ErrorCode::Location13068, "a point needs two numbers");
     }
     check_within(value, min, max)
 }
@@ -148,11 +148,11 @@ fn check_on_plane(value: Value<'_>, min: f64, max: f64) -> Result<()> {
 fn check_within(value: Value<'_>, min: f64, max: f64) -> Result<()> {
     let Some((x, y)) = Geometry::pair(value) else { return Ok(()) };
     if x.is_nan() || y.is_nan() {
-        return Err(Error::new(ErrorCode::Location13026, "A place on a plane has two numbers"));
+        return Err(Error::new(ErrorCode::Location13026, "A point of a 2d index needs two numbers"));
     }
     if [x, y].iter().any(|at| !(min..=max).contains(at)) {
         let [min, max, x, y] = [min, max, x, y].map(Shown);
-        let message = format!("A place of a 2d index lies between {min} and {max}, not at [{x}, {y}]");
+        let message = format!("A point of this 2d index must lie between {min} and {max}, not at [{x}, {y}]");
         return Err(Error::new(ErrorCode::Location13027, message));
     }
     Ok(())

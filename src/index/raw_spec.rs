@@ -15,7 +15,7 @@ impl IndexSpec {
         let spec = IndexSpec::parse(asked.view(), options)?;
         let twice = |part: &&Part| spec.parts.iter().filter(|other| other.name == part.name).count() > 1;
         if let Some(part) = spec.parts.iter().find(twice) {
-            return Err(Error::bad_value(["The field '", &part.name, "' stands in the key twice"].concat()));
+            return Err(Error::bad_value(["The field '", &part.name, "' occurs twice in the key"].concat()));
         }
         // Not kept: the specification that was asked for is always kept.
         if let Some(original) = given.get("originalSpec").and_then(Value::as_doc) {
@@ -23,7 +23,7 @@ impl IndexSpec {
                 return Err(Error::bad_value("The field 'originalSpec' of an index is empty"));
             }
             if original.get("collation") != given.get("collation") {
-                let message = "The field 'originalSpec' of an index has another collation than the index";
+                let message = "The 'originalSpec' of an index must have the same collation as the index";
                 return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
             }
         }
@@ -34,10 +34,10 @@ impl IndexSpec {
     ///
     /// Errors: `CannotCreateIndex` if no user's key translates to this one, and for a filter; those of `parse`.
     fn of_raw(given: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
-        let refuse = |what: &str| Err(Error::new(ErrorCode::CannotCreateIndex, ["Over buckets here ", what].concat()));
+        let refuse = |what: &str| Err(Error::new(ErrorCode::CannotCreateIndex, ["Over buckets, ", what].concat()));
         let Some(key) = given.get("key").and_then(Value::as_doc) else { return Ok(given.to_owned()) };
         if given.get("partialFilterExpression").is_some() {
-            return refuse("an index has no filter");
+            return refuse("an index cannot have a partialFilterExpression");
         }
         let mut asked = DocWriter::new();
         asked.begin_doc("key");
@@ -63,7 +63,7 @@ impl IndexSpec {
         match IndexSpec::parse(asked.view(), options) {
             Ok(spec) if spec.has_bucket_key(key) => Ok(asked),
             Err(error) if error.code != ErrorCode::CannotCreateIndex => Err(error),
-            _ => refuse("an index is over what users can ask for"),
+            _ => refuse("an index needs a key that an index on measurements would have"),
         }
     }
 

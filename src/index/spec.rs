@@ -155,7 +155,7 @@ impl IndexSpec {
         };
         let partial = given.get("partialFilterExpression").and_then(Value::as_doc).map(Doc::to_owned);
         if partial.is_some() && given.get("collation").is_some() {
-            let message = "An index cannot have both a collation and a partialFilterExpression here";
+            let message = "An index cannot have both a collation and a partialFilterExpression";
             return Err(Error::new(ErrorCode::IndexOptionsConflict, message));
         }
         if flag("unique") || flag("prepareUnique") {
@@ -178,7 +178,7 @@ impl IndexSpec {
             }
         }
         match name {
-            "" => return Err(cannot_create(Error::bad_value("its name is empty"))),
+            "" => return Err(cannot_create(Error::bad_value("'name' is empty"))),
             "*" => return Err(Error::bad_value("The index name '*' is not valid")),
             _ => {}
         }
@@ -286,7 +286,7 @@ impl IndexSpec {
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn read(stored: Doc<'_>, options: &TimeseriesOptions) -> Result<IndexSpec> {
-        let corrupt = || Error::corrupt("A catalog entry holds a damaged index");
+        let corrupt = || Error::corrupt("A catalog entry has a damaged index");
         let spec = stored.get("spec").and_then(Value::as_doc).ok_or_else(corrupt)?;
         let number = stored.get("number").and_then(Value::as_integer).and_then(|n| u16::try_from(n).ok());
         let span_seconds = stored.get("span").and_then(Value::as_integer).ok_or_else(corrupt)?;
@@ -315,8 +315,7 @@ impl IndexSpec {
             (true, false) => ErrorCode::IndexKeySpecsConflict,
             (_, true) => ErrorCode::IndexOptionsConflict,
         };
-        let message =
-            "An index exists already with the same name and another key, or the same key and another name or options: ";
+        let message = "An index with the same name and another key, or the same key and another name or options, already exists: ";
         Err(Error::new(code, format!("{message}{:?}", other.shown().view())))
     }
 
@@ -338,7 +337,8 @@ fn cannot_create(error: Error) -> Error {
 
 fn ttl_seconds(value: Value<'_>) -> Result<i64> {
     let seconds = value.as_integer().filter(|seconds| (0..=TTL_SECONDS_MAX).contains(seconds));
-    seconds.ok_or_else(|| cannot_create(Error::bad_value("expireAfterSeconds must be an integer from 0 to 2147483647")))
+    seconds
+        .ok_or_else(|| cannot_create(Error::bad_value("'expireAfterSeconds' must be an integer from 0 to 2147483647")))
 }
 
 /// True if `check` accepts every path of a filter.

@@ -9,7 +9,7 @@ const SHOWN_BYTES_MAX: usize = 48;
 
 /// An insert whose key exists.
 pub(crate) fn exists_already(key: &[u8]) -> Error {
-    Error::write_conflict(format!("Key {} exists already", hex(key)))
+    Error::write_conflict(format!("Key {} already exists", hex(key)))
 }
 
 /// A required key that does not exist.
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn names_the_key_in_hex() {
-        assert_eq!(exists_already(&[0x00, 0xAB]).message, "Key 00ab exists already");
+        assert_eq!(exists_already(&[0x00, 0xAB]).message, "Key 00ab already exists");
         assert_eq!(is_gone(&[0xFF]).message, "Key ff does not exist");
     }
 

@@ -39,7 +39,7 @@ impl HostStorage {
     /// Returns true if `changes` took place, false if a guard failed.
     async fn attempt(&self, changes: &Array) -> Result<bool> {
         let answer = settled(self.host.commit(changes)).await?;
-        answer.as_bool().ok_or_else(|| broken("commit must answer true or false"))
+        answer.as_bool().ok_or_else(|| broken("commit must return true or false"))
     }
 
     async fn write(&self, changes: &Changeset) -> Result<()> {
@@ -54,7 +54,7 @@ impl HostStorage {
         if took_place || (!is_first && holds(self, changes).await?) {
             return Ok(());
         }
-        Err(Error::write_conflict("The storage has changed meanwhile"))
+        Err(Error::write_conflict("A guard of the commit failed: others have changed the storage"))
     }
 }
 
@@ -64,7 +64,7 @@ impl Storage for HostStorage {
             let asked = keys.iter().map(|key| bytes(key)).collect();
             let found = list(settled(self.host.get_many(&asked)).await?)?;
             if found.length() != asked.length() {
-                return Err(broken("getMany must answer one value a key"));
+                return Err(broken("getMany must return one value per key"));
             }
             found.iter().map(|value| if is_absent(&value) { Ok(None) } else { owned(&value).map(Some) }).collect()
         })
@@ -82,7 +82,7 @@ impl Storage for HostStorage {
             }
             let found = list(settled(self.host.scan(&asked, &options)).await?)?;
             if found.length() > entries_max {
-                return Err(broken("scan must answer no more entries than it was asked for"));
+                return Err(broken("scan must not return more entries than requested"));
             }
             let entry = |entry: JsValue| {
                 let entry = list(entry)?;
@@ -145,7 +145,7 @@ fn owned(value: &JsValue) -> Result<Bytes> {
 }
 
 fn list(value: JsValue) -> Result<Array> {
-    value.dyn_into().map_err(|_| broken("an array was expected"))
+    value.dyn_into().map_err(|_| broken("it must return an array"))
 }
 
 /// The error for a host that breaks the contract.

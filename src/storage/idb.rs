@@ -104,7 +104,7 @@ impl IdbStorage {
         if error.code == ErrorCode::WriteConflict {
             return Err(error);
         }
-        Err(Error::new(error.code, format!("{}; the commit before it may have taken place", error.message)))
+        Err(Error::new(error.code, format!("{}; the first attempt may have been committed", error.message)))
     }
 }
 

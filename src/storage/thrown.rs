@@ -30,5 +30,5 @@ pub(super) fn describe(thrown: &JsValue) -> (String, String) {
         return (error.name().into(), error.message().into());
     }
     // `Debug` is avoided, because it pulls in a kilobyte of JavaScript.
-    ("Error".to_owned(), thrown.as_string().unwrap_or_else(|| "something was thrown that is no error".to_owned()))
+    ("Error".to_owned(), thrown.as_string().unwrap_or_else(|| "an exception that is not an Error".to_owned()))
 }

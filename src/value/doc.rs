@@ -168,7 +168,7 @@ fn invalid(message: impl Into<String>) -> Error {
 }
 
 fn prefix_len(bytes: &[u8]) -> Result<usize> {
-    let prefix: [u8; 4] = bytes.get(..4).and_then(|b| b.try_into().ok()).ok_or_else(|| invalid("length cut off"))?;
+    let prefix: [u8; 4] = bytes.get(..4).and_then(|b| b.try_into().ok()).ok_or_else(|| invalid("truncated length"))?;
     usize::try_from(i32::from_le_bytes(prefix)).map_err(|_| invalid("negative length"))
 }
 
@@ -176,7 +176,7 @@ fn prefix_len(bytes: &[u8]) -> Result<usize> {
 pub(crate) fn value_len(kind: Kind, bytes: &[u8]) -> Result<usize> {
     let cstring = |from: usize| -> Result<usize> {
         let rest = bytes.get(from..).unwrap_or_default();
-        rest.iter().position(|b| *b == 0).map(|n| from + n + 1).ok_or_else(|| invalid("cstring without end"))
+        rest.iter().position(|b| *b == 0).map(|n| from + n + 1).ok_or_else(|| invalid("cstring without terminator"))
     };
     let len = match kind {
         Kind::Double | Kind::Date | Kind::Int64 | Kind::Timestamp => 8,
@@ -191,11 +191,12 @@ pub(crate) fn value_len(kind: Kind, bytes: &[u8]) -> Result<usize> {
         Kind::Object | Kind::Array | Kind::CodeWithScope => prefix_len(bytes)?,
         Kind::Regex => cstring(cstring(0)?)?,
     };
-    if len > bytes.len() { Err(invalid(format!("{} cut off", kind.alias()))) } else { Ok(len) }
+    if len > bytes.len() { Err(invalid(format!("truncated {}", kind.alias()))) } else { Ok(len) }
 }
 
 fn check_text(bytes: &[u8]) -> Result<()> {
-    let (last, text) = bytes.get(4..).and_then(<[u8]>::split_last).ok_or_else(|| invalid("string without end"))?;
+    let (last, text) =
+        bytes.get(4..).and_then(<[u8]>::split_last).ok_or_else(|| invalid("string without terminator"))?;
     if *last != 0 || prefix_len(bytes)? != text.len() + 1 {
         return Err(invalid("string length and terminator disagree"));
     }
@@ -249,7 +250,7 @@ fn check_doc(bytes: &[u8], depth: usize) -> Result<()> {
     }
     let mut rest = bytes.get(4..bytes.len() - 1).unwrap_or_default();
     while let Some((tag, tail)) = rest.split_first() {
-        let name_len = tail.iter().position(|b| *b == 0).ok_or_else(|| invalid("field name without end"))?;
+        let name_len = tail.iter().position(|b| *b == 0).ok_or_else(|| invalid("field name without terminator"))?;
         let (name, tail) = tail.split_at(name_len);
         // Nearly every name is ASCII, and a stored bucket has thousands of names.
         if !name.is_ascii() && std::str::from_utf8(name).is_err() {
@@ -257,7 +258,7 @@ fn check_doc(bytes: &[u8], depth: usize) -> Result<()> {
         }
         let tail = tail.get(1..).unwrap_or_default();
         if let Some(len) = plain_len(*tag) {
-            rest = tail.get(len..).ok_or_else(|| invalid("a value is cut off"))?;
+            rest = tail.get(len..).ok_or_else(|| invalid("truncated value"))?;
             continue;
         }
         let kind = Kind::from_byte(*tag).ok_or_else(|| invalid(format!("unknown BSON type {tag:#04x}")))?;

@@ -49,7 +49,7 @@ impl Path {
     /// Errors: `BadValue` for a NUL byte, which no name can contain.
     pub fn parse(text: &str) -> Result<Path> {
         if text.as_bytes().contains(&0) {
-            return Err(Error::bad_value(format!("Field path \"{text}\" must not hold a NUL byte")));
+            return Err(Error::bad_value(format!("Field path \"{text}\" must not contain a NUL byte")));
         }
         Ok(Path { text: text.into(), components: text.split('.').map(Component::parse).collect() })
     }
@@ -117,7 +117,7 @@ pub fn check_name(name: &str) -> Result<()> {
     let (code, problem) = match name.bytes().next() {
         None => (ErrorCode::Location15998, "must not be empty"),
         Some(b'$') => (ErrorCode::Location16410, "must not begin with '$'"),
-        _ if name.contains('\0') => (ErrorCode::Location16411, "must not hold a NUL byte"),
+        _ if name.contains('\0') => (ErrorCode::Location16411, "must not contain a NUL byte"),
         _ => return Ok(()),
     };
     Err(Error::new(code, format!("A name in a field path {problem}: '{name}'")))

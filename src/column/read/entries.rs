@@ -7,7 +7,7 @@ use crate::limits::COLUMN_SIZE_BYTES_MAX;
 use crate::value::Kind;
 
 /// The column decodes to more bytes than allowed (I1).
-pub const TOO_LARGE: &str = "the column stands for too many bytes";
+pub const TOO_LARGE: &str = "the column decodes to too many bytes";
 
 /// How many values are remembered to recognise repetitions; a power of two.
 const SEEN: usize = 256;

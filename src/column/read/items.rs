@@ -51,7 +51,10 @@ impl<'a> Items<'a> {
             0x80..=0xDF => {
                 let words = self.take(offset + 1, (usize::from(first & 15) + 1) * 8);
                 // At least the end of the column must follow.
-                Item::Control(first, words.filter(|_| self.at < self.bytes.len()).ok_or(fail("a control is cut off"))?)
+                Item::Control(
+                    first,
+                    words.filter(|_| self.at < self.bytes.len()).ok_or(fail("a control is truncated"))?,
+                )
             }
             0x01..=0x1F | 0x7F | 0xFF => {
                 let kind = Kind::from_byte(first).ok_or(fail("a literal has an unknown type"))?;
@@ -59,8 +62,8 @@ impl<'a> Items<'a> {
                     return Err(fail("a literal has a name"));
                 }
                 let literal = match width_of(kind) {
-                    Some(width) => self.take(offset + 2, width).ok_or(fail("a literal is cut off"))?,
-                    None => self.checked(kind, offset + 2, depth).ok_or(fail("a literal is no valid value"))?,
+                    Some(width) => self.take(offset + 2, width).ok_or(fail("a literal is truncated"))?,
+                    None => self.checked(kind, offset + 2, depth).ok_or(fail("a literal is not a valid value"))?,
                 };
                 Item::Literal(kind, literal)
             }
@@ -71,13 +74,13 @@ impl<'a> Items<'a> {
                     _ => Section::Array,
                 };
                 let reference = self.checked(Kind::Object, offset + 1, depth);
-                Item::Section(section, reference.ok_or(fail("the reference of a section is no valid document"))?)
+                Item::Section(section, reference.ok_or(fail("the reference of a section is not a valid document"))?)
             }
             0 => {
                 self.at += 1;
                 Item::End
             }
-            _ => return Err(fail("an item begins with a byte that means nothing")),
+            _ => return Err(fail("an item begins with an unknown byte")),
         };
         Ok((item, offset))
     }
@@ -157,7 +160,7 @@ mod tests {
         let control = [vec![0x81], vec![1; 16], vec![0]].concat();
         assert!(Items::new(&control).next(0).is_ok());
         for len in 1..control.len() {
-            assert_eq!(reason(&control[..len]), "a control is cut off");
+            assert_eq!(reason(&control[..len]), "a control is truncated");
         }
     }
 
@@ -167,7 +170,7 @@ mod tests {
             (&[], "has no end"),
             (&[0x10, b'a', 0, 1, 0, 0, 0, 0], "has a name"),
             (&[0x10], "has a name"),
-            (&[0x01, 0, 1, 2, 3], "cut off"),
+            (&[0x01, 0, 1, 2, 3], "truncated"),
             (&[0x08, 0, 2, 0], "no valid value"),
             (&[0x02, 0, 0, 0, 0, 0, 0], "no valid value"),
             (&[0x02, 0, 2, 0, 0, 0, b'a', b'b', 0], "no valid value"),

@@ -15,7 +15,7 @@ const UNEVEN: &str = "the streams of a section end at different objects";
 /// A section without objects.
 const EMPTY: &str = "a section has no objects";
 /// A section inside a section.
-const NESTED: &str = "a section begins within a section";
+const NESTED: &str = "a section begins inside another section";
 
 /// Maximum number of parts of a section, so that its memory is bounded like that of decoded values.
 const PARTS_MAX: usize =
@@ -262,7 +262,7 @@ mod tests {
         let whole = column.clone().literal(&literal).end().end().cells();
         assert_eq!(whole, [Some(nested(DOCUMENT_DEPTH_MAX))]);
         let deeper = column.literal(&object(&[("o", literal)])).end().end();
-        assert_eq!(deeper.refusal().0, "a literal is no valid value");
+        assert_eq!(deeper.refusal().0, "a literal is not a valid value");
     }
 
     #[test]

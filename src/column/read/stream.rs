@@ -144,7 +144,7 @@ impl<'a> Stream<'a> {
         let low = self.integer as i64;
         self.integer = match Coding::of(kind) {
             Coding::Repeat if narrow == 0 => return Ok(Element::Same),
-            Coding::Repeat => return Err("a difference where there can only be the same value"),
+            Coding::Repeat => return Err("a difference for a type that can only repeat its value"),
             Coding::Delta | Coding::Double if narrow == 0 => return Ok(Element::Same),
             Coding::Delta | Coding::Double => low.wrapping_add(unzigzag(narrow)).into(),
             Coding::DeltaOfDelta => {
@@ -175,7 +175,7 @@ impl<'a> Stream<'a> {
             Kind::String | Kind::Code => {
                 let bytes = self.integer.to_be_bytes();
                 let text = to_text(&bytes);
-                std::str::from_utf8(text).map_err(|_| "a text is not UTF-8")?;
+                std::str::from_utf8(text).map_err(|_| "a string is not UTF-8")?;
                 put(&mut made, 0, &(text.len() as u32 + 1).to_le_bytes());
                 // The NUL at its end is zero already.
                 put(&mut made, 4, text) + 1
@@ -184,7 +184,7 @@ impl<'a> Stream<'a> {
                 // Length and subtype stay the same.
                 let len = self.bytes().len().saturating_sub(5);
                 put(&mut made, 0, self.bytes().get(..5).unwrap_or_default());
-                put(&mut made, 5, wide.get(..len).ok_or("a difference of binaries that are too long for one")?)
+                put(&mut made, 5, wide.get(..len).ok_or("a difference between binaries longer than 16 bytes")?)
             }
             _ => put(&mut made, 0, &low.to_le_bytes()),
         };
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_text_made_of_differences_that_is_not_utf8_is_refused() {
         let column = Forge::default().literal(&string("a")).control(0x80, &[deltas(&[0x60])]).end();
-        assert_eq!(column.refusal(), ("a text is not UTF-8", 8));
+        assert_eq!(column.refusal(), ("a string is not UTF-8", 8));
     }
 
     #[test]

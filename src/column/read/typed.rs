@@ -11,9 +11,9 @@ use crate::value::{Kind, fixed};
 /// The column has more elements than allowed.
 pub const TOO_MANY: &str = "the column has more elements than its bucket has rows";
 /// A control has a decimal scale after a value that is not a double.
-pub const BAD_SCALE: &str = "a control has the scale of a double behind a value that is none";
+pub const BAD_SCALE: &str = "a control has a decimal scale after a value that is not a double";
 /// A double that the scale of the following control cannot represent.
-pub const NO_INTEGER: &str = "the last double is no integer in the scale of a control";
+pub const NO_INTEGER: &str = "the last double has no integer in the scale of a control";
 
 /// The rows so far and the state after the last one.
 ///

@@ -146,7 +146,7 @@ impl DoubleWriter {
                 integer = integer.wrapping_add(unzigzag(raw));
                 let x = scale::decode(integer, old_scale);
                 let appended = self.append(x, previous, words, controls);
-                debug_assert!(appended, "a difference that waited fits");
+                debug_assert!(appended, "a pending difference fits");
                 previous = x;
             }
         }

@@ -105,7 +105,7 @@ impl SectionWriter {
                 }
             }
         });
-        debug_assert!(follows, "what is fed was seen to follow the reference");
+        debug_assert!(follows, "collected objects follow the reference");
     }
 
     /// Appends the whole section.

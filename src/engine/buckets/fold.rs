@@ -309,7 +309,7 @@ struct FoldGuard<'a> {
 impl Drop for FoldGuard<'_> {
     fn drop(&mut self) {
         *self.collection.folding.borrow_mut() = None;
-        self.signal.resolve(Err(Error::internal("The fold was given up before it had an outcome")));
+        self.signal.resolve(Err(Error::internal("The fold was abandoned")));
     }
 }
 
@@ -330,7 +330,7 @@ pub(in crate::engine) fn merge_sections(
     let options = &collection.entry().options.timeseries;
     let stored = stored.map(|document| BucketDoc::parse(document, options)).transpose()?;
     let first = sections.first().and_then(|section| section.section());
-    let first = first.ok_or_else(|| Error::internal("A bucket was to be merged with no rows"))?;
+    let first = first.ok_or_else(|| Error::internal("Cannot merge a bucket with no rows"))?;
     let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(|section| section.rows()).collect();
     let meta = first.meta.as_ref().map(|m| m.view());
     merge(stored.as_ref(), id, first.min_time_ms, meta, &additions, format, options)

@@ -101,7 +101,7 @@ pub fn errors(collection: &Collection, rows: &Block) -> Vec<(usize, Error)> {
                 // Loaded by now: `CollectionEntry::prepare` awaits it for an index on places.
                 Source::Data => check_points(value, &path),
                 _ if value.is_some_and(|value| meets_array(value, path.rest())) => {
-                    let message = format!("An index is over '{path}', which may hold no array in measurements");
+                    let message = format!("'{path}' is indexed, so it must not contain an array");
                     Err(Error::new(ErrorCode::Location5930501, message))
                 }
                 _ => Ok(()),

@@ -340,14 +340,17 @@ impl Engine {
                 return Ok(Some(shown));
             }
         }
-        Err(Error::write_conflict("Others kept removing the measurement that was found"))
+        Err(Error::write_conflict("Other contexts kept removing the measurement first"))
     }
 }
 
 /// The error of a delete that finds no room for its writes.
 fn no_room_left(error: &Error, deleted: u64) -> Error {
-    let advice = "for the others, delete what shares their buckets or inserts as well, drop a collection, or make room elsewhere";
-    Error::new(error.code, format!("{}; {deleted} measurements were deleted that need none; {advice}", error.message))
+    let advice = "deleting the others needs room: delete whole series or time ranges, drop a collection, or free space elsewhere";
+    Error::new(
+        error.code,
+        format!("{}; {deleted} measurements were deleted, those whose removal writes nothing; {advice}", error.message),
+    )
 }
 
 /// True if the row has exactly the fields of the document.

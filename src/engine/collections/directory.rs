@@ -47,7 +47,7 @@ impl Directory {
         let mut directory = Directory { epoch, ..Directory::default() };
         for key in keys {
             let series = if has_meta { keyspace::series_of(key) } else { Some(&[][..]) };
-            let series = series.ok_or_else(|| Error::corrupt("An index entry does not hold metadata and a time"))?;
+            let series = series.ok_or_else(|| Error::corrupt("An index entry has no metadata or no time"))?;
             directory.add(series, keyspace::bucket_id(key)?, i64::MAX);
         }
         sort_by(&mut directory.buckets, |a, b| (a.series, a.id).cmp(&(b.series, b.id)));

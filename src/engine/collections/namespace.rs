@@ -90,7 +90,7 @@ impl Engine {
                     Some(there) if there.options.same_as(&entry.options) => Ok(()),
                     _ => Err(Error::new(
                         ErrorCode::NamespaceExists,
-                        format!("Collection '{}.{name}' exists already, with other options", self.name),
+                        format!("Collection '{}.{name}' already exists with other options", self.name),
                     )),
                 }
             }

@@ -87,7 +87,7 @@ impl Engine {
             if !std::mem::replace(all, true) {
                 return Ok(None);
             }
-            return Err(Error::corrupt("A collection does not say how often it was changed"));
+            return Err(Error::corrupt("A collection has no epoch"));
         };
         let missing = match journal.learn(&look, epoch, &listed) {
             Learnt::Again { all: again } => {

@@ -83,7 +83,7 @@ impl Collection {
         let Some(hint) = &options.hint else { return Ok(()) };
         let depends = check_hint(hint, raw, &self.entry().indexes)?;
         if depends && !matches!(plan.access, ReadAccess::Index(_)) {
-            return Err(Error::bad_value("The hint provided names an index that this query cannot use"));
+            return Err(Error::bad_value("The hint names an index that this query cannot use"));
         }
         Ok(())
     }

@@ -42,7 +42,7 @@ impl Drop for Claim<'_> {
                 self.collection.catalog.borrow_mut().abort();
             }
         }
-        self.outcome.resolve(Err(Error::internal("The insert was given up before its commit had an outcome")));
+        self.outcome.resolve(Err(Error::internal("The insert was abandoned; whether its rows are stored is unknown")));
     }
 }
 

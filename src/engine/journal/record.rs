@@ -68,35 +68,36 @@ impl Record {
         if reader.take(4) != Some(&[VERSION, 0, 0, 0]) {
             return Err(corrupt("unknown version"));
         }
-        let count = reader.u32().filter(|count| *count <= BLOCK_ROWS_MAX).ok_or_else(|| corrupt("cut off"))?;
+        let count = reader.u32().filter(|count| *count <= BLOCK_ROWS_MAX).ok_or_else(|| corrupt("truncated"))?;
         let mut column = |len: usize| -> Result<Column> {
-            let bytes = reader.bytes().ok_or_else(|| corrupt("cut off in its sections"))?;
+            let bytes = reader.bytes().ok_or_else(|| corrupt("truncated sections"))?;
             let column = column::decode(bytes, len).map_err(|e| corrupt(&format!("its sections: {e}")))?;
-            if column.len() == len { Ok(column) } else { Err(corrupt("a section is not complete")) }
+            if column.len() == len { Ok(column) } else { Err(corrupt("a section lacks a number or its metadata")) }
         };
         let (numbers, metadata) = (column(NUMBERS * count)?, column(count)?);
-        let sections = sections_of(&numbers, &metadata, before).ok_or_else(|| corrupt("a section holds no numbers"))?;
+        let sections = sections_of(&numbers, &metadata, before)
+            .ok_or_else(|| corrupt("the numbers of its sections are invalid"))?;
         let rows_total = sections.iter().fold(0_usize, |sum, section| sum.saturating_add(section.rows));
-        let (rows, columns) = reader.u32().zip(reader.u32()).ok_or_else(|| corrupt("cut off behind its sections"))?;
+        let (rows, columns) = reader.u32().zip(reader.u32()).ok_or_else(|| corrupt("truncated after its sections"))?;
         if rows != rows_total || rows > BLOCK_ROWS_MAX {
-            return Err(corrupt("its sections do not tile its rows"));
+            return Err(corrupt("its sections and its rows do not match"));
         }
         let start = reader.at;
         let mut block = Block::new(rows);
         let mut seen = Numbers::default();
         for _ in 0..columns {
-            let (name, column) = reader.column().ok_or_else(|| corrupt("a column is cut off or has no name"))?;
+            let (name, column) = reader.column().ok_or_else(|| corrupt("a column is truncated or has no name"))?;
             if !seen.add(name.as_bytes()).1 {
-                return Err(corrupt(&format!("column '{name}' stands in it twice")));
+                return Err(corrupt(&format!("column '{name}' occurs twice")));
             }
             let column = column::decode(column, rows).map_err(|e| corrupt(&format!("column '{name}': {e}")))?;
             if column.len() != rows {
-                return Err(corrupt(&format!("column '{name}' has {} elements, not {rows}", column.len())));
+                return Err(corrupt(&format!("column '{name}' has {} elements instead of {rows}", column.len())));
             }
             block.push_new_column(name, column);
         }
         if reader.at != bytes.len() {
-            return Err(corrupt("bytes behind its columns"));
+            return Err(corrupt("bytes after its columns"));
         }
         let types = block.types();
         Ok(Record { rows: block, sections, stored_bytes: bytes.len(), columns_bytes: bytes.len() - start, types })

@@ -61,7 +61,7 @@ impl Tail {
         let mut changed = self.summary.update_rows(&self.rows, added, Some(time_field));
         let times = match self.rows.column(time_field).map(|times| (times.data(), times.presence())) {
             Some((ColumnData::Date(times), None)) => times,
-            _ => return Err(Error::corrupt("A journal record holds rows without dates")),
+            _ => return Err(Error::corrupt("A journal record has rows without dates")),
         };
         // Of rows with equal times, the earliest one is first and the latest one is last.
         for (row, time_ms) in times.iter().copied().enumerate().skip(before) {

@@ -57,7 +57,7 @@ impl CollectionEntry {
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn decode(bytes: &[u8]) -> Result<CollectionEntry> {
-        let corrupt = || Error::corrupt("A catalog entry does not hold a collection");
+        let corrupt = || Error::corrupt("A catalog entry is not a collection");
         let doc = Doc::parse(bytes).map_err(|_| corrupt())?;
         let (_, uuid) = doc.get("uuid").and_then(|v| v.as_binary()).ok_or_else(corrupt)?;
         let options = doc.get("options").and_then(|v| v.as_doc()).ok_or_else(corrupt)?;
@@ -94,7 +94,7 @@ impl CollectionEntry {
     pub fn read_indexes(&mut self) -> Result<()> {
         let Some(stored) = self.stored.take() else { return Ok(()) };
         let read = |(_, spec): (_, Value<'_>)| {
-            let spec = spec.as_doc().ok_or_else(|| Error::corrupt("A catalog entry holds a damaged index"))?;
+            let spec = spec.as_doc().ok_or_else(|| Error::corrupt("A catalog entry has a damaged index"))?;
             IndexSpec::read(spec, &self.options.timeseries).map(Rc::new)
         };
         self.specs = stored.view().iter().map(read).collect::<Result<_>>()?;

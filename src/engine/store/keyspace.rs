@@ -72,7 +72,7 @@ pub fn catalog_range() -> KeyRange {
 pub fn catalog_name(key: &[u8]) -> Result<&str> {
     key.get(1..)
         .and_then(|name| std::str::from_utf8(name).ok())
-        .ok_or_else(|| Error::corrupt("A catalog key does not hold a name"))
+        .ok_or_else(|| Error::corrupt("A catalog key has no collection name"))
 }
 
 /// A marker of a collection.
@@ -212,7 +212,7 @@ pub fn quarantined(collection: &CollectionId, epoch: u64, moved: &[u8]) -> Bytes
 pub fn bucket_id(key: &[u8]) -> Result<BucketId> {
     match key.split_last_chunk() {
         Some((prefix, id)) if prefix.len() >= 9 => Ok(BucketId::from_bytes(*id)),
-        _ => Err(Error::corrupt(format!("A key of {} bytes does not end with a bucket", key.len()))),
+        _ => Err(Error::corrupt(format!("A key of {} bytes does not end with a bucket id", key.len()))),
     }
 }
 

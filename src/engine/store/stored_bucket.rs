@@ -119,12 +119,12 @@ impl StoredBucket {
     pub fn decode(mut bytes: Vec<u8>) -> Result<StoredBucket> {
         let corrupt = |what: &str| Error::corrupt(format!("A stored bucket is damaged: {what}"));
         if bytes.get(..4) != Some(&[VERSION, 0, 0, 0]) {
-            return Err(corrupt("unknown version of its wrapper"));
+            return Err(corrupt("unknown wrapper version"));
         }
         let count = bytes.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
-        let count = count.ok_or_else(|| corrupt("cut off"))? as usize;
+        let count = count.ok_or_else(|| corrupt("truncated"))? as usize;
         let end = count.saturating_mul(ENTRY_LEN).saturating_add(8);
-        let entries = bytes.get(8..end).ok_or_else(|| corrupt("cut off in its wrapper"))?;
+        let entries = bytes.get(8..end).ok_or_else(|| corrupt("truncated wrapper"))?;
         let entries = entries
             .chunks_exact(ENTRY_LEN)
             .filter_map(|entry| {

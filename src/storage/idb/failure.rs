@@ -61,7 +61,7 @@ pub(super) fn connection_error(error: ::idb::Error) -> Error {
     match error {
         ::idb::Error::IndexedDbNotFound(_) => Error::new(
             ErrorCode::IllegalOperation,
-            "This runtime has no IndexedDB; open the database with another storage, for instance memory",
+            "This runtime has no IndexedDB; open the database with another storage, such as memory",
         ),
         ::idb::Error::DomException(exception) => self::error(&exception.name(), &exception.message()),
         ::idb::Error::IndexedDbOpenFailed(thrown) | ::idb::Error::IndexedDbDeleteFailed(thrown) => {
@@ -70,7 +70,7 @@ pub(super) fn connection_error(error: ::idb::Error) -> Error {
         }
         // Not known to occur when a database is opened, and nothing that a page could act on. The texts of `idb` for
         // its sixty kinds of errors would add five kilobytes to the module.
-        _ => Error::new(ErrorCode::OperationFailed, "IndexedDB gave an answer that it should not give"),
+        _ => Error::new(ErrorCode::OperationFailed, "Unexpected answer from IndexedDB"),
     }
 }
 
