@@ -101,8 +101,8 @@ export class Collection<TSchema extends Document = Document> {
    * ```
    */
   async insertMany(documents: readonly TSchema[], options: InsertManyOptions = {}): Promise<InsertManyResult> {
-    if (!Array.isArray(documents)) throw new TypeError("insertMany takes an array of documents");
-    if (documents.length === 0) throw new TypeError("There are no documents");
+    if (!Array.isArray(documents)) throw new TypeError("insertMany needs an array of documents");
+    if (documents.length === 0) throw new TypeError("There are no documents to insert");
     const ids = this.#ids(documents);
     const generates = this.#generatesIds();
     const { insertedCount, writeErrors, tried } = await this.#insert(documents.length, options, (start, end) => {
@@ -140,7 +140,7 @@ export class Collection<TSchema extends Document = Document> {
   async insertColumns(columns: ColumnsInput<TSchema>, options: InsertColumnsOptions = {}): Promise<InsertColumnsResult> {
     const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
     const rows = columnRows(input);
-    if (rows === 0) throw new TypeError("There are no rows");
+    if (rows === 0) throw new TypeError("There are no rows to insert");
     const fields = { columns: true, ...pick(options, "meta") };
     const { insertedCount, writeErrors } = await this.#insert(rows, options, (start, end) => {
       const part = start === 0 && end === rows ? input : sliceColumns(input, start, end);
@@ -244,7 +244,7 @@ export class Collection<TSchema extends Document = Document> {
   async createIndexes(specs: readonly IndexDescription[]): Promise<string[]> {
     if (!Array.isArray(specs)) throw new TypeError("The indexes must be an array");
     const indexes = (specs as readonly IndexDescription[]).map(({ key: keys, ...options }): Document => {
-      if (!keys) throw new TypeError("An index has keys, such as { station: 1 }");
+      if (!keys) throw new TypeError("An index needs a key, such as { station: 1 }");
       const key = sortDocument(keys, (direction) => direction);
       return { key, name: [...key].flat().join("_"), ...options };
     });

@@ -30,15 +30,15 @@ const ORPHANS_DELAY_MS = 1000;
 
 /** Opens the database `name` with an engine that `openEngine` gives. The entry points make their `open` of it. */
 export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
-  if (typeof name !== "string" || name === "") throw new TypeError("The name of a database is a string that is not empty");
+  if (typeof name !== "string" || name === "") throw new TypeError("The name of a database must be a non-empty string");
   checkDocument(options, "options");
-  for (const option of Object.keys(options)) if (!Object.hasOwn(OPTIONS, option)) throw new TypeError(`There is no option "${option}"`);
+  for (const option of Object.keys(options)) if (!Object.hasOwn(OPTIONS, option)) throw new TypeError(`Unknown option "${option}"`);
   const given = options.storage ?? (typeof indexedDB === "undefined" ? "memory" : "indexeddb");
   const [storage, host] = typeof given === "object" ? (["host", given] as const) : [given];
   for (const method of ["getMany", "scan", "commit"] as const) {
     if (host && typeof host[method] !== "function") throw new TypeError(`The storage has no method ${method}`);
   }
-  if (!host && storage !== "indexeddb" && storage !== "memory") throw new TypeError(`There is no storage "${String(storage)}"`);
+  if (!host && storage !== "indexeddb" && storage !== "memory") throw new TypeError(`Unknown storage "${String(storage)}"`);
   const context = newContext();
   const isShared = storage === "indexeddb";
   // Beside the opening: a journal that others take for one left behind is folded earlier than it need be, no more.
@@ -131,7 +131,7 @@ export class Database {
 
   /** Returns a collection by name. Sends nothing, so a missing collection shows only when you use it. */
   collection<TSchema extends Document = Document>(name: string, options: CollectionOptions = {}): Collection<TSchema> {
-    if (typeof name !== "string" || name === "") throw new TypeError("The name of a collection is a string that is not empty");
+    if (typeof name !== "string" || name === "") throw new TypeError("The name of a collection must be a non-empty string");
     return new Collection<TSchema>(this.#door, name, { ...readOptions(options), ...pick(options, "generateIds") });
   }
 
@@ -220,5 +220,5 @@ export class Database {
 }
 
 function checkEvent(event: string): void {
-  if (event !== "change") throw new TypeError(`There is no event "${event}"`);
+  if (event !== "change") throw new TypeError(`Unknown event "${event}"`);
 }

@@ -71,7 +71,7 @@ const REFUSED = Symbol("refused");
  */
 export function sqliteStorage(handle: SqliteDatabase | DurableObjectStorage, options: SqliteOptions = {}): HostStorage {
   const table = options.table ?? "timepail";
-  if (!/^[a-z_]\w*$/i.test(table)) throw new TypeError(`${JSON.stringify(table)} is no name for a table: it must be a letter and then letters, digits and underscores`);
+  if (!/^[a-z_]\w*$/i.test(table)) throw new TypeError(`${JSON.stringify(table)} is not a valid table name: it must start with a letter or an underscore, followed by letters, digits and underscores`);
   const connection = "sql" in handle ? durableObject(handle, options) : database(handle, options);
   connection.run(`CREATE TABLE IF NOT EXISTS ${table} (key BLOB PRIMARY KEY NOT NULL, value BLOB, parts INTEGER NOT NULL) WITHOUT ROWID`);
   connection.run(`CREATE TABLE IF NOT EXISTS ${table}_parts (key BLOB NOT NULL, part INTEGER NOT NULL, value BLOB, PRIMARY KEY (key, part)) WITHOUT ROWID`);

@@ -19,7 +19,7 @@ impl Block {
         Block { rows, columns }
     }
 
-    /// A block of `rows` rows without columns: so many empty documents.
+    /// A block of `rows` rows without columns, that is, `rows` empty documents.
     pub fn new(rows: usize) -> Block {
         Block { rows, columns: Vec::new() }
     }
@@ -34,7 +34,7 @@ impl Block {
         &self.columns
     }
 
-    /// Stands for the names and the types of the columns; `None` where one has cells of several types, or absent ones.
+    /// A hash of the names and types of the columns; `None` if a column has cells of several types, or absent ones.
     pub fn types(&self) -> Option<u64> {
         self.columns.iter().try_fold(0, |types, (name, column)| {
             let kind = column.kind().filter(|_| column.presence().is_none())?;
@@ -104,11 +104,12 @@ impl Block {
         Block { rows: rows.len(), columns }
     }
 
-    /// Adds rows of a block whose columns are the same ones, and simple; false, and nothing is done, where they are not.
+    /// Appends rows of a block with the same simple columns. Does nothing and answers false if the columns differ or
+    /// are not simple.
     fn append_alike(&mut self, block: &Block, range: &Range<usize>) -> bool {
         let pairs = || self.columns.iter().zip(&block.columns);
         let is_alike = self.columns.len() == block.columns.len() && pairs().all(|((a, _), (b, _))| a == b);
-        // An empty range first: so nothing is done in the columns before one that cannot be appended to.
+        // The empty range comes first as a trial run: if any column cannot be appended to, none has changed.
         for rows in [0..0, range.clone()] {
             let mut columns = self.columns.iter_mut().zip(&block.columns);
             if !is_alike || !columns.all(|((_, to), (_, from))| to.append(from, rows.clone())) {
@@ -119,7 +120,7 @@ impl Block {
         true
     }
 
-    /// Adds the given rows of the given blocks behind its own, as `concat`; the columns that are there grow in place.
+    /// Appends the given rows of the given blocks to this block, as in `concat`. Existing columns grow in place.
     pub fn append_slices(&mut self, mut parts: &[(&Block, Range<usize>)]) {
         while let Some(((block, range), rest)) = parts.split_first()
             && self.append_alike(block, range)
@@ -154,7 +155,7 @@ impl Block {
         self.columns = columns.into_iter().map(finish).collect();
     }
 
-    /// The column of a name that likely stands at a place.
+    /// The column of this name, which is probably at this position.
     pub(super) fn column_at(&self, (at, name): (usize, &str)) -> Option<&Column> {
         match self.columns.get(at) {
             Some((n, column)) if &**n == name => Some(column),
@@ -172,7 +173,7 @@ impl Block {
         }
     }
 
-    /// Bytes that the columns take in memory, about.
+    /// Approximate bytes that the columns take in memory.
     pub fn size_bytes(&self) -> usize {
         use super::column::ColumnData as D;
         let of = |column: &Column| match column.data() {

@@ -1,18 +1,18 @@
-//! The cells of an uncompressed column to a typed column.
+//! Reads the cells of an uncompressed column into a typed column.
 
 use super::row_key::{CellHead, ROWS_MAX, parse_key};
 use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
 use crate::value::{Doc, Kind, Numbers, Value};
 
-/// The time column, which also says which rows there are.
+/// The time column, which also defines the rows of the bucket.
 pub(super) struct Times {
     pub(super) values: Vec<i64>,
-    /// The row of every key; `None` where the keys are the row numbers.
+    /// The row of every key; `None` if the keys are the row numbers.
     places: Option<Numbers>,
 }
 
 impl Times {
-    /// Of rows in this order.
+    /// Times of rows in this order.
     pub(super) fn of(values: Vec<i64>) -> Times {
         Times { values, places: None }
     }
@@ -33,11 +33,11 @@ impl Times {
         let mut places = Numbers::default();
         for (key, value) in cells {
             let place =
-                parse_key(key.as_bytes()).ok_or_else(|| format!("time '{key}' has a key that is no row number"))?;
+                parse_key(key.as_bytes()).ok_or_else(|| format!("the key '{key}' of a time is not a row number"))?;
             if !places.add(&place.to_le_bytes()).1 {
-                return Err(format!("time '{key}' stands in it twice"));
+                return Err(format!("the key '{key}' of a time occurs twice"));
             }
-            values.push(value.as_date_ms().ok_or_else(|| format!("time '{key}' is {value:?}, not a date"))?);
+            values.push(value.as_date_ms().ok_or_else(|| format!("the time at '{key}' is {value:?}, not a date"))?);
         }
         Ok(Times { values, places: Some(places) })
     }
@@ -50,7 +50,7 @@ impl Times {
     }
 }
 
-/// The column of `cells`, over `rows` rows; `None` where there is no cell.
+/// The column of `cells`, over `rows` rows; `None` if there is no cell.
 pub(super) fn read_column(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Option<Column>, String> {
     let bytes = elements(cells);
     let Some(kind) = bytes.first().copied().and_then(Kind::from_byte) else { return Ok(None) };
@@ -81,9 +81,9 @@ fn read_fixed<T: FixedWidth>(bytes: &[u8], kind: Kind, rows: usize, data: fn(Vec
     Some(Column::new(data(cells), presence))
 }
 
-/// Where cells of one type go.
+/// Collects cells of one type.
 trait Cells {
-    /// Takes the value at the start of `bytes`; gives what lies behind it.
+    /// Reads the value at the start of `bytes`; returns the bytes after it.
     fn push<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]>;
     /// Leaves `count` cells empty.
     fn push_absent(&mut self, count: usize);
@@ -102,9 +102,9 @@ impl<T: FixedWidth> Cells for Vec<T> {
     }
 }
 
-/// A value of a type whose bytes are always as many.
+/// A value of a fixed-width type.
 trait FixedWidth: Copy + Default {
-    /// The value at the start of `bytes` and what lies behind it.
+    /// The value at the start of `bytes`, and the bytes after it.
     fn split_first(bytes: &[u8]) -> Option<(Self, &[u8])>;
 }
 
@@ -157,10 +157,10 @@ impl Cells for VarData {
     }
 }
 
-/// Reads cells of one type whose row numbers ascend; gives their presence where there are gaps.
+/// Reads cells of one type whose row numbers ascend; returns their presence if there are gaps.
 ///
-/// `rows` is unknown for the time column; that one must not have gaps. `None` where the cells are not as described; what
-/// `cells` holds then is of no use.
+/// `rows` is unknown for the time column, which must not have gaps. `None` if the cells are different; the contents of
+/// `cells` are then undefined.
 fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -> Option<Option<Bitmap>> {
     let limit = rows.unwrap_or(ROWS_MAX).min(ROWS_MAX);
     let mut presence: Option<Bitmap> = None;
@@ -172,7 +172,7 @@ fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -
             return None;
         }
         if !head.begins(rest) {
-            // The key tells how long the gap is, so that a key out of order is not searched for until the end.
+            // The key tells the length of the gap; searching for a key that is out of order would go on to the end.
             let (_, key) = rest.split_first()?;
             let end = key.iter().take(8).position(|byte| *byte == 0)?;
             let next = parse_key(key.get(..end)?)?;
@@ -203,15 +203,15 @@ fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -
     Some(presence)
 }
 
-/// Cells of any types, in any order, placed by their keys.
+/// Cells of any types in any order, placed by their keys.
 fn read_by_key(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Column, String> {
     let mut by_row: Vec<Option<Value<'_>>> = vec![None; rows];
     for (key, value) in cells {
-        let place = parse_key(key.as_bytes()).ok_or_else(|| format!("cell '{key}' has a key that is no row number"))?;
+        let place = parse_key(key.as_bytes()).ok_or_else(|| format!("the key '{key}' is not a row number"))?;
         let row = times.row_of(place);
-        let slot = row.and_then(|row| by_row.get_mut(row)).ok_or_else(|| format!("cell '{key}' has no time"))?;
+        let slot = row.and_then(|row| by_row.get_mut(row)).ok_or_else(|| format!("row '{key}' has no time"))?;
         if slot.replace(value).is_some() {
-            return Err(format!("cell '{key}' stands in it twice"));
+            return Err(format!("the key '{key}' occurs twice"));
         }
     }
     let mut builder = ColumnBuilder::with_capacity(rows);
@@ -224,7 +224,7 @@ fn read_by_key(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Column, Str
     Ok(builder.finish())
 }
 
-/// The bytes of a document between its length and its end.
+/// The bytes of a document between its length and its final NUL.
 fn elements(doc: Doc<'_>) -> &[u8] {
     let bytes = doc.as_bytes();
     bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The summaries `control.min` and `control.max`: for every path of a bucket, its least and its greatest value.
+//! The summaries `control.min` and `control.max`: the smallest and the largest value of every path in a bucket.
 
 use std::cmp::Ordering;
 
@@ -12,9 +12,10 @@ use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, Value, canonical_cla
 /// Two trees, one of minima and one of maxima.
 ///
 /// Objects are summarised field by field and arrays position by position, so a summary need not be a value that occurs.
-/// Where a path holds both scalars and objects or arrays, the two trees may differ in shape; an update never fails. Equal
-/// values never replace each other: what came first stays.
-/// Rule: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/flat_bson.cpp.
+/// If a path holds both scalars and objects or arrays, the two trees may differ in shape; an update never fails. Equal
+/// values do not replace each other: the first one stays.
+///
+/// Source: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/flat_bson.cpp.
 #[derive(Clone, Debug, Default)]
 pub struct MinMax {
     fields: Fields<Entry>,
@@ -44,7 +45,7 @@ impl Changed {
     }
 }
 
-/// What lies below a path. One side may be an object while the other one is an array, hence both.
+/// What lies below a path. One tree may have an object where the other has an array, so both are kept.
 #[derive(Clone, Debug, Default)]
 struct Children {
     fields: Fields<Entry>,
@@ -61,7 +62,7 @@ enum Side {
     Scalar(Vec<u8>),
 }
 
-/// Which of the two trees an update may touch, and how strings compare.
+/// Which of the two trees an update may change, and how strings compare.
 #[derive(Clone, Copy)]
 struct Sides<'c> {
     min: bool,
@@ -70,22 +71,22 @@ struct Sides<'c> {
 }
 
 impl MinMax {
-    /// Summaries of nothing, whose strings will compare by `collation`.
+    /// Empty summaries that will compare strings by `collation`.
     pub fn new(collation: &Collation) -> MinMax {
         MinMax { fields: Fields::default(), collation: collation.clone() }
     }
 
-    /// Summaries of a bucket that begins at `min_time_ms`: the time field stands first in both, and its minimum is the
-    /// rounded start and not the earliest measurement.
+    /// The summaries of a bucket that begins at `min_time_ms`. The time field comes first in both, and its minimum is
+    /// the rounded start, not the earliest measurement.
     pub fn seed_time(time_field: &str, min_time_ms: i64, collation: &Collation) -> MinMax {
         let mut summary = MinMax::new(collation);
         summary.update(time_field, Value::new_checked(Kind::Date, &min_time_ms.to_le_bytes()));
         summary
     }
 
-    /// The summaries of a stored bucket; `min_doc` and `max_doc` give them back.
+    /// The summaries of a stored bucket; `min_doc` and `max_doc` return them unchanged.
     ///
-    /// Errors: `DataCorruptionDetected` where one of them is empty.
+    /// Errors: `DataCorruptionDetected` if a summary is empty.
     pub fn from_control(min: Doc<'_>, max: Doc<'_>, collation: &Collation) -> Result<MinMax> {
         let mut summary = MinMax::new(collation);
         for (side, doc, is_min) in [("min", min, true), ("max", max, false)] {
@@ -106,7 +107,7 @@ impl MinMax {
         fields.slot(name).visit(value, Sides { min: true, max: true, collation });
     }
 
-    /// Takes in the present cells of a column, as if one by one.
+    /// Takes in the present cells of a column, with the same result as one by one.
     pub fn update_column(&mut self, name: &str, column: &Column, rows: Rows<'_>) -> Changed {
         let MinMax { fields, collation } = self;
         let (mut scratch, mut changed) = (Vec::new(), Changed::default());
@@ -130,7 +131,7 @@ impl MinMax {
         changed
     }
 
-    /// Takes in rows of a block, as if one by one. The column called `skip` is left out.
+    /// Takes in rows of a block, with the same result as one by one. Leaves out the column called `skip`.
     pub fn update_rows(&mut self, block: &Block, rows: Rows<'_>, skip: Option<&str>) -> Changed {
         let mut changed = Changed::default();
         for (name, column) in first_seen(block, rows) {
@@ -159,7 +160,7 @@ impl MinMax {
 }
 
 impl Side {
-    /// The type of what is here; containers by their own.
+    /// The type of this node; for containers, their own type.
     fn kind(&self) -> Option<Kind> {
         match self {
             Side::Unset => None,
@@ -169,12 +170,12 @@ impl Side {
         }
     }
 
-    /// Whether a value of `kind` takes this place because of its type.
+    /// True if a value of `kind` replaces this node because of its type.
     fn yields_to(&self, kind: Kind, wanted: Ordering) -> bool {
         self.kind().is_none_or(|mine| canonical_class(kind).cmp(&canonical_class(mine)) == wanted)
     }
 
-    /// True where the value has taken this place.
+    /// True if the value has replaced this node.
     fn visit_scalar(&mut self, value: Value<'_>, wanted: Ordering, collation: &Collation) -> bool {
         let replaced = match self {
             Side::Scalar(tagged) => collation.compare(value, Value::tagged_checked(tagged)) == wanted,
@@ -248,7 +249,7 @@ impl Entry {
             Side::Array => {
                 writer.begin_array(name);
                 let items = children.into_iter().flat_map(|c| &c.items);
-                // A position is unset only behind all those that this side has seen.
+                // Unset positions come only after all positions that this tree has seen.
                 items.enumerate().for_each(|(at, entry)| entry.write(&at.to_string(), side, writer));
                 writer.end();
             }
@@ -257,8 +258,8 @@ impl Entry {
 }
 
 impl Children {
-    /// Makes `mine` a container of `kind` where it is one already or yields to one; what lay below that side before is
-    /// forgotten. True where it takes part.
+    /// Makes `mine` a container of `kind` if it is one already or gives way to one; whatever was below that tree before
+    /// is dropped. Returns true if the value takes part in this tree.
     fn open(&mut self, kind: Kind, mine: &mut Side, wanted: Ordering, side: fn(&mut Entry) -> &mut Side) -> bool {
         let container = if kind == Kind::Object { Side::Object } else { Side::Array };
         if std::mem::discriminant(mine) == std::mem::discriminant(&container) {

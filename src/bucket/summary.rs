@@ -1,19 +1,21 @@
-//! Rows that stand for all those of a bucket, made of what it says of itself.
+//! Synthetic rows that stand for all rows of a bucket, made from its summaries.
 
 use super::document::BucketDoc;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::value::{FieldSet, Kind};
 
-/// The column that says for how many rows each of these stands. No field has this name.
+/// The hidden column with the number of rows that each synthetic row stands for. No field can have this name.
 pub const WEIGHT: &str = "\0";
 
-/// Two rows with the least and the greatest value of each wanted column, in place of all rows, as `control` has them; both have the last
-/// time, and the first stands for all rows.
+/// Two synthetic rows in place of all rows: the smallest and the largest value of each wanted column, from `control`.
+/// Both have the latest time. In the hidden weight column the first row has the row count and the second 0.
 ///
-/// `None` where it does not tell: all columns are wanted; null counts as a value there; arrays and objects are summed up element by
-/// element; strings compare by the collation of the collection.
-/// Errors: those of counting.
+/// `None` if the summaries do not suffice: all columns are wanted; a column has a null, which counts as a value there;
+/// it has arrays or objects, which are summarised element by element; it has strings, which compare by the collation of
+/// the collection.
+///
+/// Errors: as `BucketDoc::count`.
 pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &str) -> Result<Option<Block>> {
     let FieldSet::Only(names) = wanted else { return Ok(None) };
     let mut rows = Block::new(2);
@@ -24,7 +26,7 @@ pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &str)
             continue;
         }
         let last = bucket.control_max().get(name);
-        // When it begins is known only about.
+        // Its earliest time is known only roughly.
         let first = if **name == *time_field { last } else { bucket.control_min().get(name) };
         if [first, last] == [None, None] {
             continue;

@@ -1,4 +1,4 @@
-//! Bucket to rows: only the columns that somebody asks for.
+//! Unpacks a bucket into rows, with only the columns that are needed.
 
 use super::cells::{Times, read_column};
 use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
@@ -8,17 +8,18 @@ use crate::column;
 use crate::error::Result;
 use crate::value::{FieldSet, Numbers, Value};
 
-/// The measurements of a bucket: the time column first, the others as they stand in the bucket, without the metadata.
+/// The measurements of a bucket: the time column first, the others in the bucket's order, without the metadata.
 ///
-/// A column without a cell is left out. Nothing is decoded that is not asked for, the time included where the bucket says how
-/// many rows it has.
+/// A column without cells is left out. Columns outside of `wanted` are not decoded; that includes the time column, if
+/// the bucket stores its row count.
+///
 /// Errors: `DataCorruptionDetected` naming the bucket and the column.
 pub fn unpack(bucket: &BucketDoc<'_>, wanted: &FieldSet, options: &TimeseriesOptions) -> Result<Block> {
     unpack_rows(bucket, wanted, options, None)
 }
 
-/// As `unpack`, of which only the row with the first time matters, or where `is_last` that with the last: fewer rows may come, the one
-/// among them. Where `count` rows matter, those that tie with one of them do as well.
+/// As `unpack` if only the `count` rows with the first times matter, or with the last times if `is_last`. The result
+/// may have fewer rows, but contains these rows and all rows whose time ties with one of them.
 ///
 /// Errors: as `unpack`.
 pub fn unpack_edge(
@@ -33,7 +34,7 @@ pub fn unpack_edge(
     if count == 1 {
         return unpack_rows(bucket, wanted, options, Some((is_last, 1)));
     }
-    // One more: where it does not tie with the next, nor does any behind it.
+    // One more row: if it does not tie with the row before it, no later one does.
     let block = unpack_rows(bucket, wanted, options, Some((is_last, count.saturating_add(1))))?;
     let is_told = match block.column(&options.time_field).map(Column::data) {
         _ if block.rows() <= count => true,
@@ -60,7 +61,7 @@ fn unpack_rows(
     unpacked.map_err(|what| damaged(&bucket.id(), what))
 }
 
-/// `edge` asks for so many of the first rows alone, or where it is true of the last.
+/// `edge` limits decoding to that many of the first rows, or of the last ones if its flag is true.
 fn unpack_compressed(
     bucket: &BucketDoc<'_>,
     wanted: &FieldSet,
@@ -75,9 +76,9 @@ fn unpack_compressed(
     };
     let decoded = |value: Value<'_>| -> Result<Column, String> {
         let column = column::decode_from(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
-        // Nothing tells which rows a column that is too short lacks.
+        // If a column is too short, nothing says which rows it lacks.
         if column.len() < rows {
-            return Err(format!("it has {} elements, not {rows}", column.len()));
+            return Err(format!("it has {} elements instead of {rows}", column.len()));
         }
         Ok(if range.len() < rows { column.slice(range.clone()) } else { column })
     };
@@ -92,7 +93,7 @@ fn unpack_compressed(
     let mut seen = Numbers::default();
     for (name, value) in bucket.data() {
         if !seen.add(name.as_bytes()).1 {
-            return Err(format!("column '{name}' stands in it twice"));
+            return Err(format!("column '{name}' occurs twice"));
         }
         if name == time_field || !wanted.contains(name) {
             continue;
@@ -114,7 +115,7 @@ fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &s
     let mut seen = Numbers::default();
     for (name, cells) in bucket.data() {
         if !seen.add(name.as_bytes()).1 {
-            return Err(format!("column '{name}' stands in it twice"));
+            return Err(format!("column '{name}' occurs twice"));
         }
         if name == time_field || !wanted.contains(name) {
             continue;
@@ -234,13 +235,13 @@ mod tests {
         };
         for (data, message) in [
             (with(5.into()), "column 'a': it is not an object"),
-            (with(rawdoc! { "2": 1 }.into()), "column 'a': cell '2' has no time"),
-            (with(rawdoc! { "x": 1 }.into()), "column 'a': cell 'x' has a key that is no row number"),
+            (with(rawdoc! { "2": 1 }.into()), "column 'a': row '2' has no time"),
+            (with(rawdoc! { "x": 1 }.into()), "column 'a': the key 'x' is not a row number"),
             (with(rawdoc! { "01": 1 }.into()), "column 'a': cell '01'"),
-            (with(twice.clone().into()), "column 'a': cell '0' stands in it twice"),
+            (with(twice.clone().into()), "column 'a': the key '0' occurs twice"),
             (rawdoc! { "t": 1 }, "the time column is not an object"),
-            (rawdoc! { "t": { "0": 1 } }, "time '0' is 1, not a date"),
-            (rawdoc! { "t": { "x": date(1) } }, "time 'x' has a key that is no row number"),
+            (rawdoc! { "t": { "0": 1 } }, "the time at '0' is 1, not a date"),
+            (rawdoc! { "t": { "x": date(1) } }, "the key 'x' of a time is not a row number"),
             (rawdoc! { "t": { "0": date(1), "00": date(1) } }, "time '00'"),
         ] {
             let error = unpacked(data, &FieldSet::All).unwrap_err();
@@ -258,7 +259,7 @@ mod tests {
         bson::Binary { subtype: bson::spec::BinarySubtype::Column, bytes: bytes.to_vec() }
     }
 
-    /// A column of `values` as dates.
+    /// A date column with these values.
     fn dates(values: &[i64]) -> bson::Binary {
         binary(&column::encode(&Column::new(ColumnData::Date(values.to_vec()), None)))
     }
@@ -301,7 +302,7 @@ mod tests {
         let document = bucket(2, rawdoc! { "a": doubles(&[1.0]), "t": dates(&[1, 2]) });
         let bucket = BucketDoc::parse(view(&document), &options).unwrap();
         assert!(unpack_edge(&bucket, &FieldSet::All, &options, (true, 1)).is_err());
-        // Of several, one more tells whether others tie.
+        // With several rows, one more tells whether others tie.
         assert_eq!(several(2, &[1, 3, 5, 8], (true, 2)), expected(&[row(3), row(5), row(8)]));
         assert_eq!(several(2, &[1, 3, 5, 8], (false, 2)), expected(&[row(1), row(3), row(5)]));
         assert_eq!(several(2, &[1, 5, 5, 5, 8], (true, 2)).len(), 5);
@@ -329,12 +330,12 @@ mod tests {
         let options = options(None);
         for (count, data, message) in [
             (2, rawdoc! { "t": dates(&[1, 2]), "a": 5 }, "column 'a': it is int, not a compressed column"),
-            (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0]) }, "column 'a': it has 1 elements, not 2"),
+            (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0]) }, "column 'a': it has 1 elements instead of 2"),
             (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0; 3]) }, "column 'a': "),
             (2, rawdoc! { "t": dates(&[1, 2]), "a": binary(&[]) }, "column 'a': "),
             (2, rawdoc! { "t": dates(&[1, 2]), "a": binary(&[0x20, 0]) }, "at byte 0"),
             (2, rawdoc! { "t": { "0": date(1) } }, "the time column 't': it is object, not a compressed column"),
-            (2, rawdoc! { "t": dates(&[1]) }, "the time column 't': it has 1 elements, not 2"),
+            (2, rawdoc! { "t": dates(&[1]) }, "the time column 't': it has 1 elements instead of 2"),
             (2, rawdoc! { "t": doubles(&[1.0, 2.0]) }, "the time column 't': a row has no date"),
         ] {
             let limits = rawdoc! { "t": date(0) };

@@ -1,4 +1,5 @@
-//! The rules of choosing a bucket, measurement by measurement and in plain words: runs of rows must come to the same.
+//! The rules for choosing a bucket, written measurement by measurement. Tests compare the catalog, which works on runs
+//! of rows, with this model.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +12,17 @@ use super::{CatalogOptions, Counter, Offer, ReopenFailure, Reopened, Stage, Stat
 use crate::bucket::{BucketId, Schema, bucket_start_ms};
 use crate::value::{Doc, digits};
 
-/// What is stored: start and measurements of every bucket, by number.
+/// The stored buckets: start and measurements of each, by number.
 type Store = Vec<(i64, Vec<RawDocumentBuf>)>;
 
-/// What a search for a stored bucket comes to.
+/// The outcome of a search for a stored bucket.
 enum Search {
     Found(usize),
     NotFound,
     Failed,
 }
 
-/// The same answer for model and catalog.
+/// The same outcome for model and catalog.
 fn search(store: &Store, time: i64, archived: Option<usize>, options: &CatalogOptions) -> Search {
     let fits = |(min, docs): &(i64, Vec<_>)| {
         *min <= time && time - min < HOUR && !docs.is_empty() && docs.len() < options.bucket_count_max
@@ -74,15 +75,15 @@ struct Model {
     options: CatalogOptions,
     open: Vec<Bucket>,
     archived: BTreeMap<i64, usize>,
-    /// Buckets ever opened.
+    /// Number of buckets ever opened.
     opened: usize,
     stats: Stats,
 }
 
 impl Model {
-    /// What a measurement adds: what is certain, and the estimate.
+    /// The bytes that a measurement adds: the exact part, and the estimate.
     fn sizes(&self, bucket: &Bucket, doc: &RawDocumentBuf) -> (usize, usize) {
-        // Four bytes for the name, one for the type, five and the text for the string "a".
+        // Four bytes for the name, one for the type, and for the string "a" five bytes and the text.
         let (mut verified, mut estimate) = (if bucket.size == 0 { 4 + 1 + 6 } else { 0 }, 0);
         for (name, value) in fields(doc) {
             if !bucket.names.iter().any(|n| n == name) {
@@ -136,7 +137,7 @@ impl Model {
         (!fits(&mut bucket.schema, doc)).then_some(RolloverReason::SchemaChange)
     }
 
-    /// Performs the rollover of a bucket without uncommitted rows; true where it is gone.
+    /// Rolls over a bucket without uncommitted rows; true if it is gone.
     fn roll_over(&mut self, at: usize) -> bool {
         let bucket = &self.open[at];
         let Some(reason) = bucket.reason.filter(|_| bucket.staged == 0) else { return false };
@@ -182,7 +183,7 @@ impl Model {
                 }
             }
         }
-        // Stable: buckets with as many measurements stay in the order in which they were opened.
+        // Stable: buckets with equally many measurements stay in the order in which they were opened.
         candidates.sort_by_key(|(class, count, _)| (*class, *count));
         for (_, _, number) in candidates {
             let at = self.open.iter().position(|b| b.number == number).unwrap();
@@ -266,8 +267,8 @@ impl Model {
         self.open.len() - 1
     }
 
-    /// The bucket of every measurement, and for every bucket whether it was opened for want of another, in the order in
-    /// which they took their first one.
+    /// The bucket of every measurement, and for every bucket whether it was opened because the series had none, in the
+    /// order of their first measurements.
     fn stage(&mut self, docs: &[RawDocumentBuf], store: &Store) -> (Vec<usize>, Vec<(usize, bool, bool)>) {
         let (mut taken, mut batches) = (Vec::new(), Vec::<(usize, bool, bool)>::new());
         while taken.len() < docs.len() {
@@ -320,7 +321,7 @@ impl Model {
     }
 }
 
-/// A measurement: minute, and what the field `x` or another one holds.
+/// A measurement: its minute, and the value of field `x` or of another field.
 fn a_measurement() -> impl Strategy<Value = RawDocumentBuf> {
     (0..200_i64, 0..12_usize).prop_map(|(minute, kind)| {
         let t = DateTime::from_millis(minute * MINUTE + 1);
@@ -343,7 +344,7 @@ struct Commit {
 }
 
 fn a_commit() -> impl Strategy<Value = Commit> {
-    // Most commits stay within an hour or two, so that buckets fill.
+    // Most commits stay within an hour or two, so that buckets fill up.
     let near = (0..180_i64, proptest::collection::vec(a_measurement(), 1..12)).prop_map(|(from, mut docs)| {
         for doc in &mut docs {
             let t = DateTime::from_millis((from + time_of(doc) / MINUTE % 20) * MINUTE + 1);

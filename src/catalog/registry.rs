@@ -1,25 +1,25 @@
-//! Which buckets inserts must leave alone: those that are being changed behind the catalog's back, and damaged ones.
+//! Buckets that inserts must not use: those under a direct write, and damaged ones.
 
 use crate::bucket::BucketId;
 
-/// Why inserts leave a bucket alone.
+/// Why inserts must not use a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// So many direct writes of it have begun and not ended.
+    /// This many direct writes of it have begun and not ended.
     DirectWrite(u32),
-    /// Its stored form is damaged. It stays so as long as this process lives; direct writes may try to repair it.
+    /// Its stored form is damaged. It stays frozen as long as this process lives; direct writes may try to repair it.
     Frozen,
 }
 
-/// What the server's registry knows, less what the catalog can tell itself: a bucket is *normal* as long as it is open and
-/// *prepared* while rows of it are committed, and one that is *cleared* is taken from the open ones at once, so that no state
-/// needs to say it.
-/// Rule: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/bucket_state_registry.cpp.
+/// The server's bucket state registry, without the states that the catalog already knows: a bucket is *normal* while it
+/// is open, *prepared* while rows of it are committed, and a *cleared* bucket is removed from the open ones at once.
+///
+/// Source: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/bucket_state_registry.cpp.
 #[derive(Debug, Default)]
 pub struct Registry {
-    /// Ascending.
+    /// Ascending by id.
     states: Vec<(BucketId, State)>,
-    /// Stored buckets have changed since an older era: whatever was fetched in it may be stale.
+    /// Counts changes of stored buckets: whatever was fetched in an older era may be stale.
     pub era: u64,
 }
 
@@ -28,17 +28,17 @@ impl Registry {
         self.states.binary_search_by(|(known, _)| known.cmp(&id))
     }
 
-    /// Why inserts leave a bucket alone; `None` where they may have it.
+    /// Why inserts must not use a bucket; `None` if they may.
     pub fn state(&self, id: BucketId) -> Option<State> {
         self.states.get(self.place(id).ok()?).map(|(_, state)| *state)
     }
 
-    /// How many buckets are left alone.
+    /// Number of buckets that inserts must not use.
     pub fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// A direct write begins; true where it is the only one of its bucket.
+    /// Begins a direct write; true if it is the bucket's only one.
     pub fn start(&mut self, id: BucketId) -> bool {
         let at = match self.place(id) {
             Ok(at) => at,
@@ -56,7 +56,7 @@ impl Registry {
         }
     }
 
-    /// A direct write ends; true where it was the last one of its bucket.
+    /// Ends a direct write; true if it was the bucket's last one.
     pub fn finish(&mut self, id: BucketId) -> bool {
         let Ok(at) = self.place(id) else { return false };
         let last = match self.states.get_mut(at) {
@@ -72,7 +72,7 @@ impl Registry {
         last
     }
 
-    /// Leaves a bucket alone for ever; false where that was so.
+    /// Freezes a bucket for good; false if it was frozen already.
     pub fn freeze(&mut self, id: BucketId) -> bool {
         match self.place(id) {
             Ok(at) => {

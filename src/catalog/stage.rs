@@ -1,4 +1,4 @@
-//! From a batch to sections: runs of rows, each for one bucket.
+//! Assigns the rows of a batch to buckets, as sections.
 
 use super::batch::{Batch, Section, Stage, dates};
 use super::measurements::Measurements;
@@ -9,21 +9,22 @@ use super::state::{Catalog, StagedBucket};
 use crate::bucket::BucketId;
 use crate::error::Result;
 
-/// What comes next for a series.
+/// The next step for a series.
 enum Next {
-    /// The open bucket at this place took rows.
+    /// The open bucket at this position took rows.
     Run(usize, Taken),
-    /// A stored bucket is to be looked for: the archived one of this id, or any.
+    /// Look for a stored bucket first: the archived one with this id, or any.
     Ask(Option<BucketId>),
 }
 
 impl Catalog {
     /// Picks or opens buckets for the rows of a batch, or says which stored buckets to look for first.
     ///
-    /// Rows count as staged at once. A batch that is given up halfway needs no `abort`: the next one finds out, and so
-    /// does this one where the catalog was cleared meanwhile; it begins again.
-    /// Errors: an internal error where the time column is not as it must be; `Location6130900` where ids ran out. The
-    /// batch is then given up.
+    /// Rows count as staged at once. A batch that is given up halfway needs no `abort`: the next batch notices. If the
+    /// catalog was cleared meanwhile, this batch starts again.
+    ///
+    /// Errors: an internal error if the time column is not as it must be; `Location6130900` if no free id was found.
+    /// The batch is then given up.
     pub fn stage(&mut self, batch: &mut Batch) -> Result<Stage> {
         if batch.round != self.round {
             self.begin(batch);
@@ -88,7 +89,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// The bucket of the next rows of a series and how many it took, or the stored bucket to look for first.
+    /// The bucket of a series' next rows and how many it took, or the stored bucket to look for first.
     fn next_run(&mut self, series: &mut BatchSeries, measurements: &Measurements<'_>, restarts: usize) -> Result<Next> {
         if series.search.answer.is_none() {
             if let Some((index, taken)) = self.find_open(series, measurements) {
@@ -107,7 +108,7 @@ impl Catalog {
         {
             return Ok(Next::Run(index, taken));
         }
-        // Once more: what could not take the row makes room now.
+        // A second pass: the bucket that could not take the row rolls over now.
         let (index, taken) = match self.find_open(series, measurements) {
             Some(run) => run,
             None => self.allocate(series, measurements)?,
@@ -115,7 +116,7 @@ impl Catalog {
         Ok(Next::Run(index, taken))
     }
 
-    /// Notes that a bucket took rows of a series.
+    /// Records that a bucket took rows of a series.
     fn section(
         &mut self,
         series: &mut BatchSeries,
@@ -128,7 +129,7 @@ impl Catalog {
         let bucket = self.series.get(slot)?.buckets.get(index)?;
         let run = measurements.left(series).get(..taken.rows)?;
         series.next += taken.rows;
-        // Most buckets get one run a batch: then there is nothing to look for.
+        // Most buckets get one run per batch, so there is nothing to search.
         let before = (bucket.staged > taken.rows).then(|| self.staged.iter_mut().rev().find(|s| s.id == bucket.id));
         match before.flatten() {
             Some(staged) => staged.rows += taken.rows,
@@ -273,7 +274,7 @@ mod tests {
         insert(&mut catalog, &[of(0, "b")]);
         let mut batch = catalog.batch(block(&[of(1, "b"), of(0, "a")]));
         assert!(matches!(catalog.stage(&mut batch).unwrap(), Stage::Reopen(_)));
-        // The row of b was staged; nobody finishes it.
+        // The row of b was staged and is never finished.
         let sections = stage(&mut catalog, &[of(2, "b")]);
         assert_eq!(catalog.stats().active, 1);
         assert!(sections.len() == 1 && catalog.staged.len() == 1 && catalog.staged[0].is_insert);

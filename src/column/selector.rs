@@ -1,8 +1,8 @@
 //! The layouts of a Simple-8b word.
 //!
-//! Bits 0 to 3 of a word are its selector. Selectors 7 and 8 have an extension in bits 4 to 7, and their slots begin at bit 8; all
-//! others begin at bit 4. A slot is `value << count_bits | count`, and the raw value it stands for is `value << (count * unit)`. A
-//! slot of all ones is a missing element.
+//! Bits 0 to 3 of a word are its selector. Selectors 7 and 8 have an extension in bits 4 to 7, and their slots begin at
+//! bit 8; all other slots begin at bit 4. A slot is `value << count_bits | count`, and its raw value is `value <<
+//! (count * unit)`. A slot of all ones is a missing element.
 
 /// How the slots of a word are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,11 +11,11 @@ pub struct Layout {
     pub selector: u8,
     /// Bits 4 to 7, for selectors 7 and 8.
     pub extension: u8,
-    /// How many slots.
+    /// Number of slots.
     pub slots: u8,
     /// Bits of a slot that hold the value, above the count.
     pub value_bits: u8,
-    /// Bits of a slot that hold the count of trailing zeros.
+    /// Bits of a slot that hold the count of trailing zeros, in units.
     pub count_bits: u8,
 }
 
@@ -44,19 +44,19 @@ impl Layout {
         if self.selector == 7 || self.selector == 8 { 8 } else { 4 }
     }
 
-    /// How many trailing zeros one of the count stands for.
+    /// The number of trailing zeros per unit of the count.
     #[inline]
     pub const fn unit(self) -> u32 {
         if self.selector == 8 { 4 } else { 1 }
     }
 
-    /// The selector and its extension, where they stand in a word.
+    /// The selector and its extension, in their place in a word.
     #[inline]
     pub const fn head(self) -> u64 {
         self.selector as u64 | (self.extension as u64) << 4
     }
 
-    /// The layout that `word` names; `None` for a run (`RLE_SELECTOR`) and for selectors that do not exist.
+    /// The layout that `word` selects; `None` for a run (`RLE_SELECTOR`) and for selectors that do not exist.
     #[inline]
     pub fn of(word: u64) -> Option<Layout> {
         let selector = word & 15;
@@ -65,20 +65,21 @@ impl Layout {
             (7, 1..) => SEVEN.get(extension - 1).copied(),
             (8, 1..=7) => EIGHT_SMALL.get(extension - 1).copied(),
             (8, 8..) => EIGHT_LARGE.get(extension - 8).copied(),
-            // `BASE` has the selectors 1 to 14 in their order.
+            // `BASE` holds selectors 1 to 14 in order.
             _ => BASE.get((selector as usize).wrapping_sub(1)).copied(),
         }
     }
 }
 
-/// The selector of a run: bits 4 to 7 plus one, times `RUN_UNIT`, repetitions of the last slot of the last word that is none.
+/// The selector of a run. Bits 4 to 7, plus one, times `RUN_UNIT` is the number of repetitions of the last slot of the
+/// last word that is not a run.
 pub const RLE_SELECTOR: u64 = 15;
 /// Elements that one step of a run stands for.
 pub const RUN_UNIT: usize = 120;
-/// Most steps of one run word.
+/// Maximum steps of one run word.
 pub const RUN_STEPS_MAX: usize = 16;
 
-/// Words of plain values, by falling number of slots.
+/// Words of plain values, by decreasing number of slots.
 pub const BASE: [Layout; 14] = [
     Layout::base(1, 0, 60, 1),
     Layout::base(2, 0, 30, 2),
@@ -95,7 +96,7 @@ pub const BASE: [Layout; 14] = [
     Layout::base(13, 0, 2, 30),
     Layout::base(14, 0, 1, 60),
 ];
-/// Values with a few trailing zeros: counted one by one.
+/// Values with a few trailing zeros, counted one by one.
 pub const SEVEN: [Layout; 9] = [
     Layout::seven(1, 9, 2),
     Layout::seven(2, 8, 3),
@@ -107,7 +108,7 @@ pub const SEVEN: [Layout; 9] = [
     Layout::seven(8, 2, 24),
     Layout::seven(9, 1, 52),
 ];
-/// Values with many trailing zeros: counted by fours, up to sixty.
+/// Values with many trailing zeros, counted in fours, up to 60.
 pub const EIGHT_SMALL: [Layout; 7] = [
     Layout::eight(1, 7, 4, 4),
     Layout::eight(2, 6, 5, 4),
@@ -117,7 +118,7 @@ pub const EIGHT_SMALL: [Layout; 7] = [
     Layout::eight(6, 2, 24, 4),
     Layout::eight(7, 1, 52, 4),
 ];
-/// The same up to a hundred and twenty-four.
+/// The same, up to 124.
 pub const EIGHT_LARGE: [Layout; 6] = [
     Layout::eight(8, 6, 4, 5),
     Layout::eight(9, 5, 6, 5),

@@ -1,4 +1,4 @@
-//! The vectors of `tests/fixtures/bson_column_vectors.json`: columns, and the elements that they must give.
+//! The vectors of `tests/fixtures/bson_column_vectors.json`: columns, and the elements that they hold.
 
 use serde_json::Value as Json;
 
@@ -7,14 +7,14 @@ use crate::value::{DocWriter, Kind, OwnedValue};
 /// One vector.
 pub struct Vector {
     pub name: String,
-    /// `None` for a column that must be refused; an element of `None` is missing.
+    /// `None` if the column must be refused. An element of `None` is missing.
     pub elements: Option<Vec<Option<OwnedValue>>>,
     pub bytes: Vec<u8>,
-    /// What no writer writes today.
+    /// True for bytes that today's writers do not produce.
     pub decode_only: bool,
 }
 
-/// All of them.
+/// All vectors.
 pub fn vectors() -> Vec<Vector> {
     let text = include_str!("../../tests/fixtures/bson_column_vectors.json");
     let all: Vec<Json> = serde_json::from_str(text).unwrap();

@@ -17,7 +17,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let mut count = Count::default();
     engine.drain(user, raw, &options, &mut count).await?;
     let n = count.count();
-    // An int32 where it fits, as the server answers.
+    // An int32 if it fits, as on the server.
     let mut reply = DocWriter::new();
     match i32::try_from(n) {
         Ok(n) => reply.int32("n", n),

@@ -1,4 +1,4 @@
-//! `explain` of `delete`, `update` and `findAndModify`: what would be changed is counted, as `count` counts it.
+//! `explain` of `delete`, `update` and `findAndModify`: counts what would be changed, as `count` does.
 
 // Loaded later.
 
@@ -63,7 +63,7 @@ async fn plan(
     let found = match (all_plans, write.answers) {
         (None, _) => engine.plan(name, raw, options).await?,
         (_, None) => engine.drain(name, raw, options, &mut Count::default()).await?,
-        // In the order that is asked for.
+        // In the requested order.
         _ => engine.try_find(name, raw, options).await?,
     };
     let run = run_of(engine, found.as_ref(), begun_ms);

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::value::{DocWriter, Kind, Shown, Value, sort_by};
 
-/// What is wrong with single measurements, by position, ascending.
+/// Errors of single measurements with their positions, ascending.
 type RowErrors = Vec<(usize, Error)>;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Block>) -> Result<Reply> {
@@ -35,10 +35,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
     }
     if let Some(meta) = request.field("meta") {
         let field = collection.meta_field().ok_or_else(|| {
-            Error::bad_value(format!("'meta' was given, but collection '{}' has no metaField", collection.name))
+            Error::bad_value(format!("'meta' is given, but collection '{}' has no metaField", collection.name))
         })?;
         if rows.column(field).is_some() {
-            return Err(Error::bad_value(format!("'meta' was given, and '{field}' as a column as well")));
+            return Err(Error::bad_value(format!("Metadata is given twice: as 'meta' and as the column '{field}'")));
         }
         rows.set_column(field, Column::constant(meta, count));
     }
@@ -89,7 +89,7 @@ fn pivot_documents(request: &Request<'_>) -> Result<(Block, RowErrors)> {
     Ok((pivot.finish(), errors))
 }
 
-/// Columns come from typed arrays, where a time is a number of milliseconds.
+/// In columns from typed arrays, a time is a number of milliseconds.
 fn convert_numeric_times(rows: &mut Block, time_field: &str) -> Result<()> {
     let Some(column) = rows.column(time_field) else { return Ok(()) };
     let times = match column.data() {
@@ -106,7 +106,7 @@ fn convert_numeric_times(rows: &mut Block, time_field: &str) -> Result<()> {
                     Shown(x)
                 )));
             }
-            // Within the range of a Date; a fraction is cut off as `new Date` does.
+            // Within the range of a Date. A fraction is cut off, as in `new Date`.
             #[allow(clippy::cast_possible_truncation)]
             v.iter().map(|x| *x as i64).collect()
         }
@@ -137,11 +137,12 @@ pub(super) fn time_errors(rows: &Block, time_field: &str) -> RowErrors {
     }
 }
 
-/// Measurements that no bucket can hold: their values stand in the columns and, as least and greatest ones, twice more.
+/// Errors for measurements that no bucket can hold: their values are stored in the columns and twice more, as minimum
+/// and maximum.
 pub(super) fn size_errors(rows: &Block, meta_field: Option<&str>) -> RowErrors {
-    /// Of a bucket: what holds its parts together, and all of the time but its values.
+    /// Overhead of a bucket: its structure, and its time without the values.
     const FRAME_BYTES: usize = 128;
-    /// Of a column: what holds its one value.
+    /// Overhead of a column with one value.
     const COLUMN_BYTES: usize = 10;
     let bucket_bytes = |value_bytes: &dyn Fn(&Column) -> Option<usize>| {
         let part = |(name, column): &(Box<str>, Column)| match value_bytes(column) {
@@ -156,8 +157,11 @@ pub(super) fn size_errors(rows: &Block, meta_field: Option<&str>) -> RowErrors {
     }
     let error = |row| {
         let bytes = bucket_bytes(&|column| column.is_present(row).then(|| column.value_bytes(row)));
-        let message =
-            || format!("A bucket of this measurement would have {bytes} bytes, more than {DOCUMENT_SIZE_BYTES_MAX}");
+        let message = || {
+            format!(
+                "The measurement is too large: its bucket would have {bytes} bytes, and the maximum is {DOCUMENT_SIZE_BYTES_MAX}"
+            )
+        };
         (bytes > DOCUMENT_SIZE_BYTES_MAX).then(|| (row, Error::new(ErrorCode::BSONObjectTooLarge, message())))
     };
     (0..rows.rows()).filter_map(error).collect()

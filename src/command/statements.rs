@@ -1,4 +1,4 @@
-//! `delete` and `update`: lists of statements, one after the other.
+//! `delete` and `update`: statements, run one after another.
 
 use std::rc::Rc;
 
@@ -23,14 +23,14 @@ struct Statement<'a> {
     upsert: bool,
 }
 
-/// What the filters of a command may refer to.
+/// What the filters of a command refer to.
 struct Scope<'a> {
     globals: Globals,
     variables: Option<Doc<'a>>,
 }
 
 impl Scope<'_> {
-    /// What variables come to may depend on the collation, so that each statement evaluates them again.
+    /// Variables may depend on the collation, so each statement evaluates them again.
     fn with(&self, collation: &Collation) -> Result<Globals> {
         let globals = self.globals.with_collation(collation);
         match self.variables {
@@ -85,7 +85,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(reply))
 }
 
-/// What a command of one statement changes, to be explained.
+/// The change that a command with one statement makes, for `explain`.
 ///
 /// Errors: `InvalidLength` for several statements; those of the statement.
 pub fn only_change<'a>(
@@ -134,7 +134,7 @@ fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Re
             "multi" if is_update => statement.multi = flag()?,
             "upsert" if is_update => statement.upsert = flag()?,
             "arrayFilters" if is_update => statement.array_filters = Some(value),
-            // Constants belong to pipelines.
+            // Constants need a pipeline.
             "c" | "upsertSupplied" if is_update => {}
             _ => return Err(Error::unknown_field(&of, name)),
         }
@@ -146,7 +146,7 @@ fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Re
 }
 
 impl<'a> Statement<'a> {
-    /// What it changes, and how.
+    /// What the statement changes, and how.
     fn change(
         &self,
         collection: Option<&Collection>,
@@ -180,7 +180,7 @@ impl<'a> Statement<'a> {
         Ok(Change { filter: Filter::parse(self.filter, &globals)?, hint: self.hint.clone(), kind, raw })
     }
 
-    /// The field that an update may change; nothing is known of it without a collection.
+    /// The field that an update may change; unknown without a collection.
     fn check_update<'c>(&self, collection: Option<&'c Collection>) -> Result<&'c str> {
         if !self.multi {
             return Err(not_allowed("multi: false", ""));

@@ -5,41 +5,41 @@ use super::geometry::{Geometry, Place, Polygon};
 use super::parse::{is_on_sphere, pair, point};
 use crate::value::{Doc, Number, Value};
 
-/// The radius of the earth by which radians become metres.
+/// The radius of the earth, by which radians become metres.
 pub const EARTH_RADIUS_M: f64 = 6_378_100.0;
 
-/// A region, and whether values have to lie in it or only to touch it.
+/// A region, and whether values must lie in it or only touch it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
     shape: Shape,
-    /// Coordinates are of a plane, not of the sphere.
+    /// True if coordinates are those of a plane, not of the sphere.
     pub on_plane: bool,
-    /// Rectangles that hold all of it.
+    /// Rectangles that together hold all of the region.
     pub bounds: Vec<Rect>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Shape {
-    /// On the plane, all of the rectangle.
+    /// On the plane, the whole rectangle.
     Rect,
-    /// All that is at most so far from a place: radians on the sphere.
+    /// Everything at most this far from a place; on the sphere, the distance is in radians.
     Circle(Place, f64),
-    /// All of which some part is at most so far from a place, in radians.
+    /// Everything of which some part is at most this far from a place, in radians.
     Near(Place, f64),
-    /// All that lies in polygons.
+    /// Everything that lies in the polygons.
     Within(Geometry),
-    /// All that touches a geometry.
+    /// Everything that touches the geometry.
     Touching(Geometry),
 }
 
 impl Region {
-    /// The region of the operand of `$geoWithin`, or of `$geoIntersects` where values only have to touch it.
+    /// Reads the operand of `$geoWithin`, or of `$geoIntersects` if `touching`.
     ///
-    /// Errors: what is wrong with it.
+    /// Errors: what is wrong with the operand.
     pub fn parse(operand: Doc<'_>, touching: bool) -> Result<Region, &'static str> {
         let mut shapes = operand.iter().filter(|(name, _)| *name != "$uniqueDocs");
         let (Some((name, value)), None) = (shapes.next(), shapes.next()) else {
-            return Err("needs one shape");
+            return Err("needs exactly one shape");
         };
         if touching && name != "$geometry" {
             return Err("needs a $geometry");
@@ -68,7 +68,7 @@ impl Region {
             ("$center" | "$centerSphere", [center, radius]) => {
                 let (x, y) = pair(*center).ok_or("needs a center of two numbers")?;
                 let radius = Number::of(*radius).map(Number::near_double).filter(|radius| *radius >= 0.0);
-                let radius = radius.ok_or("needs a radius that is not negative")?;
+                let radius = radius.ok_or("needs a non-negative radius")?;
                 if on_plane {
                     let bounds = Rect { x: [x - radius, x + radius], y: [y - radius, y + radius] };
                     (Shape::Circle(Place::on_plane(x, y), radius), vec![bounds])
@@ -79,20 +79,20 @@ impl Region {
                     return Err("needs a center whose longitude and latitude are within bounds");
                 }
             }
-            ("$box" | "$center" | "$centerSphere", _) => return Err("needs a shape of two members"),
+            ("$box" | "$center" | "$centerSphere", _) => return Err("needs an array of two members"),
             _ => return Err("needs $geometry, $box, $polygon, $center or $centerSphere"),
         };
         Ok(Region { shape, on_plane, bounds })
     }
 
-    /// False where no value between two extremes, member by member, lies in the region or touches it.
+    /// False if no value between two extremes, taken member by member, lies in the region or touches it.
     #[inline(never)]
     pub fn may_lie_between(&self, low: Value<'_>, high: Value<'_>) -> bool {
         let between = Rect::between(low, high);
         between.is_none_or(|rect| self.bounds.iter().any(|bounds| bounds.meets(&rect, self.on_plane)))
     }
 
-    /// All that is at most so far from a place: radians on the sphere.
+    /// Everything at most this far from a place; on the sphere, the distance is in radians.
     pub(super) fn near(from: Place, radius: f64, on_plane: bool) -> Region {
         if on_plane {
             let bounds = Rect { x: [from.x - radius, from.x + radius], y: [from.y - radius, from.y + radius] };
@@ -101,7 +101,7 @@ impl Region {
         Region { shape: Shape::Near(from, radius), on_plane, bounds: vec![Rect::around(&from, radius)] }
     }
 
-    /// True where all that lies in another region lies in this one; false where that is not seen.
+    /// True if everything in `other` lies in this region. False if that cannot be told.
     #[inline(never)]
     pub fn contains(&self, other: &Region) -> bool {
         match (&self.shape, &other.shape) {
@@ -112,11 +112,12 @@ impl Region {
         }
     }
 
-    /// True where a stored value lies in the region, or touches it. What is no geometry does not.
+    /// True if a stored value lies in the region, or touches it if that is enough. Values that are not geometries do
+    /// not.
     #[inline(never)]
     pub fn has(&self, value: Value<'_>) -> bool {
         if let Some((x, y)) = point(value) {
-            // Most places are far away, and this is without a sine.
+            // Most places are far away, and this check needs no sine.
             if !self.bounds.iter().any(|bounds| bounds.has(x, y, self.on_plane)) {
                 return false;
             }
@@ -153,5 +154,5 @@ fn place(lng: f64, lat: f64) -> Geometry {
 
 fn places(values: &[Value<'_>]) -> Result<Vec<Place>, &'static str> {
     let places = values.iter().map(|value| pair(*value).map(|(x, y)| Place::on_plane(x, y)));
-    places.collect::<Option<Vec<Place>>>().ok_or("needs places of two numbers")
+    places.collect::<Option<Vec<Place>>>().ok_or("needs points of two numbers")
 }

@@ -1,21 +1,21 @@
-//! The entries of a bucket in an index that a user has made.
+//! The entries of a bucket in a user's index.
 //!
-//! An entry is the keys of the parts one behind the other, all ascending; the storage key ends with the bucket id. What a part does not
-//! tell a bound about, an array on the path or several types in one bucket, has the key `ANY`, which every scan looks at as
-//! well. So what is between the bounds is a superset of the buckets that may match, and each is asked again.
+//! An entry is the concatenation of its parts' keys, all ascending; the storage key ends with the bucket id. A part
+//! without a known bound (an array on the path, or several types in one bucket) has the key `ANY`, which every scan
+//! includes. So a scan finds a superset of the matching buckets, and the whole filter is applied to each (I10).
 //!
-//! Places have the key of the least cell that holds those of the bucket. A wildcard has an entry for each path that leads to a value, or
-//! to an array, in which no path is followed.
+//! Geospatial parts have the key of the smallest cell that holds all places of the bucket. A wildcard index has an
+//! entry for each path to a value or to an array; it does not look inside arrays.
 
 use super::part::{Part, PartKind, Source};
 use super::places::Held;
 use super::spec::IndexSpec;
 use crate::value::{Doc, Kind, OwnedValue, Path, Value, append_key, append_missing_key};
 
-/// The key of a part that a bound says nothing about. It comes before all keys of values.
+/// The key of a part without a known bound. It sorts before all keys of values.
 pub const ANY: u8 = 0;
 
-/// What is known of a bucket without its columns.
+/// What is known of a bucket without decoding its columns.
 #[derive(Clone, Copy)]
 pub struct Summary<'a> {
     /// The metadata.
@@ -26,14 +26,14 @@ pub struct Summary<'a> {
     pub max: Doc<'a>,
 }
 
-/// What stands at the path of a part.
+/// What is found at the path of a part.
 enum Found<'a> {
     /// An array, there or before the end of the path; or several types.
     Array(Option<Value<'a>>),
     Value(Option<Value<'a>>),
 }
 
-/// The keys of a bucket; none where the index is sparse and the bucket has none of its parts.
+/// The keys of a bucket; none if the index is sparse and the bucket has none of its parts.
 pub fn keys(index: &IndexSpec, bucket: &Summary<'_>) -> Vec<Vec<u8>> {
     if let [part] = index.parts.as_slice()
         && part.kind() == PartKind::Wildcard
@@ -67,11 +67,11 @@ pub fn keys(index: &IndexSpec, bucket: &Summary<'_>) -> Vec<Vec<u8>> {
         }
         is_there = true;
     }
-    // An index on places has the buckets that have some.
+    // A geospatial index contains only buckets with places.
     if places.unwrap_or(is_there || !index.sparse) { vec![key] } else { Vec::new() }
 }
 
-/// The beginning of the entries of a wildcard that are of a path.
+/// The prefix of a wildcard's entries for a path.
 pub fn wildcard_key(path: &str) -> Vec<u8> {
     let mut key = Vec::new();
     append_key(&mut key, OwnedValue::string(path).view());
@@ -106,7 +106,8 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// The lowest and the highest value at the path of a measurement; `None` where there are several types, or an array before its end.
+    /// The lowest and the highest value at a measurement path; `None` if there are several types, or an array before
+    /// the end of the path.
     pub(super) fn extremes(&self, path: &Path) -> Option<[Option<Value<'a>>; 2]> {
         let mut ends = [Some(self.min.as_value()), Some(self.max.as_value())];
         for component in path.components() {

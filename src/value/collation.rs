@@ -11,24 +11,24 @@ use super::writer::DocWriter;
 use crate::env::{Collating, Collator, Env};
 use crate::error::{Error, ErrorCode, Result};
 
-/// How strings compare; by their bytes unless a locale says otherwise.
+/// How strings compare: by their bytes unless a locale says otherwise.
 ///
-/// Two are equal where their options are: whoever compares with one may use what was sorted by the other.
+/// Collations are equal if their options are equal, so that values sorted by one can be compared by the other.
 #[derive(Clone, Default)]
 pub struct Collation(Option<Rc<Rules>>);
 
 /// The rules of a locale.
 pub struct Rules {
     collator: Rc<dyn Collator>,
-    /// Strings that the collator takes for equal are told apart by their code points.
+    /// True if strings that the collator considers equal are told apart by their code points.
     identical: bool,
-    /// All options, those left out filled in.
+    /// All options, with defaults filled in.
     options: DocBuf,
 }
 
 impl Rules {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        // The host is far away.
+        // Calls to the host's collator are expensive.
         if a == b {
             return Ordering::Equal;
         }
@@ -38,7 +38,7 @@ impl Rules {
     }
 }
 
-/// The order of two strings, of which these are the bytes.
+/// The order of two strings, given as bytes.
 #[inline]
 pub(super) fn compare_texts(rules: Option<&Rules>, a: &[u8], b: &[u8]) -> Ordering {
     match rules {
@@ -47,7 +47,7 @@ pub(super) fn compare_texts(rules: Option<&Rules>, a: &[u8], b: &[u8]) -> Orderi
     }
 }
 
-/// What an option may be.
+/// The values that an option accepts.
 enum Shape {
     Text,
     Flag,
@@ -56,7 +56,7 @@ enum Shape {
 }
 
 impl Shape {
-    /// The place of `text` among what it may be, which is any text where there are no names.
+    /// The position of `text` among the accepted names; 0 if any text is accepted.
     fn place_of(&self, text: &str) -> Option<usize> {
         match self {
             Shape::OneOf(names) => names.iter().position(|name| *name == text),
@@ -75,21 +75,21 @@ static OPTIONS: [(&str, Shape); 10] = [
     ("maxVariable", Shape::OneOf(&["punct", "space"])),
     ("normalization", Shape::Flag),
     ("backwards", Shape::Flag),
-    // That of the server's library, which no host has.
+    // The version of the server's library, which no host has.
     ("version", Shape::Text),
 ];
 
-/// The host's names of what `caseFirst` may be.
+/// The host's names for the values of `caseFirst`.
 const CASES: [&str; 3] = ["false", "upper", "lower"];
 
-/// What the server and hosts call the same variant of a locale.
+/// The server's and the hosts' names for the same variant of a locale.
 const VARIANTS: [(&str, &str); 4] =
     [("phonebook", "phonebk"), ("traditional", "trad"), ("dictionary", "dict"), ("gb2312han", "gb2312")];
 
 impl Collation {
-    /// The collation that a command gives in its field `collation`; `None` where it gives none, and for an empty document.
+    /// The collation in the field `collation` of a command; `None` if the field is missing or an empty document.
     ///
-    /// Errors: as `parse`, and `TypeMismatch` for what is no document.
+    /// Errors: as `parse`, and `TypeMismatch` if it is not a document.
     pub fn given(value: Option<Value<'_>>, env: &dyn Env) -> Result<Option<Collation>> {
         match value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) {
             None => Ok(None),
@@ -103,9 +103,9 @@ impl Collation {
 
     /// The collation that `doc` describes.
     ///
-    /// Errors: `TypeMismatch`; 40414 without a locale; 40415 for unknown options; `BadValue` for values and combinations that
-    /// make no sense, for locales that the host does not know, and for what no host can do; `FailedToParse` for options
-    /// beside the simple locale.
+    /// Errors: `TypeMismatch`; 40414 without a locale; 40415 for unknown options; `BadValue` for values and
+    /// combinations that make no sense, for locales that the host does not know, and for what no host can do;
+    /// `FailedToParse` for options together with the simple locale.
     pub fn parse(doc: Doc<'_>, env: &dyn Env) -> Result<Collation> {
         let (mut locale, mut given) = ("", [None; OPTIONS.len()]);
         for (name, value) in doc {
@@ -207,44 +207,44 @@ impl Collation {
         Ok(Collation(Some(Rc::new(Rules { collator, identical: strength == 5, options: options.finish() }))))
     }
 
-    /// All options, those left out filled in; `None` where bytes compare.
+    /// All options, with defaults filled in; `None` if strings compare by their bytes.
     pub fn options(&self) -> Option<Doc<'_>> {
         self.0.as_ref().map(|rules| rules.options.view())
     }
 
-    /// True where bytes compare.
+    /// True if strings compare by their bytes.
     pub fn is_simple(&self) -> bool {
         self.0.is_none()
     }
 
-    /// BSON order of two values, their strings by this collation.
+    /// BSON order of two values, with strings ordered by this collation.
     #[inline(always)]
     pub fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
         compare_with(self.0.as_deref(), a, b)
     }
 
-    /// The order of two strings, of which these are the bytes.
+    /// The order of two strings, given as bytes.
     #[inline]
     pub fn compare_texts(&self, a: &[u8], b: &[u8]) -> Ordering {
         compare_texts(self.0.as_deref(), a, b)
     }
 
-    /// The same where a missing value sorts with undefined, which is below null.
+    /// The same for optional values: a missing value sorts like undefined, which is below null.
     pub fn compare_options(&self, a: Option<Value<'_>>, b: Option<Value<'_>>) -> Ordering {
         self.compare(a.unwrap_or(Value::UNDEFINED), b.unwrap_or(Value::UNDEFINED))
     }
 
-    /// True where neither value is before the other.
+    /// True if neither value sorts before the other.
     pub fn equal(&self, a: Value<'_>, b: Value<'_>) -> bool {
         a == b || self.compare(a, b).is_eq()
     }
 
-    /// True where `value` compares as it does by bytes: it holds no string, or bytes compare.
+    /// True if `value` compares as it does by bytes: it holds no string, or the collation is simple.
     pub fn is_simple_for(&self, value: Value<'_>) -> bool {
         self.is_simple() || holds_no_string(value)
     }
 
-    /// True where `value` compares in the same way by both.
+    /// True if `value` compares the same way by both collations.
     pub fn agrees_on(&self, value: Value<'_>, other: &Collation) -> bool {
         self == other || holds_no_string(value)
     }
@@ -257,12 +257,12 @@ fn holds_no_string(value: Value<'_>) -> bool {
     }
 }
 
-/// A locale as hosts know it; empty for what is none to the server.
+/// The host's tag for a locale; empty if the server does not know the locale.
 fn tag_of(locale: &str) -> String {
     let mut parts = locale.split('@');
     let mut tag = parts.next().unwrap_or_default().to_owned();
     let variant = parts.next().map(|part| part.strip_prefix("collation="));
-    // The server joins with `_`, and so do hosts not.
+    // The server joins the parts with `_`, which hosts do not accept.
     if tag.bytes().any(|byte| byte == b'-') || variant == Some(None) || parts.next().is_some() {
         return String::new();
     }

@@ -1,4 +1,4 @@
-//! BSON semantics over borrowed bytes: views, building, comparison order, numbers, paths, sortable keys, sizes.
+//! BSON semantics over borrowed bytes: views, builders, comparison order, numbers, paths, sortable keys, sizes.
 
 mod collation;
 pub mod decimal;

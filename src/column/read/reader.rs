@@ -1,4 +1,4 @@
-//! Reading a column: item by item, into the kind of rows that its values allow.
+//! Reads a column item by item, in the most compact form that its values allow.
 
 use super::super::error::ColumnError;
 use super::entries::Entries;
@@ -10,32 +10,32 @@ use super::words::elements;
 use crate::block::Column;
 use crate::value::Kind;
 
-/// The rows so far: typed ones as long as all values are of one type that has a width, entries from the first that is not.
+/// The rows so far: typed while all values have one fixed-width type, entries from the first other value on.
 #[derive(Default)]
 struct Rows {
-    /// How many are absent, before any value.
+    /// Number of absent rows before the first value.
     absent: usize,
     typed: Option<TypedRows>,
     entries: Option<Entries>,
 }
 
-/// Reads a column of at most `rows_max` elements: of one typed form as long as all values have one type, of bson values
-/// otherwise; a dictionary where strings or bson values repeat.
+/// Reads a column of at most `rows_max` elements: typed if all values have one type, BSON otherwise; a dictionary if
+/// strings or BSON values repeat.
 ///
 /// Errors: the rule that is broken, and the offset of the item that breaks it.
 pub fn decode(bytes: &[u8], rows_max: usize) -> Result<Column, ColumnError> {
     decode_from(bytes, rows_max, 0)
 }
 
-/// As `decode`, of which the rows before `from` do not matter: their values may be any.
+/// As `decode`, but rows before `from` may get any values.
 ///
 /// Errors: as `decode`.
 pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column, ColumnError> {
-    // A word stands for two hundred and forty elements for each of its bytes at most.
+    // A word stands for at most 240 elements per byte.
     let capacity = rows_max.min(bytes.len().saturating_mul(240));
     let mut items = Items::new(bytes);
     let mut rows = Rows::default();
-    // The state behind the last of `Rows::entries`.
+    // The stream state after the last row of `Rows::entries`.
     let mut stream = Stream::new();
     loop {
         let (item, offset) = items.next(0)?;
@@ -70,7 +70,7 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
             }
             Item::Section(section, reference) => {
                 stream = match section::read(&mut items, offset, section, reference, rows.entries(), rows_max)? {
-                    // The control that may follow can only repeat the last object.
+                    // A control that follows can only repeat the last object.
                     Some(kind) => Stream::behind(kind, &[]),
                     None => Stream::new(),
                 };
@@ -87,9 +87,9 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
     }
 }
 
-/// How many elements a column has, present or not, without reading its values.
+/// The number of elements of a column, present or not, without reading the values.
 ///
-/// Errors: as `decode`, as far as the items and their words tell.
+/// Errors: as `decode`, as far as items and words show them.
 pub fn count(bytes: &[u8], rows_max: usize) -> Result<usize, ColumnError> {
     let mut items = Items::new(bytes);
     let mut rows = 0;
@@ -126,7 +126,7 @@ impl Rows {
         self.entries.is_none() && self.typed.as_ref().map_or(TypedRows::takes(kind), |typed| typed.kind() == kind)
     }
 
-    /// The rows as entries, which they become if they are not.
+    /// The rows as entries, converted if necessary.
     fn entries(&mut self) -> &mut Entries {
         self.entries.get_or_insert_with(|| match self.typed.take() {
             Some(typed) => Entries::from_column(&typed.finish()),
@@ -170,7 +170,7 @@ mod tests {
     use crate::value::OwnedValue;
     use proptest::prelude::*;
 
-    /// The elements, or that there is an error: item by item and element by element, as the format is told.
+    /// Decodes item by item and element by element, as the format's description does; an error if any step fails.
     fn one_by_one(bytes: &[u8], rows_max: usize) -> Option<Vec<Option<OwnedValue>>> {
         let mut items = Items::new(bytes);
         let mut stream = Stream::new();
@@ -295,10 +295,10 @@ mod tests {
             (Forge::default(), "the column has no end", 0),
             (one.clone(), "the column has no end", 6),
             (one.clone().end().raw(&[0]), "bytes follow the end", 7),
-            (one.clone().control(0x80, &[14]), "a control is cut off", 6),
-            (one.clone().raw(&[0x81, 14, 0, 0, 0, 0, 0, 0, 0, 0]), "a control is cut off", 6),
-            (one.clone().control(0xE0, &[14]).end(), "an item begins with a byte that means nothing", 6),
-            (one.clone().control(0x70, &[14]).end(), "an item begins with a byte that means nothing", 6),
+            (one.clone().control(0x80, &[14]), "a control is truncated", 6),
+            (one.clone().raw(&[0x81, 14, 0, 0, 0, 0, 0, 0, 0, 0]), "a control is truncated", 6),
+            (one.clone().control(0xE0, &[14]).end(), "an item begins with an unknown byte", 6),
+            (one.clone().control(0x70, &[14]).end(), "an item begins with an unknown byte", 6),
             (one.clone().raw(&[0x1F, 0]).end(), "a literal has an unknown type", 6),
             (one.clone().control(0xB0, &[14]).end(), BAD_SCALE, 6),
             (Forge::default().control(0x90, &[14]).end(), BAD_SCALE, 0),

@@ -1,19 +1,19 @@
-//! The shape of a section's objects, flat: what its reference document holds, in order.
+//! The flattened shape of a section's objects: the contents of its reference document, in order.
 
 use super::items::Section;
 use crate::value::{Doc, Elements, Kind};
 
 /// One step through the shape.
 pub enum Part<'a> {
-    /// A scalar: the next stream's.
+    /// A scalar, which takes the next stream.
     Scalar(&'a str),
     /// An object or array begins.
     Open(Kind, &'a str),
-    /// It ends. True where it is empty in the reference: it is then in every object, empty.
+    /// The object or array ends. True if it is empty in the reference; then it is present and empty in every object.
     Close(bool),
 }
 
-/// A scalar of the reference: what its stream begins behind.
+/// A scalar of the reference: the initial value of its stream.
 pub struct Scalar<'a> {
     /// Its type.
     pub kind: Kind,
@@ -27,14 +27,14 @@ pub struct Scalar<'a> {
 pub struct Shape<'a> {
     /// Whether they are objects or arrays.
     pub root: Kind,
-    /// What they hold.
+    /// Their parts, in order.
     pub parts: Vec<Part<'a>>,
     /// The scalars among the parts.
     pub scalars: Vec<Scalar<'a>>,
 }
 
 impl<'a> Shape<'a> {
-    /// The shape of a reference, which is checked, so that it is not nested beyond measure. At most `parts_max` parts.
+    /// The shape of a reference with at most `parts_max` parts. The reference is checked, so its nesting is bounded.
     ///
     /// Errors: a reference without scalars, or with more parts.
     pub fn new(section: Section, reference: &'a [u8], parts_max: usize) -> Result<Shape<'a>, &'static str> {
@@ -47,7 +47,7 @@ impl<'a> Shape<'a> {
             }
             let Some((name, value)) = elements.next() else {
                 open.pop();
-                // The root has no parts of its own.
+                // The root itself is not a part.
                 if !open.is_empty() {
                     let empty = matches!(shape.parts.last(), Some(Part::Open(..)));
                     shape.parts.push(Part::Close(empty));
@@ -69,7 +69,8 @@ impl<'a> Shape<'a> {
         Ok(shape)
     }
 
-    /// Writes an object whose scalars `next` gives, in order; `None` leaves one out. False where nothing is left of it.
+    /// Writes an object from its scalars: `next` gives them in order, `None` leaves one out. False if nothing is left
+    /// of it.
     pub fn build<'b>(&self, out: &mut Vec<u8>, mut next: impl FnMut() -> Option<(Kind, &'b [u8])>) -> bool {
         let mut open: Vec<(usize, usize)> = Vec::new();
         out.clear();
@@ -129,7 +130,7 @@ mod tests {
         Shape::new(section, reference.view().bytes(), 100)
     }
 
-    /// What is left of an object when only the scalars that `has` are kept.
+    /// The parts of an object that remain when only the scalars selected by `has` are kept.
     fn built(reference: &OwnedValue, has: &[bool]) -> Option<OwnedValue> {
         let shape = shape(Section::Object, reference).unwrap();
         assert_eq!(shape.scalars.len(), has.len());

@@ -32,10 +32,24 @@ pub fn quantile(sorted: &[f64], share: f64, is_continuous: bool) -> Option<f64> 
     match sorted.get(rank as usize + 1) {
         // Of infinite neighbours there is nothing between.
         Some(above) if rank.fract() > 0.0 && below > f64::NEG_INFINITY => match *above < f64::INFINITY {
-            true => Some((rank.ceil() - rank) * below + rank.fract() * above),
+            true => Some(between(below, *above, rank.fract())),
             false => Some(f64::INFINITY),
         },
         _ => Some(below),
+    }
+}
+
+/// What is so large a share of the way from `below` to `above`, and never outside of the two: each term is rounded by itself, so that
+/// without bounds half of 5e-324 and half of 5e-324 would be 0.
+fn between(below: f64, above: f64, share: f64) -> f64 {
+    let mean = (1.0 - share) * below + share * above;
+    // Unlike `min` and `max`, comparisons say which of two zeros is given.
+    if mean < below {
+        below
+    } else if mean > above {
+        above
+    } else {
+        mean
     }
 }
 

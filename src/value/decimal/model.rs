@@ -1,18 +1,18 @@
-//! Decimal128, decoded, and its exact relation to doubles.
+//! Decoded decimal128 values, and how they compare exactly with doubles.
 
 use std::cmp::Ordering;
 
 use crate::value::number::compare_doubles;
 
-/// Digits of the longest coefficient.
+/// Maximum number of digits of a coefficient.
 const DIGITS_MAX: u32 = 34;
-/// The first coefficient that is too long.
+/// The smallest integer with too many digits.
 const COEFFICIENT_END: u128 = 10_u128.pow(DIGITS_MAX);
 
 /// A decimal128 (IEEE 754-2008, coefficient in binary).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decimal {
-    /// Not a number, whatever its sign and payload.
+    /// NaN, whatever its sign and payload.
     NaN,
     /// An infinity.
     Infinity {
@@ -21,7 +21,7 @@ pub enum Decimal {
     },
     /// ± coefficient × 10^exponent.
     Finite {
-        /// True below zero, and for the zero with a minus.
+        /// True below zero, and for negative zero.
         negative: bool,
         /// At most 34 digits.
         coefficient: u128,
@@ -30,19 +30,19 @@ pub enum Decimal {
     },
 }
 
-/// The size of a number other than zero, as 0.d₁d₂… × 10^scale with 34 digits.
+/// The absolute value of a number other than zero, as 0.d₁d₂… × 10^scale with 34 digits.
 ///
 /// Equal numbers have equal magnitudes, whatever exponents they were written with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Magnitude {
-    /// The power of ten above the first digit.
+    /// The decimal exponent: the first digit stands right below 10^scale.
     pub scale: i32,
-    /// The digits, the first of which is not zero.
+    /// The digits; the first is not zero.
     pub digits: u128,
 }
 
-/// A number cut down to the double next to it on the side of zero, and whether nothing was cut off; `up` where the double behind that is
-/// nearer, or as near and even.
+/// A number truncated towards zero to a double, whether that lost nothing, and in `up` whether the next double away
+/// from zero is nearer (or as near, and even).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::value) struct Truncated {
     pub double: f64,
@@ -57,7 +57,7 @@ impl From<i64> for Decimal {
 }
 
 impl Decimal {
-    /// Decodes the bytes of a BSON value. A coefficient that is not canonical counts as zero, as IEEE 754 wants it.
+    /// Decodes the bytes of a BSON value. A coefficient that is not canonical counts as zero, as IEEE 754 requires.
     pub fn from_le_bytes(bytes: [u8; 16]) -> Decimal {
         let bits = u128::from_le_bytes(bytes);
         let negative = bits >> 127 == 1;
@@ -66,8 +66,8 @@ impl Decimal {
             0b1_1110 => return Decimal::Infinity { negative },
             _ => {}
         }
-        // With both upper bits of the combination set the coefficient starts with an implied 100 and has 114 bits:
-        // more than 34 digits can say.
+        // If both upper bits of the combination are set, the coefficient starts with an implied 100 and has 114 bits,
+        // more than 34 digits can express.
         let long = bits >> 125 & 0b11 == 0b11;
         let stored = bits & ((1 << 113) - 1);
         let coefficient = if long || stored >= COEFFICIENT_END { 0 } else { stored };
@@ -84,14 +84,14 @@ impl Decimal {
         }
     }
 
-    /// The size of a finite number other than zero.
+    /// The magnitude of a finite number other than zero.
     pub fn magnitude(self) -> Option<Magnitude> {
         let Decimal::Finite { coefficient, exponent, .. } = self else { return None };
         let (scale, pad) = scale(coefficient, exponent)?;
         Some(Magnitude { scale, digits: coefficient * 10_u128.pow(pad) })
     }
 
-    /// Exact order; NaN equals itself and is lowest, zeros are equal.
+    /// Exact order. NaN equals itself and is lowest; zeros are equal.
     pub fn compare(self, other: Decimal) -> Ordering {
         self.rank().cmp(&other.rank()).then_with(|| {
             let sizes = self.magnitude().cmp(&other.magnitude());
@@ -99,7 +99,7 @@ impl Decimal {
         })
     }
 
-    /// Exact order against a double, without rounding either.
+    /// Exact order against a double; neither side is rounded.
     pub fn compare_double(self, x: f64) -> Ordering {
         let cut = self.truncate();
         compare_doubles(cut.double, x).then_with(|| match (cut.exact, self.is_negative()) {
@@ -109,14 +109,14 @@ impl Decimal {
         })
     }
 
-    /// The double next to it; an infinity where it is too large.
+    /// The nearest double; an infinity if the number is too large.
     pub fn near_double(self) -> f64 {
         let cut = self.truncate();
-        // Behind the largest one lies infinity.
+        // The next value after the largest double is infinity.
         f64::from_bits(cut.double.to_bits() + u64::from(cut.up))
     }
 
-    /// NaN, minus infinity, below zero, zero, above zero, infinity.
+    /// The rank of NaN, minus infinity, below zero, zero, above zero, infinity, in this order.
     fn rank(self) -> i8 {
         match self {
             Decimal::NaN => -3,
@@ -133,7 +133,7 @@ impl Decimal {
         }
     }
 
-    /// The nearest double on the side of zero.
+    /// The nearest double towards zero.
     pub(in crate::value) fn truncate(self) -> Truncated {
         match self {
             Decimal::NaN => Truncated { double: f64::NAN, exact: true, up: false },
@@ -149,7 +149,7 @@ impl Decimal {
     }
 }
 
-/// The scale of a magnitude, and by how many digits the coefficient falls short of 34. `None` for zero.
+/// The scale of a magnitude, and how many digits the coefficient lacks to 34. `None` for zero.
 fn scale(coefficient: u128, exponent: i32) -> Option<(i32, u32)> {
     let digits = coefficient.checked_ilog10()? + 1;
     Some((exponent + i32::try_from(digits).ok()?, DIGITS_MAX.saturating_sub(digits)))
@@ -177,7 +177,7 @@ fn truncate(coefficient: u128, exponent: i32) -> Truncated {
             }
         };
     }
-    // Dividing by less than 2^73 what fills 128 bits leaves at least 55: enough for the 53 of a double.
+    // 128 bits divided by less than 2^73 leave at least 55, enough for the 53 of a double.
     if let Some(five) = five.filter(|five| *five < 1 << 73) {
         let shift = coefficient.leading_zeros();
         let numerator = coefficient << shift;
@@ -187,13 +187,13 @@ fn truncate(coefficient: u128, exponent: i32) -> Truncated {
     compose(quotient, exponent + exponent_2, exact)
 }
 
-/// The double below or at `bits` × 2^`exponent`, which is above zero; `exact` tells whether `bits` are all there is.
+/// The double at or below `bits` × 2^`exponent`, which is above zero. `exact` says whether `bits` is the whole number.
 fn compose(bits: u128, exponent: i32, exact: bool) -> Truncated {
     let top = 127 - bits.leading_zeros().cast_signed() + exponent;
     if top > 1023 {
         return Truncated { double: f64::MAX, exact: false, up: true };
     }
-    // The lowest bit that a double of this size has.
+    // The lowest bit of a double of this size.
     let lowest = (top - 52).max(-1074);
     let drop = lowest - exponent;
     let (mantissa, cut) = if drop <= 0 {
@@ -202,8 +202,8 @@ fn compose(bits: u128, exponent: i32, exact: bool) -> Truncated {
         let kept = bits.checked_shr(drop.unsigned_abs()).unwrap_or(0);
         (kept, bits ^ kept.checked_shl(drop.unsigned_abs()).unwrap_or(0))
     };
-    // A full mantissa carries its leading 1 into the exponent field, which therefore starts one lower; a subnormal one
-    // leaves the field at zero.
+    // A full mantissa carries its leading 1 into the exponent field, which therefore starts one lower. A subnormal
+    // mantissa leaves the field at zero.
     let field = u64::try_from(lowest + 1074).unwrap_or_default();
     let double = f64::from_bits((field << 52) + u64::try_from(mantissa).unwrap_or_default());
     let half = 1_u128.checked_shl((drop - 1).unsigned_abs()).unwrap_or(u128::MAX);
@@ -211,7 +211,7 @@ fn compose(bits: u128, exponent: i32, exact: bool) -> Truncated {
     Truncated { double, exact: exact && cut == 0, up }
 }
 
-/// The double at or below the size of an integer, with the sign of the integer.
+/// The double at or below the absolute value of an integer, with the integer's sign.
 pub(in crate::value) fn truncate_integer(n: i64) -> Truncated {
     if n == 0 {
         return Truncated { double: 0.0, exact: true, up: false };
@@ -220,7 +220,7 @@ pub(in crate::value) fn truncate_integer(n: i64) -> Truncated {
     Truncated { double: if n < 0 { -cut.double } else { cut.double }, ..cut }
 }
 
-/// A natural number above zero of any length; limbs from the lowest, the last one not zero.
+/// A positive integer of any length: limbs from the lowest; the last limb is not zero.
 #[derive(Clone, PartialEq, Eq)]
 struct Big {
     limbs: Vec<u64>,
@@ -248,7 +248,7 @@ impl Big {
 
     fn times_five_to(mut self, mut power: u32) -> Big {
         while power > 0 {
-            // 5^27 is the largest that a limb holds.
+            // 5^27 is the largest power of five that fits a limb.
             let step = power.min(27);
             self.multiply(5_u64.pow(step));
             power -= step;
@@ -293,7 +293,8 @@ impl Big {
         self.trim();
     }
 
-    /// The upper limbs, at most two and at least 65 bits where there are more; how many bits lie below; whether all of those are zero.
+    /// The upper limbs (at most two, and at least 65 bits if there are more), how many bits lie below them, and whether
+    /// those are all zero.
     fn top(&self) -> (u128, i32, bool) {
         let below = self.limbs.len().saturating_sub(2);
         let (rest, top) = self.limbs.split_at_checked(below).unwrap_or_default();
@@ -301,9 +302,10 @@ impl Big {
         (bits, i32::try_from(below * 64).unwrap_or_default(), rest.iter().all(|limb| *limb == 0))
     }
 
-    /// Quotient and exponent with self ÷ other = quotient × 2^exponent, at least 65 bits, cut off; and whether that is exact.
+    /// Quotient and exponent with self ÷ other = quotient × 2^exponent, truncated to at least 65 bits, and whether that
+    /// is exact.
     ///
-    /// Bit by bit: this runs only for coefficients far from a double's, and takes microseconds.
+    /// Works bit by bit: it runs only for coefficients far from a double's, and takes microseconds.
     fn divide(mut self, mut other: Big) -> (u128, i32, bool) {
         const FRACTION_BITS: i32 = 65;
         let shift = other.bit_len().cast_signed() - self.bit_len().cast_signed();
@@ -408,7 +410,7 @@ mod tests {
 
     #[test]
     fn truncation_is_exact_beyond_128_bits() {
-        // 5^-1 × 10^60 and the like: powers of two whose coefficients need the long way.
+        // 5^-1 × 10^60 and its like: powers of two whose coefficients take the slow path.
         assert_eq!(cut("1000000000000000000000000000000000E-33"), (1.0, true));
         assert_eq!(cut("3.552713678800500929355621337890625E-15"), (2_f64.powi(-48), true));
         assert_eq!(cut("3.552713678800500929355621337890626E-15"), (2_f64.powi(-48), false));

@@ -459,3 +459,22 @@ fn medians_and_percentiles_are_of_the_numbers_of_an_array() {
         (of("$a".into(), rawbson!([1.5]), "discrete"), ErrorCode::Location7750303),
     ]);
 }
+
+#[test]
+fn what_is_between_two_numbers_is_never_below_or_above_both() {
+    // Halves of the least of numbers were 0, and three tenths of 0.1 and seven tenths of it were less than 0.1.
+    let least = f64::from_bits(1);
+    let at = |numbers: [f64; 2], p: f64| rawbson!({ "$percentile": { "input": [(numbers[0]), (numbers[1])], "p": [p], "method": "continuous" } });
+    for (numbers, p, wanted) in [
+        ([least, least], 0.5, least),
+        ([-least, -least], 0.5, -least),
+        ([0.1, 0.1], 0.3, 0.1),
+        ([0.3, 0.3], 0.43, 0.3),
+        ([f64::MAX, f64::MAX], 0.9, f64::MAX),
+        ([f64::MIN, f64::MAX], 0.5, 0.0),
+        ([least, 3.0 * least], 0.5, 2.0 * least),
+        ([1.0, 2.0], 0.25, 1.25),
+    ] {
+        check(at(numbers, p), rawbson!([wanted]));
+    }
+}
