@@ -7,11 +7,11 @@ import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
 import { BulkWriteError, ServerError, type TimepailError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock, singleDocument, withId } from "./pivot.js";
+import type { DistinctValue, Filter, Measurement, PathOf, UpdateFilter } from "./schema.js";
+import type { Aggregated, AggregatedColumns, ColumnInput, Columns, ColumnsInput } from "./shapes.js";
 import type {
   AggregateOptions,
   CollectionOptions,
-  ColumnInput,
-  ColumnsInput,
   CountDocumentsOptions,
   CommandOptions,
   CreateIndexOptions,
@@ -19,7 +19,6 @@ import type {
   DeleteResult,
   DistinctOptions,
   Document,
-  Filter,
   FindOneAndDeleteOptions,
   FindOptions,
   IndexDescription,
@@ -31,6 +30,7 @@ import type {
   InsertManyResult,
   InsertOneOptions,
   InsertOneResult,
+  Sort,
   UpdateOptions,
   UpdateResult,
   WriteError,
@@ -75,9 +75,9 @@ export class Collection<TSchema extends Document = Document> {
    *
    * @throws BulkWriteError if the measurement is refused
    */
-  async insertOne(document: TSchema, options: InsertOneOptions = {}): Promise<InsertOneResult> {
-    const [insertedId] = this.#ids([document]);
-    const raw = Object.keys(options).length > 0 ? undefined : singleDocument(document, this.#generatesIds() ? insertedId : undefined);
+  async insertOne(document: Measurement<TSchema>, options: InsertOneOptions = {}): Promise<InsertOneResult> {
+    const [insertedId] = this.#ids([document as Document]);
+    const raw = Object.keys(options).length > 0 ? undefined : singleDocument(document as Document, this.#generatesIds() ? insertedId : undefined);
     if (raw) {
       const error = await this.#door.insertOne(this.collectionName, raw);
       if (error) refuse(0, [{ ...error, index: 0 }], {});
@@ -100,7 +100,8 @@ export class Collection<TSchema extends Document = Document> {
    * await weather.insertMany([{ at: new Date(), station: 7, temp: 21.5 }], { ordered: false });
    * ```
    */
-  async insertMany(documents: readonly TSchema[], options: InsertManyOptions = {}): Promise<InsertManyResult> {
+  insertMany(documents: readonly Measurement<TSchema>[], options?: InsertManyOptions): Promise<InsertManyResult>;
+  async insertMany(documents: readonly any[], options: InsertManyOptions = {}): Promise<InsertManyResult> {
     if (!Array.isArray(documents)) throw new TypeError("insertMany takes an array of documents");
     if (documents.length === 0) throw new TypeError("There are no documents");
     const ids = this.#ids(documents);
@@ -151,30 +152,37 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /** Finds the measurements that match. Returns a cursor; nothing is sent before you read it. */
-  find(filter?: Filter<TSchema>, options?: FindOptions): FindCursor<TSchema>;
-  find<T extends Document>(filter: Filter<TSchema>, options?: FindOptions): FindCursor<T>;
-  find(filter: Filter<TSchema> = {}, options: FindOptions = {}): FindCursor<TSchema> {
-    return new FindCursor<TSchema>(this.#door, this.collectionName, filter, { ...readOptions(this.#options), ...options });
+  find(filter?: Filter<TSchema>, options?: FindOptions<TSchema>): FindCursor<TSchema>;
+  find<T extends Document>(filter: Filter<TSchema>, options?: FindOptions<TSchema>): FindCursor<T, TSchema>;
+  find(filter: Document = {}, options: FindOptions<any> = {}): FindCursor<any, any> {
+    return new FindCursor(this.#door, this.collectionName, filter, { ...readOptions(this.#options), ...options });
   }
 
-  /** Runs a pipeline of stages. Returns a cursor of its documents; nothing is sent before you read it. */
-  aggregate<T = Document>(pipeline: Document[] = [], options: AggregateOptions = {}): AggregationCursor<T> {
-    return new AggregationCursor<T>(this.#door, this.collectionName, pipeline, { ...readOptions(this.#options), ...options });
+  /**
+   * Runs a pipeline of stages. Returns a cursor of its documents; nothing is sent before you read it.
+   *
+   * Their type follows from `$project`, `$group` and `$count`, and from stages that pass documents on. Give it as `T` where it does not, and it is not checked.
+   */
+  aggregate<T = never>(...given: [T] extends [never] ? [never, never, never] : [pipeline?: readonly Document[], options?: AggregateOptions]): AggregationCursor<T, Columns<T>>;
+  aggregate(): AggregationCursor<TSchema>;
+  aggregate<const P extends readonly Document[]>(pipeline: P, options?: AggregateOptions): AggregationCursor<Aggregated<TSchema, P>, AggregatedColumns<TSchema, P>>;
+  aggregate(pipeline: readonly Document[] = [], options: AggregateOptions = {}): any {
+    return new AggregationCursor(this.#door, this.collectionName, pipeline, { ...readOptions(this.#options), ...options });
   }
 
   /** Returns the first measurement that matches, or `null`. */
-  findOne(filter?: Filter<TSchema>, options?: FindOptions): Promise<TSchema | null>;
-  findOne<T = TSchema>(filter: Filter<TSchema>, options?: FindOptions): Promise<T | null>;
-  async findOne(filter: Filter<TSchema> = {}, options: FindOptions = {}): Promise<TSchema | null> {
-    const cursor = this.find(filter, { ...options, limit: 1, batchSize: 1, singleBatch: true });
+  findOne(filter?: Filter<TSchema>, options?: FindOptions<TSchema>): Promise<TSchema | null>;
+  findOne<T = TSchema>(filter: Filter<TSchema>, options?: FindOptions<TSchema>): Promise<T | null>;
+  async findOne(filter: Document = {}, options: FindOptions<any> = {}): Promise<any> {
+    const cursor = this.find(filter as Filter<TSchema>, { ...options, limit: 1, batchSize: 1, singleBatch: true } as FindOptions<TSchema>);
     const document = await cursor.next();
     await cursor.close();
     return document;
   }
 
   /** Counts the measurements that match. */
-  async countDocuments(filter: Filter<TSchema> = {}, options: CountDocumentsOptions = {}): Promise<number> {
-    return Number(await this.#ask("count", "n", filter, pick(options, "limit", "skip", "hint", "collation", "comment")));
+  async countDocuments(filter?: Filter<TSchema>, options: CountDocumentsOptions = {}): Promise<number> {
+    return Number(await this.#ask("count", "n", filter === undefined ? {} : filter, pick(options, "limit", "skip", "hint", "collation", "comment")));
   }
 
   /** Counts all measurements. The count is exact. */
@@ -187,29 +195,31 @@ export class Collection<TSchema extends Document = Document> {
    *
    * @throws ServerError 17217 if the values are more than 16 MiB
    */
-  async distinct<T = any>(key: string, filter: Filter<TSchema> = {}, options: DistinctOptions = {}): Promise<T[]> {
+  distinct<K extends PathOf<TSchema>>(key: K, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<DistinctValue<TSchema, K>[]>;
+  distinct<T>(key: PathOf<TSchema>, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<T[]>;
+  async distinct(key: string, filter: Document = {}, options: DistinctOptions = {}): Promise<any[]> {
     return await this.#ask("distinct", "values", filter, { key, ...pick(options, "hint", "collation", "comment") });
   }
 
-  async #ask(command: string, field: string, filter: Filter<TSchema>, more: Document): Promise<any> {
+  async #ask(command: string, field: string, filter: Document, more: Document): Promise<any> {
     return (await this.#door.run({ [command]: this.collectionName, query: queryDocument(filter), ...more })).reply[field];
   }
 
   /** Deletes all measurements that match. A range of time deletes whole buckets without unpacking them. */
-  deleteMany(filter: Filter<TSchema> = {}, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return this.#write("delete", filter, { limit: 0 }, options);
+  deleteMany(filter?: Filter<TSchema>, options: DeleteOptions = {}): Promise<DeleteResult> {
+    return this.#write("delete", filter === undefined ? {} : filter, { limit: 0 }, options);
   }
 
   /** Deletes one measurement that matches. */
-  deleteOne(filter: Filter<TSchema> = {}, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return this.#write("delete", filter, { limit: 1 }, options);
+  deleteOne(filter?: Filter<TSchema>, options: DeleteOptions = {}): Promise<DeleteResult> {
+    return this.#write("delete", filter === undefined ? {} : filter, { limit: 1 }, options);
   }
 
   /** Deletes one measurement that matches, with a `sort` the first one, and returns it. Returns `null` if none matches. */
-  findOneAndDelete(filter: Filter<TSchema>, options: FindOneAndDeleteOptions = {}): Promise<TSchema | null> {
+  findOneAndDelete(filter: Filter<TSchema>, options: FindOneAndDeleteOptions<TSchema> = {}): Promise<TSchema | null> {
     return this.#ask("findAndModify", "value", filter, {
       remove: true,
-      ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort) }, "sort", "fields", "hint", "collation", "let", "comment"),
+      ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort as Sort) }, "sort", "fields", "hint", "collation", "let", "comment"),
     });
   }
 
@@ -218,12 +228,12 @@ export class Collection<TSchema extends Document = Document> {
    *
    * @throws ServerError 72 `InvalidOptions` for any other update
    */
-  updateMany(filter: Filter<TSchema>, update: Document, options: UpdateOptions = {}): Promise<UpdateResult> {
+  updateMany(filter: Filter<TSchema>, update: UpdateFilter<TSchema>, options: UpdateOptions = {}): Promise<UpdateResult> {
     return this.#write("update", filter, { u: withNulls(update), multi: true }, options);
   }
 
   /** Always rejects with `ServerError` 72 `InvalidOptions`, as on a server: a single measurement cannot be changed. */
-  updateOne(filter: Filter<TSchema>, update: Document, options: UpdateOptions = {}): Promise<UpdateResult> {
+  updateOne(filter: Filter<TSchema>, update: UpdateFilter<TSchema>, options: UpdateOptions = {}): Promise<UpdateResult> {
     return this.#write("update", filter, { u: withNulls(update), multi: false }, options);
   }
 

@@ -121,7 +121,7 @@ export class Database {
    * });
    * ```
    */
-  async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions): Promise<Collection<TSchema>> {
+  async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions<NoInfer<TSchema>>): Promise<Collection<TSchema>> {
     const collection = this.collection<TSchema>(name, options ?? {});
     // What is not for this side the engine knows, or refuses: a misspelt option would be a promise that nobody keeps.
     const { generateIds, promoteLongs, promoteValues, promoteBuffers, bsonRegExp, useBigInt64, ...more } = options ?? {};
