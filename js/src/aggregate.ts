@@ -2,10 +2,14 @@
 
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
+import { READ_OPTIONS, checkNames } from "./options.js";
 import { namedIn, sortDocument, withNulls } from "./find.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Grouped, Projected, ProjectedColumns } from "./shapes.js";
 import type { AggregateOptions, Document, Downsample, Sort } from "./types.js";
+
+/** Every option of `aggregate`. */
+const OPTIONS = [...READ_OPTIONS, "batchSize", "hint", "collation", "let", "allowDiskUse", "comment"];
 
 /** Stages that pass rows on, fields and all. */
 const PASSING = /^\$(match|sort|limit|skip|sample|downsample|addFields|set|unset)$/;
@@ -33,6 +37,7 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
     this.#collection = collection;
     this.pipeline = [...pipeline];
     this.#options = options;
+    checkNames(options, OPTIONS);
   }
 
   /** Adds a stage at the end. */

@@ -5,6 +5,7 @@ import { AggregationCursor } from "./aggregate.js";
 import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
+import { checkNames, only } from "./options.js";
 import { BulkWriteError, ServerError, type TimepailError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock, singleDocument, withId } from "./pivot.js";
 import type { DistinctValue, Filter, Measurement, PathOf, UpdateFilter } from "./schema.js";
@@ -38,6 +39,11 @@ import type {
 
 /** Most documents that one command may carry. */
 const STATEMENTS_MAX = 100_000;
+/** Every option of `insertMany`. */
+const INSERT_OPTIONS = ["ordered", "bypassDocumentValidation", "comment"] as const;
+/** The options of `deleteMany` and `updateMany` that are part of a statement, those of `updateMany` alone last, and those that are not. */
+const STATEMENT_OPTIONS = ["collation", "hint", "arrayFilters", "upsert"] as const;
+const WRITE_OPTIONS = ["ordered", "let", "comment"] as const;
 
 /**
  * A collection of measurements. `db.collection(name)` returns one without asking the engine.
@@ -45,7 +51,7 @@ const STATEMENTS_MAX = 100_000;
  * A JavaScript `number` is stored as a double. To store integers, use `Int32`, `Long` or `bigint`, or integer arrays with {@link insertColumns}.
  * `undefined` fields of measurements are left out. In a query, `undefined` means `null`, as in the official driver.
  *
- * Every method may reject with `ServerError`, and with `ClosedError` after `db.close()`.
+ * Every method may reject with `ServerError`, with `TypeError` for an option that there is not, and with `ClosedError` after `db.close()`.
  */
 export class Collection<TSchema extends Document = Document> {
   /** Name of the collection, without the database. */
@@ -104,6 +110,7 @@ export class Collection<TSchema extends Document = Document> {
   async insertMany(documents: readonly any[], options: InsertManyOptions = {}): Promise<InsertManyResult> {
     if (!Array.isArray(documents)) throw new TypeError("insertMany takes an array of documents");
     if (documents.length === 0) throw new TypeError("There are no documents");
+    checkNames(options, INSERT_OPTIONS);
     const ids = this.#ids(documents);
     const generates = this.#generatesIds();
     const { insertedCount, writeErrors, tried } = await this.#insert(documents.length, options, (start, end) => {
@@ -131,7 +138,7 @@ export class Collection<TSchema extends Document = Document> {
    * - Smaller integer arrays are stored as 32-bit integers, `BigInt64Array` as 64-bit integers.
    * - In a plain array, `undefined` means that the row does not have the field. `NaN` is a value.
    *
-   * @throws TypeError if the columns differ in length
+   * @throws TypeError if the columns differ in length, or if `meta` is an array with one element a row, which belongs among the columns
    * @throws BulkWriteError as in {@link insertMany}, without ids
    * @example
    * ```ts
@@ -142,6 +149,10 @@ export class Collection<TSchema extends Document = Document> {
     const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
     const rows = columnRows(input);
     if (rows === 0) throw new TypeError("There are no rows");
+    checkNames(options, [...INSERT_OPTIONS, "meta"]);
+    if (Array.isArray(options.meta) && options.meta.length === rows) {
+      throw new TypeError("`meta` is one value for all rows, and this array has one a row: give it as a column, under the name of the metaField");
+    }
     const fields = { columns: true, ...pick(options, "meta") };
     const { insertedCount, writeErrors } = await this.#insert(rows, options, (start, end) => {
       const part = start === 0 && end === rows ? input : sliceColumns(input, start, end);
@@ -182,12 +193,12 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Counts the measurements that match. */
   async countDocuments(filter?: Filter<TSchema>, options: CountDocumentsOptions = {}): Promise<number> {
-    return Number(await this.#ask("count", "n", filter === undefined ? {} : filter, pick(options, "limit", "skip", "hint", "collation", "comment")));
+    return Number(await this.#ask("count", "n", filter === undefined ? {} : filter, only(options, "limit", "skip", "hint", "collation", "comment")));
   }
 
   /** Counts all measurements. The count is exact. */
   async estimatedDocumentCount(options: CommandOptions = {}): Promise<number> {
-    return Number(await this.#ask("count", "n", {}, pick(options, "comment")));
+    return Number(await this.#ask("count", "n", {}, only(options, "comment")));
   }
 
   /**
@@ -198,7 +209,7 @@ export class Collection<TSchema extends Document = Document> {
   distinct<K extends PathOf<TSchema>>(key: K, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<DistinctValue<TSchema, K>[]>;
   distinct<T>(key: PathOf<TSchema>, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<T[]>;
   async distinct(key: string, filter: Document = {}, options: DistinctOptions = {}): Promise<any[]> {
-    return await this.#ask("distinct", "values", filter, { key, ...pick(options, "hint", "collation", "comment") });
+    return await this.#ask("distinct", "values", filter, { key, ...only(options, "hint", "collation", "comment") });
   }
 
   async #ask(command: string, field: string, filter: Document, more: Document): Promise<any> {
@@ -216,7 +227,8 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /** Deletes one measurement that matches, with a `sort` the first one, and returns it. Returns `null` if none matches. */
-  findOneAndDelete(filter: Filter<TSchema>, options: FindOneAndDeleteOptions<TSchema> = {}): Promise<TSchema | null> {
+  async findOneAndDelete(filter: Filter<TSchema>, options: FindOneAndDeleteOptions<TSchema> = {}): Promise<TSchema | null> {
+    checkNames(options, ["projection", "sort", "hint", "collation", "let", "comment"]);
     return this.#ask("findAndModify", "value", filter, {
       remove: true,
       ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort as Sort) }, "sort", "fields", "hint", "collation", "let", "comment"),
@@ -264,7 +276,7 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Drops an index by its name or by its keys. */
   async dropIndex(index: string | Document, options: CommandOptions = {}): Promise<Document> {
-    return (await this.#door.run({ dropIndexes: this.collectionName, index, ...pick(options, "comment") })).reply;
+    return (await this.#door.run({ dropIndexes: this.collectionName, index, ...only(options, "comment") })).reply;
   }
 
   /** Drops all indexes. */
@@ -285,16 +297,17 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Deletes the collection and its measurements. */
   async drop(options: CommandOptions = {}): Promise<boolean> {
-    await this.#door.run({ drop: this.collectionName, ...pick(options, "comment") });
+    await this.#door.run({ drop: this.collectionName, ...only(options, "comment") });
     return true;
   }
 
   /** One statement of `delete` or `update`. */
   async #write(command: string, filter: Document, statement: Document, options: UpdateOptions): Promise<any> {
+    checkNames(options, [...STATEMENT_OPTIONS.slice(0, statement["u"] ? 4 : 2), ...WRITE_OPTIONS]);
     const { reply } = await this.#door.run({
       [command]: this.collectionName,
-      [command + "s"]: [{ q: queryDocument(filter), ...statement, ...pick(options, "collation", "hint", "arrayFilters", "upsert") }],
-      ...pick(options, "ordered", "let", "comment"),
+      [command + "s"]: [{ q: queryDocument(filter), ...statement, ...pick(options, ...STATEMENT_OPTIONS) }],
+      ...pick(options, ...WRITE_OPTIONS),
     });
     const writeErrors = reply["writeErrors"] as WriteError[] | undefined;
     if (writeErrors?.length) throw new ServerError({ ...reply, ...writeErrors[0] });
@@ -317,7 +330,7 @@ export class Collection<TSchema extends Document = Document> {
       let reply: Document;
       try {
         const { payload, fields } = part(start, Math.min(rows, start + STATEMENTS_MAX));
-        const command = { insert: this.collectionName, ...pick(options, "ordered", "bypassDocumentValidation", "comment"), ...fields };
+        const command = { insert: this.collectionName, ...pick(options, ...INSERT_OPTIONS), ...fields };
         ({ reply } = await this.#door.run(command, payload));
       } catch (error) {
         if (start === 0) throw error;

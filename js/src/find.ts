@@ -3,9 +3,13 @@
 import { bsonType, isOpaque, isPlain } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
+import { READ_OPTIONS, checkNames } from "./options.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Projected, ProjectedColumns } from "./shapes.js";
 import type { CollationOptions, Document, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
+
+/** Every option of `find`. */
+const OPTIONS = [...READ_OPTIONS, "projection", "sort", "skip", "limit", "batchSize", "singleBatch", "hint", "collation", "let", "allowDiskUse", "comment"];
 
 /**
  * The cursor of a query. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -26,6 +30,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
     this.#collection = collection;
     this.#filter = queryDocument(filter);
     this.#options = { ...options };
+    checkNames(options, OPTIONS);
   }
 
   /** Replaces the query. */
