@@ -20,6 +20,8 @@ const MODULES = [
       ["cursor.d.ts", "AbstractCursor", "CommandCursor"],
       "errors.d.ts",
       "types.d.ts",
+      "schema.d.ts",
+      "shapes.d.ts",
       "storage.d.ts",
     ],
   ],

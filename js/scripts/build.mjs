@@ -20,7 +20,7 @@ const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "sqlite",
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
 /** What users' compilers read; the declarations of the other entries are those of `index`. */
-const DECLARED = ["index", "entry/slim", "sqlite", "deno-kv", "testing/index"];
+const DECLARED = ["index", "entry/slim", "sqlite", "deno-kv", "testing/index", "entry/wasm-source"];
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
 async function compile(toolEnv, { features, cargo, rustc }, dev) {
@@ -159,8 +159,8 @@ async function declare() {
   const emitted = join(ROOT, "target/declarations");
   rmSync(emitted, { recursive: true, force: true });
   await must(bin("tsc"), ["-p", join(JS, "tsconfig.build.json"), "--outDir", emitted]);
-  // wasm-bindgen wrote those of the glue, so tsc does not carry them over.
-  cpSync(join(WASM, "timepail.d.ts"), join(emitted, "wasm/timepail.d.ts"));
+  // tsc carries over no declarations that it did not make: those of the glue are wasm-bindgen's, and those of the modules have no source.
+  for (const file of ["wasm/timepail.d.ts", "entry/wasm-source.d.ts"]) cpSync(join(JS, "src", file), join(emitted, file));
   const reached = new Set(DECLARED.map((source) => `${source}.d.ts`));
   for (const file of reached) {
     const text = readFileSync(join(emitted, file), "utf8");

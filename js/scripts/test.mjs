@@ -93,11 +93,15 @@ function cargoCounts({ code, output }) {
   return result;
 }
 
-/** The source as tsc sees it, then js/test/types.test-d.ts against the declarations that are shipped, as a strict user would. */
+/**
+ * The source as tsc sees it, then js/test/types.test-d.ts against the declarations that are shipped, as a strict user would, and js/test/types in a project without
+ * any library but ES2022.
+ */
 async function types() {
   return checks([
     ["tsc on source and tests", bin("tsc"), ["-p", join(JS, "tsconfig.json")]],
     ["tsc on the shipped declarations", bin("tsc"), ["-p", join(JS, "tsconfig.types.json")]],
+    ["tsc on what users write", bin("tsc"), ["-p", join(JS, "tsconfig.users.json")]],
   ]);
 }
 

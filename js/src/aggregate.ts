@@ -2,8 +2,17 @@
 
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
-import { sortDocument, withNulls } from "./find.js";
+import { READ_OPTIONS, checkNames } from "./options.js";
+import { namedIn, sortDocument, withNulls } from "./find.js";
+import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
+import type { Columns, Grouped, Projected, ProjectedColumns } from "./shapes.js";
 import type { AggregateOptions, Document, Downsample, Sort } from "./types.js";
+
+/** Every option of `aggregate`. */
+const OPTIONS = [...READ_OPTIONS, "batchSize", "hint", "collation", "let", "allowDiskUse", "comment"];
+
+/** Stages that pass rows on, fields and all. */
+const PASSING = /^\$(match|sort|limit|skip|sample|downsample|addFields|set|unset)$/;
 
 /**
  * The cursor of a pipeline. Read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -15,19 +24,20 @@ import type { AggregateOptions, Document, Downsample, Sort } from "./types.js";
  *   .toArray();
  * ```
  */
-export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchema> {
+export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TSchema>>> extends AbstractCursor<TSchema, TColumns> {
   readonly #collection: string;
   /** The stages. This is a copy of the array that was given. */
   readonly pipeline: Document[];
   readonly #options: AggregateOptions;
 
   /** @internal */
-  constructor(door: Door, collection: string, pipeline: Document[], options: AggregateOptions) {
+  constructor(door: Door, collection: string, pipeline: readonly Document[], options: AggregateOptions) {
     super(door, collection, options);
     if (!Array.isArray(pipeline)) throw new TypeError("The pipeline must be an array of stages");
     this.#collection = collection;
     this.pipeline = [...pipeline];
     this.#options = options;
+    checkNames(options, OPTIONS);
   }
 
   /** Adds a stage at the end. */
@@ -38,23 +48,27 @@ export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchem
   }
 
   /** Adds a `$match`. */
-  match(filter: Document): this {
+  match(filter: Filter<TSchema>): this {
     return this.#add("$match", filter);
   }
 
-  /** Adds a `$group`. `T` is the type of the result; it is not checked. */
-  group<T = Document>($group: Document): AggregationCursor<T> {
-    return this.#add("$group", $group) as unknown as AggregationCursor<T>;
+  /** Adds a `$group`. The type of the result follows from the accumulators; give it as `T` where it does not, and it is not checked. */
+  group<T = never>($group: [T] extends [never] ? never : Document): AggregationCursor<T, Columns<T>>;
+  group<const G extends Document>($group: G): AggregationCursor<Grouped<TSchema, G>, Columns<Grouped<TSchema, G>>>;
+  group($group: Document): any {
+    return this.#add("$group", $group);
   }
 
-  /** Adds a `$project`. `T` is the type of the result; it is not checked. */
-  project<T = Document>($project: Document): AggregationCursor<T> {
-    return this.#add("$project", $project) as unknown as AggregationCursor<T>;
+  /** Adds a `$project`. The type of the result follows from the projection; give it as `T` where it does not, and it is not checked. */
+  project<T = never>($project: [T] extends [never] ? never : Document): AggregationCursor<T, Columns<T>>;
+  project<const P extends Readonly<Record<string, ProjectionValue>>>($project: P & CheckedProjection<TSchema, P>): AggregationCursor<Projected<TSchema, P>, ProjectedColumns<TSchema, P>>;
+  project($project: Document): any {
+    return this.#add("$project", $project);
   }
 
   /** Adds a `$sort`, in any form that `find().sort()` takes. */
-  sort(sort: Sort): this {
-    return this.#add("$sort", sortDocument(sort));
+  sort(sort: SortOf<TSchema>): this {
+    return this.#add("$sort", sortDocument(sort as Sort));
   }
 
   /** Adds a `$limit`. */
@@ -82,18 +96,29 @@ export class AggregationCursor<TSchema = Document> extends AbstractCursor<TSchem
   }
 
   /** Passes every document through `transform`. */
-  override map<T>(transform: (document: TSchema) => T): AggregationCursor<T> {
-    return super.map(transform) as AggregationCursor<T>;
+  override map<T>(transform: (document: TSchema) => T): AggregationCursor<T, TColumns> {
+    return super.map(transform) as AggregationCursor<T, TColumns>;
   }
 
   /** Returns a new cursor with the same pipeline and options, but without the functions given to {@link map}. */
-  clone(): AggregationCursor<TSchema> {
-    return new AggregationCursor<TSchema>(this.door, this.#collection, this.pipeline, this.#options);
+  clone(): AggregationCursor<TSchema, TColumns> {
+    return new AggregationCursor<TSchema, TColumns>(this.door, this.#collection, this.pipeline, this.#options);
   }
 
   /** @internal */
   protected override get batchSizeSet(): number | undefined {
     return this.#options.batchSize;
+  }
+
+  /** @internal */
+  protected override get named(): string[] {
+    const names: string[] = [];
+    for (let at = this.pipeline.length; at-- > 0; ) {
+      const [stage = "", argument] = Object.entries(this.pipeline[at]!)[0] ?? [];
+      if (stage === "$project" || stage === "$group" || /^\$(addFields|set)$/.test(stage)) names.push(...namedIn(argument));
+      if (!PASSING.test(stage)) break;
+    }
+    return names;
   }
 
   /** @internal */

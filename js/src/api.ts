@@ -6,5 +6,7 @@ export { AbstractCursor, CommandCursor as ListCollectionsCursor, CommandCursor a
 export { Database } from "./database.js";
 export { BadValueError, BulkWriteError, ClosedError, CursorInUseError, LoadError, ServerError, TimepailError } from "./errors.js";
 export { FindCursor } from "./find.js";
+export type * from "./schema.js";
+export type * from "./shapes.js";
 export type * from "./storage.js";
 export type * from "./types.js";

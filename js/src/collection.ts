@@ -5,13 +5,14 @@ import { AggregationCursor } from "./aggregate.js";
 import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
+import { checkNames, only } from "./options.js";
 import { BulkWriteError, ServerError, type TimepailError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock, singleDocument, withId } from "./pivot.js";
+import type { DistinctValue, Filter, Measurement, PathOf, UpdateFilter } from "./schema.js";
+import type { Aggregated, AggregatedColumns, ColumnInput, Columns, ColumnsInput } from "./shapes.js";
 import type {
   AggregateOptions,
   CollectionOptions,
-  ColumnInput,
-  ColumnsInput,
   CountDocumentsOptions,
   CommandOptions,
   CreateIndexOptions,
@@ -19,7 +20,6 @@ import type {
   DeleteResult,
   DistinctOptions,
   Document,
-  Filter,
   FindOneAndDeleteOptions,
   FindOptions,
   IndexDescription,
@@ -31,6 +31,7 @@ import type {
   InsertManyResult,
   InsertOneOptions,
   InsertOneResult,
+  Sort,
   UpdateOptions,
   UpdateResult,
   WriteError,
@@ -38,6 +39,11 @@ import type {
 
 /** Most documents that one command may carry. */
 const STATEMENTS_MAX = 100_000;
+/** Every option of `insertMany`. */
+const INSERT_OPTIONS = ["ordered", "bypassDocumentValidation", "comment"] as const;
+/** The options of `deleteMany` and `updateMany` that are part of a statement, those of `updateMany` alone last, and those that are not. */
+const STATEMENT_OPTIONS = ["collation", "hint", "arrayFilters", "upsert"] as const;
+const WRITE_OPTIONS = ["ordered", "let", "comment"] as const;
 
 /**
  * A collection of measurements. `db.collection(name)` returns one without asking the engine.
@@ -45,7 +51,7 @@ const STATEMENTS_MAX = 100_000;
  * A JavaScript `number` is stored as a double. To store integers, use `Int32`, `Long` or `bigint`, or integer arrays with {@link insertColumns}.
  * `undefined` fields of measurements are left out. In a query, `undefined` means `null`, as in the official driver.
  *
- * Every method may reject with `ServerError`, and with `ClosedError` after `db.close()`.
+ * Every method may reject with `ServerError`, with `TypeError` for an option that there is not, and with `ClosedError` after `db.close()`.
  */
 export class Collection<TSchema extends Document = Document> {
   /** Name of the collection, without the database. */
@@ -75,9 +81,9 @@ export class Collection<TSchema extends Document = Document> {
    *
    * @throws BulkWriteError if the measurement is refused
    */
-  async insertOne(document: TSchema, options: InsertOneOptions = {}): Promise<InsertOneResult> {
-    const [insertedId] = this.#ids([document]);
-    const raw = Object.keys(options).length > 0 ? undefined : singleDocument(document, this.#generatesIds() ? insertedId : undefined);
+  async insertOne(document: Measurement<TSchema>, options: InsertOneOptions = {}): Promise<InsertOneResult> {
+    const [insertedId] = this.#ids([document as Document]);
+    const raw = Object.keys(options).length > 0 ? undefined : singleDocument(document as Document, this.#generatesIds() ? insertedId : undefined);
     if (raw) {
       const error = await this.#door.insertOne(this.collectionName, raw);
       if (error) refuse(0, [{ ...error, index: 0 }], {});
@@ -100,9 +106,11 @@ export class Collection<TSchema extends Document = Document> {
    * await weather.insertMany([{ at: new Date(), station: 7, temp: 21.5 }], { ordered: false });
    * ```
    */
-  async insertMany(documents: readonly TSchema[], options: InsertManyOptions = {}): Promise<InsertManyResult> {
+  insertMany(documents: readonly Measurement<TSchema>[], options?: InsertManyOptions): Promise<InsertManyResult>;
+  async insertMany(documents: readonly any[], options: InsertManyOptions = {}): Promise<InsertManyResult> {
     if (!Array.isArray(documents)) throw new TypeError("insertMany needs an array of documents");
     if (documents.length === 0) throw new TypeError("There are no documents to insert");
+    checkNames(options, INSERT_OPTIONS);
     const ids = this.#ids(documents);
     const generates = this.#generatesIds();
     const { insertedCount, writeErrors, tried } = await this.#insert(documents.length, options, (start, end) => {
@@ -130,7 +138,7 @@ export class Collection<TSchema extends Document = Document> {
    * - Smaller integer arrays are stored as 32-bit integers, `BigInt64Array` as 64-bit integers.
    * - In a plain array, `undefined` means that the row does not have the field. `NaN` is a value.
    *
-   * @throws TypeError if the columns differ in length
+   * @throws TypeError if the columns differ in length, or if `meta` is an array with one element a row, which belongs among the columns
    * @throws BulkWriteError as in {@link insertMany}, without ids
    * @example
    * ```ts
@@ -141,6 +149,10 @@ export class Collection<TSchema extends Document = Document> {
     const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
     const rows = columnRows(input);
     if (rows === 0) throw new TypeError("There are no rows to insert");
+    checkNames(options, [...INSERT_OPTIONS, "meta"]);
+    if (Array.isArray(options.meta) && options.meta.length === rows) {
+      throw new TypeError("`meta` is one value for all rows, and this array has one a row: give it as a column, under the name of the metaField");
+    }
     const fields = { columns: true, ...pick(options, "meta") };
     const { insertedCount, writeErrors } = await this.#insert(rows, options, (start, end) => {
       const part = start === 0 && end === rows ? input : sliceColumns(input, start, end);
@@ -151,35 +163,42 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /** Finds the measurements that match. Returns a cursor; nothing is sent before you read it. */
-  find(filter?: Filter<TSchema>, options?: FindOptions): FindCursor<TSchema>;
-  find<T extends Document>(filter: Filter<TSchema>, options?: FindOptions): FindCursor<T>;
-  find(filter: Filter<TSchema> = {}, options: FindOptions = {}): FindCursor<TSchema> {
-    return new FindCursor<TSchema>(this.#door, this.collectionName, filter, { ...readOptions(this.#options), ...options });
+  find(filter?: Filter<TSchema>, options?: FindOptions<TSchema>): FindCursor<TSchema>;
+  find<T extends Document>(filter: Filter<TSchema>, options?: FindOptions<TSchema>): FindCursor<T, TSchema>;
+  find(filter: Document = {}, options: FindOptions<any> = {}): FindCursor<any, any> {
+    return new FindCursor(this.#door, this.collectionName, filter, { ...readOptions(this.#options), ...options });
   }
 
-  /** Runs a pipeline of stages. Returns a cursor of its documents; nothing is sent before you read it. */
-  aggregate<T = Document>(pipeline: Document[] = [], options: AggregateOptions = {}): AggregationCursor<T> {
-    return new AggregationCursor<T>(this.#door, this.collectionName, pipeline, { ...readOptions(this.#options), ...options });
+  /**
+   * Runs a pipeline of stages. Returns a cursor of its documents; nothing is sent before you read it.
+   *
+   * Their type follows from `$project`, `$group` and `$count`, and from stages that pass documents on. Give it as `T` where it does not, and it is not checked.
+   */
+  aggregate<T = never>(...given: [T] extends [never] ? [never, never, never] : [pipeline?: readonly Document[], options?: AggregateOptions]): AggregationCursor<T, Columns<T>>;
+  aggregate(): AggregationCursor<TSchema>;
+  aggregate<const P extends readonly Document[]>(pipeline: P, options?: AggregateOptions): AggregationCursor<Aggregated<TSchema, P>, AggregatedColumns<TSchema, P>>;
+  aggregate(pipeline: readonly Document[] = [], options: AggregateOptions = {}): any {
+    return new AggregationCursor(this.#door, this.collectionName, pipeline, { ...readOptions(this.#options), ...options });
   }
 
   /** Returns the first measurement that matches, or `null`. */
-  findOne(filter?: Filter<TSchema>, options?: FindOptions): Promise<TSchema | null>;
-  findOne<T = TSchema>(filter: Filter<TSchema>, options?: FindOptions): Promise<T | null>;
-  async findOne(filter: Filter<TSchema> = {}, options: FindOptions = {}): Promise<TSchema | null> {
-    const cursor = this.find(filter, { ...options, limit: 1, batchSize: 1, singleBatch: true });
+  findOne(filter?: Filter<TSchema>, options?: FindOptions<TSchema>): Promise<TSchema | null>;
+  findOne<T = TSchema>(filter: Filter<TSchema>, options?: FindOptions<TSchema>): Promise<T | null>;
+  async findOne(filter: Document = {}, options: FindOptions<any> = {}): Promise<any> {
+    const cursor = this.find(filter as Filter<TSchema>, { ...options, limit: 1, batchSize: 1, singleBatch: true } as FindOptions<TSchema>);
     const document = await cursor.next();
     await cursor.close();
     return document;
   }
 
   /** Counts the measurements that match. */
-  async countDocuments(filter: Filter<TSchema> = {}, options: CountDocumentsOptions = {}): Promise<number> {
-    return Number(await this.#ask("count", "n", filter, pick(options, "limit", "skip", "hint", "collation", "comment")));
+  async countDocuments(filter?: Filter<TSchema>, options: CountDocumentsOptions = {}): Promise<number> {
+    return Number(await this.#ask("count", "n", filter === undefined ? {} : filter, only(options, "limit", "skip", "hint", "collation", "comment")));
   }
 
   /** Counts all measurements. The count is exact. */
   async estimatedDocumentCount(options: CommandOptions = {}): Promise<number> {
-    return Number(await this.#ask("count", "n", {}, pick(options, "comment")));
+    return Number(await this.#ask("count", "n", {}, only(options, "comment")));
   }
 
   /**
@@ -187,29 +206,32 @@ export class Collection<TSchema extends Document = Document> {
    *
    * @throws ServerError 17217 if the values are more than 16 MiB
    */
-  async distinct<T = any>(key: string, filter: Filter<TSchema> = {}, options: DistinctOptions = {}): Promise<T[]> {
-    return await this.#ask("distinct", "values", filter, { key, ...pick(options, "hint", "collation", "comment") });
+  distinct<K extends PathOf<TSchema>>(key: K, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<DistinctValue<TSchema, K>[]>;
+  distinct<T>(key: PathOf<TSchema>, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<T[]>;
+  async distinct(key: string, filter: Document = {}, options: DistinctOptions = {}): Promise<any[]> {
+    return await this.#ask("distinct", "values", filter, { key, ...only(options, "hint", "collation", "comment") });
   }
 
-  async #ask(command: string, field: string, filter: Filter<TSchema>, more: Document): Promise<any> {
+  async #ask(command: string, field: string, filter: Document, more: Document): Promise<any> {
     return (await this.#door.run({ [command]: this.collectionName, query: queryDocument(filter), ...more })).reply[field];
   }
 
   /** Deletes all measurements that match. A range of time deletes whole buckets without unpacking them. */
-  deleteMany(filter: Filter<TSchema> = {}, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return this.#write("delete", filter, { limit: 0 }, options);
+  deleteMany(filter?: Filter<TSchema>, options: DeleteOptions = {}): Promise<DeleteResult> {
+    return this.#write("delete", filter === undefined ? {} : filter, { limit: 0 }, options);
   }
 
   /** Deletes one measurement that matches. */
-  deleteOne(filter: Filter<TSchema> = {}, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return this.#write("delete", filter, { limit: 1 }, options);
+  deleteOne(filter?: Filter<TSchema>, options: DeleteOptions = {}): Promise<DeleteResult> {
+    return this.#write("delete", filter === undefined ? {} : filter, { limit: 1 }, options);
   }
 
   /** Deletes one measurement that matches, with a `sort` the first one, and returns it. Returns `null` if none matches. */
-  findOneAndDelete(filter: Filter<TSchema>, options: FindOneAndDeleteOptions = {}): Promise<TSchema | null> {
+  async findOneAndDelete(filter: Filter<TSchema>, options: FindOneAndDeleteOptions<TSchema> = {}): Promise<TSchema | null> {
+    checkNames(options, ["projection", "sort", "hint", "collation", "let", "comment"]);
     return this.#ask("findAndModify", "value", filter, {
       remove: true,
-      ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort) }, "sort", "fields", "hint", "collation", "let", "comment"),
+      ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort as Sort) }, "sort", "fields", "hint", "collation", "let", "comment"),
     });
   }
 
@@ -218,12 +240,12 @@ export class Collection<TSchema extends Document = Document> {
    *
    * @throws ServerError 72 `InvalidOptions` for any other update
    */
-  updateMany(filter: Filter<TSchema>, update: Document, options: UpdateOptions = {}): Promise<UpdateResult> {
+  updateMany(filter: Filter<TSchema>, update: UpdateFilter<TSchema>, options: UpdateOptions = {}): Promise<UpdateResult> {
     return this.#write("update", filter, { u: withNulls(update), multi: true }, options);
   }
 
   /** Always rejects with `ServerError` 72 `InvalidOptions`, as on a server: a single measurement cannot be changed. */
-  updateOne(filter: Filter<TSchema>, update: Document, options: UpdateOptions = {}): Promise<UpdateResult> {
+  updateOne(filter: Filter<TSchema>, update: UpdateFilter<TSchema>, options: UpdateOptions = {}): Promise<UpdateResult> {
     return this.#write("update", filter, { u: withNulls(update), multi: false }, options);
   }
 
@@ -254,7 +276,7 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Drops an index by its name or by its keys. */
   async dropIndex(index: string | Document, options: CommandOptions = {}): Promise<Document> {
-    return (await this.#door.run({ dropIndexes: this.collectionName, index, ...pick(options, "comment") })).reply;
+    return (await this.#door.run({ dropIndexes: this.collectionName, index, ...only(options, "comment") })).reply;
   }
 
   /** Drops all indexes. */
@@ -275,16 +297,17 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Deletes the collection and its measurements. */
   async drop(options: CommandOptions = {}): Promise<boolean> {
-    await this.#door.run({ drop: this.collectionName, ...pick(options, "comment") });
+    await this.#door.run({ drop: this.collectionName, ...only(options, "comment") });
     return true;
   }
 
   /** One statement of `delete` or `update`. */
   async #write(command: string, filter: Document, statement: Document, options: UpdateOptions): Promise<any> {
+    checkNames(options, [...STATEMENT_OPTIONS.slice(0, statement["u"] ? 4 : 2), ...WRITE_OPTIONS]);
     const { reply } = await this.#door.run({
       [command]: this.collectionName,
-      [command + "s"]: [{ q: queryDocument(filter), ...statement, ...pick(options, "collation", "hint", "arrayFilters", "upsert") }],
-      ...pick(options, "ordered", "let", "comment"),
+      [command + "s"]: [{ q: queryDocument(filter), ...statement, ...pick(options, ...STATEMENT_OPTIONS) }],
+      ...pick(options, ...WRITE_OPTIONS),
     });
     const writeErrors = reply["writeErrors"] as WriteError[] | undefined;
     if (writeErrors?.length) throw new ServerError({ ...reply, ...writeErrors[0] });
@@ -307,7 +330,7 @@ export class Collection<TSchema extends Document = Document> {
       let reply: Document;
       try {
         const { payload, fields } = part(start, Math.min(rows, start + STATEMENTS_MAX));
-        const command = { insert: this.collectionName, ...pick(options, "ordered", "bypassDocumentValidation", "comment"), ...fields };
+        const command = { insert: this.collectionName, ...pick(options, ...INSERT_OPTIONS), ...fields };
         ({ reply } = await this.#door.run(command, payload));
       } catch (error) {
         if (start === 0) throw error;

@@ -1,12 +1,14 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // Cursors: batches of an engine cursor as documents, one at a time or all at once.
 
 import type { Block } from "./block.js";
 import { documentsToColumns } from "./pivot.js";
 import { readOptions, type Answer, type Door } from "./door.js";
 import { CursorInUseError } from "./errors.js";
-import { blockToDocuments } from "./rows.js";
+import { blockToDocuments, setOwn } from "./rows.js";
 import { blocksToColumns } from "./typed.js";
-import type { BSONReadOptions, Columns, Document, ExplainVerbosity } from "./types.js";
+import type { Columns } from "./shapes.js";
+import type { BSONReadOptions, Document, ExplainVerbosity } from "./types.js";
 
 /** Rows a batch when everything is wanted: few round trips, and still not all of a large result twice in memory. */
 export const BIG_BATCH = 65_536;
@@ -24,7 +26,7 @@ export const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? S
  * for await (const reading of weather.find({ station: 7 }).sort({ at: 1 })) draw(reading);
  * ```
  */
-export abstract class AbstractCursor<TSchema = Document> {
+export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Columns<TSchema>>> {
   /** @internal */
   protected readonly door: Door;
   /** Collection that getMore and killCursors name. */
@@ -59,6 +61,13 @@ export abstract class AbstractCursor<TSchema = Document> {
    * @internal
    */
   protected abstract get batchSizeSet(): number | undefined;
+  /**
+   * The fields that the caller named as those of the result. They get a column even if there are no rows.
+   * @internal
+   */
+  protected get named(): string[] {
+    return [];
+  }
 
   /** True if the cursor is closed in the engine and returns no more documents. */
   get closed(): boolean {
@@ -107,14 +116,15 @@ export abstract class AbstractCursor<TSchema = Document> {
    * | dates | `Float64Array` of milliseconds since the epoch | `NaN` |
    * | anything else | array | `undefined` |
    *
-   * A field that no row has gets no column. The typed arrays may be views of one larger buffer.
+   * A field that no row has gets no column. A result without rows has the time column and the columns that its projection or `$group` names: each is an empty
+   * `Float64Array`. The typed arrays may be views of one larger buffer.
    *
    * @example
    * ```ts
    * const { at, temp } = await weather.find({ "station.id": 7 }).sort({ at: 1 }).toColumns();
    * ```
    */
-  async toColumns(): Promise<Columns<TSchema>> {
+  async toColumns(): Promise<TColumns> {
     const blocks: Block[] = [];
     while (await this.#advance(true, true)) {
       const rest = this.#batch.slice(this.#position);
@@ -124,7 +134,9 @@ export abstract class AbstractCursor<TSchema = Document> {
     }
     await this.close();
     // A result without rows still has columns, empty ones.
-    return blocksToColumns(blocks.length === 0 && this.#last?.rows === 0 ? [this.#last] : blocks, this.#readOptions) as Columns<TSchema>;
+    const columns = blocksToColumns(blocks.length === 0 && this.#last?.rows === 0 ? [this.#last] : blocks, this.#readOptions) as Document;
+    if (blocks.length === 0) for (const name of this.named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
+    return columns as TColumns;
   }
 
   /** Calls `iterator` for each document in order, until it returns `false`. */
@@ -134,12 +146,12 @@ export abstract class AbstractCursor<TSchema = Document> {
   }
 
   /** Passes every document through `transform`. A second `transform` receives the result of the first. */
-  map<T>(transform: (document: TSchema) => T): AbstractCursor<T> {
+  map<T>(transform: (document: TSchema) => T): AbstractCursor<T, TColumns> {
     this.assertNew("map");
     checkFunction(transform);
     const first = this.#transform;
     this.#transform = first ? (document) => transform(first(document) as TSchema) : (transform as (document: Document) => unknown);
-    return this as unknown as AbstractCursor<T>;
+    return this as unknown as AbstractCursor<T, TColumns>;
   }
 
   /** Iterates over the documents in order. Leaving the loop closes the cursor. */

@@ -7,6 +7,7 @@ import type { OpenEngine } from "./engine.js";
 import { letExit } from "./events.js";
 import { checkDocument, queryDocument, withNulls } from "./find.js";
 import { aliveContexts, holdContext, newContext } from "./lock.js";
+import { READ_OPTIONS, checkNames, only } from "./options.js";
 import { blockToDocuments } from "./rows.js";
 import type {
   ChangeEvent,
@@ -32,7 +33,7 @@ const ORPHANS_DELAY_MS = 1000;
 export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
   if (typeof name !== "string" || name === "") throw new TypeError("The name of a database must be a non-empty string");
   checkDocument(options, "options");
-  for (const option of Object.keys(options)) if (!Object.hasOwn(OPTIONS, option)) throw new TypeError(`Unknown option "${option}"`);
+  checkNames(options, Object.keys(OPTIONS));
   const given = options.storage ?? (typeof indexedDB === "undefined" ? "memory" : "indexeddb");
   const [storage, host] = typeof given === "object" ? (["host", given] as const) : [given];
   for (const method of ["getMany", "scan", "commit"] as const) {
@@ -121,9 +122,9 @@ export class Database {
    * });
    * ```
    */
-  async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions): Promise<Collection<TSchema>> {
-    const collection = this.collection<TSchema>(name, options ?? {});
-    // What is not for this side the engine knows, or refuses: a misspelt option would be a promise that nobody keeps.
+  async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions<NoInfer<TSchema>>): Promise<Collection<TSchema>> {
+    const collection = this.collection<TSchema>(name, pick(options ?? {}, ...READ_OPTIONS, "generateIds"));
+    // What is not for this side the engine knows, or refuses.
     const { generateIds, promoteLongs, promoteValues, promoteBuffers, bsonRegExp, useBigInt64, ...more } = options ?? {};
     await this.#door.run(Object.assign({ create: name }, pick(more, ...(Object.keys(more) as (keyof typeof more)[])), { create: name }));
     return collection;
@@ -132,7 +133,7 @@ export class Database {
   /** Returns a collection by name. Sends nothing, so a missing collection shows only when you use it. */
   collection<TSchema extends Document = Document>(name: string, options: CollectionOptions = {}): Collection<TSchema> {
     if (typeof name !== "string" || name === "") throw new TypeError("The name of a collection must be a non-empty string");
-    return new Collection<TSchema>(this.#door, name, { ...readOptions(options), ...pick(options, "generateIds") });
+    return new Collection<TSchema>(this.#door, name, only(options, ...READ_OPTIONS, "generateIds"));
   }
 
   /**
@@ -148,6 +149,7 @@ export class Database {
    */
   async command(command: Document, options: RunCommandOptions = {}): Promise<Document> {
     checkDocument(command, "command");
+    checkNames(options, [...READ_OPTIONS, "comment"]);
     const whole = { ...(withNulls(command) as Document), ...pick(options, "comment") };
     const { reply, block } = await this.#door.run(whole, undefined, options);
     const cursor = reply["cursor"] as Document | undefined;
@@ -158,6 +160,7 @@ export class Database {
   /** Lists the collections whose description matches `filter`. Returns a cursor. */
   listCollections(filter: Document = {}, options: ListCollectionsOptions = {}): CommandCursor<CollectionInfo> {
     const command = { listCollections: 1, filter: queryDocument(filter), ...pick(options, "nameOnly", "authorizedCollections", "comment") };
+    checkNames(options, [...READ_OPTIONS, "nameOnly", "authorizedCollections", "batchSize", "comment"]);
     return new CommandCursor(this.#door, "$cmd.listCollections", command, options);
   }
 
@@ -168,7 +171,7 @@ export class Database {
 
   /** Deletes everything in the database. The database stays open. */
   async dropDatabase(options: CommandOptions = {}): Promise<boolean> {
-    await this.#door.run({ dropDatabase: 1, ...pick(options, "comment") });
+    await this.#door.run({ dropDatabase: 1, ...only(options, "comment") });
     return true;
   }
 

@@ -3,7 +3,13 @@
 import { bsonType, isOpaque, isPlain } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
-import type { CollationOptions, Document, Filter, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
+import { READ_OPTIONS, checkNames } from "./options.js";
+import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
+import type { Columns, Projected, ProjectedColumns } from "./shapes.js";
+import type { CollationOptions, Document, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
+
+/** Every option of `find`. */
+const OPTIONS = [...READ_OPTIONS, "projection", "sort", "skip", "limit", "batchSize", "singleBatch", "hint", "collation", "let", "allowDiskUse", "comment"];
 
 /**
  * The cursor of a query. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -13,29 +19,30 @@ import type { CollationOptions, Document, Filter, FindOptions, Hint, IndexKeys, 
  * const newest = await weather.find({ "station.id": 7 }).sort({ at: -1 }).limit(10).toArray();
  * ```
  */
-export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
+export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partial<Columns<TSchema>>> extends AbstractCursor<TSchema, TColumns> {
   readonly #collection: string;
   #filter: Document;
   readonly #options: FindOptions;
 
   /** @internal */
-  constructor(door: Door, collection: string, filter: Document, options: FindOptions) {
+  constructor(door: Door, collection: string, filter: Document, options: FindOptions<any>) {
     super(door, collection, options);
     this.#collection = collection;
     this.#filter = queryDocument(filter);
     this.#options = { ...options };
+    checkNames(options, OPTIONS);
   }
 
   /** Replaces the query. */
-  filter(filter: Filter<TSchema>): this {
+  filter(filter: Filter<TSource>): this {
     this.assertNew("filter");
     this.#filter = queryDocument(filter);
     return this;
   }
 
   /** Sets the sort order: `sort({ at: -1 })`, `sort("at", -1)`, `sort([["station", 1], ["at", -1]])`. */
-  sort(sort: Sort, direction?: SortDirection): this {
-    return this.#set("sort", typeof sort === "string" && direction !== undefined ? [[sort, direction]] : sort);
+  sort(sort: SortOf<TSource>, direction?: SortDirection): this {
+    return this.#set("sort", (typeof sort === "string" && direction !== undefined ? [[sort, direction]] : sort) as Sort);
   }
 
   /** Returns at most `limit` documents. 0 means no limit. */
@@ -48,10 +55,16 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
     return this.#set("skip", integer(skip, "skip"));
   }
 
-  /** Sets the fields to return. `T` is the type of the result; it is not checked. */
-  project<T extends Document = Document>(projection: Document): FindCursor<T> {
+  /**
+   * Sets the fields to return. The type of the result follows from the projection; give it as `T` where it does not, and it is not checked.
+   *
+   * {@link toColumns} then has a column for each field named, even without rows.
+   */
+  project<T extends Document = never>(projection: [T] extends [never] ? never : Document): FindCursor<T, TSource, Columns<T>>;
+  project<const P extends Readonly<Record<string, ProjectionValue>>>(projection: P & CheckedProjection<TSource, P>): FindCursor<Projected<TSource, P>, TSource, ProjectedColumns<TSource, P>>;
+  project(projection: Document): any {
     checkDocument(projection, "projection");
-    return this.#set("projection", projection) as unknown as FindCursor<T>;
+    return this.#set("projection", projection);
   }
 
   /** Sets how many documents a batch has. */
@@ -75,18 +88,23 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
   }
 
   /** Passes every document through `transform`. */
-  override map<T>(transform: (document: TSchema) => T): FindCursor<T> {
-    return super.map(transform) as FindCursor<T>;
+  override map<T>(transform: (document: TSchema) => T): FindCursor<T, TSource, TColumns> {
+    return super.map(transform) as FindCursor<T, TSource, TColumns>;
   }
 
   /** Returns a new cursor with the same query and options, but without the functions given to {@link map}. */
-  clone(): FindCursor<TSchema> {
-    return new FindCursor<TSchema>(this.door, this.#collection, this.#filter, this.#options);
+  clone(): FindCursor<TSchema, TSource, TColumns> {
+    return new FindCursor<TSchema, TSource, TColumns>(this.door, this.#collection, this.#filter, this.#options);
   }
 
   /** @internal */
   protected override get batchSizeSet(): number | undefined {
     return this.#options.batchSize;
+  }
+
+  /** @internal */
+  protected override get named(): string[] {
+    return namedIn(this.#options.projection);
   }
 
   /** @internal */
@@ -105,9 +123,14 @@ export class FindCursor<TSchema = Document> extends AbstractCursor<TSchema> {
 
   #set<K extends keyof FindOptions>(option: K, value: FindOptions[K]): this {
     this.assertNew(option === "projection" ? "project" : option);
-    this.#options[option] = value;
+    this.#options[option] = value as never;
     return this;
   }
+}
+
+/** The top-level fields that a projection shows. */
+export function namedIn(projection: Document = {}): string[] {
+  return Object.keys(projection).flatMap((path) => (projection[path] === 0 || projection[path] === false ? [] : path.split(".", 1)));
 }
 
 /** Refuses what is not an object with fields. A promise is none: as a filter it would match everything. */

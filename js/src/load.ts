@@ -13,7 +13,7 @@ export async function compileModule(source: WasmSource | Promise<WasmSource>): P
   const given = await source;
   if (given instanceof WebAssembly.Module) return given;
   try {
-    if (given instanceof ArrayBuffer || ArrayBuffer.isView(given)) return await compileBytes(given, "The bytes given as `wasm`");
+    if (given instanceof ArrayBuffer || ArrayBuffer.isView(given)) return await compileBytes(given as BufferSource, "The bytes given as `wasm`");
     if (typeof Response !== "undefined" && given instanceof Response) return await compileResponse(given);
     return await compileResponse(await fetchModule(given as string | URL));
   } catch (cause) {

@@ -5,7 +5,8 @@ import { bsonType, isDate, isPlain, rawDocument, type RawDocument } from "./bson
 import { buildColumn } from "./columns.js";
 import { isPrototypeClean } from "./dictionary.js";
 import { BadValueError } from "./errors.js";
-import type { ColumnInput, Document } from "./types.js";
+import type { ColumnInput } from "./shapes.js";
+import type { Document } from "./types.js";
 
 /**
  * The block of `documents`; a key's column comes where the key was first seen.

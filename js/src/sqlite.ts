@@ -111,7 +111,7 @@ class SqliteStorage implements HostStorage {
       this.#connection.transaction("write", () => this.#write(changes));
     } catch (error) {
       if (error === REFUSED) return false;
-      throw error;
+      throw isFull(error) ? noRoom(error) : error;
     }
     await this.#connection.durable();
     return true;
@@ -175,6 +175,16 @@ function statements(table: string) {
     deleteParts: `DELETE FROM ${table}_parts WHERE key = ?`,
     deletePartsOfRange: `DELETE FROM ${table}_parts WHERE key >= ? AND key < ?`,
   };
+}
+
+/** True if a disk, or the bound of a database, leaves no room. Drivers have the code in different places, or in the message alone. */
+function isFull(error: unknown): error is Error {
+  return error instanceof Error && /SQLITE_FULL|database or disk is full/.test(`${(error as { code?: unknown }).code} ${error.message}`);
+}
+
+/** The same with the name that a storage gives it. */
+function noRoom(cause: Error): Error {
+  return Object.assign(new Error(cause.message, { cause }), { name: "QuotaExceededError" });
 }
 
 /** A value in parts that fit a row; at least one. */

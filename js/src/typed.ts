@@ -2,7 +2,8 @@
 
 import { DATE, DATE_F64, F64, I32, I64, isPresent, type Block, type Column } from "./block.js";
 import { columnReader, dateReader, setOwn } from "./rows.js";
-import type { BSONReadOptions, Columns, Document } from "./types.js";
+import type { Columns } from "./shapes.js";
+import type { BSONReadOptions, Document } from "./types.js";
 
 /** The part of a column that lies in one block; `column` is missing where the block has no such field. */
 interface Part {

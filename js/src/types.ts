@@ -1,6 +1,7 @@
 // Public types. Names and shapes are those of the official Node driver where it has them.
 
-import type { BSONRegExp, Int32, Double, Long, ObjectId } from "bson";
+import type { ObjectId } from "bson";
+import type { Projection, SortOf } from "./schema.js";
 import type { HostStorage } from "./storage.js";
 
 /** A document of any shape. */
@@ -8,63 +9,6 @@ export interface Document {
   // `any`, as in the driver: untyped collections are read without casts.
   [key: string]: any;
 }
-
-/** A document with an optional `_id`; measurements need none. */
-export type MaybeId<TSchema> = TSchema & { _id?: unknown };
-
-// ---------------------------------------------------------------------------------------------------------- filters
-
-/** A value that a field can be compared with: its type, or the type of its elements. A number can also be given as `Int32`, `Long` or `Double`. */
-export type FilterValue<T> =
-  | T
-  | (T extends readonly (infer U)[] ? U | readonly U[] : never)
-  | (T extends number | bigint ? number | bigint | Int32 | Long | Double : never)
-  | (T extends string ? RegExp | BSONRegExp : never)
-  | null;
-
-/** The operators that a filter can apply to one field. */
-export interface FilterOperators<T> {
-  $eq?: FilterValue<T>;
-  $ne?: FilterValue<T>;
-  $gt?: FilterValue<T>;
-  $gte?: FilterValue<T>;
-  $lt?: FilterValue<T>;
-  $lte?: FilterValue<T>;
-  $in?: readonly FilterValue<T>[];
-  $nin?: readonly FilterValue<T>[];
-  $not?: FilterOperators<T> | RegExp;
-  $exists?: boolean;
-  $type?: number | string | readonly (number | string)[];
-  $mod?: readonly [number, number];
-  $regex?: RegExp | BSONRegExp | string;
-  $options?: string;
-  $all?: readonly unknown[];
-  $elemMatch?: Document;
-  $size?: number;
-  $geoWithin?: Document;
-  $geoIntersects?: Document;
-  $bitsAllClear?: unknown;
-  $bitsAllSet?: unknown;
-  $bitsAnyClear?: unknown;
-  $bitsAnySet?: unknown;
-}
-
-/** The condition on one field: a value that it must equal, or operators. */
-export type Condition<T> = FilterValue<T> | FilterOperators<T>;
-
-/** The operators at the top of a filter. It extends `Document`, so dotted paths are allowed too. */
-export interface RootFilterOperators<TSchema> extends Document {
-  $and?: readonly Filter<TSchema>[];
-  $or?: readonly Filter<TSchema>[];
-  $nor?: readonly Filter<TSchema>[];
-  $expr?: unknown;
-  $comment?: unknown;
-}
-
-/** A query. Known fields are checked against the schema; dotted paths such as `"station.id"` are not checked. */
-export type Filter<TSchema = Document> = {
-  [P in keyof MaybeId<TSchema>]?: Condition<MaybeId<TSchema>[P]>;
-} & RootFilterOperators<MaybeId<TSchema>>;
 
 // ---------------------------------------------------------------------------------------------------------- options
 
@@ -165,11 +109,11 @@ export interface CommandOptions {
 }
 
 /** Options of {@link Collection.find}. */
-export interface FindOptions extends BSONReadOptions, CommandOptions {
+export interface FindOptions<TSchema = Document> extends BSONReadOptions, CommandOptions {
   /** The fields to return, such as `{ _id: 0, temp: 1 }`. Default: all fields. */
-  projection?: Document;
+  projection?: Projection<TSchema>;
   /** The sort order of the documents. */
-  sort?: Sort;
+  sort?: SortOf<TSchema>;
   /** How many documents to leave out at the start. Default 0. */
   skip?: number;
   /** Returns at most this many documents. 0 means no limit. A negative number is a limit of its absolute value, in a single batch. */
@@ -261,11 +205,11 @@ export interface UpdateOptions extends DeleteOptions {
 }
 
 /** Options of {@link Collection.findOneAndDelete}. */
-export interface FindOneAndDeleteOptions extends CommandOptions {
+export interface FindOneAndDeleteOptions<TSchema = Document> extends CommandOptions {
   /** The fields to return. Default: all fields. */
-  projection?: Document;
+  projection?: Projection<TSchema>;
   /** Deletes the first match in this order. */
-  sort?: Sort;
+  sort?: SortOf<TSchema>;
   /** The index to use. Default: the engine chooses. */
   hint?: Hint;
   /** Language rules for comparing strings. Default: those of the collection. */
@@ -295,11 +239,11 @@ export interface DistinctOptions extends CommandOptions {
 }
 
 /** The fields and buckets of a time-series collection. */
-export interface TimeSeriesCollectionOptions {
+export interface TimeSeriesCollectionOptions<TSchema = Document> {
   /** The top-level field that holds the `Date` of every measurement. */
-  timeField: string;
+  timeField: keyof TSchema & string;
   /** The field that names the source of a measurement. Measurements with equal metadata share buckets. Default: none. */
-  metaField?: string;
+  metaField?: keyof TSchema & string;
   /** The rough distance between measurements of one source. Default `"seconds"`. */
   granularity?: "seconds" | "minutes" | "hours";
   /** The longest time of one bucket, in seconds. Replaces `granularity`, and requires an equal `bucketRoundingSeconds`. */
@@ -309,9 +253,9 @@ export interface TimeSeriesCollectionOptions {
 }
 
 /** Options of {@link Database.createCollection}. */
-export interface CreateCollectionOptions extends CollectionOptions, CommandOptions {
+export interface CreateCollectionOptions<TSchema = Document> extends CollectionOptions, CommandOptions {
   /** The time field, the metadata field and the granularity. */
-  timeseries: TimeSeriesCollectionOptions;
+  timeseries: TimeSeriesCollectionOptions<TSchema>;
   /** Deletes measurements older than this, in seconds, whole buckets at a time. Default: keeps them for ever. */
   expireAfterSeconds?: number;
   /** Deletes the oldest buckets when the stored buckets exceed this many bytes. An extension of timepail. Default: no limit. */
@@ -343,8 +287,12 @@ export interface ListCollectionsOptions extends BSONReadOptions, CommandOptions 
 /** Options of {@link Database.command}. */
 export interface RunCommandOptions extends BSONReadOptions, CommandOptions {}
 
+/** A type of the host, where the host's types are among those of the project. */
+type Host<Name extends string> = typeof globalThis extends { [K in Name]: { prototype: infer T } } ? T : never;
+type HostModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer T } } } ? T : object;
+
 /** The source of a WebAssembly module: its address, a `Response`, its bytes, or the compiled module. */
-export type WasmSource = string | URL | Response | BufferSource | WebAssembly.Module;
+export type WasmSource = string | Host<"URL"> | Host<"Response"> | ArrayBuffer | ArrayBufferView | HostModule;
 
 /**
  * Parameters of the engine. They have the names and defaults of the server, where `setParameter` sets them.
@@ -498,36 +446,3 @@ export interface CollectionInfo extends Document {
   options?: Document;
   info?: Document;
 }
-
-// ---------------------------------------------------------------------------------------------------------- columns
-
-/** A column for {@link Collection.insertColumns}. In a plain array, `undefined` means that the row does not have the field. */
-export type ColumnInput =
-  | Float64Array
-  | Float32Array
-  | Int32Array
-  | Uint32Array
-  | Int16Array
-  | Uint16Array
-  | Int8Array
-  | Uint8Array
-  | Uint8ClampedArray
-  | BigInt64Array
-  | readonly unknown[];
-
-/** Columns by field name. All have the same length. */
-export type ColumnsInput<TSchema extends Document = Document> = { readonly [P in keyof TSchema]?: ColumnInput };
-
-/** The column that `toColumns` returns for a field of type `T`. */
-export type ColumnOf<T> = 0 extends 1 & T
-  ? any
-  : [Exclude<T, undefined>] extends [number]
-    ? Float64Array | Int32Array
-    : [Exclude<T, undefined>] extends [Date]
-      ? Float64Array
-      : [Exclude<T, undefined>] extends [bigint | Long]
-        ? BigInt64Array | (bigint | undefined)[]
-        : (Exclude<T, undefined> | undefined)[];
-
-/** The result of `toColumns`: one column for each field that at least one row has. */
-export type Columns<TSchema = Document> = { [P in keyof TSchema]: ColumnOf<TSchema[P]> };

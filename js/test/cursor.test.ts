@@ -301,3 +301,19 @@ test("toColumns of a cursor that was read to its end gives no row again", async 
   while (await cursor.next()) continue;
   assert.deepEqual(await cursor.toColumns(), {});
 });
+
+test("toColumns without rows has what the projection or the group names", async () => {
+  const { db, find, engine } = await database(0);
+  const c = db.collection("c");
+  const none = new Float64Array();
+  assert.deepEqual(await find().project({ _id: 0, at: 1, "a.b": 1, "a.c": true, twice: { $abs: "$n" } }).toColumns(), { at: none, a: none, twice: none });
+  assert.deepEqual(await find().project({ at: 0, b: false }).toColumns(), {});
+  assert.deepEqual(await c.find({}, { projection: { n: 1 } }).toColumns(), { n: none });
+  engine.intercept = (command) => ("aggregate" in command ? { ok: 1, cursor: { id: 0n, ns: "db.c", firstBatch: [] }, rows: [] } : undefined);
+  const group = { $group: { _id: "$s", mean: { $avg: "$n" } } };
+  assert.deepEqual(await c.aggregate([group, { $sort: { _id: 1 } }, { $set: { more: 1 } }]).toColumns(), { _id: none, mean: none, more: none });
+  assert.deepEqual(await c.aggregate([{ $project: { n: 1 } }, { $unwind: "$n" }]).toColumns(), {}, "what comes behind may change them");
+  engine.intercept = () => undefined;
+  engine.collections.set("c", [{ at: 1 }]);
+  assert.deepEqual(await find().project({ at: 1, b: 1 }).toColumns(), { at: Float64Array.of(1) }, "of rows, a field that none has gets no column");
+});

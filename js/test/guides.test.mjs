@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { transform } from "esbuild";
 import { open } from "timepail";
 import { reference } from "../scripts/api.mjs";
 
@@ -16,7 +17,7 @@ test("a page of docs/ that names an example shows it word for word, and every ex
   const shown = new Set();
   for (const page of readdirSync(DOCS).filter((name) => name.endsWith(".md"))) {
     const text = readFileSync(join(DOCS, page), "utf8");
-    for (const [, name, code] of text.matchAll(/`js\/examples\/([\w-]+\/[\w.-]+)`[^\n]*\n\n```jsx?\n([^]*?)```/g)) {
+    for (const [, name, code] of text.matchAll(/`js\/examples\/([\w-]+\/[\w.-]+)`[^\n]*\n\n```(?:jsx?|ts)\n([^]*?)```/g)) {
       assert.equal(code, readFileSync(join(EXAMPLES, name), "utf8"), `${page}: ${name}`);
       shown.add(name);
     }
@@ -88,6 +89,16 @@ test("an outbox keeps what could not be sent and sends the rest once", async () 
   assert.deepEqual(arrived.toSorted((a, b) => a - b), Array.from({ length: 2500 }, (_, n) => n));
   assert.equal(await outbox.pending(), 0);
   await outbox.close();
+});
+
+test("a chart of a typed collection is ready whether or not there are rows", async () => {
+  const { code } = await transform(readFileSync(join(GUIDES, "typed.ts"), "utf8"), { loader: "ts" });
+  const { chartOf } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  const db = await open("typed", { storage: "memory" });
+  assert.deepEqual(await chartOf(db, 7), { at: new Float64Array(), temp: new Float64Array(), warmest: -Infinity, means: [] });
+  await db.collection("weather").insertMany([20, 22].map((temp, i) => ({ at: new Date(i), station: { id: 7, site: "A" }, temp })));
+  assert.deepEqual(await chartOf(db, 7), { at: Float64Array.of(0, 1), temp: Float64Array.of(20, 22), warmest: 22, means: [{ _id: { site: "A" }, mean: 21 }] });
+  await db.close();
 });
 
 test("what is recorded while an outbox sends stays for the next time", async () => {

@@ -7,7 +7,8 @@ import * as B from "../src/block.ts";
 import { BadValueError } from "../src/errors.ts";
 import { columnsToBlock, documentsToBlock } from "../src/pivot.ts";
 import { blockToDocuments } from "../src/rows.ts";
-import type { BSONReadOptions, ColumnInput, Document } from "../src/types.ts";
+import type { ColumnInput } from "../src/shapes.ts";
+import type { BSONReadOptions, Document } from "../src/types.ts";
 
 function pivot(documents: readonly Document[], ids?: unknown[]): B.Block {
   const bytes = documentsToBlock(documents, ids);

@@ -1,7 +1,7 @@
 // The types that callers see: checked by tsc, never run.
 
 import { Double, Int32, Long, ObjectId } from "bson";
-import { open, BulkWriteError, FindCursor, ServerError, type Collection, type Columns, type Database, type Document, type Filter, type HostStorage, type InsertManyResult, type WriteError } from "timepail";
+import { open, BulkWriteError, FindCursor, ServerError, type Collection, type BigIntColumn, type Columns, type Database, type Document, type Filter, type HostStorage, type InsertManyResult, type NumberColumn, type WriteError } from "timepail";
 import { denoKvStorage } from "timepail/deno-kv";
 import { open as openSlim } from "timepail/slim";
 import { sqliteStorage } from "timepail/sqlite";
@@ -111,9 +111,9 @@ same<typeof found, Reading | null>();
 const other = await weather.findOne<{ temp: number }>({ temp: 1 }, { projection: { temp: 1 } });
 same<typeof other, { temp: number } | null>();
 const projected = cursor.project<{ temp: number }>({ temp: 1 });
-same<typeof projected, FindCursor<{ temp: number }>>();
+same<typeof projected, FindCursor<{ temp: number }, Reading, Columns<{ temp: number }>>>();
 const mapped = cursor.map((document) => document.temp);
-same<typeof mapped, FindCursor<number>>();
+same<typeof mapped, FindCursor<number, Reading, Partial<Columns<Reading>>>>();
 for await (const document of cursor) same<typeof document, Reading>();
 cursor.sort("at", -1).sort(["at", "temp"]).sort([["at", "desc"]]).sort(new Map([["at", 1]]));
 // @ts-expect-error a direction is 1 or -1
@@ -142,12 +142,12 @@ weather.aggregate({ $match: {} });
 
 // Columns.
 const columns = await cursor.toColumns();
-same<typeof columns, Columns<Reading>>();
-same<typeof columns.at, Float64Array>();
-same<typeof columns.temp, Float64Array | Int32Array>();
-const { gust, ticks, note } = columns;
-same<typeof gust, Float64Array | Int32Array | undefined>();
-same<typeof ticks, BigInt64Array | (bigint | undefined)[]>();
+same<typeof columns, Partial<Columns<Reading>>>();
+const { at: times, temp: temps, gust, ticks, note } = await cursor.project({ at: 1, temp: 1, gust: 1, ticks: 1, note: 1 }).toColumns();
+same<typeof times, Float64Array>();
+same<typeof temps, NumberColumn>();
+same<typeof gust, NumberColumn | undefined>();
+same<typeof ticks, BigIntColumn<Long>>();
 same<typeof note, (string | undefined)[] | undefined>();
 const { at, temp } = await loose.find().toColumns();
 new Float64Array(at as Float64Array).set(temp as Float64Array);
@@ -155,7 +155,7 @@ new Float64Array(at as Float64Array).set(temp as Float64Array);
 // Results and errors.
 const { deletedCount } = await weather.deleteMany({ at: { $lt: new Date() } });
 same<typeof deletedCount, number>();
-const { matchedCount, modifiedCount } = await weather.updateMany({ "station.id": 7 }, { $set: { station: 8 } });
+const { matchedCount, modifiedCount } = await weather.updateMany({ "station.id": 7 }, { $set: { station: { id: 8, site: "B" } } });
 same<typeof matchedCount, number>();
 same<typeof modifiedCount, number>();
 same<Awaited<ReturnType<typeof db.command>>, Document>();
