@@ -30,7 +30,9 @@ impl Block {
             }
         }
         let columns = names.iter().enumerate().map(|(at, name)| ((*name).into(), joined(parts, (at, name))));
-        Block::of(len_of(parts), columns.collect())
+        let mut joined = Block::of(len_of(parts), columns.collect());
+        joined.set_weights(joined_weights(parts));
+        joined
     }
 }
 
@@ -58,6 +60,22 @@ fn joined(parts: &[(&Block, Range<usize>)], column: (usize, &str)) -> Column {
         }
     }
     builder.finish()
+}
+
+/// The weights of the given rows, one after another; `None` if no part has any.
+pub fn joined_weights(parts: &[(&Block, Range<usize>)]) -> Option<Vec<u32>> {
+    if parts.iter().all(|(block, _)| block.weights().is_none()) {
+        return None;
+    }
+    let mut joined = Vec::with_capacity(len_of(parts));
+    for (block, range) in parts {
+        match block.weights().and_then(|weights| weights.get(range.clone())) {
+            Some(weights) => joined.extend_from_slice(weights),
+            // Other rows stand for themselves.
+            None => joined.extend(std::iter::repeat_n(1, range.len())),
+        }
+    }
+    Some(joined)
 }
 
 fn len_of(parts: &[(&Block, Range<usize>)]) -> usize {

@@ -11,17 +11,30 @@ use crate::value::{DocWriter, hash};
 pub struct Block {
     rows: usize,
     columns: Vec<(Box<str>, Column)>,
+    /// For how many measurements each row stands; `None` if each stands for itself.
+    weights: Option<Vec<u32>>,
 }
 
 impl Block {
     /// A block of these columns, of `rows` rows each, whose names are unique.
     pub(super) fn of(rows: usize, columns: Vec<(Box<str>, Column)>) -> Block {
-        Block { rows, columns }
+        Block { rows, columns, weights: None }
     }
 
     /// A block of `rows` rows without columns, that is, `rows` empty documents.
     pub fn new(rows: usize) -> Block {
-        Block { rows, columns: Vec::new() }
+        Block { rows, columns: Vec::new(), weights: None }
+    }
+
+    /// For how many measurements each row stands: one number per row. `None` if each stands for itself.
+    pub fn weights(&self) -> Option<&[u32]> {
+        self.weights.as_deref()
+    }
+
+    /// Says for how many measurements each row stands: one number per row, or `None` if each stands for itself.
+    pub fn set_weights(&mut self, weights: Option<Vec<u32>>) {
+        debug_assert!(weights.as_ref().is_none_or(|weights| weights.len() == self.rows));
+        self.weights = weights;
     }
 
     /// Number of rows.
@@ -82,26 +95,34 @@ impl Block {
 
     /// Applies `f` to every column; `f` must keep the length.
     pub fn map_columns(self, mut f: impl FnMut(Column) -> Column) -> Block {
-        Block { rows: self.rows, columns: self.columns.into_iter().map(|(name, column)| (name, f(column))).collect() }
+        let columns = self.columns.into_iter().map(|(name, column)| (name, f(column))).collect();
+        Block { columns, ..self }
     }
 
     /// Rows `range`, which must lie inside.
     pub fn slice(&self, range: Range<usize>) -> Block {
         let columns = self.columns.iter().map(|(name, c)| (name.clone(), c.slice(range.clone()))).collect();
-        Block { rows: range.len(), columns }
+        let weights = self.weights_of(range.clone());
+        Block { rows: range.len(), columns, weights }
     }
 
     /// Rows `range` of the columns that `keep` names.
     pub fn slice_columns(&self, range: Range<usize>, mut keep: impl FnMut(&str) -> bool) -> Block {
         let kept = self.columns.iter().filter(|(name, _)| keep(name));
         let columns = kept.map(|(name, c)| (name.clone(), c.slice(range.clone()))).collect();
-        Block { rows: range.len(), columns }
+        let weights = self.weights_of(range.clone());
+        Block { rows: range.len(), columns, weights }
+    }
+
+    fn weights_of(&self, range: Range<usize>) -> Option<Vec<u32>> {
+        self.weights.as_ref().and_then(|weights| weights.get(range)).map(<[u32]>::to_vec)
     }
 
     /// The rows `rows`, in that order.
     pub fn gather(&self, rows: &[u32]) -> Block {
         let columns = self.columns.iter().map(|(name, c)| (name.clone(), c.gather(rows))).collect();
-        Block { rows: rows.len(), columns }
+        let weight = |weights: &Vec<u32>| rows.iter().filter_map(|row| weights.get(*row as usize).copied()).collect();
+        Block { rows: rows.len(), columns, weights: self.weights.as_ref().map(weight) }
     }
 
     /// Appends rows of a block with the same simple columns. Does nothing and answers false if the columns differ or
@@ -120,8 +141,9 @@ impl Block {
         true
     }
 
-    /// Appends the given rows of the given blocks to this block, as in `concat`. Existing columns grow in place.
+    /// Appends the given rows of the given blocks to this block, as in `concat`. Existing columns grow in place. Every row stands for itself.
     pub fn append_slices(&mut self, mut parts: &[(&Block, Range<usize>)]) {
+        debug_assert!(self.weights.is_none() && parts.iter().all(|(block, _)| block.weights.is_none()));
         while let Some(((block, range), rest)) = parts.split_first()
             && self.append_alike(block, range)
         {

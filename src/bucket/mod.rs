@@ -37,7 +37,7 @@ pub use options::{Granularity, TimeseriesOptions};
 pub use rows::Rows;
 pub use salvage::{Salvaged, salvage};
 pub use schema::Schema;
-pub use summary::{WEIGHT, extreme_rows};
+pub use summary::extreme_rows;
 pub use time::{bucket_start_ms, is_extended_range};
 pub use unpack::{unpack, unpack_edge};
 pub use validate::{B19, B22, Finding, Rule, validate};

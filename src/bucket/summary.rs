@@ -1,30 +1,27 @@
 //! Synthetic rows that stand for all rows of a bucket, made from its summaries.
 
 use super::document::BucketDoc;
-use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use crate::block::{Block, ColumnBuilder};
 use crate::error::Result;
 use crate::value::{FieldSet, Kind};
 
-/// The hidden column with the number of rows that each synthetic row stands for. No field can have this name.
-pub const WEIGHT: &str = "\0";
-
 /// Two synthetic rows in place of all rows: the smallest and the largest value of each wanted column, from `control`.
-/// Both have the latest time. In the hidden weight column the first row has the row count and the second 0.
+/// Both have the latest time. If `counts`, the weight of the first row is the row count, and that of the second 0.
 ///
 /// `None` if the summaries do not suffice: all columns are wanted; a column has a null, which counts as a value there;
 /// it has arrays or objects, which are summarised element by element; it has strings, which compare by the collation of
 /// the collection.
 ///
 /// Errors: as `BucketDoc::count`.
-pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &str) -> Result<Option<Block>> {
+pub fn extreme_rows(
+    bucket: &BucketDoc<'_>,
+    wanted: &FieldSet,
+    time_field: &str,
+    counts: bool,
+) -> Result<Option<Block>> {
     let FieldSet::Only(names) = wanted else { return Ok(None) };
     let mut rows = Block::new(2);
     for name in names {
-        if **name == *WEIGHT {
-            let count = i32::try_from(bucket.count()?).unwrap_or(i32::MAX);
-            rows.set_column(name, Column::new(ColumnData::I32(vec![count, 0]), None));
-            continue;
-        }
         let last = bucket.control_max().get(name);
         // Its earliest time is known only roughly.
         let first = if **name == *time_field { last } else { bucket.control_min().get(name) };
@@ -41,6 +38,9 @@ pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &str)
             column.push(end);
         }
         rows.set_column(name, column.finish());
+    }
+    if counts {
+        rows.set_weights(Some(vec![u32::try_from(bucket.count()?).unwrap_or(u32::MAX), 0]));
     }
     Ok(Some(rows))
 }

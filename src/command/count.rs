@@ -7,13 +7,13 @@ use super::reply::Reply;
 use super::request::Request;
 use crate::engine::{Defaults, Engine};
 use crate::error::Result;
-use crate::query::{Count, FindCommand};
+use crate::query::{Count, FindCommand, Query};
 use crate::value::DocWriter;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
     let globals = globals_of(engine, request)?;
-    let options = |defaults: Defaults<'_>| FindCommand::of_count(request.doc(), &globals(defaults));
+    let options = |defaults: Defaults<'_>| FindCommand::of_count(request.doc(), &globals(defaults)).map(Query::from);
     let mut count = Count::default();
     engine.drain(user, raw, &options, &mut count).await?;
     let n = count.count();

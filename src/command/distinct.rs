@@ -13,7 +13,7 @@ use crate::value::{DocWriter, Path, Value};
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
     let globals = globals_of(engine, request)?;
-    let options = |defaults: Defaults<'_>| Ok(FindCommand::of_distinct(request.doc(), &globals(defaults))?.0);
+    let options = |defaults: Defaults<'_>| Ok(FindCommand::of_distinct(request.doc(), &globals(defaults))?.0.into());
     // An invalid path is refused together with the other options.
     let key = request.doc().get("key").and_then(Value::as_str).unwrap_or_default();
     let mut distinct = Distinct::new(Path::parse(key)?);

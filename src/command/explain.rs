@@ -51,8 +51,8 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let parse =
         |defaults: Defaults<'_>| aggregate_arguments::parse(inner, &globals(defaults), defaults.time_field, true);
     let options = |defaults: Defaults<'_>| match aggregation {
-        Some(_) => Ok(parse(defaults)?.find),
-        None => Ok(query(inner, &globals(defaults))?.0),
+        Some(_) => Ok(parse(defaults)?.into_query()),
+        None => Ok(query(inner, &globals(defaults))?.0.into()),
     };
     let (mut sink, group) = match aggregation {
         Some(_) => (None, None),
@@ -87,7 +87,6 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         write: None,
         group,
         has_source,
-        is_narrowed: aggregation.as_ref().is_some_and(Aggregation::is_narrowed),
         later: &aggregation.map_or_else(Vec::new, |aggregation| later(&aggregation, given)),
     };
     Ok(reply_of(engine, inner, &explain))

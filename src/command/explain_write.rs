@@ -12,7 +12,7 @@ use super::{find_and_modify, statements};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{ChangeKind, Defaults, Engine, Options};
 use crate::error::Result;
-use crate::query::{Count, Explain, FindCommand, Projection, Write};
+use crate::query::{Count, Demand, Explain, FindCommand, Projection, Query, Write};
 
 /// True for the commands that are explained here.
 pub fn is_write(name: &str) -> bool {
@@ -26,11 +26,8 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         let find = find_and_modify::find_of(name, inner)?;
         let globals = globals_of(engine, inner)?;
         let options = |defaults: Defaults<'_>| {
-            Ok(FindCommand {
-                limit: Some(1),
-                skips_closed: true,
-                ..FindCommand::parse(find.view(), &globals(defaults))?
-            })
+            let find = FindCommand { limit: Some(1), ..FindCommand::parse(find.view(), &globals(defaults))? };
+            Ok(Query { find, demand: Demand::of_write() })
         };
         let write = Write { op_type: "deleteOne", of_buckets: None, answers: Some(inner.field("fields").is_some()) };
         return plan(engine, inner, raw, &options, write, all_plans).await;
@@ -41,7 +38,8 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let options = |_: Defaults<'_>| {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let projection = Projection::none();
-        Ok(FindCommand { filter, hint, limit, projection, skips_closed: true, ..FindCommand::default() })
+        let find = FindCommand { filter, hint, limit, projection, ..FindCommand::default() };
+        Ok(Query { find, demand: Demand::of_write() })
     };
     let (op_type, of_buckets) = match change.kind {
         ChangeKind::Update(_) => ("updateMany", Some("UPDATE")),
@@ -78,7 +76,6 @@ async fn plan(
         write: Some(write),
         group: None,
         has_source: false,
-        is_narrowed: false,
         later: &[],
     };
     Ok(reply_of(engine, inner, &explain))

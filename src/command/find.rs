@@ -8,7 +8,7 @@ use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DECIMAL_OPERATORS;
-use crate::query::{Filter, FindCommand, Globals};
+use crate::query::{Filter, FindCommand, Globals, Query};
 use crate::value::{DocWriter, Value};
 
 /// Splits a name into the user's collection and whether its raw buckets are meant.
@@ -39,7 +39,9 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let (user, raw) = target(name);
     let globals = globals_of(engine, request)?;
-    let batch = engine.find(user, raw, &|defaults| FindCommand::parse(request.doc(), &globals(defaults))).await?;
+    let batch = engine
+        .find(user, raw, &|defaults| FindCommand::parse(request.doc(), &globals(defaults)).map(Query::from))
+        .await?;
     if batch.cursor_id != 0 && request.doc().mentions(&DECIMAL_OPERATORS) {
         // The first decimal may come in a later batch, which cannot be requested again. If the second half cannot be
         // loaded, decimals may still never come.

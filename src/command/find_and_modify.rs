@@ -10,7 +10,7 @@ use super::reply::Reply;
 use super::request::Request;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::{FindCommand, not_allowed};
+use crate::query::{FindCommand, Query, not_allowed};
 use crate::value::{DocBuf, DocWriter, Value};
 
 /// The names of fields in this command, and in a find.
@@ -25,7 +25,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let find = find_of(name, request)?;
     let globals = globals_of(engine, request)?;
-    let options = |defaults: Defaults<'_>| FindCommand::parse(find.view(), &globals(defaults));
+    let options = |defaults: Defaults<'_>| FindCommand::parse(find.view(), &globals(defaults)).map(Query::from);
     let removed = engine.remove_one(name, &options).await?;
     let mut reply = DocWriter::new();
     reply.begin_doc("lastErrorObject").int32("n", i32::from(removed.is_some())).end();

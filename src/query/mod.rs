@@ -14,7 +14,8 @@ pub use explain::{Explain, Group, Run, Write};
 pub use expr::Globals;
 pub use filter::Filter;
 pub use plan::{
-    FindCommand, Hint, Index, IndexAccess, Plan, Projection, ReadAccess, ReadPlan, Stream, Which, check_hint,
+    Demand, FindCommand, Hint, Index, IndexAccess, Plan, Projection, Query, ReadAccess, ReadPlan, Stream, Which,
+    check_hint,
 };
 pub use sort::{SortSpec, sorted_groups};
 pub use stage::{Aggregation, CollStats, DocumentSource, Foreign, Others, Out, Pipeline};

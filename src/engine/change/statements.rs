@@ -19,7 +19,7 @@ use crate::engine::journal::{Group, SectionRef};
 use crate::engine::read::unit::Unit;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
-use crate::query::{Filter, FindCommand, Hint, Projection, ReadAccess, ReadPlan, Update};
+use crate::query::{Demand, Filter, FindCommand, Hint, Projection, Query, ReadAccess, ReadPlan, Update};
 use crate::storage::LocalFuture;
 use crate::value::{Doc, DocWriter, FieldSet, Numbers, OwnedValue, Value};
 
@@ -117,7 +117,7 @@ impl Engine {
     async fn change_pass(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let options = FindCommand { filter, hint, ..FindCommand::default() };
-        let plan = || collection.read_plan(options.clone(), change.raw);
+        let plan = || collection.read_plan(options.clone().into(), change.raw);
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
         collection.check_hint(change.raw, &options, &aimed)?;
         // Rows that are not folded are in no index.
@@ -182,7 +182,7 @@ impl Engine {
     ) -> Result<bool> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let options = FindCommand { filter, hint, ..FindCommand::default() };
-        let plan = || collection.read_plan(options.clone(), change.raw);
+        let plan = || collection.read_plan(options.clone().into(), change.raw);
         if matches!(&plan().access, ReadAccess::Index(access) if access.only_indexed) {
             // The index does not name everything; folding brings the rest into it.
             return Ok(false);
@@ -308,17 +308,11 @@ impl Engine {
         for _ in 0..WRITE_CONFLICT_RETRIES_MAX {
             let projection = RefCell::new(Projection::all());
             let whole = |defaults: Defaults<'_>| {
-                let options = options(defaults)?;
-                projection.replace(options.projection);
-                let limit = Some(1);
-                Ok(FindCommand {
-                    projection: Projection::all(),
-                    limit,
-                    single_batch: true,
-                    batch_size: limit,
-                    skips_closed: true,
-                    ..options
-                })
+                let Query { find, .. } = options(defaults)?;
+                projection.replace(find.projection);
+                let (projection, limit) = (Projection::all(), Some(1));
+                let find = FindCommand { projection, limit, single_batch: true, batch_size: limit, ..find };
+                Ok(Query { find, demand: Demand::of_write() })
             };
             let row = self.find(name, false, &whole).await?.rows;
             if row.rows() == 0 {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::engine::collections::collection::Collection;
 use crate::engine::read::scan::Scan;
 use crate::error::{Error, Result};
-use crate::query::{Aggregation, Counters, FindCommand, ReadAccess, ReadPlan, check_hint};
+use crate::query::{Aggregation, Counters, FindCommand, Query, ReadAccess, ReadPlan, check_hint};
 use crate::value::Collation;
 
 /// What a command inherits from its collection.
@@ -26,7 +26,7 @@ impl<'a> Defaults<'a> {
 
 /// Parses the options of a query, given the defaults of its collection. It may be called again, because the collection
 /// in storage may not be the one in memory.
-pub type Options<'a> = dyn Fn(Defaults<'_>) -> Result<FindCommand> + 'a;
+pub type Options<'a> = dyn Fn(Defaults<'_>) -> Result<Query> + 'a;
 
 /// Parses a pipeline, given the defaults of its collection.
 pub type Parse<'a> = dyn Fn(Defaults<'_>) -> Result<Aggregation> + 'a;
@@ -68,18 +68,18 @@ impl Collection {
     }
 
     /// The plan of a query over its measurements, or over its bucket documents if `raw`, from what is known now.
-    pub(in crate::engine) fn read_plan(&self, options: FindCommand, raw: bool) -> ReadPlan {
+    pub(in crate::engine) fn read_plan(&self, query: Query, raw: bool) -> ReadPlan {
         if raw {
-            return ReadPlan::over_buckets(options);
+            return ReadPlan::over_buckets(query);
         }
         let entry = self.entry();
-        ReadPlan::new(options, &entry.options.timeseries, self.extended_range.get(), &entry.indexes)
+        ReadPlan::new(query, &entry.options.timeseries, self.extended_range.get(), &entry.indexes)
     }
 
     /// Refuses a hint that names no index, or one that the plan cannot use, as far as this context knows. A scan learns
     /// of indexes that others have created and hidden.
-    pub(in crate::engine) fn check_hint(&self, raw: bool, options: &FindCommand, plan: &ReadPlan) -> Result<()> {
-        let Some(hint) = &options.hint else { return Ok(()) };
+    pub(in crate::engine) fn check_hint(&self, raw: bool, find: &FindCommand, plan: &ReadPlan) -> Result<()> {
+        let Some(hint) = &find.hint else { return Ok(()) };
         let depends = check_hint(hint, raw, &self.entry().indexes)?;
         if depends && !matches!(plan.access, ReadAccess::Index(_)) {
             return Err(Error::bad_value("The hint names an index that this query cannot use"));

@@ -84,7 +84,7 @@ fn push_bucket(
     // Loaded by now: only `query::stage` looks for rows at an edge.
     let edge = if all_match { plan.edge(view) } else { None };
     if edge.is_some_and(|(which, _)| which == Which::Extremes)
-        && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field)?
+        && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field, plan.counts())?
     {
         let flow = sink.push(rows, view.meta(), all_match)?;
         sink.counters().measurements_examined = examined;

@@ -120,10 +120,10 @@ impl Engine {
         let Some(collection) = self.collection(name).await? else {
             return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
         };
-        let options = options(collection.defaults(raw))?;
+        let query = options(collection.defaults(raw))?;
         self.refresh(&collection).await?;
-        let plan = collection.read_plan(options.clone(), raw);
-        collection.check_hint(raw, &options, &plan)?;
+        let plan = collection.read_plan(query.clone(), raw);
+        collection.check_hint(raw, &query.find, &plan)?;
         Ok(Some(Planned {
             collection,
             plan,
@@ -145,14 +145,14 @@ impl Engine {
             let Some(collection) = self.collection(name).await? else {
                 return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
             };
-            let options = options(collection.defaults(raw))?;
-            match self.aimed_scan(&collection, &|| collection.read_plan(options.clone(), raw)).await {
+            let query = options(collection.defaults(raw))?;
+            match self.aimed_scan(&collection, &|| collection.read_plan(query.clone(), raw)).await {
                 // It was dropped, so memory has forgotten it; storage says whether it was created again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
                 other => {
                     let (scan, plan) = other?;
-                    collection.check_hint(raw, &options, &plan)?;
-                    return Ok(Some((scan, plan, options)));
+                    collection.check_hint(raw, &query.find, &plan)?;
+                    return Ok(Some((scan, plan, query.find)));
                 }
             }
         }

@@ -173,7 +173,7 @@ mod tests {
 
     fn plan(command: &RawDocumentBuf) -> Plan {
         let find = FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
-        Plan::new(find, &CollectionFacts { time_field: "t", meta_field: Some("m") })
+        Plan::new(find.into(), &CollectionFacts { time_field: "t", meta_field: Some("m") })
     }
 
     fn exec(command: &RawDocumentBuf) -> Exec {

@@ -27,7 +27,7 @@ fn plan_of(find: FindCommand) -> ReadPlan {
         rounding_seconds: None,
         collation: Collation::default(),
     };
-    ReadPlan::new(find, &options, false, &[])
+    ReadPlan::new(find.into(), &options, false, &[])
 }
 
 /// A measurement without its metadata, and its metadata.

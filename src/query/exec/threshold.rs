@@ -148,7 +148,7 @@ mod tests {
         let command = RawDocumentBuf::try_from(command).unwrap();
         let find = FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
         let facts = CollectionFacts { time_field: "t", meta_field: Some("m") };
-        let mut exec = Exec::new(Plan::new(find, &facts));
+        let mut exec = Exec::new(Plan::new(find.into(), &facts));
         let mut left_out = 0;
         for docs in buckets {
             let docs = || docs.iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap());

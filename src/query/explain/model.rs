@@ -39,8 +39,6 @@ pub struct Explain<'a> {
     pub group: Option<Group>,
     /// True where the first of the later stages gives documents of its own.
     pub has_source: bool,
-    /// True where the projection of the plan only says what the first of the later stages reads.
-    pub is_narrowed: bool,
     /// The stages behind the plan, and how many rows came out of those of which it was counted.
     pub later: &'a [(DocBuf, Option<u64>)],
 }

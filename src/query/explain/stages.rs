@@ -3,7 +3,7 @@
 // Loaded later.
 
 use super::model::{Explain, long};
-use crate::bucket::{TimeseriesOptions, WEIGHT};
+use crate::bucket::TimeseriesOptions;
 use crate::query::plan::{ReadPlan, Split};
 use crate::value::{DocWriter, FieldSet, Value};
 
@@ -94,7 +94,7 @@ impl Explain<'_> {
             writer.begin_doc("$group").value("_id", Value::NULL).begin_doc(name);
             writer.value(accumulator, operand.view()).end().end();
             self.end(rows.min(1), writer);
-        } else if !plan.projection.is_all() && !self.is_narrowed {
+        } else if !plan.projection.is_all() && !plan.is_narrowed {
             begin(writer);
             plan.projection.write(plan.projection.stage(), writer);
             self.end(rows, writer);
@@ -122,8 +122,7 @@ fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, 
         FieldSet::Only(names) => {
             writer.begin_array("include");
             let meta = meta.filter(|_| plan.plan.wants_meta);
-            let names = names.iter().map(|name| &**name).filter(|name| *name != WEIGHT);
-            for (at, name) in names.chain(meta).enumerate() {
+            for (at, name) in names.iter().map(|name| &**name).chain(meta).enumerate() {
                 writer.string(&at.to_string(), name);
             }
         }

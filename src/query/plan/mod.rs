@@ -1,5 +1,6 @@
 //! What a query asks, and how it runs: plain data that `explain` shows.
 
+mod demand;
 mod find;
 mod indexes;
 mod projection;
@@ -8,7 +9,8 @@ mod read_plan;
 mod rows;
 mod stream;
 
-pub use find::{Edge, FindCommand, Hint, Which, arguments};
+pub use demand::{Demand, Edge, Query, Which};
+pub use find::{FindCommand, Hint, arguments};
 pub use indexes::{Index, IndexAccess, Interval, ReadAccess, check_hint, of_class};
 pub use projection::{Projection, write_set};
 pub use pushdown::Split;

@@ -1,12 +1,13 @@
 //! What a query reads: which buckets, which of their columns, and which of their rows are left to be asked.
 
-use super::find::{Edge, FindCommand, Hint, Which};
+use super::demand::{Edge, Query, Which};
+use super::find::{FindCommand, Hint};
 use super::indexes::{Index, ReadAccess, buckets, choose, through_default};
 use super::pushdown::{Layout, Split, split};
 use super::rows::{CollectionFacts, Plan};
 use super::stream::Stream;
 use crate::block::{Bitmap, Block, Column};
-use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions, WEIGHT};
+use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions};
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
 use crate::query::expr::BoundExpr;
@@ -40,12 +41,7 @@ pub struct ReadPlan {
 
 impl ReadPlan {
     /// The plan of a query over measurements.
-    pub fn new(
-        options: FindCommand,
-        collection: &TimeseriesOptions,
-        extended_range: bool,
-        indexes: &[Index],
-    ) -> ReadPlan {
+    pub fn new(query: Query, collection: &TimeseriesOptions, extended_range: bool, indexes: &[Index]) -> ReadPlan {
         let layout = Layout {
             options: collection,
             extended_range,
@@ -55,26 +51,27 @@ impl ReadPlan {
             fixed_buckets: collection.is_fixed(),
             is_index_filter: false,
         };
-        let split = split(&options.filter, &layout);
+        let split = split(&query.find.filter, &layout);
         let facts =
             CollectionFacts { time_field: &collection.time_field, meta_field: collection.meta_field.as_deref() };
-        let by_index = match options.hint {
+        let by_index = match query.find.hint {
             Some(Hint::Natural { .. }) => None,
             // The default index is not chosen among others.
             _ if indexes.iter().all(|index| index.spec.number == META_TIME_INDEX) => {
-                through_default(&options.filter, &split, &layout, indexes)
+                through_default(&query.find.filter, &split, &layout, indexes)
             }
-            _ => choose(indexes, &options, &layout, &split),
+            _ => choose(indexes, &query.find, &layout, &split),
         };
         let by_index = by_index.and_then(|(_, mut found)| match found.len() {
             1 => found.pop(),
             _ => Some(ReadAccess::Union(found)),
         });
-        let is_natural = matches!(options.hint, Some(Hint::Natural { .. }));
+        let is_natural = matches!(query.find.hint, Some(Hint::Natural { .. }));
         let takes_default = !is_natural && indexes.iter().any(|index| index.is_usable_default());
-        let hinted = hinted(&options);
-        let skips_closed = options.skips_closed;
-        let plan = Plan::new(FindCommand { filter: split.residual.clone(), ..options }, &facts);
+        let hinted = hinted(&query.find);
+        let skips_closed = query.demand.skips_closed;
+        let find = FindCommand { filter: split.residual.clone(), ..query.find };
+        let plan = Plan::new(Query { find, ..query }, &facts);
         let columns = plan.decode.clone();
         let stream = plan.sort.as_ref().and_then(|sort| Stream::of(sort, &facts));
         let by_time = stream.as_ref().filter(|stream| stream.buckets.is_none()).and_then(|stream| stream.time);
@@ -94,15 +91,15 @@ impl ReadPlan {
     }
 
     /// The plan of a query over bucket documents.
-    pub fn over_buckets(options: FindCommand) -> ReadPlan {
+    pub fn over_buckets(query: Query) -> ReadPlan {
         let facts = CollectionFacts { time_field: "", meta_field: None };
         ReadPlan {
             split: None,
             extended_range: false,
             columns: FieldSet::All,
             access: ReadAccess::Buckets { low: BucketId::MIN, high: BucketId::MAX },
-            order: hinted(&options),
-            plan: Plan::new(options, &facts),
+            order: hinted(&query.find),
+            plan: Plan::new(query, &facts),
             stream: None,
             skips_closed: false,
             lists_series: false,
@@ -182,11 +179,15 @@ impl ReadPlan {
         split.residual.is_trivial() || split.whole.all_match(at(first_ms).view(), at(last_ms).view(), None)
     }
 
+    /// True if whoever takes the rows counts them.
+    pub fn counts(&self) -> bool {
+        self.plan.edge.as_ref().is_some_and(|edge| edge.counts)
+    }
+
     /// True where of the rows of a series nothing is asked but how many they are.
     pub fn only_counts(&self) -> bool {
         let takes_all = |edge: &Edge| edge.which == Which::Extremes && edge.bins.is_empty();
-        self.plan.edge.as_ref().is_some_and(takes_all)
-            && matches!(&self.columns, FieldSet::Only(names) if names.iter().all(|name| **name == *WEIGHT))
+        self.plan.edge.as_ref().is_some_and(takes_all) && self.columns.is_empty()
     }
 
     /// True where not every metadata matches.

@@ -1,6 +1,7 @@
 //! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
 
-use super::find::{Edge, FindCommand};
+use super::demand::{Demand, Edge, Query};
+use super::find::FindCommand;
 use super::projection::Projection;
 use crate::query::filter::Filter;
 use crate::query::sort::SortSpec;
@@ -40,14 +41,18 @@ pub struct Plan {
     pub collation: Collation,
     /// Where of the matches of one series that come together only some matter.
     pub edge: Option<Edge>,
+    /// True if the projection is not the user's, but says which fields the stage behind it reads.
+    pub is_narrowed: bool,
 }
 
 impl Plan {
     /// The plan of a `find`.
-    pub fn new(options: FindCommand, facts: &CollectionFacts<'_>) -> Plan {
-        let FindCommand { filter, projection, sort, skip, limit, collation, edge, reads, .. } = options;
+    pub fn new(query: Query, facts: &CollectionFacts<'_>) -> Plan {
+        let Query { find, demand } = query;
+        let FindCommand { filter, projection, sort, skip, limit, collation, .. } = find;
+        let Demand { edge, fields, is_narrowed, .. } = demand;
         let residual = filter;
-        let mut decode = projection.needed_fields(&reads);
+        let mut decode = projection.needed_fields(&fields);
         decode.add_all(&residual.fields());
         for part in sort.iter().flat_map(SortSpec::parts) {
             decode.add_path(part.path.as_str());
@@ -79,6 +84,7 @@ impl Plan {
             limit,
             collation,
             edge,
+            is_narrowed,
         }
     }
 }
@@ -93,7 +99,7 @@ mod tests {
     const FACTS: CollectionFacts<'_> = CollectionFacts { time_field: "t", meta_field: Some("m") };
 
     fn find(command: RawDocumentBuf) -> Plan {
-        Plan::new(FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap(), &FACTS)
+        Plan::new(FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap().into(), &FACTS)
     }
 
     /// The names of the decoded columns, and whether the metadata is wanted.
@@ -122,7 +128,7 @@ mod tests {
     fn a_count_decodes_what_its_filter_reads() {
         let count = |command: RawDocumentBuf| {
             let options = FindCommand::of_count(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
-            Plan::new(options, &FACTS)
+            Plan::new(options.into(), &FACTS)
         };
         assert_eq!(reads(&count(rawdoc! { "count": "c" })), (vec![], false));
         assert_eq!(reads(&count(rawdoc! { "count": "c", "query": { "a.b": 1 } })), (vec!["a"], false));

@@ -9,8 +9,7 @@ use super::unpack::{Unpack, UnpackSpec, refused};
 use crate::error::{ErrorCode, Result};
 use crate::query::exec::Exec;
 use crate::query::expr::BoundExpr;
-use crate::query::plan::FindCommand;
-use crate::query::plan::{CollectionFacts, Plan};
+use crate::query::plan::{CollectionFacts, Demand, FindCommand, Plan, Query};
 use crate::value::{DocBuf, FieldSet};
 
 /// A stage as it is asked for. What it needs of other collections, its parser has told (`Parser::split`), and what `explain` shows of it as well
@@ -46,8 +45,9 @@ impl Step {
             // One that asks for nothing is there so that those before it know nothing of those behind it.
             Step::Find(find) if find.shown().is_empty() => FieldSet::All,
             Step::Find(find) => {
-                let find = FindCommand { reads: behind, ..FindCommand::clone(find) };
-                Plan::new(find, &CollectionFacts { time_field: "", meta_field: None }).decode
+                let demand = Demand { fields: behind, ..Demand::default() };
+                let query = Query { find: FindCommand::clone(find), demand };
+                Plan::new(query, &CollectionFacts { time_field: "", meta_field: None }).decode
             }
             Step::Group(group) => group.needed_fields(),
             Step::Unpack(_) => FieldSet::All,
@@ -61,7 +61,7 @@ impl Step {
             Step::Find(find) => {
                 // Rows, of which nobody knows where they come from.
                 let facts = CollectionFacts { time_field: "", meta_field: None };
-                Box::new(Exec::new(Plan::new(FindCommand::clone(find), &facts)))
+                Box::new(Exec::new(Plan::new(FindCommand::clone(find).into(), &facts)))
             }
             Step::Group(spec) => Box::new(Group::new(GroupSpec::clone(spec))),
             Step::Unpack(spec) => Box::new(Unpack::new(Rc::clone(spec))),

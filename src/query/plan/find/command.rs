@@ -2,11 +2,11 @@
 
 use super::arguments::{Hint, check_generic, count, filter, flag, is_given, object};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{BoundExpr, Globals};
+use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
-use crate::value::{Collation, Doc, FieldSet};
+use crate::value::{Collation, Doc};
 
 /// What a `find` asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,39 +29,6 @@ pub struct FindCommand {
     pub hint: Option<Hint>,
     /// How strings compare.
     pub collation: Collation,
-    /// Where few of the matches matter to whoever takes them.
-    pub edge: Option<Edge>,
-    /// Which fields of what comes back somebody reads.
-    pub reads: FieldSet,
-    /// True for what a write takes: closed buckets are not looked at.
-    pub skips_closed: bool,
-}
-
-/// Of rows that are alike in some fields only few matter; the others may be left out.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Edge {
-    /// Those that do.
-    pub which: Which,
-    /// How many of them; with these all that have the time of one of them.
-    pub count: usize,
-    /// Those fields, but for the time.
-    pub alike: Vec<Box<str>>,
-    /// True where values of these fields that compare equal are as good as each other.
-    pub by_value: bool,
-    /// Expressions that read the time as well, of which the rows have to be alike, too.
-    pub bins: Vec<BoundExpr>,
-}
-
-/// Which rows of many matter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// Those with the first times.
-    First,
-    /// Those with the last times.
-    Last,
-    /// Those with the least and the greatest value of each other field that is read, or made-up ones with these values, whose number does
-    /// not matter where they tell for how many they stand. The first time need not be among them.
-    Extremes,
 }
 
 impl Default for FindCommand {
@@ -76,9 +43,6 @@ impl Default for FindCommand {
             single_batch: false,
             hint: None,
             collation: Collation::default(),
-            edge: None,
-            reads: FieldSet::All,
-            skips_closed: false,
         }
     }
 }

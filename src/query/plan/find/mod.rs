@@ -6,4 +6,4 @@ mod count;
 mod distinct;
 
 pub use arguments::Hint;
-pub use command::{Edge, FindCommand, Which};
+pub use command::FindCommand;

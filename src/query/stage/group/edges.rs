@@ -48,7 +48,7 @@ impl GroupSpec {
         let reads_time = |key: &&&BoundExpr| key.fields().contains(time_field);
         let bins: Vec<BoundExpr> = keys.iter().filter(reads_time).map(|key| BoundExpr::clone(key)).collect();
         let by_value = keys.iter().all(|key| cannot_fail(key.expr()));
-        Some(Edge { which: Which::Last, count: 1, alike, by_value, bins })
+        Some(Edge { which: Which::Last, count: 1, alike, by_value, bins, counts: self.counts() })
     }
 
     /// Where each field takes rows from the same end: those are what matters, as many as the one that takes most does. `ascending` is the
@@ -90,9 +90,9 @@ mod tests {
     fn edge(stages: Bson) -> (Option<(Which, usize, bool)>, usize) {
         let pipeline = RawDocumentBuf::try_from(&doc! { "pipeline": stages }).unwrap();
         let pipeline = Doc::parse(pipeline.as_bytes()).unwrap().get("pipeline").unwrap().as_array().unwrap();
-        let find = Aggregation::parse(pipeline, &globals(), "at").unwrap().find;
-        let sort = find.sort.map_or(0, |sort| sort.parts().len());
-        (find.edge.map(|edge| (edge.which, edge.count, edge.by_value)), sort)
+        let query = Aggregation::parse(pipeline, &globals(), "at").unwrap().into_query();
+        let sort = query.find.sort.map_or(0, |sort| sort.parts().len());
+        (query.demand.edge.map(|edge| (edge.which, edge.count, edge.by_value)), sort)
     }
 
     fn behind(sort: Document, key: &str, fields: Document) -> (Option<(Which, usize, bool)>, usize) {

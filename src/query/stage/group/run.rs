@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use super::spec::{GroupSpec, Key};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
-use crate::bucket::WEIGHT;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Flow, KnownValues};
@@ -18,20 +17,14 @@ use crate::value::{DocWriter, Kind, OwnedValue, Value, append_key, append_missin
 /// Of fewer rows groups are not given before the end: each time takes as long as some rows.
 const GIVEN_ROWS_MIN: usize = 1024;
 
-/// For how many rows each row stands, as numbers of that type: those that do not say it stand for themselves.
-fn weights(column: &Column, kind: Kind) -> Column {
-    let mut weights = ColumnBuilder::with_capacity(column.len());
-    let mut scratch = Vec::new();
-    for row in 0..column.len() {
-        let weight = column.value(row, &mut scratch).and_then(Value::as_i32).unwrap_or(1);
-        let weight = match kind {
-            Kind::Double => OwnedValue::double(weight.into()),
-            Kind::Int64 => OwnedValue::int64(weight.into()),
-            _ => OwnedValue::int32(weight),
-        };
-        weights.push(weight.view());
-    }
-    weights.finish()
+/// The weights of rows as numbers of that type, which are added up in place of ones.
+fn ones(weights: &[u32], kind: Kind) -> Column {
+    let data = match kind {
+        Kind::Double => ColumnData::F64(weights.iter().map(|weight| f64::from(*weight)).collect()),
+        Kind::Int64 => ColumnData::I64(weights.iter().map(|weight| i64::from(*weight)).collect()),
+        _ => ColumnData::I32(weights.iter().map(|weight| i32::try_from(*weight).unwrap_or(i32::MAX)).collect()),
+    };
+    Column::new(data, None)
 }
 
 /// A `$group` at work.
@@ -71,8 +64,8 @@ impl Group {
     ///
     /// Errors: those of accumulators and of their inputs, and 292.
     pub fn add(&mut self, rows: &Block, keys: &[Column]) -> Result<()> {
-        let input = |field: &Accumulation| match (rows.column(WEIGHT), field.counts_as()) {
-            (Some(column), Some(kind)) => Ok(weights(column, kind)),
+        let input = |field: &Accumulation| match (rows.weights(), field.counts_as()) {
+            (Some(weights), Some(kind)) => Ok(ones(weights, kind)),
             _ => field.input.column(rows),
         };
         let inputs = self.spec.fields.iter().map(input).collect::<Result<Vec<_>>>()?;
