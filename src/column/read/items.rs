@@ -178,7 +178,7 @@ mod tests {
             (&[0x02, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0], "not a valid value"),
             (&[0x05, 0, 9, 0, 0, 0, 0, 1, 0], "not a valid value"),
             (&[0x0B, 0, b'a', 0, b'i'], "not a valid value"),
-            (&[0xF1, 6, 0, 0, 0, 0, 0], "no valid document"),
+            (&[0xF1, 6, 0, 0, 0, 0, 0], "not a valid document"),
         ];
         for (bytes, expected) in cases {
             assert!(reason(bytes).contains(expected), "{bytes:x?}: {}", reason(bytes));
