@@ -18,11 +18,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// One pointer wide: nearly every function passes errors on, and each pays for their size.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(Box<Failure>);
+pub struct Error(Box<ErrorContent>);
 
 /// The content of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct ErrorContent {
     /// The server's code.
     pub code: ErrorCode,
     /// A sentence in sentence case, without a final stop.
@@ -32,7 +32,7 @@ pub struct Failure {
 impl Error {
     /// An error with `code`.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Error(Box::new(Failure { code, message: message.into() }))
+        Error(Box::new(ErrorContent { code, message: message.into() }))
     }
 
     /// The sentence.
@@ -85,9 +85,9 @@ impl Error {
 }
 
 impl Deref for Error {
-    type Target = Failure;
+    type Target = ErrorContent;
 
-    fn deref(&self) -> &Failure {
+    fn deref(&self) -> &ErrorContent {
         &self.0
     }
 }

@@ -23,6 +23,9 @@ const TREES: [&str; 3] = ["query::expr", "query::filter", "value"];
 /// The rooms of the engine have its methods. `Engine` itself is known to all of them.
 const ENGINE: Spread<'_> = Spread { module: "engine", name: "Engine", callers: &["self", "engine"] };
 
+/// The floors that hand keys to a storage, or get them from it.
+const KEY_FLOORS: [&str; 4] = ["storage", "engine", "command", "bindings"];
+
 // ---- the rules ------------------------------------------------------------------------------------------------------
 
 #[test]
@@ -145,10 +148,41 @@ fn time_and_randomness_come_from_the_host_alone() {
 }
 
 #[test]
+fn the_prefixes_of_keys_stand_in_the_key_space_alone() {
+    let key_space = "src/engine/store/keyspace.rs";
+    let declared = fs::read_to_string(root().join(key_space)).unwrap();
+    let prefixes: Vec<char> = declared.lines().filter_map(declared_prefix).collect();
+    assert!(prefixes.len() >= 6, "only {prefixes:?} were found: the reader is broken");
+    // Decoding and encoding of dates, numbers and values has letters of its own, and never sees a key.
+    let sees_keys = |file: &Source| file.module.first().is_some_and(|top| KEY_FLOORS.contains(&top.as_str()));
+    let files: Vec<Source> = sources().into_iter().filter(sees_keys).collect();
+    assert!(files.len() > 50, "only {} files see keys: the reader is broken", files.len());
+    let mut wrong = Vec::new();
+    for file in files.iter().filter(|file| file.name != key_space) {
+        let text = fs::read_to_string(root().join(&file.name)).unwrap();
+        let lines = text.lines().enumerate().filter(|(_, line)| names_prefix(line, &prefixes));
+        wrong.extend(lines.map(|(at, line)| format!("{}:{}: {}", file.name, at + 1, line.trim())));
+    }
+    assert!(wrong.is_empty(), "these name prefixes of keys, which {key_space} alone may do:\n{}", wrong.join("\n"));
+}
+
+#[test]
 fn no_file_is_longer_than_it_may_be() {
     let long: Vec<_> = sources().into_iter().filter(|file| file.lines > LINES_MAX).collect();
     let names: Vec<_> = long.iter().map(|file| format!("{} ({} lines)", file.name, file.lines)).collect();
     assert!(names.is_empty(), "longer than {LINES_MAX} lines, split by noun: {names:?}");
+}
+
+/// The prefix that a line of the key space declares, as in `const JOURNAL: u8 = b'J';`.
+fn declared_prefix(line: &str) -> Option<char> {
+    let (_, literal) = line.strip_prefix("const ")?.split_once(": u8 = b'")?;
+    literal.chars().next()
+}
+
+/// True if a line has one of `prefixes` as a byte, or at the start of a byte string.
+fn names_prefix(line: &str, prefixes: &[char]) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    prefixes.iter().any(|prefix| code.contains(&format!("b'{prefix}'")) || code.contains(&format!("b\"{prefix}")))
 }
 
 /// Why a module may not name another, if so. `to` is `None` for the crate root itself.
@@ -294,6 +328,15 @@ fn objections(module: &str, snippet: &str) -> Vec<String> {
         .iter()
         .filter_map(|edge| Some(format!("{}: {}", edge.line, objection(&floors, &module[0], edge.to())?)))
         .collect()
+}
+
+#[test]
+fn a_prefix_of_keys_outside_the_key_space_is_caught() {
+    assert_eq!(declared_prefix("const JOURNAL: u8 = b'J';"), Some('J'));
+    assert_eq!(declared_prefix("const EPOCH: u8 = 2;"), None);
+    let caught = |line| names_prefix(line, &['J', 'B']);
+    assert!(caught("    if key.first() == Some(&b'B') {") && caught("let all = KeyRange::prefix(b\"J\");"));
+    assert!(!caught("let other = b'j';") && !caught("// `b'J'` is a prefix") && !caught("rawdoc! { \"J\": 1 }"));
 }
 
 #[test]

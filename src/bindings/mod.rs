@@ -79,7 +79,7 @@ impl Handle {
             if command::lacks_operator(&reply) && !env.is_whole() {
                 env.load().await?;
                 // A cursor that has failed is gone, so `getMore` is not repeated.
-                if !command::is_more(&command) {
+                if !command::is_get_more(&command) {
                     reply = command::run(&engine, &command, payload.as_deref()).await;
                 }
             }
@@ -106,13 +106,13 @@ extern "C" {
     /// `Uint8Array`, whose constructor throws if the page has no memory left. An uncaught exception would leave the
     /// caller's promise unresolved for ever, so it is caught and rejects.
     #[wasm_bindgen(js_name = Uint8Array, extends = Uint8Array)]
-    type Bytes;
+    type JsBytes;
     #[wasm_bindgen(constructor, js_class = "Uint8Array", catch)]
-    fn new(length: u32) -> Result<Bytes, JsValue>;
+    fn new(length: u32) -> Result<JsBytes, JsValue>;
 }
 
 fn to_bytes(bytes: &[u8]) -> Result<JsValue, JsValue> {
-    let array = Bytes::new(u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
+    let array = JsBytes::new(u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
     array.copy_from(bytes);
     Ok(array.into())
 }

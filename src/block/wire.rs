@@ -70,10 +70,10 @@ fn section(out: &mut Vec<u8>, bytes: &[u8]) -> (u32, u32) {
     (u32_of(at), u32_of(bytes.len()))
 }
 
-type Section = (u32, u32);
+type SectionSpan = (u32, u32);
 
-fn encode_data(out: &mut Vec<u8>, data: &ColumnData) -> (u32, Section, Section) {
-    const NO_AUX: Section = (0, 0);
+fn encode_data(out: &mut Vec<u8>, data: &ColumnData) -> (u32, SectionSpan, SectionSpan) {
+    const NO_AUX: SectionSpan = (0, 0);
     let var = |out: &mut Vec<u8>, v: &VarData| {
         let offsets = section(out, bytemuck::cast_slice(&v.offsets));
         (offsets, section(out, &v.bytes))

@@ -5,30 +5,30 @@ use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
 use crate::value::{Doc, Kind, Numbers, Value};
 
 /// The time column, which also defines the rows of the bucket.
-pub(super) struct Times {
+pub(super) struct BucketTimes {
     pub(super) values: Vec<i64>,
     /// The row of every key; `None` if the keys are the row numbers.
     places: Option<Numbers>,
 }
 
-impl Times {
+impl BucketTimes {
     /// Times of rows in this order.
-    pub(super) fn of(values: Vec<i64>) -> Times {
-        Times { values, places: None }
+    pub(super) fn of(values: Vec<i64>) -> BucketTimes {
+        BucketTimes { values, places: None }
     }
 
-    pub(super) fn read(column: Value<'_>) -> Result<Times, String> {
+    pub(super) fn read(column: Value<'_>) -> Result<BucketTimes, String> {
         let cells = column.as_doc().ok_or("the time column is not an object")?;
         let bytes = elements(cells);
         // A date takes at least eleven bytes.
         let mut values: Vec<i64> = Vec::with_capacity(bytes.len() / 11);
         match walk(bytes, Kind::Date, None, &mut values) {
-            Some(_) => Ok(Times { values, places: None }),
-            None => Times::read_by_key(cells),
+            Some(_) => Ok(BucketTimes { values, places: None }),
+            None => BucketTimes::read_by_key(cells),
         }
     }
 
-    fn read_by_key(cells: Doc<'_>) -> Result<Times, String> {
+    fn read_by_key(cells: Doc<'_>) -> Result<BucketTimes, String> {
         let mut values = Vec::new();
         let mut places = Numbers::default();
         for (key, value) in cells {
@@ -39,7 +39,7 @@ impl Times {
             }
             values.push(value.as_date_ms().ok_or_else(|| format!("the time at '{key}' is {value:?}, not a date"))?);
         }
-        Ok(Times { values, places: Some(places) })
+        Ok(BucketTimes { values, places: Some(places) })
     }
 
     fn row_of(&self, key: usize) -> Option<usize> {
@@ -51,7 +51,7 @@ impl Times {
 }
 
 /// The column of `cells`, over `rows` rows; `None` if there is no cell.
-pub(super) fn read_column(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Option<Column>, String> {
+pub(super) fn read_column(cells: Doc<'_>, rows: usize, times: &BucketTimes) -> Result<Option<Column>, String> {
     let bytes = elements(cells);
     let Some(kind) = bytes.first().copied().and_then(Kind::from_byte) else { return Ok(None) };
     let column = match kind {
@@ -82,14 +82,14 @@ fn read_fixed<T: FixedWidth>(bytes: &[u8], kind: Kind, rows: usize, data: fn(Vec
 }
 
 /// Collects cells of one type.
-trait Cells {
+trait CellSink {
     /// Reads the value at the start of `bytes`; returns the bytes after it.
     fn push<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]>;
     /// Leaves `count` cells empty.
     fn push_absent(&mut self, count: usize);
 }
 
-impl<T: FixedWidth> Cells for Vec<T> {
+impl<T: FixedWidth> CellSink for Vec<T> {
     #[inline]
     fn push<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (value, rest) = T::split_first(bytes)?;
@@ -143,7 +143,7 @@ impl FixedWidth for Bytes12 {
     }
 }
 
-impl Cells for VarData {
+impl CellSink for VarData {
     #[inline]
     fn push<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (len, rest) = bytes.split_first_chunk()?;
@@ -161,7 +161,7 @@ impl Cells for VarData {
 ///
 /// `rows` is unknown for the time column, which must not have gaps. `None` if the cells are different; the contents of
 /// `cells` are then undefined.
-fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -> Option<Option<Bitmap>> {
+fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl CellSink) -> Option<Option<Bitmap>> {
     let limit = rows.unwrap_or(ROWS_MAX).min(ROWS_MAX);
     let mut presence: Option<Bitmap> = None;
     let mut head = CellHead::first(kind);
@@ -204,7 +204,7 @@ fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -
 }
 
 /// Cells of any types in any order, placed by their keys.
-fn read_by_key(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Column, String> {
+fn read_by_key(cells: Doc<'_>, rows: usize, times: &BucketTimes) -> Result<Column, String> {
     let mut by_row: Vec<Option<Value<'_>>> = vec![None; rows];
     for (key, value) in cells {
         let place = parse_key(key.as_bytes()).ok_or_else(|| format!("the key '{key}' is not a row number"))?;

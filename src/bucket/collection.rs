@@ -57,7 +57,7 @@ pub struct CollectionOptions {
 
 /// The arguments of `create`, with only their types checked.
 #[derive(Default)]
-struct Arguments<'a> {
+struct CreateArguments<'a> {
     timeseries: Option<Given>,
     expire_after_seconds: Option<(i64, Value<'a>)>,
     /// 0 removes the limit.
@@ -68,10 +68,10 @@ struct Arguments<'a> {
     expires_never: bool,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> CreateArguments<'a> {
     /// An existing collection's fields are known.
-    fn parse(fields: Doc<'a>, first: usize, is_new: bool) -> Result<Arguments<'a>> {
-        let mut arguments = Arguments::default();
+    fn parse(fields: Doc<'a>, first: usize, is_new: bool) -> Result<CreateArguments<'a>> {
+        let mut arguments = CreateArguments::default();
         for (name, value) in fields.iter().skip(first) {
             let doc = || value.as_doc().ok_or_else(|| wrong_type(name, value, "object"));
             match name {
@@ -159,7 +159,7 @@ impl CollectionOptions {
     /// Errors: 14, 2, 40414, 40415 if an argument does not parse; `InvalidOptions` if the arguments contradict each
     /// other, belong to other kinds of collections, or lack `timeseries`.
     pub fn parse_create(command: Doc<'_>, now_ms: i64) -> Result<CollectionOptions> {
-        Arguments::parse(command, 1, true)?.resolve(Some(now_ms))
+        CreateArguments::parse(command, 1, true)?.resolve(Some(now_ms))
     }
 
     /// The options after a `collMod` command. Ignores the first field, the name of the collection.
@@ -167,7 +167,7 @@ impl CollectionOptions {
     /// Errors: 14, 2, 40415 if an argument does not parse; `InvalidOptions` if it belongs to other kinds of
     /// collections, or asks for a change that is not possible.
     pub fn modified(&self, command: Doc<'_>, now_ms: i64) -> Result<CollectionOptions> {
-        let arguments = Arguments::parse(command, 1, false)?;
+        let arguments = CreateArguments::parse(command, 1, false)?;
         if let Some(name) = arguments.foreign.or(arguments.collation.as_ref().map(|_| "collation")) {
             return Err(Error::invalid_options(format!("'{name}' cannot be changed on a time-series collection")));
         }
@@ -211,7 +211,7 @@ impl CollectionOptions {
     ///
     /// Errors: `DataCorruptionDetected` if `to_doc` did not write them.
     pub fn from_doc(doc: Doc<'_>) -> Result<CollectionOptions> {
-        Arguments::parse(doc, 0, true)
+        CreateArguments::parse(doc, 0, true)
             .and_then(|arguments| arguments.resolve(None))
             .map_err(|error| Error::corrupt(format!("Stored collection options are damaged: {}", error.message)))
     }

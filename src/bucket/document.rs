@@ -1,6 +1,6 @@
 //! A view of a stored bucket document whose shape was checked.
 
-use super::cells::Times;
+use super::cells::BucketTimes;
 use super::id::BucketId;
 use super::options::TimeseriesOptions;
 use super::row_key::ROWS_MAX;
@@ -208,7 +208,7 @@ impl<'a> BucketDoc<'a> {
     /// Errors: as `unpack` if the time column is damaged.
     pub fn count(&self) -> Result<usize> {
         let count = match self.version() {
-            BucketVersion::Uncompressed => Times::read(self.times()).map(|times| times.values.len()),
+            BucketVersion::Uncompressed => BucketTimes::read(self.times()).map(|times| times.values.len()),
             BucketVersion::Sorted | BucketVersion::Unsorted => compressed_count(self),
         };
         count.map_err(|what| damaged(&self.id, what))
@@ -402,7 +402,7 @@ mod tests {
     fn metadata_must_be_defined_and_belong_to_a_meta_field() {
         let document = bucket(control(), data());
         let error = BucketDoc::parse(view(&document), &options(None)).unwrap_err();
-        assert!(error.message.contains("without metaField"), "{error}");
+        assert!(error.message.contains("has no metaField"), "{error}");
         let id = bson::oid::ObjectId::from_bytes([1; 12]);
         let undefined = rawdoc! { "_id": id, "control": control(), "meta": RawBson::Undefined, "data": data() };
         assert!(BucketDoc::parse(view(&undefined), &options(Some("m"))).is_err());

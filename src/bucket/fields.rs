@@ -7,7 +7,7 @@ const SCANNED_MAX: usize = 12;
 
 /// Siblings by name.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields<T> {
+pub(super) struct Siblings<T> {
     entries: Vec<(Box<str>, T)>,
     /// Position of each name, once there are too many to scan.
     places: Option<Numbers>,
@@ -15,7 +15,7 @@ pub(super) struct Fields<T> {
     cursor: usize,
 }
 
-impl<T: Default> Fields<T> {
+impl<T: Default> Siblings<T> {
     /// The sibling called `name`; appends a new one if there is none.
     pub(super) fn slot(&mut self, name: &str) -> &mut T {
         let at = self.place(name).unwrap_or_else(|| self.append(name));
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn names_are_found_in_any_order_and_kept_in_the_first() {
-        let mut fields = Fields::<usize>::default();
+        let mut fields = Siblings::<usize>::default();
         let names: Vec<String> = (0..40).map(|i| format!("n{i}")).collect();
         for (i, name) in names.iter().enumerate() {
             *fields.slot(name) = i;

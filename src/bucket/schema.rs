@@ -1,6 +1,6 @@
 //! The schema of a bucket, one type per path: decides whether a measurement fits those already there.
 
-use super::fields::Fields;
+use super::fields::Siblings;
 use super::rows::Rows;
 use crate::block::{Block, Column};
 use crate::error::{Error, Result};
@@ -11,24 +11,24 @@ use crate::value::{Doc, Kind, Value, canonical_class};
 /// A failed update may have been absorbed in part; a bucket takes nothing more after it.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    fields: Fields<Node>,
+    fields: Siblings<SchemaNode>,
     visits: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Node {
-    shape: Shape,
+struct SchemaNode {
+    shape: NodeShape,
     /// The object in which this field occurred last. A name that occurs twice in one object counts once; otherwise such
     /// a measurement would fit no bucket at all.
     visit: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-enum Shape {
+enum NodeShape {
     #[default]
     Unset,
-    Object(Fields<Node>),
-    Array(Vec<Node>),
+    Object(Siblings<SchemaNode>),
+    Array(Vec<SchemaNode>),
     Scalar(i8),
 }
 
@@ -106,13 +106,13 @@ impl Schema {
     }
 }
 
-impl Node {
+impl SchemaNode {
     fn absorb(&mut self, value: Value<'_>, visits: &mut u64) -> bool {
         if let Some(doc) = value.as_doc() {
-            if matches!(self.shape, Shape::Unset) {
-                self.shape = Shape::Object(Fields::default());
+            if matches!(self.shape, NodeShape::Unset) {
+                self.shape = NodeShape::Object(Siblings::default());
             }
-            let Shape::Object(fields) = &mut self.shape else { return false };
+            let NodeShape::Object(fields) = &mut self.shape else { return false };
             *visits += 1;
             let visit = *visits;
             return doc.iter().all(|(name, value)| {
@@ -122,13 +122,13 @@ impl Node {
             });
         }
         if let Some(array) = value.as_array() {
-            if matches!(self.shape, Shape::Unset) {
-                self.shape = Shape::Array(Vec::new());
+            if matches!(self.shape, NodeShape::Unset) {
+                self.shape = NodeShape::Array(Vec::new());
             }
-            let Shape::Array(items) = &mut self.shape else { return false };
+            let NodeShape::Array(items) = &mut self.shape else { return false };
             return array.iter().enumerate().all(|(at, (_, value))| {
                 if at == items.len() {
-                    items.push(Node::default());
+                    items.push(SchemaNode::default());
                 }
                 items.get_mut(at).is_some_and(|item| item.absorb(value, visits))
             });
@@ -139,12 +139,12 @@ impl Node {
     fn absorb_scalar(&mut self, kind: Kind) -> bool {
         let class = canonical_class(kind);
         match self.shape {
-            Shape::Unset => {
-                self.shape = Shape::Scalar(class);
+            NodeShape::Unset => {
+                self.shape = NodeShape::Scalar(class);
                 true
             }
-            Shape::Scalar(mine) => mine == class,
-            Shape::Object(_) | Shape::Array(_) => false,
+            NodeShape::Scalar(mine) => mine == class,
+            NodeShape::Object(_) | NodeShape::Array(_) => false,
         }
     }
 }

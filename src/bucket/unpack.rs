@@ -1,6 +1,6 @@
 //! Unpacks a bucket into rows, with only the columns that are needed.
 
-use super::cells::{Times, read_column};
+use super::cells::{BucketTimes, read_column};
 use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
 use super::options::TimeseriesOptions;
 use crate::block::{Block, Column, ColumnData};
@@ -107,7 +107,7 @@ fn unpack_compressed(
 }
 
 fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &str) -> Result<Block, String> {
-    let mut times = Times::read(bucket.times())?;
+    let mut times = BucketTimes::read(bucket.times())?;
     let mut block = Block::new(times.values.len());
     if wanted.contains(time_field) {
         block.set_column(time_field, Column::new(ColumnData::Date(std::mem::take(&mut times.values)), None));
@@ -237,12 +237,12 @@ mod tests {
             (with(5.into()), "column 'a': it is not an object"),
             (with(rawdoc! { "2": 1 }.into()), "column 'a': row '2' has no time"),
             (with(rawdoc! { "x": 1 }.into()), "column 'a': the key 'x' is not a row number"),
-            (with(rawdoc! { "01": 1 }.into()), "column 'a': cell '01'"),
+            (with(rawdoc! { "01": 1 }.into()), "column 'a': the key '01'"),
             (with(twice.clone().into()), "column 'a': the key '0' occurs twice"),
             (rawdoc! { "t": 1 }, "the time column is not an object"),
             (rawdoc! { "t": { "0": 1 } }, "the time at '0' is 1, not a date"),
             (rawdoc! { "t": { "x": date(1) } }, "the key 'x' of a time is not a row number"),
-            (rawdoc! { "t": { "0": date(1), "00": date(1) } }, "time '00'"),
+            (rawdoc! { "t": { "0": date(1), "00": date(1) } }, "the key '00' of a time"),
         ] {
             let error = unpacked(data, &FieldSet::All).unwrap_err();
             assert_eq!(error.code, ErrorCode::DataCorruptionDetected);

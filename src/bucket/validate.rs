@@ -5,7 +5,7 @@
 
 // Loaded later.
 
-use super::cells::{Times, read_column};
+use super::cells::{BucketTimes, read_column};
 use super::document::{BucketDoc, BucketVersion, COLUMN_SUBTYPE};
 use super::min_max::MinMax;
 use super::options::TimeseriesOptions;
@@ -109,11 +109,11 @@ pub(super) fn inner<'a>(document: Doc<'a>, name: &str) -> Option<Doc<'a>> {
 }
 
 /// The times of a time column, for any bucket version.
-pub(super) fn read_times(value: Value<'_>) -> Result<Times, &'static Rule> {
+pub(super) fn read_times(value: Value<'_>) -> Result<BucketTimes, &'static Rule> {
     let Some(cells) = value.as_doc() else {
         let column = column::decode(compressed(value).ok_or(&B8)?, ROWS_MAX).map_err(|_| &B15)?;
         return match column.data() {
-            ColumnData::Date(times) if column.presence().is_none() => Ok(Times::of(times.clone())),
+            ColumnData::Date(times) if column.presence().is_none() => Ok(BucketTimes::of(times.clone())),
             _ => Err(&B12),
         };
     };
@@ -124,11 +124,11 @@ pub(super) fn read_times(value: Value<'_>) -> Result<Times, &'static Rule> {
         }
         times.push(value.as_date_ms().ok_or(&B12)?);
     }
-    Ok(Times::of(times))
+    Ok(BucketTimes::of(times))
 }
 
 /// A column over the rows of `times`; `None` if it has no cell.
-pub(super) fn read_cells(value: Value<'_>, times: &Times) -> Result<Option<Column>, &'static Rule> {
+pub(super) fn read_cells(value: Value<'_>, times: &BucketTimes) -> Result<Option<Column>, &'static Rule> {
     let rows = times.values.len();
     let Some(cells) = value.as_doc() else {
         let column = column::decode(compressed(value).ok_or(&B8)?, ROWS_MAX).map_err(|_| &B15)?;
@@ -149,7 +149,7 @@ fn compressed(value: Value<'_>) -> Option<&[u8]> {
 }
 
 /// One of the two summaries: the numbers of its fields, and their values.
-struct Side<'a> {
+struct SummarySide<'a> {
     part: &'static str,
     names: Numbers,
     values: Vec<Value<'a>>,
@@ -199,7 +199,7 @@ impl Findings {
         }
         let sides = [("control.min.", bucket.control_min()), ("control.max.", bucket.control_max())];
         let sides = sides.map(|(part, stored)| {
-            let mut side = Side { part, names: Numbers::default(), values: Vec::new() };
+            let mut side = SummarySide { part, names: Numbers::default(), values: Vec::new() };
             for (name, value) in stored {
                 let new = side.names.add(name.as_bytes()).1;
                 self.rule(new, &B5, part, name);

@@ -2,7 +2,7 @@
 
 use super::measurements::Facts;
 use super::offer::ReopenRequest;
-use super::series::{self, BatchSeries, Search, SeriesRows};
+use super::series::{self, BatchSeries, BucketSearch, SeriesRows};
 use super::state::Catalog;
 use crate::block::{Block, Column, ColumnData};
 use crate::bucket::{BucketId, is_extended_range};
@@ -39,7 +39,7 @@ pub struct Staged {
 
 /// The outcome of staging.
 #[derive(Debug)]
-pub enum Stage {
+pub enum Staging {
     /// Every row has its bucket. `finish` or `abort` must follow.
     Staged(Staged),
     /// Some rows might go to stored buckets. Answer all of these requests with `offer`, in any order, and stage the
@@ -77,7 +77,7 @@ impl Catalog {
             if let Some(rows) = order.get_mut(rows.clone()) {
                 sort_by_time(rows, times_ms);
             }
-            BatchSeries { meta, next: rows.start, rows, slot: 0, search: Search::default() }
+            BatchSeries { meta, next: rows.start, rows, slot: 0, search: BucketSearch::default() }
         });
         let series = series.collect();
         let facts = Facts::of(&block, &self.options);

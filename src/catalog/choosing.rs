@@ -1,6 +1,6 @@
 //! Chooses the bucket of a series that takes the next rows.
 
-use super::measurements::Measurements;
+use super::measurements::BatchRows;
 use super::open_bucket::{OpenBucket, Taken, Terms};
 use super::rollover::RolloverReason;
 use super::series::BatchSeries;
@@ -16,7 +16,7 @@ impl Catalog {
     pub(super) fn find_open(
         &mut self,
         series: &mut BatchSeries,
-        measurements: &Measurements<'_>,
+        measurements: &BatchRows<'_>,
     ) -> Option<(usize, Taken)> {
         let slot = series.slot;
         let open = self.series.get(slot)?.buckets.len();
@@ -55,7 +55,7 @@ impl Catalog {
         &mut self,
         series: &mut BatchSeries,
         index: usize,
-        measurements: &Measurements<'_>,
+        measurements: &BatchRows<'_>,
     ) -> Option<Taken> {
         self.make_busy(series.slot, index);
         let terms = Terms {
@@ -104,7 +104,7 @@ impl Catalog {
     pub(super) fn allocate(
         &mut self,
         series: &mut BatchSeries,
-        measurements: &Measurements<'_>,
+        measurements: &BatchRows<'_>,
     ) -> Result<(usize, Taken)> {
         self.expire();
         let min_time_ms = bucket_start_ms(measurements.next_ms(series), self.timeseries.effective_rounding_seconds());

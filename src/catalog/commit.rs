@@ -53,7 +53,7 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Stage;
+    use super::super::Staging;
     use super::super::samples::*;
     use super::Counter;
 
@@ -107,17 +107,17 @@ mod tests {
         let mut catalog = reopening_catalog();
         insert(&mut catalog, &[of(0, "b")]);
         let mut batch = catalog.batch(block(&[of(1, "b"), of(0, "a")]));
-        let Stage::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
+        let Staging::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
         catalog.clear();
         catalog.offer(&requests[0], super::super::Offer::Found(stored(crate::bucket::BucketId::MIN, 0)));
         assert_eq!(
             (catalog.stats()[super::super::ReopenFailure::EraMismatch], catalog.stats()[Counter::Reopened]),
             (1, 0)
         );
-        let Stage::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
+        let Staging::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
         assert_eq!(requests.len(), 2);
         requests.iter().for_each(|request| catalog.offer(request, super::super::Offer::NotFound));
-        let Stage::Staged(staged) = catalog.stage(&mut batch).unwrap() else { panic!("it was asked again") };
+        let Staging::Staged(staged) = catalog.stage(&mut batch).unwrap() else { panic!("it was asked again") };
         assert_eq!(shape(&staged.sections), [(0, 1), (0, 1)]);
     }
 

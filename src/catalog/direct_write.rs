@@ -3,7 +3,7 @@
 //! Whoever changes a stored bucket says so before and after. In between no insert gets the bucket, neither from memory
 //! nor from storage, and buckets fetched in the meantime are asked for again.
 
-use super::registry::State;
+use super::registry::BucketState;
 use super::state::Catalog;
 use super::stats::Counter;
 use crate::bucket::BucketId;
@@ -54,7 +54,7 @@ impl Catalog {
 
     /// True if the bucket was frozen.
     pub fn is_frozen(&self, id: BucketId) -> bool {
-        self.registry.state(id) == Some(State::Frozen)
+        self.registry.state(id) == Some(BucketState::Frozen)
     }
 
     /// True if rows of one of these buckets are being committed.

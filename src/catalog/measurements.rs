@@ -10,7 +10,7 @@ use super::series::BatchSeries;
 pub const SCHEMA_ELEMENT_BYTES: usize = 110;
 
 /// Rows without their metadata column.
-pub struct Measurements<'a> {
+pub struct BatchRows<'a> {
     pub block: &'a Block,
     pub times_ms: &'a [i64],
     /// Row numbers grouped by series.
@@ -54,7 +54,7 @@ impl Facts {
     }
 }
 
-impl<'a> Measurements<'a> {
+impl<'a> BatchRows<'a> {
     /// The rows of a series that have no bucket yet, by time.
     pub fn left(&self, series: &BatchSeries) -> &'a [u32] {
         self.order.get(series.next..series.rows.end).unwrap_or_default()

@@ -29,7 +29,7 @@ mod stage;
 mod state;
 mod stats;
 
-pub use batch::{Batch, Section, Stage, Staged};
+pub use batch::{Batch, Section, Staged, Staging};
 pub use offer::{Offer, ReopenFailure, ReopenRequest, Reopened};
 pub use options::{CatalogOptions, Totals};
 

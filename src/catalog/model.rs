@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::rollover::RolloverReason;
 use super::samples::*;
-use super::{CatalogOptions, Counter, Offer, ReopenFailure, Reopened, Stage, Stats};
+use super::{CatalogOptions, Counter, Offer, ReopenFailure, Reopened, Staging, Stats};
 use crate::bucket::{BucketId, Schema, bucket_start_ms};
 use crate::value::{Doc, digits};
 
@@ -16,22 +16,22 @@ use crate::value::{Doc, digits};
 type Store = Vec<(i64, Vec<RawDocumentBuf>)>;
 
 /// The outcome of a search for a stored bucket.
-enum Search {
+enum ModelSearch {
     Found(usize),
     NotFound,
     Failed,
 }
 
 /// The same outcome for model and catalog.
-fn search(store: &Store, time: i64, archived: Option<usize>, options: &CatalogOptions) -> Search {
+fn search(store: &Store, time: i64, archived: Option<usize>, options: &CatalogOptions) -> ModelSearch {
     let fits = |(min, docs): &(i64, Vec<_>)| {
         *min <= time && time - min < HOUR && !docs.is_empty() && docs.len() < options.bucket_count_max
     };
     match archived.or_else(|| store.iter().position(fits)) {
-        Some(_) if time % 7 == 0 => Search::Failed,
-        Some(number) if store[number].1.is_empty() => Search::NotFound,
-        Some(number) => Search::Found(number),
-        None => Search::NotFound,
+        Some(_) if time % 7 == 0 => ModelSearch::Failed,
+        Some(number) if store[number].1.is_empty() => ModelSearch::NotFound,
+        Some(number) => ModelSearch::Found(number),
+        None => ModelSearch::NotFound,
     }
 }
 
@@ -57,7 +57,7 @@ fn time_of(doc: &RawDocumentBuf) -> i64 {
 }
 
 #[derive(Default)]
-struct Bucket {
+struct ModelBucket {
     number: usize,
     min: i64,
     count: usize,
@@ -73,7 +73,7 @@ struct Bucket {
 /// One series.
 struct Model {
     options: CatalogOptions,
-    open: Vec<Bucket>,
+    open: Vec<ModelBucket>,
     archived: BTreeMap<i64, usize>,
     /// Number of buckets ever opened.
     opened: usize,
@@ -82,7 +82,7 @@ struct Model {
 
 impl Model {
     /// The bytes that a measurement adds: the exact part, and the estimate.
-    fn sizes(&self, bucket: &Bucket, doc: &RawDocumentBuf) -> (usize, usize) {
+    fn sizes(&self, bucket: &ModelBucket, doc: &RawDocumentBuf) -> (usize, usize) {
         // Four bytes for the name, one for the type, and for the string "a" five bytes and the text.
         let (mut verified, mut estimate) = (if bucket.size == 0 { 4 + 1 + 6 } else { 0 }, 0);
         for (name, value) in fields(doc) {
@@ -210,7 +210,7 @@ impl Model {
         let archived = archived.map(|(_, number)| *number);
         if archived.is_some() || query_allowed {
             let found = search(store, time, archived, &self.options);
-            let missed = matches!(found, Search::NotFound);
+            let missed = matches!(found, ModelSearch::NotFound);
             by_metadata &= missed;
             self.stats[match (archived.is_some(), missed) {
                 (true, false) => Counter::Fetched,
@@ -219,24 +219,24 @@ impl Model {
                 (false, true) => Counter::QueriesFailed,
             }] += 1;
             match found {
-                Search::Failed => self.stats[ReopenFailure::Validator] += 1,
-                Search::Found(number) if self.open.iter().any(|b| b.number == number) => {
+                ModelSearch::Failed => self.stats[ReopenFailure::Validator] += 1,
+                ModelSearch::Found(number) if self.open.iter().any(|b| b.number == number) => {
                     self.stats[Counter::DuplicateReopened] += 1;
                 }
-                Search::Found(number) => {
+                ModelSearch::Found(number) => {
                     let at = self.install(reopened(store, number, BucketId::MIN), number);
                     match self.reason(at, doc) {
                         None => return (at, false),
                         reason => self.open[at].reason = reason,
                     }
                 }
-                Search::NotFound => {}
+                ModelSearch::NotFound => {}
             }
         }
         if let Some(at) = self.find_open(doc, &mut query_allowed) {
             return (at, false);
         }
-        let bucket = Bucket { number: self.opened, min: bucket_start_ms(time, 60), ..Bucket::default() };
+        let bucket = ModelBucket { number: self.opened, min: bucket_start_ms(time, 60), ..ModelBucket::default() };
         self.opened += 1;
         self.open.push(bucket);
         (self.open.len() - 1, by_metadata)
@@ -255,14 +255,14 @@ impl Model {
             }
         }
         self.stats[Counter::Reopened] += 1;
-        self.open.push(Bucket {
+        self.open.push(ModelBucket {
             number,
             min: found.min_time_ms,
             count: found.count,
             size: found.size_bytes,
             schema: found.schema,
             names: found.field_names.iter().map(|name| name.to_string()).collect(),
-            ..Bucket::default()
+            ..ModelBucket::default()
         });
         self.open.len() - 1
     }
@@ -395,13 +395,13 @@ proptest! {
             let mut batch = catalog.batch(block(&docs));
             let staged = loop {
                 match catalog.stage(&mut batch).unwrap() {
-                    Stage::Staged(staged) => break staged,
-                    Stage::Reopen(requests) => for request in &requests {
+                    Staging::Staged(staged) => break staged,
+                    Staging::Reopen(requests) => for request in &requests {
                         let archived = request.archived.map(|id| ids.iter().position(|known| *known == id).unwrap());
                         catalog.offer(request, match search(&store, request.time_ms, archived, &options) {
-                            Search::Found(number) => Offer::Found(reopened(&store, number, ids[number])),
-                            Search::NotFound => Offer::NotFound,
-                            Search::Failed => Offer::Failed(ReopenFailure::Validator),
+                            ModelSearch::Found(number) => Offer::Found(reopened(&store, number, ids[number])),
+                            ModelSearch::NotFound => Offer::NotFound,
+                            ModelSearch::Failed => Offer::Failed(ReopenFailure::Validator),
                         });
                     },
                 }

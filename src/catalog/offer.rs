@@ -96,7 +96,7 @@ impl ReopenFailure {
 
 /// What a batch keeps of an offer.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct OfferAnswer {
     /// The bucket, if it is now open.
     pub installed: Option<BucketId>,
     /// True if a stored bucket was found, usable or not.

@@ -1,6 +1,6 @@
 //! An open bucket, and the decision whether it takes the next measurements.
 
-use super::measurements::{Addition, Measurements};
+use super::measurements::{Addition, BatchRows};
 use super::options::CatalogOptions;
 use super::rollover::RolloverReason;
 use super::size_limit::SizeLimit;
@@ -102,7 +102,7 @@ impl OpenBucket {
     /// Takes as many of `rows` (their times ascending) as fit, with the same result as checking one after another in
     /// the server's order: time forward, time backward, count, size, schema. The first measurement of a new bucket is
     /// not checked.
-    pub fn take(&mut self, measurements: &Measurements<'_>, rows: &[u32], terms: &Terms<'_>) -> Taken {
+    pub fn take(&mut self, measurements: &BatchRows<'_>, rows: &[u32], terms: &Terms<'_>) -> Taken {
         let is_new = self.size_bytes == 0;
         let time = |row: &u32| measurements.time_ms(*row);
         let mut taken = rows.partition_point(|row| time(row).saturating_sub(self.min_time_ms) < terms.span_ms);

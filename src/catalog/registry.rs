@@ -4,7 +4,7 @@ use crate::bucket::BucketId;
 
 /// Why inserts must not use a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum BucketState {
     /// This many direct writes of it have begun and not ended.
     DirectWrite(u32),
     /// Its stored form is damaged. It stays frozen as long as this process lives; direct writes may try to repair it.
@@ -18,7 +18,7 @@ pub enum State {
 #[derive(Debug, Default)]
 pub struct Registry {
     /// Ascending by id.
-    states: Vec<(BucketId, State)>,
+    states: Vec<(BucketId, BucketState)>,
     /// Counts changes of stored buckets: whatever was fetched in an older era may be stale.
     pub era: u64,
 }
@@ -29,7 +29,7 @@ impl Registry {
     }
 
     /// Why inserts must not use a bucket; `None` if they may.
-    pub fn state(&self, id: BucketId) -> Option<State> {
+    pub fn state(&self, id: BucketId) -> Option<BucketState> {
         self.states.get(self.place(id).ok()?).map(|(_, state)| *state)
     }
 
@@ -43,12 +43,12 @@ impl Registry {
         let at = match self.place(id) {
             Ok(at) => at,
             Err(at) => {
-                self.states.insert(at, (id, State::DirectWrite(0)));
+                self.states.insert(at, (id, BucketState::DirectWrite(0)));
                 at
             }
         };
         match self.states.get_mut(at) {
-            Some((_, State::DirectWrite(running))) => {
+            Some((_, BucketState::DirectWrite(running))) => {
                 *running += 1;
                 *running == 1
             }
@@ -60,7 +60,7 @@ impl Registry {
     pub fn finish(&mut self, id: BucketId) -> bool {
         let Ok(at) = self.place(id) else { return false };
         let last = match self.states.get_mut(at) {
-            Some((_, State::DirectWrite(running))) => {
+            Some((_, BucketState::DirectWrite(running))) => {
                 *running -= 1;
                 *running == 0
             }
@@ -76,11 +76,11 @@ impl Registry {
     pub fn freeze(&mut self, id: BucketId) -> bool {
         match self.place(id) {
             Ok(at) => {
-                let state = self.states.get_mut(at).map(|(_, state)| std::mem::replace(state, State::Frozen));
-                state != Some(State::Frozen)
+                let state = self.states.get_mut(at).map(|(_, state)| std::mem::replace(state, BucketState::Frozen));
+                state != Some(BucketState::Frozen)
             }
             Err(at) => {
-                self.states.insert(at, (id, State::Frozen));
+                self.states.insert(at, (id, BucketState::Frozen));
                 true
             }
         }
@@ -99,10 +99,10 @@ mod tests {
     fn direct_writes_stack_and_the_last_to_end_frees_the_bucket() {
         let mut registry = Registry::default();
         assert!(registry.start(id(2)) && registry.start(id(1)) && !registry.start(id(2)));
-        assert_eq!(registry.state(id(2)), Some(State::DirectWrite(2)));
-        assert!(!registry.finish(id(2)) && registry.state(id(2)) == Some(State::DirectWrite(1)));
+        assert_eq!(registry.state(id(2)), Some(BucketState::DirectWrite(2)));
+        assert!(!registry.finish(id(2)) && registry.state(id(2)) == Some(BucketState::DirectWrite(1)));
         assert!(registry.finish(id(2)) && registry.state(id(2)).is_none());
-        assert_eq!((registry.len(), registry.state(id(1))), (1, Some(State::DirectWrite(1))));
+        assert_eq!((registry.len(), registry.state(id(1))), (1, Some(BucketState::DirectWrite(1))));
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
         let mut registry = Registry::default();
         assert!(registry.start(id(1)) && registry.freeze(id(1)) && !registry.freeze(id(1)));
         assert!(!registry.start(id(1)) && !registry.finish(id(1)) && !registry.finish(id(1)));
-        assert_eq!(registry.state(id(1)), Some(State::Frozen));
+        assert_eq!(registry.state(id(1)), Some(BucketState::Frozen));
         assert!(registry.freeze(id(2)) && !registry.start(id(2)));
     }
 

@@ -1,8 +1,8 @@
 //! Requests stored buckets that measurements could go to, and reopens them.
 
-use super::offer::{Answer, Offer, ReopenFailure, ReopenRequest, Reopened};
+use super::offer::{Offer, OfferAnswer, ReopenFailure, ReopenRequest, Reopened};
 use super::open_bucket::OpenBucket;
-use super::registry::State;
+use super::registry::BucketState;
 use super::rollover::RolloverReason;
 use super::series::BatchSeries;
 use super::size_limit::SizeLimit;
@@ -42,8 +42,8 @@ impl Catalog {
         let failure = match &offer {
             _ if request.era != self.registry.era => Some(ReopenFailure::EraMismatch),
             Offer::Found(found) => match self.registry.state(found.id) {
-                Some(State::Frozen) => Some(ReopenFailure::MarkedFrozen),
-                Some(State::DirectWrite(_)) => Some(ReopenFailure::WriteConflict),
+                Some(BucketState::Frozen) => Some(ReopenFailure::MarkedFrozen),
+                Some(BucketState::DirectWrite(_)) => Some(ReopenFailure::WriteConflict),
                 None => None,
             },
             Offer::Failed(failure) => Some(*failure),
@@ -67,7 +67,7 @@ impl Catalog {
             Offer::Found(found) if failure.is_none() => self.install(request, found),
             _ => None,
         };
-        self.answers.push((request.series, Answer { installed, fetched }));
+        self.answers.push((request.series, OfferAnswer { installed, fetched }));
     }
 
     /// Reopens a stored bucket, in place of the open bucket that takes rows of its series.

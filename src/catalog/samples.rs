@@ -7,7 +7,7 @@ use bson::{DateTime, RawDocumentBuf, rawdoc};
 use super::offer::{Offer, ReopenRequest, Reopened};
 use super::options::{CatalogOptions, Totals};
 use super::state::Catalog;
-use super::{Section, Stage, Staged};
+use super::{Section, Staged, Staging};
 use crate::block::{Block, pivot_docs};
 use crate::bucket::{BucketId, CollectionOptions, Schema};
 use crate::value::{Doc, OwnedValue};
@@ -57,8 +57,8 @@ pub fn stage_answering(
     let mut batch = catalog.batch(block(docs));
     loop {
         match catalog.stage(&mut batch).unwrap() {
-            Stage::Staged(staged) => return staged,
-            Stage::Reopen(requests) => requests.iter().for_each(|request| catalog.offer(request, answer(request))),
+            Staging::Staged(staged) => return staged,
+            Staging::Reopen(requests) => requests.iter().for_each(|request| catalog.offer(request, answer(request))),
         }
     }
 }

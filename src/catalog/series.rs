@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::offer::Answer;
+use super::offer::OfferAnswer;
 use crate::block::{Column, ColumnData};
 use crate::value::{Numbers, OwnedValue, Value, normalize};
 
@@ -26,18 +26,18 @@ pub(super) struct BatchSeries {
     /// The position of the series in the catalog.
     pub slot: usize,
     /// The search for a bucket of the next row.
-    pub search: Search,
+    pub search: BucketSearch,
 }
 
 /// The search for the bucket of one row. It starts afresh for every row that the current bucket does not take.
 #[derive(Debug, Default)]
-pub(super) struct Search {
+pub(super) struct BucketSearch {
     /// True once an open bucket was met that rules out looking for stored ones.
     pub query_forbidden: bool,
     /// True once any open or stored bucket of the series was met.
     pub saw_bucket: bool,
     /// The answer to the last request for a stored bucket.
-    pub answer: Option<Answer>,
+    pub answer: Option<OfferAnswer>,
     /// How many requests there were.
     pub attempts: usize,
 }
@@ -48,7 +48,7 @@ pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
         |meta| SeriesRows { order: (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect(), series: vec![(meta, rows)] };
     let Some(column) = meta else { return one(None) };
     let distinct = if let ColumnData::Dictionary(_, values) = column.data() { values.len() } else { 0 };
-    let mut series = Series {
+    let mut series = SeriesSplitter {
         numbers: Numbers::with_capacity(distinct),
         metadata: Vec::with_capacity(distinct),
         of_rows: Vec::with_capacity(rows),
@@ -76,7 +76,7 @@ pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
     series.finish()
 }
 
-struct Series {
+struct SeriesSplitter {
     /// Numbers by the bytes of the metadata; no bytes stand for no metadata.
     numbers: Numbers,
     metadata: Vec<Option<OwnedValue>>,
@@ -84,7 +84,7 @@ struct Series {
     of_rows: Vec<u32>,
 }
 
-impl Series {
+impl SeriesSplitter {
     fn number(&mut self, meta: Option<Value<'_>>) -> u32 {
         let meta = meta.map(normalize);
         let (number, new) = self.numbers.add(meta.as_ref().map_or(&[], OwnedValue::tagged));

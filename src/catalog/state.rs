@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::archive::Archive;
-use super::offer::Answer;
+use super::offer::OfferAnswer;
 use super::open_bucket::OpenBucket;
 use super::options::{CatalogOptions, Totals};
 use super::registry::Registry;
@@ -23,7 +23,7 @@ pub struct Catalog {
     pub(super) ids: IdGenerator,
     /// Positions in `series` by the bytes of the metadata; no bytes stand for no metadata.
     slots: Numbers,
-    pub(super) series: Vec<Series>,
+    pub(super) series: Vec<OpenSeries>,
     pub(super) archive: Archive,
     /// Position and time of each bucket that became idle, oldest first. Outdated entries stay until they are reached.
     pub(super) idle: Vec<(usize, u64)>,
@@ -33,7 +33,7 @@ pub struct Catalog {
     /// Buckets that inserts must not use.
     pub(super) registry: Registry,
     /// Answers that the running batch has not processed.
-    pub(super) answers: Vec<(usize, Answer)>,
+    pub(super) answers: Vec<(usize, OfferAnswer)>,
     /// What the running batch has staged, per bucket.
     pub(super) staged: Vec<StagedBucket>,
     /// True while they are being committed.
@@ -43,7 +43,7 @@ pub struct Catalog {
 }
 
 /// The open buckets of a series. At most one of them has no reason to roll over.
-pub(super) struct Series {
+pub(super) struct OpenSeries {
     pub hash: u64,
     /// Shared by everything that names the series: batches, sections, journal records.
     pub meta: Option<OwnedValue>,
@@ -109,7 +109,7 @@ impl Catalog {
         let key = meta.map_or(&[][..], OwnedValue::tagged);
         let (slot, is_new) = self.slots.add(key);
         if is_new {
-            self.series.push(Series { hash: hash(0, key), meta: meta.cloned(), buckets: Vec::new() });
+            self.series.push(OpenSeries { hash: hash(0, key), meta: meta.cloned(), buckets: Vec::new() });
         }
         slot
     }

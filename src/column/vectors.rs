@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::value::{DocWriter, Kind, OwnedValue};
 
 /// One vector.
-pub struct Vector {
+pub struct ColumnVector {
     pub name: String,
     /// `None` if the column must be refused. An element of `None` is missing.
     pub elements: Option<Vec<Option<OwnedValue>>>,
@@ -15,11 +15,11 @@ pub struct Vector {
 }
 
 /// All vectors.
-pub fn vectors() -> Vec<Vector> {
+pub fn vectors() -> Vec<ColumnVector> {
     let text = include_str!("../../tests/fixtures/bson_column_vectors.json");
     let all: Vec<Json> = serde_json::from_str(text).unwrap();
     all.iter()
-        .map(|vector| Vector {
+        .map(|vector| ColumnVector {
             name: vector["name"].as_str().unwrap().to_owned(),
             elements: vector["elements"].as_array().map(|all| all.iter().map(element).collect()),
             bytes: base64(vector["base64"].as_str().unwrap()),

@@ -68,7 +68,7 @@ pub fn is_rare(command: &[u8]) -> bool {
 }
 
 /// True for `getMore`.
-pub fn is_more(command: &[u8]) -> bool {
+pub fn is_get_more(command: &[u8]) -> bool {
     Doc::parse(command).and_then(Request::new).is_ok_and(|request| request.name() == "getMore")
 }
 

@@ -24,12 +24,12 @@ struct Statement<'a> {
 }
 
 /// What the filters of a command refer to.
-struct Scope<'a> {
+struct StatementScope<'a> {
     globals: Globals,
     variables: Option<Doc<'a>>,
 }
 
-impl Scope<'_> {
+impl StatementScope<'_> {
     /// Variables may depend on the collation, so each statement evaluates them again.
     fn with(&self, collation: &Collation) -> Result<Globals> {
         let globals = self.globals.with_collation(collation);
@@ -51,7 +51,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let ordered = request.bool("ordered")?.unwrap_or(true);
     let statements: Vec<Value<'_>> = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?.collect();
     check_batch(statements.len())?;
-    let scope = Scope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
+    let scope = StatementScope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
     scope.with(&Collation::default())?;
     let (mut n, mut modified) = (0_u64, 0_u64);
     let mut errors = Vec::new();
@@ -103,7 +103,7 @@ pub fn only_change<'a>(
     let (Some(statement), None) = (statements.next(), statements.next()) else {
         return Err(Error::new(ErrorCode::InvalidLength, "Explained write batches must be of size 1"));
     };
-    let scope = Scope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
+    let scope = StatementScope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
     parse(statement, engine, request.name(), list)?.change(collection, is_update, raw, &scope)
 }
 
@@ -152,7 +152,7 @@ impl<'a> Statement<'a> {
         collection: Option<&Collection>,
         is_update: bool,
         raw: bool,
-        scope: &Scope<'_>,
+        scope: &StatementScope<'_>,
     ) -> Result<Change<'a>> {
         if is_update && collection.is_none() {
             return Ok(Change { filter: Filter::all(), hint: None, kind: ChangeKind::Delete, raw });

@@ -35,7 +35,7 @@ pub struct Expired {
 }
 
 /// True if a bucket is to be deleted, judged by its id, its latest time and its metadata.
-type Rule<'a> = &'a dyn Fn(&BucketId, i64, Option<Value<'_>>) -> bool;
+type ExpiryRule<'a> = &'a dyn Fn(&BucketId, i64, Option<Value<'_>>) -> bool;
 
 impl Engine {
     /// True if this context has run no pass within the last minute.
@@ -213,7 +213,7 @@ impl Engine {
         collection: &Rc<Collection>,
         low: BucketId,
         high: BucketId,
-        rule: Rule<'_>,
+        rule: ExpiryRule<'_>,
         expired: &mut Expired,
     ) -> Result<()> {
         let goes =
@@ -245,7 +245,7 @@ impl Engine {
         &self,
         mut scan: Scan,
         (low, high): (BucketId, BucketId),
-        goes: Rule<'_>,
+        goes: ExpiryRule<'_>,
         expired: &mut Expired,
     ) -> Result<()> {
         let collection = &Rc::clone(scan.collection());

@@ -69,7 +69,7 @@ static RANGE: Rule =
 static ARRAY: Rule = Rule::new("ARRAY", ErrorCode::Location5930501, "an array on an indexed path");
 
 /// One pass over a collection.
-struct Look<'a> {
+struct Pass<'a> {
     engine: &'a Engine,
     collection: &'a Rc<Collection>,
     entry: Rc<CollectionEntry>,
@@ -105,7 +105,7 @@ impl Engine {
     /// Errors: `NamespaceNotFound`; `WriteConflict` if others kept changing its buckets; those of storage.
     pub async fn validate(&self, name: &str, checks: Checks) -> Result<Validation> {
         let collection = self.existing_collection(name).await?;
-        let mut look = Look::new(self, &collection, checks);
+        let mut look = Pass::new(self, &collection, checks);
         let mut conflicts = 0;
         loop {
             let entries = self.storage.scan(&look.ranges, PAGE).await?;
@@ -128,7 +128,7 @@ impl Engine {
                     conflicts += 1;
                     // What was repaired is no longer found; other findings are listed again.
                     let before = look.found;
-                    look = Look::new(self, &collection, checks);
+                    look = Pass::new(self, &collection, checks);
                     if before.repaired {
                         look.found.findings = before.findings;
                         look.found.listed = before.listed;
@@ -140,12 +140,12 @@ impl Engine {
     }
 }
 
-impl<'a> Look<'a> {
+impl<'a> Pass<'a> {
     #[inline(never)]
-    fn new(engine: &'a Engine, collection: &'a Rc<Collection>, checks: Checks) -> Box<Look<'a>> {
+    fn new(engine: &'a Engine, collection: &'a Rc<Collection>, checks: Checks) -> Box<Pass<'a>> {
         let mut ranges = keyspace::collection_ranges(&collection.id());
         ranges.extend(ranges.first().cloned());
-        Box::new(Look {
+        Box::new(Pass {
             engine,
             collection,
             entry: collection.entry(),

@@ -11,7 +11,7 @@ pub const EARTH_RADIUS_M: f64 = 6_378_100.0;
 /// A region, and whether values must lie in it or only touch it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    shape: Shape,
+    shape: RegionShape,
     /// True if coordinates are those of a plane, not of the sphere.
     pub on_plane: bool,
     /// Rectangles that together hold all of the region.
@@ -19,7 +19,7 @@ pub struct Region {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Shape {
+enum RegionShape {
     /// On the plane, the whole rectangle.
     Rect,
     /// Everything at most this far from a place; on the sphere, the distance is in radians.
@@ -55,15 +55,15 @@ impl Region {
                     return Err("needs a Polygon or a MultiPolygon");
                 }
                 let bounds = Rect::of(&geometry);
-                (if touching { Shape::Touching(geometry) } else { Shape::Within(geometry) }, bounds)
+                (if touching { RegionShape::Touching(geometry) } else { RegionShape::Within(geometry) }, bounds)
             }
-            ("$box", [one, other]) => (Shape::Rect, vec![Rect::on_plane(&places(&[*one, *other])?)]),
+            ("$box", [one, other]) => (RegionShape::Rect, vec![Rect::on_plane(&places(&[*one, *other])?)]),
             ("$polygon", corners) => {
                 let mut ring = places(corners)?;
                 ring.extend(ring.first().copied());
                 let bounds = vec![Rect::on_plane(&ring)];
                 let polygons = vec![Polygon::new(vec![ring], true)?];
-                (Shape::Within(Geometry { polygons, ..Geometry::default() }), bounds)
+                (RegionShape::Within(Geometry { polygons, ..Geometry::default() }), bounds)
             }
             ("$center" | "$centerSphere", [center, radius]) => {
                 let (x, y) = pair(*center).ok_or("needs a center of two numbers")?;
@@ -71,10 +71,10 @@ impl Region {
                 let radius = radius.ok_or("needs a non-negative radius")?;
                 if on_plane {
                     let bounds = Rect { x: [x - radius, x + radius], y: [y - radius, y + radius] };
-                    (Shape::Circle(Place::on_plane(x, y), radius), vec![bounds])
+                    (RegionShape::Circle(Place::on_plane(x, y), radius), vec![bounds])
                 } else if is_on_sphere(x, y) {
                     let center = Place::on_sphere(x, y);
-                    (Shape::Circle(center, radius), vec![Rect::around(&center, radius)])
+                    (RegionShape::Circle(center, radius), vec![Rect::around(&center, radius)])
                 } else {
                     return Err("needs a center whose longitude and latitude are within bounds");
                 }
@@ -96,16 +96,16 @@ impl Region {
     pub(super) fn near(from: Place, radius: f64, on_plane: bool) -> Region {
         if on_plane {
             let bounds = Rect { x: [from.x - radius, from.x + radius], y: [from.y - radius, from.y + radius] };
-            return Region { shape: Shape::Circle(from, radius), on_plane, bounds: vec![bounds] };
+            return Region { shape: RegionShape::Circle(from, radius), on_plane, bounds: vec![bounds] };
         }
-        Region { shape: Shape::Near(from, radius), on_plane, bounds: vec![Rect::around(&from, radius)] }
+        Region { shape: RegionShape::Near(from, radius), on_plane, bounds: vec![Rect::around(&from, radius)] }
     }
 
     /// True if everything in `other` lies in this region. False if that cannot be told.
     #[inline(never)]
     pub fn contains(&self, other: &Region) -> bool {
         match (&self.shape, &other.shape) {
-            (Shape::Within(wide), Shape::Within(narrow)) => {
+            (RegionShape::Within(wide), RegionShape::Within(narrow)) => {
                 self.on_plane == other.on_plane && !self.on_plane && wide.contains(narrow)
             }
             _ => self == other,
@@ -122,9 +122,9 @@ impl Region {
                 return false;
             }
             return match (&self.shape, self.on_plane) {
-                (Shape::Rect, _) => true,
-                (Shape::Circle(center, radius), true) => (x - center.x).hypot(y - center.y) <= *radius,
-                (Shape::Within(geometry), true) => {
+                (RegionShape::Rect, _) => true,
+                (RegionShape::Circle(center, radius), true) => (x - center.x).hypot(y - center.y) <= *radius,
+                (RegionShape::Within(geometry), true) => {
                     let at = Place::on_plane(x, y).at;
                     geometry.polygons.iter().any(|polygon| polygon.contains(at))
                 }
@@ -136,14 +136,14 @@ impl Region {
 
     fn has_geometry(&self, geometry: &Geometry) -> bool {
         match &self.shape {
-            Shape::Rect => false,
-            Shape::Circle(center, radius) => {
+            RegionShape::Rect => false,
+            RegionShape::Circle(center, radius) => {
                 let corners = geometry.polygons.iter().flat_map(Polygon::lines).chain(&geometry.lines).flatten();
                 geometry.points.iter().chain(corners).all(|place| center.at.angle(place.at) <= *radius)
             }
-            Shape::Near(from, radius) => geometry.angle(from.at) <= *radius,
-            Shape::Within(region) => region.contains(geometry),
-            Shape::Touching(region) => region.intersects(geometry),
+            RegionShape::Near(from, radius) => geometry.angle(from.at) <= *radius,
+            RegionShape::Within(region) => region.contains(geometry),
+            RegionShape::Touching(region) => region.intersects(geometry),
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct Summary<'a> {
 }
 
 /// What is found at the path of a part.
-enum Found<'a> {
+enum PathValue<'a> {
     /// An array, there or before the end of the path; or several types.
     Array(Option<Value<'a>>),
     Value(Option<Value<'a>>),
@@ -39,7 +39,7 @@ pub fn keys(index: &IndexSpec, bucket: &Summary<'_>) -> Vec<Vec<u8>> {
         && part.kind() == PartKind::Wildcard
     {
         let mut keys = Vec::new();
-        if let Found::Value(Some(value)) | Found::Array(Some(value)) = bucket.at(part) {
+        if let PathValue::Value(Some(value)) | PathValue::Array(Some(value)) = bucket.at(part) {
             add_each(value, part.path.as_str().to_owned(), &mut keys);
         }
         return keys;
@@ -58,12 +58,12 @@ pub fn keys(index: &IndexSpec, bucket: &Summary<'_>) -> Vec<Vec<u8>> {
             continue;
         }
         match bucket.at(part) {
-            Found::Array(_) => key.push(ANY),
-            Found::Value(None) => {
+            PathValue::Array(_) => key.push(ANY),
+            PathValue::Value(None) => {
                 append_missing_key(&mut key);
                 continue;
             }
-            Found::Value(Some(value)) => append_key(&mut key, value),
+            PathValue::Value(Some(value)) => append_key(&mut key, value),
         }
         is_there = true;
     }
@@ -94,7 +94,7 @@ fn add_each(value: Value<'_>, path: String, keys: &mut Vec<Vec<u8>>) {
 }
 
 impl<'a> Summary<'a> {
-    fn at(&self, part: &Part) -> Found<'a> {
+    fn at(&self, part: &Part) -> PathValue<'a> {
         let path = &part.path;
         if part.source == Source::Meta {
             return below(self.meta, path.rest().iter().map(|component| component.name()));
@@ -102,7 +102,7 @@ impl<'a> Summary<'a> {
         match self.extremes(path) {
             Some([low, _]) if part.source == Source::Min => of(low),
             Some([_, high]) => of(high),
-            None => Found::Array(None),
+            None => PathValue::Array(None),
         }
     }
 
@@ -124,9 +124,9 @@ impl<'a> Summary<'a> {
     }
 }
 
-fn below<'a, 'p>(mut value: Option<Value<'a>>, names: impl Iterator<Item = &'p str>) -> Found<'a> {
+fn below<'a, 'p>(mut value: Option<Value<'a>>, names: impl Iterator<Item = &'p str>) -> PathValue<'a> {
     for name in names {
-        if let found @ Found::Array(_) = of(value) {
+        if let found @ PathValue::Array(_) = of(value) {
             return found;
         }
         value = value.and_then(Value::as_doc).and_then(|doc| doc.get(name));
@@ -134,6 +134,10 @@ fn below<'a, 'p>(mut value: Option<Value<'a>>, names: impl Iterator<Item = &'p s
     of(value)
 }
 
-fn of(value: Option<Value<'_>>) -> Found<'_> {
-    if value.is_some_and(|value| value.kind() == Kind::Array) { Found::Array(value) } else { Found::Value(value) }
+fn of(value: Option<Value<'_>>) -> PathValue<'_> {
+    if value.is_some_and(|value| value.kind() == Kind::Array) {
+        PathValue::Array(value)
+    } else {
+        PathValue::Value(value)
+    }
 }

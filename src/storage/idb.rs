@@ -21,7 +21,7 @@ use js_sys::Promise;
 use web_sys::IdbDatabase;
 
 use self::connection::Connection;
-use self::failure::Failure;
+use self::failure::IdbFailure;
 pub use self::promise::promise;
 pub use self::transaction::Durability;
 use self::transaction::WriteWay;
@@ -53,7 +53,7 @@ impl IdbStorage {
     pub async fn open_early(name: &str, durability: Durability, early: Option<Promise>) -> Result<Rc<IdbStorage>> {
         let connection = Connection::new(database_name(name), early);
         connection.current().await?;
-        let way = WriteWay::new(durability).map_err(|thrown| Failure::thrown(&thrown).into_error())?;
+        let way = WriteWay::new(durability).map_err(|thrown| IdbFailure::thrown(&thrown).into_error())?;
         Ok(Rc::new(IdbStorage { connection, way }))
     }
 
@@ -68,14 +68,14 @@ impl IdbStorage {
     }
 
     /// Runs a read, and once more on a new connection if the first one died. Repeating a read is harmless.
-    async fn read<T>(&self, operation: impl AsyncFn(&IdbDatabase) -> Result<T, Failure>) -> Result<T> {
+    async fn read<T>(&self, operation: impl AsyncFn(&IdbDatabase) -> Result<T, IdbFailure>) -> Result<T> {
         let database = self.connection.current().await?;
         match operation(&database).await {
             Err(failure) if failure.is_worth_another_connection() => self.connection.forget(&database),
-            result => return result.map_err(Failure::into_error),
+            result => return result.map_err(IdbFailure::into_error),
         }
         let database = self.connection.current().await?;
-        operation(&database).await.map_err(Failure::into_error)
+        operation(&database).await.map_err(IdbFailure::into_error)
     }
 
     async fn write(&self, changes: &Changeset) -> Result<()> {
@@ -85,12 +85,12 @@ impl IdbStorage {
         }
         let first = match commit::commit(&database, changes, &self.way).await {
             Err(failure) if failure.is_worth_another_connection() => failure,
-            result => return result.map_err(Failure::into_error),
+            result => return result.map_err(IdbFailure::into_error),
         };
         self.connection.forget(&database);
         let replayed = match self.connection.current().await {
             Ok(database) => commit::commit(&database, changes, &self.way).await,
-            Err(error) => Err(Failure::Refused(error)),
+            Err(error) => Err(IdbFailure::Refused(error)),
         };
         let Err(second) = replayed else { return Ok(()) };
         if !first.may_have_committed() {

@@ -48,35 +48,35 @@ pub(super) fn compare_texts(rules: Option<&Rules>, a: &[u8], b: &[u8]) -> Orderi
 }
 
 /// The values that an option accepts.
-enum Shape {
+enum OptionValues {
     Text,
     Flag,
     Strength,
     OneOf(&'static [&'static str]),
 }
 
-impl Shape {
+impl OptionValues {
     /// The position of `text` among the accepted names; 0 if any text is accepted.
     fn place_of(&self, text: &str) -> Option<usize> {
         match self {
-            Shape::OneOf(names) => names.iter().position(|name| *name == text),
+            OptionValues::OneOf(names) => names.iter().position(|name| *name == text),
             _ => Some(0),
         }
     }
 }
 
-static OPTIONS: [(&str, Shape); 10] = [
-    ("locale", Shape::Text),
-    ("caseLevel", Shape::Flag),
-    ("caseFirst", Shape::OneOf(&["off", "upper", "lower"])),
-    ("strength", Shape::Strength),
-    ("numericOrdering", Shape::Flag),
-    ("alternate", Shape::OneOf(&["non-ignorable", "shifted"])),
-    ("maxVariable", Shape::OneOf(&["punct", "space"])),
-    ("normalization", Shape::Flag),
-    ("backwards", Shape::Flag),
+static OPTIONS: [(&str, OptionValues); 10] = [
+    ("locale", OptionValues::Text),
+    ("caseLevel", OptionValues::Flag),
+    ("caseFirst", OptionValues::OneOf(&["off", "upper", "lower"])),
+    ("strength", OptionValues::Strength),
+    ("numericOrdering", OptionValues::Flag),
+    ("alternate", OptionValues::OneOf(&["non-ignorable", "shifted"])),
+    ("maxVariable", OptionValues::OneOf(&["punct", "space"])),
+    ("normalization", OptionValues::Flag),
+    ("backwards", OptionValues::Flag),
     // The version of the server's library, which no host has.
-    ("version", Shape::Text),
+    ("version", OptionValues::Text),
 ];
 
 /// The host's names for the values of `caseFirst`.
@@ -115,9 +115,11 @@ impl Collation {
                 return Err(Error::new(ErrorCode::IDLUnknownField, message));
             };
             let (choice, kind) = match shape {
-                Shape::Text | Shape::OneOf(_) => (value.as_str().map(|text| shape.place_of(text)), "string"),
-                Shape::Flag => (value.as_truthy().map(|flag| Some(usize::from(flag))), "bool"),
-                Shape::Strength => {
+                OptionValues::Text | OptionValues::OneOf(_) => {
+                    (value.as_str().map(|text| shape.place_of(text)), "string")
+                }
+                OptionValues::Flag => (value.as_truthy().map(|flag| Some(usize::from(flag))), "bool"),
+                OptionValues::Strength => {
                     (value.as_integer().map(|n| usize::try_from(n).ok().filter(|n| (1..=5).contains(n))), "int")
                 }
             };
@@ -198,10 +200,10 @@ impl Collation {
         let mut options = DocWriter::new();
         for ((name, shape), choice) in OPTIONS.iter().zip(choices) {
             match shape {
-                Shape::Text => options.string(name, locale),
-                Shape::Flag => options.bool(name, choice == 1),
-                Shape::Strength => options.int32(name, i32::try_from(choice).unwrap_or_default()),
-                Shape::OneOf(names) => options.string(name, names.get(choice).copied().unwrap_or_default()),
+                OptionValues::Text => options.string(name, locale),
+                OptionValues::Flag => options.bool(name, choice == 1),
+                OptionValues::Strength => options.int32(name, i32::try_from(choice).unwrap_or_default()),
+                OptionValues::OneOf(names) => options.string(name, names.get(choice).copied().unwrap_or_default()),
             };
         }
         Ok(Collation(Some(Rc::new(Rules { collator, identical: strength == 5, options: options.finish() }))))

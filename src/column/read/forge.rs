@@ -1,13 +1,13 @@
 //! Builds columns by hand, for tests.
 
 use super::super::error::ColumnError;
-use super::super::selector::{BASE, Layout};
+use super::super::selector::{BASE, WordLayout};
 use super::decode;
 use crate::block::Column;
 use crate::value::{DocWriter, OwnedValue};
 
 /// A word of `layout` with these slots; `None` is a slot of all ones.
-pub fn pack(layout: Layout, slots: &[Option<u64>]) -> u64 {
+pub fn pack(layout: WordLayout, slots: &[Option<u64>]) -> u64 {
     slots.iter().enumerate().fold(layout.head(), |word, (i, slot)| {
         let bits = layout.slot_bits();
         word | slot.unwrap_or((1 << bits) - 1) << (layout.first_bit() + i as u32 * bits)

@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn bytes_that_begin_nothing_are_refused() {
         for first in (0x20..0x7F).chain(0xE0..0xF0).chain(0xF3..0xFF) {
-            assert!(reason(&[first, 0, 0, 0, 0]).contains("means nothing"), "{first:#x}");
+            assert!(reason(&[first, 0, 0, 0, 0]).contains("unknown byte"), "{first:#x}");
         }
         for first in 0x14..0x20 {
             assert!(reason(&[first, 0, 0]).contains("unknown type"), "{first:#x}");
@@ -171,14 +171,14 @@ mod tests {
             (&[0x10, b'a', 0, 1, 0, 0, 0, 0], "has a name"),
             (&[0x10], "has a name"),
             (&[0x01, 0, 1, 2, 3], "truncated"),
-            (&[0x08, 0, 2, 0], "no valid value"),
-            (&[0x02, 0, 0, 0, 0, 0, 0], "no valid value"),
-            (&[0x02, 0, 2, 0, 0, 0, b'a', b'b', 0], "no valid value"),
-            (&[0x02, 0, 2, 0, 0, 0, 0xFF, 0, 0], "no valid value"),
-            (&[0x02, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0], "no valid value"),
-            (&[0x05, 0, 9, 0, 0, 0, 0, 1, 0], "no valid value"),
-            (&[0x0B, 0, b'a', 0, b'i'], "no valid value"),
-            (&[0xF1, 6, 0, 0, 0, 0, 0], "no valid document"),
+            (&[0x08, 0, 2, 0], "not a valid value"),
+            (&[0x02, 0, 0, 0, 0, 0, 0], "not a valid value"),
+            (&[0x02, 0, 2, 0, 0, 0, b'a', b'b', 0], "not a valid value"),
+            (&[0x02, 0, 2, 0, 0, 0, 0xFF, 0, 0], "not a valid value"),
+            (&[0x02, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0], "not a valid value"),
+            (&[0x05, 0, 9, 0, 0, 0, 0, 1, 0], "not a valid value"),
+            (&[0x0B, 0, b'a', 0, b'i'], "not a valid value"),
+            (&[0xF1, 6, 0, 0, 0, 0, 0], "not a valid document"),
         ];
         for (bytes, expected) in cases {
             assert!(reason(bytes).contains(expected), "{bytes:x?}: {}", reason(bytes));

@@ -4,7 +4,7 @@ use super::super::error::ColumnError;
 use super::entries::Entries;
 use super::items::{Item, Items};
 use super::section;
-use super::stream::{Element, Stream};
+use super::stream::{Element, StreamReader};
 use super::typed::{BAD_SCALE, TOO_MANY, TypedRows};
 use super::words::elements;
 use crate::block::Column;
@@ -12,7 +12,7 @@ use crate::value::Kind;
 
 /// The rows so far: typed while all values have one fixed-width type, entries from the first other value on.
 #[derive(Default)]
-struct Rows {
+struct ReadRows {
     /// Number of absent rows before the first value.
     absent: usize,
     typed: Option<TypedRows>,
@@ -34,9 +34,9 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
     // A word stands for at most 240 elements per byte.
     let capacity = rows_max.min(bytes.len().saturating_mul(240));
     let mut items = Items::new(bytes);
-    let mut rows = Rows::default();
-    // The stream state after the last row of `Rows::entries`.
-    let mut stream = Stream::new();
+    let mut rows = ReadRows::default();
+    // The stream state after the last row of `ReadRows::entries`.
+    let mut stream = StreamReader::new();
     loop {
         let (item, offset) = items.next(0)?;
         let fail = |reason| ColumnError::new(reason, offset);
@@ -48,7 +48,7 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
                 if rows.takes_typed(kind) {
                     rows.typed.get_or_insert_with(|| TypedRows::new(kind, rows.absent, capacity, from)).literal(bytes);
                 } else {
-                    stream = Stream::behind(kind, bytes);
+                    stream = StreamReader::behind(kind, bytes);
                     push(rows.entries(), kind, bytes).map_err(fail)?;
                 }
             }
@@ -71,8 +71,8 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
             Item::Section(section, reference) => {
                 stream = match section::read(&mut items, offset, section, reference, rows.entries(), rows_max)? {
                     // A control that follows can only repeat the last object.
-                    Some(kind) => Stream::behind(kind, &[]),
-                    None => Stream::new(),
+                    Some(kind) => StreamReader::behind(kind, &[]),
+                    None => StreamReader::new(),
                 };
             }
             Item::End => {
@@ -112,7 +112,7 @@ pub fn count(bytes: &[u8], rows_max: usize) -> Result<usize, ColumnError> {
     }
 }
 
-impl Rows {
+impl ReadRows {
     fn len(&self) -> usize {
         match (&self.entries, &self.typed) {
             (Some(entries), _) => entries.len(),
@@ -142,7 +142,7 @@ fn push(entries: &mut Entries, kind: Kind, bytes: &[u8]) -> Result<(), &'static 
 }
 
 /// Appends all elements of the open control.
-fn read_stream(stream: &mut Stream<'_>, entries: &mut Entries, rows_max: usize) -> Result<(), &'static str> {
+fn read_stream(stream: &mut StreamReader<'_>, entries: &mut Entries, rows_max: usize) -> Result<(), &'static str> {
     while !stream.is_exhausted() {
         let room = rows_max - entries.len();
         if room == 0 {
@@ -173,12 +173,12 @@ mod tests {
     /// Decodes item by item and element by element, as the format's description does; an error if any step fails.
     fn one_by_one(bytes: &[u8], rows_max: usize) -> Option<Vec<Option<OwnedValue>>> {
         let mut items = Items::new(bytes);
-        let mut stream = Stream::new();
+        let mut stream = StreamReader::new();
         let mut cells = Vec::new();
         loop {
             match items.next(0).ok()?.0 {
                 Item::Literal(kind, bytes) => {
-                    stream = Stream::behind(kind, bytes);
+                    stream = StreamReader::behind(kind, bytes);
                     cells.push(Some(OwnedValue::from_tagged_checked([&[kind.byte()][..], bytes].concat())));
                 }
                 Item::Control(control, words) => {

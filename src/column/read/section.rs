@@ -3,8 +3,8 @@
 use super::super::error::ColumnError;
 use super::entries::{Entries, TOO_LARGE};
 use super::items::{Item, Items, Section};
-use super::shape::{Part, Scalar, Shape};
-use super::stream::{Element, Stream};
+use super::shape::{Scalar, SectionShape, ShapePart};
+use super::stream::{Element, StreamReader};
 use super::typed::TOO_MANY;
 use super::words::elements;
 use crate::limits::COLUMN_SIZE_BYTES_MAX;
@@ -19,11 +19,11 @@ const NESTED: &str = "a section begins inside another section";
 
 /// Maximum number of parts of a section, so that its memory is bounded like that of decoded values.
 const PARTS_MAX: usize =
-    COLUMN_SIZE_BYTES_MAX / (size_of::<Part<'_>>() + size_of::<Scalar<'_>>() + size_of::<Leaf<'_>>());
+    COLUMN_SIZE_BYTES_MAX / (size_of::<ShapePart<'_>>() + size_of::<Scalar<'_>>() + size_of::<ScalarStream<'_>>());
 
 /// The stream of one scalar.
-struct Leaf<'a> {
-    stream: Stream<'a>,
+struct ScalarStream<'a> {
+    stream: StreamReader<'a>,
     depth: usize,
     /// True if the last object had this scalar.
     present: bool,
@@ -40,11 +40,15 @@ pub fn read<'a>(
     entries: &mut Entries,
     rows_max: usize,
 ) -> Result<Option<Kind>, ColumnError> {
-    let shape = Shape::new(section, reference, PARTS_MAX).map_err(|reason| ColumnError::new(reason, offset))?;
-    let mut leaves: Vec<Leaf<'a>> = shape
+    let shape = SectionShape::new(section, reference, PARTS_MAX).map_err(|reason| ColumnError::new(reason, offset))?;
+    let mut leaves: Vec<ScalarStream<'a>> = shape
         .scalars
         .iter()
-        .map(|scalar| Leaf { stream: Stream::behind(scalar.kind, scalar.bytes), depth: scalar.depth, present: false })
+        .map(|scalar| ScalarStream {
+            stream: StreamReader::behind(scalar.kind, scalar.bytes),
+            depth: scalar.depth,
+            present: false,
+        })
         .collect();
     let mut object = Vec::new();
     // Whether the last object was present; `None` before the first one.
@@ -63,7 +67,7 @@ pub fn read<'a>(
                 at = item_at;
                 match item {
                     Item::Literal(kind, bytes) => {
-                        leaf.stream = Stream::behind(kind, bytes);
+                        leaf.stream = StreamReader::behind(kind, bytes);
                         is_literal = true;
                     }
                     Item::Control(control, words) => leaf.stream.open(control, words).map_err(fail)?,
@@ -116,7 +120,7 @@ pub fn count<'a>(
     reference: &'a [u8],
     rows_max: usize,
 ) -> Result<usize, ColumnError> {
-    let shape = Shape::new(section, reference, PARTS_MAX).map_err(|reason| ColumnError::new(reason, offset))?;
+    let shape = SectionShape::new(section, reference, PARTS_MAX).map_err(|reason| ColumnError::new(reason, offset))?;
     // How many values each stream has left.
     let mut left = vec![0; shape.scalars.len()];
     let (mut rows, mut work) = (0, 0);

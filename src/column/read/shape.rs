@@ -4,7 +4,7 @@ use super::items::Section;
 use crate::value::{Doc, Elements, Kind};
 
 /// One step through the shape.
-pub enum Part<'a> {
+pub enum ShapePart<'a> {
     /// A scalar, which takes the next stream.
     Scalar(&'a str),
     /// An object or array begins.
@@ -24,22 +24,22 @@ pub struct Scalar<'a> {
 }
 
 /// The shape of objects.
-pub struct Shape<'a> {
+pub struct SectionShape<'a> {
     /// Whether they are objects or arrays.
     pub root: Kind,
     /// Their parts, in order.
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<ShapePart<'a>>,
     /// The scalars among the parts.
     pub scalars: Vec<Scalar<'a>>,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> SectionShape<'a> {
     /// The shape of a reference with at most `parts_max` parts. The reference is checked, so its nesting is bounded.
     ///
     /// Errors: a reference without scalars, or with more parts.
-    pub fn new(section: Section, reference: &'a [u8], parts_max: usize) -> Result<Shape<'a>, &'static str> {
+    pub fn new(section: Section, reference: &'a [u8], parts_max: usize) -> Result<SectionShape<'a>, &'static str> {
         let root = if section == Section::Array { Kind::Array } else { Kind::Object };
-        let mut shape = Shape { root, parts: Vec::new(), scalars: Vec::new() };
+        let mut shape = SectionShape { root, parts: Vec::new(), scalars: Vec::new() };
         let mut open: Vec<Elements<'a>> = vec![Doc::new_checked(reference).iter()];
         while let Some(elements) = open.last_mut() {
             if shape.parts.len() >= parts_max {
@@ -49,17 +49,17 @@ impl<'a> Shape<'a> {
                 open.pop();
                 // The root itself is not a part.
                 if !open.is_empty() {
-                    let empty = matches!(shape.parts.last(), Some(Part::Open(..)));
-                    shape.parts.push(Part::Close(empty));
+                    let empty = matches!(shape.parts.last(), Some(ShapePart::Open(..)));
+                    shape.parts.push(ShapePart::Close(empty));
                 }
                 continue;
             };
             let container = value.as_container().filter(|_| section != Section::Legacy || value.kind() == Kind::Object);
             if let Some(inner) = container {
-                shape.parts.push(Part::Open(value.kind(), name));
+                shape.parts.push(ShapePart::Open(value.kind(), name));
                 open.push(inner.iter());
             } else {
-                shape.parts.push(Part::Scalar(name));
+                shape.parts.push(ShapePart::Scalar(name));
                 shape.scalars.push(Scalar { kind: value.kind(), bytes: value.bytes(), depth: open.len() });
             }
         }
@@ -77,19 +77,19 @@ impl<'a> Shape<'a> {
         out.extend_from_slice(&[0; 4]);
         for part in &self.parts {
             match part {
-                Part::Scalar(name) => {
+                ShapePart::Scalar(name) => {
                     if let Some((kind, bytes)) = next() {
                         push_header(out, kind, name);
                         out.extend_from_slice(bytes);
                     }
                 }
-                Part::Open(kind, name) => {
+                ShapePart::Open(kind, name) => {
                     let start = out.len();
                     push_header(out, *kind, name);
                     open.push((start, out.len()));
                     out.extend_from_slice(&[0; 4]);
                 }
-                Part::Close(empty) => {
+                ShapePart::Close(empty) => {
                     let (start, body) = open.pop().unwrap_or_default();
                     if out.len() > body + 4 || *empty {
                         close(out, body);
@@ -126,8 +126,8 @@ mod tests {
     use crate::column::read::forge::{array, int, object};
     use crate::value::OwnedValue;
 
-    fn shape<'a>(section: Section, reference: &'a OwnedValue) -> Result<Shape<'a>, &'static str> {
-        Shape::new(section, reference.view().bytes(), 100)
+    fn shape<'a>(section: Section, reference: &'a OwnedValue) -> Result<SectionShape<'a>, &'static str> {
+        SectionShape::new(section, reference.view().bytes(), 100)
     }
 
     /// The parts of an object that remain when only the scalars selected by `has` are kept.

@@ -2,7 +2,7 @@
 
 use super::super::integer::{Coding, of_bytes, of_object_id, of_text, to_object_id, to_text, unzigzag, unzigzag128};
 use super::super::scale::{self, Scale};
-use super::super::selector::Layout;
+use super::super::selector::WordLayout;
 use super::typed::{BAD_SCALE, NO_INTEGER};
 use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, last_slot, run_len};
 use crate::value::{Kind, fixed};
@@ -17,12 +17,12 @@ pub enum Element {
     Missing,
     /// The last present element again.
     Same,
-    /// A new value, which `Stream::value` returns.
+    /// A new value, which `StreamReader::value` returns.
     New,
 }
 
 /// The state of a stream after an element.
-pub struct Stream<'a> {
+pub struct StreamReader<'a> {
     /// `None` before the first value: all elements are missing.
     kind: Option<Kind>,
     /// The last present element as it stands in the column; if `made` is not empty, that is the element.
@@ -42,10 +42,10 @@ pub struct Stream<'a> {
     run: usize,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> StreamReader<'a> {
     /// A stream without a value: elements are missing until one comes.
-    pub fn new() -> Stream<'a> {
-        Stream {
+    pub fn new() -> StreamReader<'a> {
+        StreamReader {
             kind: None,
             literal: &[],
             made: [0; MADE_LEN_MAX],
@@ -61,7 +61,7 @@ impl<'a> Stream<'a> {
     }
 
     /// A stream that continues after a checked value.
-    pub fn behind(kind: Kind, literal: &'a [u8]) -> Stream<'a> {
+    pub fn behind(kind: Kind, literal: &'a [u8]) -> StreamReader<'a> {
         let integer = match Coding::of(kind) {
             Coding::Delta128 => match kind {
                 Kind::String | Kind::Code => of_text(text_of(literal)),
@@ -78,7 +78,7 @@ impl<'a> Stream<'a> {
                 _ => i64::from_le_bytes(fixed(literal)),
             }),
         };
-        Stream { kind: Some(kind), literal, integer, ..Stream::new() }
+        StreamReader { kind: Some(kind), literal, integer, ..StreamReader::new() }
     }
 
     /// Opens a control. The previous one must be exhausted.
@@ -120,7 +120,7 @@ impl<'a> Stream<'a> {
             match run_len(word) {
                 Some(len) => self.run = len,
                 None => {
-                    self.slots = Some(Slots::new(word, Layout::of(word).ok_or(BAD_SELECTOR)?));
+                    self.slots = Some(Slots::new(word, WordLayout::of(word).ok_or(BAD_SELECTOR)?));
                     self.word = word;
                 }
             }
@@ -306,14 +306,14 @@ mod tests {
     #[test]
     fn a_run_is_taken_at_once_where_its_elements_are_alike_and_never_beyond_what_is_asked() {
         let null = Forge::default().control(0x80, &[run(1)]).bytes;
-        let mut stream = Stream::behind(Kind::Null, &[]);
+        let mut stream = StreamReader::behind(Kind::Null, &[]);
         stream.open(0x80, &null[1..]).unwrap();
         assert_eq!(stream.next(100), Ok((Element::Same, 100)));
         assert_eq!(stream.next(100), Ok((Element::Same, 20)));
         assert!(stream.is_exhausted());
         let counter = Forge::default().control(0x80, &[deltas(&[1]), run(1)]).bytes;
         let first = int(1);
-        let mut stream = Stream::behind(Kind::Int32, first.view().bytes());
+        let mut stream = StreamReader::behind(Kind::Int32, first.view().bytes());
         stream.open(0x80, &counter[1..]).unwrap();
         for n in 2..=122 {
             assert_eq!(stream.next(100), Ok((Element::New, 1)));

@@ -2,7 +2,7 @@
 
 use super::super::integer::{Coding, of_object_id, to_object_id, unzigzag};
 use super::super::scale::{self, Scale};
-use super::super::selector::Layout;
+use super::super::selector::WordLayout;
 use super::presence::Presence;
 use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, is_plain, last_slot, ones, run_len, words};
 use crate::block::{Bytes12, Column, ColumnData};
@@ -124,7 +124,7 @@ impl TypedRows {
                     self.run(count);
                 }
             } else {
-                let layout = Layout::of(word).ok_or(BAD_SELECTOR)?;
+                let layout = WordLayout::of(word).ok_or(BAD_SELECTOR)?;
                 room = room.checked_sub(usize::from(layout.slots)).ok_or(TOO_MANY)?;
                 self.word = word;
                 if is_plain(word, layout) {
@@ -170,7 +170,7 @@ impl TypedRows {
 
     /// A word of `is_plain`: most values go through this loop.
     #[inline]
-    fn plain_word(&mut self, word: u64, layout: Layout) {
+    fn plain_word(&mut self, word: u64, layout: WordLayout) {
         let width = layout.slot_bits();
         let ones = ones(width);
         let mut rest = word >> layout.first_bit();
@@ -185,7 +185,7 @@ impl TypedRows {
         (self.value, self.slope) = (value, slope);
     }
 
-    fn word_of_any_kind(&mut self, word: u64, layout: Layout) {
+    fn word_of_any_kind(&mut self, word: u64, layout: WordLayout) {
         let rows = self.len();
         let (mut value, mut slope, by_slope) = (self.value, self.slope, self.by_slope);
         let (mut present, mut bit) = (0_u64, 1_u64);

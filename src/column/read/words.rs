@@ -1,6 +1,6 @@
 //! Unpacks Simple-8b words.
 
-use super::super::selector::{BASE, Layout, RLE_SELECTOR, RUN_UNIT};
+use super::super::selector::{BASE, RLE_SELECTOR, RUN_UNIT, WordLayout};
 
 /// A word whose selector does not exist.
 pub const BAD_SELECTOR: &str = "a word has a selector that does not exist";
@@ -10,12 +10,12 @@ pub const ZERO_WORD: u64 = 14;
 
 /// The number in a slot, before its trailing zeros are restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Raw {
+pub struct RawSlot {
     value: u64,
     zeros: u32,
 }
 
-impl Raw {
+impl RawSlot {
     /// The raw value in a 64-bit stream.
     #[inline]
     pub fn narrow(self) -> u64 {
@@ -34,13 +34,13 @@ impl Raw {
 #[derive(Clone, Copy, Debug)]
 pub struct Slots {
     rest: u64,
-    layout: Layout,
+    layout: WordLayout,
 }
 
 impl Slots {
     /// The slots of `word`, whose layout is `layout`.
     #[inline]
-    pub fn new(word: u64, layout: Layout) -> Slots {
+    pub fn new(word: u64, layout: WordLayout) -> Slots {
         Slots { rest: word >> layout.first_bit(), layout }
     }
 
@@ -52,10 +52,10 @@ impl Slots {
 }
 
 impl Iterator for Slots {
-    type Item = Option<Raw>;
+    type Item = Option<RawSlot>;
 
     #[inline]
-    fn next(&mut self) -> Option<Option<Raw>> {
+    fn next(&mut self) -> Option<Option<RawSlot>> {
         self.layout.slots = self.layout.slots.checked_sub(1)?;
         let ones = ones(self.layout.slot_bits());
         let slot = self.rest & ones;
@@ -66,7 +66,7 @@ impl Iterator for Slots {
         let count_bits = u32::from(self.layout.count_bits);
         // At most 31 times 4.
         let zeros = (slot as u32 & ones_below(count_bits)) * self.layout.unit();
-        Some(Some(Raw { value: slot >> count_bits, zeros }))
+        Some(Some(RawSlot { value: slot >> count_bits, zeros }))
     }
 }
 
@@ -100,7 +100,7 @@ const LOWEST_BITS: [u64; 14] = {
 
 /// True if no slot of `slots` is missing and none has trailing zeros to restore, so that each slot is its raw value.
 #[inline]
-pub fn is_plain(word: u64, layout: Layout) -> bool {
+pub fn is_plain(word: u64, layout: WordLayout) -> bool {
     let lowest = LOWEST_BITS.get(usize::from(layout.selector) - 1).copied().unwrap_or_default();
     // After inversion, a slot of ones is a slot of zeros. Subtracting one from each slot borrows only from a zero, and
     // then sets its highest bit, which was clear.
@@ -116,8 +116,8 @@ pub fn run_len(word: u64) -> Option<usize> {
 }
 
 /// The last slot of `word`, which a run after it repeats.
-pub fn last_slot(word: u64) -> Option<Raw> {
-    Layout::of(word).and_then(|layout| Slots::new(word, layout).last()).flatten()
+pub fn last_slot(word: u64) -> Option<RawSlot> {
+    WordLayout::of(word).and_then(|layout| Slots::new(word, layout).last()).flatten()
 }
 
 /// The words of a control.
@@ -131,7 +131,7 @@ pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// Errors: `BAD_SELECTOR`.
 pub fn elements(bytes: &[u8]) -> Result<usize, &'static str> {
     words(bytes).try_fold(0, |sum, word| {
-        let slots = run_len(word).or_else(|| Layout::of(word).map(|layout| usize::from(layout.slots)));
+        let slots = run_len(word).or_else(|| WordLayout::of(word).map(|layout| usize::from(layout.slots)));
         slots.map(|slots| sum + slots).ok_or(BAD_SELECTOR)
     })
 }
@@ -153,7 +153,7 @@ mod tests {
                     })
                     .collect();
                 let word = pack(layout, &slots);
-                let read: Vec<_> = Slots::new(word, layout).map(|slot| slot.map(Raw::wide)).collect();
+                let read: Vec<_> = Slots::new(word, layout).map(|slot| slot.map(RawSlot::wide)).collect();
                 let expected: Vec<_> = slots
                     .iter()
                     .map(|slot| {
@@ -164,7 +164,7 @@ mod tests {
                     })
                     .collect();
                 assert_eq!(read, expected, "{layout:?}");
-                assert_eq!(last_slot(word).map(Raw::wide), *expected.last().unwrap());
+                assert_eq!(last_slot(word).map(RawSlot::wide), *expected.last().unwrap());
                 let whole = missing == slots.len();
                 assert_eq!(is_plain(word, layout), whole && layout.count_bits == 0, "{layout:?} without {missing}");
                 assert_eq!(elements(&word.to_le_bytes()), Ok(slots.len()));
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn zeros_beyond_the_width_of_a_stream_start_anew() {
-        let slot = Raw { value: 5, zeros: 124 };
+        let slot = RawSlot { value: 5, zeros: 124 };
         assert_eq!(slot.narrow(), 5 << 60);
         assert_eq!(slot.wide(), 5 << 124);
     }

@@ -3,7 +3,7 @@
 use super::super::integer::{unzigzag, zigzag};
 use super::super::scale::{self, Scale};
 use super::control::ControlWriter;
-use super::word::{Raw, WordWriter};
+use super::word::{RawValue, WordWriter};
 
 /// The last double of a stream and its integer. Pending differences are in the scale of that integer.
 #[derive(Clone, Debug)]

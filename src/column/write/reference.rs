@@ -63,7 +63,7 @@ pub fn merge(reference: Doc<'_>, object: Doc<'_>) -> Option<DocBuf> {
 fn merge_level(reference: Doc<'_>, object: Doc<'_>, out: &mut DocWriter) -> Option<()> {
     // A field is written either from one side alone or from both together, so every name of either side comes out. It
     // comes out only once if no side has a name twice and names of both sides meet.
-    let (in_reference, in_object) = (Names::of(reference)?, Names::of(object)?);
+    let (in_reference, in_object) = (LevelNames::of(reference)?, LevelNames::of(object)?);
     let (mut left, mut right) = (reference.iter(), object.iter());
     let (mut from_reference, mut from_object) = (left.next(), right.next());
     let mut position = 0;
@@ -111,7 +111,7 @@ fn merge_field(name: &str, a: Value<'_>, b: Value<'_>, out: &mut DocWriter) -> O
 }
 
 /// A field that only one side has. Whatever follows the other side lacks it, which an empty object does not allow.
-fn copy_alone(name: &str, value: Value<'_>, other_side: &Names<'_>, out: &mut DocWriter) -> Option<()> {
+fn copy_alone(name: &str, value: Value<'_>, other_side: &LevelNames<'_>, out: &mut DocWriter) -> Option<()> {
     if other_side.position(name).is_some() || value.as_container().is_some_and(|o| o.is_empty() || has_empty(o)) {
         return None;
     }
@@ -120,18 +120,18 @@ fn copy_alone(name: &str, value: Value<'_>, other_side: &Names<'_>, out: &mut Do
 }
 
 /// The names of one level and their positions.
-struct Names<'a> {
+struct LevelNames<'a> {
     sorted: Vec<(&'a str, usize)>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> LevelNames<'a> {
     /// `None` if a name occurs twice.
-    fn of(object: Doc<'a>) -> Option<Names<'a>> {
+    fn of(object: Doc<'a>) -> Option<LevelNames<'a>> {
         // A heap sort: another general sort would double the code size of this file.
         let heap: BinaryHeap<_> = object.iter().enumerate().map(|(position, field)| (field.0, position)).collect();
         let sorted = heap.into_sorted_vec();
         let twice = sorted.iter().zip(sorted.iter().skip(1)).any(|(a, b)| a.0 == b.0);
-        (!twice).then_some(Names { sorted })
+        (!twice).then_some(LevelNames { sorted })
     }
 
     fn position(&self, name: &str) -> Option<usize> {

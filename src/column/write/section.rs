@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::super::selector::{Layout, RLE_SELECTOR, RUN_UNIT};
+use super::super::selector::{RLE_SELECTOR, RUN_UNIT, WordLayout};
 use super::reference;
 use super::stream::StreamWriter;
 use crate::value::{Doc, DocBuf, Kind, value_len};
@@ -155,5 +155,5 @@ fn elements_of(word: &[u8]) -> usize {
     if word & 15 == RLE_SELECTOR {
         return ((word >> 4 & 15) as usize + 1) * RUN_UNIT;
     }
-    Layout::of(word).map_or(0, |layout| usize::from(layout.slots))
+    WordLayout::of(word).map_or(0, |layout| usize::from(layout.slots))
 }

@@ -3,7 +3,7 @@
 use super::super::integer::{Coding, of_bytes, of_object_id, of_text, process_of, zigzag, zigzag128};
 use super::control::ControlWriter;
 use super::double::DoubleWriter;
-use super::word::{Raw, WordWriter};
+use super::word::{RawValue, WordWriter};
 use crate::block::Bytes12;
 use crate::value::{Kind, Value};
 
@@ -19,11 +19,11 @@ pub struct StreamWriter {
     words: WordWriter<u64>,
     /// What follows the last literal: its type, and the state of its coding.
     kind: Option<Kind>,
-    state: State,
+    state: StreamState,
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum StreamState {
     /// Before the first literal: only missing elements.
     Start,
     Delta {
@@ -55,7 +55,7 @@ struct Wide {
 impl StreamWriter {
     /// A stream without elements.
     pub fn new() -> StreamWriter {
-        StreamWriter { controls: ControlWriter::new(), words: WordWriter::new(), kind: None, state: State::Start }
+        StreamWriter { controls: ControlWriter::new(), words: WordWriter::new(), kind: None, state: StreamState::Start }
     }
 
     /// A stream that continues after a literal written elsewhere.
@@ -77,7 +77,7 @@ impl StreamWriter {
     /// Appends `count` missing elements.
     pub fn skip(&mut self, count: usize) {
         match &mut self.state {
-            State::Double(double) => {
+            StreamState::Double(double) => {
                 // The first words may end before the run, and the scale may change with them.
                 for done in 0..count {
                     if self.words.repeats(u64::MISSING) {
@@ -87,7 +87,7 @@ impl StreamWriter {
                     double.skip(&mut self.words, &mut self.controls);
                 }
             }
-            State::Delta128(wide) => wide.words.repeat(u128::MISSING, count, &mut self.controls, PLAIN),
+            StreamState::Delta128(wide) => wide.words.repeat(u128::MISSING, count, &mut self.controls, PLAIN),
             _ => self.words.repeat(u64::MISSING, count, &mut self.controls, PLAIN),
         }
     }
@@ -100,8 +100,8 @@ impl StreamWriter {
         }
         let rest = count.saturating_sub(2);
         match &mut self.state {
-            State::Double(double) => self.words.repeat(0, rest, &mut self.controls, double.nibble()),
-            State::Delta128(wide) => wide.words.repeat(0, rest, &mut self.controls, PLAIN),
+            StreamState::Double(double) => self.words.repeat(0, rest, &mut self.controls, double.nibble()),
+            StreamState::Delta128(wide) => wide.words.repeat(0, rest, &mut self.controls, PLAIN),
             _ => self.words.repeat(0, rest, &mut self.controls, PLAIN),
         }
     }
@@ -110,7 +110,7 @@ impl StreamWriter {
     pub fn push_doubles(&mut self, doubles: &[f64]) {
         for x in doubles {
             let fits = match &mut self.state {
-                State::Double(double) => double.push(*x, &mut self.words, &mut self.controls),
+                StreamState::Double(double) => double.push(*x, &mut self.words, &mut self.controls),
                 _ => false,
             };
             if !fits {
@@ -144,26 +144,28 @@ impl StreamWriter {
     /// fit.
     fn push_difference(&mut self, value: Value<'_>) -> bool {
         match &mut self.state {
-            State::Start => false,
-            State::DeltaOfDelta { id, .. }
+            StreamState::Start => false,
+            StreamState::DeltaOfDelta { id, .. }
                 if value.as_object_id().is_some_and(|new| process_of(&new) != process_of(id)) =>
             {
                 false
             }
-            State::Delta { .. } | State::DeltaOfDelta { .. } => self.push_integer(integer_of(value)),
-            State::Double(double) => {
+            StreamState::Delta { .. } | StreamState::DeltaOfDelta { .. } => self.push_integer(integer_of(value)),
+            StreamState::Double(double) => {
                 double.push(value.as_f64().unwrap_or_default(), &mut self.words, &mut self.controls)
             }
-            State::Delta128(wide) => wide.push(value, &mut self.controls),
-            State::Repeat { previous } => previous == value.bytes() && self.words.append(0, &mut self.controls, PLAIN),
+            StreamState::Delta128(wide) => wide.push(value, &mut self.controls),
+            StreamState::Repeat { previous } => {
+                previous == value.bytes() && self.words.append(0, &mut self.controls, PLAIN)
+            }
         }
     }
 
     #[inline(always)]
     fn push_integer(&mut self, new: i64) -> bool {
         let change = match &mut self.state {
-            State::Delta { integer } => new.wrapping_sub(std::mem::replace(integer, new)),
-            State::DeltaOfDelta { integer, delta, .. } => {
+            StreamState::Delta { integer } => new.wrapping_sub(std::mem::replace(integer, new)),
+            StreamState::DeltaOfDelta { integer, delta, .. } => {
                 let new_delta = new.wrapping_sub(std::mem::replace(integer, new));
                 new_delta.wrapping_sub(std::mem::replace(delta, new_delta))
             }
@@ -177,27 +179,27 @@ impl StreamWriter {
         let kind = value.kind();
         self.kind = Some(kind);
         self.state = match Coding::of(kind) {
-            Coding::Delta => State::Delta { integer: integer_of(value) },
-            Coding::DeltaOfDelta => State::DeltaOfDelta {
+            Coding::Delta => StreamState::Delta { integer: integer_of(value) },
+            Coding::DeltaOfDelta => StreamState::DeltaOfDelta {
                 integer: integer_of(value),
                 delta: 0,
                 id: value.as_object_id().unwrap_or_default(),
             },
-            Coding::Double => State::Double(DoubleWriter::after(value.as_f64().unwrap_or_default())),
-            Coding::Delta128 => State::Delta128(Box::new(Wide {
+            Coding::Double => StreamState::Double(DoubleWriter::after(value.as_f64().unwrap_or_default())),
+            Coding::Delta128 => StreamState::Delta128(Box::new(Wide {
                 words: WordWriter::new(),
                 previous: value.bytes().to_vec(),
                 integer: wide_integer_of(value),
             })),
-            Coding::Repeat => State::Repeat { previous: value.bytes().to_vec() },
+            Coding::Repeat => StreamState::Repeat { previous: value.bytes().to_vec() },
         };
     }
 
     /// Writes everything pending.
     pub fn flush(&mut self) {
         match &mut self.state {
-            State::Double(double) => self.words.flush(&mut self.controls, double.nibble()),
-            State::Delta128(wide) => wide.words.flush(&mut self.controls, PLAIN),
+            StreamState::Double(double) => self.words.flush(&mut self.controls, double.nibble()),
+            StreamState::Delta128(wide) => wide.words.flush(&mut self.controls, PLAIN),
             _ => self.words.flush(&mut self.controls, PLAIN),
         }
     }
@@ -207,7 +209,7 @@ impl StreamWriter {
     pub fn interrupt(&mut self) -> &mut Vec<u8> {
         self.flush();
         self.kind = None;
-        self.state = State::Start;
+        self.state = StreamState::Start;
         self.controls.bytes_mut()
     }
 

@@ -1,11 +1,13 @@
 //! Packs raw values into Simple-8b words: as many per word as fit, and repetitions as counts.
 
-use super::super::selector::{BASE, EIGHT_LARGE, EIGHT_SMALL, Layout, RLE_SELECTOR, RUN_STEPS_MAX, RUN_UNIT, SEVEN};
+use super::super::selector::{
+    BASE, EIGHT_LARGE, EIGHT_SMALL, RLE_SELECTOR, RUN_STEPS_MAX, RUN_UNIT, SEVEN, WordLayout,
+};
 use super::control::ControlWriter;
 
 /// A raw value: 64 bits, or 128 bits for types with wider integers. All ones is not a value; it stands for a missing
 /// element.
-pub trait Raw: Copy + PartialEq {
+pub trait RawValue: Copy + PartialEq {
     /// The raw value 0.
     const ZERO: Self;
     /// A missing element.
@@ -20,7 +22,7 @@ pub trait Raw: Copy + PartialEq {
     fn low(self) -> u64;
 }
 
-impl Raw for u64 {
+impl RawValue for u64 {
     const ZERO: u64 = 0;
     const MISSING: u64 = u64::MAX;
     #[inline]
@@ -42,7 +44,7 @@ impl Raw for u64 {
     }
 }
 
-impl Raw for u128 {
+impl RawValue for u128 {
     const ZERO: u128 = 0;
     const MISSING: u128 = u128::MAX;
     fn bits(self) -> u32 {
@@ -64,7 +66,7 @@ impl Raw for u128 {
 
 /// A family of layouts that store trailing zeros in the same way.
 struct Class {
-    layouts: &'static [Layout],
+    layouts: &'static [WordLayout],
     /// Bits of a word that slots may use.
     data_bits: u32,
     /// Bits of the narrowest slot.
@@ -87,14 +89,14 @@ const CLASSES: [Class; 4] = [
 impl Class {
     /// The number of trailing zeros of `raw` that are counted instead of stored.
     #[inline(always)]
-    fn stored_zeros<R: Raw>(&self, raw: R) -> u32 {
+    fn stored_zeros<R: RawValue>(&self, raw: R) -> u32 {
         let zeros = raw.zeros().min(self.zeros_max);
         zeros - zeros % self.unit
     }
 
     /// Width of a slot that can hold `raw`.
     #[inline(always)]
-    fn slot_bits<R: Raw>(&self, raw: R) -> u32 {
+    fn slot_bits<R: RawValue>(&self, raw: R) -> u32 {
         if raw == R::MISSING {
             return self.slot_bits_min;
         }
@@ -108,7 +110,7 @@ impl Class {
 
     /// The slot of `raw`, `slot_bits` wide.
     #[inline]
-    fn slot<R: Raw>(&self, raw: R, slot_bits: u32) -> u64 {
+    fn slot<R: RawValue>(&self, raw: R, slot_bits: u32) -> u64 {
         if raw == R::MISSING {
             return (1 << slot_bits) - 1;
         }
@@ -135,7 +137,7 @@ pub struct WordWriter<R> {
     run: usize,
 }
 
-impl<R: Raw> WordWriter<R> {
+impl<R: RawValue> WordWriter<R> {
     /// The state after a literal: a run can only repeat 0.
     pub fn new() -> WordWriter<R> {
         WordWriter { pending: Vec::new(), class: 0, slot_bits: 1, last: R::ZERO, run: 0 }

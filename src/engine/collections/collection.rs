@@ -9,7 +9,7 @@ use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::engine::journal::Journal;
 use crate::engine::store::entry::CollectionEntry;
 use crate::engine::store::keyspace::{CollectionId, ContextId};
-use crate::engine::store::queue::Queue;
+use crate::engine::store::queue::InsertQueue;
 use crate::engine::store::signal::Signal;
 use crate::value::Collation;
 
@@ -27,7 +27,7 @@ pub struct Collection {
     pub(in crate::engine) extended_range: Cell<bool>,
     /// Unfolded commits, and the epoch of what memory knows.
     pub(in crate::engine) journal: Journal,
-    pub(in crate::engine) queue: RefCell<Queue>,
+    pub(in crate::engine) queue: RefCell<InsertQueue>,
     /// The sizes of all stored buckets by id, if known at the epoch of `journal`. Used for `maxBytes`.
     pub(in crate::engine) measured: RefCell<Option<Vec<Measured>>>,
     /// The stored buckets by series, if somebody has asked for them.

@@ -220,3 +220,101 @@ impl Engine {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use bson::{RawDocumentBuf, rawdoc};
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::bucket::CollectionOptions;
+    use crate::env::fixed::FixedEnv;
+    use crate::limits::SCAN_PAGE_BUCKETS;
+    use crate::query::FindCommand;
+    use crate::storage::memory::MemoryStorage;
+    use crate::value::Doc;
+
+    const BUCKETS: usize = 600;
+    const BUCKET_ROWS: usize = 5;
+    const BATCH: usize = 10;
+
+    /// What a cursor holds between two batches.
+    struct Held {
+        /// Buckets as they are stored.
+        stored: usize,
+        /// Measurements that were unpacked and not given yet.
+        unpacked: usize,
+        given: usize,
+    }
+
+    /// What the cursor of a query holds after each of its batches. Each bucket has `BUCKET_ROWS` rows, and is of a series of its own
+    /// or, if `by_hour`, of an hour of its own.
+    fn held_after_each_batch(by_hour: bool, sort: RawDocumentBuf) -> Vec<Held> {
+        let storage: Rc<dyn crate::storage::Storage> = Rc::new(MemoryStorage::new());
+        let engine = || Engine::new("d", Rc::clone(&storage), Rc::new(FixedEnv::default()), [1; 8]);
+        let rows = BUCKETS * BUCKET_ROWS;
+        let numbers = |f: &dyn Fn(i64) -> i64| (0..rows as i64).map(f).collect::<Vec<i64>>();
+        let (hour, series) = if by_hour { (3_600_000, 1) } else { (0, BUCKETS as i64) };
+        let mut block = Block::new(rows);
+        let times = numbers(&|row| row / BUCKET_ROWS as i64 * hour + row % BUCKET_ROWS as i64);
+        block.set_column("t", Column::new(ColumnData::Date(times), None));
+        block.set_column("m", Column::new(ColumnData::I64(numbers(&|row| row / BUCKET_ROWS as i64 % series)), None));
+        block.set_column("v", Column::new(ColumnData::I64(numbers(&|row| row * 7919 % 3001)), None));
+        let create = rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } };
+        let options =
+            CollectionOptions::parse_create(Doc::parse(create.as_bytes()).unwrap(), FixedEnv::NOW_MS).unwrap();
+        block_on(async {
+            let writer = engine();
+            writer.create_collection("c", options).await.unwrap();
+            let collection = writer.existing_collection("c").await.unwrap();
+            writer.insert(&collection, block).await.unwrap();
+            writer.flush().await.unwrap();
+
+            let reader = engine();
+            let command = rawdoc! { "find": "c", "sort": sort, "batchSize": BATCH as i32 };
+            let command = Doc::parse(command.as_bytes()).unwrap();
+            let options = |_: super::super::planned::Defaults<'_>| FindCommand::parse(command, &reader.globals());
+            let (mut cursor, _) = reader.open_cursor("c", false, &options, None).await.unwrap().unwrap();
+            let (mut held, mut given) = (Vec::new(), 0);
+            while !cursor.is_done() {
+                given += reader.next_batch(&mut cursor, BATCH).await.unwrap().rows();
+                let unpacked = cursor.exec.counters().measurements_examined as usize - given;
+                held.push(Held { stored: cursor.units.len(), unpacked, given });
+            }
+            assert_eq!(given, rows);
+            held
+        })
+    }
+
+    #[test]
+    fn a_find_and_a_sort_that_streams_hold_a_page_of_stored_buckets_and_unpack_what_a_batch_takes() {
+        for (by_hour, sort) in
+            [(false, rawdoc! {}), (true, rawdoc! {}), (true, rawdoc! { "t": 1 }), (true, rawdoc! { "t": -1 })]
+        {
+            let held = held_after_each_batch(by_hour, sort.clone());
+            let stored = held.iter().map(|held| held.stored).max().unwrap();
+            assert!((100..=SCAN_PAGE_BUCKETS).contains(&stored), "{sort:?} held {stored} stored buckets");
+            let unpacked = held.iter().map(|held| held.unpacked).max().unwrap();
+            assert!(unpacked <= BATCH + 2 * BUCKET_ROWS, "{sort:?} held {unpacked} unpacked rows");
+        }
+    }
+
+    #[test]
+    fn a_sort_that_does_not_stream_holds_everything_that_matches() {
+        for held in held_after_each_batch(false, rawdoc! { "v": 1 }) {
+            assert_eq!((held.stored, held.unpacked + held.given), (0, BUCKETS * BUCKET_ROWS));
+        }
+    }
+
+    #[test]
+    fn a_sort_that_begins_with_metadata_holds_all_its_buckets_as_they_are_stored() {
+        for sort in [rawdoc! { "m": 1 }, rawdoc! { "m": -1, "t": 1 }] {
+            for held in held_after_each_batch(false, sort) {
+                assert!(held.unpacked <= BATCH, "held {} unpacked rows", held.unpacked);
+                assert_eq!(held.stored + (held.unpacked + held.given) / BUCKET_ROWS, BUCKETS);
+            }
+        }
+    }
+}

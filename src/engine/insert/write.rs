@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::block::Block;
-use crate::catalog::{Counter, Stage};
+use crate::catalog::{Counter, Staging};
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::{JournalEntry, Record};
@@ -95,8 +95,8 @@ impl Engine {
         let staged = loop {
             let stage = collection.catalog.borrow_mut().stage(&mut batch)?;
             match stage {
-                Stage::Staged(staged) => break staged,
-                Stage::Reopen(requests) => self.reopen(collection, &requests).await?,
+                Staging::Staged(staged) => break staged,
+                Staging::Reopen(requests) => self.reopen(collection, &requests).await?,
             }
         };
         let id = collection.id();

@@ -16,7 +16,7 @@ use crate::bucket::BucketId;
 use crate::limits::BUCKET_CACHE_BYTES_MAX;
 use crate::storage::KeyRange;
 
-type Key = (CollectionId, BucketId);
+type CacheKey = (CollectionId, BucketId);
 /// A stored bucket.
 type Kept = (BucketId, Rc<StoredBucket>);
 
@@ -24,9 +24,9 @@ type Kept = (BucketId, Rc<StoredBucket>);
 #[derive(Default)]
 pub struct BucketCache {
     /// In key order. The number says which entry of `order` is current.
-    kept: Vec<(Key, u64, Option<Rc<StoredBucket>>)>,
+    kept: Vec<(CacheKey, u64, Option<Rc<StoredBucket>>)>,
     /// Keys and numbers, oldest first.
-    order: VecDeque<(Key, u64)>,
+    order: VecDeque<(CacheKey, u64)>,
     next: u64,
     size_bytes: usize,
     /// A collection, and the range in which all its stored buckets are cached.
@@ -107,7 +107,7 @@ impl BucketCache {
         // Many replacements of few buckets would fill `order` with outdated entries.
         if self.order.len() > 2 * self.kept.len() + 16 {
             let kept = &self.kept;
-            let present = |key: &Key, number: u64| {
+            let present = |key: &CacheKey, number: u64| {
                 kept.binary_search_by(|(kept, ..)| kept.cmp(key))
                     .is_ok_and(|at| kept.get(at).is_some_and(|k| k.1 == number))
             };
@@ -124,7 +124,7 @@ impl BucketCache {
     }
 
     /// Removes the cached form of a bucket; true if there was one.
-    fn take(&mut self, key: &Key, number: Option<u64>) -> bool {
+    fn take(&mut self, key: &CacheKey, number: Option<u64>) -> bool {
         let Ok(at) = self.place(key) else { return false };
         let found = self.kept.get(at).is_some_and(|kept| number.is_none_or(|number| number == kept.1));
         if found {
@@ -133,7 +133,7 @@ impl BucketCache {
         found
     }
 
-    fn place(&self, key: &Key) -> Result<usize, usize> {
+    fn place(&self, key: &CacheKey) -> Result<usize, usize> {
         self.kept.binary_search_by(|(kept, ..)| kept.cmp(key))
     }
 }

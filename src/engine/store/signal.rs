@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use crate::error::Result;
 
 #[derive(Default)]
-struct State {
+struct SignalState {
     result: Option<Result<()>>,
     wakers: Vec<Waker>,
 }
@@ -17,7 +17,7 @@ struct State {
 /// A one-shot outcome: resolved once, and seen by every waiter, however late it comes.
 #[derive(Clone, Default)]
 pub struct Signal {
-    state: Rc<RefCell<State>>,
+    state: Rc<RefCell<SignalState>>,
 }
 
 impl Signal {
@@ -53,7 +53,7 @@ impl Signal {
 }
 
 struct Wait {
-    state: Rc<RefCell<State>>,
+    state: Rc<RefCell<SignalState>>,
 }
 
 impl Future for Wait {

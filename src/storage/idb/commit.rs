@@ -6,17 +6,17 @@ use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest};
 
-use super::failure::Failure;
+use super::failure::IdbFailure;
 use super::read::{js_bytes, js_range};
 use super::transaction::{Running, WriteWay};
 use crate::storage::{Bytes, Change, Changeset, KeyRange, guard};
 
 /// Commits all of `changes` or none of them.
-pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, way: &WriteWay) -> Result<(), Failure> {
-    let plan = Plan::new(changes.changes());
+pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, way: &WriteWay) -> Result<(), IdbFailure> {
+    let plan = CommitPlan::new(changes.changes());
     let running = Running::write(database, way)?;
-    let asked = plan.ask_guards(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
-    plan.ask_writes(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
+    let asked = plan.ask_guards(&running.store).map_err(|thrown| IdbFailure::thrown(&thrown))?;
+    plan.ask_writes(&running.store).map_err(|thrown| IdbFailure::thrown(&thrown))?;
     if plan.may_be_sealed() {
         running.seal();
         running.committed().await?;
@@ -50,16 +50,16 @@ impl Guard {
 
     /// Why the changeset fails, if it does. An unreadable answer is an error and not an absent key: a caller who
     /// believes the key absent may delete what belongs to it.
-    fn verdict(&self, request: &IdbRequest) -> Option<Failure> {
+    fn verdict(&self, request: &IdbRequest) -> Option<IdbFailure> {
         let answer = match request.result() {
             Ok(answer) => answer,
-            Err(thrown) => return Some(Failure::unread(&thrown)),
+            Err(thrown) => return Some(IdbFailure::unread(&thrown)),
         };
         let error = match self {
             Guard::Present(key) => answer.is_undefined().then(|| guard::is_gone(key)),
             Guard::Absent(key) => (!answer.is_undefined()).then(|| guard::exists_already(key)),
         };
-        error.map(Failure::Refused)
+        error.map(IdbFailure::Refused)
     }
 }
 
@@ -68,15 +68,15 @@ impl Guard {
 /// Guards refer to the state before the changeset, while each request sees the effects of earlier requests. So lookups
 /// come first. `add` judges an insert at no cost, unless the same changeset also writes or deletes its key; then the
 /// key is looked up, and written with `put`.
-struct Plan<'a> {
+struct CommitPlan<'a> {
     changes: &'a [Change],
     guards: Vec<Guard>,
     /// Keys of inserts that are looked up, ascending.
     put_keys: Vec<&'a [u8]>,
 }
 
-impl<'a> Plan<'a> {
-    fn new(changes: &'a [Change]) -> Plan<'a> {
+impl<'a> CommitPlan<'a> {
+    fn new(changes: &'a [Change]) -> CommitPlan<'a> {
         let put_keys = inserts_touched_elsewhere(changes);
         let required = changes.iter().filter_map(|change| match change {
             Change::Require(key) | Change::Expect(key) => Some(Guard::Present(key.clone())),
@@ -84,7 +84,7 @@ impl<'a> Plan<'a> {
         });
         let absent = put_keys.iter().map(|key| Guard::Absent(key.to_vec()));
         let guards = required.chain(absent).collect();
-        Plan { changes, guards, put_keys }
+        CommitPlan { changes, guards, put_keys }
     }
 
     /// True for a single write with no guards but expectations. Its request is the last one, so if it fails, nothing is

@@ -23,10 +23,10 @@ pub(super) struct Connection {
     name: String,
     /// The connection that the host began to open, until somebody waits for it.
     early: RefCell<Option<Promise>>,
-    state: RefCell<State>,
+    state: RefCell<ConnectionState>,
 }
 
-enum State {
+enum ConnectionState {
     /// Not open; the next operation opens it.
     Absent,
     /// Being opened; everybody who comes now waits for it.
@@ -62,7 +62,7 @@ impl Drop for OpenDatabase {
 impl Connection {
     /// `early` is a promise of the first connection, if somebody has already requested it.
     pub(super) fn new(name: String, early: Option<Promise>) -> Rc<Connection> {
-        Rc::new(Connection { name, early: RefCell::new(early), state: RefCell::new(State::Absent) })
+        Rc::new(Connection { name, early: RefCell::new(early), state: RefCell::new(ConnectionState::Absent) })
     }
 
     /// The live connection, opened if necessary.
@@ -71,12 +71,12 @@ impl Connection {
             let opening = {
                 let mut state = self.state.borrow_mut();
                 match &*state {
-                    State::Closed => return Err(closed()),
-                    State::Open(open) => return Ok(open.handle.clone()),
-                    State::Opening(opening) => opening.clone(),
-                    State::Absent => {
+                    ConnectionState::Closed => return Err(closed()),
+                    ConnectionState::Open(open) => return Ok(open.handle.clone()),
+                    ConnectionState::Opening(opening) => opening.clone(),
+                    ConnectionState::Absent => {
                         let opening = self.begin_opening();
-                        *state = State::Opening(opening.clone());
+                        *state = ConnectionState::Opening(opening.clone());
                         opening
                     }
                 }
@@ -91,15 +91,15 @@ impl Connection {
 
     /// Drops `database` if it is the current connection: it is dead, or somebody wants it closed.
     pub(super) fn forget(&self, database: &IdbDatabase) {
-        let is_current = matches!(&*self.state.borrow(), State::Open(open) if open.handle == *database);
+        let is_current = matches!(&*self.state.borrow(), ConnectionState::Open(open) if open.handle == *database);
         if is_current {
             // Replaced first and dropped afterwards, because dropping calls into JavaScript.
-            drop(self.state.replace(State::Absent));
+            drop(self.state.replace(ConnectionState::Absent));
         }
     }
 
     pub(super) fn close(&self) {
-        drop(self.state.replace(State::Closed));
+        drop(self.state.replace(ConnectionState::Closed));
     }
 
     /// Runs as a task of its own, so that it continues if the caller who began it stops waiting.
@@ -112,8 +112,8 @@ impl Connection {
             if let Err(error) = result {
                 failed.replace(Some(error));
                 let mut state = this.state.borrow_mut();
-                if matches!(*state, State::Opening(_)) {
-                    *state = State::Absent;
+                if matches!(*state, ConnectionState::Opening(_)) {
+                    *state = ConnectionState::Absent;
                 }
             }
             Ok(JsValue::UNDEFINED)
@@ -122,7 +122,7 @@ impl Connection {
     }
 
     fn adopt(self: &Rc<Self>, mut database: ::idb::Database) -> Result<()> {
-        if matches!(*self.state.borrow(), State::Closed) {
+        if matches!(*self.state.borrow(), ConnectionState::Closed) {
             database.close();
             return Err(closed());
         }
@@ -135,7 +135,7 @@ impl Connection {
         database.on_version_change(move |_| forget_weak(&weak, &gone));
         let (weak, gone) = (Rc::downgrade(self), handle.clone());
         database.on_close(move |_| forget_weak(&weak, &gone));
-        self.state.replace(State::Open(OpenDatabase { handle, _watched: database }));
+        self.state.replace(ConnectionState::Open(OpenDatabase { handle, _watched: database }));
         Ok(())
     }
 }

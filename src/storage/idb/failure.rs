@@ -8,7 +8,7 @@ use crate::storage::thrown::{self, describe};
 
 /// Why an operation failed.
 #[derive(Clone, Debug)]
-pub(super) enum Failure {
+pub(super) enum IdbFailure {
     /// A definite answer: nothing was written, and repeating the operation would give the same.
     Refused(Error),
     /// The connection was dead before the transaction began: nothing was written.
@@ -17,41 +17,41 @@ pub(super) enum Failure {
     Unknown(Error),
 }
 
-impl Failure {
+impl IdbFailure {
     /// For an exception from a call into IndexedDB, before its transaction could commit.
-    pub(super) fn thrown(thrown: &JsValue) -> Failure {
+    pub(super) fn thrown(thrown: &JsValue) -> IdbFailure {
         let (name, message) = describe(thrown);
         let error = error(&name, &message);
-        if is_transient(&name) { Failure::Unsent(error) } else { Failure::Refused(error) }
+        if is_transient(&name) { IdbFailure::Unsent(error) } else { IdbFailure::Refused(error) }
     }
 
     /// For an exception while reading the answer to a request: its transaction may have committed.
-    pub(super) fn unread(thrown: &JsValue) -> Failure {
+    pub(super) fn unread(thrown: &JsValue) -> IdbFailure {
         let (name, message) = describe(thrown);
-        Failure::Unknown(error(&name, &message))
+        IdbFailure::Unknown(error(&name, &message))
     }
 
     /// For the error of a request or of an aborted transaction; `None` if it gives no reason.
-    pub(super) fn aborted(reason: Option<DomException>) -> Failure {
+    pub(super) fn aborted(reason: Option<DomException>) -> IdbFailure {
         let (name, message) = match reason {
             Some(reason) => (reason.name(), reason.message()),
             None => ("AbortError".to_owned(), "the transaction was aborted without a reason".to_owned()),
         };
         let error = error(&name, &message);
-        if is_transient(&name) { Failure::Unknown(error) } else { Failure::Refused(error) }
+        if is_transient(&name) { IdbFailure::Unknown(error) } else { IdbFailure::Refused(error) }
     }
 
     pub(super) fn is_worth_another_connection(&self) -> bool {
-        !matches!(self, Failure::Refused(_))
+        !matches!(self, IdbFailure::Refused(_))
     }
 
     pub(super) fn may_have_committed(&self) -> bool {
-        matches!(self, Failure::Unknown(_))
+        matches!(self, IdbFailure::Unknown(_))
     }
 
     pub(super) fn into_error(self) -> Error {
         match self {
-            Failure::Refused(error) | Failure::Unsent(error) | Failure::Unknown(error) => error,
+            IdbFailure::Refused(error) | IdbFailure::Unsent(error) | IdbFailure::Unknown(error) => error,
         }
     }
 }

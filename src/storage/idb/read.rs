@@ -4,7 +4,7 @@ use js_sys::{Array, ArrayBuffer, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{IdbDatabase, IdbKeyRange, IdbRequest};
 
-use super::failure::Failure;
+use super::failure::IdbFailure;
 use super::transaction::Running;
 use crate::error::Error;
 use crate::storage::{Bytes, Entry, KeyRange, Page};
@@ -22,7 +22,7 @@ const AHEAD_VALUES: usize = 64;
 const TURN_KEYS_MAX: usize = 1 << 16;
 
 /// Values of `keys` in the order asked.
-pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, Failure> {
+pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, IdbFailure> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
@@ -53,12 +53,12 @@ pub(super) async fn scan(
     ranges: &[KeyRange],
     page: Page,
     ahead: Option<&KeyRange>,
-) -> Result<Vec<Entry>, Failure> {
+) -> Result<Vec<Entry>, IdbFailure> {
     let ranges: Vec<&KeyRange> = ranges.iter().filter(|range| !range.is_empty()).collect();
     if ranges.is_empty() || page.entries_max == 0 {
         return Ok(Vec::new());
     }
-    let mut scan = Scan { running: Running::read(database)?, page, ahead, entries: Vec::new() };
+    let mut scan = RangeScan { running: Running::read(database)?, page, ahead, entries: Vec::new() };
     let mut rest = ranges.as_slice();
     while !rest.is_empty() && scan.room() > 0 {
         let ranges_max = scan.room().min((TURN_KEYS_MAX / scan.room()).max(1));
@@ -70,7 +70,7 @@ pub(super) async fn scan(
 }
 
 /// A scan under way.
-struct Scan<'a> {
+struct RangeScan<'a> {
     running: Running,
     page: Page,
     ahead: Option<&'a KeyRange>,
@@ -94,13 +94,13 @@ struct Missing<'a> {
     share: usize,
 }
 
-impl Scan<'_> {
+impl RangeScan<'_> {
     fn room(&self) -> usize {
         self.page.entries_max - self.entries.len()
     }
 
     /// Appends the entries of `ranges`, of which there must be at least one, as far as there is room.
-    async fn turn(&mut self, ranges: &[&KeyRange], is_last: bool) -> Result<(), Failure> {
+    async fn turn(&mut self, ranges: &[&KeyRange], is_last: bool) -> Result<(), IdbFailure> {
         let share = (2 * self.room() / ranges.len()).clamp(1, SHARE_MAX.min(self.room()));
         let asked = ranges.iter().map(|range| self.ask(range, share)).collect::<Result<Vec<_>, _>>().map_err(thrown)?;
         let Some(last) = asked.last() else { return Ok(()) };
@@ -129,7 +129,7 @@ impl Scan<'_> {
     }
 
     /// Appends the keys of an answer, up to the page, with the values that came with them.
-    fn take<'a>(&mut self, asked: &[Asked<'a>]) -> Result<Vec<Missing<'a>>, Failure> {
+    fn take<'a>(&mut self, asked: &[Asked<'a>]) -> Result<Vec<Missing<'a>>, IdbFailure> {
         let mut missing = Vec::new();
         for Asked { range, keys, values } in asked {
             let first = self.entries.len();
@@ -151,7 +151,7 @@ impl Scan<'_> {
     }
 
     /// Fetches the missing values, in answers of the target size.
-    async fn fetch(&mut self, missing: &[Missing<'_>], is_last: bool) -> Result<(), Failure> {
+    async fn fetch(&mut self, missing: &[Missing<'_>], is_last: bool) -> Result<(), IdbFailure> {
         if missing.is_empty() {
             return Ok(());
         }
@@ -183,7 +183,7 @@ impl Scan<'_> {
     }
 
     /// Fills in the values of the entries from `first` on.
-    fn fill(&mut self, first: usize, values: &IdbRequest) -> Result<(), Failure> {
+    fn fill(&mut self, first: usize, values: &IdbRequest) -> Result<(), IdbFailure> {
         let values: Array = result_of(values)?.unchecked_into();
         for (entry, value) in self.entries.iter_mut().skip(first).zip(values.iter()) {
             entry.value = bytes(&value)?;
@@ -192,11 +192,11 @@ impl Scan<'_> {
     }
 }
 
-fn thrown(thrown: JsValue) -> Failure {
-    Failure::thrown(&thrown)
+fn thrown(thrown: JsValue) -> IdbFailure {
+    IdbFailure::thrown(&thrown)
 }
 
-fn result_of(request: &IdbRequest) -> Result<JsValue, Failure> {
+fn result_of(request: &IdbRequest) -> Result<JsValue, IdbFailure> {
     request.result().map_err(thrown)
 }
 
@@ -217,9 +217,9 @@ pub(super) fn js_range(start: &[u8], end: &[u8]) -> Result<IdbKeyRange, JsValue>
 }
 
 /// The bytes of a key or a value, copied once.
-pub(super) fn bytes(value: &JsValue) -> Result<Bytes, Failure> {
+pub(super) fn bytes(value: &JsValue) -> Result<Bytes, IdbFailure> {
     if value.is_instance_of::<ArrayBuffer>() {
         return Ok(Uint8Array::new(value).to_vec());
     }
-    Err(Failure::Refused(Error::corrupt("An entry of the IndexedDB database is not an ArrayBuffer")))
+    Err(IdbFailure::Refused(Error::corrupt("An entry of the IndexedDB database is not an ArrayBuffer")))
 }

@@ -12,7 +12,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction};
 
 use super::connection::STORE_NAME;
-use super::failure::Failure;
+use super::failure::IdbFailure;
 
 /// What a commit waits for before it counts as durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,8 +56,8 @@ extern "C" {
 #[derive(Default)]
 struct Progress {
     /// Why it fails: the first failure. Later ones are only its consequences.
-    reason: Option<Failure>,
-    settled: Option<Result<(), Failure>>,
+    reason: Option<IdbFailure>,
+    settled: Option<Result<(), IdbFailure>>,
     /// True if an event is still to come that settles the transaction.
     is_pending: bool,
     /// True if the transaction has ended and no more events come.
@@ -67,22 +67,22 @@ struct Progress {
 
 impl Running {
     /// Begins a transaction that reads.
-    pub(super) fn read(database: &IdbDatabase) -> Result<Running, Failure> {
-        let transaction = database.transaction_with_str(STORE_NAME).map_err(|thrown| Failure::thrown(&thrown))?;
+    pub(super) fn read(database: &IdbDatabase) -> Result<Running, IdbFailure> {
+        let transaction = database.transaction_with_str(STORE_NAME).map_err(|thrown| IdbFailure::thrown(&thrown))?;
         Running::begin(transaction, &STORE_NAME.into())
     }
 
     /// Begins a transaction that writes.
-    pub(super) fn write(database: &IdbDatabase, way: &WriteWay) -> Result<Running, Failure> {
-        let transaction = way.begin(database).map_err(|thrown| Failure::thrown(&thrown))?;
+    pub(super) fn write(database: &IdbDatabase, way: &WriteWay) -> Result<Running, IdbFailure> {
+        let transaction = way.begin(database).map_err(|thrown| IdbFailure::thrown(&thrown))?;
         let running = Running::begin(transaction, &way.store)?;
         running.transaction.set_oncomplete(Some(running.listener()));
         Ok(running)
     }
 
-    fn begin(transaction: IdbTransaction, store: &JsValue) -> Result<Running, Failure> {
+    fn begin(transaction: IdbTransaction, store: &JsValue) -> Result<Running, IdbFailure> {
         let stores: &Stores = transaction.unchecked_ref();
-        let store = stores.object_store(store).map_err(|thrown| Failure::thrown(&thrown))?;
+        let store = stores.object_store(store).map_err(|thrown| IdbFailure::thrown(&thrown))?;
         let progress = Rc::new(RefCell::new(Progress { is_pending: true, ..Progress::default() }));
         let listener = {
             let (transaction, progress) = (transaction.clone(), Rc::clone(&progress));
@@ -111,21 +111,21 @@ impl Running {
     /// Waits until `request` has succeeded, and with it all requests before it, because they are served in order.
     ///
     /// The transaction is still active when this returns: more requests may follow in the same turn.
-    pub(super) async fn answered(&self, request: &IdbRequest) -> Result<(), Failure> {
+    pub(super) async fn answered(&self, request: &IdbRequest) -> Result<(), IdbFailure> {
         self.progress.borrow_mut().is_pending = true;
         request.set_onsuccess(Some(self.listener()));
         self.settled().await
     }
 
     /// Waits until everything is durable, or nothing was written.
-    pub(super) async fn committed(&self) -> Result<(), Failure> {
+    pub(super) async fn committed(&self) -> Result<(), IdbFailure> {
         let result = self.settled().await;
         // If no request is waited for, only the end of the transaction settles it.
         self.progress.borrow_mut().is_over = true;
         result
     }
 
-    async fn settled(&self) -> Result<(), Failure> {
+    async fn settled(&self) -> Result<(), IdbFailure> {
         poll_fn(|context| {
             let mut progress = self.progress.borrow_mut();
             match progress.settled.take() {
@@ -168,7 +168,7 @@ pub(super) struct Veto {
 
 impl Veto {
     /// Aborts because of `failure`, which becomes the result.
-    pub(super) fn abort(&self, failure: Failure) {
+    pub(super) fn abort(&self, failure: IdbFailure) {
         self.progress.borrow_mut().reason.get_or_insert(failure);
         // Fails only if it is aborted already.
         let _ = self.transaction.abort();
@@ -185,7 +185,7 @@ fn hear(transaction: &IdbTransaction, progress: &RefCell<Progress>, event: &Even
         let reason = request.and_then(|request| request.error().ok().flatten());
         // A request fails with AbortError if its transaction was already aborted, for a reason known there.
         if let Some(reason) = reason.filter(|reason| reason.name() != "AbortError") {
-            progress.borrow_mut().reason.get_or_insert_with(|| Failure::aborted(Some(reason)));
+            progress.borrow_mut().reason.get_or_insert_with(|| IdbFailure::aborted(Some(reason)));
         }
         // A handled error no longer aborts the transaction, so it is marked as handled only after we have aborted it.
         if transaction.abort().is_ok() {
@@ -195,7 +195,7 @@ fn hear(transaction: &IdbTransaction, progress: &RefCell<Progress>, event: &Even
     }
     let reason = progress.borrow_mut().reason.take();
     if event.bubbles() {
-        settle(progress, Err(reason.unwrap_or_else(|| Failure::aborted(transaction.error()))));
+        settle(progress, Err(reason.unwrap_or_else(|| IdbFailure::aborted(transaction.error()))));
     } else {
         // `complete` of the transaction, or `success` of the request that `answered` waits for. A request that failed
         // earlier in a sealed transaction must not pass for an absent value.
@@ -203,7 +203,7 @@ fn hear(transaction: &IdbTransaction, progress: &RefCell<Progress>, event: &Even
     }
 }
 
-fn settle(progress: &RefCell<Progress>, result: Result<(), Failure>) {
+fn settle(progress: &RefCell<Progress>, result: Result<(), IdbFailure>) {
     let waker = {
         let mut progress = progress.borrow_mut();
         progress.settled = Some(result);
