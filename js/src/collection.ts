@@ -132,13 +132,14 @@ export class Collection<TSchema extends Document = Document> {
   /**
    * Stores measurements given as columns. This is the fastest way to insert, and an extension to the official driver.
    *
-   * All columns must have the same length. The time column may hold numbers: milliseconds since the epoch.
+   * All columns must have the same length. The time column may hold numbers: milliseconds since the epoch, or what `timeUnit` says.
    *
    * - `Float64Array`, `Float32Array`, `Uint32Array` and arrays of numbers are stored as doubles.
    * - Smaller integer arrays are stored as 32-bit integers, `BigInt64Array` as 64-bit integers.
    * - In a plain array, `undefined` means that the row does not have the field. `NaN` is a value.
    *
    * @throws TypeError if the columns differ in length, or if `meta` is an array with one element a row, which belongs among the columns
+   * @throws ServerError 2 `BadValue` for numbers in the time column that as milliseconds are before 1971, unless `timeUnit` says what they are. Nothing is stored
    * @throws BulkWriteError as in {@link insertMany}, without ids
    * @example
    * ```ts
@@ -149,11 +150,11 @@ export class Collection<TSchema extends Document = Document> {
     const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
     const rows = columnRows(input);
     if (rows === 0) throw new TypeError("There are no rows");
-    checkNames(options, [...INSERT_OPTIONS, "meta"]);
+    checkNames(options, [...INSERT_OPTIONS, "meta", "timeUnit"]);
     if (Array.isArray(options.meta) && options.meta.length === rows) {
       throw new TypeError("`meta` is one value for all rows, and this array has one a row: give it as a column, under the name of the metaField");
     }
-    const fields = { columns: true, ...pick(options, "meta") };
+    const fields = { columns: true, ...pick(options, "meta", "timeUnit") };
     const { insertedCount, writeErrors } = await this.#insert(rows, options, (start, end) => {
       const part = start === 0 && end === rows ? input : sliceColumns(input, start, end);
       return { payload: columnsToBlock(part, start), fields };

@@ -23,7 +23,7 @@ import type {
 
 /** Every option of `open`. */
 const OPTIONS: Record<keyof OpenOptions, 1> = {
-  storage: 1, durability: 1, bucketVersion: 1, parameters: 1, generateIds: 1, retentionIntervalMS: 1, wasm: 1, wasmMore: 1,
+  storage: 1, durability: 1, bucketVersion: 1, parameters: 1, strict: 1, generateIds: 1, retentionIntervalMS: 1, wasm: 1, wasmMore: 1,
 };
 
 /** Journals of closed tabs are folded so long after opening: what a page asks first does not wait for it. */
@@ -49,7 +49,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
       storage,
       durability: options.durability ?? "relaxed",
       context,
-      ...pick(options, "bucketVersion", "parameters"),
+      ...pick(options, "bucketVersion", "parameters", "strict"),
     }, host);
     const release = await held;
     const door = new Door(engine, name, options.generateIds ?? false, isShared);

@@ -27,6 +27,7 @@ export interface EngineOptions {
   context: string;
   bucketVersion?: 1 | 2;
   parameters?: EngineParameters;
+  strict?: boolean;
 }
 
 /** Opens an engine; `host` where the options say so. The entry points give the one that loads WebAssembly, tests give their own. */

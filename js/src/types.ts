@@ -182,6 +182,11 @@ export type InsertOneOptions = Omit<InsertManyOptions, "ordered">;
 export interface InsertColumnsOptions extends InsertManyOptions {
   /** The metadata of all rows. Default: none, unless `columns` includes the metaField. */
   meta?: unknown;
+  /**
+   * What numbers in the time column count, since the epoch. Default: milliseconds. Without this option, numbers that as milliseconds are before 1971 are refused,
+   * because they are nearly always seconds.
+   */
+  timeUnit?: "s" | "ms" | "us" | "ns";
 }
 
 /** Options of {@link Collection.deleteMany} and {@link Collection.deleteOne}. */
@@ -344,6 +349,13 @@ export interface OpenOptions {
    * @throws ServerError 2 `BadValue` for a number out of range, 14 `TypeMismatch` for a value that is no number, 72 `InvalidOptions` for an unknown name
    */
   parameters?: EngineParameters;
+  /**
+   * Refuses filters that compare the time with a number or a string. Nothing matches such a filter, because a time is a `Date`. Default false, as on a server. With
+   * `true`, the second module is loaded with the first command.
+   *
+   * @throws ServerError 2 `BadValue` by every command with such a filter
+   */
+  strict?: boolean;
   /** The default of {@link CollectionOptions.generateIds} for all collections. Default false, because measurements need no `_id`. */
   generateIds?: boolean;
   /**

@@ -29,13 +29,15 @@ pub struct OpenOptions {
     pub bucket_format: BucketFormat,
     /// How buckets are chosen.
     pub catalog_options: CatalogOptions,
+    /// Whether filters that compare the time with what is no date are refused.
+    pub is_strict: bool,
     /// This context's identity, drawn at random.
     pub context: ContextId,
 }
 
 impl OpenOptions {
     /// Reads `{ storage: "memory" | "indexeddb" | "host", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
-    /// parameters?: { <name>: number }, context: sixteen hex digits }`, a BSON document as a command is.
+    /// parameters?: { <name>: number }, strict?: bool, context: sixteen hex digits }`, a BSON document as a command is.
     ///
     /// Errors: `InvalidOptions`; those of `CatalogOptions::with_parameters`.
     pub fn read(options: &[u8]) -> Result<OpenOptions> {
@@ -62,9 +64,10 @@ impl OpenOptions {
             Some(Some(parameters)) => CatalogOptions::default().with_parameters(parameters)?,
             _ => return Err(refused("parameters", "an object", options)),
         };
+        let is_strict = options.get("strict").and_then(Value::as_truthy).unwrap_or(false);
         let context = text("context").and_then(parse_context);
         let context = context.ok_or_else(|| refused("context", "sixteen hex digits", options))?;
-        Ok(OpenOptions { storage, durability, bucket_format, catalog_options, context })
+        Ok(OpenOptions { storage, durability, bucket_format, catalog_options, is_strict, context })
     }
 }
 

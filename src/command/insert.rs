@@ -10,8 +10,8 @@ use crate::block::{Bitmap, Block, Column, ColumnData, DocPivot};
 use crate::catalog::Counter;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
-use crate::value::{DocWriter, Kind, Shown, Value, sort_by};
+use crate::limits::{DOCUMENT_SIZE_BYTES_MAX, JS_DATE_MS_MAX};
+use crate::value::{DocWriter, Kind, Value, sort_by};
 
 /// What is wrong with single measurements, by position, ascending.
 type RowErrors = Vec<(usize, Error)>;
@@ -21,7 +21,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
         // Loaded by now: `raw_write::insert` awaits it.
         return raw_write::insert(engine, request, name).await;
     }
-    request.allow_fields(&["documents", "ordered", "columns", "meta"])?;
+    request.allow_fields(&["documents", "ordered", "columns", "meta", "timeUnit"])?;
     let collection = engine.existing_collection(request.collection()?).await?;
     let ordered = request.bool("ordered")?.unwrap_or(true);
     let columns = request.bool("columns")?.unwrap_or(false);
@@ -44,7 +44,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
     }
     let time_field = collection.time_field();
     if columns {
-        convert_numeric_times(&mut rows, time_field)?;
+        convert_numeric_times(&mut rows, time_field, request.string("timeUnit")?)?;
     }
     errors.extend(time_errors(&rows, time_field));
     errors.extend(size_errors(&rows, collection.meta_field()));
@@ -89,29 +89,49 @@ fn pivot_documents(request: &Request<'_>) -> Result<(Block, RowErrors)> {
     Ok((pivot.finish(), errors))
 }
 
-/// Columns come from typed arrays, where a time is a number of milliseconds.
-fn convert_numeric_times(rows: &mut Block, time_field: &str) -> Result<()> {
+/// Numbers below are times before 1971, or seconds that somebody took for milliseconds.
+const YEAR_1971_MS: i64 = 365 * 86_400_000;
+
+/// Columns come from typed arrays, where a time is a number of `unit`s. Without a unit it is one of milliseconds, and late enough to be meant so.
+fn convert_numeric_times(rows: &mut Block, time_field: &str, unit: Option<&str>) -> Result<()> {
+    let (factor, divisor) = match unit {
+        None | Some("ms") => (1, 1),
+        Some("s") => (1000, 1),
+        Some("us") => (1, 1000),
+        Some("ns") => (1, 1_000_000),
+        Some(unit) => {
+            let message = ["'timeUnit' must be 's', 'ms', 'us' or 'ns', not '", unit, "'"].concat();
+            return Err(Error::bad_value(message));
+        }
+    };
     let Some(column) = rows.column(time_field) else { return Ok(()) };
-    let times = match column.data() {
+    let read: Vec<i64> = match column.data() {
         ColumnData::I64(v) => v.clone(),
         ColumnData::I32(v) => v.iter().copied().map(i64::from).collect(),
         ColumnData::F64(v) => {
-            // As a double, exactly: 8.64e15 is below 2^53.
             #[allow(clippy::cast_precision_loss)]
-            const LIMIT: f64 = crate::limits::JS_DATE_MS_MAX as f64;
-            if let Some(row) = v.iter().position(|x| x.is_nan() || x.abs() > LIMIT) {
-                let x = v.get(row).copied().unwrap_or_default();
-                return Err(Error::bad_value(format!(
-                    "'{time_field}' at row {row} is not a valid time in milliseconds: {}",
-                    Shown(x)
-                )));
-            }
-            // Within the range of a Date; a fraction is cut off as `new Date` does.
+            let (factor, divisor) = (factor as f64, divisor as f64);
+            // What is no number is out of range as well. A fraction of a millisecond is cut off as `new Date` does.
             #[allow(clippy::cast_possible_truncation)]
-            v.iter().map(|x| *x as i64).collect()
+            v.iter().map(|x| if x.is_nan() { i64::MAX } else { (x * factor / divisor) as i64 }).collect()
         }
         _ => return Ok(()),
     };
+    let is_scaled = matches!(column.data(), ColumnData::F64(_));
+    let times: Vec<i64> =
+        if is_scaled { read } else { read.into_iter().map(|x| x.saturating_mul(factor) / divisor).collect() };
+    let shown = |row: usize| column.value(row, &mut Vec::new()).map_or_else(String::new, |value| format!("{value:?}"));
+    for (row, ms) in times.iter().enumerate().filter(|(row, _)| column.is_present(*row)) {
+        if !(-JS_DATE_MS_MAX..=JS_DATE_MS_MAX).contains(ms) {
+            return Err(Error::bad_value(format!("'{time_field}' at row {row} is not a valid time: {}", shown(row))));
+        }
+        if unit.is_none() && *ms < YEAR_1971_MS {
+            return Err(Error::bad_value(format!(
+                "'{time_field}' at row {row} is {}, and as milliseconds before 1971: say timeUnit: \"s\" if it is seconds, or \"ms\" if it is meant so",
+                shown(row)
+            )));
+        }
+    }
     let presence = column.presence().cloned();
     rows.set_column(time_field, Column::new(ColumnData::Date(times), presence));
     Ok(())

@@ -54,6 +54,7 @@ pub struct Engine {
     next_seq: Cell<u64>,
     bucket_format: BucketFormat,
     catalog_options: CatalogOptions,
+    is_strict: bool,
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
     buckets: RefCell<BucketCache>,
@@ -78,6 +79,7 @@ impl Engine {
             next_seq: Cell::new(0),
             bucket_format: BucketFormat::default(),
             catalog_options: CatalogOptions::default(),
+            is_strict: false,
             collections: RefCell::default(),
             cursors: RefCell::default(),
             buckets: RefCell::default(),
@@ -96,6 +98,16 @@ impl Engine {
     /// The same engine, with other settings for choosing buckets. To be called before it is used.
     pub fn with_catalog_options(self, catalog_options: CatalogOptions) -> Engine {
         Engine { catalog_options, ..self }
+    }
+
+    /// The same engine, which refuses filters that compare the time with what is no date.
+    pub fn with_strict(self, is_strict: bool) -> Engine {
+        Engine { is_strict, ..self }
+    }
+
+    /// Whether filters that compare the time with what is no date are refused.
+    pub fn is_strict(&self) -> bool {
+        self.is_strict
     }
 
     /// The settings for choosing buckets.

@@ -14,6 +14,7 @@ mod find_and_modify;
 mod out;
 mod raw_buckets;
 mod small_commands;
+mod strict_times;
 #[path = "../support/mod.rs"]
 mod support;
 mod update;
