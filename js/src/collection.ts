@@ -2,16 +2,21 @@
 
 import { ObjectId } from "bson";
 import { AggregationCursor } from "./aggregate.js";
+import { bulkWrite } from "./bulk.js";
 import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
 import { checkNames, only } from "./options.js";
+import { refuseMissing } from "./missing.js";
 import { BulkWriteError, ServerError, type TimepailError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock, singleDocument, withId } from "./pivot.js";
 import type { DistinctValue, Filter, Measurement, PathOf, UpdateFilter } from "./schema.js";
 import type { Aggregated, AggregatedColumns, ColumnInput, Columns, ColumnsInput } from "./shapes.js";
 import type {
   AggregateOptions,
+  AnyBulkWriteOperation,
+  BulkWriteOptions,
+  BulkWriteResult,
   CollectionOptions,
   CountDocumentsOptions,
   CommandOptions,
@@ -245,9 +250,23 @@ export class Collection<TSchema extends Document = Document> {
     return this.#write("update", filter, { u: withNulls(update), multi: true }, options);
   }
 
-  /** Always rejects with `ServerError` 72 `InvalidOptions`, as on a server: a single measurement cannot be changed. */
+  /** Always rejects with `ServerError` 72 `InvalidOptions`, as on a server: a single measurement cannot be changed. Use {@link updateMany}. */
   updateOne(filter: Filter<TSchema>, update: UpdateFilter<TSchema>, options: UpdateOptions = {}): Promise<UpdateResult> {
     return this.#write("update", filter, { u: withNulls(update), multi: false }, options);
+  }
+
+  /**
+   * Runs inserts, deletes and updates of metadata. With `ordered: true` (default), they run in their order and stop at the first that is refused. With `false`, all are
+   * tried: updates first, then inserts, then deletes.
+   *
+   * @throws BulkWriteError if operations are refused; `writeErrors` has their positions, and `result` what was carried out
+   * @example
+   * ```ts
+   * await weather.bulkWrite([{ insertOne: { document: { at: new Date(), station: 7, temp: 21.5 } } }, { deleteMany: { filter: { station: 8 } } }]);
+   * ```
+   */
+  bulkWrite(operations: readonly AnyBulkWriteOperation<TSchema>[], options: BulkWriteOptions = {}): Promise<BulkWriteResult> {
+    return bulkWrite(this.#door, this, operations as readonly AnyBulkWriteOperation[], options);
   }
 
   /**
@@ -361,6 +380,14 @@ export class Collection<TSchema extends Document = Document> {
     });
   }
 }
+
+refuseMissing(Collection.prototype, {
+  findOneAndUpdate: "a measurement does not change; updateMany() changes metadata",
+  findOneAndReplace: "a measurement does not change; delete it and insert another",
+  replaceOne: "a measurement does not change; delete it and insert another",
+  rename: "copy the measurements by aggregate([{ $out: ... }]), then drop() this collection",
+  watch: 'db.on("change", listener) tells of changes',
+});
 
 function sliceColumns(columns: Readonly<Record<string, ColumnInput | undefined>>, start: number, end: number): Record<string, ColumnInput> {
   const part: Record<string, ColumnInput> = {};

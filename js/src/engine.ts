@@ -28,6 +28,7 @@ export interface EngineOptions {
   bucketVersion?: 1 | 2;
   parameters?: EngineParameters;
   strict?: boolean;
+  retention?: "automatic" | "manual";
 }
 
 /** Opens an engine; `host` where the options say so. The entry points give the one that loads WebAssembly, tests give their own. */

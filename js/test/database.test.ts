@@ -24,9 +24,9 @@ async function database(options: OpenOptions = { storage: "memory" }): Promise<{
 }
 
 test("open hands storage, durability and a fresh context to the engine", async () => {
-  const { engine, db } = await database({ durability: "strict", bucketVersion: 1, parameters: { timeseriesBucketMaxCount: 5 }, strict: true });
+  const { engine, db } = await database({ durability: "strict", bucketVersion: 1, parameters: { timeseriesBucketMaxCount: 5 }, strict: true, retention: "manual" });
   assert.match(engine.options!.context, /^[0-9a-f]{16}$/);
-  assert.deepEqual({ ...engine.options, context: "" }, { storage: "memory", durability: "strict", context: "", bucketVersion: 1, parameters: { timeseriesBucketMaxCount: 5 }, strict: true });
+  assert.deepEqual({ ...engine.options, context: "" }, { storage: "memory", durability: "strict", context: "", bucketVersion: 1, parameters: { timeseriesBucketMaxCount: 5 }, strict: true, retention: "manual" });
   assert.deepEqual([db.name, db.databaseName], ["plant", "plant"]);
   const { engine: other } = await database();
   assert.notEqual(other.options!.context, engine.options!.context);

@@ -34,6 +34,9 @@ void open("plant", { parameters: { timeseriesBucketMaxCount: 500, cacheBytes: 2 
 void open("plant", { parameters: { timeseriesBucketMaximum: 500 } });
 // @ts-expect-error parameters are numbers
 void open("plant", { parameters: { timeseriesBucketMaxCount: "500" } });
+void open("plant", { strict: true, retention: "manual" });
+// @ts-expect-error there is no such kind of retention
+void open("plant", { retention: "never" });
 // @ts-expect-error there is no such storage
 void open("plant", { storage: "disk" });
 declare const own: HostStorage;

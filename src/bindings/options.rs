@@ -31,13 +31,16 @@ pub struct OpenOptions {
     pub catalog_options: CatalogOptions,
     /// Whether filters that compare the time with what is no date are refused.
     pub is_strict: bool,
+    /// Whether nothing expires but by the command `expire`.
+    pub expires_by_command: bool,
     /// This context's identity, drawn at random.
     pub context: ContextId,
 }
 
 impl OpenOptions {
     /// Reads `{ storage: "memory" | "indexeddb" | "host", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
-    /// parameters?: { <name>: number }, strict?: bool, context: sixteen hex digits }`, a BSON document as a command is.
+    /// parameters?: { <name>: number }, strict?: bool,
+    /// retention?: "automatic" | "manual", context: sixteen hex digits }`, a BSON document as a command is.
     ///
     /// Errors: `InvalidOptions`; those of `CatalogOptions::with_parameters`.
     pub fn read(options: &[u8]) -> Result<OpenOptions> {
@@ -65,9 +68,14 @@ impl OpenOptions {
             _ => return Err(refused("parameters", "an object", options)),
         };
         let is_strict = options.get("strict").and_then(Value::as_truthy).unwrap_or(false);
+        let expires_by_command = match text("retention") {
+            None | Some("automatic") => false,
+            Some("manual") => true,
+            _ => return Err(refused("retention", "'automatic' or 'manual'", options)),
+        };
         let context = text("context").and_then(parse_context);
         let context = context.ok_or_else(|| refused("context", "sixteen hex digits", options))?;
-        Ok(OpenOptions { storage, durability, bucket_format, catalog_options, is_strict, context })
+        Ok(OpenOptions { storage, durability, bucket_format, catalog_options, is_strict, expires_by_command, context })
     }
 }
 

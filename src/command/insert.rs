@@ -105,32 +105,32 @@ fn convert_numeric_times(rows: &mut Block, time_field: &str, unit: Option<&str>)
         }
     };
     let Some(column) = rows.column(time_field) else { return Ok(()) };
-    let read: Vec<i64> = match column.data() {
-        ColumnData::I64(v) => v.clone(),
-        ColumnData::I32(v) => v.iter().copied().map(i64::from).collect(),
-        ColumnData::F64(v) => {
-            #[allow(clippy::cast_precision_loss)]
-            let (factor, divisor) = (factor as f64, divisor as f64);
-            // What is no number is out of range as well. A fraction of a millisecond is cut off as `new Date` does.
-            #[allow(clippy::cast_possible_truncation)]
-            v.iter().map(|x| if x.is_nan() { i64::MAX } else { (x * factor / divisor) as i64 }).collect()
-        }
-        _ => return Ok(()),
-    };
-    let is_scaled = matches!(column.data(), ColumnData::F64(_));
-    let times: Vec<i64> =
-        if is_scaled { read } else { read.into_iter().map(|x| x.saturating_mul(factor) / divisor).collect() };
-    let shown = |row: usize| column.value(row, &mut Vec::new()).map_or_else(String::new, |value| format!("{value:?}"));
-    for (row, ms) in times.iter().enumerate().filter(|(row, _)| column.is_present(*row)) {
-        if !(-JS_DATE_MS_MAX..=JS_DATE_MS_MAX).contains(ms) {
-            return Err(Error::bad_value(format!("'{time_field}' at row {row} is not a valid time: {}", shown(row))));
-        }
-        if unit.is_none() && *ms < YEAR_1971_MS {
-            return Err(Error::bad_value(format!(
-                "'{time_field}' at row {row} is {}, and as milliseconds before 1971: say timeUnit: \"s\" if it is seconds, or \"ms\" if it is meant so",
-                shown(row)
-            )));
-        }
+    let mut times = Vec::with_capacity(column.len());
+    for row in 0..column.len() {
+        let scaled = |number: i64| number.saturating_mul(factor) / divisor;
+        let ms = match column.data() {
+            ColumnData::I64(v) => scaled(v.get(row).copied().unwrap_or_default()),
+            ColumnData::I32(v) => scaled(i64::from(v.get(row).copied().unwrap_or_default())),
+            ColumnData::F64(v) => {
+                let number = v.get(row).copied().unwrap_or_default();
+                // What is no number is out of range as well. A fraction of a millisecond is cut off as `new Date` does.
+                #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+                let ms = (number * factor as f64 / divisor as f64) as i64;
+                if number.is_nan() { i64::MAX } else { ms }
+            }
+            _ => return Ok(()),
+        };
+        let wrong = if ms.unsigned_abs() > JS_DATE_MS_MAX.unsigned_abs() {
+            ", which is not a valid time"
+        } else if unit.is_none() && ms < YEAR_1971_MS && column.is_present(row) {
+            ", which as milliseconds is before 1971: say timeUnit: \"s\" if it is seconds, or \"ms\" if it is meant so"
+        } else {
+            times.push(ms);
+            continue;
+        };
+        let mut scratch = Vec::new();
+        let shown = column.value(row, &mut scratch).unwrap_or(Value::NULL);
+        return Err(Error::bad_value(format!("'{time_field}' at row {row} is {shown:?}{wrong}")));
     }
     let presence = column.presence().cloned();
     rows.set_column(time_field, Column::new(ColumnData::Date(times), presence));

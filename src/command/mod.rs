@@ -6,6 +6,7 @@ mod coll_mod;
 mod coll_stats;
 mod count;
 mod create;
+mod create_again;
 mod distinct;
 mod drop;
 mod expire;

@@ -37,8 +37,11 @@ pub struct Expired {
 type Rule<'a> = &'a dyn Fn(&BucketId, i64, Option<Value<'_>>) -> bool;
 
 impl Engine {
-    /// True where no pass has run in this context for a minute, or ever.
+    /// True where no pass has run in this context for a minute, or ever. Never, where only the command `expire` runs one.
     pub(super) fn expiry_due(&self) -> bool {
+        if self.expires_by_command {
+            return false;
+        }
         let now_ms = self.now_ms();
         // A clock that was set back counts as a minute, too.
         self.last_expiry_ms.get().is_none_or(|last| !(last..last.saturating_add(EXPIRE_INTERVAL_MS)).contains(&now_ms))

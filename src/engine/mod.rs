@@ -55,6 +55,7 @@ pub struct Engine {
     bucket_format: BucketFormat,
     catalog_options: CatalogOptions,
     is_strict: bool,
+    expires_by_command: bool,
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
     buckets: RefCell<BucketCache>,
@@ -80,6 +81,7 @@ impl Engine {
             bucket_format: BucketFormat::default(),
             catalog_options: CatalogOptions::default(),
             is_strict: false,
+            expires_by_command: false,
             collections: RefCell::default(),
             cursors: RefCell::default(),
             buckets: RefCell::default(),
@@ -103,6 +105,11 @@ impl Engine {
     /// The same engine, which refuses filters that compare the time with what is no date.
     pub fn with_strict(self, is_strict: bool) -> Engine {
         Engine { is_strict, ..self }
+    }
+
+    /// The same engine, in which nothing expires but by the command `expire`.
+    pub fn with_expiry_by_command(self, expires_by_command: bool) -> Engine {
+        Engine { expires_by_command, ..self }
     }
 
     /// Whether filters that compare the time with what is no date are refused.

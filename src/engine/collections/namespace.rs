@@ -65,10 +65,14 @@ impl Engine {
         known.iter().for_each(|collection| self.forget(collection));
     }
 
-    /// Creates a collection; nothing happens where it exists with equal options.
+    /// Creates a collection; nothing happens where it exists with equal options. Answers its options where it exists with others.
     ///
-    /// Errors: `NamespaceExists`, `InvalidNamespace`, and those of collations and of storage.
-    pub async fn create_collection(&self, name: &str, mut options: CollectionOptions) -> Result<()> {
+    /// Errors: `InvalidNamespace`, those of collations and of storage, and `NamespaceExists` where somebody dropped it at this very moment.
+    pub async fn create_collection(
+        &self,
+        name: &str,
+        mut options: CollectionOptions,
+    ) -> Result<Option<CollectionOptions>> {
         validate_collection_name(&self.name, name)?;
         options.collate(&*self.env)?;
         let mut entry = CollectionEntry::new(self.drawn_uuid(), options);
@@ -77,7 +81,7 @@ impl Engine {
             Ok(()) => {
                 // Memory knows all of a collection that has nothing.
                 self.remember(name, entry).journal.created(keyspace::FIRST_EPOCH);
-                Ok(())
+                Ok(None)
             }
             Err(e) if e.code == ErrorCode::WriteConflict => {
                 // Memory may be stale here: compare with what storage says now.
@@ -85,10 +89,11 @@ impl Engine {
                 let stored = self.storage.get_many(&keys).await?.pop().flatten();
                 let stored = stored.as_deref().map(CollectionEntry::decode).transpose()?;
                 match stored {
-                    Some(there) if there.options.same_as(&entry.options) => Ok(()),
-                    _ => Err(Error::new(
+                    Some(there) if there.options.same_as(&entry.options) => Ok(None),
+                    Some(there) => Ok(Some(there.options)),
+                    None => Err(Error::new(
                         ErrorCode::NamespaceExists,
-                        format!("Collection '{}.{name}' exists already, with other options", self.name),
+                        ["Collection '", name, "' was there and is dropped now"].concat(),
                     )),
                 }
             }
