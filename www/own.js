@@ -107,7 +107,7 @@ async function insert(collection, { columns, kept }, total, refuse) {
   if (kept.length === 0) return;
   const start = performance.now();
   try {
-    total.rows += (await collection.insertColumns(columns, { ordered: false })).insertedCount;
+    total.rows += (await collection.insertColumns(columns, { ordered: false, timeUnit: "ms" })).insertedCount;
   } catch (error) {
     if (!error.writeErrors) throw error;
     total.rows += error.insertedCount;

@@ -201,9 +201,10 @@ async function examples(result) {
   const folder = join(OUT, "examples");
   cpSync(join(JS, "examples/runtimes"), folder, { recursive: true });
   const commands = { node: [node24(), "--no-warnings"], bun: [bun()], deno: deno() };
-  for (const [name, [path, ...flags]] of Object.entries(commands)) {
+  const all = Object.entries(commands).flatMap(([name, command]) => [[name, name, command], [`file in ${name}`, "file", command]]);
+  for (const [name, source, [path, ...flags]] of all) {
     for (const wanted of ["1 readings of roof, 20 degrees", "2 readings of roof, 20.5 degrees"]) {
-      const { code, output } = await run(path, [...flags, join(folder, `${name}.mjs`), join(folder, `${name}.db`)], { cwd: folder, timeout: PHASE_MS });
+      const { code, output } = await run(path, [...flags, join(folder, `${source}.mjs`), join(folder, `${name}.db`)], { cwd: folder, timeout: PHASE_MS });
       const isRight = code === 0 && output.startsWith(wanted);
       count(result, "examples", name, { code, output: isRight ? `ok ${name}\n` : `not ok ${name}\n${output}` });
     }

@@ -4,7 +4,7 @@ export { AggregationCursor } from "./aggregate.js";
 export { Collection } from "./collection.js";
 export { AbstractCursor, CommandCursor as ListCollectionsCursor, CommandCursor as ListIndexesCursor } from "./cursor.js";
 export { Database } from "./database.js";
-export { BadValueError, BulkWriteError, ClosedError, CursorInUseError, LoadError, ServerError, TimepailError } from "./errors.js";
+export { BadValueError, BulkWriteError, ClosedError, CursorExhaustedError, CursorInUseError, LoadError, ServerError, TimepailError } from "./errors.js";
 export { FindCursor } from "./find.js";
 export type * from "./schema.js";
 export type * from "./shapes.js";

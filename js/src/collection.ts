@@ -2,16 +2,21 @@
 
 import { ObjectId } from "bson";
 import { AggregationCursor } from "./aggregate.js";
+import { bulkWrite } from "./bulk.js";
 import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
 import { checkNames, only } from "./options.js";
+import { refuseMissing } from "./missing.js";
 import { BulkWriteError, ServerError, type TimepailError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock, singleDocument, withId } from "./pivot.js";
 import type { DistinctValue, Filter, Measurement, PathOf, UpdateFilter } from "./schema.js";
 import type { Aggregated, AggregatedColumns, ColumnInput, Columns, ColumnsInput } from "./shapes.js";
 import type {
   AggregateOptions,
+  AnyBulkWriteOperation,
+  BulkWriteOptions,
+  BulkWriteResult,
   CollectionOptions,
   CountDocumentsOptions,
   CommandOptions,
@@ -132,13 +137,14 @@ export class Collection<TSchema extends Document = Document> {
   /**
    * Stores measurements given as columns. This is the fastest way to insert, and an extension to the official driver.
    *
-   * All columns must have the same length. The time column may hold numbers: milliseconds since the epoch.
+   * All columns must have the same length. The time column may hold numbers: milliseconds since the epoch, or what `timeUnit` says.
    *
    * - `Float64Array`, `Float32Array`, `Uint32Array` and arrays of numbers are stored as doubles.
    * - Smaller integer arrays are stored as 32-bit integers, `BigInt64Array` as 64-bit integers.
    * - In a plain array, `undefined` means that the row does not have the field. `NaN` is a value.
    *
    * @throws TypeError if the columns differ in length, or if `meta` is an array with one element a row, which belongs among the columns
+   * @throws ServerError 2 `BadValue` for numbers in the time column that as milliseconds are before 1971, unless `timeUnit` says what they are. Nothing is stored
    * @throws BulkWriteError as in {@link insertMany}, without ids
    * @example
    * ```ts
@@ -149,11 +155,11 @@ export class Collection<TSchema extends Document = Document> {
     const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
     const rows = columnRows(input);
     if (rows === 0) throw new TypeError("There are no rows to insert");
-    checkNames(options, [...INSERT_OPTIONS, "meta"]);
+    checkNames(options, [...INSERT_OPTIONS, "meta", "timeUnit"]);
     if (Array.isArray(options.meta) && options.meta.length === rows) {
       throw new TypeError("`meta` is one value for all rows, and this array has one a row: give it as a column, under the name of the metaField");
     }
-    const fields = { columns: true, ...pick(options, "meta") };
+    const fields = { columns: true, ...pick(options, "meta", "timeUnit") };
     const { insertedCount, writeErrors } = await this.#insert(rows, options, (start, end) => {
       const part = start === 0 && end === rows ? input : sliceColumns(input, start, end);
       return { payload: columnsToBlock(part, start), fields };
@@ -244,9 +250,23 @@ export class Collection<TSchema extends Document = Document> {
     return this.#write("update", filter, { u: withNulls(update), multi: true }, options);
   }
 
-  /** Always rejects with `ServerError` 72 `InvalidOptions`, as on a server: a single measurement cannot be changed. */
+  /** Always rejects with `ServerError` 72 `InvalidOptions`, as on a server: a single measurement cannot be changed. Use {@link updateMany}. */
   updateOne(filter: Filter<TSchema>, update: UpdateFilter<TSchema>, options: UpdateOptions = {}): Promise<UpdateResult> {
     return this.#write("update", filter, { u: withNulls(update), multi: false }, options);
+  }
+
+  /**
+   * Runs inserts, deletes and updates of metadata. With `ordered: true` (default), they run in their order and stop at the first that is refused. With `false`, all are
+   * tried: updates first, then inserts, then deletes.
+   *
+   * @throws BulkWriteError if operations are refused; `writeErrors` has their positions, and `result` what was carried out
+   * @example
+   * ```ts
+   * await weather.bulkWrite([{ insertOne: { document: { at: new Date(), station: 7, temp: 21.5 } } }, { deleteMany: { filter: { station: 8 } } }]);
+   * ```
+   */
+  bulkWrite(operations: readonly AnyBulkWriteOperation<TSchema>[], options: BulkWriteOptions = {}): Promise<BulkWriteResult> {
+    return bulkWrite(this.#door, this, operations as readonly AnyBulkWriteOperation[], options);
   }
 
   /**
@@ -360,6 +380,14 @@ export class Collection<TSchema extends Document = Document> {
     });
   }
 }
+
+refuseMissing(Collection.prototype, {
+  findOneAndUpdate: "a measurement does not change; updateMany() changes metadata",
+  findOneAndReplace: "a measurement does not change; delete it and insert another",
+  replaceOne: "a measurement does not change; delete it and insert another",
+  rename: "copy the measurements by aggregate([{ $out: ... }]), then drop() this collection",
+  watch: 'db.on("change", listener) tells of changes',
+});
 
 function sliceColumns(columns: Readonly<Record<string, ColumnInput | undefined>>, start: number, end: number): Record<string, ColumnInput> {
   const part: Record<string, ColumnInput> = {};

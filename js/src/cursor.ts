@@ -4,7 +4,7 @@
 import type { Block } from "./block.js";
 import { documentsToColumns } from "./pivot.js";
 import { readOptions, type Answer, type Door } from "./door.js";
-import { CursorInUseError } from "./errors.js";
+import { CursorExhaustedError, CursorInUseError } from "./errors.js";
 import { blockToDocuments, setOwn } from "./rows.js";
 import { blocksToColumns } from "./typed.js";
 import type { Columns } from "./shapes.js";
@@ -74,8 +74,13 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     return this.#isClosed;
   }
 
-  /** Returns the next document, or `null` at the end. */
+  /**
+   * Returns the next document, or `null` at the end.
+   *
+   * @throws CursorExhaustedError if the cursor was at its end before, or was closed
+   */
   async next(): Promise<TSchema | null> {
+    if (this.#isClosed) throw new CursorExhaustedError();
     // Another call may have taken the last document before this one goes on.
     while (await this.#advance(false)) if (this.#position < this.#batch.length) return this.#take();
     return null;

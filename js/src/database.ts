@@ -7,6 +7,7 @@ import type { OpenEngine } from "./engine.js";
 import { letExit } from "./events.js";
 import { checkDocument, queryDocument, withNulls } from "./find.js";
 import { aliveContexts, holdContext, newContext } from "./lock.js";
+import { refuseMissing } from "./missing.js";
 import { READ_OPTIONS, checkNames, only } from "./options.js";
 import { blockToDocuments } from "./rows.js";
 import type {
@@ -23,7 +24,7 @@ import type {
 
 /** Every option of `open`. */
 const OPTIONS: Record<keyof OpenOptions, 1> = {
-  storage: 1, durability: 1, bucketVersion: 1, parameters: 1, generateIds: 1, retentionIntervalMS: 1, wasm: 1, wasmMore: 1,
+  storage: 1, durability: 1, bucketVersion: 1, parameters: 1, strict: 1, retention: 1, generateIds: 1, retentionIntervalMS: 1, wasm: 1, wasmMore: 1,
 };
 
 /** Journals of closed tabs are folded so long after opening: what a page asks first does not wait for it. */
@@ -39,7 +40,9 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
   for (const method of ["getMany", "scan", "commit"] as const) {
     if (host && typeof host[method] !== "function") throw new TypeError(`The storage has no method ${method}`);
   }
-  if (!host && storage !== "indexeddb" && storage !== "memory") throw new TypeError(`Unknown storage "${String(storage)}"`);
+  if (!host && storage !== "indexeddb" && storage !== "memory") {
+    throw new TypeError(`Unknown storage "${String(storage)}": pass "indexeddb", "memory" or an object. For a file, use openFile("${String(storage)}") of timepail/file`);
+  }
   const context = newContext();
   const isShared = storage === "indexeddb";
   // Beside the opening: a journal that others take for one left behind is folded earlier than it need be, no more.
@@ -49,7 +52,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
       storage,
       durability: options.durability ?? "relaxed",
       context,
-      ...pick(options, "bucketVersion", "parameters"),
+      ...pick(options, "bucketVersion", "parameters", "strict", "retention"),
     }, host);
     const release = await held;
     const door = new Door(engine, name, options.generateIds ?? false, isShared);
@@ -111,9 +114,9 @@ export class Database {
   }
 
   /**
-   * Creates a time-series collection. Does nothing if it exists with the same options.
+   * Creates a time-series collection. Does nothing if it exists with the same options. With `ifExists: "modify"`, one that exists gets these options.
    *
-   * @throws ServerError 48 `NamespaceExists` if it exists with other options
+   * @throws ServerError 48 `NamespaceExists` if it exists with other options; the message names them, and the command that changes them
    * @example
    * ```ts
    * await db.createCollection("weather", {
@@ -221,6 +224,12 @@ export class Database {
     return this.close();
   }
 }
+
+refuseMissing(Database.prototype, {
+  watch: 'on("change", listener) tells of changes',
+  renameCollection: "copy the measurements by aggregate([{ $out: ... }]) of the collection, then drop() it",
+  aggregate: "pipelines are of a collection: db.collection(name).aggregate(pipeline)",
+});
 
 function checkEvent(event: string): void {
   if (event !== "change") throw new TypeError(`Unknown event "${event}"`);

@@ -27,6 +27,8 @@ export interface EngineOptions {
   context: string;
   bucketVersion?: 1 | 2;
   parameters?: EngineParameters;
+  strict?: boolean;
+  retention?: "automatic" | "manual";
 }
 
 /** Opens an engine; `host` where the options say so. The entry points give the one that loads WebAssembly, tests give their own. */

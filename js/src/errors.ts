@@ -1,6 +1,6 @@
 // What this package throws. The contract with callers is `code` and `codeName`, which are the server's.
 
-import type { Document, InsertManyResult, WriteError } from "./types.js";
+import type { BulkWriteResult, Document, InsertManyResult, WriteError } from "./types.js";
 
 /** Options of the built-in `Error`, and the code. */
 interface ErrorInit {
@@ -63,16 +63,16 @@ export class ServerError extends TimepailError {
 }
 
 /**
- * Documents of an insert were refused. `code` and `message` are those of the first refused document.
+ * Documents of an insert, or operations of a `bulkWrite`, were refused. `code` and `message` are those of the first refused one.
  *
- * With `ordered: true` (default), the documents after the first refused one were not tried. With `false`, all other documents are stored.
+ * With `ordered: true` (default), those after the first refused one were not tried. With `false`, all others were carried out.
  */
 export class BulkWriteError extends ServerError {
   override name = "BulkWriteError";
-  /** One entry per refused document. `index` is its position in the array that was given to `insertMany`. */
+  /** One entry per refused document or operation. `index` is its position in the array that was given. */
   readonly writeErrors: WriteError[];
-  /** The documents that were stored, in the shape of a successful result. */
-  readonly result: InsertManyResult;
+  /** What was carried out, in the shape of a successful result. After `bulkWrite`, it has the counts of updates and deletes as well. */
+  readonly result: InsertManyResult & Partial<BulkWriteResult>;
 
   /** @internal */
   constructor(reply: Document, writeErrors: WriteError[], result: InsertManyResult) {
@@ -114,6 +114,16 @@ export class CursorInUseError extends TimepailError {
   /** @internal */
   constructor(method: string) {
     super(`Cursor.${method}() must come before the first document is asked for; rewind() or make a new cursor`);
+  }
+}
+
+/** A cursor was asked for a document after its end, or after it was closed. */
+export class CursorExhaustedError extends TimepailError {
+  override name = "CursorExhaustedError";
+
+  /** @internal */
+  constructor() {
+    super("The cursor is at its end, or closed: rewind() it, or make a new one");
   }
 }
 

@@ -70,6 +70,9 @@ const REFUSED = Symbol("refused");
  * ```
  */
 export function sqliteStorage(handle: SqliteDatabase | DurableObjectStorage, options: SqliteOptions = {}): HostStorage {
+  if (typeof handle !== "object" || handle === null) {
+    throw new TypeError(`sqliteStorage takes an open database, such as new DatabaseSync("plant.db") of node:sqlite, and not ${JSON.stringify(handle)}; openFile of timepail/file takes a path`);
+  }
   const table = options.table ?? "timepail";
   if (!/^[a-z_]\w*$/i.test(table)) throw new TypeError(`${JSON.stringify(table)} is not a valid table name: it must start with a letter or an underscore, followed by letters, digits and underscores`);
   const connection = "sql" in handle ? durableObject(handle, options) : database(handle, options);

@@ -1,7 +1,7 @@
 // Public types. Names and shapes are those of the official Node driver where it has them.
 
 import type { ObjectId } from "bson";
-import type { Projection, SortOf } from "./schema.js";
+import type { Filter, Measurement, Projection, SortOf, UpdateFilter } from "./schema.js";
 import type { HostStorage } from "./storage.js";
 
 /** A document of any shape. */
@@ -182,6 +182,11 @@ export type InsertOneOptions = Omit<InsertManyOptions, "ordered">;
 export interface InsertColumnsOptions extends InsertManyOptions {
   /** The metadata of all rows. Default: none, unless `columns` includes the metaField. */
   meta?: unknown;
+  /**
+   * What numbers in the time column count, since the epoch. Default: milliseconds. Without this option, numbers that as milliseconds are before 1971 are refused,
+   * because they are nearly always seconds.
+   */
+  timeUnit?: "s" | "ms" | "us" | "ns";
 }
 
 /** Options of {@link Collection.deleteMany} and {@link Collection.deleteOne}. */
@@ -262,6 +267,11 @@ export interface CreateCollectionOptions<TSchema = Document> extends CollectionO
   maxBytes?: number;
   /** Language rules for comparing strings, the default for all queries of the collection. Default: byte by byte. */
   collation?: CollationOptions;
+  /**
+   * What to do if the collection exists with other options. `"modify"` makes them these, as far as the command `collMod` can: `expireAfterSeconds`, `maxBytes`, and
+   * `granularity` or a span that is longer. Default: fails with `NamespaceExists`. An extension of timepail.
+   */
+  ifExists?: "modify";
   /** Accepted, without an effect. */
   storageEngine?: Document;
   /** Accepted, without an effect. */
@@ -344,8 +354,20 @@ export interface OpenOptions {
    * @throws ServerError 2 `BadValue` for a number out of range, 14 `TypeMismatch` for a value that is no number, 72 `InvalidOptions` for an unknown name
    */
   parameters?: EngineParameters;
+  /**
+   * Refuses filters that compare the time with a number or a string. Nothing matches such a filter, because a time is a `Date`. Default false, as on a server. With
+   * `true`, the second module is loaded with the first command.
+   *
+   * @throws ServerError 2 `BadValue` by every command with such a filter
+   */
+  strict?: boolean;
   /** The default of {@link CollectionOptions.generateIds} for all collections. Default false, because measurements need no `_id`. */
   generateIds?: boolean;
+  /**
+   * When measurements expire (`expireAfterSeconds`, `maxBytes`). `"automatic"` (default): after the first command, then at most once a minute. `"manual"`: only when you
+   * run `db.command({ expire: 1 })`, and in the interval of `retentionIntervalMS` if you set one.
+   */
+  retention?: "automatic" | "manual";
   /**
    * Interval of retention in milliseconds: deletes expired buckets even while nothing else happens. Without it, retention runs after a
    * command, at most once a minute, and on `db.command({ expire: 1 })`.
@@ -395,6 +417,33 @@ export interface InsertManyResult {
   insertedIds: { [index: number]: ObjectId | any };
 }
 
+/** An operation of {@link Collection.bulkWrite}. As everywhere, an update changes metadata, and all of the measurements that match. */
+export type AnyBulkWriteOperation<TSchema = Document> =
+  | { insertOne: { document: Measurement<TSchema> } }
+  | { deleteOne: { filter: Filter<TSchema>; collation?: CollationOptions; hint?: Hint } }
+  | { deleteMany: { filter: Filter<TSchema>; collation?: CollationOptions; hint?: Hint } }
+  | { updateMany: { filter: Filter<TSchema>; update: UpdateFilter<TSchema>; arrayFilters?: Document[]; collation?: CollationOptions; hint?: Hint } };
+
+/** Options of {@link Collection.bulkWrite}. */
+export interface BulkWriteOptions extends InsertManyOptions {
+  /** Variables for the expressions of the filters, `$$name`. */
+  let?: Document;
+}
+
+/** Result of {@link Collection.bulkWrite}. */
+export interface BulkWriteResult extends InsertManyResult {
+  /** How many measurements matched the filter of an update. */
+  matchedCount: number;
+  /** How many measurements were changed. */
+  modifiedCount: number;
+  /** How many measurements were deleted. */
+  deletedCount: number;
+  /** Always 0. */
+  upsertedCount: number;
+  /** Always empty. */
+  upsertedIds: { [index: number]: any };
+}
+
 /** Result of {@link Collection.insertColumns}. */
 export interface InsertColumnsResult {
   /** Always true. */
@@ -425,9 +474,9 @@ export interface UpdateResult {
   upsertedId: null;
 }
 
-/** Why one document was refused. */
+/** Why one document or operation was refused. */
 export interface WriteError {
-  /** Position of the document in the array that was inserted. */
+  /** Position in the array that was given. */
   index: number;
   /** The server's error code. */
   code: number;

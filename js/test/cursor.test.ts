@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Document } from "bson";
 import { Database, openWith } from "../src/database.ts";
-import { ClosedError, CursorInUseError, ServerError } from "../src/errors.ts";
+import { ClosedError, CursorExhaustedError, CursorInUseError, ServerError } from "../src/errors.ts";
 import type { FindCursor } from "../src/find.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
@@ -79,18 +79,29 @@ test("a cursor that is closed unread sends nothing at all", async () => {
   const cursor = find();
   await cursor.close();
   assert.equal(cursor.closed, true);
-  assert.equal(await cursor.next(), null);
+  assert.equal(await cursor.hasNext(), false);
+  await assert.rejects(cursor.next(), CursorExhaustedError);
   assert.deepEqual(engine.commands, []);
 });
 
-test("next and hasNext go through all batches and end with null", async () => {
+test("a cursor that has ended says so, until it is rewound", async () => {
+  const { find } = await database(1);
+  const cursor = find();
+  assert.equal((await cursor.next())!["n"], 0);
+  assert.equal(await cursor.next(), null);
+  for (const again of [() => cursor.next(), () => cursor.tryNext()]) await assert.rejects(again, { name: "CursorExhaustedError", message: /at its end, or closed: rewind/ });
+  assert.deepEqual([await cursor.hasNext(), await cursor.toArray()], [false, []]);
+  await cursor.rewind();
+  assert.equal((await cursor.next())!["n"], 0);
+});
+
+test("next and hasNext go through all batches and end", async () => {
   const { engine, find } = await database(5);
   const cursor = find().batchSize(2);
   const seen: unknown[] = [];
   while (await cursor.hasNext()) seen.push((await cursor.next())!["n"]);
   assert.deepEqual(seen, [0, 1, 2, 3, 4]);
-  assert.equal(await cursor.next(), null);
-  assert.equal(await cursor.tryNext(), null);
+  await assert.rejects(cursor.next(), CursorExhaustedError);
   assert.equal(cursor.closed, true);
   assert.deepEqual(names(engine), ["find", "getMore", "getMore"]);
   assert.deepEqual([engine.commands[1]!["collection"], engine.commands[1]!["batchSize"]], ["c", 2]);
@@ -149,7 +160,7 @@ test("close kills what the engine holds, once", async () => {
   await Promise.all([cursor.close(), cursor.close()]);
   await cursor.close();
   assert.deepEqual(names(engine), ["find", "killCursors"]);
-  assert.equal(await cursor.next(), null);
+  await assert.rejects(cursor.next(), CursorExhaustedError);
 });
 
 test("close during a request kills the cursor that the answer brings", async () => {
@@ -261,7 +272,7 @@ test("a failure ends the cursor and says why", async () => {
   engine.cursors.clear();
   await assert.rejects(cursor.next(), (error: unknown) => error instanceof ServerError && error.code === 43 && error.codeName === "CursorNotFound");
   assert.equal(cursor.closed, true);
-  assert.equal(await cursor.next(), null);
+  await assert.rejects(cursor.next(), CursorExhaustedError);
   await cursor.close();
   assert.deepEqual(names(engine), ["find", "getMore"]);
 });

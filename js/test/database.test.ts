@@ -24,9 +24,9 @@ async function database(options: OpenOptions = { storage: "memory" }): Promise<{
 }
 
 test("open hands storage, durability and a fresh context to the engine", async () => {
-  const { engine, db } = await database({ durability: "strict", bucketVersion: 1, parameters: { timeseriesBucketMaxCount: 5 } });
+  const { engine, db } = await database({ durability: "strict", bucketVersion: 1, parameters: { timeseriesBucketMaxCount: 5 }, strict: true, retention: "manual" });
   assert.match(engine.options!.context, /^[0-9a-f]{16}$/);
-  assert.deepEqual({ ...engine.options, context: "" }, { storage: "memory", durability: "strict", context: "", bucketVersion: 1, parameters: { timeseriesBucketMaxCount: 5 } });
+  assert.deepEqual({ ...engine.options, context: "" }, { storage: "memory", durability: "strict", context: "", bucketVersion: 1, parameters: { timeseriesBucketMaxCount: 5 }, strict: true, retention: "manual" });
   assert.deepEqual([db.name, db.databaseName], ["plant", "plant"]);
   const { engine: other } = await database();
   assert.notEqual(other.options!.context, engine.options!.context);
@@ -288,6 +288,9 @@ test("insertColumns sends the columns and the metadata", async () => {
   const result = await c.insertColumns({ at: Float64Array.of(1, 2), rpm: Int32Array.of(3, 4) }, { meta: { id: 7 }, ordered: false });
   assert.deepEqual(result, { acknowledged: true, insertedCount: 2 });
   assert.deepEqual(engine.commands[0], { insert: "c", ordered: false, columns: true, meta: { id: 7 }, $db: "plant" });
+  await c.insertColumns({ at: [5] }, { timeUnit: "s" });
+  assert.deepEqual(engine.commands.pop(), { insert: "c", columns: true, timeUnit: "s", $db: "plant" });
+  engine.collections.get("c")!.pop();
   assert.deepEqual(await c.find().toArray(), [{ at: 1, rpm: 3, meta: { id: 7 } }, { at: 2, rpm: 4, meta: { id: 7 } }]);
 });
 

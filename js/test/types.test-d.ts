@@ -3,6 +3,7 @@
 import { Double, Int32, Long, ObjectId } from "bson";
 import { open, BulkWriteError, FindCursor, ServerError, type Collection, type BigIntColumn, type Columns, type Database, type Document, type Filter, type HostStorage, type InsertManyResult, type NumberColumn, type WriteError } from "timepail";
 import { denoKvStorage } from "timepail/deno-kv";
+import { openFile } from "timepail/file";
 import { open as openSlim } from "timepail/slim";
 import { sqliteStorage } from "timepail/sqlite";
 import { MemoryStorage, storageContract } from "timepail/testing";
@@ -34,6 +35,9 @@ void open("plant", { parameters: { timeseriesBucketMaxCount: 500, cacheBytes: 2 
 void open("plant", { parameters: { timeseriesBucketMaximum: 500 } });
 // @ts-expect-error parameters are numbers
 void open("plant", { parameters: { timeseriesBucketMaxCount: "500" } });
+void open("plant", { strict: true, retention: "manual" });
+// @ts-expect-error there is no such kind of retention
+void open("plant", { retention: "never" });
 // @ts-expect-error there is no such storage
 void open("plant", { storage: "disk" });
 declare const own: HostStorage;
@@ -41,6 +45,10 @@ void open("plant", { storage: own });
 void open("plant", { storage: new MemoryStorage() });
 void open("plant", { storage: sqliteStorage({ exec: () => {}, prepare: () => ({ all: () => [], run: () => {} }) }, { table: "t", durability: "strict" }) });
 void open("plant", { storage: denoKvStorage({ getMany: async () => [], async *list() {}, atomic: () => {} }, { prefix: ["a", 1] }) });
+same<ReturnType<typeof openFile>, Promise<Database>>();
+void openFile("plant.db", { durability: "strict", busyTimeoutMS: 5, strict: true });
+// @ts-expect-error the storage is the file
+void openFile("plant.db", { storage: "memory" });
 void openSlim("plant", { wasm: new Uint8Array(), wasmMore: () => fetch("x"), storage: own });
 same<ReturnType<(typeof storageContract)[number]["check"]>, Promise<void>>();
 // @ts-expect-error slim guesses nothing

@@ -59,6 +59,7 @@ async fn open(name: &str, options: &[u8], load: Function, host: HostObject, earl
     let env = Rc::new(env::HostEnv::new(load));
     let engine = Engine::new(name, storage, Rc::clone(&env) as Rc<dyn Env>, options.context);
     let engine = engine.with_bucket_format(options.bucket_format).with_catalog_options(options.catalog_options);
+    let engine = engine.with_strict(options.is_strict).with_expiry_by_command(options.expires_by_command);
     Ok(Handle { engine: Rc::new(engine), env, idb })
 }
 

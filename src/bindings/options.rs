@@ -29,13 +29,18 @@ pub struct OpenOptions {
     pub bucket_format: BucketFormat,
     /// How buckets are chosen.
     pub catalog_options: CatalogOptions,
+    /// True if filters that compare the time field with a value other than a date are refused.
+    pub is_strict: bool,
+    /// True if only the command `expire` runs retention.
+    pub expires_by_command: bool,
     /// This context's random identity.
     pub context: ContextId,
 }
 
 impl OpenOptions {
     /// Reads `{ storage: "memory" | "indexeddb" | "host", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
-    /// parameters?: { <name>: number }, context: sixteen hex digits }`, given as a BSON document.
+    /// parameters?: { <name>: number }, strict?: bool,
+    /// retention?: "automatic" | "manual", context: sixteen hex digits }`, given as a BSON document.
     ///
     /// Errors: `InvalidOptions`; those of `CatalogOptions::with_parameters`.
     pub fn read(options: &[u8]) -> Result<OpenOptions> {
@@ -62,9 +67,15 @@ impl OpenOptions {
             Some(Some(parameters)) => CatalogOptions::default().with_parameters(parameters)?,
             _ => return Err(refused("parameters", "an object", options)),
         };
+        let is_strict = options.get("strict").and_then(Value::as_truthy).unwrap_or(false);
+        let expires_by_command = match text("retention") {
+            None | Some("automatic") => false,
+            Some("manual") => true,
+            _ => return Err(refused("retention", "'automatic' or 'manual'", options)),
+        };
         let context = text("context").and_then(parse_context);
         let context = context.ok_or_else(|| refused("context", "sixteen hex digits", options))?;
-        Ok(OpenOptions { storage, durability, bucket_format, catalog_options, context })
+        Ok(OpenOptions { storage, durability, bucket_format, catalog_options, is_strict, expires_by_command, context })
     }
 }
 

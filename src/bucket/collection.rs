@@ -100,6 +100,8 @@ impl<'a> CreateArguments<'a> {
                 "storageEngine" | "indexOptionDefaults" => {
                     doc()?;
                 }
+                // What `create` itself looks at.
+                "ifExists" if is_new => {}
                 "temp" => {
                     value.as_truthy().ok_or_else(|| wrong_type(name, value, "bool"))?;
                 }

@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
+use super::create_again;
 use super::find::target;
 use super::reply::Reply;
 use super::request::Request;
 use crate::bucket::CollectionOptions;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
+use crate::storage::LocalFuture;
 use crate::value::DocWriter;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
@@ -16,6 +18,16 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         return Err(Error::new(ErrorCode::IllegalOperation, ["'", name, "' can only hold buckets"].concat()));
     }
     let options = CollectionOptions::parse_create(request.doc(), engine.now_ms())?;
-    engine.create_collection(name, options).await?;
+    let modify = match request.string("ifExists")? {
+        None => false,
+        Some("modify") => true,
+        Some(_) => return Err(Error::bad_value("'ifExists' must be \"modify\"")),
+    };
+    if let Some(there) = engine.create_collection(name, options.clone()).await? {
+        engine.complete().await?;
+        // Loaded by now: awaited above.
+        let settling: LocalFuture<'_, ()> = Box::pin(create_again::settle(engine, name, &there, options, modify));
+        settling.await?;
+    }
     Ok(Reply::ok(DocWriter::new()))
 }

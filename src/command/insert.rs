@@ -10,8 +10,8 @@ use crate::block::{Bitmap, Block, Column, ColumnData, DocPivot};
 use crate::catalog::Counter;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
-use crate::value::{DocWriter, Kind, Shown, Value, sort_by};
+use crate::limits::{DOCUMENT_SIZE_BYTES_MAX, JS_DATE_MS_MAX};
+use crate::value::{DocWriter, Kind, Value, sort_by};
 
 /// Errors of single measurements with their positions, ascending.
 type RowErrors = Vec<(usize, Error)>;
@@ -21,7 +21,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
         // Loaded by now: `raw_write::insert` awaits it.
         return raw_write::insert(engine, request, name).await;
     }
-    request.allow_fields(&["documents", "ordered", "columns", "meta"])?;
+    request.allow_fields(&["documents", "ordered", "columns", "meta", "timeUnit"])?;
     let collection = engine.existing_collection(request.collection()?).await?;
     let ordered = request.bool("ordered")?.unwrap_or(true);
     let columns = request.bool("columns")?.unwrap_or(false);
@@ -44,7 +44,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
     }
     let time_field = collection.time_field();
     if columns {
-        convert_numeric_times(&mut rows, time_field)?;
+        convert_numeric_times(&mut rows, time_field, request.string("timeUnit")?)?;
     }
     errors.extend(time_errors(&rows, time_field));
     errors.extend(size_errors(&rows, collection.meta_field()));
@@ -89,29 +89,49 @@ fn pivot_documents(request: &Request<'_>) -> Result<(Block, RowErrors)> {
     Ok((pivot.finish(), errors))
 }
 
-/// In columns from typed arrays, a time is a number of milliseconds.
-fn convert_numeric_times(rows: &mut Block, time_field: &str) -> Result<()> {
-    let Some(column) = rows.column(time_field) else { return Ok(()) };
-    let times = match column.data() {
-        ColumnData::I64(v) => v.clone(),
-        ColumnData::I32(v) => v.iter().copied().map(i64::from).collect(),
-        ColumnData::F64(v) => {
-            // As a double, exactly: 8.64e15 is below 2^53.
-            #[allow(clippy::cast_precision_loss)]
-            const LIMIT: f64 = crate::limits::JS_DATE_MS_MAX as f64;
-            if let Some(row) = v.iter().position(|x| x.is_nan() || x.abs() > LIMIT) {
-                let x = v.get(row).copied().unwrap_or_default();
-                return Err(Error::bad_value(format!(
-                    "'{time_field}' at row {row} is not a valid time in milliseconds: {}",
-                    Shown(x)
-                )));
-            }
-            // Within the range of a Date. A fraction is cut off, as in `new Date`.
-            #[allow(clippy::cast_possible_truncation)]
-            v.iter().map(|x| *x as i64).collect()
+/// A smaller number is a time before 1971, or a number of seconds taken for milliseconds.
+const YEAR_1971_MS: i64 = 365 * 86_400_000;
+
+/// In columns from typed arrays, a time is a number of `unit`s. Without a unit it counts milliseconds, and must be late enough to be meant so.
+fn convert_numeric_times(rows: &mut Block, time_field: &str, unit: Option<&str>) -> Result<()> {
+    let (factor, divisor) = match unit {
+        None | Some("ms") => (1, 1),
+        Some("s") => (1000, 1),
+        Some("us") => (1, 1000),
+        Some("ns") => (1, 1_000_000),
+        Some(unit) => {
+            let message = ["'timeUnit' must be 's', 'ms', 'us' or 'ns', not '", unit, "'"].concat();
+            return Err(Error::bad_value(message));
         }
-        _ => return Ok(()),
     };
+    let Some(column) = rows.column(time_field) else { return Ok(()) };
+    let mut times = Vec::with_capacity(column.len());
+    for row in 0..column.len() {
+        let scaled = |number: i64| if divisor == 1 { number.saturating_mul(factor) } else { number / divisor };
+        let ms = match column.data() {
+            ColumnData::I64(v) => scaled(v.get(row).copied().unwrap_or_default()),
+            ColumnData::I32(v) => scaled(i64::from(v.get(row).copied().unwrap_or_default())),
+            ColumnData::F64(v) => {
+                let number = v.get(row).copied().unwrap_or_default();
+                // NaN counts as out of range. A fraction of a millisecond is cut off, as in `new Date`.
+                #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+                let ms = (number * factor as f64 / divisor as f64) as i64;
+                if number.is_nan() { i64::MAX } else { ms }
+            }
+            _ => return Ok(()),
+        };
+        let wrong = if ms.unsigned_abs() > JS_DATE_MS_MAX.unsigned_abs() {
+            ", which is not a valid time"
+        } else if unit.is_none() && ms < YEAR_1971_MS && column.is_present(row) {
+            ", which as milliseconds is before 1971: say timeUnit: \"s\" if it is seconds, or \"ms\" if it is meant so"
+        } else {
+            times.push(ms);
+            continue;
+        };
+        let mut scratch = Vec::new();
+        let shown = column.value(row, &mut scratch).unwrap_or(Value::NULL);
+        return Err(Error::bad_value(format!("'{time_field}' at row {row} is {shown:?}{wrong}")));
+    }
     let presence = column.presence().cloned();
     rows.set_column(time_field, Column::new(ColumnData::Date(times), presence));
     Ok(())

@@ -6,6 +6,7 @@ mod coll_mod;
 mod coll_stats;
 mod count;
 mod create;
+mod create_again;
 mod distinct;
 mod drop;
 mod expire;
@@ -26,6 +27,7 @@ mod request;
 mod server_status;
 mod small;
 mod statements;
+mod strict_times;
 mod validate;
 
 use std::rc::Rc;
@@ -93,8 +95,13 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
     engine.ensure_open()?;
     let request = Request::new(Doc::parse(command)?)?;
     let payload = payload.map(block::decode).transpose()?;
+    if engine.is_strict() {
+        engine.complete().await?;
+        let checking: LocalFuture<'_, ()> = Box::pin(strict_times::check(engine, &request));
+        checking.await?;
+    }
     // Boxed, so that every command's future is as small as this one, and its code stays separate.
-    // Loaded by now: the door awaits it for every command that `is_rare`.
+    // Loaded by now: the door awaits it for every command that `is_rare`, and a strict database for all, above.
     let running: LocalFuture<'_, Reply> = match request.name() {
         "collMod" => Box::pin(coll_mod::run(engine, &request)),
         "collStats" => Box::pin(coll_stats::run(engine, &request)),

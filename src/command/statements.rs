@@ -183,7 +183,7 @@ impl<'a> Statement<'a> {
     /// The field that an update may change; unknown without a collection.
     fn check_update<'c>(&self, collection: Option<&'c Collection>) -> Result<&'c str> {
         if !self.multi {
-            return Err(not_allowed("multi: false", ""));
+            return Err(not_allowed("multi: false, as updateOne sends it; updateMany changes metadata", ""));
         }
         if self.upsert {
             return Err(not_allowed("an upsert", ""));

@@ -38,8 +38,11 @@ pub struct Expired {
 type ExpiryRule<'a> = &'a dyn Fn(&BucketId, i64, Option<Value<'_>>) -> bool;
 
 impl Engine {
-    /// True if this context has run no pass within the last minute.
+    /// True if this context has run no pass within the last minute. Always false if only the command `expire` runs one.
     pub(super) fn expiry_due(&self) -> bool {
+        if self.expires_by_command {
+            return false;
+        }
         let now_ms = self.now_ms();
         // If the clock was set back, a pass is due as well.
         self.last_expiry_ms.get().is_none_or(|last| !(last..last.saturating_add(EXPIRE_INTERVAL_MS)).contains(&now_ms))

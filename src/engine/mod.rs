@@ -56,6 +56,8 @@ pub struct Engine {
     next_seq: Cell<u64>,
     bucket_format: BucketFormat,
     catalog_options: CatalogOptions,
+    is_strict: bool,
+    expires_by_command: bool,
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
     buckets: RefCell<BucketCache>,
@@ -80,6 +82,8 @@ impl Engine {
             next_seq: Cell::new(0),
             bucket_format: BucketFormat::default(),
             catalog_options: CatalogOptions::default(),
+            is_strict: false,
+            expires_by_command: false,
             collections: RefCell::default(),
             cursors: RefCell::default(),
             buckets: RefCell::default(),
@@ -98,6 +102,21 @@ impl Engine {
     /// The same engine with these settings for choosing buckets. Call it before the engine is used.
     pub fn with_catalog_options(self, catalog_options: CatalogOptions) -> Engine {
         Engine { catalog_options, ..self }
+    }
+
+    /// The same engine, which refuses filters that compare the time with what is no date.
+    pub fn with_strict(self, is_strict: bool) -> Engine {
+        Engine { is_strict, ..self }
+    }
+
+    /// The same engine, in which nothing expires but by the command `expire`.
+    pub fn with_expiry_by_command(self, expires_by_command: bool) -> Engine {
+        Engine { expires_by_command, ..self }
+    }
+
+    /// Whether filters that compare the time with what is no date are refused.
+    pub fn is_strict(&self) -> bool {
+        self.is_strict
     }
 
     /// The settings for choosing buckets.

@@ -225,7 +225,7 @@ fn columns_are_inserted_with_numeric_times_and_one_metadata_value() {
         let mut block = Block::new(3);
         block.set_column("at", Column::new(ColumnData::F64(vec![1000.0, 2000.9, 3000.0]), None));
         block.set_column("rpm", Column::new(ColumnData::I32(vec![7, 8, 9]), None));
-        let command = rawdoc! { "insert": "weather", "columns": true, "meta": { "id": 7 } };
+        let command = rawdoc! { "insert": "weather", "columns": true, "meta": { "id": 7 }, "timeUnit": "ms" };
         let reply = db.command_with(command.clone(), Some(&block)).await;
         assert_eq!(reply.get_i32("n").ok(), Some(3), "{reply}");
         let found = db.find(rawdoc! { "find": "weather", "sort": { "at": -1 } }).await;
@@ -239,6 +239,62 @@ fn columns_are_inserted_with_numeric_times_and_one_metadata_value() {
         let reply = db.command_with(command, Some(&block)).await;
         assert_eq!(reply.get_i32("code").ok(), Some(2));
         assert_eq!(db.find(rawdoc! { "find": "weather" }).await.len(), 3);
+    });
+}
+
+/// What becomes of times in columns of numbers: the milliseconds that are stored, or the error.
+async fn times_of(times: ColumnData, unit: Option<&str>) -> Result<Vec<i64>, String> {
+    let db = database();
+    weather(&db).await;
+    let times = Column::new(times, None);
+    let mut block = Block::new(times.len());
+    block.set_column("at", times);
+    let mut command = rawdoc! { "insert": "weather", "columns": true };
+    unit.into_iter().for_each(|unit| command.append(bson::cstr!("timeUnit"), unit));
+    let reply = db.command_with(command, Some(&block)).await;
+    if let Ok(message) = reply.get_str("errmsg") {
+        assert_eq!(reply.get_i32("code").ok(), Some(2));
+        return Err(message.to_owned());
+    }
+    let found = db.find(rawdoc! { "find": "weather", "sort": { "at": 1 } }).await;
+    Ok(found.iter().map(|row| row.get_datetime("at").unwrap().timestamp_millis()).collect())
+}
+
+#[test]
+fn times_in_other_units_are_converted() {
+    block_on(async {
+        let (second, ms) = (1_700_000_000, 1_700_000_000_123_i64);
+        let seconds = times_of(ColumnData::F64(vec![-1.5, f64::from(second), 1_700_000_000.123]), Some("s")).await;
+        assert_eq!(seconds, Ok(vec![-1500, i64::from(second) * 1000, ms]));
+        assert_eq!(
+            times_of(ColumnData::I32(vec![5, second]), Some("s")).await,
+            Ok(vec![5000, i64::from(second) * 1000])
+        );
+        assert_eq!(times_of(ColumnData::I64(vec![ms * 1000 + 999]), Some("us")).await, Ok(vec![ms]));
+        assert_eq!(times_of(ColumnData::I64(vec![ms * 1_000_000 + 999_999]), Some("ns")).await, Ok(vec![ms]));
+        assert_eq!(times_of(ColumnData::F64(vec![1.7e18]), Some("ns")).await, Ok(vec![1_700_000_000_000]));
+        assert_eq!(times_of(ColumnData::I64(vec![-1, 0, ms]), Some("ms")).await, Ok(vec![-1, 0, ms]));
+        assert!(
+            times_of(ColumnData::I64(vec![i64::MAX]), Some("s")).await.is_err_and(|e| e.contains("not a valid time"))
+        );
+        assert!(
+            times_of(ColumnData::F64(vec![f64::NAN]), Some("s")).await.is_err_and(|e| e.contains("not a valid time"))
+        );
+        assert!(times_of(ColumnData::I64(vec![ms]), Some("minutes")).await.is_err_and(|e| e.contains("not 'minutes'")));
+    });
+}
+
+#[test]
+fn times_before_1971_are_refused_unless_a_unit_is_named() {
+    block_on(async {
+        for times in [ColumnData::F64(vec![1.7e12, 1.7e9]), ColumnData::I64(vec![1_700_000_000_000, 1_700_000_000])] {
+            let error = times_of(times, None).await.unwrap_err();
+            assert!(error.contains("'at' at row 1 is 1700000000") && error.contains("timeUnit: \"s\""), "{error}");
+        }
+        assert_eq!(times_of(ColumnData::I64(vec![31_536_000_000]), None).await, Ok(vec![31_536_000_000]));
+        assert!(times_of(ColumnData::I64(vec![31_535_999_999]), None).await.is_err());
+        // Dates say what they are.
+        assert_eq!(times_of(ColumnData::Date(vec![-1]), None).await, Ok(vec![-1]));
     });
 }
 

@@ -6,6 +6,7 @@
 mod coll_mod;
 mod command_facts;
 mod commands;
+mod create_again;
 mod delete;
 mod distinct;
 mod error_codes;
@@ -14,6 +15,7 @@ mod find_and_modify;
 mod out;
 mod raw_buckets;
 mod small_commands;
+mod strict_times;
 #[path = "../support/mod.rs"]
 mod support;
 mod update;

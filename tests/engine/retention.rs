@@ -5,6 +5,8 @@ use std::rc::Rc;
 use bson::{Bson, DateTime, Document, RawDocumentBuf, rawdoc};
 use futures::executor::block_on;
 use futures::future::join;
+use timepail::engine::Engine;
+use timepail::env::Env;
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{Entry, KeyRange, Page, Storage};
 
@@ -363,6 +365,21 @@ fn maintenance_runs_a_pass_after_opening_and_then_once_a_minute() {
             setup.env.now_ms.set(setup.env.now_ms.get() - 1_000_000);
             assert!(db.engine.maintenance_due(), "a clock set back does not stop it");
         }
+    });
+}
+
+#[test]
+fn nothing_expires_by_itself_where_that_is_left_to_the_command() {
+    block_on(async {
+        let setup = Setup::of_a_day().await;
+        setup.insert(&[NOW_MS - 3 * EXPIRE_MS]).await;
+        let engine = Engine::new("test", Rc::new(setup.storage.clone()), Rc::clone(&setup.env) as Rc<dyn Env>, [7; 8]);
+        let db = Db { engine: Rc::new(engine.with_expiry_by_command(true)) };
+        assert!(!db.engine.maintenance_due(), "after opening");
+        db.ok(rawdoc! { "maintain": 1 }).await;
+        assert_eq!(times(&db).await.len(), 1);
+        expire(&db).await;
+        assert!(times(&db).await.is_empty());
     });
 }
 

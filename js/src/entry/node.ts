@@ -8,8 +8,18 @@ import { wasmEngine } from "../wasm.js";
 
 export * from "../api.js";
 
-/** Opens a database, as in browsers. Without `storage` it lives in memory as long as it is open. */
+let hasWarned = false;
+
+/** Opens a database, as in browsers. Without `storage` it lives in memory as long as it is open, and a warning says so once. */
 export function open(name: string, options: OpenOptions = {}): Promise<Database> {
+  if (!hasWarned && options?.storage === undefined && typeof indexedDB === "undefined") {
+    hasWarned = true;
+    // Deno and Bun have it, too, but perhaps not always.
+    globalThis.process?.emitWarning?.(
+      `open(${JSON.stringify(name)}) keeps its data in memory and forgets it at the end. To keep it, use openFile of timepail/file, or say storage: "memory" if you mean it`,
+      "TimepailWarning",
+    );
+  }
   return openWith(
     wasmEngine(
       () => load(options.wasm ?? new URL("./timepail.wasm", import.meta.url)),

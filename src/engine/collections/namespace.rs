@@ -67,10 +67,14 @@ impl Engine {
         known.iter().for_each(|collection| self.forget(collection));
     }
 
-    /// Creates a collection; does nothing if it exists with equal options.
+    /// Creates a collection; does nothing if it exists with equal options. Returns its options if it exists with others.
     ///
-    /// Errors: `NamespaceExists`, `InvalidNamespace`, and those of collations and of storage.
-    pub async fn create_collection(&self, name: &str, mut options: CollectionOptions) -> Result<()> {
+    /// Errors: `InvalidNamespace`, those of collations and of storage, and `NamespaceExists` if another context dropped it at this very moment.
+    pub async fn create_collection(
+        &self,
+        name: &str,
+        mut options: CollectionOptions,
+    ) -> Result<Option<CollectionOptions>> {
         validate_collection_name(&self.name, name)?;
         options.collate(&*self.env)?;
         let mut entry = CollectionEntry::new(self.drawn_uuid(), options);
@@ -79,7 +83,7 @@ impl Engine {
             Ok(()) => {
                 // A new collection is empty, so memory knows all of it.
                 self.remember(name, entry).journal.created(keyspace::FIRST_EPOCH);
-                Ok(())
+                Ok(None)
             }
             Err(e) if e.code == ErrorCode::WriteConflict => {
                 // Memory may be stale here, so compare with storage.
@@ -87,10 +91,11 @@ impl Engine {
                 let stored = self.storage.get_many(&keys).await?.pop().flatten();
                 let stored = stored.as_deref().map(CollectionEntry::decode).transpose()?;
                 match stored {
-                    Some(there) if there.options.same_as(&entry.options) => Ok(()),
-                    _ => Err(Error::new(
+                    Some(there) if there.options.same_as(&entry.options) => Ok(None),
+                    Some(there) => Ok(Some(there.options)),
+                    None => Err(Error::new(
                         ErrorCode::NamespaceExists,
-                        format!("Collection '{}.{name}' already exists with other options", self.name),
+                        ["Collection '", name, "' existed and was dropped at this moment: try again"].concat(),
                     )),
                 }
             }

@@ -1,0 +1,87 @@
+// bulkWrite: operations of several kinds in few commands, and what has become of each.
+
+import type { Collection } from "./collection.js";
+import { pick, type Door } from "./door.js";
+import { BulkWriteError, type TimepailError } from "./errors.js";
+import { queryDocument, withNulls } from "./find.js";
+import { checkNames } from "./options.js";
+import type { AnyBulkWriteOperation, BulkWriteOptions, BulkWriteResult, Document, WriteError } from "./types.js";
+
+/** The command of each kind of operation, and what its statement says beside the filter; a replacement is refused by the engine. */
+const KINDS: Readonly<Record<string, readonly [command: string, fixed: Document]>> = {
+  insertOne: ["insert", {}],
+  updateOne: ["update", { multi: false }],
+  updateMany: ["update", { multi: true }],
+  replaceOne: ["update", { multi: false }],
+  deleteOne: ["delete", { limit: 1 }],
+  deleteMany: ["delete", { limit: 0 }],
+};
+
+/** An operation, where it stands among all, and as its command wants it. */
+interface Step {
+  index: number;
+  command: string;
+  statement: Document;
+}
+
+function stepOf(operation: Document, index: number): Step {
+  const [kind = "", given] = Object.entries(operation ?? {})[0] ?? [];
+  const [command, fixed] = Object.hasOwn(KINDS, kind) ? KINDS[kind]! : [];
+  if (!command || typeof given !== "object" || given === null) {
+    throw new TypeError(`Operation ${index} must be an object such as { insertOne: { document } }: known are ${Object.keys(KINDS).join(", ")}`);
+  }
+  if (command === "insert") return { index, command, statement: (given as Document)["document"] ?? given };
+  const { filter, update, replacement, ...options } = given as Document;
+  checkNames(options, ["collation", "hint", "arrayFilters", "upsert"]);
+  const change = update ?? replacement;
+  return { index, command, statement: { q: queryDocument(filter), ...(command === "update" && { u: withNulls(change) }), ...fixed, ...options } };
+}
+
+/** Runs `operations` on a collection: in their order where they are ordered, and inserts, updates and deletes each together where they are not. */
+export async function bulkWrite(door: Door, collection: Collection<any>, operations: readonly AnyBulkWriteOperation[], options: BulkWriteOptions): Promise<BulkWriteResult> {
+  if (!Array.isArray(operations) || operations.length === 0) throw new TypeError("bulkWrite takes an array of operations, which is not empty");
+  checkNames(options, ["ordered", "bypassDocumentValidation", "let", "comment"]);
+  const ordered = options.ordered !== false;
+  const steps = operations.map(stepOf);
+  if (!ordered) steps.sort((a, b) => (a.command < b.command ? 1 : a.command > b.command ? -1 : 0));
+  const result: BulkWriteResult = { acknowledged: true, insertedCount: 0, matchedCount: 0, modifiedCount: 0, deletedCount: 0, upsertedCount: 0, upsertedIds: {}, insertedIds: {} };
+  const writeErrors: WriteError[] = [];
+  for (let start = 0, end; start < steps.length; start = end) {
+    const { command } = steps[start]!;
+    for (end = start; end - start < 100_000 && steps[end]?.command === command; ) end++;
+    const run = steps.slice(start, end);
+    const refuse = (errors: readonly WriteError[]): void => errors.forEach((error) => void writeErrors.push({ ...error, index: run[error.index]!.index }));
+    try {
+      const statements = run.map(({ statement }) => statement);
+      if (command === "insert") {
+        const inserted = await collection.insertMany(statements, { ordered, ...pick(options, "bypassDocumentValidation", "comment") }).catch((error: unknown) => {
+          if (!(error instanceof BulkWriteError)) throw error;
+          refuse(error.writeErrors);
+          return error.result;
+        });
+        result.insertedCount += inserted.insertedCount;
+        for (const [at, id] of Object.entries(inserted.insertedIds)) result.insertedIds[run[Number(at)]!.index] = id;
+      } else {
+        const { reply } = await door.run({ [command]: collection.collectionName, [command + "s"]: statements, ordered, ...pick(options, "let", "comment") });
+        if (command === "delete") result.deletedCount += Number(reply["n"]);
+        else {
+          result.matchedCount += Number(reply["n"]);
+          result.modifiedCount += Number(reply["nModified"]);
+        }
+        refuse((reply["writeErrors"] as WriteError[] | undefined) ?? []);
+      }
+    } catch (error) {
+      // Before the first command nothing has happened. Later, who tries again has to know what has.
+      if (start === 0) throw error;
+      const told = error as TimepailError;
+      refuse([{ index: 0, code: told.code ?? 1, errmsg: told.message, ...pick(told as { codeName: string }, "codeName") }]);
+      break;
+    }
+    if (ordered && writeErrors.length > 0) break;
+  }
+  if (writeErrors.length > 0) {
+    writeErrors.sort((a, b) => a.index - b.index);
+    throw new BulkWriteError({ ok: 1, n: result.insertedCount, writeErrors }, writeErrors, result);
+  }
+  return result;
+}
