@@ -1,7 +1,7 @@
 // Rows that are not folded yet against the same rows in buckets: a dashboard right behind its inserts, in headless Chromium and in Node 24 with SQLite and
 // in memory. Prints tables in Markdown; only ratios within one run mean anything.
 //
-//   node bench/live.mjs [--rounds 9] [--large] [--seconds 30] [--only compare,growth,ingest,written,dashboard,others] [--in chromium,sqlite,memory] [--json file]
+//   node bench/live.mjs [--rounds 9] [--large] [--seconds 30] [--only compare,growth,ingest,folding,written,dashboard,others] [--in chromium,sqlite,memory] [--json file]
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const { values: args } = parseArgs({
     rounds: { type: "string", default: "9" },
     large: { type: "boolean", default: false },
     seconds: { type: "string", default: "30" },
-    only: { type: "string", default: "compare,growth,ingest,written,dashboard,others" },
+    only: { type: "string", default: "compare,growth,ingest,folding,written,dashboard,others" },
     in: { type: "string", default: "chromium,sqlite,memory" },
     json: { type: "string" },
   },
@@ -96,6 +96,11 @@ if (wants("ingest")) {
   results.ingest = [];
   for (const place of places) results.ingest.push({ place, ...(await run(place, { part: "ingest", options: DASHBOARD, rows: 60_000, rounds: Math.min(rounds, 3) })) });
   report.rates(results.ingest);
+}
+if (wants("folding")) {
+  results.folding = [];
+  for (const place of places) results.folding.push({ place, ...(await run(place, { part: "folding", options: DASHBOARD, rows: 60_000, rounds })) });
+  report.folding(results.folding);
 }
 if (wants("written")) {
   results.written = [];

@@ -9,7 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { open } from "../../js/dist/node.js";
 import { sqliteStorage } from "../../js/dist/sqlite.js";
 import { MemoryStorage } from "../../js/dist/testing.js";
-import { compare, growth, ingest } from "../page/live/measure.js";
+import { compare, folding, growth, ingest } from "../page/live/measure.js";
 import { Plant, timeseries } from "../page/live/plant.js";
 
 /** Journal records have keys that begin with this byte, and buckets, index entries with these. */
@@ -126,7 +126,7 @@ const log = (line) => process.stderr.write(`${line}\n`);
 const folder = mkdtempSync(join(tmpdir(), "timepail-live-"));
 try {
   const places = { sqlite: sqlite(folder), memory };
-  const parts = { compare, growth, ingest };
+  const parts = { compare, growth, ingest, folding };
   const result = order.part === "written" ? await written(folder, order) : await parts[order.part](places[order.place], { ...order, log });
   console.log(JSON.stringify(result));
 } finally {

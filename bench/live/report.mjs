@@ -48,6 +48,20 @@ export function rates(all) {
   );
 }
 
+export function folding(all) {
+  table(
+    "**Folds beside inserts**, 60 000 rows, 20 a commit, as fast as they are taken",
+    ["place", "folded by itself, points a second", "never folded", "ratio", "journal records left: folded", "never folded"],
+    all.map(({ place, folded, unfolded, ratio, records }) => [
+      PLACES[place],
+      thousands(folded * 1000),
+      thousands(unfolded * 1000),
+      `**${ratio.toFixed(2)}**`,
+      ...[records.folded, records.unfolded].map((left) => (left === undefined ? "–" : thousands(left))),
+    ]),
+  );
+}
+
 export function bytes(all) {
   const fixed = (value) => (value === undefined ? "–" : value.toFixed(1));
   const parts = (of) => (of ? `${fixed(of.all)} (${fixed(of.journal)} + ${fixed(of.buckets + of.index)} + ${fixed(of.others)})` : "–");

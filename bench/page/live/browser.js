@@ -1,7 +1,7 @@
 // The part of the benchmark of the live tail that runs in a page: rows in IndexedDB.
 
 import { open } from "timepail";
-import { compare, growth, ingest } from "./measure.js";
+import { compare, folding, growth, ingest } from "./measure.js";
 import { Plant, timeseries } from "./plant.js";
 
 /** Journal records have keys that begin with this byte. */
@@ -57,6 +57,7 @@ const parts = {
   compare,
   growth,
   ingest,
+  folding,
   fill,
   others: async (_, order) => (await import("./others.js")).others(order),
   dashboard: async (_, order) => (await import("./dashboard.js")).dashboard(order),

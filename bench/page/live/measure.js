@@ -220,3 +220,43 @@ export async function ingest(place, { options, rows, rounds, log }) {
   }
   return { rate: median(times.all), settled: median(times.settled), late: median(times.late), puts: median(times.puts) };
 }
+
+/** Runs `work` while the database takes the page for one that is never idle, so that it folds nothing by itself. */
+async function withoutFolds(work) {
+  const { requestIdleCallback } = globalThis;
+  globalThis.requestIdleCallback = () => 0;
+  try {
+    return await work();
+  } finally {
+    globalThis.requestIdleCallback = requestIdleCallback;
+  }
+}
+
+/**
+ * What folds take from inserts: the same commits as fast as they are taken, folded by itself as they come and not folded at all, by turns. Resolves to
+ * `{ folded, unfolded, ratio, records }`: points a millisecond, the median of the ratios of neighbours, and the journal records that each was left with.
+ */
+export async function folding(place, { options, rows, rounds, log }) {
+  const rates = { folded: [], unfolded: [] };
+  const records = {};
+  for (let round = -1; round < rounds; round++) {
+    for (const side of round % 2 === 0 ? ["folded", "unfolded"] : ["unfolded", "folded"]) {
+      const name = freshName("folding");
+      const store = await create(place, name);
+      const plant = new Plant(options);
+      const commits = Array.from({ length: Math.floor(rows / plant.perCommit) }, () => plant.next());
+      const fill = async () => {
+        for (const commit of commits) await insert(store, commit);
+      };
+      const { ms } = await timed(() => (side === "folded" ? fill() : withoutFolds(fill)));
+      // The first time is for compilers and caches.
+      if (round >= 0) rates[side].push(plant.rows / ms);
+      records[side] = await place.records(name);
+      await store.db.close();
+      await place.drop(name);
+    }
+    log(`${place.name}: folding, round ${round + 1}`);
+  }
+  const ratio = median(rates.folded.map((rate, round) => rate / rates.unfolded[round]));
+  return { folded: median(rates.folded), unfolded: median(rates.unfolded), ratio, records };
+}
