@@ -94,6 +94,12 @@ pub const UNKNOWN_BUCKET_BYTES: usize = 4096;
 /// Maximum bytes of journal rows kept as columns of their buckets between queries. Beyond that, each query builds its
 /// own columns.
 pub const TAILS_SIZE_BYTES_MAX: usize = 2 * JOURNAL_SIZE_BYTES_MAX;
+/// Maximum number of sections of a bucket that are not in its tail yet, for a filter to ask their records first.
+pub const SIEVE_SECTIONS_MAX: usize = 16;
+/// Minimum number of series of a record that is asked as a whole.
+pub const SIEVE_SERIES_MIN: usize = 8;
+/// Maximum number of records that a query asks as a whole.
+pub const SIEVE_RECORDS_MAX: usize = 64;
 /// Buckets that one changeset of a fold writes. Inserts wait while it is written.
 pub const FOLD_STEP_BUCKETS: usize = 48;
 /// Journal rows that one changeset of a fold writes.

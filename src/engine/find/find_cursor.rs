@@ -5,6 +5,7 @@
 
 use super::planned::Planned;
 use super::push::push_unit;
+use super::sieve::Sieve;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::bucket::{BucketDoc, BucketId};
 use crate::engine::Engine;
@@ -23,6 +24,7 @@ const EDGE_ROWS: usize = 256;
 pub struct FindCursor {
     scan: Scan,
     plan: ReadPlan,
+    sieve: Sieve,
     exec: Exec,
     /// The stages after the find; `None` if rows are returned as they are.
     pipeline: Option<Pipeline>,
@@ -50,7 +52,18 @@ impl FindCursor {
             None => plan.plan.sort.clone(),
         };
         let exec = Exec::new(Plan { sort, ..plan.plan.clone() });
-        FindCursor { scan, plan, exec, pipeline: None, is_through: false, entries, units: Vec::new(), scanned: false }
+        let sieve = Sieve::new(&plan);
+        FindCursor {
+            scan,
+            plan,
+            sieve,
+            exec,
+            pipeline: None,
+            is_through: false,
+            entries,
+            units: Vec::new(),
+            scanned: false,
+        }
     }
 
     /// The plan with its statistics.
@@ -192,8 +205,8 @@ impl Engine {
                 cursor.scanned = !self.fetch_units(cursor).await?;
                 continue;
             };
-            let FindCursor { scan, plan, exec, .. } = &mut *cursor;
-            let pushed = push_unit(scan.collection(), plan, exec, &next.unit, self.bucket_format)?;
+            let FindCursor { scan, plan, sieve, exec, .. } = &mut *cursor;
+            let pushed = push_unit(scan.collection(), plan, sieve, exec, &next.unit, self.bucket_format)?;
             // Stages do not wait for a certain number of rows.
             let wanted = if cursor.pipeline.is_some() { usize::MAX } else { rows.saturating_sub(cursor.exec.ready()) };
             cursor.scanned = pushed == Flow::Enough || cursor.release(wanted)? == Flow::Enough;

@@ -8,3 +8,4 @@ pub mod newest;
 pub mod planned;
 pub mod push;
 pub mod queries;
+pub mod sieve;

@@ -1,5 +1,6 @@
 //! Pushes one bucket and its journal rows into the pure executor.
 
+use super::sieve::Sieve;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
 use crate::engine::buckets::fold::merge_sections;
@@ -14,6 +15,7 @@ use crate::value::Doc;
 pub(super) fn push_unit(
     collection: &Collection,
     plan: &ReadPlan,
+    sieve: &Sieve,
     sink: &mut dyn Sink,
     unit: &Unit,
     format: BucketFormat,
@@ -22,13 +24,19 @@ pub(super) fn push_unit(
         return sink.push(document_row(collection, unit, format)?, None, false);
     }
     let before = sink.counters().measurements_examined;
-    let flow = push_rows(collection, plan, sink, unit);
+    let flow = push_rows(collection, plan, sieve, sink, unit);
     let counters = sink.counters();
     counters.buckets_unpacked += u64::from(counters.measurements_examined > before);
     flow
 }
 
-fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit: &Unit) -> Result<Flow> {
+fn push_rows(
+    collection: &Collection,
+    plan: &ReadPlan,
+    sieve: &Sieve,
+    sink: &mut dyn Sink,
+    unit: &Unit,
+) -> Result<Flow> {
     let options = &collection.entry().options.timeseries;
     if let Some(stored) = &unit.stored {
         let view = BucketDoc::parse(stored.document.view(), options)?;
@@ -59,6 +67,9 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
             let view = BucketDoc::of_summary(unit.id, group.meta(), (Doc::EMPTY, Doc::EMPTY), bounds, rows());
             return push_bucket(plan, sink, &view, options, None);
         }
+    }
+    if !sieve.may_match(plan, unit, group)? {
+        return Ok(Flow::Continue);
     }
     let tail = unit.tail(group, options)?;
     let view = tail.summary(unit.id, group.meta());

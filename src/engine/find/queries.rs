@@ -3,6 +3,7 @@
 use super::find_cursor::FindCursor;
 use super::planned::{Defaults, Options, Planned};
 use super::push::push_unit;
+use super::sieve::Sieve;
 use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::Engine;
@@ -89,10 +90,11 @@ impl Engine {
     ) -> Result<Option<Planned>> {
         let Some((mut scan, plan, _)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         let entries = scan.entries();
+        let sieve = Sieve::new(&plan);
         sink.begin(&plan.plan);
         'scan: while let Some(units) = self.next_page(&mut scan).await? {
             for unit in units {
-                if push_unit(scan.collection(), &plan, sink, &unit, self.bucket_format)? == Flow::Enough {
+                if push_unit(scan.collection(), &plan, &sieve, sink, &unit, self.bucket_format)? == Flow::Enough {
                     break 'scan;
                 }
             }

@@ -61,6 +61,11 @@ impl SectionRef {
         self.entry.key()
     }
 
+    /// Its record.
+    pub fn entry(&self) -> &Rc<JournalEntry> {
+        &self.entry
+    }
+
     /// Bucket, metadata, bounds.
     pub fn section(&self) -> Option<&Section> {
         self.entry.record.sections.get(self.at as usize)

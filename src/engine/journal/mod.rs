@@ -7,7 +7,7 @@
 mod entry;
 mod record;
 #[cfg(test)]
-mod samples;
+pub(in crate::engine) mod samples;
 mod sections;
 mod snapshot;
 mod state;

@@ -77,6 +77,13 @@ impl Group {
         self.meta.as_ref().map(OwnedValue::view)
     }
 
+    /// Its tail as it is now, and the sections that are not in it yet.
+    pub fn begun(&self) -> (Option<Rc<Tail>>, &[SectionRef]) {
+        let tail = self.tail.borrow().clone();
+        let new = self.sections.get(tail.as_ref().map_or(0, |tail| tail.sections())..).unwrap_or_default();
+        (tail, new)
+    }
+
     /// Its sections.
     pub fn sections(&self) -> &[SectionRef] {
         &self.sections
@@ -115,7 +122,7 @@ impl ByBucket {
     }
 
     /// Adds the sections of a record.
-    pub(super) fn push(&mut self, entry: &Rc<JournalEntry>) {
+    pub(in crate::engine) fn push(&mut self, entry: &Rc<JournalEntry>) {
         let mut next = 0;
         for section in SectionRef::of_record(entry) {
             let Some(of) = section.section() else { continue };

@@ -24,7 +24,7 @@ pub struct Unit {
 
 impl Unit {
     /// A bucket of which only journal rows are known.
-    pub(super) fn of_journal(id: BucketId, number: usize, journal: &Rc<ByBucket>) -> Unit {
+    pub(in crate::engine) fn of_journal(id: BucketId, number: usize, journal: &Rc<ByBucket>) -> Unit {
         let journal = Rc::clone(journal);
         Unit { id, stored: None, holder: None, journal, number: Some(number), half_folded: false }
     }
@@ -39,7 +39,7 @@ impl Unit {
     }
 
     /// True if the stored bucket holds some rows of the group.
-    fn is_partly_stored(&self, group: &Group) -> bool {
+    pub fn is_partly_stored(&self, group: &Group) -> bool {
         self.holder.as_ref().is_some_and(|stored| group.is_covered(&stored.coverage))
     }
 
