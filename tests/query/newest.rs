@@ -8,15 +8,17 @@ use futures::executor::block_on;
 use timepail::bucket::BucketFormat;
 use timepail::storage::memory::MemoryStorage;
 
+use crate::support::explained::Explained;
 use crate::support::pipelines::run;
 use crate::support::{Db, Random, TestEnv, raw};
 
 const SECOND_MS: i64 = 1000;
 
-/// Rows whose times are all different; some lack a field, or have it of another type.
+/// Rows whose times are all different, in order of time or not; some lack a field, or have it of another type.
 fn rows(random: &Random) -> Vec<Document> {
     let count = 1 + random.below(60) as i64;
-    let shuffled = |n: i64| (n * 37) % 61;
+    let is_in_order = random.chance(50);
+    let shuffled = |n: i64| if is_in_order { n } else { (n * 37) % 61 };
     (0..count)
         .map(|n| {
             let at = DateTime::from_millis(shuffled(n) * 40 * SECOND_MS);
@@ -181,5 +183,38 @@ fn an_expression_that_fails_on_a_row_that_is_not_the_newest_fails_all_the_same()
         let pipeline = vec![doc! { "$sort": { "at": 1 } }, doc! { "$group": group }];
         let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {} };
         db.fails(raw(&command)).await;
+    });
+}
+
+#[test]
+fn if_rows_that_are_not_folded_are_later_than_their_bucket_only_one_part_is_read() {
+    block_on(async {
+        let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
+        db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "station" } }).await;
+        let insert = async |seconds: std::ops::Range<i64>| {
+            let row = |n: i64| doc! { "at": DateTime::from_millis(n * SECOND_MS), "station": n % 3, "n": n };
+            db.insert("weather", &seconds.map(|n| raw(&row(n))).collect::<Vec<_>>()).await;
+        };
+        insert(0..30).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        insert(30..60).await;
+        let read = async |direction: i32, filter: Document, found: [i64; 3]| {
+            let group = doc! { "_id": "$station", "n": { "$first": "$n" } };
+            let pipeline =
+                vec![doc! { "$match": filter }, doc! { "$sort": { "at": direction } }, doc! { "$group": group }];
+            assert_eq!(numbers(&db, pipeline.clone()).await, found.map(Bson::from));
+            let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {} };
+            let shown = db.ok(raw(&doc! { "explain": command, "verbosity": "executionStats" })).await;
+            Explained(shown).counts()[3]
+        };
+        assert_eq!(read(-1, doc! {}, [57, 58, 59]).await, 3);
+        assert_eq!(read(1, doc! {}, [0, 1, 2]).await, 3);
+        // If only some rows of a part match, the other part may hold the wanted row.
+        let at = |n: i64| DateTime::from_millis(n * SECOND_MS);
+        assert_eq!(read(-1, doc! { "at": { "$lt": at(31) } }, [28, 29, 30]).await, 3 + 10);
+        assert_eq!(read(1, doc! { "at": { "$gte": at(29) } }, [29, 30, 31]).await, 10 + 3);
+        // A late row lies between those of the bucket.
+        insert(7..8).await;
+        assert_eq!(read(-1, doc! {}, [57, 58, 59]).await, 3 + 1);
     });
 }

@@ -5,6 +5,7 @@ pub mod cursor;
 pub mod find_cursor;
 pub mod listing;
 pub mod newest;
+pub mod part;
 pub mod planned;
 pub mod push;
 pub mod queries;

@@ -1,5 +1,6 @@
 //! Pushes one bucket and its journal rows into the pure executor.
 
+use super::part::{Part, edge_of, only_part};
 use super::sieve::Sieve;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
@@ -30,6 +31,7 @@ pub(super) fn push_unit(
     flow
 }
 
+#[inline(never)]
 fn push_rows(
     collection: &Collection,
     plan: &ReadPlan,
@@ -38,6 +40,7 @@ fn push_rows(
     unit: &Unit,
 ) -> Result<Flow> {
     let options = &collection.entry().options.timeseries;
+    let group = unit.unfolded();
     if let Some(stored) = &unit.stored {
         let view = BucketDoc::parse(stored.document.view(), options)?;
         if plan.skips_closed && view.closed() {
@@ -45,13 +48,21 @@ fn push_rows(
         }
         if plan.may_match(&view)? {
             sink.counters().buckets_passed += 1;
-            if push_bucket(plan, sink, &view, options, None)? == Flow::Enough {
+            let only = match group.filter(|_| plan.plan.edge.is_some()) {
+                // Loaded by now: only `query::stage` looks for rows at an edge.
+                Some(group) => only_part(plan, unit, group, &view, options)?,
+                None => None,
+            };
+            if only != Some(Part::Journal) && push_bucket(plan, sink, &view, options, None)? == Flow::Enough {
                 return Ok(Flow::Enough);
+            }
+            if only == Some(Part::Stored) {
+                return Ok(Flow::Continue);
             }
         }
     }
     // An expression that fails on the metadata fails again on the rows, which raises the error.
-    let Some(group) = unit.unfolded() else { return Ok(Flow::Continue) };
+    let Some(group) = group else { return Ok(Flow::Continue) };
     let times = (group.first_ms, group.last_ms);
     if !plan.may_match_rows(group.meta(), times.0, times.1)? || sink.excludes(times, None) {
         return Ok(Flow::Continue);
@@ -92,8 +103,8 @@ fn push_bucket(
         return Ok(flow);
     }
     let examined = sink.counters().measurements_examined;
-    // Loaded by now: only `query::stage` looks for rows at an edge.
-    let edge = if all_match { plan.edge(view) } else { None };
+    // Loaded by now: as above.
+    let edge = if all_match && plan.plan.edge.is_some() { edge_of(plan, view) } else { None };
     if edge.is_some_and(|(which, _)| which == Which::Extremes)
         && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field, plan.counts())?
     {
