@@ -191,6 +191,34 @@ fn a_delete_right_behind_the_inserts_removes_records_that_it_takes_whole_and_wri
     });
 }
 
+#[test]
+fn a_delete_of_one_series_removes_its_records_and_leaves_those_between_them() {
+    block_on(async {
+        let storage = Metered::new(&MemoryStorage::new());
+        let db = Db::open(storage.clone(), TestEnv::new(1));
+        created(&db).await;
+        for at in 0..60 {
+            add(&db, at % 3, at as i64).await;
+        }
+        let delete = async |filter: RawDocumentBuf| {
+            storage.put_bytes.set(0);
+            let reply = db.ok(rawdoc! { "delete": "c", "deletes": [{ "q": filter, "limit": 0 }] }).await;
+            assert!(storage.put_bytes.get() < 100, "the epoch, and nothing else");
+            reply.get_i32("n").unwrap()
+        };
+        assert_eq!(delete(rawdoc! { "m.id": 1 }).await, 20);
+        assert_eq!(delete(rawdoc! { "m": { "id": 2 }, "t": { "$lt": DateTime::from_millis(30_000) } }).await, 10);
+        assert_eq!(delete(rawdoc! { "m.id": 7 }).await, 0);
+        assert_eq!(records(&*storage).await, 30);
+        for db in [&db, &Db::open(storage.clone(), TestEnv::new(2))] {
+            let left = db.find(rawdoc! { "find": "c", "sort": { "t": 1 } }).await;
+            let left: Vec<f64> = left.iter().map(|row| row.get_f64("x").unwrap()).collect();
+            let stays = |at: &i32| at % 3 == 0 || at % 3 == 2 && *at >= 30;
+            assert_eq!(left, (0..60).filter(stays).map(f64::from).collect::<Vec<_>>());
+        }
+    });
+}
+
 /// What a query answers.
 async fn answer(db: &Db, command: &RawDocumentBuf) -> Vec<Vec<u8>> {
     let mut reply = db.ok(command.clone()).await;

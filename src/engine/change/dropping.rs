@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::bucket::BucketDoc;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{Group, JournalEntry};
+use crate::engine::journal::{Group, JournalEntry, RecordKey, SectionRef};
 use crate::engine::read::scan::Scan;
 use crate::engine::store::keyspace;
 use crate::error::Result;
@@ -25,10 +25,13 @@ impl Engine {
         if !plan.is_decided_by_time() {
             return Ok(0);
         }
+        let reached = reached_records(scan, plan)?;
+        let is_reached =
+            |entry: &JournalEntry| reached.as_ref().is_none_or(|keys| keys.binary_search(&entry.key()).is_ok());
         let entries = collection.journal.entries();
         let mut gone: Vec<bool> = Vec::with_capacity(entries.len());
         for entry in &entries {
-            gone.push(all_match(plan, entry)?);
+            gone.push(is_reached(entry) && all_match(plan, entry)?);
         }
         if !gone.contains(&true) || !self.is_unfolded(collection, scan, plan).await? {
             return Ok(0);
@@ -74,13 +77,26 @@ impl Engine {
     }
 }
 
+/// The records with rows of series and times that may match, ascending; `None` for all records, if every series
+/// matches.
+fn reached_records(scan: &Scan, plan: &ReadPlan) -> Result<Option<Vec<RecordKey>>> {
+    if !plan.asks_metadata() {
+        return Ok(None);
+    }
+    let mut keys = Vec::new();
+    for group in scan.groups() {
+        if plan.may_match_rows(group.meta(), group.first_ms, group.last_ms)? {
+            keys.extend(group.sections().iter().map(SectionRef::commit));
+        }
+    }
+    keys.sort_unstable();
+    Ok(Some(keys))
+}
+
 /// True if every row of a record matches, judged by its time and metadata only.
 fn all_match(plan: &ReadPlan, entry: &JournalEntry) -> Result<bool> {
-    let sections = &entry.record.sections;
-    let first_ms = sections.iter().map(|section| section.first_ms).min();
-    let last_ms = sections.iter().map(|section| section.last_ms).max();
-    let (Some(first_ms), Some(last_ms)) = (first_ms, last_ms) else { return Ok(false) };
-    if !plan.all_match_between(first_ms, last_ms) {
+    let (sections, (first_ms, last_ms)) = (&entry.record.sections, entry.times);
+    if first_ms > last_ms || !plan.all_match_between(first_ms, last_ms) {
         return Ok(false);
     }
     if !plan.asks_metadata() {

@@ -289,7 +289,7 @@ impl Engine {
     async fn search(&self, scan: &mut Scan, search: &mut Search<'_>) -> Result<usize> {
         let collection = Rc::clone(scan.collection());
         // Which of their rows are also journal rows, only the stored buckets can tell.
-        let mut journalled = scan.journalled();
+        let mut journalled: Vec<BucketId> = scan.groups().map(|group| group.bucket).collect();
         sort_by(&mut journalled, Ord::cmp);
         journalled.dedup();
         for page in journalled.chunks(SCAN_PAGE_BUCKETS) {

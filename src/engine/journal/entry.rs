@@ -21,6 +21,8 @@ pub struct JournalEntry {
     pub seq: u64,
     /// The rows that it added.
     pub record: Record,
+    /// The times of its first and its last row; reversed if it has none.
+    pub times: (i64, i64),
     /// True once the journal has dropped it.
     is_gone: Cell<bool>,
 }
@@ -28,7 +30,10 @@ pub struct JournalEntry {
 impl JournalEntry {
     /// A record that was written, or read.
     pub fn new((context, seq): RecordKey, record: Record) -> JournalEntry {
-        JournalEntry { context, seq, record, is_gone: Cell::new(false) }
+        let times = record.sections.iter().fold((i64::MAX, i64::MIN), |(first_ms, last_ms), section| {
+            (section.first_ms.min(first_ms), section.last_ms.max(last_ms))
+        });
+        JournalEntry { context, seq, record, times, is_gone: Cell::new(false) }
     }
 
     /// True once the journal has dropped it: its rows are in buckets, or deleted.

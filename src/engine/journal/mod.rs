@@ -13,7 +13,7 @@ mod snapshot;
 mod state;
 mod tail;
 
-pub use entry::{JournalEntry, SectionRef};
+pub use entry::{JournalEntry, RecordKey, SectionRef};
 pub use record::Record;
 pub use sections::{ByBucket, Group};
 pub use snapshot::Learnt;

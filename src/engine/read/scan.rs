@@ -123,10 +123,10 @@ impl Scan {
         }
     }
 
-    /// The buckets in the journals.
-    pub(in crate::engine) fn journalled(&self) -> Vec<BucketId> {
+    /// The groups of the journals that were neither met nor left out.
+    pub(in crate::engine) fn groups(&self) -> impl Iterator<Item = &Group> {
         let left = self.journal.groups().iter().zip(&self.met).filter(|(_, met)| !**met);
-        left.map(|(group, _)| group.bucket).collect()
+        left.map(|(group, _)| &**group)
     }
 
     /// The journal rows of buckets that were not returned.
