@@ -139,6 +139,9 @@ pub const REOPEN_CANDIDATES_MAX: usize = 4;
 pub const DIRECTORY_BUCKETS_MAX: usize = 1 << 17;
 /// Up to this many buckets from an index are fetched without knowing to which series they belong.
 pub const UNLISTED_BUCKETS_MAX: usize = 64;
+/// Maximum number of keys of the default index listed per bucket that another index has named. Beyond it, reading the
+/// buckets is faster than finding out their series.
+pub const LISTED_KEYS_A_BUCKET: usize = 4;
 /// Maximum bytes of buckets held by a query for the newest row of each series. Beyond it, the buckets are read page by
 /// page.
 pub const NEWEST_SIZE_BYTES_MAX: usize = 16 << 20;

@@ -219,6 +219,42 @@ fn a_delete_of_one_series_removes_its_records_and_leaves_those_between_them() {
     });
 }
 
+#[test]
+fn the_newest_row_of_one_series_is_found_without_a_list_of_the_buckets_of_all_others() {
+    block_on(async {
+        let storage = MemoryStorage::new();
+        let writer = Db::open(Rc::new(storage.clone()), TestEnv::new(1));
+        created(&writer).await;
+        let (series, hours) = (12, 80);
+        for hour in 0..hours {
+            let at = DateTime::from_millis(i64::from(hour) * 3_600_000);
+            let rows: Vec<_> =
+                (0..series).map(|id| rawdoc! { "t": at, "m": { "id": id }, "x": f64::from(hour) }).collect();
+            writer.insert("c", &rows).await;
+        }
+        writer.ok(rawdoc! { "flush": 1 }).await;
+        let metered = Metered::new(&storage);
+        let reader = Db::open(metered.clone(), TestEnv::new(2));
+        let newest = async |filter: RawDocumentBuf| {
+            let group = rawdoc! { "_id": "$m.id", "x": { "$first": "$x" } };
+            let pipeline =
+                [rawdoc! { "$match": filter }, rawdoc! { "$sort": { "t": -1 } }, rawdoc! { "$group": group }];
+            let pipeline: bson::RawArrayBuf = pipeline.into_iter().collect();
+            metered.listed.set(0);
+            let mut reply = reader.ok(rawdoc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} }).await;
+            take_rows(reply.get_document_mut("cursor").unwrap(), "firstBatch")
+        };
+        assert_eq!(newest(rawdoc! { "m": { "id": 5 } }).await, [doc! { "_id": 5, "x": 79.0 }]);
+        assert!(metered.listed.get() < 6 * hours as usize, "{} keys", metered.listed.get());
+        // A query for all series lists them once, and later queries for one series use that list.
+        assert_eq!(newest(rawdoc! {}).await.len(), series as usize);
+        assert!(metered.listed.get() >= (series * hours) as usize);
+        metered.fetched.set(0);
+        assert_eq!(newest(rawdoc! { "m": { "id": 6 } }).await, [doc! { "_id": 6, "x": 79.0 }]);
+        assert!(metered.listed.get() < 2 * hours as usize && metered.fetched.get() <= 2);
+    });
+}
+
 /// What a query answers.
 async fn answer(db: &Db, command: &RawDocumentBuf) -> Vec<Vec<u8>> {
     let mut reply = db.ok(command.clone()).await;

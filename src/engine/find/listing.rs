@@ -10,23 +10,23 @@ use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
 use crate::limits::KEYS_PAGE;
-use crate::storage::KeyRange;
+use crate::storage::{KeyRange, Page};
 
 impl Engine {
     /// The stored buckets by series, at `epoch` or later. `None` if some metadata is an array, or if the directory is
-    /// not in memory and `lists` is false.
+    /// not in memory and would list `keys_max` keys or more.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
     pub(in crate::engine) async fn directory(
         &self,
         collection: &Rc<Collection>,
         epoch: u64,
-        lists: bool,
+        keys_max: usize,
     ) -> Result<Option<Rc<Directory>>> {
         let known = collection.directory.borrow().clone().filter(|known| known.epoch() == epoch);
         let directory = match known {
             Some(known) => known,
-            None if !lists => return Ok(None),
+            None if keys_max == 0 => return Ok(None),
             None => {
                 let id = collection.id();
                 let has_meta = collection.meta_field().is_some();
@@ -34,6 +34,13 @@ impl Engine {
                     true => KeyRange::prefix(&keyspace::index_prefix(&id, META_TIME_INDEX)),
                     false => keyspace::buckets(&id, &BucketId::MIN, &BucketId::MAX),
                 };
+                let entries_max = keys_max.min(KEYS_PAGE);
+                let first = Page { entries_max, keys_only: true };
+                if keys_max < usize::MAX
+                    && self.storage.scan(std::slice::from_ref(&range), first).await?.len() == entries_max
+                {
+                    return Ok(None);
+                }
                 let keys = self.scan_keys(vec![range]).await?;
                 // Several pages may be of different moments.
                 if keys.len() >= KEYS_PAGE && self.journal_snapshot(collection, &[]).await?.epoch != epoch {

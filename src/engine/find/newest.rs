@@ -17,7 +17,9 @@ use crate::engine::read::scan::{Scan, in_order};
 use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
-use crate::limits::{NEWEST_DEPTH_MAX, NEWEST_SIZE_BYTES_MAX, SCAN_PAGE_BUCKETS, UNLISTED_BUCKETS_MAX};
+use crate::limits::{
+    LISTED_KEYS_A_BUCKET, NEWEST_DEPTH_MAX, NEWEST_SIZE_BYTES_MAX, SCAN_PAGE_BUCKETS, UNLISTED_BUCKETS_MAX,
+};
 use crate::query::{Ends, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
 use crate::value::{Numbers, sort_by};
@@ -269,8 +271,13 @@ impl Engine {
             let Some(ends) = Ends::of(plan) else { return Ok(0) };
             let collection = Rc::clone(scan.collection());
             let named = scan.named();
-            let lists = named.as_ref().is_none_or(|named| named.len() > UNLISTED_BUCKETS_MAX);
-            let Some(directory) = self.directory(&collection, scan.epoch(), lists).await? else { return Ok(0) };
+            // Listing the buckets of all series takes longer than reading those of a few.
+            let keys_max = match &named {
+                Some(named) if named.len() > UNLISTED_BUCKETS_MAX => LISTED_KEYS_A_BUCKET * named.len(),
+                Some(_) => 0,
+                None => usize::MAX,
+            };
+            let Some(directory) = self.directory(&collection, scan.epoch(), keys_max).await? else { return Ok(0) };
             let mut search = Search::new(&ends, plan, &collection, directory);
             search.aim(named.as_deref());
             if !search.is_worth_it() {
