@@ -368,3 +368,24 @@ fn explain_shows_a_scan_of_the_ends_of_series_and_how_few_buckets_it_examined() 
         assert_eq!((&*dropped.0, dropped.2), ("COLLSCAN", 90));
     });
 }
+
+#[test]
+fn explain_shows_a_scan_of_all_buckets_if_the_search_for_the_ends_of_series_gave_up() {
+    block_on(async {
+        let stage = async |hours: i64, pipeline: &[Document], verbosity: &str| {
+            let db = Db::open(stored(hours).await, TestEnv::new(2));
+            let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {} };
+            let found = Explained(db.ok(raw(&doc! { "explain": command, "verbosity": verbosity })).await);
+            let plan = found.plan();
+            plan.get_document("inputStage").unwrap_or(plan).get_str("stage").unwrap().to_owned()
+        };
+        let newest = first_behind(doc! { "at": -1 }, "$m.id");
+        let rare = [vec![doc! { "$match": { "n": -1 } }], newest.clone()].concat();
+        assert_eq!(stage(200, &newest, "executionStats").await, "DISTINCT_SCAN");
+        assert_eq!(stage(200, &rare, "executionStats").await, "COLLSCAN");
+        // One bucket per series leaves nothing to choose.
+        assert_eq!(stage(1, &newest, "executionStats").await, "COLLSCAN");
+        // Without a run, the plan is all there is to show.
+        assert_eq!(stage(200, &rare, "queryPlanner").await, "DISTINCT_SCAN");
+    });
+}

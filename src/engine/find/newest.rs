@@ -262,13 +262,13 @@ impl<'a> Search<'a> {
 }
 
 impl Engine {
-    /// Limits a scan to the units that hold what `plan` looks for at the ends of series. Leaves it unchanged if all
-    /// buckets must be read. Returns the number of buckets requested.
+    /// Limits a scan to the units that hold what `plan` looks for at the ends of series, and returns the number of
+    /// buckets requested. If all buckets must be read, the scan stays unchanged, and the result is `None`.
     ///
     /// Errors: those of storage and of filters; `DataCorruptionDetected`.
-    pub(super) fn pick_ends<'a>(&'a self, scan: &'a mut Scan, plan: &'a ReadPlan) -> LocalFuture<'a, usize> {
+    pub(super) fn pick_ends<'a>(&'a self, scan: &'a mut Scan, plan: &'a ReadPlan) -> LocalFuture<'a, Option<usize>> {
         Box::pin(async move {
-            let Some(ends) = Ends::of(plan) else { return Ok(0) };
+            let Some(ends) = Ends::of(plan) else { return Ok(None) };
             let collection = Rc::clone(scan.collection());
             let named = scan.named();
             // Listing the buckets of all series takes longer than reading those of a few.
@@ -277,18 +277,19 @@ impl Engine {
                 Some(_) => 0,
                 None => usize::MAX,
             };
-            let Some(directory) = self.directory(&collection, scan.epoch(), keys_max).await? else { return Ok(0) };
+            let Some(directory) = self.directory(&collection, scan.epoch(), keys_max).await? else { return Ok(None) };
             let mut search = Search::new(&ends, plan, &collection, directory);
             search.aim(named.as_deref());
             if !search.is_worth_it() {
-                return Ok(0);
+                return Ok(None);
             }
             let asked = self.search(scan, &mut search).await?;
-            match search.gives_up {
-                true => scan.begin_again(),
-                false => scan.give(search.into_units(named.as_deref())),
+            if search.gives_up {
+                scan.begin_again();
+                return Ok(None);
             }
-            Ok(asked)
+            scan.give(search.into_units(named.as_deref()));
+            Ok(Some(asked))
         })
     }
 

@@ -45,7 +45,7 @@ impl Engine {
         options: &Options<'_>,
         batch_size: Option<usize>,
     ) -> Result<Option<(FindCursor, FindCommand)>> {
-        let Some((mut scan, plan, options)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
+        let Some((mut scan, mut plan, options)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         let mut entries = scan.entries();
         let batch_size = batch_size.unwrap_or(batch_size_of(&options));
         let wanted =
@@ -55,7 +55,10 @@ impl Engine {
         }
         if plan.plan.edge.is_some() {
             // Loaded by now: only `query::stage` looks for rows at an edge.
-            entries = entries.max(self.pick_ends(&mut scan, &plan).await?);
+            match self.pick_ends(&mut scan, &plan).await? {
+                Some(asked) => entries = entries.max(asked),
+                None => plan.forgo_ends(),
+            }
         }
         if let Some(ascending) = plan.order {
             self.order_scan(&mut scan, ascending).await?;

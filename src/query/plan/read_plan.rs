@@ -107,6 +107,11 @@ impl ReadPlan {
         }
     }
 
+    /// Notes that all buckets are read, instead of some at the ends of series.
+    pub fn forgo_ends(&mut self) {
+        self.lists_series = false;
+    }
+
     /// True where bucket documents are what is asked for.
     pub fn is_over_buckets(&self) -> bool {
         self.split.is_none()
