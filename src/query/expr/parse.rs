@@ -1,4 +1,4 @@
-//! An expression from its BSON form.
+//! Parses an expression from BSON.
 
 use super::datum::Datum;
 use super::evaluate::reach;
@@ -9,15 +9,15 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, Value, check_name, check_path};
 
 impl Expr {
-    /// The expression that `value` describes; what is constant in it is evaluated.
+    /// The expression that `value` describes. Constant parts are evaluated.
     ///
-    /// Errors: 168 for an unknown operator, 16020 and 28667 for a wrong number of arguments, 17276 for an unknown variable,
-    /// and those of evaluation for what is constant.
+    /// Errors: 168 for an unknown operator; 16020 and 28667 for a wrong number of arguments; 17276 for an unknown
+    /// variable; those of evaluating constant parts.
     pub fn parse(value: Value<'_>, globals: &Globals) -> Result<Expr> {
         Parser { globals, names: Vec::new() }.value(value)
     }
 
-    /// The same where what is current is a variable of its own, for `BoundExpr::value_within`.
+    /// The same with the current object as a variable of its own, for `BoundExpr::value_within`.
     ///
     /// Errors: those of `parse`.
     pub fn parse_within(value: Value<'_>, globals: &Globals) -> Result<Expr> {
@@ -27,18 +27,18 @@ impl Expr {
 
 struct Parser<'p> {
     globals: &'p Globals,
-    /// The bound variables, the innermost last.
+    /// The bound variables, innermost last.
     names: Vec<String>,
 }
 
-/// The arguments of an operator that is written as an object, by name.
+/// The arguments of an operator that are written as an object, by name.
 struct Named<'a> {
     operator: &'static str,
     doc: Doc<'a>,
 }
 
 impl<'a> Named<'a> {
-    /// Codes: of what is no object, of an unknown name.
+    /// Codes for a value that is not an object and for an unknown name.
     fn new(operator: &'static str, value: Value<'a>, names: &[&str], codes: [ErrorCode; 2]) -> Result<Named<'a>> {
         let [shape, unknown] = codes;
         let doc =
@@ -100,11 +100,11 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// `path` without its first `$`: a field, or a variable with a second one.
+    /// `path` is without its first `$`: a field, or with a second one a variable.
     fn path(&self, path: &str) -> Result<Expr> {
         let named = path.strip_prefix('$');
         let mut below = components(named.unwrap_or(path))?;
-        // A field is one of what is current.
+        // A field belongs to the current object.
         let variable = if named.is_some() { below.remove(0) } else { "CURRENT".into() };
         if let Some(at) = self.names.iter().rev().position(|name| **name == *variable) {
             return Ok(Expr::Field(Variable::Bound(at), below));
@@ -202,7 +202,7 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    /// Makes a variable known until the names are cut back.
+    /// Makes a variable known until the names are truncated.
     fn bind(&mut self, name: &str) -> Result<()> {
         if !name.starts_with(|first: char| first.is_ascii_lowercase() || !first.is_ascii()) && name != "CURRENT" {
             return Err(problem(ErrorCode::FailedToParse, "A user variable", "must not be called", name));
@@ -211,7 +211,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The arguments of `$let`: values, and behind them what is evaluated with them.
+    /// The arguments of `$let`: values, then the expression that uses them.
     fn bindings(&mut self, operand: Value<'_>) -> Result<Vec<Expr>> {
         let codes = [ErrorCode::Location16874, ErrorCode::Location16875];
         let given = Named::new("$let", operand, &["vars", "in"], codes)?;
@@ -230,7 +230,7 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    /// The arguments of `$switch`: a case and its value, each; then the default, where there is one.
+    /// The arguments of `$switch`: pairs of a case and its value, then the default, if there is one.
     fn switch(&mut self, operand: Value<'_>) -> Result<Vec<Expr>> {
         let codes = [ErrorCode::Location40060, ErrorCode::Location40067];
         let given = Named::new("$switch", operand, &["branches", "default"], codes)?;

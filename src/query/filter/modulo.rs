@@ -1,11 +1,11 @@
-//! `$mod`: numbers by their remainder.
+//! `$mod`: tests numbers by their remainder.
 
 use super::parse::wrong;
 use super::tree::{Filter, Test};
 use crate::error::Result;
 use crate::value::{Number, Path, Value};
 
-/// Numbers that leave a remainder when divided, their fractions cut off.
+/// Numbers that leave a remainder when divided; fractions are cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modulo {
     pub(super) divisor: i64,
@@ -13,9 +13,9 @@ pub struct Modulo {
 }
 
 impl Modulo {
-    /// True where a number passes.
+    /// True if a number passes.
     pub(super) fn holds(self, number: Number) -> bool {
-        // The least int64 divided by -1 overflows, and leaves nothing.
+        // The smallest int64 divided by -1 overflows, and leaves no remainder.
         number.truncated().is_some_and(|n| n.checked_rem(self.divisor).unwrap_or(0) == self.remainder)
     }
 }

@@ -1,4 +1,4 @@
-//! A filter from its document.
+//! Parses a filter from its document.
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ enum Operator {
         set: bool,
     },
     Comment,
-    /// Those of nearness, which a time-series collection has not.
+    /// `$near` and its siblings, which time-series collections do not support.
     Near,
     Geo(&'static str),
 }
@@ -75,8 +75,8 @@ static OPERATORS: &[(&str, Operator)] = &[
 impl Filter {
     /// The filter that `doc` describes.
     ///
-    /// Errors: `BadValue` naming the operator or field, unless the server has a code of its own; 5626500 for the `$near`
-    /// family and 27 for `$text`, which a time-series collection has not; those of expressions.
+    /// Errors: `BadValue` naming the operator or field, unless the server has a specific code; 5626500 for the `$near`
+    /// family and 27 for `$text`, which time-series collections do not support; those of expressions.
     pub fn parse(doc: Doc<'_>, globals: &Globals) -> Result<Filter> {
         Parser { globals, nested: false }.filter(doc)
     }
@@ -86,12 +86,12 @@ impl Filter {
 #[derive(Clone, Copy)]
 pub(super) struct Parser<'g> {
     pub(super) globals: &'g Globals,
-    /// Inside `$elemMatch`, where there is no whole document.
+    /// True inside `$elemMatch`, where there is no whole document.
     nested: bool,
 }
 
 impl<'g> Parser<'g> {
-    /// The same inside `$elemMatch`.
+    /// The parser for the inside of `$elemMatch`.
     pub(super) fn nested(self) -> Parser<'g> {
         Parser { nested: true, ..self }
     }
@@ -149,7 +149,7 @@ impl<'g> Parser<'g> {
         })
     }
 
-    /// A value in the place of operators: itself, or what its pattern matches.
+    /// A value in the place of operators: equality, or a pattern's match.
     pub(super) fn equality(self, path: &Path, value: Value<'_>) -> Result<Filter> {
         match value.kind() {
             Kind::Regex => Ok(Filter::Field(path.clone(), Test::Regex(Rc::new(Regex::of(value, self.globals)?)))),
@@ -157,7 +157,7 @@ impl<'g> Parser<'g> {
         }
     }
 
-    /// All operators of a document, on one path.
+    /// All operators in a document, on one path.
     pub(super) fn operators(self, path: &Path, operators: Doc<'_>) -> Result<Filter> {
         let children = each(operators, &mut |name, operand| match name {
             "$regex" => regex::parse(path, operators, self.globals),
@@ -234,7 +234,7 @@ impl<'g> Parser<'g> {
     }
 }
 
-/// What does not make sense: a subject and what is wrong with it. One function for all, because each format takes its code.
+/// An error about a subject, without a value. One function for all, because each format string takes code.
 #[cold]
 #[inline(never)]
 pub(super) fn bad(subject: &str, problem: &str) -> Error {
@@ -248,7 +248,7 @@ pub(super) fn wrong(subject: &str, problem: &str, value: Value<'_>) -> Error {
     Error::bad_value(format!("{subject} {problem}: {value:?}"))
 }
 
-/// The filter that `parse` makes of each field or element.
+/// The filters that `parse` makes of each field or element.
 pub(super) fn each(list: Doc<'_>, parse: &mut dyn FnMut(&str, Value<'_>) -> Result<Filter>) -> Result<Vec<Filter>> {
     let mut filters = Vec::new();
     for (name, value) in list {
@@ -257,7 +257,8 @@ pub(super) fn each(list: Doc<'_>, parse: &mut dyn FnMut(&str, Value<'_>) -> Resu
     Ok(filters)
 }
 
-/// The document of operators that `value` is. An object literal is none, and neither is a DBRef, whose names have a `$` too.
+/// The document of operators in `value`, if it is one. An object literal is not, and neither is a DBRef, whose names
+/// also begin with `$`.
 pub(super) fn operators_of<'a>(value: Value<'a>) -> Option<Doc<'a>> {
     let doc = value.as_doc()?;
     let (first, _) = doc.iter().next()?;

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{Globals, Regex};
 use crate::value::{Doc, Path};
 
-/// The filter of `$regex` with its `$options`, which stand side by side in `operators`.
+/// The filter of `$regex` and `$options` in the same document `operators`.
 pub(super) fn parse(path: &Path, operators: Doc<'_>, globals: &Globals) -> Result<Filter> {
     let (mut pattern, mut options) = (None, "");
     let twice = |code| Error::new(code, "options set in both $regex and $options");

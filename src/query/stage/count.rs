@@ -1,4 +1,4 @@
-//! `$count` and `$sortByCount`: names for groups that only count their rows.
+//! `$count` and `$sortByCount`, which are written as groups that count rows.
 
 use super::parse::{Parser, Part};
 use crate::error::{Error, ErrorCode, Result};

@@ -1,7 +1,7 @@
-//! `$densify`: rows where a number or a date is missing from a grid.
+//! `$densify`: adds rows where a number or a date is missing from a grid.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_densify.cpp. A sort in front; all rows are held, because a grid may begin
-//! at the least and end with the greatest value of all.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_densify.cpp. A sort comes first. All rows are held,
+//! because a grid may begin at the smallest and end at the largest value of all.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -22,11 +22,11 @@ use crate::value::{
     Collation, DocWriter, FieldSet, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare,
 };
 
-/// What a `$densify` asks for, its sort apart.
+/// The specification of a `$densify`, without its sort.
 struct DensifySpec {
-    /// The path of the field, in parts, and what is there.
+    /// The path of the field, and the expression that reads it.
     field: (Vec<Box<str>>, BoundExpr),
-    /// What rows of a partition have in common.
+    /// The fields that rows of a partition share.
     partition: Vec<(Vec<Box<str>>, BoundExpr)>,
     step: OwnedValue,
     unit: Option<Unit>,
@@ -34,14 +34,14 @@ struct DensifySpec {
     collation: Collation,
 }
 
-/// From where to where a grid reaches.
+/// The range of a grid.
 #[derive(Clone, Debug, PartialEq)]
 enum Bounds {
-    /// Over the values of all partitions.
+    /// From the smallest to the largest value of all partitions.
     Full,
-    /// Over those of each.
+    /// From the smallest to the largest value of each partition.
     Partition,
-    /// From the first value on, and ends before the second.
+    /// From the first value to before the second.
     Between(OwnedValue, OwnedValue),
 }
 
@@ -168,7 +168,7 @@ fn parse_bounds(bounds: Value<'_>, step: Value<'_>, unit: Option<Unit>) -> Resul
     }
 }
 
-/// A `$densify` at work, over rows that are sorted.
+/// A running `$densify` over sorted rows.
 struct Densify {
     spec: Rc<DensifySpec>,
     held: Vec<Block>,
@@ -177,14 +177,14 @@ struct Densify {
     ready: VecDeque<Block>,
 }
 
-/// The rows of a partition and those that are made between them.
+/// The rows of a partition, and the rows generated between them.
 struct Grid<'a> {
     partition: Value<'a>,
-    /// The next place on the grid.
+    /// The next value on the grid.
     next: Option<OwnedValue>,
     made: DocPivot,
     made_count: usize,
-    /// What goes on, in order: rows by their number, or `None` for the next one that was made.
+    /// The output in order: rows by their number, `None` for the next generated one.
     order: Vec<Option<u32>>,
 }
 
@@ -193,7 +193,7 @@ impl Densify {
         Densify { spec, held: Vec::new(), size_bytes: 0, generated: 0, ready: VecDeque::new() }
     }
 
-    /// The next place on the grid.
+    /// The next value on the grid.
     fn step(&self, from: Value<'_>) -> Result<OwnedValue> {
         let step = self.spec.step.view();
         if let (Some(ms), Some(unit)) = (from.as_date_ms(), self.spec.unit) {
@@ -216,7 +216,7 @@ impl Densify {
         Ok(result(plus(a, b)))
     }
 
-    /// Makes rows for the places that are before `end`, or at it where that is `included`.
+    /// Generates rows for values before `end`, or up to it if `included`.
     fn fill(&mut self, grid: &mut Grid<'_>, end: Value<'_>, included: bool) -> Result<()> {
         while let Some(next) = grid.next.take() {
             let order = compare(next.view(), end);
@@ -245,7 +245,7 @@ impl Densify {
         Ok(())
     }
 
-    /// The value of a row on the line that the grid is on; `None` for rows without one.
+    /// The position of a row on the grid's axis; `None` for rows without a value.
     fn check_value(&self, value: Option<Value<'_>>) -> Result<Option<OwnedValue>> {
         let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
             return Ok(None);
@@ -263,7 +263,7 @@ impl Densify {
         }
     }
 
-    /// Brings forth the rows of a partition.
+    /// Outputs the rows of a partition.
     fn densify(
         &mut self,
         partition: Value<'_>,

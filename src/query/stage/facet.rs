@@ -1,6 +1,6 @@
-//! `$facet`: pipelines side by side, which all see all rows; each becomes a list in one row.
+//! `$facet`: several pipelines over the same rows; each result becomes a list in one row.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_facet.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_facet.cpp.
 
 use std::rc::Rc;
 
@@ -80,7 +80,7 @@ impl Spec for FacetSpec {
     }
 }
 
-/// A `$facet` at work.
+/// A running `$facet`.
 struct Facet {
     branches: Vec<(Box<str>, Branch)>,
     made: Option<Block>,

@@ -1,4 +1,4 @@
-//! Stages that are parts of a find: `$match`, `$sort`, `$skip`, `$limit`, `$project`, `$addFields`, `$unset`.
+//! Stages that become parts of a find: `$match`, `$sort`, `$skip`, `$limit`, `$project`, `$addFields`, `$unset`.
 
 use super::parse::{Parser, Part};
 use crate::error::{Error, ErrorCode, Result};
@@ -88,7 +88,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `$_internalInhibitOptimization`: what is behind it is not pushed down, nor put together with what is before.
+    /// `$_internalInhibitOptimization`: later stages are neither pushed down nor combined with earlier ones.
     ///
     /// Errors: `FailedToParse`.
     pub fn inhibit(&mut self, argument: Value<'_>) -> Result<()> {
@@ -107,7 +107,7 @@ pub(super) fn object<'a>(argument: Value<'a>, code: ErrorCode, message: &str) ->
     argument.as_doc().ok_or_else(|| Error::new(code, message))
 }
 
-/// An integer that is not negative.
+/// A non-negative integer.
 fn natural(name: &str, value: Value<'_>, code: ErrorCode) -> Result<u64> {
     value.as_integer().and_then(|n| u64::try_from(n).ok()).ok_or_else(|| {
         Error::new(

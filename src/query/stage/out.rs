@@ -1,6 +1,6 @@
-//! `$out`: where the rows of a pipeline go. And `$merge`, which no time-series collection takes.
+//! `$out`: the target of a pipeline's rows. And `$merge`, which time-series collections do not support.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_out.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_out.cpp.
 
 use super::model::Out;
 use super::parse::{Parser, check_fields};
@@ -10,7 +10,7 @@ use crate::value::{Doc, DocWriter, Value};
 impl Parser<'_> {
     /// `$merge`.
     ///
-    /// Errors: 1074330 for every one.
+    /// Errors: always 1074330.
     pub fn merge(&mut self, _argument: Value<'_>) -> Result<()> {
         let message = "$merge into a time-series collection is not supported, and there are no others";
         Err(Error::new(ErrorCode::Location1074330, message))

@@ -1,4 +1,4 @@
-//! Stages that make other rows of each row: `$replaceRoot`, `$unwind`.
+//! Stages that build new rows: `$replaceRoot`, `$unwind`.
 
 use std::rc::Rc;
 
@@ -48,7 +48,7 @@ impl Parser<'_> {
     }
 }
 
-/// Rows that a stage has made of documents.
+/// The rows that a stage has built from documents.
 #[derive(Default)]
 pub(super) struct Made(Option<DocPivot>);
 
@@ -58,13 +58,13 @@ impl Made {
         self.0.get_or_insert_with(DocPivot::new).push(doc)
     }
 
-    /// What was added.
+    /// The added rows.
     pub fn take(&mut self) -> Option<Block> {
         self.0.take().map(DocPivot::finish)
     }
 }
 
-/// `$replaceRoot` and `$replaceWith`: each row becomes the object that an expression gives.
+/// `$replaceRoot` and `$replaceWith`: each row is replaced by the object that an expression gives.
 struct RootSpec(BoundExpr);
 
 impl Spec for RootSpec {
@@ -114,9 +114,9 @@ impl Stage for ReplaceRoot {
 struct UnwindSpec {
     /// The path without its `$`, in parts.
     path: Vec<Box<str>>,
-    /// Where the place of the element goes.
+    /// The path of the element's position.
     index: Option<Vec<Box<str>>>,
-    /// True where rows without elements stay.
+    /// True to keep rows without elements.
     keeps_empty: bool,
 }
 
@@ -209,7 +209,7 @@ impl Stage for Unwind {
                         emit(with(doc.view(), path, Some(element)).view(), Some(place))?;
                     }
                 }
-                // An empty array leaves nothing of its field.
+                // The field of an empty array is removed.
                 Some(_) if *keeps_empty => emit(with(doc.view(), path, None).view(), None)?,
                 Some(_) => {}
                 None if found.is_some_and(|value| !is_nothing(value)) || *keeps_empty => emit(doc.view(), None)?,
@@ -232,14 +232,14 @@ fn is_nothing(value: Value<'_>) -> bool {
     matches!(value.kind(), Kind::Null | Kind::Undefined)
 }
 
-/// What a path of object fields reaches.
+/// The value that a path of nested objects reaches.
 fn reach<'a>(doc: Doc<'a>, path: &[Box<str>]) -> Option<Value<'a>> {
     let (first, below) = path.split_first()?;
     let value = doc.get(first)?;
     if below.is_empty() { Some(value) } else { reach(value.as_doc()?, below) }
 }
 
-/// The document with something else at a path.
+/// The document with another value at a path.
 pub(super) fn with(doc: Doc<'_>, path: &[Box<str>], new: Option<Value<'_>>) -> DocBuf {
     let mut writer = DocWriter::new();
     write_set(&mut writer, Some(doc), path, new);

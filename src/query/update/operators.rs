@@ -1,4 +1,4 @@
-//! The operators: what each makes of one value, and what it refuses.
+//! The update operators: the new value that each computes, and what it refuses.
 
 use super::array::{add_to_set, array_of, elements, pop, pull, push};
 use super::tree::refused;
@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{Globals, computed};
 use crate::value::{Doc, Kind, OwnedValue, Value};
 
-/// What becomes of a value.
+/// How a value changes.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Operator {
     AddToSet,
@@ -53,9 +53,9 @@ impl Operator {
         known.ok_or_else(|| refused(ErrorCode::FailedToParse, "Unknown modifier", name))
     }
 
-    /// What it makes of a value, or of the lack of one; `None` for nothing. Renames are not its business.
+    /// The new value for a value or a missing one; `None` for no value. Does not handle renames.
     ///
-    /// Errors: what is wrong with the operand, whatever the value is; what does not go with the value.
+    /// Errors: an invalid operand, whatever the value; an operand that does not fit the value.
     pub(super) fn apply(
         self,
         operand: Value<'_>,
@@ -98,7 +98,7 @@ impl Operator {
     }
 }
 
-/// `$inc` and `$mul`: types widen as they must. Where there is no number, it counts as zero.
+/// `$inc` and `$mul`: types widen as necessary. A missing value counts as zero.
 fn compute(operator: Operator, value: Option<Value<'_>>, by: Value<'_>) -> Result<OwnedValue> {
     let adds = operator == Operator::Inc;
     let zero = OwnedValue::int32(0);
@@ -115,14 +115,14 @@ fn compute(operator: Operator, value: Option<Value<'_>>, by: Value<'_>) -> Resul
     let new = computed(if adds { "$add" } else { "$multiply" }, value, by)?;
     let new = new.view().unwrap_or(Value::NULL).to_owned();
     let is_whole = |value: Value<'_>| matches!(value.kind(), Kind::Int32 | Kind::Int64);
-    // An expression goes on as a double.
+    // An overflowing integer is an error and does not become a double.
     if is_whole(value) && is_whole(by) && !is_whole(new.view()) {
         return Err(unfit(value, "Goes beyond an int64:"));
     }
     Ok(new)
 }
 
-/// `$bit`. Where there is no integer, it counts as zero.
+/// `$bit`. A missing value counts as zero.
 fn bits(value: Option<Value<'_>>, operand: Value<'_>) -> Result<OwnedValue> {
     let zero = OwnedValue::int32(0);
     let value = value.unwrap_or(zero.view());
@@ -165,7 +165,7 @@ fn now(operand: Value<'_>, now_ms: i64) -> Result<OwnedValue> {
     }
 }
 
-/// A value that does not fit.
+/// An error about a value that does not fit.
 pub(super) fn unfit(value: Value<'_>, problem: &str) -> Error {
     shown(ErrorCode::BadValue, problem, value)
 }

@@ -1,4 +1,4 @@
-//! An update from its document.
+//! Parses an update from its document.
 
 use super::array::array_of;
 use super::operators::{Operator, shown};
@@ -11,10 +11,10 @@ use crate::query::filter::Filter;
 use crate::value::{Doc, Kind, OwnedValue, Value};
 
 impl Update {
-    /// The update of the metadata called `meta_field` that `document` describes, with `arrayFilters`, where there are any.
+    /// Parses the update of the metadata `meta_field` from `document`, with `arrayFilters` if there are any.
     ///
-    /// Errors: `InvalidOptions` for a pipeline, a replacement, and a change of anything else; `FailedToParse`, `BadValue`,
-    /// `TypeMismatch` and others for what makes no sense; `ConflictingUpdateOperators`.
+    /// Errors: `InvalidOptions` for a pipeline, a replacement, and a change of anything else; `FailedToParse`,
+    /// `BadValue`, `TypeMismatch` and others for invalid updates; `ConflictingUpdateOperators`.
     pub fn parse(
         document: Value<'_>,
         array_filters: Option<Value<'_>>,
@@ -50,7 +50,7 @@ impl Update {
                     update.root.add(&to, target, (operator, paths))?;
                     continue;
                 }
-                // What is wrong with the operand is so whether anything matches or not.
+                // An invalid operand is an error even if nothing matches.
                 operator.apply(operand, None, globals)?;
                 update.root.add(&steps, path, (operator, operand.to_owned()))?;
             }
@@ -125,7 +125,7 @@ fn from_names(steps: &[Step]) -> bool {
     steps.iter().all(|step| matches!(step, Step::Name(_)))
 }
 
-/// The operators of an update document, once it is one that changes the metadata only.
+/// The operators of an update document, after checking that it only changes the metadata.
 fn operators_of<'a>(document: Value<'a>, meta_field: &str) -> Result<Doc<'a>> {
     if document.kind() == Kind::Array {
         return Err(not_allowed("a pipeline", ""));

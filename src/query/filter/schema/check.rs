@@ -1,4 +1,4 @@
-//! A schema from its document: checked, and its patterns compiled.
+//! Parses a schema: checks it, and compiles its patterns.
 
 use std::rc::Rc;
 
@@ -68,7 +68,7 @@ impl Checker<'_> {
     }
 
     fn keyword(&mut self, keyword: &str, shape: Shape, value: Value<'_>) -> Result<()> {
-        // The type first, then what it holds.
+        // First the type, then the content.
         let (fits, wanted) = match shape {
             Shape::Natural | Shape::Number | Shape::Positive => (value.kind().is_number(), "a number"),
             Shape::Flag | Shape::Exclusive => (value.kind() == Kind::Bool, "a boolean"),
@@ -126,7 +126,7 @@ impl Checker<'_> {
     }
 }
 
-/// The types of JSON have names of their own; those that BSON does not share are refused.
+/// JSON types have names of their own; those without a BSON type are refused.
 fn check_type(keyword: &str, alias: Value<'_>) -> Result<()> {
     let alias = alias.as_str().ok_or_else(|| mismatch(keyword, "a string or an array of strings"))?;
     match alias {

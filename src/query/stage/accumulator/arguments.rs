@@ -1,6 +1,6 @@
 //! The arguments of accumulators.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_multi.cpp, accumulator_percentile.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/accumulator_multi.cpp, accumulator_percentile.cpp.
 
 use super::accumulation::Accumulation;
 use super::model::Settings;
@@ -10,10 +10,10 @@ use crate::query::expr::{BoundExpr, Expr, Globals, is_continuous, shares};
 use crate::query::sort::SortSpec;
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
-/// What stands behind the name of an accumulator.
+/// The syntax of an accumulator's argument.
 #[derive(Clone, Copy)]
 pub(super) enum Arguments {
-    /// The expression that it adds.
+    /// An expression.
     Input,
     /// An array of two expressions.
     Pair,
@@ -23,13 +23,13 @@ pub(super) enum Arguments {
     Named(&'static Named),
 }
 
-/// The arguments of an object, all of which are required.
+/// Arguments in an object, all of which are required.
 pub(super) struct Named {
-    /// What anything but an object is refused with.
+    /// The code for a value that is not an object.
     not_object: ErrorCode,
-    /// The code of other arguments.
+    /// The code for unknown arguments.
     unknown: ErrorCode,
-    /// Names, with the codes of their lack.
+    /// Names, with the codes for missing ones.
     required: &'static [(&'static str, ErrorCode)],
 }
 
@@ -39,33 +39,33 @@ const OUTPUT: (&str, ErrorCode) = ("output", ErrorCode::Location5788004);
 const SORT_BY: (&str, ErrorCode) = ("sortBy", ErrorCode::Location5788005);
 const REQUIRED: ErrorCode = ErrorCode::IDLFailedToParse;
 
-/// Of `$firstN` and `$lastN`.
+/// For `$firstN` and `$lastN`.
 pub(super) const EDGES: Named = Named {
     not_object: ErrorCode::Location5787801,
     unknown: ErrorCode::Location5787901,
     required: &[N_OF_INPUT, INPUT],
 };
-/// Of `$minN` and `$maxN`.
+/// For `$minN` and `$maxN`.
 pub(super) const EXTREMES: Named = Named { not_object: ErrorCode::Location5787900, ..EDGES };
-/// Of `$top` and `$bottom`.
+/// For `$top` and `$bottom`.
 pub(super) const TOP: Named =
     Named { not_object: ErrorCode::Location5788001, unknown: ErrorCode::Location5788002, required: &[OUTPUT, SORT_BY] };
-/// Of `$topN` and `$bottomN`.
+/// For `$topN` and `$bottomN`.
 pub(super) const TOP_N: Named = Named { required: &[("n", ErrorCode::Location5788003), OUTPUT, SORT_BY], ..TOP };
-/// Of `$median`.
+/// For `$median`.
 pub(super) const MEDIAN: Named = Named {
     not_object: ErrorCode::Location7436100,
     unknown: ErrorCode::IDLUnknownField,
     required: &[("input", REQUIRED), ("method", REQUIRED)],
 };
-/// Of `$percentile`.
+/// For `$percentile`.
 pub(super) const PERCENTILE: Named = Named {
     not_object: ErrorCode::Location7429703,
     required: &[("input", REQUIRED), ("method", REQUIRED), ("p", REQUIRED)],
     ..MEDIAN
 };
 
-/// The field of a `$group` that is to be `{<operator>: <argument>}`.
+/// Parses `{<operator>: <argument>}` for the field `field` of a `$group`.
 ///
 /// Errors: 15952 for an unknown operator, and those of its arguments.
 pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Accumulation> {
@@ -94,7 +94,7 @@ pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &
     Ok(made)
 }
 
-/// What a count adds.
+/// The value that a count adds for each row.
 fn constant(globals: &Globals) -> BoundExpr {
     BoundExpr::new(Expr::Constant(Some(OwnedValue::int32(1))), globals.clone())
 }
@@ -146,7 +146,7 @@ impl Accumulation {
         Ok(())
     }
 
-    /// The input is an object: what comes out, and what it is sorted by.
+    /// The input is an object of the output and its sort keys.
     fn sort(&mut self, sort: Value<'_>, output: Option<Value<'_>>, globals: &Globals) -> Result<()> {
         let sort = SortSpec::parse(sort, globals.collation())?;
         let output = output.unwrap_or(Value::NULL);
@@ -154,7 +154,7 @@ impl Accumulation {
             let mut list = DocWriter::new();
             list.value("0", output);
             let list = list.finish();
-            // Of several rows it would be a list.
+            // With several sort keys it would be a list.
             let shown = if self.n.is_some() { Value::new_checked(Kind::Array, list.view().as_bytes()) } else { output };
             self.by_one = Some((only.path.as_str().into(), only.ascending, bound(shown, globals)?));
         }

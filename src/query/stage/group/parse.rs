@@ -1,4 +1,4 @@
-//! `$group`, parsed.
+//! Parses `$group`.
 
 use super::spec::{GroupSpec, Key};
 use crate::error::{Error, ErrorCode, Result};
@@ -62,7 +62,7 @@ impl Parser<'_> {
         match value.as_doc() {
             Some(object) if object.iter().next().is_some_and(|(name, _)| !name.starts_with('$')) => {
                 let fields = object.iter().map(|(name, value)| Ok((name.into(), self.expr(value)?)));
-                // Parsed as a whole as well: names of fields have rules of their own.
+                // Also parsed as a whole, because field names have rules of their own.
                 self.expr(value)?;
                 fields.collect::<Result<Vec<_>>>().map(Key::Object)
             }

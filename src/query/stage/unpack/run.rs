@@ -1,7 +1,7 @@
-//! `$_internalUnpackBucket`, and `$_unpackBucket`: bucket documents become their measurements.
+//! Runs `$_internalUnpackBucket` and `$_unpackBucket`, which convert bucket documents to measurements.
 //!
-//! Rule: mongodb/mongo src/mongo/db/exec/timeseries/bucket_unpacker.cpp. A bucket may come from anywhere, and have lost or been given
-//! fields on the way: only what is needed to unpack it is asked of it.
+//! Source: mongodb/mongo src/mongo/db/exec/timeseries/bucket_unpacker.cpp. Buckets may come from anywhere, and may have
+//! lost or gained fields on the way: only the fields needed for unpacking are checked.
 
 use std::rc::Rc;
 
@@ -15,13 +15,13 @@ use crate::query::exec::Flow;
 use crate::query::stage::running::Stage;
 use crate::value::{Doc, DocWriter, FieldSet, Kind, Number, Value};
 
-/// The stage at work. Buckets are unpacked when their rows are asked for, one by one.
+/// The running stage. Buckets are unpacked one by one when their rows are requested.
 pub struct Unpack {
     spec: Rc<UnpackSpec>,
     buckets: Block,
-    /// The next one to be unpacked.
+    /// The next bucket to unpack.
     next: usize,
-    /// Those all of whose measurements pass.
+    /// Buckets whose measurements all pass.
     whole: Option<Bitmap>,
 }
 
@@ -56,7 +56,7 @@ impl Unpack {
         }
         let control = object(document.get("control"), E::Location5857902, "control is no object")?;
         let sides = [("min", E::Location6460203, E::Location6460204), ("max", E::Location6460205, E::Location6460206)];
-        // Nobody sees what would go along with each measurement, but it has to be there.
+        // The summaries are not used for the measurements, but they must exist.
         for ((side, no_object, no_date), _) in sides.into_iter().zip(spec.summaries).filter(|(_, is_asked)| *is_asked) {
             let summary = object(control.get(side), no_object, "control has no extremes")?;
             let time = summary.get(time_field).and_then(Value::as_date_ms);
@@ -117,7 +117,7 @@ fn object<'a>(value: Option<Value<'a>>, code: ErrorCode, what: &str) -> Result<D
     value.and_then(Value::as_doc).ok_or_else(|| refuse(code, what))
 }
 
-/// True where one of the columns has fewer elements than the bucket has rows.
+/// True if one of the columns has fewer elements than the bucket has rows.
 fn is_too_short(bucket: &BucketDoc<'_>, wanted: &FieldSet) -> bool {
     let Ok(rows) = bucket.count() else { return false };
     bucket.data().iter().filter(|(name, _)| wanted.contains(name)).any(|(_, value)| {
@@ -137,7 +137,7 @@ impl Stage for Unpack {
     }
 
     fn finish(&mut self) -> Result<()> {
-        // Where some are left, nobody wants them.
+        // Remaining buckets are not needed any more.
         self.buckets = Block::default();
         Ok(())
     }

@@ -24,10 +24,10 @@ impl Partition<'_> {
         filled.finish()
     }
 
-    /// Values on the line between those before and behind; null where there is none on one side.
+    /// Values on the line between the neighbouring values; null if there is none on one side.
     ///
-    /// Errors: `TypeMismatch` for what is neither a number nor null, and for a sort by what is neither a number nor a date, or both;
-    /// 6050106 where rows tie.
+    /// Errors: `TypeMismatch` if a value is neither a number nor null, or if sort keys are neither all numbers nor all
+    /// dates; 6050106 if rows tie.
     pub(super) fn interpolated(&self) -> Result<Column> {
         let mut scratch = Vec::new();
         let (mut xs, mut ys) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));

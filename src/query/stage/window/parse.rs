@@ -1,4 +1,4 @@
-//! `$setWindowFields`, parsed: what it is a name for, and its functions.
+//! Parses `$setWindowFields` and its functions.
 
 use super::super::accumulator::Accumulation;
 use super::super::parse::{Parser, Part, check_fields};
@@ -12,14 +12,14 @@ use crate::query::sort::SortSpec;
 use crate::value::decimal::{of_number, over};
 use crate::value::{Doc, DocWriter, Number, OwnedValue, Value, check_path};
 
-/// What begins the names of columns that are dropped again.
+/// Prefix of temporary columns.
 const TEMPORARY: &str = "__internal_setWindowFields_";
 
 impl Parser<'_> {
-    /// `$setWindowFields`: the partition as a field where it is none, a sort, the windows; fields below others go where they belong
-    /// behind it.
+    /// `$setWindowFields`. It becomes a temporary field for the partition if that is not a field, a sort, the windows,
+    /// and a stage that moves nested outputs to their paths.
     ///
-    /// Errors: `FailedToParse`, 40414 without output, 40415 for unknown arguments, 6307900 where outputs collide, and those of
+    /// Errors: `FailedToParse`; 40414 without output; 40415 for unknown arguments; 6307900 if outputs collide; those of
     /// functions and windows.
     pub fn windows(&mut self, argument: Value<'_>) -> Result<()> {
         let message = "the $setWindowFields stage specification must be an object";
@@ -70,8 +70,8 @@ impl Parser<'_> {
         self.drop_fields(unset)
     }
 
-    /// Puts a sort in front: by partition, and within it by `sort`. Answers the field that tells partitions apart; one that was made for
-    /// that is to be dropped.
+    /// Adds a sort by partition and then by `sort`. Returns the field of the partition; a temporary one must be dropped
+    /// afterwards.
     pub(super) fn in_order(
         &mut self,
         partition: Option<BoundExpr>,
@@ -92,7 +92,7 @@ impl Parser<'_> {
         Ok(partition)
     }
 
-    /// Drops the fields that were made.
+    /// Drops temporary fields.
     pub(super) fn drop_fields(&mut self, unset: DocWriter) -> Result<()> {
         if !unset.is_empty() {
             let projection = Projection::parse(unset.finish().view(), self.globals)?;
@@ -109,7 +109,7 @@ impl Parser<'_> {
         self.expr(OwnedValue::string(&["$", path].concat()).view())
     }
 
-    /// The field that tells partitions apart, which the sort begins with. Where it has to be made first, it is to be dropped.
+    /// The field of the partition, with which the sort begins. If it must be computed first, it is temporary.
     fn partition(
         &mut self,
         partition: Option<BoundExpr>,
@@ -202,7 +202,7 @@ impl Parser<'_> {
                     _ => Function::Derivative(unit_ms),
                 }
             }
-            // The second is what it was called at first.
+            // The second is the function's earlier name.
             "$minMaxScaler" | "$minMaxScalar" => {
                 let argument = only(object()?, &["input", "min", "max"])?;
                 takes_window = true;
@@ -228,7 +228,7 @@ impl Parser<'_> {
                     (None, Some(alpha)) => alpha,
                     _ => Number::Integer(0),
                 };
-                // An N of 1 weighs the newest value by 1.
+                // With N of 1, the newest value has the weight 1.
                 let is_weight = alpha.compare(Number::Integer(0)).is_gt()
                     && (alpha.compare(Number::Integer(1)).is_lt() || n.is_some());
                 let value = argument.get("input").filter(|_| argument.iter().count() == 2 && is_weight && parts > 0);
@@ -288,7 +288,8 @@ fn only<'a>(doc: Doc<'a>, names: &[&str]) -> Result<Doc<'a>> {
     }
 }
 
-/// The path of a field that sorts tell apart as the expression does: they take a number for a place in an array.
+/// The path of a field, if sorts distinguish its values as the expression does: sorts treat a number as a position in
+/// an array.
 fn path_of(expr: &Expr) -> Option<String> {
     let Expr::Field(Variable::Root, path) = expr else { return None };
     let is_place = |name: &str| name.starts_with(|first: char| first.is_ascii_digit());
