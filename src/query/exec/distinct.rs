@@ -56,7 +56,7 @@ impl Distinct {
             false
         });
         if *size_bytes > DOCUMENT_SIZE_BYTES_MAX {
-            return Err(Error::new(ErrorCode::Location17217, "distinct too big, 16mb cap"));
+            return Err(Error::new(ErrorCode::Location17217, "The distinct values exceed 16 MiB"));
         }
         Ok(())
     }

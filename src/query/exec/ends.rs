@@ -100,11 +100,7 @@ impl Ends {
         all_match: bool,
     ) -> Result<()> {
         let Some(ColumnData::Date(times)) = rows.column(&plan.plan.time_field).map(|times| times.data()) else {
-            return if rows.rows() == 0 {
-                Ok(())
-            } else {
-                Err(Error::internal("Rows without a column of their times"))
-            };
+            return if rows.rows() == 0 { Ok(()) } else { Err(Error::internal("Rows have no time column")) };
         };
         match all_match {
             true => times.iter().for_each(|ms| self.add(best, self.place(*ms))),

@@ -45,7 +45,7 @@ fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'stat
             (_, Number::Decimal(_), _) | (_, _, Number::Decimal(_)) => ErrorCode::Location5733415,
             _ => ErrorCode::Location16610,
         };
-        return Err(Error::new(code, format!("can't {operator:?} by zero")));
+        return Err(failure(code, operator.name(), "cannot divide by zero"));
     }
     if let (Number::Integer(n), Number::Integer(m)) = (x, y) {
         let whole = match operator.op {
@@ -74,7 +74,7 @@ fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'stat
 
 fn unfit(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Error {
     let code = if operator.op == Op::Mod { ErrorCode::Location16611 } else { ErrorCode::TypeMismatch };
-    failure(code, operator.name(), &format!("does not take {} and {}", a.kind().alias(), b.kind().alias()))
+    failure(code, operator.name(), &format!("cannot be applied to {} and {}", a.kind().alias(), b.kind().alias()))
 }
 
 /// A date and a duration in milliseconds, or two dates.
@@ -87,12 +87,14 @@ fn move_date(operator: &Operator, sign: i64, a: Value<'_>, b: Value<'_>) -> Resu
     };
     let moved = match (a.as_date_ms(), b.as_date_ms()) {
         (Some(from), Some(to)) if sign < 0 => from.checked_sub(to).map(Datum::int64),
-        (Some(_), Some(_)) => return Err(failure(ErrorCode::Location16612, operator.name(), "takes one date only")),
+        (Some(_), Some(_)) => {
+            return Err(failure(ErrorCode::Location16612, operator.name(), "can contain only one date"));
+        }
         (Some(from), None) => duration(b)?.and_then(|by| from.checked_add(by.checked_mul(sign)?)).map(Datum::date),
         (None, Some(from)) if sign > 0 => duration(a)?.and_then(|by| from.checked_add(by)).map(Datum::date),
         _ => return Err(unfit(operator, a, b)),
     };
-    moved.ok_or_else(|| failure(ErrorCode::Overflow, operator.name(), "goes beyond all dates"))
+    moved.ok_or_else(|| failure(ErrorCode::Overflow, operator.name(), "gives a date out of range"))
 }
 
 /// The result if a decimal is among the numbers.
@@ -104,7 +106,7 @@ fn decimals(op: Op, numbers: [Number; 2], places: i64) -> Result<Datum<'static>>
     if decimals_if_loaded(op, numbers, places, &mut result) {
         return Ok(result);
     }
-    Err(Error::new(ErrorCode::InvalidPipelineOperator, "Arithmetic on decimals was not loaded yet: ask again"))
+    Err(Error::new(ErrorCode::InvalidPipelineOperator, "Arithmetic on decimals is not loaded yet: try again"))
 }
 
 /// An int32 if the operands were int32 and it fits.
@@ -124,13 +126,14 @@ pub(super) fn unary(operator: &Operator, arguments: Arguments<'_, '_>) -> Result
     let number = number(arguments, 0);
     if let (Number::Integer(n), true) = (number, operator.op != Op::Sqrt) {
         let whole = if operator.op == Op::Abs { n.checked_abs() } else { Some(n) };
-        let whole =
-            whole.ok_or_else(|| failure(ErrorCode::Location28680, operator.name(), "of the least int64 is none"))?;
+        let whole = whole.ok_or_else(|| {
+            failure(ErrorCode::Location28680, operator.name(), "cannot be computed for the smallest int64")
+        })?;
         return Ok(narrowed(whole, is_int32(arguments)));
     }
     let is_below = number.compare(Number::Integer(0)).is_lt() && !number.is_nan();
     if is_below && operator.op == Op::Sqrt {
-        return Err(failure(ErrorCode::Location28714, operator.name(), "needs a number that is not below 0"));
+        return Err(failure(ErrorCode::Location28714, operator.name(), "needs a non-negative number"));
     }
     if let Number::Decimal(_) = number {
         return decimals(operator.op, [number; 2], 0);

@@ -195,7 +195,11 @@ fn range(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'sta
         return Err(failure(Location34449, operator.name(), "requires a non-zero step"));
     }
     if (end - start) / step > RANGE_COUNT_MAX {
-        return Err(failure(ExceededMemoryLimit, operator.name(), "makes a list that takes more memory than it may"));
+        return Err(failure(
+            ExceededMemoryLimit,
+            operator.name(),
+            "would produce a list that exceeds the memory limit",
+        ));
     }
     let (mut numbers, mut next) = (ArrayWriter::new(), start);
     while if step > 0 { next < end } else { next > end } {

@@ -100,7 +100,7 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
         let base =
             base.as_integer().ok_or_else(|| failure(Location3501300, NAME, "needs a whole number as its 'base'"))?;
         let known = u32::try_from(base).ok().filter(|base| [2, 8, 10, 16].contains(base));
-        form.base = Some(known.ok_or_else(|| failure(Location3501301, NAME, "takes 2, 8, 10 and 16 as its 'base'"))?);
+        form.base = Some(known.ok_or_else(|| failure(Location3501301, NAME, "needs 2, 8, 10 or 16 as its 'base'"))?);
     }
     if let Some(name) = one_of(&format, &FORMATS, [Location4341114, Location4341125])? {
         form.format = name;
@@ -132,7 +132,7 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
 fn one_of(given: &Datum<'_>, known: &[&'static str], codes: [ErrorCode; 2]) -> Result<Option<&'static str>> {
     let [no_string, unknown] = codes;
     let Some(value) = given.view().filter(|value| !is_nullish(Some(*value))) else { return Ok(None) };
-    let refuse = |code| failure(code, "$convert", &format!("does not take {value:?} in this place"));
+    let refuse = |code| failure(code, "$convert", &format!("does not accept {value:?} here"));
     let name = value.as_str().ok_or_else(|| refuse(no_string))?;
     known.iter().find(|known| **known == name).map(|known| Some(*known)).ok_or_else(|| refuse(unknown))
 }

@@ -69,7 +69,7 @@ impl Globals {
         for (name, value) in variables {
             let expr = Expr::parse(value, self)?;
             if !expr.fields().is_empty() {
-                let message = format!("The variable '{name}' of let must not access a field");
+                let message = format!("The variable '{name}' of 'let' must not read a field");
                 return Err(Error::new(ErrorCode::Location4890500, message));
             }
             let value = expr.evaluate(&Scope::of(Doc::EMPTY, self))?.view().map(Value::to_owned);

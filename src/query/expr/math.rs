@@ -107,7 +107,7 @@ fn of_one(
 ) -> Result<Datum<'static>> {
     let x = number(arguments, 0);
     if let Some(code) = beyond(x) {
-        return Err(failure(code, operator.name(), "needs a number within its bounds"));
+        return Err(failure(code, operator.name(), "needs a number within its domain"));
     }
     Ok(match (x, of_decimal) {
         (Number::Decimal(Decimal::NaN), _) => datum(Decimal::NaN),
@@ -153,7 +153,7 @@ fn log(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
 fn power(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let (base, exponent) = (number(arguments, 0), number(arguments, 1));
     if base.compare(Number::Integer(0)).is_eq() && exponent.compare(Number::Integer(0)).is_lt() {
-        return Err(failure(Location28764, "$pow", "cannot take a base of 0 and a negative exponent"));
+        return Err(failure(Location28764, "$pow", "cannot raise 0 to a negative exponent"));
     }
     if let (Number::Integer(base), Number::Integer(exponent)) = (base, exponent) {
         let whole = match (base, u32::try_from(exponent)) {
@@ -194,7 +194,7 @@ fn folded(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) -
     for value in arguments.iter().flatten() {
         match value.kind() {
             Kind::Int32 | Kind::Int64 => all = step(all, value.as_integer().unwrap_or_default()),
-            _ => return Err(failure(TypeMismatch, "An operator of bits", "takes int and long only")),
+            _ => return Err(failure(TypeMismatch, "A bitwise operator", "needs int or long")),
         }
     }
     Ok(integer(all, is_narrow(arguments)))

@@ -91,14 +91,14 @@ fn to_object(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<
             (Kind::Object, false) => match (doc.get("k"), doc.get("v"), doc.iter().count()) {
                 (Some(name), Some(value), 2) => (name, value, [Location40394, Location4940401]),
                 (.., 2) => return Err(refuse(Location40393, "requires the fields k and v")),
-                _ => return Err(refuse(Location40392, "requires objects with the fields k and v alone")),
+                _ => return Err(refuse(Location40392, "requires objects with only the fields k and v")),
             },
-            (_, true) => return Err(refuse(Location40396, "requires all elements to be pairs, as the first")),
+            (_, true) => return Err(refuse(Location40396, "requires all elements to be pairs, like the first")),
             _ if fields.is_empty() => return Err(refuse(Location40398, "requires an array of pairs or of objects")),
-            _ => return Err(refuse(Location40391, "requires all elements to be objects, as the first")),
+            _ => return Err(refuse(Location40391, "requires all elements to be objects, like the first")),
         };
         let [no_string, has_nul] = codes;
-        let name = name.as_str().ok_or_else(|| refuse(no_string, "requires names that are strings"))?;
+        let name = name.as_str().ok_or_else(|| refuse(no_string, "requires strings as names"))?;
         if name.contains('\0') {
             return Err(refuse(has_nul, "requires names without a NUL"));
         }

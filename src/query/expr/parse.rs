@@ -42,15 +42,15 @@ impl<'a> Named<'a> {
     fn new(operator: &'static str, value: Value<'a>, names: &[&str], codes: [ErrorCode; 2]) -> Result<Named<'a>> {
         let [shape, unknown] = codes;
         let doc =
-            value.as_doc().ok_or_else(|| problem(shape, operator, "takes an object, not", value.kind().alias()))?;
+            value.as_doc().ok_or_else(|| problem(shape, operator, "needs an object, not", value.kind().alias()))?;
         match doc.iter().find(|(name, _)| !names.contains(name)) {
-            Some((name, _)) => Err(problem(unknown, operator, "does not know the parameter", name)),
+            Some((name, _)) => Err(problem(unknown, operator, "has the unknown parameter", name)),
             None => Ok(Named { operator, doc }),
         }
     }
 
     fn get(&self, name: &str, code: ErrorCode) -> Result<Value<'a>> {
-        self.doc.get(name).ok_or_else(|| problem(code, self.operator, "misses the parameter", name))
+        self.doc.get(name).ok_or_else(|| problem(code, self.operator, "lacks the parameter", name))
     }
 }
 
@@ -77,7 +77,7 @@ impl Parser<'_> {
                     return Err(problem(
                         ErrorCode::Location15983,
                         "An expression",
-                        "must be alone in its object:",
+                        "must be the only field of its object:",
                         name,
                     ));
                 }
@@ -85,7 +85,7 @@ impl Parser<'_> {
             }
             check_name(name)?;
             if name.contains('.') {
-                return Err(problem(ErrorCode::Location16412, "FieldPath", "must not hold a dot:", name));
+                return Err(problem(ErrorCode::Location16412, "FieldPath", "must not contain a dot:", name));
             }
             fields.push((name.into(), self.value(value)?));
         }
@@ -163,7 +163,7 @@ impl Parser<'_> {
             return Ok(arguments);
         }
         let code = if least == most { ErrorCode::Location16020 } else { ErrorCode::Location28667 };
-        let message = format!("Expression {name} takes {least} to {most} arguments. {given} were passed in.");
+        let message = format!("Expression {name} takes {least} to {most} arguments, not {given}");
         Err(Error::new(code, message))
     }
 
@@ -205,7 +205,7 @@ impl Parser<'_> {
     /// Makes a variable known until the names are truncated.
     fn bind(&mut self, name: &str) -> Result<()> {
         if !name.starts_with(|first: char| first.is_ascii_lowercase() || !first.is_ascii()) && name != "CURRENT" {
-            return Err(problem(ErrorCode::FailedToParse, "A user variable", "must not be called", name));
+            return Err(problem(ErrorCode::FailedToParse, "A user variable", "cannot be named", name));
         }
         self.names.push(name.to_owned());
         Ok(())
@@ -219,7 +219,7 @@ impl Parser<'_> {
         let body = given.get("in", ErrorCode::Location16877)?;
         let variables = variables
             .as_doc()
-            .ok_or_else(|| problem(ErrorCode::Location16876, "$let", "takes an object as", "vars"))?;
+            .ok_or_else(|| problem(ErrorCode::Location16876, "$let", "needs an object as", "vars"))?;
         let mut arguments = self.each(variables)?;
         let bound = self.names.len();
         for (name, _) in variables {
@@ -237,7 +237,7 @@ impl Parser<'_> {
         let branches = given.get("branches", ErrorCode::Location40068)?;
         let branches = branches
             .as_array()
-            .ok_or_else(|| problem(ErrorCode::Location40061, "$switch", "takes an array as", "branches"))?;
+            .ok_or_else(|| problem(ErrorCode::Location40061, "$switch", "needs an array as", "branches"))?;
         let mut arguments = Vec::new();
         for (_, branch) in branches {
             let codes = [ErrorCode::Location40062, ErrorCode::Location40063];
@@ -246,7 +246,7 @@ impl Parser<'_> {
             arguments.push(self.value(branch.get("then", ErrorCode::Location40065)?)?);
         }
         if arguments.is_empty() {
-            return Err(problem(ErrorCode::Location40068, "$switch", "takes at least one of", "branches"));
+            return Err(problem(ErrorCode::Location40068, "$switch", "needs at least one of", "branches"));
         }
         if let Some(default) = given.doc.get("default") {
             arguments.push(self.value(default)?);

@@ -75,7 +75,7 @@ fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Opt
         _ => return refuse(Location51105, "needs a regular expression or a string as its regex"),
     };
     if !own.is_empty() && wanted.is_some() {
-        return refuse(Location51107, "has options in its regex and beside it");
+        return refuse(Location51107, "has options both in its regex and in 'options'");
     }
     let regex = Regex::new(pattern, wanted.unwrap_or(own), scope.globals())?;
     match input.view() {

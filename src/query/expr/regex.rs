@@ -27,11 +27,11 @@ impl Regex {
     /// Errors: 51108 for an unknown option, 51091 for a pattern that does not compile, `BadValue` for a NUL byte.
     pub fn new(pattern: &str, options: &str, globals: &Globals) -> Result<Regex> {
         if pattern.as_bytes().contains(&0) {
-            return Err(Error::bad_value("Regular expression cannot contain an embedded null byte"));
+            return Err(Error::bad_value("A regular expression cannot contain a NUL byte"));
         }
         let mut flags = Flags::default();
         if !options.bytes().all(|letter| flags.set(letter)) {
-            let message = format!("invalid flag in regex options: {options}");
+            let message = format!("Invalid regular expression options: {options}");
             return Err(Error::new(ErrorCode::Location51108, message));
         }
         let (prefix, only_prefix) =

@@ -158,7 +158,7 @@ fn part(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) ->
     let whole = &*written(operator, arguments, 0, globals)?;
     let [start, count] = [1, 2].map(|at| number(arguments, at).truncated().unwrap_or(i64::MAX));
     let Ok(start) = usize::try_from(start) else {
-        return Err(failure(Location50752, operator.name(), "begins at a byte below 0"));
+        return Err(failure(Location50752, operator.name(), "needs a non-negative start"));
     };
     let start = start.min(whole.len());
     let count = usize::try_from(count).ok();
@@ -183,7 +183,7 @@ fn characters(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globa
     let (mut range, codes) = ([0; 2], [(Location34451, Location34455), (Location34453, Location34454)]);
     for (at, (place, (no_integer, below))) in (1..).zip(range.iter_mut().zip(codes)) {
         let n = int32(operator, arguments, at, no_integer)?;
-        *place = usize::try_from(n).map_err(|_| failure(below, operator.name(), "takes no integers below 0"))?;
+        *place = usize::try_from(n).map_err(|_| failure(below, operator.name(), "needs non-negative integers"))?;
     }
     let [start, count] = range;
     let tail = whole.get(byte_of(whole, start)..).unwrap_or_default();

@@ -56,8 +56,8 @@ pub(super) fn parse_all(path: &Path, operand: Value<'_>, parser: Parser<'_>) -> 
     let children = each(list, &mut |_, item| match (elem_match(item), operators_of(item)) {
         (Some(doc), _) if of_elements => parser.operators(path, doc),
         (None, None) if !of_elements => parser.equality(path, item),
-        (None, Some(_)) if !of_elements => Err(wrong("$all", "takes no $ expressions", item)),
-        _ => Err(wrong("$all/$elemMatch", "has to be consistent", item)),
+        (None, Some(_)) if !of_elements => Err(wrong("$all", "cannot contain $ expressions", item)),
+        _ => Err(wrong("$all/$elemMatch", "must consist of $elemMatch only, or of none", item)),
     });
     Ok(Filter::and(children?))
 }
@@ -70,7 +70,7 @@ fn elem_match(value: Value<'_>) -> Option<Doc<'_>> {
 /// The filter of `{path: {$size: operand}}`.
 pub(super) fn parse_size(path: &Path, operand: Value<'_>) -> Result<Filter> {
     let size = Number::of(operand).and_then(Number::whole).and_then(|n| usize::try_from(n).ok());
-    let size = size.ok_or_else(|| wrong("Failed to parse $size.", "Expected a non-negative integer", operand))?;
+    let size = size.ok_or_else(|| wrong("$size", "needs a non-negative integer", operand))?;
     Ok(Filter::Field(path.clone(), Test::Size(size)))
 }
 

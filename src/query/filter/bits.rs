@@ -72,7 +72,7 @@ pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> 
         let mask = natural(operand)?;
         positions.extend((0..63).filter(|at| mask >> at & 1 == 1));
     } else {
-        return Err(wrong(name, "takes an Array, a number, or a BinData", operand));
+        return Err(wrong(name, "needs an array, a number, or binary data", operand));
     }
     Ok(Filter::Field(path.clone(), Test::Bits(Bits { positions, ..bits })))
 }

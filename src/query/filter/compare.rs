@@ -27,7 +27,7 @@ impl Compare {
         match value.kind() {
             Kind::Undefined => Err(Error::bad_value(format!("Cannot compare '{path}' to undefined"))),
             Kind::Regex if op != CompareOp::Eq => {
-                Err(Error::bad_value(format!("Can't have RegEx as arg to predicate over field '{path}'")))
+                Err(Error::bad_value(format!("Cannot compare '{path}' to a regular expression")))
             }
             _ => Ok(Compare::plain(op, value.to_owned(), collation)),
         }

@@ -49,9 +49,8 @@ impl Kinds {
         if let Some(alias) = operand.as_str() {
             return self.add_alias(alias);
         }
-        let number = Number::of(operand).ok_or_else(|| {
-            Error::type_mismatch(format!("type must be represented as a number or a string, not {operand:?}"))
-        })?;
+        let number = Number::of(operand)
+            .ok_or_else(|| Error::type_mismatch(format!("$type needs a number or a string, not {operand:?}")))?;
         let kind = number.whole().and_then(|code| match code {
             -1 => Some(Kind::MinKey),
             // MinKey's type byte is not its code.

@@ -132,20 +132,23 @@ impl<'g> Parser<'g> {
                 Some((_, Some(rate))) if (0.0..1.0).contains(&rate) => expression::sample(rate, self.globals),
                 _ => Err(wrong(name, "needs a number in [0, 1]", operand)),
             },
-            "$text" => Err(Error::new(ErrorCode::IndexNotFound, "text index required for $text query")),
+            "$text" => Err(Error::new(
+                ErrorCode::IndexNotFound,
+                "$text needs a text index, which time-series collections do not support",
+            )),
             "$where" => Err(bad(name, "is not supported on a time-series collection")),
-            _ => Err(bad("unknown top level operator:", name)),
+            _ => Err(bad("Unknown top-level operator:", name)),
         }
     }
 
     fn logical(self, name: &str, operand: Value<'_>) -> Result<Vec<Filter>> {
         let list = operand.as_array().ok_or_else(|| wrong(name, "must be an array", operand))?;
         if list.is_empty() {
-            return Err(bad(name, "must be a nonempty array"));
+            return Err(bad(name, "must be a non-empty array"));
         }
         each(list, &mut |_, entry| match entry.as_doc() {
             Some(doc) => self.filter(doc),
-            None => Err(wrong(name, "entries need to be full objects", entry)),
+            None => Err(wrong(name, "needs objects as its elements", entry)),
         })
     }
 
@@ -170,7 +173,7 @@ impl<'g> Parser<'g> {
 
     fn operator(self, path: &Path, name: &str, operand: Value<'_>) -> Result<Filter> {
         let known = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
-        let operator = known.ok_or_else(|| bad("unknown operator:", name))?;
+        let operator = known.ok_or_else(|| bad("Unknown operator:", name))?;
         match operator {
             Operator::Compare(op) => self.compare(path, op, operand),
             Operator::Whole(_) if operand.kind() == Kind::Array => Err(wrong(name, "cannot be of an array", operand)),
@@ -178,7 +181,7 @@ impl<'g> Parser<'g> {
                 Filter::Field(path, Test::Compare(compare)) => Filter::Field(path, Test::Whole(compare)),
                 other => other,
             }),
-            Operator::Ne if operand.kind() == Kind::Regex => Err(bad("Can't have regex as arg to", name)),
+            Operator::Ne if operand.kind() == Kind::Regex => Err(bad("A regular expression is not allowed in", name)),
             Operator::Ne => self.compare(path, CompareOp::Eq, operand).map(Filter::negated),
             Operator::In => self.membership(path, name, operand),
             Operator::Nin => self.membership(path, name, operand).map(Filter::negated),
@@ -220,9 +223,9 @@ impl<'g> Parser<'g> {
         for (_, value) in list {
             match value.kind() {
                 Kind::Regex => arms.push(self.equality(path, value)?),
-                Kind::Undefined => return Err(bad(name, "cannot hold undefined")),
+                Kind::Undefined => return Err(bad(name, "cannot contain undefined")),
                 Kind::Object if operators_of(value).is_some() => {
-                    return Err(wrong("cannot nest $ under", name, value));
+                    return Err(wrong(name, "cannot contain an operator", value));
                 }
                 _ => values.push(value.to_owned()),
             }
@@ -298,10 +301,10 @@ mod tests {
 
     #[test]
     fn an_unknown_operator_is_named() {
-        assert_eq!(error(rawdoc! { "a": { "$foo": 1 } }).message, "unknown operator: $foo");
-        assert_eq!(error(rawdoc! { "a": { "$gt": 1, "b": 2 } }).message, "unknown operator: b");
-        assert_eq!(error(rawdoc! { "a": { "$not": { "b": 2 } } }).message, "unknown operator: b");
-        assert_eq!(error(rawdoc! { "$foo": 1 }).message, "unknown top level operator: $foo");
+        assert_eq!(error(rawdoc! { "a": { "$foo": 1 } }).message, "Unknown operator: $foo");
+        assert_eq!(error(rawdoc! { "a": { "$gt": 1, "b": 2 } }).message, "Unknown operator: b");
+        assert_eq!(error(rawdoc! { "a": { "$not": { "b": 2 } } }).message, "Unknown operator: b");
+        assert_eq!(error(rawdoc! { "$foo": 1 }).message, "Unknown top-level operator: $foo");
         assert_eq!(error(rawdoc! { "a": { "$foo": 1 } }).code, ErrorCode::BadValue);
     }
 

@@ -30,9 +30,10 @@ pub fn sorted_groups(spec: &SortSpec, block: &Block) -> Result<Vec<(u32, bool)>>
 
 fn rows_in_order(keys: &[Vec<u64>], keep: Option<usize>) -> Result<Vec<u32>> {
     let Some((first, rest)) = keys.split_first() else {
-        return Err(Error::internal("A sort without parts"));
+        return Err(Error::internal("A sort needs at least one key"));
     };
-    let count = u32::try_from(first.len()).map_err(|_| Error::bad_value("A sort of more than 2^32 measurements"))?;
+    let count =
+        u32::try_from(first.len()).map_err(|_| Error::bad_value("A sort can hold at most 2^32 measurements"))?;
     let mut rows: Vec<(u64, u32)> = first.iter().copied().zip(0..count).collect();
     let keep = keep.unwrap_or(rows.len()).min(rows.len());
     if keep == 0 {

@@ -41,7 +41,7 @@ impl SortSpec {
             return Err(Error::new(ErrorCode::Location15976, "A sort must have at least one key"));
         }
         if parts.len() > PARTS_MAX {
-            return Err(Error::bad_value(format!("A sort of {} keys is beyond {PARTS_MAX}", parts.len())));
+            return Err(Error::bad_value(format!("A sort can have at most {PARTS_MAX} keys, not {}", parts.len())));
         }
         Ok(SortSpec { parts })
     }
@@ -70,7 +70,9 @@ impl SortSpec {
 
 fn parse_part(name: &str, direction: Value<'_>, collation: &Collation) -> Result<SortPart> {
     if name == "$natural" {
-        return Err(Error::bad_value("$natural sort is not possible on a time-series collection; hint it instead"));
+        return Err(Error::bad_value(
+            "A sort by $natural is not supported on a time-series collection; use it as a hint",
+        ));
     }
     let path = Path::parse(name)?;
     check_path(name)?;

@@ -144,7 +144,7 @@ impl Parser<'_> {
                     return Err(refuse(E::Location40239, message));
                 }
                 "buckets" => {
-                    let message = "The $bucketAuto 'buckets' field must be an integer above 0 in 32 bits";
+                    let message = "The $bucketAuto 'buckets' field must be a positive 32-bit integer";
                     if !value.kind().is_number() {
                         return Err(refuse(E::Location40241, message));
                     }

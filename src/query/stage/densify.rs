@@ -96,7 +96,7 @@ impl Parser<'_> {
         };
         let bounds = parse_bounds(range.get("bounds").unwrap_or(Value::NULL), step, unit)?;
         if bounds == Bounds::Partition && names.is_empty() {
-            let message = "One cannot specify the bounds as 'partition' without partitionByFields";
+            let message = "The bounds 'partition' need partitionByFields";
             return Err(refuse(ErrorCode::Location5733408, message));
         }
 
@@ -198,11 +198,11 @@ impl Densify {
         let step = self.spec.step.view();
         if let (Some(ms), Some(unit)) = (from.as_date_ms(), self.spec.unit) {
             let next = unit.shift(ms, step.as_integer().unwrap_or_default());
-            let message = "$densify goes beyond all dates";
+            let message = "$densify would generate a date out of range";
             return next.map(OwnedValue::date).ok_or_else(|| refuse(ErrorCode::Location5166406, message));
         }
         let (Some(a), Some(b)) = (Number::of(from), Number::of(step)) else {
-            return Err(Error::internal("A place on no grid"));
+            return Err(Error::internal("A value is not on the grid of $densify"));
         };
         if let (Number::Integer(a), Number::Integer(b)) = (a, b)
             && let Some(next) = a.checked_add(b)
@@ -231,7 +231,7 @@ impl Densify {
             }
             self.generated += 1;
             if self.generated > DENSIFIED_ROWS_MAX {
-                return Err(refuse(ErrorCode::Location5897900, "$densify generates more documents than it may"));
+                return Err(refuse(ErrorCode::Location5897900, "$densify would generate too many documents"));
             }
             let mut row = DocWriter::new();
             if let Some(partition) = grid.partition.as_doc() {
@@ -252,12 +252,12 @@ impl Densify {
         };
         let (is_date, has_unit) = (value.kind() == Kind::Date, self.spec.unit.is_some());
         match (is_date || value.kind().is_number(), is_date, has_unit) {
-            (false, ..) => Err(refuse(ErrorCode::Location5733201, "Densify field type must be numeric or a date")),
+            (false, ..) => Err(refuse(ErrorCode::Location5733201, "The $densify field must be numeric or a date")),
             (_, false, true) => {
-                Err(refuse(ErrorCode::Location6053600, "A densify value is numeric where the step has a unit"))
+                Err(refuse(ErrorCode::Location6053600, "A $densify value is numeric, but the step has a unit"))
             }
             (_, true, false) => {
-                Err(refuse(ErrorCode::Location6053601, "A densify value is a date where the step has no unit"))
+                Err(refuse(ErrorCode::Location6053601, "A $densify value is a date, but the step has no unit"))
             }
             _ => Ok(Some(value.to_owned())),
         }

@@ -66,8 +66,7 @@ impl Series {
     ///
     /// Errors: 40258 if it is not a number, 40259 for NaN, 40260 below 0.
     pub fn number(value: Value<'_>) -> Result<f64> {
-        let refuse =
-            |code| Error::new(code, "A $bucketAuto with a 'granularity' takes numbers only, which are not below 0");
+        let refuse = |code| Error::new(code, "A $bucketAuto with a 'granularity' needs non-negative numbers");
         let number = Number::of(value).ok_or_else(|| refuse(ErrorCode::Location40258))?.near_double();
         match number {
             _ if number.is_nan() => Err(refuse(ErrorCode::Location40259)),

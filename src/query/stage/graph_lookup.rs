@@ -57,7 +57,7 @@ impl Parser<'_> {
     /// Errors: `FailedToParse`, 40100 to 40105, 40185, and those of expressions, paths and filters.
     pub fn graph_lookup(&mut self, argument: Value<'_>) -> Result<()> {
         let refuse = |code, message: &str| Error::new(code, message);
-        let message = "the $graphLookup stage specification must be an object";
+        let message = "The $graphLookup stage specification must be an object";
         let doc = argument.as_doc().ok_or_else(|| refuse(ErrorCode::FailedToParse, message))?;
         let known = ["from", "as", "connectFromField", "connectToField", "depthField"];
         let (mut names, mut start, mut depth_max) = ([None; 5], None, i64::MAX);
@@ -65,7 +65,7 @@ impl Parser<'_> {
             match name {
                 "startWith" => start = Some(self.expr(value)?),
                 "maxDepth" => {
-                    let message = "maxDepth must be an integer that is not negative, in 64 bits";
+                    let message = "maxDepth must be a non-negative 64-bit integer";
                     let number = Number::of(value).ok_or_else(|| refuse(ErrorCode::Location40100, message))?;
                     if number.compare(Number::Integer(0)).is_lt() {
                         return Err(refuse(ErrorCode::Location40101, message));
@@ -175,7 +175,7 @@ impl GraphLookup {
                 list.doc(&count.to_string(), found.view());
                 count += 1;
                 if list.len() > STAGE_SIZE_BYTES_MAX {
-                    let message = "$graphLookup reached maximum memory consumption";
+                    let message = "$graphLookup exceeded the memory limit";
                     return Err(Error::new(ErrorCode::Location40099, message));
                 }
             }

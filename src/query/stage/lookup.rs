@@ -59,7 +59,7 @@ impl Parser<'_> {
     /// Errors: `FailedToParse`, `TypeMismatch`, 40602, those of expressions and paths. Errors of rows that are read in
     /// advance occur then.
     pub fn lookup(&mut self, argument: Value<'_>) -> Result<()> {
-        let doc = argument.as_doc().ok_or_else(|| refuse("the $lookup stage specification must be an object"))?;
+        let doc = argument.as_doc().ok_or_else(|| refuse("The $lookup stage specification must be an object"))?;
         let (mut names, mut variables, mut pipeline) = ([None; 4], Vec::new(), None);
         for (name, value) in doc {
             match name {
@@ -79,7 +79,7 @@ impl Parser<'_> {
                 _ => {
                     let known = ["from", "localField", "foreignField", "as"];
                     let slot = names.iter_mut().zip(known).find(|(_, known)| *known == name);
-                    let (slot, _) = slot.ok_or_else(|| refuse("unknown argument to $lookup"))?;
+                    let (slot, _) = slot.ok_or_else(|| refuse("Unknown argument of $lookup"))?;
                     let text = value.as_str().filter(|text| !text.is_empty());
                     *slot = Some(text.ok_or_else(|| refuse("$lookup arguments must be non-empty strings"))?);
                 }
@@ -87,9 +87,9 @@ impl Parser<'_> {
         }
         let [from, local, other, to] = names;
         if from.is_none() && !pipeline.is_some_and(begins_with_documents) {
-            return Err(refuse("must specify 'from' field for a $lookup"));
+            return Err(refuse("$lookup needs the field 'from'"));
         }
-        let to = to.ok_or_else(|| refuse("must specify 'as' field for a $lookup"))?;
+        let to = to.ok_or_else(|| refuse("$lookup needs the field 'as'"))?;
         for path in [local, other, Some(to)].into_iter().flatten() {
             check_path(path)?;
         }
@@ -142,7 +142,7 @@ impl Lookup {
             rows.write_row(row, &mut list);
             list.end();
             if list.len() > STAGE_SIZE_BYTES_MAX {
-                let message = "The matches of a $lookup take more memory than they may";
+                let message = "The matches of a $lookup exceed the memory limit";
                 return Err(Error::new(ErrorCode::Location4568, message));
             }
         }

@@ -46,9 +46,9 @@ impl Parser<'_> {
         let refuse = |code, message: &str| Error::new(code, message);
         let doc = argument.as_doc();
         let doc =
-            doc.ok_or_else(|| refuse(ErrorCode::Location10065, "invalid parameter: expected an object ($geoNear)"))?;
+            doc.ok_or_else(|| refuse(ErrorCode::Location10065, "The $geoNear stage specification must be an object"))?;
         if doc.get("query").is_some() {
-            let message = "$geoNear has no 'query' on a time-series collection; use a $match behind it";
+            let message = "$geoNear does not support 'query' on a time-series collection; use a $match after it";
             return Err(refuse(ErrorCode::Location5860207, message));
         }
         check_fields("$geoNear", doc, &FIELDS, &[])?;
@@ -68,9 +68,7 @@ impl Parser<'_> {
             None => Ok(otherwise),
             Some(value) => {
                 let number = Number::of(value).map(Number::near_double).filter(|number| *number >= 0.0);
-                number.ok_or_else(|| {
-                    Error::bad_value(format!("{name} must be a number that is not below 0, not {value:?}"))
-                })
+                number.ok_or_else(|| Error::bad_value(format!("{name} must be a non-negative number, not {value:?}")))
             }
         };
         let names = |path: &str| check_path(path).map(|()| path.split('.').map(Into::into).collect());

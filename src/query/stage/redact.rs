@@ -64,7 +64,7 @@ impl Redact {
                 Ok(Some(left.finish()))
             }
             _ => {
-                let message = "$redact's expression should not return anything aside from the variables $$KEEP, $$DESCEND, and $$PRUNE";
+                let message = "The expression of $redact must return $$KEEP, $$DESCEND or $$PRUNE";
                 Err(Error::new(ErrorCode::Location17053, message))
             }
         }

@@ -30,12 +30,12 @@ impl Parser<'_> {
     ///
     /// Errors: 40229 to 40231, and those of expressions.
     pub fn replace_root(&mut self, argument: Value<'_>) -> Result<()> {
-        let message = "expected an object as specification for $replaceRoot";
+        let message = "The $replaceRoot stage specification must be an object";
         let options = object(argument, ErrorCode::Location40229, message)?;
         if options.iter().any(|(name, _)| name != "newRoot") {
-            return Err(Error::new(ErrorCode::Location40230, "unrecognized option to $replaceRoot stage"));
+            return Err(Error::new(ErrorCode::Location40230, "Unknown option of $replaceRoot"));
         }
-        let message = "no newRoot specified for the $replaceRoot stage";
+        let message = "$replaceRoot needs newRoot";
         self.replace_with(options.get("newRoot").ok_or_else(|| Error::new(ErrorCode::Location40231, message))?)
     }
 
@@ -130,42 +130,35 @@ impl UnwindSpec {
             for (name, value) in options {
                 match name {
                     "path" => {
-                        let message =
-                            format!("expected a string as the path for $unwind stage, got {}", value.kind().alias());
+                        let message = format!("The path of $unwind must be a string, not {}", value.kind().alias());
                         path = Some(value.as_str().ok_or_else(|| Error::new(ErrorCode::Location28808, message))?);
                     }
                     "preserveNullAndEmptyArrays" => {
-                        let message = "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage";
+                        let message = "The option preserveNullAndEmptyArrays of $unwind must be a boolean";
                         keeps_empty = value.as_bool().ok_or_else(|| Error::new(ErrorCode::Location28809, message))?;
                     }
                     "includeArrayIndex" => {
-                        let message = "expected a non-empty string for the includeArrayIndex option to $unwind stage";
+                        let message = "The option includeArrayIndex of $unwind must be a non-empty string";
                         let name = value.as_str().filter(|name| !name.is_empty());
                         let name = name.ok_or_else(|| Error::new(ErrorCode::Location28810, message))?;
                         if name.starts_with('$') {
-                            let message = "includeArrayIndex option to $unwind stage should not be prefixed with a '$'";
+                            let message = "The option includeArrayIndex of $unwind must not begin with a '$'";
                             return Err(Error::new(ErrorCode::Location28822, message));
                         }
                         index = Some(name);
                     }
                     _ => {
-                        return Err(Error::new(
-                            ErrorCode::Location28811,
-                            format!("unrecognized option to $unwind stage: {name}"),
-                        ));
+                        return Err(Error::new(ErrorCode::Location28811, format!("Unknown option of $unwind: {name}")));
                     }
                 }
             }
         } else if path.is_none() {
-            let message = "expected either a string or an object as specification for $unwind stage";
+            let message = "The $unwind stage specification must be a string or an object";
             return Err(Error::new(ErrorCode::Location15981, message));
         }
-        let path = path.ok_or_else(|| Error::new(ErrorCode::Location28812, "no path specified to $unwind stage"))?;
+        let path = path.ok_or_else(|| Error::new(ErrorCode::Location28812, "$unwind needs a path"))?;
         let path = path.strip_prefix('$').ok_or_else(|| {
-            Error::new(
-                ErrorCode::Location28818,
-                format!("path option to $unwind stage should be prefixed with a '$': {path}"),
-            )
+            Error::new(ErrorCode::Location28818, format!("The path of $unwind must begin with a '$': {path}"))
         })?;
         check_path(path)?;
         index.map_or(Ok(()), check_path)?;

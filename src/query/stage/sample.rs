@@ -19,21 +19,21 @@ impl Parser<'_> {
     pub fn sample(&mut self, argument: Value<'_>) -> Result<()> {
         let refuse = |code, message: &str| Err(Error::new(code, message));
         let Some(doc) = argument.as_doc() else {
-            return refuse(ErrorCode::Location28745, "the $sample stage specification must be an object");
+            return refuse(ErrorCode::Location28745, "The $sample stage specification must be an object");
         };
         let mut size = None;
         for (name, value) in doc {
             if name != "size" {
-                return refuse(ErrorCode::Location28748, "unrecognized option to $sample");
+                return refuse(ErrorCode::Location28748, "Unknown option of $sample");
             }
             let Some(number) = Number::of(value) else {
-                return refuse(ErrorCode::Location28746, "size argument to $sample must be a number");
+                return refuse(ErrorCode::Location28746, "The size of $sample must be a number");
             };
             size = Some(number.truncated().and_then(|n| usize::try_from(n).ok()).unwrap_or_default());
         }
         match size {
-            None => return refuse(ErrorCode::Location28749, "$sample stage must specify a size"),
-            Some(0) => return refuse(ErrorCode::Location28747, "size argument to $sample must be a positive integer"),
+            None => return refuse(ErrorCode::Location28749, "$sample needs a size"),
+            Some(0) => return refuse(ErrorCode::Location28747, "The size of $sample must be a positive integer"),
             Some(_) => {}
         }
         let mut chance = DocWriter::new();

@@ -47,7 +47,7 @@ impl Parser<'_> {
                     object(ErrorCode::Location40480)?;
                     asked.count = true;
                 }
-                _ => return Err(refuse(ErrorCode::Location40168, "unrecognized option to $collStats")),
+                _ => return Err(refuse(ErrorCode::Location40168, "Unknown option of $collStats")),
             }
         }
         self.source = Some(DocumentSource::CollStats(asked));
@@ -61,7 +61,7 @@ impl Parser<'_> {
 pub(super) fn documents(list: &BoundExpr) -> Result<Block> {
     let list = list.value(Doc::EMPTY)?;
     let Some(elements) = list.as_ref().and_then(|list| list.view().as_array()) else {
-        return Err(Error::new(ErrorCode::Location5858203, "an array is expected"));
+        return Err(Error::new(ErrorCode::Location5858203, "The argument of $documents must be an array"));
     };
     let mut rows = DocPivot::new();
     for (_, element) in elements {

@@ -92,7 +92,7 @@ pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> 
     for at in 0..steps.len() {
         let Some([(Step::Unpack(spec), _), behind @ ..]) = steps.get_mut(at..) else { continue };
         if is_done {
-            let message = "can only be used once in the pipeline, and not over measurements";
+            let message = "can be used only once in a pipeline, and only over bucket documents";
             return Err(refused("$_internalUnpackBucket", ErrorCode::Location7183900, message));
         }
         is_done = true;

@@ -89,7 +89,7 @@ impl Parser<'_> {
         let message = "Each element of the 'pipeline' array must be an object";
         let mut fields = stage.as_doc().ok_or_else(|| Error::type_mismatch(message))?.iter();
         let (Some((name, argument)), None) = (fields.next(), fields.next()) else {
-            let message = "A pipeline stage specification object must contain exactly one field.";
+            let message = "Each stage of a pipeline must have exactly one field";
             return Err(Error::new(ErrorCode::Location40323, message));
         };
         let Some((_, stands, parse)) = row(name) else { return Err(unknown(name, place)) };
@@ -136,7 +136,7 @@ pub(super) fn forbid_writes<'a>(stages: impl Iterator<Item = Value<'a>>, code: E
 fn unknown(name: &str, place: usize) -> Error {
     match REFUSED.iter().find(|(refused, _)| *refused == name) {
         Some((_, code)) if place == 0 => {
-            Error::new(*code, ["A time-series collection does not take the stage ", name].concat())
+            Error::new(*code, ["A time-series collection does not support the stage ", name].concat())
         }
         Some(_) => not_first(name),
         None => Error::new(ErrorCode::Location40324, ["Unrecognized pipeline stage name: '", name, "'"].concat()),

@@ -25,11 +25,11 @@ impl Parser<'_> {
             (Some(name), _) => (Some(name), None),
             (_, Some(options)) => {
                 check_fields("$unionWith", options, &["coll", "pipeline"], &[])?;
-                let wrong = || Error::type_mismatch("$unionWith takes a string as 'coll' and an array as 'pipeline'");
+                let wrong = || Error::type_mismatch("$unionWith needs a string as 'coll' and an array as 'pipeline'");
                 let collection = options.get("coll").map(|name| name.as_str().ok_or_else(wrong)).transpose()?;
                 (collection, options.get("pipeline").map(|stages| stages.as_array().ok_or_else(wrong)).transpose()?)
             }
-            _ => return refuse("the $unionWith stage specification must be an object or string"),
+            _ => return refuse("The $unionWith stage specification must be an object or a string"),
         };
         if collection.is_none() && !pipeline.is_some_and(begins_with_documents) {
             return refuse(

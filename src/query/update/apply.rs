@@ -23,7 +23,7 @@ impl Update {
     pub fn apply(&self, meta: Option<Value<'_>>, matched: &dyn Fn() -> Option<usize>) -> Result<Option<OwnedValue>> {
         let matched = if self.is_positional { matched() } else { None };
         if self.is_positional && matched.is_none() {
-            return Err(Error::bad_value("The positional operator did not find the match needed from the query"));
+            return Err(Error::bad_value("The positional operator needs an array element that the query has matched"));
         }
         let new = Applied { update: self, root: meta, matched }.apply(&self.root, meta, 1)?;
         // A bucket cannot contain undefined.
@@ -39,7 +39,7 @@ impl Applied<'_> {
                 operator => operator.apply(operand.view(), value, &self.update.globals)?,
             };
             if new.as_ref().is_some_and(|new| depth + nesting(new.view()) > DOCUMENT_DEPTH_MAX - 2) {
-                return Err(Error::new(ErrorCode::Overflow, "The metadata would be nested too deep"));
+                return Err(Error::new(ErrorCode::Overflow, "The metadata would be nested too deeply"));
             }
             return Ok(new);
         }
@@ -69,7 +69,7 @@ impl Applied<'_> {
                 Step::Name(name) => name.clone(),
                 Step::Matched => self.matched.unwrap_or_default().to_string().into(),
                 _ if is_array => continue,
-                _ => return Err(unfit(value.unwrap_or(Value::NULL), "Array updates do not go into")),
+                _ => return Err(unfit(value.unwrap_or(Value::NULL), "An array update is not possible on")),
             };
             if before.is_some_and(|before| before.get(&name).is_some()) {
                 continue;
@@ -85,7 +85,7 @@ impl Applied<'_> {
             };
             let len = fields.len();
             if index.saturating_sub(len) > ARRAY_PADDING_MAX {
-                return Err(refused(ErrorCode::CannotBackfillArray, "Too far behind the end of an array:", &name));
+                return Err(refused(ErrorCode::CannotBackfillArray, "Too far beyond the end of an array:", &name));
             }
             while fields.len() <= index {
                 fields.push((Box::default(), OwnedValue::null()));
@@ -139,7 +139,7 @@ impl Applied<'_> {
         let mut value = self.root;
         for name in path.split('.').skip(1) {
             if let Some(array) = value.filter(|value| value.kind() == Kind::Array) {
-                return Err(unfit(array, "$rename does not reach into an array:"));
+                return Err(unfit(array, "$rename cannot change fields inside an array:"));
             }
             value = value.and_then(Value::as_doc).and_then(|doc| doc.get(name));
         }

@@ -98,7 +98,7 @@ pub(super) fn add_to_set<'a>(
 ) -> Result<Vec<Value<'a>>> {
     let each = match operand.as_doc().and_then(|doc| doc.iter().next()) {
         Some(("$each", each)) if operand.as_doc().is_some_and(|doc| doc.iter().count() == 1) => list(each)?,
-        Some(("$each", _)) => return Err(unfit(operand, "Found unexpected fields after $each:")),
+        Some(("$each", _)) => return Err(unfit(operand, "Unexpected fields beside $each:")),
         _ => vec![operand],
     };
     for element in each {

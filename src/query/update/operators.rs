@@ -78,7 +78,7 @@ impl Operator {
             list => {
                 let code = if list == Operator::Pop { ErrorCode::TypeMismatch } else { ErrorCode::BadValue };
                 let array = match value.map(Value::as_array) {
-                    Some(None) => return Err(shown(code, "The field must be an array to take", operand)),
+                    Some(None) => return Err(shown(code, "The field must be an array for the operand", operand)),
                     Some(Some(array)) => array,
                     None => Doc::EMPTY,
                 };
@@ -103,21 +103,21 @@ fn compute(operator: Operator, value: Option<Value<'_>>, by: Value<'_>) -> Resul
     let adds = operator == Operator::Inc;
     let zero = OwnedValue::int32(0);
     if !by.kind().is_number() {
-        return Err(shown(ErrorCode::TypeMismatch, "Cannot compute with", by));
+        return Err(shown(ErrorCode::TypeMismatch, "A number is needed, not", by));
     }
     if value.is_none() && adds {
         return Ok(by.to_owned());
     }
     let value = value.unwrap_or(zero.view());
     if !value.kind().is_number() {
-        return Err(shown(ErrorCode::TypeMismatch, "Cannot compute with", value));
+        return Err(shown(ErrorCode::TypeMismatch, "A number is needed, not", value));
     }
     let new = computed(if adds { "$add" } else { "$multiply" }, value, by)?;
     let new = new.view().unwrap_or(Value::NULL).to_owned();
     let is_whole = |value: Value<'_>| matches!(value.kind(), Kind::Int32 | Kind::Int64);
     // An overflowing integer is an error and does not become a double.
     if is_whole(value) && is_whole(by) && !is_whole(new.view()) {
-        return Err(unfit(value, "Goes beyond an int64:"));
+        return Err(unfit(value, "The result exceeds an int64 for"));
     }
     Ok(new)
 }
@@ -127,7 +127,7 @@ fn bits(value: Option<Value<'_>>, operand: Value<'_>) -> Result<OwnedValue> {
     let zero = OwnedValue::int32(0);
     let value = value.unwrap_or(zero.view());
     let whole = |value: Value<'_>| value.as_integer().filter(|_| value.kind() != Kind::Double);
-    let wrong = || unfit(operand, "$bit changes integers by and, or, xor of integers, not by");
+    let wrong = || unfit(operand, "$bit needs 'and', 'or' or 'xor' with an integer, not");
     let mut narrow = value.kind() == Kind::Int32;
     let mut n = whole(value).ok_or_else(wrong)?;
     let changes = operand.as_doc().filter(|doc| !doc.is_empty()).ok_or_else(wrong)?;
@@ -159,9 +159,11 @@ fn now(operand: Value<'_>, now_ms: i64) -> Result<OwnedValue> {
             let seconds = u64::try_from(now_ms.div_euclid(1000)).unwrap_or_default();
             Ok(Value::new_checked(Kind::Timestamp, &((seconds << 32) | 1).to_le_bytes()).to_owned())
         }
-        None if operand.kind() != Kind::Bool => Err(unfit(operand, "$currentDate does not take")),
+        None if operand.kind() != Kind::Bool => {
+            Err(unfit(operand, "$currentDate needs true or a $type of 'date' or 'timestamp', not"))
+        }
         None | Some("date") => Ok(OwnedValue::date(now_ms)),
-        Some(_) => Err(unfit(operand, "$currentDate does not take")),
+        Some(_) => Err(unfit(operand, "$currentDate needs true or a $type of 'date' or 'timestamp', not")),
     }
 }
 

@@ -21,7 +21,7 @@ pub fn check_query(query: Doc<'_>, meta_field: &str) -> Result<()> {
             _ => name.starts_with('$') || first_of(name) == meta_field,
         };
         if !is_allowed {
-            return Err(not_allowed("a query for something that is not the metaField: ", name));
+            return Err(not_allowed("a query on a field other than the metaField: ", name));
         }
     }
     Ok(())

@@ -78,7 +78,7 @@ impl Node {
 
 /// The error for two operators on one value.
 pub(super) fn conflict(path: &str) -> Error {
-    refused(ErrorCode::ConflictingUpdateOperators, "Two operators would change", path)
+    refused(ErrorCode::ConflictingUpdateOperators, "Two operators change", path)
 }
 
 /// An error about something that an update cannot do. One function for all, because each format string takes code.

@@ -85,8 +85,8 @@ fn from_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globa
     let (calendar, by_week) = (is_given([0, 1, 2]), is_given([8, 9, 10]));
     match (calendar, by_week) {
         ([true, ..], [false, false, false]) | ([false, false, false], [true, ..]) => {}
-        ([true, ..], _) => return refuse(Location40489, "does not take a year and weeks"),
-        (_, [true, ..]) => return refuse(Location40525, "does not take weeks and months"),
+        ([true, ..], _) => return refuse(Location40489, "cannot combine a year with weeks"),
+        (_, [true, ..]) => return refuse(Location40525, "cannot combine weeks with months"),
         _ => return refuse(Location40516, "needs a year or an isoWeekYear"),
     }
     let part = |at: usize, otherwise: i64| {
@@ -114,7 +114,7 @@ fn from_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globa
     let zone = Zone::of(operator.name(), arguments, 7, globals)?;
     match local.and_then(|local| zone.utc(local)) {
         Some(ms) => Ok(Datum::date(ms)),
-        None => refuse(Overflow, "goes beyond all dates"),
+        None => refuse(Overflow, "gives a date out of range"),
     }
 }
 

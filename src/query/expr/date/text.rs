@@ -141,10 +141,10 @@ fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
             _ => {
                 let found = LETTERS.iter().find(|(known, ..)| char::from(*known) == letter);
                 let Some((_, at, width)) = found else {
-                    return Err(of_format(Location18536, &format!("has the unknown letter '{letter}'")));
+                    return Err(of_format(Location18536, &format!("has the unknown specifier '%{letter}'")));
                 };
                 if *width == 4 && !(0..=9999).contains(&part(*at)) {
-                    return Err(failure(Location18537, "$dateToString", "knows the years from 0 to 9999 only"));
+                    return Err(failure(Location18537, "$dateToString", "needs a year from 0 to 9999"));
                 }
                 out.push_str(&format!("{:0width$}", part(*at)));
             }
@@ -215,7 +215,7 @@ fn formatted(text: &str, format: &str) -> Result<Option<Fields>> {
                 let found = LETTERS.iter().find(|(known, ..)| *known == letter && !matches!(letter, b'w' | b'U'));
                 let Some((_, at, width)) = found else {
                     let letter = char::from(letter);
-                    return Err(of_format(Location18536, &format!("has the unknown letter '{letter}'")));
+                    return Err(of_format(Location18536, &format!("has the unknown specifier '%{letter}'")));
                 };
                 text.number(*width).map(|(part, _)| fields.set(*at, part)).is_some()
             }

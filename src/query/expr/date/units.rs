@@ -320,5 +320,5 @@ fn shift(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -
 }
 
 fn overflow(operator: &Operator) -> Error {
-    failure(Location5166406, operator.name(), "goes beyond all dates")
+    failure(Location5166406, operator.name(), "gives a date out of range")
 }

@@ -58,9 +58,9 @@ impl Checker<'_> {
                 false => Err(malformed(keyword, problem)),
             };
             match known {
-                Keyword::BsonType => needs("type", false, "cannot stand beside 'type'")?,
-                Keyword::ExclusiveMinimum => needs("minimum", true, "needs 'minimum' beside it")?,
-                Keyword::ExclusiveMaximum => needs("maximum", true, "needs 'maximum' beside it")?,
+                Keyword::BsonType => needs("type", false, "cannot be combined with 'type'")?,
+                Keyword::ExclusiveMinimum => needs("minimum", true, "needs 'minimum'")?,
+                Keyword::ExclusiveMaximum => needs("maximum", true, "needs 'maximum'")?,
                 _ => {}
             }
         }
@@ -106,7 +106,7 @@ impl Checker<'_> {
                 Shape::Types => check_type(keyword, item)?,
                 Shape::Names if item.kind() != Kind::String => return Err(mismatch(keyword, "an array of strings")),
                 Shape::Names if list.iter().take(at).any(|(_, other)| other == item) => {
-                    return Err(malformed(keyword, "holds a name twice"));
+                    return Err(malformed(keyword, "has a duplicate name"));
                 }
                 Shape::Dependencies if item.kind() == Kind::Array => self.keyword(keyword, Shape::Names, item)?,
                 Shape::Patterns => {

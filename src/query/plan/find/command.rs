@@ -83,7 +83,7 @@ impl FindCommand {
                 "min" | "max" | "returnKey" | "showRecordId" | "tailable" | "awaitData" => {
                     return Err(Error::new(
                         ErrorCode::InvalidPipelineOperator,
-                        format!("Option '{name}' is not possible on a time-series collection"),
+                        format!("Option '{name}' is not supported on a time-series collection"),
                     ));
                 }
                 _ if check_generic(name, value)? => {}

@@ -126,7 +126,7 @@ pub fn check_hint(hint: &Hint, raw: bool, indexes: &[Index]) -> Result<bool> {
     if let Some(index) = indexes.iter().find(|index| index.is_visible() && index.is_hinted(hint, raw)) {
         return Ok(!raw && index.spec.parts.iter().any(|part| part.kind() == PartKind::Wildcard));
     }
-    Err(Error::bad_value("The hint provided does not correspond to an existing index"))
+    Err(Error::bad_value("The hint does not name an existing index"))
 }
 
 /// True if buckets that a sparse index lacks cannot match, because the metadata or the places are bounded.

@@ -49,7 +49,7 @@ impl Index {
         let split = split(&filter, &layout);
         let known = !split.bucket.is_trivial() || split.residual.is_trivial();
         if !known || !has_bucket_form(&filter, &layout) {
-            let message = "The partialFilterExpression holds a predicate that says nothing about buckets";
+            let message = "The partialFilterExpression has a predicate that cannot be applied to buckets";
             return Err(Error::new(ErrorCode::Location5916301, message));
         }
         Ok(Index { spec, partial: Some((filter, split)) })

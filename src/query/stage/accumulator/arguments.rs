@@ -70,7 +70,7 @@ pub(super) const PERCENTILE: Named = Named {
 /// Errors: 15952 for an unknown operator, and those of its arguments.
 pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Accumulation> {
     let Some(spec) = AccumulatorSpec::named(operator) else {
-        return Err(Error::new(ErrorCode::Location15952, format!("unknown group operator '{operator}'")));
+        return Err(Error::new(ErrorCode::Location15952, format!("Unknown group operator '{operator}'")));
     };
     let mut made = Accumulation {
         name: field.into(),
@@ -82,9 +82,9 @@ pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &
     };
     match spec.arguments {
         Arguments::Nothing if argument.as_doc().is_some_and(|argument| argument.is_empty()) => {}
-        Arguments::Nothing => return Err(Error::type_mismatch("$count takes no arguments, i.e. $count:{}")),
+        Arguments::Nothing => return Err(Error::type_mismatch("$count takes no arguments: write {$count: {}}")),
         Arguments::Pair if argument.as_array().is_none_or(|pair| pair.iter().count() != 2) => {
-            let message = [operator, " takes an array of two expressions"].concat();
+            let message = [operator, " needs an array of two expressions"].concat();
             return Err(Error::new(ErrorCode::FailedToParse, message));
         }
         Arguments::Pair => made.input = bound(argument, globals)?,
@@ -119,11 +119,9 @@ fn input(operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Bound
 impl Accumulation {
     fn set(&mut self, named: &Named, argument: Value<'_>, globals: &Globals) -> Result<()> {
         let operator = self.spec.name;
-        let refuse = |code, what: &str, name: &str| {
-            Err(Error::new(code, format!("{what}{name} in the specification of {operator}")))
-        };
+        let refuse = |code, what: &str, name: &str| Err(Error::new(code, format!("{operator}: {what}{name}")));
         let Some(doc) = argument.as_doc() else {
-            return refuse(named.not_object, "there must be an object", "");
+            return refuse(named.not_object, "its argument must be an object", "");
         };
         if let Some((name, _)) = doc.iter().find(|(name, _)| named.required.iter().all(|known| known.0 != *name)) {
             return refuse(named.unknown, "unknown argument ", name);
@@ -135,7 +133,7 @@ impl Accumulation {
                 "n" => self.n = Some(bound(value, globals)?),
                 "output" => output = Some(value),
                 "sortBy" if value.as_doc().is_none() => {
-                    return refuse(ErrorCode::Location10065, "no object as ", name);
+                    return refuse(ErrorCode::Location10065, "needs an object as ", name);
                 }
                 "sortBy" => self.sort(value, output, globals)?,
                 "p" => self.settings.percentiles = shares(&Expr::parse(value, globals)?)?,

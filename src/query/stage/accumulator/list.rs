@@ -60,7 +60,7 @@ impl Accumulator for Lists {
             if !*of_elements {
                 return add(value);
             }
-            let message = "$concatArrays and $setUnion take arrays only";
+            let message = "$concatArrays and $setUnion need arrays";
             let elements = value.as_array().ok_or_else(|| Error::type_mismatch(message))?;
             elements.iter().try_for_each(|(_, element)| add(element))
         })

@@ -67,7 +67,7 @@ pub(super) fn number(value: Value<'_>) -> Option<f64> {
 
 /// The error for exceeding the memory limit.
 pub(super) fn list_is_full() -> Error {
-    Error::new(ErrorCode::ExceededMemoryLimit, "A list of a $group takes more memory than it may")
+    Error::new(ErrorCode::ExceededMemoryLimit, "A list of a $group exceeds the memory limit")
 }
 
 pub(super) fn array_of(values: &mut dyn Iterator<Item = Value<'_>>) -> OwnedValue {

@@ -74,7 +74,7 @@ impl Ranked {
                     keys.push(self.key(key, *ascending));
                 }
                 if arrays > 1 {
-                    return Err(Error::bad_value("cannot sort with keys that are parallel arrays"));
+                    return Err(Error::bad_value("Cannot sort with keys that are parallel arrays"));
                 }
                 (keys, cell.as_doc().and_then(|cell| cell.get("output")).unwrap_or(Value::NULL))
             }

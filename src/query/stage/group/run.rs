@@ -76,7 +76,7 @@ impl Group {
             _ => None,
         });
         if sorting.is_some() && times.is_none() && rows.rows() > 0 {
-            return Err(Error::internal("Rows that were not sorted have no date column for the time field"));
+            return Err(Error::internal("Unsorted rows have no date column as their time field"));
         }
         let mut scratch = vec![Vec::new(); keys.len()];
         let mut start = 0;

@@ -107,10 +107,10 @@ impl Parser<'_> {
                 .find(|((known, .., others), _)| *known == name && (is_internal || others.is_some()));
             let Some(((_, want, codes, others), place)) = known else {
                 let code = code(E::Location5346506, E::Location5612404);
-                return Err(refused(stage, code, &["no parameter ", name].concat()));
+                return Err(refused(stage, code, &["unknown parameter ", name].concat()));
             };
             if place < 2 && matches!(given, [Some(_), ..] | [_, Some(_), ..]) {
-                return Err(refused(stage, E::Location5408000, "at most one of include and exclude"));
+                return Err(refused(stage, E::Location5408000, "takes at most one of include and exclude"));
             }
             let codes: &[ErrorCode] = others.as_ref().filter(|_| !is_internal).map_or(codes, |others| others);
             if let Some(code) = fault(*want, value).and_then(|fault| codes.get(fault)) {

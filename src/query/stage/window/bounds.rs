@@ -43,11 +43,11 @@ impl Window {
     /// Errors: `FailedToParse`; 5339900 if it ends before it begins; 5339901, 5339902 and 8947401 if the sort does not
     /// fit.
     pub fn parse(value: Value<'_>, sort: Option<&SortSpec>, parser: &Parser<'_>) -> Result<Window> {
-        let Some(doc) = value.as_doc() else { return Err(misuse("'window' field must be an object")) };
+        let Some(doc) = value.as_doc() else { return Err(misuse("The 'window' must be an object")) };
         let (documents, range, unit) = (doc.get("documents"), doc.get("range"), doc.get("unit"));
         let known = [documents, range, unit].iter().flatten().count();
         if documents.is_some() && range.is_some() || doc.iter().count() != known || range.is_none() && unit.is_some() {
-            return Err(misuse("'window' has either 'documents', or 'range' and with it a 'unit', and nothing else"));
+            return Err(misuse("A 'window' must have either 'documents', or 'range' with an optional 'unit'"));
         }
         let Some(bounds) = documents.or(range) else { return Ok(Window::WHOLE) };
         let both: Vec<Value<'_>> = bounds.as_array().into_iter().flatten().map(|(_, bound)| bound).collect();
@@ -143,7 +143,7 @@ impl Window {
 /// The unit of time with this name.
 pub(in super::super) fn parse_unit(unit: Value<'_>) -> Result<Unit> {
     let unit = unit.as_str().and_then(Unit::named);
-    unit.ok_or_else(|| misuse("'unit' must be the name of a unit of time"))
+    unit.ok_or_else(|| misuse("The 'unit' of a window must be the name of a unit of time"))
 }
 
 fn bound(value: Value<'_>, by: By, parser: &Parser<'_>) -> Result<Option<OwnedValue>> {
@@ -164,7 +164,7 @@ fn bound(value: Value<'_>, by: By, parser: &Parser<'_>) -> Result<Option<OwnedVa
     if fits {
         Ok(Some(bound.clone()))
     } else {
-        Err(misuse("Window bounds must be integers, or numbers in a range without unit"))
+        Err(misuse("Window bounds must be integers, or any numbers for a 'range' without 'unit'"))
     }
 }
 
@@ -176,7 +176,7 @@ fn place(value: Option<Value<'_>>, unit: Option<Unit>) -> Result<Number> {
         (None, Some(_)) => (None, ErrorCode::Location5429413),
         (None, None) => (value.and_then(Number::of), ErrorCode::Location5429414),
     };
-    let message = "A range needs dates to sort by where it has a unit, and numbers where it has none";
+    let message = "A 'range' needs a sortBy field with dates if it has a 'unit', and with numbers otherwise";
     place.ok_or_else(|| Error::new(code, message))
 }
 
@@ -189,7 +189,7 @@ fn moved(from: Number, by: Number, unit: Option<Unit>) -> Result<Number> {
             return Ok(Number::Integer(to));
         }
         if unit.is_some() {
-            return Err(Error::new(ErrorCode::Location5166406, "A window goes beyond all dates"));
+            return Err(Error::new(ErrorCode::Location5166406, "A window extends to a date out of range"));
         }
     }
     Ok(plus(from, by))

@@ -38,14 +38,14 @@ impl Parser<'_> {
     ///
     /// Errors: `FailedToParse`, `TypeMismatch`, 40414 and 40415 for arguments, and those of sorts and expressions.
     pub fn downsample(&mut self, argument: Value<'_>) -> Result<()> {
-        let message = "the $downsample stage specification must be an object";
+        let message = "The $downsample stage specification must be an object";
         let doc = argument.as_doc().ok_or_else(|| misuse(message))?;
         let names = ["field", "points", "sortBy", "method", "partitionBy"];
         check_fields("$downsample", doc, &names, names.get(..3).unwrap_or_default())?;
         let sort = SortSpec::parse(doc.get("sortBy").unwrap_or(Value::NULL), self.globals.collation())?;
         let [by] = sort.parts() else { return Err(misuse("$downsample needs a sortBy of exactly one field")) };
         if !by.ascending {
-            return Err(misuse("$downsample needs an ascending sortBy; a $sort behind it may turn the rows around"));
+            return Err(misuse("$downsample needs an ascending sortBy; a $sort after it can reverse the rows"));
         }
         let (method, least) = match doc.get("method").map_or(Some("lttb"), Value::as_str) {
             Some("lttb") => (Method::Triangles, 2),
@@ -55,7 +55,7 @@ impl Parser<'_> {
         };
         let points = doc.get("points").and_then(Value::as_integer).filter(|points| *points >= least);
         let points = points.and_then(|points| usize::try_from(points).ok());
-        let message = "The 'points' of $downsample must be an integer, 2 or more, or 4 for 'm4'";
+        let message = "The 'points' of $downsample must be an integer of at least 2, or at least 4 for 'm4'";
         let points = points.ok_or_else(|| misuse(message))?;
         let field = doc.get("field").and_then(Value::as_str).filter(|field| !field.starts_with('$'));
         let field =

@@ -122,7 +122,7 @@ impl Partition<'_> {
         };
         let place = value.and_then(place).filter(|_| unit_ms.is_some() == is_date);
         place.ok_or_else(|| {
-            Error::new(code, "A sortBy by dates needs a 'unit', one by numbers has none, and there is no other")
+            Error::new(code, "The sortBy field must have dates if there is a 'unit', and numbers otherwise")
         })
     }
 

@@ -22,7 +22,7 @@ impl Parser<'_> {
     /// Errors: `FailedToParse`; 40414 without output; 40415 for unknown arguments; 6307900 if outputs collide; those of
     /// functions and windows.
     pub fn windows(&mut self, argument: Value<'_>) -> Result<()> {
-        let message = "the $setWindowFields stage specification must be an object";
+        let message = "The $setWindowFields stage specification must be an object";
         let doc = argument.as_doc().ok_or_else(|| misuse(message))?;
         check_fields("$setWindowFields", doc, &["partitionBy", "sortBy", "output"], &["output"])?;
         let not_object = || Error::type_mismatch("'sortBy' and 'output' of $setWindowFields must be objects");
@@ -119,9 +119,7 @@ impl Parser<'_> {
         let Some(partition) = partition else { return Ok(None) };
         if let Expr::Constant(value) = partition.expr() {
             return match value.as_ref().and_then(|value| value.view().as_array()) {
-                Some(_) => {
-                    Err(Error::type_mismatch("An expression used to partition cannot evaluate to value of type array"))
-                }
+                Some(_) => Err(Error::type_mismatch("The value of partitionBy must not be an array")),
                 None => Ok(None),
             };
         }
@@ -143,21 +141,22 @@ impl Parser<'_> {
         let parts = sort.map_or(0, |sort| sort.parts().len());
         let has_more = doc.iter().any(|(name, _)| name != operator && name != "window") || doc.iter().count() > 2;
         let window = doc.get("window");
-        let object = || argument.as_doc().ok_or_else(|| misuse("This window function takes an object"));
+        let object =
+            || argument.as_doc().ok_or_else(|| misuse("The argument of this window function must be an object"));
         let (mut input, mut takes_window) = (None, false);
         let function = match operator {
             "$rank" | "$denseRank" | "$documentNumber" => {
                 let refuse = |code, message: &str| Err(Error::new(code, message));
                 if doc.iter().count() > 1 {
-                    let message = "Rank style window functions take no other arguments";
+                    let message = "Rank functions take no further arguments";
                     return refuse(ErrorCode::Location5371601, message);
                 }
                 if argument.as_doc().is_none_or(|argument| !argument.is_empty()) {
-                    let message = "Rank style window functions must be specified with '{}' as the value";
+                    let message = "The argument of rank functions must be {}";
                     return refuse(ErrorCode::Location5371603, message);
                 }
                 if parts != 1 {
-                    let message = "Rank style window functions need a sortBy with exactly one element";
+                    let message = "Rank functions need a sortBy with exactly one field";
                     return refuse(ErrorCode::Location5371602, message);
                 }
                 input = Some(self.constant(OwnedValue::null()));
@@ -187,7 +186,7 @@ impl Parser<'_> {
                 }
                 let unit_ms = match argument.get("unit").map(parse_unit).transpose()? {
                     Some(unit) => {
-                        let message = "unit must be 'week' or smaller";
+                        let message = "The 'unit' must be 'week' or smaller";
                         Some(unit.length_ms().ok_or_else(|| Error::new(ErrorCode::Location5490710, message))?)
                     }
                     None => None,
@@ -206,8 +205,7 @@ impl Parser<'_> {
             "$minMaxScaler" | "$minMaxScalar" => {
                 let argument = only(object()?, &["input", "min", "max"])?;
                 takes_window = true;
-                let message =
-                    "$minMaxScaler needs an 'input', and may have both 'min' and 'max', constants in this order";
+                let message = "$minMaxScaler needs an 'input', and 'min' and 'max' must be ascending constants";
                 let edge = |name: &str, otherwise| match argument.get(name) {
                     Some(value) => Number::of(self.constant_of(value)?.view()).ok_or_else(|| misuse(message)),
                     None => Ok(Number::Integer(otherwise)),
@@ -243,7 +241,7 @@ impl Parser<'_> {
             }
             "$linearFill" => Function::Line,
             "$count" if argument.as_doc().is_none_or(|argument| !argument.is_empty()) => {
-                return Err(misuse("$count takes no arguments, i.e. $count:{}"));
+                return Err(misuse("$count takes no arguments: write {$count: {}}"));
             }
             "$mergeObjects" => return Err(misuse("Unrecognized window function")),
             _ => {
@@ -261,11 +259,13 @@ impl Parser<'_> {
             }
         };
         if has_more || window.is_some() && !takes_window {
-            return Err(misuse("A window function has no other argument than a 'window', and some not even that"));
+            return Err(misuse(
+                "A window function takes no argument other than 'window', and some functions not even that",
+            ));
         }
         let window = window.map_or(Ok(Window::WHOLE), |window| Window::parse(window, sort, self))?;
         if matches!(function, Function::Spread(..)) && !window.has_current() {
-            return Err(misuse("The window of $minMaxScaler must have its own row in it"));
+            return Err(misuse("The window of $minMaxScaler must include the current row"));
         }
         let input = input.map_or_else(|| self.expr(argument), Ok)?;
         Ok(Output { name: name.into(), function, input, window })

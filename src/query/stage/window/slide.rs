@@ -32,7 +32,7 @@ pub(super) fn over_windows(spec: &Accumulation, cells: &Column, windows: &[Range
         if size_bytes > STAGE_SIZE_BYTES_MAX {
             return Err(Error::new(
                 ErrorCode::ExceededMemoryLimit,
-                "The values of windows take more memory than they may",
+                "The values of the windows exceed the memory limit",
             ));
         }
         values.push(value.view());

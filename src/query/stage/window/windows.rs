@@ -124,7 +124,7 @@ impl Stage for Windows {
             // Missing and null are one partition, because they tie in a sort.
             let key = keys.value(start, &mut scratch).unwrap_or(Value::NULL);
             if key.kind() == Kind::Array {
-                let message = "An expression used to partition cannot evaluate to value of type array";
+                let message = "The value of partitionBy must not be an array";
                 return Err(Error::type_mismatch(message));
             }
             if self.key.as_ref().is_none_or(|known| !self.spec.collation.equal(known.view(), key)) {
