@@ -28,8 +28,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         "executionStats" => Some(false),
         "allPlansExecution" => Some(true),
         _ => {
-            let message =
-                format!("Enumeration value '{verbosity}' for field 'explain.verbosity' is not a valid value.");
+            let message = format!("Enumeration value '{verbosity}' for field 'explain.verbosity' is not a valid value");
             return Err(Error::bad_value(message));
         }
     };
@@ -120,7 +119,7 @@ fn query(inner: &Request<'_>, globals: &Globals) -> Result<(FindCommand, Option<
             (options, Some((Box::new(Distinct::new(key)), ("distinct", "$addToSet", field))))
         }
         name => {
-            let message = format!("Explain failed due to unknown command: {name}");
+            let message = format!("'{name}' is not a command that can be explained");
             return Err(Error::new(ErrorCode::CommandNotFound, message));
         }
     })

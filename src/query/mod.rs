@@ -1,4 +1,4 @@
-//! Between a parsed command and its rows: filters, what of them runs before unpacking, plans, execution. Never awaits.
+//! From a parsed command to its rows: filters, their pushdown to buckets, plans, execution. Never awaits.
 
 mod exec;
 mod explain;

@@ -1,11 +1,11 @@
-//! Sets of top-level fields: what an expression reads, what a plan decodes.
+//! Sets of top-level fields: those that an expression reads, or that a plan decodes.
 
-/// Some of the top-level fields of a document.
+/// A set of top-level fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldSet {
     /// Every field.
     All,
-    /// The fields of these names, which ascend.
+    /// The fields with these names, in ascending order.
     Only(Vec<Box<str>>),
 }
 
@@ -16,17 +16,17 @@ impl Default for FieldSet {
 }
 
 impl FieldSet {
-    /// No field at all.
+    /// The empty set.
     pub const fn none() -> FieldSet {
         FieldSet::Only(Vec::new())
     }
 
-    /// One field.
+    /// The set of one field.
     pub fn one(name: &str) -> FieldSet {
         FieldSet::Only(vec![name.into()])
     }
 
-    /// Adds the field of that name, which may have dots.
+    /// Adds the field with this name, which may contain dots.
     pub fn add(&mut self, name: &str) {
         if let FieldSet::Only(names) = self
             && let Err(at) = place(names, name)
@@ -48,14 +48,14 @@ impl FieldSet {
         }
     }
 
-    /// Takes a field out, unless every field is in it.
+    /// Removes a field, unless the set contains every field.
     pub fn remove(&mut self, name: &str) {
         if let FieldSet::Only(names) = self {
             names.retain(|known| **known != *name);
         }
     }
 
-    /// True where the field called `name` is in it.
+    /// True if the set contains the field `name`.
     pub fn contains(&self, name: &str) -> bool {
         match self {
             FieldSet::All => true,
@@ -63,17 +63,17 @@ impl FieldSet {
         }
     }
 
-    /// True where every field is in it.
+    /// True if the set contains every field.
     pub fn is_all(&self) -> bool {
         matches!(self, FieldSet::All)
     }
 
-    /// True where no field is in it.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         matches!(self, FieldSet::Only(names) if names.is_empty())
     }
 
-    /// The names, in ascending order; none where every field is in it.
+    /// The names, in ascending order; empty if the set contains every field.
     pub fn names(&self) -> &[Box<str>] {
         match self {
             FieldSet::All => &[],
@@ -82,7 +82,7 @@ impl FieldSet {
     }
 }
 
-/// Where `name` stands among `names`, or where it belongs.
+/// The position of `name` in `names`, or where it would be inserted.
 fn place(names: &[Box<str>], name: &str) -> Result<usize, usize> {
     names.binary_search_by(|known| (**known).cmp(name))
 }

@@ -1,4 +1,4 @@
-//! One block out of pieces of many.
+//! Assembles one block from pieces of many.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use crate::value::{Numbers, Value};
 /// Consecutive rows of one of several blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Which block.
+    /// The index of the block.
     pub block: usize,
-    /// Which of its rows.
+    /// Its rows.
     pub rows: Range<usize>,
 }
 
 /// The rows of `runs`, one after another.
 ///
-/// Columns stand in an order that keeps each block's own order as far as the blocks agree. Dictionaries stay
-/// dictionaries and hold each value once, and none that no row uses.
+/// The order of columns agrees with that of each block, as far as the blocks agree. Dictionaries stay dictionaries;
+/// they hold each value once, and no unused values.
 pub(super) fn assemble(blocks: &[Block], runs: &[Run]) -> Block {
     let mut used: Vec<&Block> = Vec::new();
     let mut slots: Vec<Option<usize>> = vec![None; blocks.len()];
@@ -58,7 +58,7 @@ pub(super) fn assemble(blocks: &[Block], runs: &[Run]) -> Block {
     joined
 }
 
-/// Names of all blocks; one that is new stands behind the name that precedes it in its block.
+/// The names of all blocks; a new name follows the name before it in its block.
 fn merged_names<'a>(blocks: &[&'a Block]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for block in blocks {
@@ -83,7 +83,7 @@ struct Piece {
     rows: Range<usize>,
 }
 
-/// One column to be joined: its part in every block used, and which rows of it follow each other.
+/// One column to be joined: its part in each block that has rows, and the runs of rows.
 struct Join<'a> {
     sources: &'a [Option<&'a Column>],
     pieces: &'a [Piece],
@@ -91,7 +91,7 @@ struct Join<'a> {
 }
 
 impl Join<'_> {
-    /// The column; `None` where no row has a value.
+    /// The column; `None` if no row has a value.
     fn column(&self) -> Option<Column> {
         let data = match self.sources.iter().flatten().next()?.data() {
             ColumnData::F64(_) => {
@@ -129,7 +129,7 @@ impl Join<'_> {
         Some(Column::new(data, self.presence()))
     }
 
-    /// Presence of all rows; `None` where every source has every row.
+    /// Presence of all rows; `None` if every source has every row.
     fn presence(&self) -> Option<Bitmap> {
         if self.sources.iter().all(|source| source.is_some_and(|column| column.presence().is_none())) {
             return None;
@@ -149,7 +149,7 @@ impl Join<'_> {
         self.sources.get(piece.slot).copied().flatten()
     }
 
-    /// The cells of fixed width; `None` where the sources differ in type.
+    /// The cells of fixed width; `None` if the sources differ in type.
     fn slices<T: Copy + Default>(&self, pick: fn(&ColumnData) -> Option<&Vec<T>>) -> Option<Vec<T>> {
         let slices =
             self.sources.iter().map(|source| source.map_or(Some(&[][..]), |c| Some(pick(c.data())?.as_slice())));
@@ -160,7 +160,7 @@ impl Join<'_> {
             let (places, behind) = rest.split_at_mut_checked(piece.rows.len()).unwrap_or_default();
             rest = behind;
             match (slices.get(piece.slot).and_then(|slice| slice.get(piece.rows.clone())), places) {
-                // Sorted rows are often scattered, and this is cheaper than a copy of one cell.
+                // Sorted rows are often scattered, and this is cheaper than copying a slice of one cell.
                 (Some([cell]), [place]) => *place = *cell,
                 (Some(cells), places) => places.copy_from_slice(cells),
                 (None, _) => {}
@@ -169,7 +169,7 @@ impl Join<'_> {
         Some(joined)
     }
 
-    /// The cells of varying width; `None` where the sources differ in type.
+    /// The cells of variable width; `None` if the sources differ in type.
     fn var(&self, pick: fn(&ColumnData) -> Option<&VarData>) -> Option<VarData> {
         let sources = self.sources.iter().map(|source| source.map_or(Some(None), |c| Some(Some(pick(c.data())?))));
         let sources: Vec<Option<&VarData>> = sources.collect::<Option<_>>()?;
@@ -184,7 +184,7 @@ impl Join<'_> {
         Some(joined)
     }
 
-    /// A dictionary out of dictionaries: outer `None` where a source is none, inner `None` where no row has a value.
+    /// A dictionary from dictionaries: the outer `None` if a source is not one, the inner `None` if no row has a value.
     fn dictionary(&self) -> Option<Option<Column>> {
         const UNSEEN: u32 = u32::MAX;
         let parts = self.sources.iter().map(|source| match source.map(Column::data) {

@@ -1,4 +1,4 @@
-//! Counting matches without building a row.
+//! Counts matches without building rows.
 
 use super::executor::Flow;
 use super::measurements::Measurements;
@@ -8,12 +8,12 @@ use crate::error::Result;
 use crate::query::plan::Plan;
 use crate::value::Value;
 
-/// Counts what a plan matches. Its projection and its sort do not matter.
+/// Counts what a plan matches. Ignores projection and sort.
 #[derive(Default)]
 pub struct Count {
     measurements: Measurements,
     skip: u64,
-    /// Skip and limit together; `None` without a limit.
+    /// Sum of skip and limit; `None` without a limit.
     enough: Option<u64>,
 }
 
@@ -23,7 +23,7 @@ impl Count {
         if self.enough.is_some_and(|enough| matched >= enough) { Flow::Enough } else { Flow::Continue }
     }
 
-    /// How many match, within skip and limit.
+    /// The number of matches within skip and limit.
     pub fn count(&self) -> u64 {
         let matched = self.measurements.counters.measurements_matched;
         matched.min(self.enough.unwrap_or(u64::MAX)).saturating_sub(self.skip)

@@ -1,4 +1,4 @@
-//! The different values at a path.
+//! Collects the distinct values at a path.
 
 use super::executor::Flow;
 use super::known::KnownValues;
@@ -10,10 +10,11 @@ use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
 use crate::value::{Leaf, OwnedValue, Path, Value, append_key, walk_from_value};
 
-/// Collects the values that a path reaches in what a plan matches, each once. An array counts as its elements, what is missing as nothing.
+/// The distinct values that a path reaches in the matches of a plan. An array counts as its elements; a missing value
+/// does not count.
 pub struct Distinct {
     measurements: Measurements,
-    /// True where the path leads into the metadata.
+    /// True if the path leads into the metadata.
     of_meta: bool,
     path: Path,
     known: KnownValues,
@@ -21,7 +22,7 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// A collection of values at `path` that is empty.
+    /// An empty collection of values at `path`.
     pub fn new(path: Path) -> Distinct {
         Distinct {
             measurements: Measurements::default(),
@@ -32,7 +33,7 @@ impl Distinct {
         }
     }
 
-    /// The values, in the order in which they were met.
+    /// The values, in first-seen order.
     pub fn into_values(self) -> Vec<OwnedValue> {
         self.known.into_values()
     }
@@ -55,7 +56,7 @@ impl Distinct {
             false
         });
         if *size_bytes > DOCUMENT_SIZE_BYTES_MAX {
-            return Err(Error::new(ErrorCode::Location17217, "distinct too big, 16mb cap"));
+            return Err(Error::new(ErrorCode::Location17217, "The distinct values exceed 16 MiB"));
         }
         Ok(())
     }
@@ -73,7 +74,7 @@ impl Sink for Distinct {
         let selected = self.measurements.select(&rows, all_match)?;
         let mut matching = (0..rows.rows()).filter(|row| selected.as_ref().is_none_or(|selected| selected.get(*row)));
         if self.of_meta {
-            // All rows have the same.
+            // All rows of the bucket have the same value.
             return matching.next().map_or(Ok(()), |_| self.add(meta)).map(|()| Flow::Continue);
         }
         let Some(column) = rows.column(self.path.first()) else { return Ok(Flow::Continue) };

@@ -1,6 +1,7 @@
-//! Where only the first or the last rows of each series by time matter: what of a bucket says how far one has to look.
+//! For plans that need only the first or the last rows of each series: how far one must look, judged by what is known
+//! of buckets.
 //!
-//! Times are turned into *places*, of which the least is the best, be that the first time or the last.
+//! Times are mapped to *places*. The smallest place is the best one, whether that is the first time or the last.
 
 // Loaded later.
 
@@ -10,24 +11,25 @@ use crate::error::{Error, Result};
 use crate::query::plan::{ReadPlan, Which};
 use crate::value::{FieldSet, Value};
 
-/// What is looked for in each series.
+/// What is searched for in each series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ends {
     /// True for the last rows, false for the first ones.
     pub is_last: bool,
-    /// How many of them.
+    /// Number of rows.
     pub count: usize,
-    /// True where those of all series together are looked for.
+    /// True to search all series as one.
     pub as_one: bool,
-    /// True where metadata does not match if metadata that compares equal does not.
+    /// True if metadata that compares equal either all matches or all does not.
     excludes: bool,
-    /// The columns that tell which rows match, and when they were.
+    /// The columns needed to decide which rows match, and their times.
     columns: FieldSet,
 }
 
 impl Ends {
-    /// What a plan looks for; `None` where every bucket has to be asked: for other rows, where a key says more than which metadata is equal,
-    /// where bucket ids say nothing of times, where the default index is not to be used, and where a filter may fail.
+    /// The search for a plan. `None` if every bucket must be read: the plan needs other rows, its key depends on more
+    /// than which metadata is equal, bucket ids do not sort by time, the default index is not allowed, or the filter
+    /// may fail.
     pub fn of(plan: &ReadPlan) -> Option<Ends> {
         let edge = plan.plan.edge.as_ref().filter(|edge| edge.which != Which::Extremes && edge.by_value)?;
         let split =
@@ -44,7 +46,7 @@ impl Ends {
         Some(Ends { is_last, count: edge.count, as_one: edge.alike.is_empty() && !sorted, excludes, columns })
     }
 
-    /// True where no row of that metadata matches, nor of any that compares equal.
+    /// True if no row with that metadata, or with metadata that compares equal, matches.
     ///
     /// Errors: those of filters.
     pub fn exclude(&self, plan: &ReadPlan, meta: Option<Value<'_>>) -> Result<bool> {
@@ -54,17 +56,17 @@ impl Ends {
         }
     }
 
-    /// Where a time stands: below the places of times that matter less.
+    /// The place of a time: smaller places matter more.
     pub fn place(&self, ms: i64) -> i64 {
         if self.is_last { !ms } else { ms }
     }
 
-    /// The best place that a row can have in a bucket that begins at `start_ms` or up to a second later.
+    /// The best possible place of a row in a bucket that begins at `start_ms` or up to a second later.
     pub fn best_place(&self, start_ms: i64, span_ms: i64) -> i64 {
         self.place(if self.is_last { start_ms.saturating_add(span_ms).saturating_add(1000) } else { start_ms })
     }
 
-    /// Adds the places of the matching rows of a bucket that may hold some to the best ones, as far as they are among these.
+    /// Adds to `best` the places of matching rows of a bucket, as far as they are among the best.
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn add_bucket(
@@ -86,7 +88,7 @@ impl Ends {
         self.add_rows(best, plan, &rows, bucket.meta(), all_match)
     }
 
-    /// The same of rows, which have the columns that it takes.
+    /// The same for rows that have the needed columns.
     ///
     /// Errors: those of filters.
     pub fn add_rows(
@@ -98,11 +100,7 @@ impl Ends {
         all_match: bool,
     ) -> Result<()> {
         let Some(ColumnData::Date(times)) = rows.column(&plan.plan.time_field).map(|times| times.data()) else {
-            return if rows.rows() == 0 {
-                Ok(())
-            } else {
-                Err(Error::internal("Rows without a column of their times"))
-            };
+            return if rows.rows() == 0 { Ok(()) } else { Err(Error::internal("Rows have no time column")) };
         };
         match all_match {
             true => times.iter().for_each(|ms| self.add(best, self.place(*ms))),
@@ -120,7 +118,7 @@ impl Ends {
         add_place(best, place, self.count);
     }
 
-    /// The columns that it takes.
+    /// The needed columns.
     pub fn columns(&self) -> &FieldSet {
         &self.columns
     }
@@ -134,7 +132,7 @@ fn add_place(best: &mut Vec<i64>, place: i64, count: usize) {
     best.truncate(count);
 }
 
-/// Of some rows those that are among the `count` with the first times, or the last, and all that tie with one of them.
+/// The rows among the `count` first (or last) times, and all rows that tie with one of them.
 pub fn several(times: &[i64], rows: &[u32], is_last: bool, count: usize) -> Vec<u32> {
     let place = |row: u32| times.get(row as usize).map(|ms| if is_last { !*ms } else { *ms });
     let mut best = Vec::new();

@@ -13,7 +13,7 @@ use crate::query::plan::Projection;
 use crate::query::plan::Which;
 use crate::value::{Doc, Value};
 
-/// Whether the scan has to go on.
+/// Whether a scan must go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Flow {
@@ -23,31 +23,31 @@ pub enum Flow {
     Enough,
 }
 
-/// Runs a plan over the rows that are pushed into it.
+/// Runs a plan over the rows pushed into it.
 ///
-/// Results do not depend on how the rows are split into pushes. Without a sort, rows come out in the order in which they
-/// were pushed, as soon as they were pushed; with one, after `finish`.
+/// Results do not depend on how rows are split into pushes. Without a sort, rows come out in the order in which they
+/// were pushed, as soon as they were pushed; with a sort, after `finish`.
 pub struct Exec {
     measurements: Measurements,
     projection: Projection,
     output: Output,
-    /// Where of the rows that come together only the first by time matter, or the last: whether these, and how many.
+    /// Set if of each push only the first or the last rows by time matter: whether the last, and how many.
     edge: Option<(bool, usize)>,
 }
 
 enum Output {
-    /// Projected rows, and how many are still to be skipped and passed on.
+    /// Projected rows, and how many more to skip and to return.
     Queue { rows: Queue, skip: usize, limit: Option<usize> },
-    /// Rows before their projection, which may drop what they are sorted by.
+    /// Rows before their projection, which may drop the fields that they are sorted by.
     Sorter(Sorter),
 }
 
 impl Exec {
-    /// An executor that has seen nothing yet.
+    /// An executor that has seen no rows.
     pub fn new(plan: Plan) -> Exec {
         let measurements = Measurements::new(&plan);
         let skip = usize::try_from(plan.skip).unwrap_or(usize::MAX);
-        // A limit beyond the address space limits nothing.
+        // A limit beyond the address space is no limit.
         let limit = plan.limit.and_then(|limit| usize::try_from(limit).ok());
         let threshold = limit.and_then(|limit| Threshold::new(&plan, skip.saturating_add(limit)));
         let output = match plan.sort {
@@ -59,10 +59,10 @@ impl Exec {
         Exec { measurements, projection: plan.projection, output, edge }
     }
 
-    /// Lets rows go that a sort has collected and that come before all that are still to be pushed: those before `bound`, or all of
-    /// them. Where `wanted` rows or a good many are not before the bound, they may wait.
+    /// Releases collected rows of a sort that come before all rows still to be pushed: those before `bound`, or all of
+    /// them without one. If fewer than `wanted` rows, or only a few thousand, are before the bound, they may wait.
     ///
-    /// Errors: `BadValue` where the sort meets parallel arrays.
+    /// Errors: `BadValue` if the sort meets parallel arrays.
     pub fn release(&mut self, bound: Option<&TimeBound<'_>>, wanted: usize) -> Result<Flow> {
         let Output::Sorter(sorter) = &mut self.output else { return Ok(Flow::Continue) };
         match bound {
@@ -72,9 +72,9 @@ impl Exec {
         Ok(if sorter.is_full() { Flow::Enough } else { Flow::Continue })
     }
 
-    /// The scan is done: sorts, where there is a sort.
+    /// Ends the scan: sorts the rows, if there is a sort.
     ///
-    /// Errors: `BadValue` where the sort meets parallel arrays.
+    /// Errors: `BadValue` if the sort meets parallel arrays.
     pub fn finish(&mut self) -> Result<()> {
         match &mut self.output {
             Output::Queue { .. } => Ok(()),
@@ -82,7 +82,7 @@ impl Exec {
         }
     }
 
-    /// Rows that `take` can give now.
+    /// The number of rows that `take` can return now.
     pub fn ready(&self) -> usize {
         match &self.output {
             Output::Queue { rows, .. } => rows.rows(),
@@ -90,9 +90,9 @@ impl Exec {
         }
     }
 
-    /// The next batch: at most `rows_max` rows, and about `bytes_max` bytes but at least one row where one is ready.
+    /// The next batch: at most `rows_max` rows and about `bytes_max` bytes, but at least one row if one is ready.
     ///
-    /// Errors: those of expressions that the projection computes of sorted rows.
+    /// Errors: those of expressions in the projection of sorted rows.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Result<Block> {
         let rows_max = rows_max.min(BLOCK_ROWS_MAX);
         match &mut self.output {
@@ -103,7 +103,7 @@ impl Exec {
 }
 
 impl Sink for Exec {
-    /// It was built for its plan.
+    /// Nothing to do: it was built for its plan.
     fn begin(&mut self, _: &Plan) {}
 
     fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow> {
@@ -118,7 +118,7 @@ impl Sink for Exec {
         }
         match &mut self.output {
             Output::Queue { rows: queue, skip, limit } => {
-                // Dropped columns first: they are not worth gathering.
+                // Unneeded columns first, because gathering them would be wasted.
                 rows.retain_columns(|name| self.projection.reads_root(name));
                 let count = selected.as_ref().map_or(rows.rows(), Vec::len);
                 let start = count.min(*skip);
@@ -180,7 +180,7 @@ mod tests {
         Exec::new(plan(command))
     }
 
-    /// Five rows, the time not in front.
+    /// Five rows, with the time column not in front.
     fn rows() -> Block {
         let docs: Vec<_> = (0..5).map(|n| rawdoc! { "a": n, "t": bson::DateTime::from_millis(n.into()) }).collect();
         pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap()

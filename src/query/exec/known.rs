@@ -1,29 +1,29 @@
-//! Values by number, each once.
+//! Numbers distinct values.
 
 use std::cmp::Ordering;
 
 use crate::value::{Collation, Numbers, OwnedValue, Value};
 
-/// Numbers values from 0 in the order in which they are met. Those that compare equal have one number.
+/// Numbers values from 0 on, in first-seen order. Values that compare equal have the same number.
 #[derive(Default)]
 pub struct KnownValues {
-    /// By keys that are equal where values compare equal by bytes: 1 and 1.0 are one value.
+    /// Values by their keys, which are equal if the values compare equal by bytes: 1 and 1.0 are one value.
     keys: Numbers,
-    /// The number of each key, where a collation takes several for equal; empty without one.
+    /// The number of each key, if a collation makes several keys equal; otherwise empty.
     numbers: Vec<usize>,
     values: Vec<OwnedValue>,
     collation: Collation,
-    /// The places of `values` in the order of the collation.
+    /// Positions in `values`, in collation order.
     order: Vec<usize>,
 }
 
 impl KnownValues {
-    /// Without values.
+    /// An empty set.
     pub fn new(collation: Collation) -> KnownValues {
         KnownValues { collation, ..KnownValues::default() }
     }
 
-    /// The number of the value that has this key, and whether it is new.
+    /// The number of the value with this key, and whether it is new.
     pub fn add(&mut self, key: &[u8], value: &mut dyn FnMut() -> OwnedValue) -> (usize, bool) {
         let (number, is_new) = self.keys.add(key);
         if !is_new {
@@ -45,19 +45,19 @@ impl KnownValues {
         (new, true)
     }
 
-    /// Takes another value for a known one, which compares equal.
+    /// Replaces a known value by one that compares equal.
     pub fn replace(&mut self, number: usize, value: OwnedValue) {
         if let Some(known) = self.values.get_mut(number) {
             *known = value;
         }
     }
 
-    /// The values in the order of their numbers.
+    /// The values, in the order of their numbers.
     pub fn values(&self) -> &[OwnedValue] {
         &self.values
     }
 
-    /// The same, and nothing else.
+    /// The values, by value.
     pub fn into_values(self) -> Vec<OwnedValue> {
         self.values
     }

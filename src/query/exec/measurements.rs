@@ -1,4 +1,4 @@
-//! Decoded rows of one bucket, made whole and filtered.
+//! Completes and filters the decoded rows of one bucket.
 
 use super::ends::several;
 use super::sink::Counters;
@@ -8,11 +8,11 @@ use crate::query::filter::Filter;
 use crate::query::plan::Plan;
 use crate::value::Value;
 
-/// How rows become measurements, and which of them match.
+/// Adds metadata to rows and selects those that match.
 #[derive(Default)]
 pub(super) struct Measurements {
     time_field: Box<str>,
-    /// The metaField, where somebody reads it.
+    /// The meta field, if somebody reads it.
     meta_field: Option<Box<str>>,
     residual: Filter,
     pub counters: Counters,
@@ -29,7 +29,7 @@ impl Measurements {
         }
     }
 
-    /// The rows with their metadata: first the time, then the metadata, then the other fields.
+    /// The rows with their metadata: the time first, then the metadata, then the other fields.
     pub fn complete(&self, rows: Block, meta: Option<Value<'_>>) -> Block {
         let mut rows = rows;
         let meta = self.meta_field.as_deref().zip(meta);
@@ -48,7 +48,7 @@ impl Measurements {
         rows
     }
 
-    /// The rows that match; `None` where all do.
+    /// The rows that match; `None` if all do.
     ///
     /// Errors: those of expressions.
     pub fn select(&mut self, rows: &Block, all_match: bool) -> Result<Option<Bitmap>> {
@@ -59,9 +59,9 @@ impl Measurements {
         Ok(selected.filter(|_| matched < rows.rows()))
     }
 
-    /// Of the rows that match, all where that is `None`, the one with the first or the last time. Of several with
-    /// the first time it is the one in front, and of several with the last the one behind. Where `count` are wanted, with these all that
-    /// tie with one of them.
+    /// Of the matching rows (all if `selected` is `None`), the one with the first or the last time. Of several rows
+    /// with the first time it is the first, of several with the last time the last. With a `count`, that many rows and
+    /// all that tie with one of them.
     pub fn edge(&self, rows: &Block, selected: Option<Vec<u32>>, is_last: bool, count: usize) -> Option<Vec<u32>> {
         let times = rows.column(&self.time_field).map(Column::data);
         let Some(ColumnData::Date(times)) = times else { return selected };

@@ -1,4 +1,5 @@
-//! The executor: decoded buckets in, batches out. Pure; it says when it has enough and never fetches anything itself.
+//! The executor: takes decoded buckets and returns batches. It is pure: it says when it has enough and never fetches
+//! anything itself.
 
 mod assemble;
 mod count;

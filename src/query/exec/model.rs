@@ -1,4 +1,4 @@
-//! The executor against a plain vector of documents.
+//! Compares the executor with a plain vector of documents.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ fn any_row() -> impl Strategy<Value = (i64, Document)> {
     })
 }
 
-/// Rows in runs of one metadata value each, as buckets hold them.
+/// Rows in runs with the same metadata, as in buckets.
 fn any_rows() -> impl Strategy<Value = Vec<Row>> {
     let run = (0..4_i32, proptest::collection::vec(any_row(), 1..15), any::<bool>());
     proptest::collection::vec(run, 0..6).prop_map(|runs| {
@@ -108,14 +108,14 @@ fn sorts() -> Vec<RawDocumentBuf> {
     ]
 }
 
-/// Projections, and what each makes of a measurement.
+/// A projection, and its effect on a measurement.
 type Project = (RawDocumentBuf, fn(&mut Document));
 
 fn projections() -> Vec<Project> {
     fn keep(row: &mut Document, names: &[&str]) {
         *row = row.clone().into_iter().filter(|(name, _)| names.contains(&name.as_str())).collect();
     }
-    /// Keeps (or drops) one field of an object; a scalar in its place goes (or stays).
+    /// Keeps (or drops) one field of an object; a scalar in the object's place stays (or goes).
     fn nested(row: &mut Document, name: &str, inner: &str, included: bool) {
         match row.get_mut(name) {
             Some(Bson::Document(object)) => {
@@ -160,7 +160,7 @@ fn key<'a>(doc: &'a DocBuf, part: &crate::query::sort::SortPart) -> Option<Value
     sort_key(doc.view().get(part.path.first()), part.path.rest(), part.ascending, &part.collation)
 }
 
-/// What the query returns, computed document by document.
+/// The result of the query, computed document by document.
 fn expected(rows: &[Row], find: &FindCommand, project: fn(&mut Document)) -> Vec<Document> {
     let mut found: Vec<DocBuf> =
         rows.iter().map(with_meta).filter(|doc| find.filter.matches_doc(doc.view()).unwrap()).collect();
@@ -197,12 +197,12 @@ fn documents(block: &Block) -> Vec<Document> {
         .collect()
 }
 
-/// The order of top-level fields depends on which rows share a batch, and does not matter.
+/// The order of top-level fields depends on which rows share a batch, so it is ignored.
 fn fields(docs: &[Document]) -> Vec<BTreeMap<&String, &Bson>> {
     docs.iter().map(|doc| doc.iter().collect()).collect()
 }
 
-/// Cuts the rows where the metadata changes, and wherever `cuts` says.
+/// Cuts the rows where the metadata changes, and at `cuts`.
 fn buckets<'a>(rows: &'a [Row], cuts: &'a [bool]) -> impl Iterator<Item = &'a [Row]> {
     let mut at = 0;
     rows.chunk_by(move |a, b| {

@@ -1,21 +1,21 @@
-//! Rows that wait to be taken, in the order in which they came.
+//! Rows waiting to be taken, in order of arrival.
 
 use std::collections::VecDeque;
 
 use super::assemble::{Run, assemble};
 use crate::block::Block;
 
-/// A queue of blocks, taken by rows.
+/// A queue of blocks, taken row by row.
 #[derive(Default)]
 pub struct Queue {
     blocks: VecDeque<Block>,
-    /// Rows of the first block that were taken already.
+    /// Rows of the first block that were already taken.
     taken: usize,
     rows: usize,
 }
 
 impl Queue {
-    /// Adds rows behind the others.
+    /// Appends rows.
     pub fn push(&mut self, block: Block) {
         if block.rows() > 0 {
             self.rows += block.rows();
@@ -23,12 +23,12 @@ impl Queue {
         }
     }
 
-    /// Rows that wait.
+    /// Number of waiting rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The next rows: at most `rows_max`, and about `bytes_max` bytes but at least one row.
+    /// The next rows: at most `rows_max` and about `bytes_max` bytes, but at least one row.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
         let mut budget = Budget { rows: rows_max, bytes: bytes_max, used: false };
         let mut taken: Vec<Block> = Vec::new();
@@ -52,7 +52,7 @@ impl Queue {
         if let ([run], [block]) = (runs.as_slice(), taken.as_slice())
             && run.rows == (0..block.rows())
         {
-            // A batch that is one whole bucket is that bucket.
+            // A batch of one whole bucket is returned as that bucket's block.
             return taken.pop().unwrap_or_default();
         }
         let batch = assemble(&taken, &runs);
@@ -63,12 +63,12 @@ impl Queue {
     }
 }
 
-/// Bytes that a row of `block` takes, on average; never 0.
+/// Average bytes of a row in `block`; never 0.
 pub(super) fn row_size_bytes(block: &Block) -> usize {
     block.size_bytes().checked_div(block.rows()).unwrap_or_default().max(1)
 }
 
-/// What a batch may still take.
+/// The rows and bytes left in a batch.
 pub(super) struct Budget {
     pub rows: usize,
     pub bytes: usize,
@@ -77,7 +77,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// How many of `rows` rows of so many bytes each fit; the first row of a batch always does.
+    /// How many of `rows` rows fit, given their average bytes. The first row of a batch always fits.
     pub fn spend(&mut self, rows: usize, row_size_bytes: usize) -> usize {
         let at_least = usize::from(!self.used);
         let count = rows.min(self.rows).min((self.bytes / row_size_bytes).max(at_least));

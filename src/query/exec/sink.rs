@@ -1,4 +1,4 @@
-//! What takes the rows of a scan: to return them, or to make something else of them.
+//! Consumers of a scan's rows: they return the rows, or compute something from them.
 
 use super::executor::Flow;
 use crate::block::Block;
@@ -11,36 +11,36 @@ use crate::value::{Doc, Value};
 pub struct Counters {
     /// Stored buckets that may hold a match.
     pub buckets_passed: u64,
-    /// Buckets whose columns were decoded, or whose rows in the journals were looked at.
+    /// Buckets whose columns were decoded, or whose journal rows were examined.
     pub buckets_unpacked: u64,
     /// Rows in them.
     pub measurements_examined: u64,
-    /// Matches, those in buckets that did not have to be unpacked among them.
+    /// Matches, including those in buckets that need not be unpacked.
     pub measurements_matched: u64,
 }
 
-/// A consumer of matches. What comes of it does not depend on how the rows are split into pushes.
+/// A consumer of matches. Its result does not depend on how rows are split into pushes.
 pub trait Sink {
-    /// Is told what will come, before anything does. Where there is no collection, nothing comes, nor is it told.
+    /// Called once with the plan before any rows. Not called if there is no collection.
     fn begin(&mut self, plan: &Plan);
 
-    /// Takes the decoded rows of one bucket or journal section, without its metadata, which is `meta`. `all_match` says that every row is
-    /// known to match.
+    /// Takes the decoded rows of one bucket or journal section without their metadata, which is `meta`. `all_match`
+    /// says that all rows are known to match.
     ///
-    /// Errors: those of expressions, and of what is made of the rows.
+    /// Errors: those of expressions and of the consumer.
     fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow>;
 
-    /// Takes a bucket all of whose measurements are known to match without unpacking it; `None` where it has to be unpacked. `count` tells
-    /// how many they are.
+    /// Takes a bucket whose measurements are all known to match, without unpacking it; `None` if it must be unpacked.
+    /// `count` returns their number.
     ///
-    /// Errors: as `push`, and those of counting.
+    /// Errors: as `push`, and those of `count`.
     fn push_whole(&mut self, count: &dyn Fn() -> Result<usize>, meta: Option<Value<'_>>) -> Result<Option<Flow>>;
 
-    /// True where no row between these times, whose fields are at most those of `max`, can change what comes of it any more.
+    /// True if no row between these times, with fields of at most the values in `max`, can change the result any more.
     fn excludes(&self, _times: (i64, i64), _max: Option<Doc<'_>>) -> bool {
         false
     }
 
-    /// What was done so far. The sink counts measurements, whoever scans counts buckets.
+    /// Counters so far. The sink counts measurements; the scan counts buckets.
     fn counters(&mut self) -> &mut Counters;
 }

@@ -1,4 +1,4 @@
-//! Rows collected for a sort.
+//! Collects rows for a sort.
 
 use super::assemble::{Run, assemble};
 use super::queue::{Budget, Queue, row_size_bytes};
@@ -8,30 +8,30 @@ use crate::error::Result;
 use crate::query::sort::{SortSpec, sorted_rows};
 use crate::value::Doc;
 
-/// Rows that are worth a sort of their own while more are to come.
+/// Number of rows that are worth sorting while more are to come.
 const RELEASED_ROWS_MIN: usize = 32_768;
-/// Rows that a sort with a limit collects beyond those that it keeps before it throws the rest away.
+/// Number of rows that a sort with a limit collects beyond those that it keeps, before it discards the rest.
 const PAGE_ROWS: usize = 8192;
 
-/// Collects rows, sorts them at the end, gives them out in order.
+/// Collects rows, sorts them at the end, and returns them in order.
 ///
-/// With a limit it holds at most twice the rows that it has to keep, or a page beyond them where that is more. Rows that are known to
-/// come before all that are still to be pushed may be released before the end.
+/// With a limit it holds at most twice the rows that it keeps, or a page more if that is larger. Rows known to come
+/// before all rows still to be pushed may be released before the end.
 pub(super) struct Sorter {
     spec: SortSpec,
-    /// What a row must exceed to be kept, where buckets can tell.
+    /// What a row must exceed to be kept, if buckets can tell.
     threshold: Option<Threshold>,
-    /// Rows that are still to be left out.
+    /// Rows still to be skipped.
     skip: usize,
-    /// Rows that are still to be sorted, those left out among them; `None` without a limit.
+    /// Rows still to be sorted, including skipped ones; `None` without a limit.
     keep: Option<usize>,
-    /// Rows that were released, in their order.
+    /// Released rows, in order.
     released: Queue,
-    /// With fewer rows than these nobody looks again whether any may be released.
+    /// With fewer rows than this, `release` does not check again.
     look_at_rows: usize,
     blocks: Vec<Block>,
     rows: usize,
-    /// Rows in their order, counted over all blocks; empty before `finish`.
+    /// Row numbers in sorted order, counted over all blocks; empty before `finish`.
     sorted: Vec<u32>,
     taken: usize,
 }
@@ -54,14 +54,14 @@ impl Sorter {
         }
     }
 
-    /// The specification.
+    /// The sort specification.
     pub fn spec(&self) -> &SortSpec {
         &self.spec
     }
 
     /// Adds rows.
     ///
-    /// Errors: `BadValue` where the sort meets parallel arrays.
+    /// Errors: `BadValue` if the sort meets parallel arrays.
     pub fn push(&mut self, block: Block) -> Result<()> {
         if block.rows() == 0 {
             return Ok(());
@@ -73,7 +73,7 @@ impl Sorter {
         self.blocks.push(block);
         match self.keep {
             Some(keep) if self.rows > keep.saturating_add(keep.max(PAGE_ROWS)) => {
-                // Ties are in order of arrival, and those still to come arrive behind them.
+                // Ties keep the order of arrival, and rows still to come arrive later.
                 let kept = sorted_rows(&self.spec, &self.blocks, Some(keep))?;
                 self.reduce(&kept);
                 Ok(())
@@ -82,10 +82,10 @@ impl Sorter {
         }
     }
 
-    /// Sorts the rows that no row still to be pushed comes before, by the date in the column `bound.name`, and lets them go. With
-    /// fewer than `wanted`, or a good many, it may leave them for later.
+    /// Sorts and releases the rows that no later row can precede, judged by the dates in the column `bound.name`. If
+    /// fewer than `wanted`, or few in general, it may leave them for later.
     ///
-    /// Errors: `BadValue` where the sort meets parallel arrays.
+    /// Errors: `BadValue` if the sort meets parallel arrays.
     pub fn release(&mut self, bound: &TimeBound<'_>, wanted: usize) -> Result<()> {
         let worth = wanted.min(self.keep.unwrap_or(usize::MAX)).clamp(1, RELEASED_ROWS_MIN);
         if self.rows < worth || self.rows < self.look_at_rows && !bound.ends_page {
@@ -96,13 +96,13 @@ impl Sorter {
             _ => 0,
         };
         let count = self.blocks.iter().map(dates).sum::<usize>();
-        // To look again at each block, or to sort all rows for the sake of a few, would be quadratic.
+        // Checking again at every block, or sorting all rows for the sake of a few, would be quadratic.
         let is_enough = count >= worth && (count >= self.rows / 8 || self.keep.is_some_and(|keep| count >= keep));
         self.look_at_rows = if is_enough { 0 } else { self.rows + self.rows / 2 };
         if is_enough { self.let_go(count) } else { Ok(()) }
     }
 
-    /// Sorts all rows and lets them go: whatever is pushed later comes behind them.
+    /// Sorts and releases all rows: whatever is pushed later comes after them.
     ///
     /// Errors: as `release`.
     pub fn release_all(&mut self) -> Result<()> {
@@ -110,7 +110,7 @@ impl Sorter {
         if self.rows > 0 { self.let_go(self.rows) } else { Ok(()) }
     }
 
-    /// Sorts what was collected and lets the first `count` rows go.
+    /// Sorts the collected rows and releases the first `count`.
     fn let_go(&mut self, count: usize) -> Result<()> {
         let sorted = sorted_rows(&self.spec, &self.blocks, self.keep)?;
         let (first, rest) = sorted.split_at_checked(count).unwrap_or((&sorted, &[]));
@@ -125,19 +125,19 @@ impl Sorter {
         Ok(())
     }
 
-    /// True where no row between these times, whose fields are at most those of `max`, can be among those that are kept.
+    /// True if no row between these times, with fields of at most the values in `max`, can be among the rows kept.
     pub fn excludes(&self, times: (i64, i64), max: Option<Doc<'_>>) -> bool {
         self.threshold.as_ref().is_some_and(|threshold| threshold.excludes(times, max))
     }
 
-    /// True where no further row can change the result.
+    /// True if no further row can change the result.
     pub fn is_full(&self) -> bool {
         self.keep == Some(0)
     }
 
-    /// Sorts what is left.
+    /// Sorts the remaining rows.
     ///
-    /// Errors: `BadValue` where the sort meets parallel arrays.
+    /// Errors: `BadValue` if the sort meets parallel arrays.
     pub fn finish(&mut self) -> Result<()> {
         if self.released.rows() > 0 {
             return self.release_all();
@@ -145,7 +145,7 @@ impl Sorter {
         self.sorted = sorted_rows(&self.spec, &self.blocks, self.keep)?;
         self.taken = self.skip.min(self.sorted.len());
         if self.sorted.len() < self.rows / 2 {
-            // A cursor that waits for its next getMore holds nothing that it will never return.
+            // A cursor that waits for its next getMore should not hold rows that it will never return.
             let kept = std::mem::take(&mut self.sorted);
             self.reduce(&kept);
             self.sorted = (0..).take(self.rows).collect();
@@ -153,7 +153,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Holds only the rows `kept`, in that order.
+    /// Keeps only the rows `kept`, in that order.
     fn reduce(&mut self, kept: &[u32]) {
         let runs = runs_of(kept, &self.starts());
         self.blocks = vec![assemble(&self.blocks, &runs)];
@@ -170,12 +170,12 @@ impl Sorter {
         self.blocks.iter().scan(0, first).collect()
     }
 
-    /// Sorted rows that wait.
+    /// Number of sorted rows waiting.
     pub fn ready(&self) -> usize {
         self.released.rows() + self.sorted.len() - self.taken
     }
 
-    /// The next rows: at most `rows_max`, and about `bytes_max` bytes but at least one row.
+    /// The next rows: at most `rows_max` and about `bytes_max` bytes, but at least one row.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
         if self.released.rows() > 0 {
             return self.released.take(rows_max, bytes_max);
@@ -200,15 +200,15 @@ impl Sorter {
     }
 }
 
-/// What is known of rows that are still to come to a sort by time.
+/// What is known of the rows still to come to a sort by time.
 pub struct TimeBound<'a> {
     /// The column of times.
     pub name: &'a str,
-    /// True where the sort ascends.
+    /// True if the sort is ascending.
     pub ascending: bool,
-    /// No row to come is earlier; where the sort descends, each is earlier.
+    /// A lower bound of times to come; for a descending sort, an exclusive upper bound.
     pub ms: i64,
-    /// True where more rows cost a look into storage.
+    /// True if more rows require a storage access.
     pub ends_page: bool,
 }
 
@@ -218,7 +218,7 @@ impl TimeBound<'_> {
     }
 }
 
-/// The rows, counted over all blocks, as runs; neighbours that follow each other are one.
+/// Rows, counted over all blocks, as runs; consecutive rows form one run.
 fn runs_of(rows: &[u32], starts: &[usize]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut limits = 0..0;
@@ -260,7 +260,7 @@ mod tests {
         )
     }
 
-    /// Blocks of 1000 rows whose keys are scattered, and whose column `at` tells when they arrived.
+    /// Blocks of 1000 rows with scattered keys; the column `at` holds the order of arrival.
     fn block(number: i64) -> Block {
         let at: Vec<i64> = (number * 1000..(number + 1) * 1000).collect();
         let mut block = Block::new(at.len());

@@ -1,4 +1,4 @@
-//! What a row must exceed to be among those that a sort with a limit keeps: buckets that cannot reach it need no decoding.
+//! The threshold of a sort with a limit: buckets that cannot exceed it need no decoding.
 
 use crate::block::{Block, Column, ColumnData};
 use crate::limits::THRESHOLD_ROWS_MAX;
@@ -6,29 +6,31 @@ use crate::query::plan::Plan;
 use crate::query::sort::{key_of_double, key_of_int};
 use crate::value::{Doc, Value};
 
-/// The best keys so far of a sort by the time, or by a field whose greatest numbers come first.
+/// The best keys so far of a sort by time, or by a numeric field in descending order.
 ///
-/// Keys are numbers of which a greater one sorts before a smaller one. Rows of other types have none, so the threshold may be lower than
+/// Keys are numbers; a greater one sorts first. Values of other types have no key, so the threshold may be lower than
+/// possible, but never higher.
 /// it could be, and never higher.
 pub(super) struct Threshold {
     name: Box<str>,
     is_time: bool,
     ascending: bool,
     keep: usize,
-    /// Ascending, at most `keep` of them.
+    /// Ascending; at most `keep` of them.
     best: Vec<u64>,
 }
 
 impl Threshold {
-    /// That of a plan which keeps `keep` rows; `None` where buckets do not tell, or where leaving them out could hide an error.
+    /// The threshold of a plan that keeps `keep` rows. `None` if buckets cannot tell, or if skipping them could hide an
+    /// error.
     pub fn new(plan: &Plan, keep: usize) -> Option<Threshold> {
         let (first, others) = plan.sort.as_ref()?.parts().split_first()?;
         let name = first.path.as_str();
         let is_time = *name == *plan.time_field;
-        // Of a field, rows without it come first where the sort ascends, and no summary tells whether there are any.
+        // In an ascending sort by a field, rows without it come first, and no summary says whether there are any.
         let is_told =
             is_time || !first.ascending && first.path.is_top_level() && plan.meta_field.as_deref() != Some(name);
-        // Two parts that meet arrays in one row are an error. A time is none.
+        // Two sort keys with arrays in one row are an error. A time is never an array.
         let is_single = others.len() <= usize::from(is_time);
         let is_wanted = (1..=THRESHOLD_ROWS_MAX).contains(&keep) && !plan.residual.can_fail();
         (is_told && is_single && is_wanted).then(|| Threshold {
@@ -40,7 +42,7 @@ impl Threshold {
         })
     }
 
-    /// Takes note of rows that were collected.
+    /// Takes collected rows into account.
     pub fn add(&mut self, rows: &Block) {
         let Some(column) = rows.column(&self.name) else { return };
         for row in 0..rows.rows() {
@@ -55,7 +57,7 @@ impl Threshold {
             ColumnData::Date(times) if self.is_time => self.key_of_time(*times.get(row)?),
             ColumnData::F64(v) if !self.is_time => key_of_double(*v.get(row)?),
             ColumnData::I32(v) if !self.is_time => key_of_double(f64::from(*v.get(row)?)),
-            // Rounding keeps the order.
+            // Rounding preserves the order.
             ColumnData::I64(v) if !self.is_time => key_of_double(*v.get(row)? as f64),
             _ => return None,
         };
@@ -67,7 +69,7 @@ impl Threshold {
         if self.best.len() < self.keep {
             self.best.insert(at, key);
         } else if at > 0 {
-            // The least one goes.
+            // Drops the smallest.
             self.best.copy_within(1..at, 0);
             self.best.get_mut(at - 1..at).into_iter().for_each(|place| place.fill(key));
         }
@@ -77,7 +79,7 @@ impl Threshold {
         if self.ascending { !key_of_int(ms) } else { key_of_int(ms) }
     }
 
-    /// True where all rows that are kept come before every row between these times, whose fields are at most those of `max`.
+    /// True if all kept rows come before every row between these times, with fields of at most the values in `max`.
     pub fn excludes(&self, (first_ms, last_ms): (i64, i64), max: Option<Doc<'_>>) -> bool {
         let Some(least) = self.best.first().filter(|_| self.best.len() == self.keep) else { return false };
         let key = match max {
@@ -86,7 +88,7 @@ impl Threshold {
             Some(max) => match max.get(&self.name) {
                 // No row has the field, and such rows come last.
                 None => Some(0),
-                // All other values that there are sort behind this one, whatever their types.
+                // All other values sort after this one, whatever their types.
                 Some(value) => key_of_number(value),
             },
         };
@@ -117,7 +119,7 @@ mod tests {
         let numbers = prop_oneof![
             (-9..9).prop_map(Bson::Int32),
             (-9..9).prop_map(|n| Bson::Double(f64::from(n) / 2.0)),
-            // Beyond what a double tells apart.
+            // Beyond the precision of doubles.
             (0..4_i64).prop_map(|n| Bson::Int64((1 << 53) + n)),
             Just(Bson::Double(f64::NAN)),
         ];
@@ -143,7 +145,7 @@ mod tests {
         })
     }
 
-    /// What a query gives of buckets, and how many of them it left out; all are pushed unless `excluding`.
+    /// The result of a query over buckets, and how many of them it skipped; unless `excluding`, all are pushed.
     fn run(command: &Document, buckets: &[Vec<RawDocumentBuf>], excluding: bool) -> (Vec<Option<OwnedValue>>, usize) {
         let command = RawDocumentBuf::try_from(command).unwrap();
         let find = FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
@@ -198,7 +200,7 @@ mod tests {
         assert_eq!(left_out(doc! { "a": -1 }, doc! {}), 8);
         // Rows without the field would come first.
         assert_eq!(left_out(doc! { "a": 1 }, doc! {}), 0);
-        // An expression may fail in a row that is left out, and two fields may both be arrays there.
+        // An expression may fail on a skipped row, and two fields may both be arrays there.
         assert_eq!(left_out(doc! { "t": 1 }, doc! { "$expr": { "$gte": ["$a", 0] } }), 0);
         assert_eq!(left_out(doc! { "a": -1, "b": 1 }, doc! {}), 0);
     }

@@ -1,4 +1,4 @@
-//! Bounds of scans, as `explain` shows them.
+//! The bounds of scans, as `explain` shows them.
 
 // Loaded later.
 
@@ -6,7 +6,7 @@ use crate::bucket::BucketId;
 use crate::index::Part;
 use crate::value::DocWriter;
 
-/// Which ids are looked at.
+/// Writes the range of ids.
 pub(super) fn write_records((low, high): (&BucketId, &BucketId), direction: &str, writer: &mut DocWriter) {
     if *low != BucketId::MIN {
         writer.object_id("minRecord", low.as_bytes());
@@ -17,7 +17,7 @@ pub(super) fn write_records((low, high): (&BucketId, &BucketId), direction: &str
     writer.string("direction", direction);
 }
 
-/// Which paths of an index lead to arrays.
+/// Writes which paths of an index lead to arrays.
 pub(super) fn write_multikey(parts: &[Part], multikey: &[Vec<usize>], writer: &mut DocWriter) {
     writer.bool("isMultiKey", !multikey.iter().all(Vec::is_empty)).begin_doc("multiKeyPaths");
     for (part, depths) in parts.iter().zip(multikey) {
@@ -31,7 +31,7 @@ pub(super) fn write_multikey(parts: &[Part], multikey: &[Vec<usize>], writer: &m
     writer.end();
 }
 
-/// A closed interval, as bounds of an index are shown.
+/// A closed interval in the notation of index bounds.
 pub(super) fn interval(low: &str, high: &str) -> String {
     ["[", low, ", ", high, "]"].concat()
 }

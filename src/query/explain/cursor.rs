@@ -1,4 +1,4 @@
-//! How buckets are found, as `explain` shows it.
+//! The access path, as `explain` shows it.
 
 // Loaded later.
 
@@ -27,7 +27,7 @@ impl Explain<'_> {
         writer.end();
     }
 
-    /// How the buckets are found and what becomes of them, and with a run how many.
+    /// Writes how buckets are found and what happens to them; after a run, with their numbers.
     fn write_plan(&self, name: &str, run: Option<&Run>, writer: &mut DocWriter) {
         let (Some(write), Some((plan, _))) = (&self.write, self.plan) else {
             return self.write_access(name, run, writer);
@@ -71,7 +71,7 @@ impl Explain<'_> {
         writer.end();
     }
 
-    /// How the buckets are found, and with a run how many.
+    /// Writes how the buckets are found; after a run, with their numbers.
     fn write_access(&self, name: &str, run: Option<&Run>, writer: &mut DocWriter) {
         writer.begin_doc(name);
         let counted = |writer: &mut DocWriter, returned: u64, what: &str, examined: u64| {
@@ -86,7 +86,7 @@ impl Explain<'_> {
             return;
         };
         let documents = self.run.unwrap_or_default().examined;
-        // Whoever takes no rows takes no order.
+        // Without rows, there is no order.
         let backward = self.group.is_none() && plan.order == Some(false);
         let direction = if backward { "backward" } else { "forward" };
         match &plan.access {
@@ -146,7 +146,7 @@ impl Explain<'_> {
         writer.end();
     }
 
-    /// How one index was asked, or one range of ids.
+    /// Writes how one index or one range of ids was read.
     fn write_branch(
         &self,
         branch: &ReadAccess,

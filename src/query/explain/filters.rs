@@ -1,11 +1,12 @@
-//! What buckets are asked before they are unpacked, as `explain` shows it.
+//! Filters on buckets, as `explain` shows them.
 
 // Loaded later.
 
 use crate::query::plan::ReadPlan;
 use crate::value::DocWriter;
 
-/// What is asked of a bucket before it is unpacked, in the terms of its document; none where nothing is. Writes leave closed ones alone.
+/// Writes the filter on a bucket before it is unpacked, in terms of its document, if there is one. Writes leave closed
+/// buckets alone.
 pub(super) fn write_bucket_filter(name: &str, plan: &ReadPlan, is_write: bool, writer: &mut DocWriter) {
     let meta = plan.split.as_ref().map_or(&plan.plan.residual, |split| &split.meta);
     let meta = Some(meta).filter(|meta| !meta.is_trivial());

@@ -1,4 +1,4 @@
-//! A plan as `explain` shows it: how buckets are found, how they are unpacked, and what becomes of their measurements.
+//! A plan as `explain` shows it: how buckets are found, how they are unpacked, and what happens to their measurements.
 
 // Loaded later.
 

@@ -1,4 +1,4 @@
-//! A plan, what became of it, and what it is shown with.
+//! The input of `explain`: a plan, its statistics, and how to show it.
 
 // Loaded later.
 
@@ -7,37 +7,37 @@ use crate::query::exec::Counters;
 use crate::query::plan::ReadPlan;
 use crate::value::{DocBuf, OwnedValue};
 
-/// What became of a query that was run.
+/// Statistics of a query that ran.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
-    /// Index entries that were looked at.
+    /// Number of index entries read.
     pub entries: u64,
-    /// Stored buckets that were read.
+    /// Number of stored buckets read.
     pub examined: u64,
-    /// What was done with them.
+    /// Counters of the execution.
     pub counters: Counters,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: i64,
 }
 
-/// A plan and what it is shown with.
+/// A plan and how to show it.
 pub struct Explain<'a> {
-    /// The database and the collection of the buckets.
+    /// The namespace of the buckets.
     pub namespace: &'a str,
-    /// The plan, and what it is for; `None` where there is no such collection.
+    /// The plan, with the options of its collection; `None` if there is no such collection.
     pub plan: Option<(&'a ReadPlan, &'a TimeseriesOptions)>,
-    /// What became of it; `None` where it was not run.
+    /// Statistics; `None` if the query was not run.
     pub run: Option<Run>,
-    /// True where rejected plans are to be shown as well. There are none.
+    /// True to show rejected plans as well; there are none.
     pub all_plans: bool,
-    /// Of each branch of the access and each part of its index, how many components below the metadata lead to arrays on its path; empty where nobody
-    /// has looked.
+    /// For each branch of the access and each part of its index: how many components below the metadata lead to arrays
+    /// on its path. Empty if nobody has checked.
     pub multikey: Vec<Vec<Vec<usize>>>,
-    /// What becomes of the matches where they are changed.
+    /// The write, if the matches are changed.
     pub write: Option<Write>,
-    /// What is made of the matches where they are not returned.
+    /// The group, if the matches are not returned.
     pub group: Option<Group>,
-    /// True where the first of the later stages gives documents of its own.
+    /// True if the first of the later stages produces documents of its own.
     pub has_source: bool,
     /// The stages behind the plan, and how many rows came out of those of which it was counted.
     pub later: &'a [(DocBuf, Option<u64>)],
@@ -45,15 +45,15 @@ pub struct Explain<'a> {
 
 /// A write, as it is shown.
 pub struct Write {
-    /// What it does.
+    /// The type of the operation.
     pub op_type: &'static str,
-    /// The stage that takes whole buckets, where nothing is left to be asked of their measurements.
+    /// The stage that changes whole buckets, if their measurements need no filter.
     pub of_buckets: Option<&'static str>,
-    /// True where the match is answered, and what of it.
+    /// True if the match is returned, and what of it.
     pub answers: Option<bool>,
 }
 
-/// A field, its accumulator and the operand of that.
+/// A field, its accumulator, and the operand.
 pub type Group = (&'static str, &'static str, OwnedValue);
 
 impl Explain<'_> {
@@ -61,14 +61,14 @@ impl Explain<'_> {
         self.run.unwrap_or_default().counters
     }
 
-    /// How many buckets went on to be unpacked or, where these are what was asked for, to be returned.
+    /// How many buckets went on to be unpacked, or to be returned if bucket documents were asked for.
     pub(super) fn passed(&self) -> u64 {
         let Counters { buckets_passed, measurements_matched, .. } = self.counters();
         let raw = self.plan.is_some_and(|(plan, _)| plan.is_over_buckets());
         if raw { measurements_matched } else { buckets_passed }
     }
 
-    /// How many documents come out of the plan: a write answers a match at most.
+    /// How many documents the plan returns; a write returns at most one match.
     pub(super) fn returned(&self) -> u64 {
         match &self.write {
             Some(write) if write.answers.is_some() => self.counters().measurements_matched,

@@ -1,4 +1,4 @@
-//! The stages of a pipeline, as `explain` shows them: how buckets are unpacked, and what becomes of their measurements.
+//! The stages of a pipeline, as `explain` shows them: how buckets are unpacked, and what happens to their measurements.
 
 // Loaded later.
 
@@ -8,7 +8,7 @@ use crate::query::plan::{ReadPlan, Split};
 use crate::value::{DocWriter, FieldSet, Value};
 
 impl Explain<'_> {
-    /// Adds `stages`, or where there is no collection what a stage would hold.
+    /// Writes `stages`, or the contents of a single stage if there is no collection.
     pub fn write(&self, writer: &mut DocWriter) {
         if self.write.is_some() || self.plan.is_none() && self.later.is_empty() {
             return self.write_cursor(writer);
@@ -39,7 +39,7 @@ impl Explain<'_> {
         writer.end();
     }
 
-    /// What comes behind the cursor; answers the place behind it.
+    /// Writes what follows the cursor; returns the next position.
     fn write_stages(&self, plan: &ReadPlan, options: &TimeseriesOptions, writer: &mut DocWriter) -> usize {
         let counters = self.counters();
         let mut rows = counters.measurements_matched;
@@ -65,7 +65,7 @@ impl Explain<'_> {
             let name = if time.is_some() { "$_internalBoundedSort" } else { "$sort" };
             writer.begin_doc(name).doc("sortKey", sort.to_doc().view());
             if let Some(ascending) = time {
-                // No measurement is earlier than its bucket, or later than a span behind that.
+                // No measurement is earlier than its bucket's start, or a span or more later.
                 let offset = if ascending { 0 } else { options.span_seconds };
                 writer.begin_doc("bound").string("base", "min").int64("offsetSeconds", offset).end();
             }
@@ -102,7 +102,7 @@ impl Explain<'_> {
         place + 1
     }
 
-    /// The end of a stage that gives so many rows.
+    /// Ends a stage that returns this many rows.
     fn end(&self, rows: u64, writer: &mut DocWriter) {
         if self.run.is_some() {
             writer.int64("nReturned", long(rows));
@@ -111,7 +111,7 @@ impl Explain<'_> {
     }
 }
 
-/// `$_internalUnpackBucket`: the columns that are decoded, and what is left to be asked of their rows.
+/// `$_internalUnpackBucket`: the columns to decode, and the filter left for their rows.
 fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, writer: &mut DocWriter) {
     writer.begin_doc("$_internalUnpackBucket");
     let meta = plan.plan.meta_field.as_deref();

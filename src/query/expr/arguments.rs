@@ -1,10 +1,10 @@
-//! The values of an operator's arguments: what they must be, and how they are read once they are that.
+//! The values of an operator's arguments: what they must be, and how to read them after that was checked.
 
 use super::datum::type_name;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, Kind, Number, Value};
 
-/// The arguments of an operator, missing ones included.
+/// The arguments of an operator; `None` for missing ones.
 pub(super) type Arguments<'a, 'b> = &'a [Option<Value<'b>>];
 
 /// What an argument must be.
@@ -45,26 +45,26 @@ impl Want {
         }
     }
 
-    /// Checks the argument at a place.
+    /// Checks the argument at a position.
     pub(super) fn check(self, name: &str, at: usize, value: Option<Value<'_>>, code: ErrorCode) -> Result<()> {
         if self.accepts(value) {
             return Ok(());
         }
-        // Of places in a string or an array, those before the first one have a code of their own.
+        // Negative positions in a string or an array have an error code of their own.
         let below = self == Want::Natural && value.and_then(Number::of).and_then(Number::whole).is_some();
         let code = if below { ErrorCode::Location40097 } else { code };
         Err(failure(code, name, &format!("needs {} as argument {}, found {}", self.name(), at + 1, type_name(value))))
     }
 }
 
-/// What an operator does not accept.
+/// The error of an operator that does not accept something.
 #[cold]
 #[inline(never)]
 pub(super) fn failure(code: ErrorCode, name: &str, problem: &str) -> Error {
     Error::new(code, format!("{name} {problem}"))
 }
 
-/// The argument at a place, where it is given.
+/// The argument at a position, if it is given.
 #[inline(never)]
 pub(super) fn given<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Option<Value<'b>> {
     arguments.get(at).copied().flatten()
@@ -76,19 +76,19 @@ pub(super) fn array<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Doc<'b> {
     given(arguments, at).and_then(Value::as_array).unwrap_or(Doc::EMPTY)
 }
 
-/// An argument that was checked to be a string; the empty one where it is not given.
+/// An argument that was checked to be a string; empty if it is not given.
 #[inline(never)]
 pub(super) fn text<'b>(arguments: Arguments<'_, 'b>, at: usize) -> &'b str {
     given(arguments, at).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// An argument that was checked to be an integer; `otherwise` where it is not given.
+/// An argument that was checked to be an integer; `otherwise` if it is not given.
 #[inline(never)]
 pub(super) fn integer(arguments: Arguments<'_, '_>, at: usize, otherwise: i64) -> i64 {
     given(arguments, at).and_then(Number::of).and_then(Number::whole).unwrap_or(otherwise)
 }
 
-/// An argument that was checked to be a natural number; `otherwise` where it is not given.
+/// An argument that was checked to be a natural number; `otherwise` if it is not given.
 #[inline(never)]
 pub(super) fn natural(arguments: Arguments<'_, '_>, at: usize, otherwise: usize) -> usize {
     match given(arguments, at) {
@@ -109,7 +109,7 @@ pub(super) fn date(arguments: Arguments<'_, '_>, at: usize) -> i64 {
     given(arguments, at).and_then(date_ms).unwrap_or_default()
 }
 
-/// Milliseconds of what stands for a date: a date, a timestamp, an ObjectId.
+/// The milliseconds of a value that serves as a date: a date, a timestamp, an ObjectId.
 pub(super) fn date_ms(value: Value<'_>) -> Option<i64> {
     match value.kind() {
         Kind::Date => value.as_date_ms(),

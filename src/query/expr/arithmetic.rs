@@ -1,4 +1,4 @@
-//! Arithmetic: int32 widens to int64 and that to a double, dates move by milliseconds.
+//! Arithmetic: int32 widens to int64 and that to double; dates move by milliseconds.
 
 use super::arguments::{Arguments, failure, given, integer, number};
 use super::datum::Datum;
@@ -7,15 +7,15 @@ use super::operators::{Op, Operator};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Kind, Number, Value};
 
-/// The double right above the integers of 64 bits.
+/// 2^63, the first double above the 64-bit integers.
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
-/// `$add`, `$multiply`, `$subtract`, `$divide`, `$mod`: from the left to the right.
+/// `$add`, `$multiply`, `$subtract`, `$divide`, `$mod`, from left to right.
 pub(super) fn fold(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let neutral = Datum::int32(i32::from(operator.op == Op::Multiply));
     let [first, rest @ ..] = arguments else { return Ok(neutral) };
     let mut sum = Datum::copied(*first);
-    // A single argument is checked all the same.
+    // A single argument is checked as well.
     let rest = if rest.is_empty() { &[neutral.view()] } else { rest };
     for value in rest {
         let step = binary(operator, sum.view().unwrap_or(Value::NULL), value.unwrap_or(Value::NULL))?;
@@ -24,7 +24,7 @@ pub(super) fn fold(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<
     Ok(sum)
 }
 
-/// What an operator, `$add` or `$multiply`, makes of two numbers.
+/// The result of `$add` or `$multiply` for two numbers.
 pub fn computed(name: &str, a: Value<'_>, b: Value<'_>) -> Result<Datum<'static>> {
     binary(Operator::named(name)?, a, b)
 }
@@ -45,7 +45,7 @@ fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'stat
             (_, Number::Decimal(_), _) | (_, _, Number::Decimal(_)) => ErrorCode::Location5733415,
             _ => ErrorCode::Location16610,
         };
-        return Err(Error::new(code, format!("can't {operator:?} by zero")));
+        return Err(failure(code, operator.name(), "cannot divide by zero"));
     }
     if let (Number::Integer(n), Number::Integer(m)) = (x, y) {
         let whole = match operator.op {
@@ -74,7 +74,7 @@ fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'stat
 
 fn unfit(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Error {
     let code = if operator.op == Op::Mod { ErrorCode::Location16611 } else { ErrorCode::TypeMismatch };
-    failure(code, operator.name(), &format!("does not take {} and {}", a.kind().alias(), b.kind().alias()))
+    failure(code, operator.name(), &format!("cannot be applied to {} and {}", a.kind().alias(), b.kind().alias()))
 }
 
 /// A date and a duration in milliseconds, or two dates.
@@ -87,27 +87,29 @@ fn move_date(operator: &Operator, sign: i64, a: Value<'_>, b: Value<'_>) -> Resu
     };
     let moved = match (a.as_date_ms(), b.as_date_ms()) {
         (Some(from), Some(to)) if sign < 0 => from.checked_sub(to).map(Datum::int64),
-        (Some(_), Some(_)) => return Err(failure(ErrorCode::Location16612, operator.name(), "takes one date only")),
+        (Some(_), Some(_)) => {
+            return Err(failure(ErrorCode::Location16612, operator.name(), "can contain only one date"));
+        }
         (Some(from), None) => duration(b)?.and_then(|by| from.checked_add(by.checked_mul(sign)?)).map(Datum::date),
         (None, Some(from)) if sign > 0 => duration(a)?.and_then(|by| from.checked_add(by)).map(Datum::date),
         _ => return Err(unfit(operator, a, b)),
     };
-    moved.ok_or_else(|| failure(ErrorCode::Overflow, operator.name(), "goes beyond all dates"))
+    moved.ok_or_else(|| failure(ErrorCode::Overflow, operator.name(), "gives a date out of range"))
 }
 
-/// What comes of numbers among which are decimals.
+/// The result if a decimal is among the numbers.
 ///
-/// Errors: 168 where that takes the second half of the module, as for operators that the first does not know.
+/// Errors: 168 if the second half of the module is needed, as for operators that the first half does not know.
 #[inline(never)]
 fn decimals(op: Op, numbers: [Number; 2], places: i64) -> Result<Datum<'static>> {
     let mut result = Datum::Missing;
     if decimals_if_loaded(op, numbers, places, &mut result) {
         return Ok(result);
     }
-    Err(Error::new(ErrorCode::InvalidPipelineOperator, "Arithmetic on decimals was not loaded yet: ask again"))
+    Err(Error::new(ErrorCode::InvalidPipelineOperator, "Arithmetic on decimals is not loaded yet: try again"))
 }
 
-/// An int32 where the operands were, and it fits.
+/// An int32 if the operands were int32 and it fits.
 fn narrowed(n: i64, narrow: bool) -> Datum<'static> {
     match i32::try_from(n) {
         Ok(n) if narrow => Datum::int32(n),
@@ -124,13 +126,14 @@ pub(super) fn unary(operator: &Operator, arguments: Arguments<'_, '_>) -> Result
     let number = number(arguments, 0);
     if let (Number::Integer(n), true) = (number, operator.op != Op::Sqrt) {
         let whole = if operator.op == Op::Abs { n.checked_abs() } else { Some(n) };
-        let whole =
-            whole.ok_or_else(|| failure(ErrorCode::Location28680, operator.name(), "of the least int64 is none"))?;
+        let whole = whole.ok_or_else(|| {
+            failure(ErrorCode::Location28680, operator.name(), "cannot be computed for the smallest int64")
+        })?;
         return Ok(narrowed(whole, is_int32(arguments)));
     }
     let is_below = number.compare(Number::Integer(0)).is_lt() && !number.is_nan();
     if is_below && operator.op == Op::Sqrt {
-        return Err(failure(ErrorCode::Location28714, operator.name(), "needs a number that is not below 0"));
+        return Err(failure(ErrorCode::Location28714, operator.name(), "needs a non-negative number"));
     }
     if let Number::Decimal(_) = number {
         return decimals(operator.op, [number; 2], 0);
@@ -144,7 +147,7 @@ pub(super) fn unary(operator: &Operator, arguments: Arguments<'_, '_>) -> Result
     }))
 }
 
-/// `$trunc` and `$round`, which rounds halves to even; to so many decimal places.
+/// `$trunc` and `$round` (half to even), to a number of decimal places.
 pub(super) fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let places = integer(arguments, 1, 0);
     if !(-20..=100).contains(&places) {
@@ -166,7 +169,7 @@ pub(super) fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Re
         0.. => cut / power,
         _ => cut * power,
     };
-    // An integer stays one, where it fits.
+    // An integer stays one, if it fits.
     #[allow(clippy::cast_possible_truncation)]
     Ok(match number {
         Number::Integer(_) if result.abs() < TWO_TO_63 => narrowed(result as i64, is_int32(arguments)),

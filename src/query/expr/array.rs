@@ -1,4 +1,4 @@
-//! Arrays: their elements, parts and order, and what is made of each element.
+//! Arrays: their elements, slices and order, and `$map`, `$filter`, `$reduce`.
 
 use super::arguments::{self, Arguments, Want::*, failure, given, number};
 use super::datum::{ArrayWriter, Datum, is_nullish};
@@ -31,7 +31,7 @@ static EXTREME: Names =
 const RANGE: Wants = &[(Numeric, Location34443), (Numeric, Location34445), (Numeric, Location34447)];
 const SLICE: Wants = &[(Array, Location28724), (Numeric, Location28725), (Numeric, Location28727)];
 const EDGE_WANTS: Wants = &[(Numeric, Location5787902), (Array, Location5788200)];
-/// A list that is longer would not fit a document anyway.
+/// A longer list would not fit into a document.
 const RANGE_COUNT_MAX: i64 = 5_000_000;
 
 pub(super) static TABLE: &[Operator] = &[
@@ -69,7 +69,7 @@ pub(super) fn contains(_: &Operator, arguments: Arguments<'_, '_>, collation: &C
     Ok(Datum::bool(wanted.is_some_and(|wanted| array.iter().any(|(_, element)| collation.equal(element, wanted)))))
 }
 
-/// `$arrayElemAt`, `$first`, `$last`: from the end where the position is negative, and missing outside.
+/// `$arrayElemAt`, `$first`, `$last`: a negative position counts from the end; the result is missing outside.
 pub(super) fn element_at(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let array = arguments::array(arguments, 0);
     let at = match given(arguments, 1).and_then(Number::of) {
@@ -91,7 +91,7 @@ pub(super) fn concat(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum
     Ok(all.finish())
 }
 
-/// Calls `each` for every element of the array that the first argument is; false where it is null.
+/// Calls `each` for every element of the array in the first argument; false if that is null.
 fn each_of(
     name: &str,
     arguments: &[Expr],
@@ -111,7 +111,7 @@ fn each_of(
     Ok(true)
 }
 
-/// Input, and what becomes of an element, which is bound.
+/// Arguments: the input, and the expression for an element, which is bound.
 pub(super) fn map<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     let [_, body] = arguments else { return Ok(Datum::NULL) };
     let mut mapped = ArrayWriter::new();
@@ -122,7 +122,7 @@ pub(super) fn map<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<
     Ok(if found { mapped.finish() } else { Datum::NULL })
 }
 
-/// Input, what elements have to pass, which are bound, and how many are wanted.
+/// Arguments: the input, the condition for an element, which is bound, and how many are wanted.
 pub(super) fn filter<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     let [_, test, limit] = arguments else { return Ok(Datum::NULL) };
     let limit = limit.evaluate(scope)?;
@@ -144,7 +144,8 @@ pub(super) fn filter<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Dat
     Ok(if found { kept.finish() } else { Datum::NULL })
 }
 
-/// Input, initial value, and what becomes of the value so far and an element, which are bound in this order.
+/// Arguments: the input, the initial value, and the expression for the value so far and an element, which are bound in
+/// this order.
 pub(super) fn reduce<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     let [_, initial, body] = arguments else { return Ok(Datum::NULL) };
     let mut value = initial.evaluate(scope)?.into_static();
@@ -166,7 +167,7 @@ fn list<'b>(values: impl Iterator<Item = Value<'b>>) -> Datum<'static> {
     list.finish()
 }
 
-/// How many values are wanted.
+/// The number of values wanted.
 fn count(arguments: Arguments<'_, '_>) -> Result<usize> {
     let n = number(arguments, 0).whole().ok_or_else(|| failure(Location5787903, "'n'", "must be an integer"))?;
     let n = usize::try_from(n).ok().filter(|n| *n > 0);
@@ -180,7 +181,7 @@ fn extremes(arguments: Arguments<'_, '_>, by: &Collation, upward: bool) -> Resul
     Ok(list(all.into_iter().take(count(arguments)?)))
 }
 
-/// An argument that was checked to be a number, as an integer of 32 bits.
+/// An argument that was checked to be a number, as an int32.
 pub(super) fn int32(operator: &Operator, arguments: Arguments<'_, '_>, at: usize, code: ErrorCode) -> Result<i64> {
     let n = number(arguments, at).whole().filter(|n| i32::try_from(*n).is_ok());
     n.ok_or_else(|| failure(code, operator.name(), "needs integers of 32 bits"))
@@ -194,7 +195,11 @@ fn range(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'sta
         return Err(failure(Location34449, operator.name(), "requires a non-zero step"));
     }
     if (end - start) / step > RANGE_COUNT_MAX {
-        return Err(failure(ExceededMemoryLimit, operator.name(), "makes a list that takes more memory than it may"));
+        return Err(failure(
+            ExceededMemoryLimit,
+            operator.name(),
+            "would produce a list that exceeds the memory limit",
+        ));
     }
     let (mut numbers, mut next) = (ArrayWriter::new(), start);
     while if step > 0 { next < end } else { next > end } {
@@ -204,7 +209,7 @@ fn range(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'sta
     Ok(numbers.finish())
 }
 
-/// So many from the front, or where that is negative from the end; or from a place on so many.
+/// Arguments: a number of elements from the front, or from the end if negative; or a position and a number of elements.
 fn slice(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let all = elements(arguments::array(arguments, 0));
     let size = |n: i64| usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
@@ -269,7 +274,7 @@ fn zip(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'stati
     Ok(all.finish())
 }
 
-/// By the elements themselves, or by fields of them.
+/// Sorts by the elements themselves, or by fields of them.
 fn sort(operator: &Operator, arguments: Arguments<'_, '_>, by: &Collation) -> Result<Datum<'static>> {
     let Some(array) = given(arguments, 0).and_then(Value::as_array) else {
         return Err(failure(Location2942504, operator.name(), "needs an array as its input"));

@@ -1,13 +1,13 @@
-//! Binary data from and to texts and numbers, and integers to other bases.
+//! Converts binary data from and to strings and numbers, and integers to other bases.
 //!
-//! Rule: mongodb/mongo src/mongo/db/exec/expression/evaluate_convert.cpp.
+//! Source: mongodb/mongo src/mongo/db/exec/expression/evaluate_convert.cpp.
 
 // Loaded later.
 
 use super::datum::Datum;
 use crate::value::{DocWriter, Kind, Number, Value};
 
-/// How binary data and integers are written.
+/// The form of binary data and integers.
 pub(super) struct Form<'a> {
     pub format: &'a str,
     pub base: Option<u32>,
@@ -17,12 +17,12 @@ pub(super) struct Form<'a> {
 
 /// Formats of binary data in strings.
 pub(super) const FORMATS: [&str; 6] = ["auto", "base64", "base64url", "hex", "utf8", "uuid"];
-/// Subtype and length of the binary data that is a UUID.
+/// Subtype and length of a UUID.
 const UUID: (u8, usize) = (4, 16);
-/// The places in a UUID that have a hyphen.
+/// Positions of the hyphens in a UUID.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
-/// The bytes that hexadecimal digits say.
+/// The bytes that hexadecimal digits encode.
 pub(super) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |letter: u8| char::from(letter).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let (pairs, rest) = text.as_chunks::<2>();
@@ -36,7 +36,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// A letter of base64.
+/// The value of a base64 letter.
 fn letter(n: u8, is_url: bool) -> u8 {
     match n {
         0..26 => b'A' + n,
@@ -73,7 +73,7 @@ fn from_base64(text: &str, is_url: bool) -> Option<Vec<u8>> {
     for (at, found) in letters.bytes().enumerate() {
         let n = (0..64).find(|n| letter(*n, is_url) == found)?;
         bits = bits << 6 | u32::from(n);
-        // Each letter but the first of four fills a byte.
+        // Each of four letters except the first completes a byte.
         let filled = at % 4;
         if filled > 0 {
             bytes.push((bits >> (6 - 2 * filled)) as u8);
@@ -102,7 +102,7 @@ fn binary(subtype: u8, bytes: &[u8]) -> Datum<'static> {
     Datum::copied(writer.finish().view().get(""))
 }
 
-/// The bytes of a number of fixed width, the lowest first.
+/// The bytes of a fixed-width number, lowest first.
 fn reversed(bytes: &[u8], is_big: bool) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if is_big {
@@ -111,7 +111,7 @@ fn reversed(bytes: &[u8], is_big: bool) -> Vec<u8> {
     bytes
 }
 
-/// A value as binary data; `None` where it cannot be.
+/// A value as binary data; `None` if that is impossible.
 pub(super) fn to_binary(value: Value<'_>, form: &Form<'_>) -> Option<Datum<'static>> {
     let bytes = match value.kind() {
         Kind::Int32 | Kind::Int64 | Kind::Double => reversed(value.bytes(), form.is_big),
@@ -134,7 +134,7 @@ pub(super) fn to_binary(value: Value<'_>, form: &Form<'_>) -> Option<Datum<'stat
     Some(binary(form.subtype, &bytes))
 }
 
-/// Binary data as a string or a number; `None` where it cannot be.
+/// Binary data as a string or a number; `None` if that is impossible.
 pub(super) fn from_binary(subtype: u8, bytes: &[u8], to: Kind, form: &Form<'_>) -> Option<Datum<'static>> {
     if to == Kind::String {
         let is_uuid = (subtype, bytes.len()) == UUID;

@@ -1,4 +1,4 @@
-//! An expression with all that it takes to evaluate it on rows.
+//! An expression together with everything needed to evaluate it on rows.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::value::{Doc, DocWriter, FieldSet, OwnedValue, Value};
 
-/// An expression, what it reads, and what else it refers to.
+/// An expression, the fields that it reads, and what else it refers to.
 #[derive(Clone)]
 pub struct BoundExpr {
     expr: Expr,
@@ -23,7 +23,7 @@ pub struct BoundExpr {
 }
 
 impl BoundExpr {
-    /// What `expr` says where it was parsed with `globals`.
+    /// An expression that was parsed with `globals`.
     pub fn new(expr: Expr, globals: Globals) -> BoundExpr {
         let (fields, is_random, reads_outer) = (expr.fields(), expr.is_random(), expr.reads_outer());
         BoundExpr { expr, fields, is_random, reads_outer, globals }
@@ -34,61 +34,62 @@ impl BoundExpr {
         &self.expr
     }
 
-    /// What it refers to besides the document.
+    /// What the expression refers to besides the document.
     pub fn globals(&self) -> &Globals {
         &self.globals
     }
 
-    /// The top-level fields of the document that it reads.
+    /// The top-level fields that it reads.
     pub fn fields(&self) -> &FieldSet {
         &self.fields
     }
 
-    /// True where its value differs from call to call.
+    /// True if its value differs from call to call.
     pub fn is_random(&self) -> bool {
         self.is_random
     }
 
-    /// True where it reads a variable of a pipeline around.
+    /// True if it reads a variable of an enclosing pipeline.
     pub fn reads_outer(&self) -> bool {
         self.reads_outer
     }
 
-    /// True for fields and constants, which do not fail.
+    /// True for fields and constants, which cannot fail.
     pub fn is_plain(&self) -> bool {
         matches!(self.expr, Expr::Constant(_) | Expr::Field(..))
     }
 
-    /// True where it is the same for all documents that differ in a field alone, which is a date between those two, and no chance is in it.
+    /// True if its value is the same for all documents that differ only in `field`, a date in the given range, and it
+    /// is not random.
     pub fn is_alike_between(&self, field: &str, first_ms: i64, last_ms: i64) -> bool {
         is_alike(&self.expr, &self.globals, field, (first_ms, last_ms))
     }
 
-    /// True where its values come in order for documents in the order of a field that is a date, upwards or downwards.
+    /// True if its value only rises, or only falls, as the dates in `field` rise.
     pub fn is_monotonic(&self, field: &str) -> bool {
         is_monotonic(&self.expr, &self.globals, field)
     }
 
-    /// The same with all paths beginning at `root`.
+    /// The same expression with all paths starting at `root`.
     pub fn with_root(&self, root: &str) -> BoundExpr {
         BoundExpr::new(self.expr.clone().with_root(root), self.globals.clone())
     }
 
-    /// True where the expression is true of `doc`, which needs no other fields than those it reads.
+    /// True if the expression is true for `doc`, which may be limited to the fields that it reads.
     ///
     /// Errors: those of operators.
     pub fn is_true(&self, doc: Doc<'_>) -> Result<bool> {
         self.expr.is_true(&Scope::of(doc, &self.globals))
     }
 
-    /// The value for `doc`, which needs no other fields than those it reads; `None` is the lack of one.
+    /// The value for `doc`, which may be limited to the fields that it reads; `None` means missing.
     ///
     /// Errors: those of operators.
     pub fn value(&self, doc: Doc<'_>) -> Result<Option<OwnedValue>> {
         Ok(self.expr.evaluate(&Scope::of(doc, &self.globals))?.view().map(Value::to_owned))
     }
 
-    /// The value of an expression of `Expr::parse_within` for an object `current` in `root`.
+    /// The value of an expression of `Expr::parse_within` for an object `current` inside `root`.
     ///
     /// Errors: those of operators.
     pub fn value_within(&self, root: Doc<'_>, current: Doc<'_>) -> Result<Option<OwnedValue>> {
@@ -119,7 +120,8 @@ impl BoundExpr {
         {
             match (column.data(), &self.expr) {
                 (ColumnData::Dictionary(index, values), _) if values.len() < rows => {
-                    // Each value once, not each row. A value that no row has any more may fail; then the rows are asked.
+                    // Evaluates each dictionary value once instead of each row. An unused value may fail; then the rows
+                    // decide.
                     let mut block = Block::new(values.len());
                     block.set_column(name, (**values).clone());
                     if let Ok(column) = self.column(&block) {
@@ -139,7 +141,7 @@ impl BoundExpr {
         if matches!(self.expr, Expr::Call(..)) && doubles_if_loaded(&self.expr, block, &mut doubles) {
             return Ok(Column::new(ColumnData::F64(doubles), None));
         }
-        // Where no row has any of the fields all are alike, as those of a bucket without metadata.
+        // If no row has any of the fields, all rows are alike, as in buckets without metadata.
         let is_there = self.fields.names().iter().any(|name| block.column(name).is_some());
         let is_same = !self.fields.is_all() && !self.is_random && !is_there;
         let evaluated = if is_same { rows.min(1) } else { rows };
@@ -160,7 +162,7 @@ impl BoundExpr {
         Ok(nothing.finish())
     }
 
-    /// Shows `see` the value for each of those rows; `None` is the lack of one.
+    /// Calls `see` with the value for each of these rows; `None` means missing.
     ///
     /// Errors: those of operators.
     pub fn for_each_row(
@@ -242,7 +244,7 @@ mod tests {
         let fails = rawdoc! { "$divide": [1, { "$size": { "$ifNull": ["$m", []] } }] };
         assert!(column(fails.clone(), 3).is_err());
         assert_eq!(column(fails, 0).unwrap().len(), 0);
-        // What reads the row itself, or throws dice, differs.
+        // Expressions that read the row itself, or random ones, differ.
         let chance = column(rawdoc! { "$rand": {} }, 3).unwrap();
         assert_ne!(chance.value(0, &mut Vec::new()), chance.value(1, &mut Vec::new()));
     }

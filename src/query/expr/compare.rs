@@ -1,4 +1,4 @@
-//! `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$cmp`: by the whole BSON order, a missing value below null.
+//! `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$cmp`: by the whole BSON order; a missing value sorts below null.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,7 @@ pub enum CompareOp {
 }
 
 impl CompareOp {
-    /// True where a value that is `order` of the operand passes.
+    /// True if a value that compares as `order` to the operand passes.
     #[inline]
     pub fn holds(self, order: Ordering) -> bool {
         match self {
@@ -35,7 +35,7 @@ impl CompareOp {
         }
     }
 
-    /// The name of the operator, and of the one that compares by the whole BSON order.
+    /// The name of the operator, and of the variant that compares by the whole BSON order.
     pub fn names(self) -> (&'static str, &'static str) {
         match self {
             CompareOp::Eq => ("$eq", "$_internalExprEq"),
@@ -46,7 +46,7 @@ impl CompareOp {
         }
     }
 
-    /// The comparison with its sides exchanged.
+    /// The comparison with its sides swapped.
     pub fn flipped(self) -> CompareOp {
         match self {
             CompareOp::Eq => CompareOp::Eq,
@@ -57,12 +57,12 @@ impl CompareOp {
         }
     }
 
-    /// True for the comparisons that a value below the operand passes.
+    /// True if a value below the operand passes.
     pub fn includes_less(self) -> bool {
         self.holds(Ordering::Less)
     }
 
-    /// True for the comparisons that a value equal to the operand passes.
+    /// True if a value equal to the operand passes.
     pub fn includes_equal(self) -> bool {
         self.holds(Ordering::Equal)
     }

@@ -1,4 +1,5 @@
-//! Operators that decide what is evaluated: `$and`, `$or`, `$not`, `$cond`, `$ifNull`, `$switch`, `$let`; and `$rand`.
+//! Operators that decide which arguments are evaluated: `$and`, `$or`, `$not`, `$cond`, `$ifNull`, `$switch`, `$let`;
+//! and `$rand`.
 
 use super::arguments::{Arguments, failure, given};
 use super::datum::{Datum, is_nullish};
@@ -46,7 +47,7 @@ pub(super) fn if_null<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Da
     Ok(last)
 }
 
-/// A case and its value, each; then the default, where there is one.
+/// Arguments: pairs of a case and its value, then the default, if there is one.
 pub(super) fn switch<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     for branch in arguments.chunks(2) {
         match branch {
@@ -58,7 +59,7 @@ pub(super) fn switch<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Dat
     Err(failure(ErrorCode::Location40066, "$switch", "found no matching branch, and has no default"))
 }
 
-/// Variables, the last of which becomes the innermost, and what is evaluated with them.
+/// Arguments: variables, of which the last becomes the innermost, then the expression that uses them.
 pub(super) fn bind<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     let Some((body, variables)) = arguments.split_last() else { return Ok(Datum::Missing) };
     bind_each(&evaluate_all(variables, scope)?, body, scope)
@@ -71,8 +72,8 @@ fn bind_each(data: &[Datum<'_>], body: &Expr, scope: &Scope<'_>) -> Result<Datum
     }
 }
 
-/// A double from 0 on and below 1.
+/// A double in [0, 1).
 pub(super) fn rand<'s>(_: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
-    // 53 bits are what a double holds.
+    // A double holds 53 bits.
     Ok(Datum::double((scope.globals().env().random_u64() >> 11) as f64 / (1_u64 << 53) as f64))
 }

@@ -1,4 +1,4 @@
-//! Conversions: `$convert`, and `$toBool`, `$toInt` and the others that are written as one.
+//! Conversions: `$convert`, and `$toBool`, `$toInt` and the others, which are written as one.
 
 // Loaded later.
 
@@ -24,9 +24,9 @@ static CONVERT: Names = names(
     Binds::Nothing,
     &[FailedToParse, FailedToParse, FailedToParse],
 );
-/// What is not asked for.
+/// The form if nothing is specified.
 const PLAIN: Form<'_> = Form { format: "auto", base: None, is_big: false, subtype: 0 };
-/// What there is to convert to, by name and number.
+/// Target types, by name and number.
 const TARGETS: [(&str, i64, Kind); 9] = [
     ("double", 1, Kind::Double),
     ("string", 2, Kind::String),
@@ -100,7 +100,7 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
         let base =
             base.as_integer().ok_or_else(|| failure(Location3501300, NAME, "needs a whole number as its 'base'"))?;
         let known = u32::try_from(base).ok().filter(|base| [2, 8, 10, 16].contains(base));
-        form.base = Some(known.ok_or_else(|| failure(Location3501301, NAME, "takes 2, 8, 10 and 16 as its 'base'"))?);
+        form.base = Some(known.ok_or_else(|| failure(Location3501301, NAME, "needs 2, 8, 10 or 16 as its 'base'"))?);
     }
     if let Some(name) = one_of(&format, &FORMATS, [Location4341114, Location4341125])? {
         form.format = name;
@@ -126,13 +126,13 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     }
 }
 
-/// The name that an argument says, `None` for null.
+/// The name in an argument; `None` for null.
 ///
-/// Errors: the first code for what is no string, the second for an unknown one.
+/// Errors: the first code if it is not a string, the second for an unknown name.
 fn one_of(given: &Datum<'_>, known: &[&'static str], codes: [ErrorCode; 2]) -> Result<Option<&'static str>> {
     let [no_string, unknown] = codes;
     let Some(value) = given.view().filter(|value| !is_nullish(Some(*value))) else { return Ok(None) };
-    let refuse = |code| failure(code, "$convert", &format!("does not take {value:?} in this place"));
+    let refuse = |code| failure(code, "$convert", &format!("does not accept {value:?} here"));
     let name = value.as_str().ok_or_else(|| refuse(no_string))?;
     known.iter().find(|known| **known == name).map(|known| Some(*known)).ok_or_else(|| refuse(unknown))
 }
@@ -142,7 +142,7 @@ fn is_type(name: &str) -> bool {
     (0..=u8::MAX).any(|byte| Kind::from_byte(byte).is_some_and(|kind| kind.alias() == name))
 }
 
-/// A value as one of another type; `None` where it cannot be one.
+/// A value converted to another type; `None` if that is impossible.
 fn converted(value: Value<'_>, to: Kind, form: &Form<'_>, globals: &Globals) -> Option<Datum<'static>> {
     let (from, env) = (value.kind(), &**globals.env());
     match to {
@@ -168,7 +168,7 @@ fn converted(value: Value<'_>, to: Kind, form: &Form<'_>, globals: &Globals) -> 
         return text(value, globals).map(|text| Datum::string(&text));
     }
     if let Some(text) = value.as_str() {
-        // The server would read hexadecimals, and refuses them.
+        // Hexadecimal numbers are refused, as on the server.
         return match to {
             Kind::Double => decimal::parse_double(text, env).map(Datum::double),
             Kind::Decimal128 => decimal::parse(text).map(decimals::datum),
@@ -214,7 +214,7 @@ pub(super) fn text(value: Value<'_>, globals: &Globals) -> Option<String> {
     })
 }
 
-/// Of 24 hexadecimal digits.
+/// An ObjectId from 24 hexadecimal digits.
 fn object_id(text: &str) -> Option<Datum<'static>> {
     let bytes = from_hex(text.as_bytes())?;
     Some(Datum::Built(OwnedValue::object_id(bytes.try_into().ok()?)))

@@ -2,14 +2,14 @@
 
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
-/// What an expression comes to: part of the document, or something new. Numbers and dates take no memory of their own.
+/// The value of an expression: part of the document, or something new. Numbers and dates need no allocation.
 #[derive(Clone, Debug)]
 pub enum Datum<'a> {
-    /// No value at all, which is not null.
+    /// Missing, which differs from null.
     Missing,
     /// Part of a document, a variable or the expression itself.
     Stored(Value<'a>),
-    /// A new value of at most eight bytes, of its kind's width.
+    /// A new value of at most eight bytes, in the width of its type.
     Fixed(Kind, [u8; 8]),
     /// Any other new value.
     Built(OwnedValue),
@@ -49,7 +49,7 @@ impl<'a> Datum<'a> {
         Datum::Built(OwnedValue::string(text))
     }
 
-    /// A count, as the server counts: an int32 where it fits.
+    /// A count with the server's type: an int32 if it fits.
     pub fn count(n: usize) -> Datum<'static> {
         match i32::try_from(n) {
             Ok(n) => Datum::int32(n),
@@ -63,7 +63,7 @@ impl<'a> Datum<'a> {
         Datum::Fixed(kind, all)
     }
 
-    /// A copy of a value, or of the lack of one, that borrows nothing.
+    /// A copy of a value or of a missing one, which borrows nothing.
     pub fn copied(value: Option<Value<'_>>) -> Datum<'static> {
         match value {
             None => Datum::Missing,
@@ -74,7 +74,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// The same, borrowing nothing.
+    /// The same value, borrowing nothing.
     pub fn into_static(self) -> Datum<'static> {
         match self {
             Datum::Missing => Datum::Missing,
@@ -84,7 +84,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// The value; `None` where it is missing.
+    /// The value; `None` if it is missing.
     pub fn view(&self) -> Option<Value<'_>> {
         match self {
             Datum::Missing => None,
@@ -104,7 +104,7 @@ impl<'a> From<Option<Value<'a>>> for Datum<'a> {
     }
 }
 
-/// Bytes of a value that a datum holds without memory of its own.
+/// The bytes of a value stored in a datum itself.
 fn width(kind: Kind) -> Option<usize> {
     Some(match kind {
         Kind::Double | Kind::Int64 | Kind::Date | Kind::Timestamp => 8,
@@ -115,19 +115,19 @@ fn width(kind: Kind) -> Option<usize> {
     })
 }
 
-/// An array in the making.
+/// Builds an array.
 pub struct ArrayWriter {
     writer: DocWriter,
     len: usize,
 }
 
 impl ArrayWriter {
-    /// One without elements.
+    /// An empty array.
     pub fn new() -> ArrayWriter {
         ArrayWriter { writer: DocWriter::new(), len: 0 }
     }
 
-    /// Appends an element; a missing one is null.
+    /// Appends an element; a missing one becomes null.
     pub fn push(&mut self, value: Option<Value<'_>>) {
         self.writer.value(&self.len.to_string(), value.unwrap_or(Value::NULL));
         self.len += 1;
@@ -139,19 +139,19 @@ impl ArrayWriter {
     }
 }
 
-/// What `writer` has written, as an object or an array.
+/// The contents of `writer` as an object or an array.
 pub fn container(kind: Kind, writer: DocWriter) -> Datum<'static> {
     let mut tagged = writer.finish().into_bytes();
     tagged.insert(0, kind.byte());
     Datum::Built(OwnedValue::from_tagged_checked(tagged))
 }
 
-/// True for null, undefined and missing values: what most operators answer null to.
+/// True for null, undefined and missing values, for which most operators return null.
 pub fn is_nullish(value: Option<Value<'_>>) -> bool {
     value.is_none_or(|value| matches!(value.kind(), Kind::Null | Kind::Undefined))
 }
 
-/// The name of a value's type in messages.
+/// The name of a value's type, for messages.
 pub fn type_name(value: Option<Value<'_>>) -> &'static str {
     value.map_or("missing", |value| value.kind().alias())
 }

@@ -1,4 +1,4 @@
-//! What operators of arithmetic make of decimals.
+//! Arithmetic on decimals.
 
 // Loaded later.
 
@@ -9,8 +9,8 @@ use crate::value::decimal::{
     Decimal, Rounding, absolute, difference, of_number, product, quotient, remainder, rounded, sqrt, sum, to_value,
 };
 
-/// What an operator of arithmetic makes of two numbers one of which is a decimal, or of one, to so many places. False where the second
-/// half of the module is not there.
+/// The result of an arithmetic operator for two numbers, of which one is a decimal, or for one number to `places`.
+/// False if the second half of the module is not loaded.
 #[inline(never)]
 pub(super) fn decimals_if_loaded(op: Op, numbers: [Number; 2], places: i64, result: &mut Datum<'_>) -> bool {
     let [a, b] = numbers.map(of_number);
@@ -26,13 +26,13 @@ pub(super) fn decimals_if_loaded(op: Op, numbers: [Number; 2], places: i64, resu
         Op::Trunc => rounded(a, places, Rounding::Trunc),
         Op::Round => rounded(a, places, Rounding::HalfEven),
         Op::Sqrt => sqrt(a),
-        // Nobody asks, but without this answer the compiler would leave all of them out.
+        // Not needed at run time, but without this answer the compiler would drop the operators.
         _ => return false,
     });
     true
 }
 
-/// A decimal as what an expression gives.
+/// A decimal as the value of an expression.
 pub(super) fn datum(decimal: Decimal) -> Datum<'static> {
     Datum::Built(to_value(decimal))
 }

@@ -1,4 +1,4 @@
-//! An expression on a document.
+//! Evaluates an expression on a document.
 
 use super::datum::{ArrayWriter, Datum, container, is_nullish};
 use super::globals::Globals;
@@ -7,7 +7,7 @@ use super::tree::{Expr, Variable};
 use crate::error::Result;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
-/// A variable, the variables around it, and the document outermost.
+/// A bound variable, the scope around it, and the document outermost.
 #[derive(Clone, Copy)]
 pub struct Scope<'s> {
     value: Option<Value<'s>>,
@@ -51,7 +51,7 @@ impl<'s> Scope<'s> {
 impl Expr {
     /// The value for the document of `scope`.
     ///
-    /// Errors: what the operators do not accept, with the server's codes.
+    /// Errors: values that operators do not accept, with the server's codes.
     pub fn evaluate<'s>(&'s self, scope: &Scope<'s>) -> Result<Datum<'s>> {
         Ok(match self {
             Expr::Constant(value) => value.as_ref().map(|value| value.view()).into(),
@@ -81,7 +81,7 @@ impl Expr {
                 Run::Eager { wants, nulls, run } => {
                     let data = evaluate_all(arguments, scope)?;
                     let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).collect();
-                    // An argument that was left out is no null.
+                    // An omitted argument differs from null.
                     let is_given = |at: usize| arguments.get(at) != Some(&Expr::MISSING);
                     if *nulls && values.iter().enumerate().any(|(at, value)| is_nullish(*value) && is_given(at)) {
                         return Ok(Datum::NULL);
@@ -101,7 +101,7 @@ impl Expr {
         })
     }
 
-    /// True where the value for the document of `scope` is taken for true: not null, false or zero, and not missing.
+    /// True if the value for the document of `scope` counts as true: it is not null, false, zero or missing.
     ///
     /// Errors: those of `evaluate`.
     pub fn is_true(&self, scope: &Scope<'_>) -> Result<bool> {
@@ -119,7 +119,7 @@ pub(super) fn evaluate_all<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Resu
     Ok(data)
 }
 
-/// What `path` reaches in `value`: arrays are mapped, and numbers are no positions.
+/// The value that `path` reaches in `value`. Arrays are mapped, and numbers are not positions.
 pub(super) fn reach<'a>(value: Option<Value<'a>>, path: &[Box<str>]) -> Datum<'a> {
     let Some((name, rest)) = path.split_first() else { return value.into() };
     let Some(value) = value else { return Datum::Missing };

@@ -1,4 +1,4 @@
-//! What filters and expressions may refer to besides the document.
+//! What filters and expressions refer to besides the document.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Collation, Doc, OwnedValue, Value};
 
-/// The world outside, the moment of the command, its collation, and the variables of its `let`.
+/// The host, the time of the command, its collation, and the variables of its `let`.
 #[derive(Clone)]
 pub struct Globals(Rc<Inner>);
 
@@ -19,7 +19,7 @@ pub struct Globals(Rc<Inner>);
 #[derive(Clone)]
 pub(super) enum Known {
     Value(Option<OwnedValue>),
-    /// Its value comes with each row of a pipeline around.
+    /// Its value comes with each row of an enclosing pipeline.
     Outer(usize),
 }
 
@@ -27,14 +27,14 @@ struct Inner {
     env: Rc<dyn Env>,
     now_ms: i64,
     collation: Collation,
-    /// The innermost of a name first.
+    /// With the innermost of each name first.
     variables: Vec<(Box<str>, Known)>,
     zones: Rc<RefCell<Zones>>,
     outer: Rc<Outer>,
 }
 
 impl Globals {
-    /// Those of a command that begins now and compares strings by their bytes.
+    /// For a command that begins now and compares strings by their bytes.
     pub fn new(env: &Rc<dyn Env>) -> Globals {
         Globals(Rc::new(Inner {
             env: Rc::clone(env),
@@ -46,7 +46,7 @@ impl Globals {
         }))
     }
 
-    /// The same with a collation, and without variables, whose values may depend on it.
+    /// The same with a collation and without variables, whose values may depend on the collation.
     pub fn with_collation(&self, collation: &Collation) -> Globals {
         self.with(collation.clone(), Vec::new())
     }
@@ -56,20 +56,20 @@ impl Globals {
         Globals(Rc::new(Inner { env, now_ms: self.0.now_ms, collation, variables, zones, outer }))
     }
 
-    /// The variables of pipelines around.
+    /// The variables of enclosing pipelines.
     pub(super) fn outer(&self) -> &Outer {
         &self.0.outer
     }
 
     /// The same with the variables of a `let`, which are evaluated now.
     ///
-    /// Errors: 4890500 for a variable that reads the document, and those of expressions.
+    /// Errors: 4890500 if a variable reads the document, and those of expressions.
     pub fn with_variables(&self, variables: Doc<'_>) -> Result<Globals> {
         let mut evaluated = Vec::new();
         for (name, value) in variables {
             let expr = Expr::parse(value, self)?;
             if !expr.fields().is_empty() {
-                let message = format!("The variable '{name}' of let must not access a field");
+                let message = format!("The variable '{name}' of 'let' must not read a field");
                 return Err(Error::new(ErrorCode::Location4890500, message));
             }
             let value = expr.evaluate(&Scope::of(Doc::EMPTY, self))?.view().map(Value::to_owned);
@@ -78,19 +78,20 @@ impl Globals {
         Ok(self.with(self.0.collation.clone(), evaluated))
     }
 
-    /// The same with more variables, which take the place of others of their names.
+    /// The same with more variables, which hide others of the same names.
     pub fn with_more(&self, variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Globals {
         let variables = variables.into_iter().map(|(name, value)| (name, Known::Value(value)));
         self.with(self.0.collation.clone(), variables.chain(self.0.variables.iter().cloned()).collect())
     }
 
-    /// The same with variables whose values come with each row of a pipeline, from `outer_count` on; they take the place of others of their names.
+    /// The same with variables whose values come with each row of a pipeline, numbered from `outer_count`. They hide
+    /// others of the same names.
     pub fn with_outer<'n>(&self, names: impl Iterator<Item = &'n str>) -> Globals {
         let outer = names.zip(self.outer_count()..).map(|(name, number)| (name.into(), Known::Outer(number)));
         self.with(self.0.collation.clone(), outer.chain(self.0.variables.iter().cloned()).collect())
     }
 
-    /// How many variables have values that come with rows.
+    /// The number of variables whose values come with rows.
     pub fn outer_count(&self) -> usize {
         self.0.variables.iter().filter(|(_, known)| matches!(known, Known::Outer(_))).count()
     }
@@ -102,27 +103,27 @@ impl Globals {
         self.with(self.0.collation.clone(), variables)
     }
 
-    /// The world outside.
+    /// The host.
     pub fn env(&self) -> &Rc<dyn Env> {
         &self.0.env
     }
 
-    /// The time zones that the command has met.
+    /// The time zones that the command has used.
     pub(super) fn zones(&self) -> &RefCell<Zones> {
         &self.0.zones
     }
 
-    /// How its strings compare.
+    /// How strings compare.
     pub fn collation(&self) -> &Collation {
         &self.0.collation
     }
 
-    /// When the command began: the same moment for every document.
+    /// When the command began, which is the same for every document.
     pub fn now_ms(&self) -> i64 {
         self.0.now_ms
     }
 
-    /// What is known of a variable; `None` where there is no such variable.
+    /// What is known of a variable; `None` if it does not exist.
     pub(super) fn variable(&self, name: &str) -> Option<&Known> {
         self.0.variables.iter().find(|(known, _)| **known == *name).map(|(_, known)| known)
     }

@@ -96,7 +96,8 @@ fn never(_: Number) -> Option<ErrorCode> {
     None
 }
 
-/// A function of one number that `beyond` does not refuse. Without one for decimals, they are the decimals of doubles, as for angles.
+/// A function of one number within `beyond`'s limits. Without a function for decimals, decimals are computed as
+/// doubles, as for angles.
 fn of_one(
     operator: &Operator,
     arguments: Arguments<'_, '_>,
@@ -106,7 +107,7 @@ fn of_one(
 ) -> Result<Datum<'static>> {
     let x = number(arguments, 0);
     if let Some(code) = beyond(x) {
-        return Err(failure(code, operator.name(), "needs a number within its bounds"));
+        return Err(failure(code, operator.name(), "needs a number within its domain"));
     }
     Ok(match (x, of_decimal) {
         (Number::Decimal(Decimal::NaN), _) => datum(Decimal::NaN),
@@ -148,11 +149,11 @@ fn log(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     Ok(Datum::double(x.near_double().ln() / base.near_double().ln()))
 }
 
-/// Integers stay integers where the power is one of 64 bits.
+/// Integers stay integers if the power fits 64 bits.
 fn power(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let (base, exponent) = (number(arguments, 0), number(arguments, 1));
     if base.compare(Number::Integer(0)).is_eq() && exponent.compare(Number::Integer(0)).is_lt() {
-        return Err(failure(Location28764, "$pow", "cannot take a base of 0 and a negative exponent"));
+        return Err(failure(Location28764, "$pow", "cannot raise 0 to a negative exponent"));
     }
     if let (Number::Integer(base), Number::Integer(exponent)) = (base, exponent) {
         let whole = match (base, u32::try_from(exponent)) {
@@ -171,7 +172,7 @@ fn power(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     Ok(Datum::double(base.near_double().powf(exponent.near_double())))
 }
 
-/// True where all arguments are int32.
+/// True if all arguments are int32.
 fn is_narrow(arguments: Arguments<'_, '_>) -> bool {
     arguments.iter().flatten().all(|value| value.kind() == Kind::Int32)
 }
@@ -187,19 +188,19 @@ fn bits(arguments: Arguments<'_, '_>, step: fn(i64, i64) -> i64) -> Result<Datum
     folded(arguments, 0, step)
 }
 
-/// Of int32 and int64 alone.
+/// Only for int32 and int64.
 fn folded(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) -> Result<Datum<'static>> {
     let mut all = first;
     for value in arguments.iter().flatten() {
         match value.kind() {
             Kind::Int32 | Kind::Int64 => all = step(all, value.as_integer().unwrap_or_default()),
-            _ => return Err(failure(TypeMismatch, "An operator of bits", "takes int and long only")),
+            _ => return Err(failure(TypeMismatch, "A bitwise operator", "needs int or long")),
         }
     }
     Ok(integer(all, is_narrow(arguments)))
 }
 
-/// The arguments, or the elements of the only one.
+/// The arguments, or the elements of the only argument.
 fn values<'b>(arguments: Arguments<'_, 'b>) -> Vec<Value<'b>> {
     match arguments {
         [Some(only)] if only.as_array().is_some() => only.as_array().into_iter().flatten().map(|(_, x)| x).collect(),
@@ -207,7 +208,7 @@ fn values<'b>(arguments: Arguments<'_, 'b>) -> Vec<Value<'b>> {
     }
 }
 
-/// The standard deviation of numbers; anything else counts as nothing.
+/// The standard deviation of numbers; other values do not count.
 fn deviation(arguments: Arguments<'_, '_>, fewer: f64) -> Result<Datum<'static>> {
     let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
     for number in values(arguments).into_iter().filter_map(Number::of) {
@@ -220,7 +221,7 @@ fn deviation(arguments: Arguments<'_, '_>, fewer: f64) -> Result<Datum<'static>>
     Ok(if count > fewer { Datum::double((squares / (count - fewer)).sqrt()) } else { Datum::NULL })
 }
 
-/// The sum of numbers, or their mean; of one array that of its elements. Anything else counts as nothing.
+/// The sum or mean of numbers; of a single array, those of its elements. Other values do not count.
 fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> {
     let inner = values(arguments);
     let (mut whole, mut fraction, mut count) = (Some(0_i64), 0.0, 0_u32);

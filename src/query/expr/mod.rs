@@ -1,4 +1,5 @@
-//! Expressions: parsed into a tree, evaluated on a document. One file a family of operators; `operators` is their table.
+//! Expressions: parsed into a tree, evaluated on a document. One file per family of operators; `operators` has their
+//! table.
 
 mod arguments;
 mod arithmetic;

@@ -33,7 +33,7 @@ pub(super) static TABLE: &[Operator] = &[
     operator(Op::More, "$unsetField", Syntax::Named(&UNSET_FIELD), FIELD, false, |_, a| set_field(a, None)),
 ];
 
-/// Fields by name, the last value of each at its first place.
+/// Fields by name: the last value of each, at its first position.
 fn object(fields: &[(&str, Value<'_>)]) -> Datum<'static> {
     let mut writer = DocWriter::new();
     for (at, (name, _)) in fields.iter().enumerate() {
@@ -45,7 +45,7 @@ fn object(fields: &[(&str, Value<'_>)]) -> Datum<'static> {
     container(Kind::Object, writer)
 }
 
-/// Objects, or an array of them.
+/// Arguments: objects, or an array of objects.
 fn merge(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let parts: Vec<Value<'_>> = match arguments {
         [Some(only)] if only.as_array().is_some() => {
@@ -73,12 +73,12 @@ fn to_array(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'
     Ok(pairs.finish())
 }
 
-/// Of pairs `[name, value]`, or of objects `{k, v}`.
+/// From pairs `[name, value]`, or from objects `{k, v}`.
 fn to_object(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let refuse = |code, problem: &str| failure(code, operator.name(), problem);
     let mut fields = Vec::new();
     let array = arguments::array(arguments, 0);
-    // The first element says what all of them have to be.
+    // The first element determines what all others must be.
     let are_pairs = array.iter().next().is_some_and(|(_, first)| first.kind() == Kind::Array);
     for (_, element) in array {
         let parts: Vec<Value<'_>> = element.as_array().into_iter().flatten().map(|(_, part)| part).collect();
@@ -91,14 +91,14 @@ fn to_object(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<
             (Kind::Object, false) => match (doc.get("k"), doc.get("v"), doc.iter().count()) {
                 (Some(name), Some(value), 2) => (name, value, [Location40394, Location4940401]),
                 (.., 2) => return Err(refuse(Location40393, "requires the fields k and v")),
-                _ => return Err(refuse(Location40392, "requires objects with the fields k and v alone")),
+                _ => return Err(refuse(Location40392, "requires objects with only the fields k and v")),
             },
-            (_, true) => return Err(refuse(Location40396, "requires all elements to be pairs, as the first")),
+            (_, true) => return Err(refuse(Location40396, "requires all elements to be pairs, like the first")),
             _ if fields.is_empty() => return Err(refuse(Location40398, "requires an array of pairs or of objects")),
-            _ => return Err(refuse(Location40391, "requires all elements to be objects, as the first")),
+            _ => return Err(refuse(Location40391, "requires all elements to be objects, like the first")),
         };
         let [no_string, has_nul] = codes;
-        let name = name.as_str().ok_or_else(|| refuse(no_string, "requires names that are strings"))?;
+        let name = name.as_str().ok_or_else(|| refuse(no_string, "requires strings as names"))?;
         if name.contains('\0') {
             return Err(refuse(has_nul, "requires names without a NUL"));
         }
@@ -107,7 +107,8 @@ fn to_object(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<
     Ok(object(&fields))
 }
 
-/// The object with another value of a field, which may have dots and dollars in its name; without it where the value is missing.
+/// The object with a new value for a field, whose name may contain dots and dollars; without the field if the value is
+/// missing.
 fn set_field(arguments: Arguments<'_, '_>, new: Option<Value<'_>>) -> Result<Datum<'static>> {
     let (name, input) = (text(arguments, 0), given(arguments, 1));
     if name.contains('\0') {

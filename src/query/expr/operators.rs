@@ -1,4 +1,4 @@
-//! The table of operators: their names, their arguments and what runs them.
+//! The table of operators: their names, their arguments and their functions.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::{
 use crate::error::{Error, ErrorCode, ErrorCode::*, Result};
 use crate::value::{Collation, Value};
 
-/// An operator, by number: to compare names takes far more code.
+/// An operator as a number, because comparing names takes far more code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Eq,
@@ -77,7 +77,7 @@ pub(super) enum Op {
     DateDiff,
     DateAdd,
     DateSubtract,
-    /// Any other.
+    /// Any other operator.
     More,
 }
 
@@ -91,27 +91,28 @@ pub struct Operator {
 
 /// How the arguments of an operator are written.
 pub(super) enum Syntax {
-    /// In an array, or one alone: at least so many and at most so many.
+    /// In an array, or a single one without an array: minimum and maximum number.
     Positional(usize, usize),
     /// In an object.
     Named(&'static Names),
-    /// As that of `$let` alone.
+    /// The syntax of `$let`.
     Let,
-    /// As that of `$switch` alone.
+    /// The syntax of `$switch`.
     Switch,
 }
 
 /// Arguments in an object.
 pub(super) struct Names {
-    /// Their names in the order in which they are passed on.
+    /// Their names, in the order in which they are passed on.
     pub names: &'static [&'static str],
-    /// So many of them must be there.
+    /// How many of them are required.
     pub required: usize,
-    /// So many may stand in an array instead, or one alone; 0 for none.
+    /// How many may be given in an array instead, or a single one alone; 0 for none.
     pub positional: usize,
-    /// The last of the required ones is evaluated with variables.
+    /// The variables with which the last required argument is evaluated.
     pub binds: Binds,
-    /// Of what is no object, of an unknown argument, and of each that is missing; the last one goes on.
+    /// Codes: for a value that is not an object, for an unknown argument, and for each missing one. The last code also
+    /// applies to further ones.
     pub codes: &'static [ErrorCode],
 }
 
@@ -125,28 +126,28 @@ pub(super) enum Binds {
     ValueAndThis,
 }
 
-/// A function of the values of its arguments, and of the operator to tell siblings apart.
+/// A function of the argument values, and of the operator to tell siblings apart.
 pub(super) type Eager = fn(&Operator, &[Option<Value<'_>>]) -> Result<Datum<'static>>;
-/// The same, which asks how strings compare.
+/// The same with the collation.
 type Comparing = fn(&Operator, &[Option<Value<'_>>], &Collation) -> Result<Datum<'static>>;
-/// The same, which asks the world outside.
+/// The same with globals.
 type Asking = fn(&Operator, &[Option<Value<'_>>], &Globals) -> Result<Datum<'static>>;
 /// A function that evaluates its arguments itself.
 type Lazy = for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>;
 
-/// What an operator makes of the values of its arguments.
+/// The function of an operator on argument values.
 pub(super) enum Function {
     Plain(Eager),
     Comparing(Comparing),
     Asking(Asking),
 }
 
-/// What runs an operator.
+/// How an operator is evaluated.
 pub(super) enum Run {
     Eager {
-        /// What the arguments must be, and the code of what is not; the last one goes on.
+        /// What the arguments must be, with the error code otherwise. The last entry also applies to further arguments.
         wants: &'static [(Want, ErrorCode)],
-        /// A null among the arguments makes null.
+        /// True if a null argument gives null.
         nulls: bool,
         run: Function,
     },
@@ -159,7 +160,7 @@ impl Operator {
         self.name
     }
 
-    /// The comparison that it is.
+    /// The comparison, if the operator is one.
     pub fn comparison(&self) -> Option<CompareOp> {
         Some(match self.op {
             Op::Eq => CompareOp::Eq,
@@ -171,7 +172,7 @@ impl Operator {
         })
     }
 
-    /// The operator of a name.
+    /// The operator with this name.
     ///
     /// Errors: 168 for an unknown one.
     pub(super) fn named(name: &str) -> Result<&'static Operator> {
@@ -180,8 +181,8 @@ impl Operator {
     }
 }
 
-/// The operator of a name among those of the second half of the module, where that is there. Who parses one before it is there finds it
-/// unknown, and `bindings` asks again with both.
+/// The operator with this name in the second half of the module, if that is loaded. Before it is loaded, parsing
+/// reports the operator as unknown, and `bindings` runs the command again with both halves.
 // Loaded later.
 #[inline(never)]
 fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
@@ -214,7 +215,7 @@ impl PartialEq for Operator {
     }
 }
 
-/// What arguments must be.
+/// What the arguments must be.
 pub(super) type Wants = &'static [(Want, ErrorCode)];
 
 pub(super) const fn operator(
@@ -228,18 +229,18 @@ pub(super) const fn operator(
     Operator { op, name, syntax, run: Run::Eager { wants, nulls, run: Function::Plain(run) } }
 }
 
-/// Of so many arguments as `wants` has.
+/// With as many arguments as `wants` has.
 pub(super) const fn plain(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, false, run)
 }
 
-/// The same where strings compare.
+/// The same with the collation.
 pub(super) const fn comparing(op: Op, name: &'static str, wants: Wants, run: Comparing) -> Operator {
     let run = Run::Eager { wants, nulls: false, run: Function::Comparing(run) };
     Operator { op, name, syntax: Syntax::Positional(2, 2), run }
 }
 
-/// The same with arguments as `syntax` has them.
+/// The same with arguments written as in `syntax`.
 pub(super) const fn comparing_as(
     op: Op,
     name: &'static str,
@@ -251,30 +252,30 @@ pub(super) const fn comparing_as(
     Operator { op, name, syntax, run: Run::Eager { wants, nulls, run: Function::Comparing(run) } }
 }
 
-/// Of arguments in an object, where null makes null, with what asks the world outside.
+/// With arguments in an object, null in giving null, and globals.
 pub(super) const fn asking(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Asking) -> Operator {
     let run = Run::Eager { wants, nulls: true, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Named(names), run }
 }
 
-/// Of so many arguments as `wants` has, with what asks the world outside.
+/// With as many arguments as `wants` has, and globals.
 pub(super) const fn asking_of(op: Op, name: &'static str, wants: Wants, run: Asking) -> Operator {
     let run = Run::Eager { wants, nulls: false, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Positional(wants.len(), wants.len()), run }
 }
 
-/// The same of one argument, where null makes null.
+/// The same with one argument, null giving null.
 pub(super) const fn asking_of_one(op: Op, name: &'static str, run: Asking) -> Operator {
     let run = Run::Eager { wants: ANY, nulls: true, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Positional(1, 1), run }
 }
 
-/// As `plain` where null makes null.
+/// As `plain`, with null giving null.
 pub(super) const fn null_in(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
 }
 
-/// Of any number of arguments, where null makes null.
+/// With any number of arguments, and null giving null.
 pub(super) const fn variadic(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
     operator(op, name, Syntax::Positional(0, MANY), wants, true, run)
 }

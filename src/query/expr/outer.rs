@@ -1,4 +1,5 @@
-//! Variables whose values come with the rows of a pipeline around: a pipeline is parsed once, and finds the values of the row in cells.
+//! Variables whose values come with the rows of an enclosing pipeline. A pipeline is parsed once and finds the values
+//! of the current row in cells.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,11 +10,11 @@ use super::tree::{Expr, Variable};
 use crate::error::Result;
 use crate::value::{Doc, OwnedValue, Value};
 
-/// The variables of the pipelines around a pipeline, the outermost first.
+/// The variables of the enclosing pipelines, outermost first.
 pub(super) struct Outer {
-    /// What they are now. A pipeline puts its own there for a row, and runs what is in it to the end.
+    /// Their current values. A pipeline stores its own for a row, and runs the inner pipeline to its end.
     values: RefCell<Vec<Option<OwnedValue>>>,
-    /// The outermost one that was read while something was parsed.
+    /// The outermost variable that was read during parsing.
     read: Cell<usize>,
 }
 
@@ -24,31 +25,31 @@ impl Default for Outer {
 }
 
 impl Outer {
-    /// Notes that one is read.
+    /// Records that a variable is read.
     pub(super) fn note(&self, number: usize) {
         self.read.set(self.read.get().min(number));
     }
 }
 
 impl Globals {
-    /// Gives values to variables, the first of which has that number; those behind them have none any more.
+    /// Sets variables from number `first` on; later ones lose their values.
     pub fn set_outer(&self, first: usize, values: Vec<Option<OwnedValue>>) {
         let mut known = self.outer().values.borrow_mut();
         known.resize(first, None);
         known.extend(values);
     }
 
-    /// The outermost variable that was read since this was asked last, or what was put back; `usize::MAX` for none.
+    /// The outermost variable read since the last call, or restored since; `usize::MAX` for none.
     pub fn take_outer_read(&self) -> usize {
         self.outer().read.replace(usize::MAX)
     }
 
-    /// Puts back that a variable was read.
+    /// Restores that a variable was read.
     pub fn note_outer_read(&self, number: usize) {
         self.outer().note(number);
     }
 
-    /// What a path reaches in a variable now.
+    /// The value that a path reaches in a variable now.
     pub(super) fn reach_outer(&self, number: usize, path: &[Box<str>]) -> Option<OwnedValue> {
         let values = self.outer().values.borrow();
         let value = values.get(number).and_then(Option::as_ref);
@@ -57,7 +58,8 @@ impl Globals {
 }
 
 impl BoundExpr {
-    /// The same with the values that variables of pipelines around have now, where it reads any; what is constant then is evaluated.
+    /// The same with the current values of enclosing pipelines' variables, if it reads any; constant parts are then
+    /// evaluated.
     ///
     /// Errors: those of operators.
     pub fn resolved(&self) -> Result<Option<BoundExpr>> {
@@ -87,7 +89,7 @@ impl Expr {
         resolved.folded(globals)
     }
 
-    /// The constant that it comes to, where all its parts are constant.
+    /// The constant value, if all parts are constant.
     pub(super) fn folded(self, globals: &Globals) -> Result<Expr> {
         if !self.is_foldable() {
             return Ok(self);
@@ -103,7 +105,7 @@ mod tests {
     use crate::query::expr::samples::globals;
     use bson::rawdoc;
 
-    /// An expression where `a` and `b` are the variables of one pipeline, and `c` that of one in it.
+    /// An expression in which `a` and `b` are variables of one pipeline, and `c` is one of a pipeline inside it.
     fn expr(expr: bson::RawDocumentBuf) -> BoundExpr {
         let globals = globals().with_outer(["a", "b"].into_iter()).with_outer(["c"].into_iter());
         let expr = Expr::parse(Doc::parse(expr.as_bytes()).unwrap().as_value(), &globals).unwrap();

@@ -1,4 +1,4 @@
-//! An expression from its BSON form.
+//! Parses an expression from BSON.
 
 use super::datum::Datum;
 use super::evaluate::reach;
@@ -9,15 +9,15 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, Value, check_name, check_path};
 
 impl Expr {
-    /// The expression that `value` describes; what is constant in it is evaluated.
+    /// The expression that `value` describes. Constant parts are evaluated.
     ///
-    /// Errors: 168 for an unknown operator, 16020 and 28667 for a wrong number of arguments, 17276 for an unknown variable,
-    /// and those of evaluation for what is constant.
+    /// Errors: 168 for an unknown operator; 16020 and 28667 for a wrong number of arguments; 17276 for an unknown
+    /// variable; those of evaluating constant parts.
     pub fn parse(value: Value<'_>, globals: &Globals) -> Result<Expr> {
         Parser { globals, names: Vec::new() }.value(value)
     }
 
-    /// The same where what is current is a variable of its own, for `BoundExpr::value_within`.
+    /// The same with the current object as a variable of its own, for `BoundExpr::value_within`.
     ///
     /// Errors: those of `parse`.
     pub fn parse_within(value: Value<'_>, globals: &Globals) -> Result<Expr> {
@@ -27,30 +27,30 @@ impl Expr {
 
 struct Parser<'p> {
     globals: &'p Globals,
-    /// The bound variables, the innermost last.
+    /// The bound variables, innermost last.
     names: Vec<String>,
 }
 
-/// The arguments of an operator that is written as an object, by name.
+/// The arguments of an operator that are written as an object, by name.
 struct Named<'a> {
     operator: &'static str,
     doc: Doc<'a>,
 }
 
 impl<'a> Named<'a> {
-    /// Codes: of what is no object, of an unknown name.
+    /// Codes for a value that is not an object and for an unknown name.
     fn new(operator: &'static str, value: Value<'a>, names: &[&str], codes: [ErrorCode; 2]) -> Result<Named<'a>> {
         let [shape, unknown] = codes;
         let doc =
-            value.as_doc().ok_or_else(|| problem(shape, operator, "takes an object, not", value.kind().alias()))?;
+            value.as_doc().ok_or_else(|| problem(shape, operator, "needs an object, not", value.kind().alias()))?;
         match doc.iter().find(|(name, _)| !names.contains(name)) {
-            Some((name, _)) => Err(problem(unknown, operator, "does not know the parameter", name)),
+            Some((name, _)) => Err(problem(unknown, operator, "has the unknown parameter", name)),
             None => Ok(Named { operator, doc }),
         }
     }
 
     fn get(&self, name: &str, code: ErrorCode) -> Result<Value<'a>> {
-        self.doc.get(name).ok_or_else(|| problem(code, self.operator, "misses the parameter", name))
+        self.doc.get(name).ok_or_else(|| problem(code, self.operator, "lacks the parameter", name))
     }
 }
 
@@ -77,7 +77,7 @@ impl Parser<'_> {
                     return Err(problem(
                         ErrorCode::Location15983,
                         "An expression",
-                        "must be alone in its object:",
+                        "must be the only field of its object:",
                         name,
                     ));
                 }
@@ -85,7 +85,7 @@ impl Parser<'_> {
             }
             check_name(name)?;
             if name.contains('.') {
-                return Err(problem(ErrorCode::Location16412, "FieldPath", "must not hold a dot:", name));
+                return Err(problem(ErrorCode::Location16412, "FieldPath", "must not contain a dot:", name));
             }
             fields.push((name.into(), self.value(value)?));
         }
@@ -100,11 +100,11 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// `path` without its first `$`: a field, or a variable with a second one.
+    /// `path` is without its first `$`: a field, or with a second one a variable.
     fn path(&self, path: &str) -> Result<Expr> {
         let named = path.strip_prefix('$');
         let mut below = components(named.unwrap_or(path))?;
-        // A field is one of what is current.
+        // A field belongs to the current object.
         let variable = if named.is_some() { below.remove(0) } else { "CURRENT".into() };
         if let Some(at) = self.names.iter().rev().position(|name| **name == *variable) {
             return Ok(Expr::Field(Variable::Bound(at), below));
@@ -163,7 +163,7 @@ impl Parser<'_> {
             return Ok(arguments);
         }
         let code = if least == most { ErrorCode::Location16020 } else { ErrorCode::Location28667 };
-        let message = format!("Expression {name} takes {least} to {most} arguments. {given} were passed in.");
+        let message = format!("Expression {name} takes {least} to {most} arguments, not {given}");
         Err(Error::new(code, message))
     }
 
@@ -202,16 +202,16 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    /// Makes a variable known until the names are cut back.
+    /// Makes a variable known until the names are truncated.
     fn bind(&mut self, name: &str) -> Result<()> {
         if !name.starts_with(|first: char| first.is_ascii_lowercase() || !first.is_ascii()) && name != "CURRENT" {
-            return Err(problem(ErrorCode::FailedToParse, "A user variable", "must not be called", name));
+            return Err(problem(ErrorCode::FailedToParse, "A user variable", "cannot be named", name));
         }
         self.names.push(name.to_owned());
         Ok(())
     }
 
-    /// The arguments of `$let`: values, and behind them what is evaluated with them.
+    /// The arguments of `$let`: values, then the expression that uses them.
     fn bindings(&mut self, operand: Value<'_>) -> Result<Vec<Expr>> {
         let codes = [ErrorCode::Location16874, ErrorCode::Location16875];
         let given = Named::new("$let", operand, &["vars", "in"], codes)?;
@@ -219,7 +219,7 @@ impl Parser<'_> {
         let body = given.get("in", ErrorCode::Location16877)?;
         let variables = variables
             .as_doc()
-            .ok_or_else(|| problem(ErrorCode::Location16876, "$let", "takes an object as", "vars"))?;
+            .ok_or_else(|| problem(ErrorCode::Location16876, "$let", "needs an object as", "vars"))?;
         let mut arguments = self.each(variables)?;
         let bound = self.names.len();
         for (name, _) in variables {
@@ -230,14 +230,14 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    /// The arguments of `$switch`: a case and its value, each; then the default, where there is one.
+    /// The arguments of `$switch`: pairs of a case and its value, then the default, if there is one.
     fn switch(&mut self, operand: Value<'_>) -> Result<Vec<Expr>> {
         let codes = [ErrorCode::Location40060, ErrorCode::Location40067];
         let given = Named::new("$switch", operand, &["branches", "default"], codes)?;
         let branches = given.get("branches", ErrorCode::Location40068)?;
         let branches = branches
             .as_array()
-            .ok_or_else(|| problem(ErrorCode::Location40061, "$switch", "takes an array as", "branches"))?;
+            .ok_or_else(|| problem(ErrorCode::Location40061, "$switch", "needs an array as", "branches"))?;
         let mut arguments = Vec::new();
         for (_, branch) in branches {
             let codes = [ErrorCode::Location40062, ErrorCode::Location40063];
@@ -246,7 +246,7 @@ impl Parser<'_> {
             arguments.push(self.value(branch.get("then", ErrorCode::Location40065)?)?);
         }
         if arguments.is_empty() {
-            return Err(problem(ErrorCode::Location40068, "$switch", "takes at least one of", "branches"));
+            return Err(problem(ErrorCode::Location40068, "$switch", "needs at least one of", "branches"));
         }
         if let Some(default) = given.doc.get("default") {
             arguments.push(self.value(default)?);

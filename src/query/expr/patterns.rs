@@ -58,7 +58,7 @@ fn object(found: &Match) -> Datum<'static> {
     container(Kind::Object, writer)
 }
 
-/// The regular expression and the string that it is asked of; `None` where one of them is null.
+/// The regular expression and the string to search; `None` if one of them is null.
 fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Option<(Regex, Datum<'s>)>> {
     let [input, regex, options] = arguments else { return Ok(None) };
     let (input, regex, options) = (input.evaluate(scope)?, regex.evaluate(scope)?, options.evaluate(scope)?);
@@ -75,7 +75,7 @@ fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Opt
         _ => return refuse(Location51105, "needs a regular expression or a string as its regex"),
     };
     if !own.is_empty() && wanted.is_some() {
-        return refuse(Location51107, "has options in its regex and beside it");
+        return refuse(Location51107, "has options both in its regex and in 'options'");
     }
     let regex = Regex::new(pattern, wanted.unwrap_or(own), scope.globals())?;
     match input.view() {

@@ -1,6 +1,8 @@
-//! `$median` and `$percentile` of an array's numbers, exact whatever the method: `approximate` is what `discrete` is.
+//! `$median` and `$percentile` of the numbers in an array. They are exact with every method: `approximate` equals
+//! `discrete`.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_percentile.cpp, percentile_algo_discrete.cpp, percentile_algo_continuous.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/accumulator_percentile.cpp, percentile_algo_discrete.cpp,
+//! percentile_algo_continuous.cpp.
 
 // Loaded later.
 
@@ -22,15 +24,15 @@ pub(super) static TABLE: &[Operator] = &[
     lazy(Op::More, "$percentile", Syntax::Named(&PERCENTILE), quantiles),
 ];
 
-/// The value of which so large a share is not above it, between its neighbours where that is `continuous`; `None` of no numbers.
+/// The quantile of sorted numbers at `share`, interpolated if `is_continuous`; `None` without numbers.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
 pub fn quantile(sorted: &[f64], share: f64, is_continuous: bool) -> Option<f64> {
     let count = sorted.len() as f64;
-    // Casts of what is below zero are zero.
+    // Casting a negative number gives zero.
     let rank = if is_continuous { share * (count - 1.0) } else { (count * share).ceil() - 1.0 };
     let below = sorted.get(rank as usize).copied()?;
     match sorted.get(rank as usize + 1) {
-        // Of infinite neighbours there is nothing between.
+        // Nothing lies between infinite neighbours.
         Some(above) if rank.fract() > 0.0 && below > f64::NEG_INFINITY => match *above < f64::INFINITY {
             true => Some(between(below, *above, rank.fract())),
             false => Some(f64::INFINITY),
@@ -39,11 +41,11 @@ pub fn quantile(sorted: &[f64], share: f64, is_continuous: bool) -> Option<f64> 
     }
 }
 
-/// What is so large a share of the way from `below` to `above`, and never outside of the two: each term is rounded by itself, so that
-/// without bounds half of 5e-324 and half of 5e-324 would be 0.
+/// The value `share` of the way from `below` to `above`, kept between the two. Each term is rounded by itself, so that
+/// without bounds half of 5e-324 plus half of 5e-324 would be 0.
 fn between(below: f64, above: f64, share: f64) -> f64 {
     let mean = (1.0 - share) * below + share * above;
-    // Unlike `min` and `max`, comparisons say which of two zeros is given.
+    // Unlike `min` and `max`, comparisons determine which of two zeros is returned.
     if mean < below {
         below
     } else if mean > above {
@@ -53,9 +55,9 @@ fn between(below: f64, above: f64, share: f64) -> f64 {
     }
 }
 
-/// The shares that `p` says: numbers from 0 to 1.
+/// The percentiles in `p`: numbers from 0 to 1.
 ///
-/// Errors: 7750300 for what is not constant, 7750301 to 7750303 for other values.
+/// Errors: 7750300 if it is not constant; 7750301 to 7750303 for other values.
 pub fn shares(p: &Expr) -> Result<Vec<f64>> {
     let refuse = |code| Error::new(code, "The 'p' of $percentile must be an array of constant numbers from 0 to 1");
     let Expr::Constant(Some(array)) = p else { return Err(refuse(Location7750300)) };
@@ -72,7 +74,7 @@ pub fn shares(p: &Expr) -> Result<Vec<f64>> {
 
 /// True for `continuous`.
 ///
-/// Errors: `TypeMismatch` for what is no string, `BadValue` for another method than there are.
+/// Errors: `TypeMismatch` if it is not a string; `BadValue` for an unknown method.
 pub fn is_continuous(method: Option<Value<'_>>) -> Result<bool> {
     let method = method.and_then(Value::as_str);
     match method.ok_or_else(|| Error::type_mismatch("'method' must be a string"))? {

@@ -1,4 +1,4 @@
-//! Regular expressions: text against a pattern of PCRE.
+//! Regular expressions: text matched against a PCRE pattern.
 
 use std::fmt;
 use std::rc::Rc;
@@ -9,29 +9,29 @@ use crate::env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Kind, OwnedValue, Value};
 
-/// A pattern that strings and symbols match; a stored regular expression passes where it is the same one.
+/// A pattern for strings and symbols. A stored regular expression passes if it is the same one.
 #[derive(Clone)]
 pub struct Regex {
     pattern: Box<str>,
     options: Box<str>,
-    /// What every match begins with; empty where that is not known.
+    /// The prefix of every match; empty if unknown.
     prefix: Box<str>,
-    /// The prefix is all that is asked.
+    /// True if the pattern is only its prefix.
     only_prefix: bool,
     compiled: Rc<dyn env::Regex>,
 }
 
 impl Regex {
-    /// Compiles `pattern` with PCRE's `options`.
+    /// Compiles `pattern` with the options of PCRE.
     ///
     /// Errors: 51108 for an unknown option, 51091 for a pattern that does not compile, `BadValue` for a NUL byte.
     pub fn new(pattern: &str, options: &str, globals: &Globals) -> Result<Regex> {
         if pattern.as_bytes().contains(&0) {
-            return Err(Error::bad_value("Regular expression cannot contain an embedded null byte"));
+            return Err(Error::bad_value("A regular expression cannot contain a NUL byte"));
         }
         let mut flags = Flags::default();
         if !options.bytes().all(|letter| flags.set(letter)) {
-            let message = format!("invalid flag in regex options: {options}");
+            let message = format!("Invalid regular expression options: {options}");
             return Err(Error::new(ErrorCode::Location51108, message));
         }
         let (prefix, only_prefix) =
@@ -56,12 +56,12 @@ impl Regex {
         OwnedValue::from_tagged_checked(bytes)
     }
 
-    /// What every string that matches begins with; empty where that is not known.
+    /// The prefix of every matching string; empty if unknown.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// True where a value passes; a missing one does not.
+    /// True if a value passes; a missing one does not.
     pub fn matches(&self, value: Option<Value<'_>>) -> bool {
         let Some(found) = value else { return false };
         match found.kind() {
@@ -72,16 +72,16 @@ impl Regex {
     }
 
     pub fn is_match(&self, text: &str) -> bool {
-        // Asking the host costs a copy of the text.
+        // A call to the host copies the text.
         text.starts_with(&*self.prefix) && (self.only_prefix || self.compiled.is_match(text))
     }
 
-    /// The matches in a text, or the first one alone.
+    /// The matches in a text, or only the first one.
     pub fn find(&self, text: &str, all: bool) -> Vec<env::Match> {
         self.compiled.find(text, all)
     }
 
-    /// The cells that pass, whether present or not; `None` for data without a type of its own.
+    /// The cells that pass, present or not; `None` for columns without a type.
     pub fn select(&self, column: &Column) -> Option<Bitmap> {
         Some(match column.data() {
             ColumnData::String(v) => {
@@ -114,7 +114,7 @@ struct Flags {
 }
 
 impl Flags {
-    /// False for a letter that PCRE does not have.
+    /// False for a letter that is not a PCRE option.
     fn set(&mut self, letter: u8) -> bool {
         match letter {
             b'i' => self.ignores_case = true,
@@ -129,7 +129,7 @@ impl Flags {
     }
 }
 
-/// What a pattern that is anchored at the start begins with, and whether there is nothing else in it.
+/// The literal prefix of a pattern anchored at the start, and whether the pattern contains nothing else.
 fn literal_prefix(pattern: &str) -> (String, bool) {
     let mut prefix = Vec::new();
     let anchored = pattern.as_bytes().strip_prefix(b"^").filter(|rest| !rest.contains(&b'|'));
@@ -142,7 +142,7 @@ fn literal_prefix(pattern: &str) -> (String, bool) {
             other => Some(other),
         };
         let Some(literal) = literal else {
-            // The last character may be absent, or come more than once.
+            // The last character may be absent or repeated.
             if matches!(next, b'?' | b'*' | b'{') {
                 while prefix.pop().is_some_and(|byte: u8| byte & 0xc0 == 0x80) {}
             }
@@ -155,8 +155,8 @@ fn literal_prefix(pattern: &str) -> (String, bool) {
     (String::from_utf8(prefix).unwrap_or_default(), whole)
 }
 
-/// A PCRE pattern in the syntax of ECMAScript without flags but `i`, which is all that hosts agree on: lines end at `\n` alone,
-/// `$` also stands before a final one, classes may begin with `]`.
+/// Translates a PCRE pattern to the syntax of ECMAScript without flags other than `i`, which all hosts share. In PCRE
+/// lines end only at `\n`, `$` also matches before a final one, and classes may begin with `]`.
 fn translate(pattern: &str, flags: &mut Flags) -> String {
     let mut rest = pattern.as_bytes();
     // Options at the very start, as in `(?i)abc`.
@@ -176,7 +176,7 @@ fn translate(pattern: &str, flags: &mut Flags) -> String {
         let instead: &[u8] = match next {
             b'\\' => {
                 let Some((letter, tail)) = tail.split_first() else {
-                    // Is refused by whoever compiles it.
+                    // The host refuses it.
                     out.push(b'\\');
                     break;
                 };
@@ -193,7 +193,7 @@ fn translate(pattern: &str, flags: &mut Flags) -> String {
                         }
                     }
                     letter => {
-                        // ECMAScript refuses to escape what needs no escape.
+                        // ECMAScript refuses unnecessary escapes.
                         let needed = letter.is_ascii_alphanumeric() || br"^$\.*+?()[]{}|/".contains(letter);
                         if needed || (in_class && *letter == b'-') {
                             out.push(b'\\');
@@ -256,7 +256,7 @@ fn translate(pattern: &str, flags: &mut Flags) -> String {
         };
         out.extend_from_slice(instead);
     }
-    // Characters were copied byte by byte, and only ASCII was put between them.
+    // Characters were copied byte by byte, with only ASCII between them.
     String::from_utf8(out).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! What unit tests of expressions and filters share.
+//! Shared by unit tests of expressions and filters.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use super::Globals;
 use crate::env::Env;
 use crate::env::fixed::FixedEnv;
 
-/// The world of unit tests.
+/// Globals for unit tests.
 pub fn globals() -> Globals {
     Globals::new(&(Rc::new(FixedEnv::default()) as Rc<dyn Env>))
 }

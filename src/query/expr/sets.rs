@@ -1,4 +1,4 @@
-//! Sets: arrays whose order and repetitions do not count.
+//! Sets: arrays in which order and repetition do not matter.
 
 // Loaded later.
 
@@ -73,14 +73,14 @@ fn elements<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Vec<Value<'b>> {
     arguments::array(arguments, at).iter().map(|(_, element)| element).collect()
 }
 
-/// Each value once, in order.
+/// Each value once, sorted.
 fn distinct<'b>(mut values: Vec<Value<'b>>, by: &Collation) -> Vec<Value<'b>> {
     sort_by(&mut values, |a, b| by.compare(*a, *b));
     values.dedup_by(|a, b| by.equal(*a, *b));
     values
 }
 
-/// True where a value is among values in order.
+/// True if a value is among sorted values.
 fn holds(values: &[Value<'_>], wanted: Value<'_>, by: &Collation) -> bool {
     values.binary_search_by(|value| by.compare(*value, wanted)).is_ok()
 }
@@ -91,7 +91,7 @@ fn list(values: &[Value<'_>]) -> Datum<'static> {
     list.finish()
 }
 
-/// The least or greatest of the arguments; of one array, of its elements. Null counts as nothing.
+/// The smallest or largest of the arguments; of a single array, of its elements. Null does not count.
 fn extreme(arguments: Arguments<'_, '_>, by: &Collation, is_max: bool) -> Datum<'static> {
     let values: Vec<Value<'_>> = match arguments {
         [Some(only)] if only.as_array().is_some() => elements(arguments, 0),
@@ -102,7 +102,7 @@ fn extreme(arguments: Arguments<'_, '_>, by: &Collation, is_max: bool) -> Datum<
     there.reduce(|a, b| if better(a, b) { b } else { a }).map_or(Datum::NULL, |value| Datum::copied(Some(value)))
 }
 
-/// Where a value stands in an array, between two places; -1 where it does not.
+/// The position of a value in an array, within two positions; -1 if there is none.
 fn index_of(operator: &Operator, arguments: Arguments<'_, '_>, by: &Collation) -> Result<Datum<'static>> {
     let array = arguments::given(arguments, 0);
     if is_nullish(array) {

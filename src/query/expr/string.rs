@@ -1,4 +1,4 @@
-//! Strings: joined, measured, searched, trimmed, split, replaced and cut; their bytes and their case.
+//! Strings: concatenation, length, search, trimming, splitting, replacing, substrings, and case.
 
 use super::arguments::{Arguments, Want::*, failure, given, natural, number, text};
 use super::array::int32;
@@ -24,7 +24,7 @@ const TRIM_WANTS: Wants = &[(Text, Location50699), (Text, Location50700)];
 const REPLACE_WANTS: Wants = &[(Text, Location51746), (Text, Location51745), (Text, Location51744)];
 const PART_WANTS: Wants = &[(Any, InternalError), (Numeric, Location16034), (Numeric, Location16035)];
 const CHARACTER_WANTS: Wants = &[(Any, InternalError), (Numeric, Location34450), (Numeric, Location34452)];
-/// What is no letter and no mark at the ends of a string, as the server has it.
+/// The characters that are trimmed by default, as on the server.
 const SPACES: &str = "\0 \t\n\u{b}\u{c}\r\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}";
 
 pub(super) static TABLE: &[Operator] = &[
@@ -50,10 +50,10 @@ pub(super) static TABLE: &[Operator] = &[
     asking_of(Op::More, "$strcasecmp", TWO, compare),
 ];
 
-/// Where the character of a number begins, in bytes; the end where there are not so many.
+/// The byte offset of a character by its number; the end if there are fewer characters.
 #[inline(never)]
 pub(super) fn byte_of(text: &str, character: usize) -> usize {
-    // What begins a character is no continuation of one.
+    // A byte that begins a character is not a continuation byte.
     let mut starts = text.bytes().enumerate().filter(|(_, byte)| byte & 0xc0 != 0x80);
     starts.nth(character).map_or(text.len(), |(at, _)| at)
 }
@@ -75,13 +75,13 @@ pub(super) fn len(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<D
     Ok(Datum::count(if operator.op == Op::StrLenBytes { text.len() } else { count(text) }))
 }
 
-/// The first place of a string in another, between two places; -1 where there is none.
+/// The first position of a string in another, within two positions; -1 if there is none.
 pub(super) fn index_of(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let (text, wanted) = (text(arguments, 0), text(arguments, 1).as_bytes());
     let (start, stop) = (natural(arguments, 2, 0), natural(arguments, 3, usize::MAX));
     let searched = text.as_bytes().get(..byte_of(text, stop)).unwrap_or_default();
     let first = byte_of(text, start);
-    // A string is found only where a character begins, because it begins with one.
+    // A match always begins at a character boundary, because the searched string does.
     let found = (first..=searched.len()).find(|at| searched.get(*at..).is_some_and(|rest| rest.starts_with(wanted)));
     Ok(match found.filter(|_| start <= count(text)) {
         Some(at) => Datum::count(count(text.get(..at).unwrap_or_default())),
@@ -102,7 +102,7 @@ fn trim(arguments: Arguments<'_, '_>, left: bool, right: bool) -> Result<Datum<'
     Ok(Datum::string(rest))
 }
 
-/// Where a string stands in another, from a place on.
+/// The offset of a string in another, from an offset on.
 fn find(text: &str, wanted: &str, from: usize) -> Option<usize> {
     let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
     (from..=text.len()).find(|at| text.get(*at..).is_some_and(|rest| rest.starts_with(wanted)))
@@ -127,7 +127,7 @@ fn replace(arguments: Arguments<'_, '_>, count: usize) -> Result<Datum<'static>>
     let (whole, wanted, new) = (text(arguments, 0), text(arguments, 1), text(arguments, 2));
     let (mut made, mut start, mut from, mut left) = (String::new(), 0, 0, count);
     while let Some(at) = find(whole, wanted, from).filter(|_| left > 0) {
-        // Nothing stands between any two characters.
+        // The empty string occurs between any two characters.
         if whole.is_char_boundary(at) {
             made.push_str(whole.get(start..at).unwrap_or_default());
             made.push_str(new);
@@ -139,7 +139,7 @@ fn replace(arguments: Arguments<'_, '_>, count: usize) -> Result<Datum<'static>>
     Ok(Datum::string(&made))
 }
 
-/// A string, or what a number or a date is written as; the empty one for null.
+/// A string, or the text of a number or a date; empty for null.
 fn written(operator: &Operator, arguments: Arguments<'_, '_>, at: usize, globals: &Globals) -> Result<String> {
     use Kind::{Date, Decimal128, Double, Int32, Int64, String as Text};
     let value = given(arguments, at);
@@ -153,12 +153,12 @@ fn written(operator: &Operator, arguments: Arguments<'_, '_>, at: usize, globals
     written.ok_or_else(|| failure(Location16007, operator.name(), &problem()))
 }
 
-/// From a byte on, so many bytes; all that are left where the count is below zero.
+/// From a byte offset, a number of bytes; all remaining ones if the count is negative.
 fn part(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let whole = &*written(operator, arguments, 0, globals)?;
     let [start, count] = [1, 2].map(|at| number(arguments, at).truncated().unwrap_or(i64::MAX));
     let Ok(start) = usize::try_from(start) else {
-        return Err(failure(Location50752, operator.name(), "begins at a byte below 0"));
+        return Err(failure(Location50752, operator.name(), "needs a non-negative start"));
     };
     let start = start.min(whole.len());
     let count = usize::try_from(count).ok();
@@ -177,26 +177,26 @@ fn index_of_bytes(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'s
     Ok(found.map_or(Datum::int32(-1), Datum::count))
 }
 
-/// From a character on, so many characters.
+/// From a character on, a number of characters.
 fn characters(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let whole = &*written(operator, arguments, 0, globals)?;
     let (mut range, codes) = ([0; 2], [(Location34451, Location34455), (Location34453, Location34454)]);
     for (at, (place, (no_integer, below))) in (1..).zip(range.iter_mut().zip(codes)) {
         let n = int32(operator, arguments, at, no_integer)?;
-        *place = usize::try_from(n).map_err(|_| failure(below, operator.name(), "takes no integers below 0"))?;
+        *place = usize::try_from(n).map_err(|_| failure(below, operator.name(), "needs non-negative integers"))?;
     }
     let [start, count] = range;
     let tail = whole.get(byte_of(whole, start)..).unwrap_or_default();
     Ok(Datum::string(tail.get(..byte_of(tail, count)).unwrap_or_default()))
 }
 
-/// Without regard to case, which is that of ASCII.
+/// Ignores the case of ASCII letters.
 fn compare(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let [a, b] = [0, 1].map(|at| written(operator, arguments, at, globals));
     Ok(Datum::int32(a?.to_ascii_uppercase().cmp(&b?.to_ascii_uppercase()) as i32))
 }
 
-/// A date as the server writes it.
+/// A date as the server formats it.
 pub(super) fn iso(ms: i64) -> String {
     const DAY_MS: i64 = 86_400_000;
     let ((year, month, day), of_day) = (civil(ms.div_euclid(DAY_MS)), ms.rem_euclid(DAY_MS));

@@ -3,37 +3,37 @@
 use super::operators::{Op, Operator};
 use crate::value::{FieldSet, OwnedValue};
 
-/// An expression, parsed. Built by `Expr::parse`, which folds what is constant.
+/// A parsed expression. `Expr::parse` builds it and evaluates constant parts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// A value; `None` is the lack of one.
+    /// A value; `None` means missing.
     Constant(Option<OwnedValue>),
-    /// A variable, or what a path reaches in it.
+    /// A variable, or the value that a path reaches in it.
     Field(Variable, Vec<Box<str>>),
-    /// An object whose fields are expressions; fields without a value are left out.
+    /// An object whose fields are expressions. Fields without a value are left out.
     Object(Vec<(Box<str>, Expr)>),
-    /// An array of expressions; elements without a value are null.
+    /// An array of expressions. Elements without a value are null.
     Array(Vec<Expr>),
-    /// An operator and its arguments, in the order of its table entry.
+    /// An operator with its arguments, in the order of its table entry.
     Call(&'static Operator, Vec<Expr>),
 }
 
-/// Where a path begins.
+/// Where a path starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variable {
     /// The document.
     Root,
-    /// A variable that an operator has bound: the innermost is 0.
+    /// A variable bound by an operator; 0 is the innermost.
     Bound(usize),
-    /// A variable of a pipeline around, whose value comes with each row of that: the outermost is 0.
+    /// A variable of an enclosing pipeline, whose value comes with each row; 0 is the outermost.
     Outer(usize),
 }
 
 impl Expr {
-    /// The lack of a value.
+    /// A missing value.
     pub const MISSING: Expr = Expr::Constant(None);
 
-    /// Shows this expression and everything in it to `visit`.
+    /// Calls `visit` with this expression and everything in it.
     fn visit(&self, visit: &mut dyn FnMut(&Expr)) {
         visit(self);
         match self {
@@ -43,7 +43,7 @@ impl Expr {
         }
     }
 
-    /// True where nothing but constants stands in it, and at least an operator around them.
+    /// True if it contains only constants and at least one operator around them.
     pub(super) fn is_foldable(&self) -> bool {
         let mut foldable = !matches!(self, Expr::Constant(_));
         self.visit(&mut |expr| match expr {
@@ -54,7 +54,7 @@ impl Expr {
         foldable
     }
 
-    /// The top-level fields of the document that it reads.
+    /// The top-level fields that it reads.
     pub fn fields(&self) -> FieldSet {
         let mut fields = FieldSet::none();
         self.visit(&mut |expr| {
@@ -68,21 +68,21 @@ impl Expr {
         fields
     }
 
-    /// True where its value differs from call to call.
+    /// True if its value differs from call to call.
     pub fn is_random(&self) -> bool {
         let mut is_random = false;
         self.visit(&mut |expr| is_random |= matches!(expr, Expr::Call(operator, _) if operator.op == Op::Rand));
         is_random
     }
 
-    /// True where it reads a variable of a pipeline around.
+    /// True if it reads a variable of an enclosing pipeline.
     pub fn reads_outer(&self) -> bool {
         let mut reads_outer = false;
         self.visit(&mut |expr| reads_outer |= matches!(expr, Expr::Field(Variable::Outer(_), _)));
         reads_outer
     }
 
-    /// The same with every path into the document beginning at `root` instead.
+    /// The same expression with every path into the document starting at `root`.
     pub fn with_root(mut self, root: &str) -> Expr {
         self.rename(root);
         self

@@ -14,7 +14,7 @@ pub(super) fn is_number(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Da
     Ok(Datum::bool(given(arguments, 0).is_some_and(|value| value.kind().is_number())))
 }
 
-/// A field by its name, which may hold dots and dollars, and the object.
+/// A field by its name, which may contain dots and dollars, and the object.
 pub(super) fn get_field(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let object = given(arguments, 1);
     if is_nullish(object) {

@@ -1,11 +1,11 @@
-//! An expression back to its BSON form.
+//! Converts an expression back to BSON.
 
 use super::operators::{Binds, Operator, Syntax};
 use super::tree::{Expr, Variable};
 use crate::value::DocWriter;
 
 impl Expr {
-    /// Adds a field whose value parses to this expression. Bound variables have names of their own.
+    /// Writes a field whose value parses to this expression. Bound variables get new names.
     pub fn write(&self, name: &str, writer: &mut DocWriter) {
         Unparser { writer, names: Vec::new() }.field(name, self);
     }
@@ -13,7 +13,7 @@ impl Expr {
 
 struct Unparser<'w> {
     writer: &'w mut DocWriter,
-    /// The bound variables, the innermost last.
+    /// The bound variables, innermost last.
     names: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl Unparser<'_> {
                 match from {
                     Variable::Root if path.is_empty() => text.push_str("ROOT"),
                     Variable::Root => text.clear(),
-                    // The names of these are gone; whoever shows a stage that reads one shows what was asked for.
+                    // The names of these are lost; whoever shows a stage that reads one shows the original.
                     Variable::Outer(number) => text.push_str(&["outer", &number.to_string()].concat()),
                     Variable::Bound(at) => {
                         let place = self.names.len().checked_sub(at + 1);
@@ -117,7 +117,7 @@ impl Unparser<'_> {
     }
 }
 
-/// The name of a bound variable, by how many are bound around it.
+/// The name of a bound variable, by the number of variables around it.
 fn variable(number: usize) -> String {
     format!("v{number}")
 }

@@ -1,4 +1,5 @@
-//! Arithmetic and comparisons of doubles a column at a time: what the operators do with values one by one.
+//! Arithmetic and comparisons of doubles, a column at a time. The results equal those of the operators on single
+//! values.
 
 // Loaded later.
 
@@ -10,10 +11,10 @@ use super::tree::{Expr, Variable};
 use crate::block::{Block, ColumnData};
 use crate::value::Number;
 
-/// The doubles below this are all integers there are below it.
+/// Doubles represent every integer below this.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// The operands of a step, one for each row.
+/// The operands of a step, one per row.
 struct Operand<'a> {
     values: Cow<'a, [f64]>,
     kind: Kind,
@@ -22,15 +23,15 @@ struct Operand<'a> {
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Double,
-    /// Integers, of which two do not come to a double.
+    /// Integers. Two of them do not give a double.
     Integer,
     /// 0 or 1.
     Truth,
 }
 
-/// What an expression comes to for all rows of a block where nothing but doubles and integers that all rows have go into it, and doubles
-/// or truths come out of each step and doubles out of the last. False where values have to be looked at one by one, or the second half of
-/// the module is not there.
+/// The values of an expression for all rows of a block, if it combines only doubles and integers that all rows have,
+/// every step gives doubles or truths, and the last one gives doubles. False if values must be evaluated one by one, or
+/// if the second half of the module is not loaded.
 #[inline(never)]
 pub fn doubles_if_loaded(expr: &Expr, block: &Block, result: &mut Vec<f64>) -> bool {
     match operand(expr, block) {
@@ -80,7 +81,7 @@ fn operand<'a>(expr: &Expr, block: &'a Block) -> Option<Operand<'a>> {
                 Op::Abs if first.kind == Kind::Double => each(first, f64::abs),
                 Op::Ceil if first.kind == Kind::Double => each(first, f64::ceil),
                 Op::Floor if first.kind == Kind::Double => each(first, f64::floor),
-                // Of what is below zero there is none.
+                // Negative numbers have no square root.
                 Op::Sqrt if first.kind == Kind::Double && !first.values.iter().any(|x| *x < 0.0) => {
                     each(first, f64::sqrt)
                 }
@@ -117,7 +118,7 @@ fn operand<'a>(expr: &Expr, block: &'a Block) -> Option<Operand<'a>> {
     }
 }
 
-/// False for truths, and where integers may have been rounded.
+/// False for truths, and if integers may have been rounded.
 fn is_exact(operand: &Operand<'_>) -> bool {
     match operand.kind {
         Kind::Double => true,
@@ -126,7 +127,7 @@ fn is_exact(operand: &Operand<'_>) -> bool {
     }
 }
 
-/// The order of all doubles: NaN is below the others.
+/// The order of all doubles: NaN sorts below the others.
 fn order(x: f64, y: f64) -> Ordering {
     x.partial_cmp(&y).unwrap_or_else(|| y.is_nan().cmp(&x.is_nan()))
 }
@@ -143,7 +144,7 @@ fn pairs<'a>(left: Operand<'a>, right: Operand<'_>, kind: Kind, function: fn(f64
     Some(Operand { values: values.into(), kind })
 }
 
-/// `None` where no double comes of it, or nothing does.
+/// `None` if the result is not a double, or missing.
 fn step<'a>(op: Op, left: Operand<'a>, right: Operand<'_>) -> Option<Operand<'a>> {
     let kinds = [left.kind, right.kind];
     let divides = matches!(op, Op::Divide | Op::Mod);
@@ -218,7 +219,7 @@ mod tests {
         })
     }
 
-    /// What a value is to the last bit.
+    /// The exact bits of a value.
     fn bits(value: Option<Value<'_>>) -> String {
         match value.and_then(Value::as_f64) {
             Some(x) if !x.is_nan() => format!("{:x}", x.to_bits()),
@@ -234,7 +235,7 @@ mod tests {
             (a, b) in (prop::collection::vec(number(), 5), prop::collection::vec(number(), 5)),
             (i, l) in (prop::collection::vec(-3..4_i32, 5), prop::collection::vec(prop_oneof![-3..4_i64, (1_i64 << 60)..i64::MAX], 5)),
         ) {
-            // Errors of constants come when they are parsed.
+            // Errors of constants occur when they are parsed.
             let doc = RawDocumentBuf::try_from(&doc! { "": &expr }).unwrap();
             let Ok(expr) = Expr::parse(Doc::parse(doc.as_bytes()).unwrap().get("").unwrap(), &globals()) else { return Ok(()) };
             let expr = BoundExpr::new(expr, globals());

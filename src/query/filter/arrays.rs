@@ -1,29 +1,29 @@
-//! `$size`, `$all`, `$elemMatch`: arrays by their elements.
+//! `$size`, `$all`, `$elemMatch`: filters on the elements of arrays.
 
 use super::parse::{Parser, each, operators_of, wrong};
 use super::tree::{Filter, Test};
 use crate::error::Result;
 use crate::value::{Doc, Kind, Number, Path, Value};
 
-/// What `$elemMatch` asks of one element.
+/// What `$elemMatch` requires of one element.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElemMatch {
-    /// The element is an object, or an array taken for one, that passes a filter.
+    /// The element is an object, or an array treated as one, that passes a filter.
     Object(Box<Filter>),
     /// The element itself passes tests.
     Value(Box<Filter>),
 }
 
 impl ElemMatch {
-    /// True where `value` is an array with an element that passes.
+    /// True if `value` is an array with an element that passes.
     pub(super) fn matches(&self, value: Value<'_>) -> bool {
         value.as_array().into_iter().flatten().any(|(_, element)| self.passes(element))
     }
 
-    /// True where one element passes.
+    /// True if one element passes.
     pub(super) fn passes(&self, element: Value<'_>) -> bool {
         match self {
-            // Expressions are refused here when parsed, and nothing else fails.
+            // Expressions are refused here when parsed, and nothing else can fail.
             ElemMatch::Object(filter) => {
                 element.as_container().is_some_and(|doc| filter.matches_doc(doc).unwrap_or_default())
             }
@@ -46,7 +46,7 @@ pub(super) fn parse_elem_match(path: &Path, operand: Value<'_>, parser: Parser<'
     Ok(Filter::Field(path.clone(), Test::ElemMatch(elem_match)))
 }
 
-/// The filter of `{path: {$all: operand}}`: a conjunction, in which the empty list matches nothing.
+/// The filter of `{path: {$all: operand}}`: a conjunction. The empty list matches nothing.
 pub(super) fn parse_all(path: &Path, operand: Value<'_>, parser: Parser<'_>) -> Result<Filter> {
     let list = operand.as_array().ok_or_else(|| wrong("$all", "needs an array", operand))?;
     if list.is_empty() {
@@ -56,13 +56,13 @@ pub(super) fn parse_all(path: &Path, operand: Value<'_>, parser: Parser<'_>) -> 
     let children = each(list, &mut |_, item| match (elem_match(item), operators_of(item)) {
         (Some(doc), _) if of_elements => parser.operators(path, doc),
         (None, None) if !of_elements => parser.equality(path, item),
-        (None, Some(_)) if !of_elements => Err(wrong("$all", "takes no $ expressions", item)),
-        _ => Err(wrong("$all/$elemMatch", "has to be consistent", item)),
+        (None, Some(_)) if !of_elements => Err(wrong("$all", "cannot contain $ expressions", item)),
+        _ => Err(wrong("$all/$elemMatch", "must consist of $elemMatch only, or of none", item)),
     });
     Ok(Filter::and(children?))
 }
 
-/// The document with an `$elemMatch` that `value` is.
+/// The document with an `$elemMatch` in `value`, if it is one.
 fn elem_match(value: Value<'_>) -> Option<Doc<'_>> {
     operators_of(value).filter(|doc| doc.get("$elemMatch").is_some())
 }
@@ -70,11 +70,11 @@ fn elem_match(value: Value<'_>) -> Option<Doc<'_>> {
 /// The filter of `{path: {$size: operand}}`.
 pub(super) fn parse_size(path: &Path, operand: Value<'_>) -> Result<Filter> {
     let size = Number::of(operand).and_then(Number::whole).and_then(|n| usize::try_from(n).ok());
-    let size = size.ok_or_else(|| wrong("Failed to parse $size.", "Expected a non-negative integer", operand))?;
+    let size = size.ok_or_else(|| wrong("$size", "needs a non-negative integer", operand))?;
     Ok(Filter::Field(path.clone(), Test::Size(size)))
 }
 
-/// True where `value` is an array of `size` elements.
+/// True if `value` is an array of `size` elements.
 pub(super) fn has_size(value: Value<'_>, size: usize) -> bool {
     value.kind() == Kind::Array && value.as_array().into_iter().flatten().count() == size
 }
@@ -157,7 +157,7 @@ mod tests {
         ];
         assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$gt": 3, "$lt": 7 } } }), [1]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "b": 5, "c": 9 } } }), [5]);
-        // An array in the array is looked at by position, as an object would be.
+        // An array inside the array is read by position, as an object would be.
         assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "0": 5 } } }), [3]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$elemMatch": { "$eq": 5 } } } }), [3]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$or": [{ "b": 1 }, { "c": 9 }] } } }), [4, 5]);

@@ -5,18 +5,18 @@ use super::tree::{Filter, Test};
 use crate::error::Result;
 use crate::value::{Number, Path, Value};
 
-/// Bits that are looked at, and what of them is wanted.
+/// The bits to test, and their wanted state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bits {
     pub(super) positions: Vec<u32>,
-    /// One will do; else all are asked.
+    /// True if one matching bit suffices; otherwise all must match.
     any: bool,
-    /// The state that is asked for.
+    /// The wanted state.
     set: bool,
 }
 
 impl Bits {
-    /// No bits yet, of which one or all are to be set or clear.
+    /// No bits yet; `any` or all of them must be set or clear.
     pub(super) fn of(any: bool, set: bool) -> Bits {
         Bits { positions: Vec::new(), any, set }
     }
@@ -36,12 +36,12 @@ impl Bits {
         if self.any { wanted.any(|hit| hit) } else { wanted.all(|hit| hit) }
     }
 
-    /// True where an integer passes; it goes on with its sign.
+    /// True if an integer passes; it is sign-extended.
     pub(super) fn holds(&self, number: Number) -> bool {
         number.whole().is_some_and(|n| self.test(&|at| n >> at.min(63) & 1 == 1))
     }
 
-    /// True where a value passes. Binary data goes on with zeros.
+    /// True if a value passes. Binary data is extended with zeros.
     pub(super) fn matches(&self, value: Value<'_>) -> bool {
         match value.as_binary() {
             Some((_, bytes)) => self.test(&|at| is_set(bytes, at)),
@@ -54,7 +54,7 @@ fn is_set(bytes: &[u8], at: u32) -> bool {
     usize::try_from(at / 8).ok().and_then(|at| bytes.get(at)).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
 }
 
-/// The filter of `{path: {name: operand}}`, where `bits` is what the name says.
+/// The filter of `{path: {name: operand}}`; `bits` is the meaning of the name.
 pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> Result<Filter> {
     let natural = |value: Value<'_>| {
         let whole = Number::of(value).and_then(Number::whole).filter(|n| *n >= 0);
@@ -72,7 +72,7 @@ pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> 
         let mask = natural(operand)?;
         positions.extend((0..63).filter(|at| mask >> at & 1 == 1));
     } else {
-        return Err(wrong(name, "takes an Array, a number, or a BinData", operand));
+        return Err(wrong(name, "needs an array, a number, or binary data", operand));
     }
     Ok(Filter::Field(path.clone(), Test::Bits(Bits { positions, ..bits })))
 }
@@ -108,10 +108,10 @@ mod tests {
             assert_eq!(hits(&docs, rawdoc! { "a": { "$bitsAllClear": mask } }), [0_usize; 0]);
         }
         assert_eq!(hits(&docs, rawdoc! { "a": { "$bitsAllClear": 3 } }), [0, 1, 3, 6, 7]);
-        // Beyond its 64 bits an integer goes on with its sign, and binary data with zeros.
+        // Beyond 64 bits an integer is sign-extended, and binary data is extended with zeros.
         assert_eq!(hits(&docs, rawdoc! { "a": { "$bitsAllSet": [70] } }), [2]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$bitsAllClear": [70] } }), [0, 1, 3, 6, 7]);
-        // Nothing is asked of all, and nothing is any.
+        // With no bits, "all" is true and "any" is false.
         assert_eq!(hits(&docs, rawdoc! { "a": { "$bitsAllSet": 0 } }), [0, 1, 2, 3, 6, 7]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$bitsAnySet": [] } }), [0_usize; 0]);
     }

@@ -1,11 +1,11 @@
-//! A numeric comparison, translated once into closed bounds of a column's own type. Exact: nothing is rounded.
+//! Translates a numeric comparison into closed bounds of a column's type, without rounding.
 
 use std::cmp::Ordering;
 
 use crate::query::expr::CompareOp;
 use crate::value::Number;
 
-/// The first double that is too large for an int64.
+/// 2^63, the first double too large for an int64.
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 /// The doubles that pass a comparison.
@@ -13,9 +13,9 @@ const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 pub(super) enum Doubles {
     /// None of them.
     Nothing,
-    /// Those that are no number.
+    /// Only NaN.
     NaN,
-    /// Those from the first to the second, both included.
+    /// From the first to the second, both included.
     Between(f64, f64),
 }
 
@@ -25,7 +25,7 @@ pub(super) fn doubles(op: CompareOp, operand: Number) -> Doubles {
         return if op.includes_equal() { Doubles::NaN } else { Doubles::Nothing };
     }
     let bounds = match exact_double(operand) {
-        // What is compared with a double needs no search, only a step to exclude the operand itself.
+        // A comparison with a double needs no search, only a step to exclude the operand itself.
         Number::Double(x) => match op {
             CompareOp::Eq => Some((x, x)),
             CompareOp::Gte => Some((x, f64::INFINITY)),
@@ -42,16 +42,16 @@ pub(super) fn doubles(op: CompareOp, operand: Number) -> Doubles {
     bounds.map_or(Doubles::Nothing, |(low, high)| Doubles::Between(low, high))
 }
 
-/// The double that an operand equals, where that needs no look at its digits.
+/// The double that equals an operand, if that is known without comparing digits.
 fn exact_double(operand: Number) -> Number {
     match operand {
-        // Up to 2^53 every integer has its double.
+        // Up to 2^53 every integer has an equal double.
         Number::Integer(n) if n.unsigned_abs() <= 1 << 53 => Number::Double(n as f64),
         other => other,
     }
 }
 
-/// The int64s that pass `op` against `operand`: from the first to the second, both included.
+/// The int64s that pass `op` against `operand`: the first and the last.
 pub(super) fn int64s(op: CompareOp, operand: Number) -> Option<(i64, i64)> {
     if operand.is_nan() {
         return None;
@@ -87,7 +87,7 @@ pub(super) fn int32s(op: CompareOp, operand: Number) -> Option<(i32, i32)> {
     (low <= high).then_some((low, high))
 }
 
-/// The part of `least..=greatest` that passes; `order` never falls as its argument rises.
+/// The part of `least..=greatest` that passes; `order` must not fall as its argument rises.
 fn between(op: CompareOp, least: i64, greatest: i64, order: impl Fn(i64) -> Ordering) -> Option<(i64, i64)> {
     let low = match op {
         CompareOp::Lt | CompareOp::Lte => least,
@@ -109,7 +109,7 @@ fn before(first: Option<i64>, greatest: i64) -> Option<i64> {
     }
 }
 
-/// The first of `least..=greatest` for which `passes`, which stays true once it is.
+/// The first of `least..=greatest` for which `passes` holds; it must stay true from there on.
 fn first(least: i64, greatest: i64, passes: impl Fn(i64) -> bool) -> Option<i64> {
     if !passes(greatest) {
         return None;
@@ -117,14 +117,14 @@ fn first(least: i64, greatest: i64, passes: impl Fn(i64) -> bool) -> Option<i64>
     let (mut low, mut high) = (least, greatest);
     while low < high {
         let middle = low.midpoint(high);
-        // Rounds towards zero, so between two neighbours below zero it may be the upper one.
+        // Rounds towards zero, so between two negative neighbours it may give the upper one.
         let middle = if middle == high { low } else { middle };
         if passes(middle) { high = middle } else { low = middle + 1 }
     }
     Some(low)
 }
 
-/// A double's place among the doubles: ascends as they do, -0 just below 0.
+/// The rank of a double among the doubles; -0 is just below 0.
 fn double_rank(x: f64) -> i64 {
     flip_negative(x.to_bits().cast_signed())
 }
@@ -133,7 +133,7 @@ fn double_of_rank(rank: i64) -> f64 {
     f64::from_bits(flip_negative(rank).cast_unsigned())
 }
 
-/// Reverses the order of the negative ones, whose bits ascend with their magnitude. Undoes itself.
+/// Reverses the order of negative numbers, whose bits ascend with their magnitude. It is its own inverse.
 fn flip_negative(bits: i64) -> i64 {
     if bits < 0 { bits ^ i64::MAX } else { bits }
 }
@@ -196,7 +196,7 @@ mod tests {
         ]
     }
 
-    /// Whether `cell` passes by the rules of matching, where NaN is on no side of anything.
+    /// Whether `cell` passes by the rules of matching, in which NaN is neither above nor below anything.
     fn passes(op: CompareOp, cell: Number, operand: Number) -> bool {
         if cell.is_nan() || operand.is_nan() {
             return cell.is_nan() && operand.is_nan() && op.includes_equal();
@@ -210,7 +210,7 @@ mod tests {
         fn bounds_hold_exactly_the_cells_that_the_comparison_passes(
             operand in any_number(), n in any_integer(), x in any_double(), by in -2..=2_i64,
         ) {
-            // Cells near the operand are those that rounding would get wrong.
+            // Cells near the operand, which rounding would get wrong.
             let x = match operand {
                 Number::Integer(m) if by != 0 => double_of_rank(double_rank(m as f64) + by),
                 Number::Double(y) if by != 0 && y.is_finite() => double_of_rank(double_rank(y) + by),

@@ -1,4 +1,4 @@
-//! `$eq`, `$gt`, `$gte`, `$lt`, `$lte`: a value against a constant of the same type.
+//! `$eq`, `$gt`, `$gte`, `$lt`, `$lte`: compares a value with a constant of the same type.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,8 @@ use crate::value::{Collation, Component, Kind, Number, OwnedValue, Path, Value, 
 
 /// A comparison with a constant.
 ///
-/// Only values of the operand's canonical type pass, with the server's exceptions: null stands for missing too, and
-/// every other type is above MinKey and below MaxKey. A NaN is equal to a NaN and neither above nor below anything.
+/// Only values of the operand's canonical type pass, with the server's exceptions: null also stands for missing, and
+/// every other type is above MinKey and below MaxKey. NaN equals NaN and is neither above nor below anything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
     op: CompareOp,
@@ -20,14 +20,14 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// A comparison with `value`. `path` is for the message.
+    /// A comparison with `value`. `path` is used in the message.
     ///
-    /// Errors: `BadValue` for an undefined operand, and for a regular expression except with `$eq`.
+    /// Errors: `BadValue` for an undefined operand, and for a regular expression with any operator but `$eq`.
     pub fn new(path: &Path, op: CompareOp, value: Value<'_>, collation: &Collation) -> Result<Compare> {
         match value.kind() {
             Kind::Undefined => Err(Error::bad_value(format!("Cannot compare '{path}' to undefined"))),
             Kind::Regex if op != CompareOp::Eq => {
-                Err(Error::bad_value(format!("Can't have RegEx as arg to predicate over field '{path}'")))
+                Err(Error::bad_value(format!("Cannot compare '{path}' to a regular expression")))
             }
             _ => Ok(Compare::plain(op, value.to_owned(), collation)),
         }
@@ -38,13 +38,13 @@ impl Compare {
         Compare { op, value, collation: collation.clone() }
     }
 
-    /// True where a value, or a missing one, passes by the whole BSON order, as expressions compare: types are not told
-    /// apart, a missing value is below null, and a NaN is below the numbers.
+    /// True if a value, or a missing one, passes by the whole BSON order, as in expressions: types are not separated, a
+    /// missing value is below null, and NaN is below the numbers.
     pub(super) fn matches_whole(&self, value: Option<Value<'_>>) -> bool {
         self.op.holds(self.collation.compare_options(value, Some(self.value())))
     }
 
-    /// True where what objects lead to passes, or an array is met on the way or at its end.
+    /// True if the value that objects lead to passes, or if an array is met on the way or at the end.
     pub(super) fn matches_path(&self, top: Option<Value<'_>>, rest: &[Component]) -> bool {
         let mut found = top;
         for component in rest {
@@ -65,7 +65,7 @@ impl Compare {
         }
         let selected = self.select(column)?;
         let ColumnData::F64(v) = column.data() else {
-            // What is no number is below every other.
+            // NaN sorts below every other number.
             let greater = is_nan(operand) && self.op.holds(Ordering::Greater);
             return Some(if greater { Bitmap::filled(column.len(), true) } else { selected });
         };
@@ -97,7 +97,7 @@ impl Compare {
         &self.collation
     }
 
-    /// True where a value, or a missing one, passes.
+    /// True if a value, or a missing one, passes.
     pub fn matches(&self, value: Option<Value<'_>>) -> bool {
         let operand = self.value();
         let Some(found) = value else {
@@ -115,7 +115,7 @@ impl Compare {
         self.op.holds(self.collation.compare(found, operand))
     }
 
-    /// What becomes of values whose type is not the operand's.
+    /// The result for values whose type is not the operand's.
     fn matches_other_types(&self) -> bool {
         match self.value().kind() {
             Kind::MinKey => matches!(self.op, CompareOp::Gt | CompareOp::Gte),
@@ -124,7 +124,7 @@ impl Compare {
         }
     }
 
-    /// The cells that pass, whether present or not; `None` for data without a type of its own.
+    /// The cells that pass, present or not; `None` for columns without a type.
     pub(super) fn select(&self, column: &Column) -> Option<Bitmap> {
         let operand = self.value();
         let number = Number::of(operand);
@@ -147,7 +147,7 @@ impl Compare {
             ColumnData::ObjectId(v) => {
                 operand.as_object_id().map(|id| Bitmap::from_slice(v, |cell| self.op.holds(cell.cmp(&id))))
             }
-            // A row at a time, as what has no kernel.
+            // Row by row, as for anything without a kernel.
             ColumnData::String(_) if !self.collation.is_simple() => return None,
             ColumnData::String(v) => operand.as_text().filter(|_| operand.kind() != Kind::Code).map(|text| {
                 let wanted = text.as_bytes();

@@ -1,4 +1,4 @@
-//! `$expr`: an expression that has to be true of the document.
+//! `$expr`: an expression that must be true of the document.
 
 use std::rc::Rc;
 
@@ -9,24 +9,23 @@ use crate::error::Result;
 use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Variable};
 use crate::value::{Collation, Doc, DocWriter, FieldSet, Kind, Path, Value};
 
-/// An expression and what is known of it without evaluating it.
+/// An expression, and what is known of it without evaluating it.
 #[derive(Clone, Debug)]
 pub struct Condition {
     expr: BoundExpr,
-    /// The same condition in the language of filters, where it compares a field with a constant. It is the same only for
-    /// documents without an array on the path; for others it tells nothing.
+    /// The equivalent filter, if the expression compares a field with a constant. It is equivalent only for documents
+    /// without an array on the path; for others it says nothing.
     twin: Option<(Path, Test)>,
 }
 
-/// The filter of `{$expr: operand}`. What the language of filters can say itself becomes a filter: conjunctions can then be
-/// taken apart.
+/// The filter of `{$expr: operand}`. Whatever filters can express becomes a filter, so that conjunctions can be split.
 ///
 /// Errors: those of parsing expressions.
 pub(super) fn parse(operand: Value<'_>, globals: &Globals) -> Result<Filter> {
     Ok(filter_of(Expr::parse(operand, globals)?, globals))
 }
 
-/// The filter of a rate, a document's chance to pass.
+/// The filter of a rate: the probability that a document passes.
 pub(super) fn sample(rate: f64, globals: &Globals) -> Result<Filter> {
     let mut writer = DocWriter::new();
     writer.begin_array("$lt").begin_doc("0").begin_doc("$rand").end().end().double("1", rate).end();
@@ -47,7 +46,7 @@ fn filter_of(expr: Expr, globals: &Globals) -> Filter {
     }
 }
 
-/// The combination of filters that an operator of expressions is.
+/// The logical filter that corresponds to an operator of expressions.
 fn logic(operator: &Operator) -> Option<fn(Vec<Filter>) -> Filter> {
     Some(match operator.name() {
         "$and" => Filter::and,
@@ -71,12 +70,12 @@ impl Condition {
         self.expr.fields()
     }
 
-    /// True where it differs from call to call.
+    /// True if it differs from call to call.
     pub fn is_random(&self) -> bool {
         self.expr.is_random()
     }
 
-    /// The same condition in the language of filters; true or false of documents without an array on its path.
+    /// The equivalent filter, which is valid for documents without an array on its path.
     pub fn twin(&self) -> Option<&(Path, Test)> {
         self.twin.as_ref()
     }
@@ -86,17 +85,17 @@ impl Condition {
         self.expr.expr()
     }
 
-    /// The same condition with all paths beginning at `root`.
+    /// The same condition with all paths starting at `root`.
     pub(super) fn with_root(&self, root: &str) -> Condition {
         Condition::new(self.expr.with_root(root))
     }
 
-    /// True where the expression is true of `doc`, which needs no other fields than those it reads.
+    /// True if the expression is true for `doc`, which may be limited to the fields that it reads.
     pub(super) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
         self.expr.is_true(doc)
     }
 
-    /// True of a document whose fields are all `value`.
+    /// True if it is true for a document whose fields are all `value`.
     pub(super) fn matches_value(&self, value: Option<Value<'_>>) -> Result<bool> {
         let mut writer = DocWriter::new();
         for (field, value) in self.fields().names().iter().zip(std::iter::repeat(value)) {
@@ -107,7 +106,7 @@ impl Condition {
         self.matches(writer.finish().view())
     }
 
-    /// Takes out of `rows` those of which the expression is not true.
+    /// Removes from `rows` those for which the expression is not true.
     pub(super) fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()> {
         if let Some(expr) = self.expr.resolved()? {
             return filter_of(expr.expr().clone(), expr.globals()).narrow(block, rows);
@@ -129,7 +128,7 @@ impl Condition {
     }
 }
 
-/// A field against a constant, on either side.
+/// A field compared with a constant, on either side.
 fn twin(operator: &Operator, arguments: &[Expr], collation: &Collation) -> Option<(Path, Test)> {
     let op = operator.comparison()?;
     let (path, value, op) = match arguments {

@@ -1,4 +1,4 @@
-//! `$geoWithin` and `$geoIntersects`: values by where they lie.
+//! `$geoWithin` and `$geoIntersects`: values by their location.
 
 // Loaded later.
 
@@ -10,12 +10,12 @@ use crate::error::Result;
 use crate::geo::Region;
 use crate::value::{DocBuf, Path, Value};
 
-/// Values that lie in a region, or touch it.
+/// Matches values that lie in a region, or touch it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Geo {
-    /// Where they lie.
+    /// The region.
     pub region: Region,
-    /// The region as it was written.
+    /// The operand as it was written.
     pub operand: DocBuf,
     /// `$geoWithin` or `$geoIntersects`.
     pub operator: &'static str,

@@ -1,4 +1,4 @@
-//! `$type`: values of some BSON types.
+//! `$type`: values of certain BSON types.
 
 use super::parse::{bad, wrong};
 use super::tree::{Filter, Test};
@@ -10,7 +10,7 @@ use crate::value::{Kind, Number, Path, Value};
 pub struct Kinds(u32);
 
 const NUMBERS: [Kind; 4] = [Kind::Double, Kind::Int32, Kind::Int64, Kind::Decimal128];
-/// Type bytes of this and above are those of MinKey and MaxKey.
+/// Type bytes from this one on are those of MinKey and MaxKey.
 const PLAIN_END: u8 = 32;
 
 impl Kinds {
@@ -27,14 +27,14 @@ impl Kinds {
         self.0 |= Kinds::bit(kind);
     }
 
-    /// True where `kind` is one of the set.
+    /// True if `kind` is one of the set.
     pub fn contains(self, kind: Kind) -> bool {
         self.0 & Kinds::bit(kind) != 0
     }
 
-    /// Adds what an alias stands for.
+    /// Adds the types that an alias stands for.
     ///
-    /// Errors: `BadValue` for an unknown one.
+    /// Errors: `BadValue` for an unknown alias.
     pub fn add_alias(&mut self, alias: &str) -> Result<()> {
         if alias == "number" {
             NUMBERS.into_iter().for_each(|kind| self.add(kind));
@@ -49,19 +49,18 @@ impl Kinds {
         if let Some(alias) = operand.as_str() {
             return self.add_alias(alias);
         }
-        let number = Number::of(operand).ok_or_else(|| {
-            Error::type_mismatch(format!("type must be represented as a number or a string, not {operand:?}"))
-        })?;
+        let number = Number::of(operand)
+            .ok_or_else(|| Error::type_mismatch(format!("$type needs a number or a string, not {operand:?}")))?;
         let kind = number.whole().and_then(|code| match code {
             -1 => Some(Kind::MinKey),
-            // The type byte of MinKey is no code.
+            // MinKey's type byte is not its code.
             code => u8::try_from(code).ok().filter(|code| *code < 128).and_then(Kind::from_byte),
         });
         self.add(kind.ok_or_else(|| wrong("$type", "has an invalid numerical type code", operand))?);
         Ok(())
     }
 
-    /// The types that an alias, a number or an array of them names.
+    /// The types named by an alias, a number or an array of them.
     ///
     /// Errors: `BadValue` for unknown types, `TypeMismatch` for other values, `FailedToParse` for the empty array.
     pub fn parse(operand: Value<'_>) -> Result<Kinds> {

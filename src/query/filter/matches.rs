@@ -1,11 +1,11 @@
-//! A filter on one document.
+//! Evaluates a filter on one document.
 
 use super::arrays::has_size;
 use super::tree::{Filter, Test};
 use crate::error::Result;
 use crate::value::{Component, Doc, Leaf, Number, Value, walk_from_value};
 
-/// What a filter is asked of.
+/// What a filter is evaluated on.
 #[derive(Clone, Copy)]
 enum Row<'a> {
     Doc(Doc<'a>),
@@ -14,14 +14,14 @@ enum Row<'a> {
 }
 
 impl Filter {
-    /// True where `doc` passes.
+    /// True if `doc` passes.
     ///
     /// Errors: those of expressions.
     pub fn matches_doc(&self, doc: Doc<'_>) -> Result<bool> {
         self.matches_row(Row::Doc(doc))
     }
 
-    /// True where a document passes whose top-level fields are all `value`: for filters on one field.
+    /// True if a document whose top-level fields are all `value` passes; for filters on one field.
     ///
     /// Errors: those of expressions.
     pub fn matches_value(&self, value: Option<Value<'_>>) -> Result<bool> {
@@ -52,13 +52,13 @@ impl Filter {
             // Loaded by now: `filter::schema` has made the schema.
             Filter::Schema(schema) => match row {
                 Row::Doc(doc) => schema.holds(doc.as_value()),
-                // A schema is of the whole document, never of one field.
+                // A schema concerns the whole document, never one field.
                 Row::Value(_) => false,
             },
         })
     }
 
-    /// True where `value` passes every test as it is: the tests are of one path, and it is not expanded.
+    /// True if `value` passes every test as it is: the tests are on one path, and arrays are not expanded.
     pub(super) fn passes(&self, value: Value<'_>) -> bool {
         match self {
             Filter::AlwaysFalse => false,
@@ -68,7 +68,7 @@ impl Filter {
             Filter::Not(child) => !child.passes(value),
             Filter::Field(_, test) => test.matches(Some(value)),
             Filter::AlwaysTrue => true,
-            // Have no place among the tests of one path.
+            // These cannot occur among the tests of one path.
             Filter::Expr(_) | Filter::Schema(_) => false,
         }
     }
@@ -84,7 +84,7 @@ impl<'a> Row<'a> {
 }
 
 impl Test {
-    /// True where some value that `rest` reaches from `top`, the value of a top-level field, passes.
+    /// True if some value that `rest` reaches from `top`, the value of a top-level field, passes.
     pub(super) fn matches_below(&self, top: Option<Value<'_>>, rest: &[Component]) -> bool {
         if let Test::Whole(compare) = self {
             return compare.matches_path(top, rest);
@@ -92,7 +92,7 @@ impl Test {
         walk_from_value(top, rest, self.leaf(), &mut |value| self.matches(value))
     }
 
-    /// True where one value at the end of a path, or the lack of one, passes.
+    /// True if a value at the end of a path, or a missing one, passes.
     pub(super) fn matches(&self, value: Option<Value<'_>>) -> bool {
         match self {
             Test::Compare(compare) => compare.matches(value),
@@ -110,7 +110,7 @@ impl Test {
         }
     }
 
-    /// What it makes of an array at the end of its path.
+    /// How it treats an array at the end of its path.
     pub(super) fn leaf(&self) -> Leaf {
         match self {
             Test::Exists | Test::Size(_) | Test::ElemMatch(_) | Test::Whole(_) => Leaf::Whole,
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(hits(&docs, rawdoc! { "a": { "$gte": 3 } }), [2, 3, 4, 7]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$lt": 3 } }), [0, 1, 7]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$lte": 3 } }), [0, 1, 2, 7]);
-        // Each side of a range may be met by another element.
+        // Different elements may satisfy the two sides of a range.
         assert_eq!(hits(&docs, rawdoc! { "a": { "$gt": 2, "$lt": 2 } }), [7]);
     }
 

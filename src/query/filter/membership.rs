@@ -1,4 +1,4 @@
-//! `$in`: a value against a set of constants.
+//! `$in`: tests a value against a set of constants.
 
 use std::cmp::Ordering;
 
@@ -7,23 +7,23 @@ use crate::block::{Bitmap, Bytes12, Column, ColumnData, kernels};
 use crate::query::expr::CompareOp;
 use crate::value::{Collation, Kind, Number, OwnedValue, Value, sort_by};
 
-/// A set of constants, of which a value must equal one. Null stands for missing too.
+/// A set of constants, one of which a value must equal. Null also stands for missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct In {
-    /// Ascending in BSON order, no two equal.
+    /// Ascending in BSON order, without duplicates.
     values: Vec<OwnedValue>,
     collation: Collation,
 }
 
 impl In {
-    /// The set of `values`, whose strings compare by `collation`.
+    /// The set of `values`, with strings compared by `collation`.
     pub fn new(mut values: Vec<OwnedValue>, collation: &Collation) -> In {
         sort_by(&mut values, |a, b| collation.compare(a.view(), b.view()));
         values.dedup_by(|a, b| collation.equal(a.view(), b.view()));
         In { values, collation: collation.clone() }
     }
 
-    /// The constants, ascending in BSON order, no two equal.
+    /// The constants, ascending in BSON order, without duplicates.
     pub fn values(&self) -> &[OwnedValue] {
         &self.values
     }
@@ -33,7 +33,7 @@ impl In {
         &self.collation
     }
 
-    /// True where a value, or a missing one, is in the set.
+    /// True if a value, or a missing one, is in the set.
     pub fn matches(&self, value: Option<Value<'_>>) -> bool {
         self.holds(value.unwrap_or(Value::NULL))
     }
@@ -42,7 +42,7 @@ impl In {
         self.values.binary_search_by(|candidate| self.collation.compare(candidate.view(), value)).is_ok()
     }
 
-    /// The cells that pass, whether present or not; `None` for data without a type of its own.
+    /// The cells that pass, present or not; `None` for columns without a type.
     pub(super) fn select(&self, column: &Column) -> Option<Bitmap> {
         let numbers = || self.values.iter().filter_map(|v| Number::of(v.view()));
         Some(match column.data() {
@@ -53,7 +53,7 @@ impl In {
                     match bounds::doubles(CompareOp::Eq, number) {
                         Doubles::Nothing => {}
                         Doubles::NaN => nan = true,
-                        // The ends differ at zero only, and -0 is found as 0.
+                        // The ends differ only at zero, and -0 is found as 0.
                         Doubles::Between(_, high) => wanted.push(high),
                     }
                 }
@@ -85,12 +85,12 @@ impl In {
         })
     }
 
-    /// What `f` takes out of the values of one type. Ascends, because the values do.
+    /// What `f` extracts from the values of one type, ascending because the values are.
     fn each<'a, T>(&'a self, f: impl Fn(Value<'a>) -> Option<T>) -> Vec<T> {
         self.values.iter().filter_map(|v| f(v.view())).collect()
     }
 
-    /// The values within `low..=high` in BSON order, ends included.
+    /// The values within `low..=high` in BSON order.
     pub fn between(&self, low: Value<'_>, high: Value<'_>) -> &[OwnedValue] {
         let start = self.values.partition_point(|v| self.collation.compare(v.view(), low) == Ordering::Less);
         let end = self.values.partition_point(|v| self.collation.compare(v.view(), high) != Ordering::Greater);

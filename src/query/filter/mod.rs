@@ -1,4 +1,4 @@
-//! The filter of `find` and `$match`: parsed into a tree, evaluated on documents and on blocks.
+//! Filters of `find` and `$match`: parsed into a tree, evaluated on documents and on blocks.
 
 mod arrays;
 mod bits;

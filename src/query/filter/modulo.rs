@@ -1,11 +1,11 @@
-//! `$mod`: numbers by their remainder.
+//! `$mod`: tests numbers by their remainder.
 
 use super::parse::wrong;
 use super::tree::{Filter, Test};
 use crate::error::Result;
 use crate::value::{Number, Path, Value};
 
-/// Numbers that leave a remainder when divided, their fractions cut off.
+/// Numbers that leave a remainder when divided; fractions are cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modulo {
     pub(super) divisor: i64,
@@ -13,25 +13,25 @@ pub struct Modulo {
 }
 
 impl Modulo {
-    /// True where a number passes.
+    /// True if a number passes.
     pub(super) fn holds(self, number: Number) -> bool {
-        // The least int64 divided by -1 overflows, and leaves nothing.
+        // The smallest int64 divided by -1 overflows, and leaves no remainder.
         number.truncated().is_some_and(|n| n.checked_rem(self.divisor).unwrap_or(0) == self.remainder)
     }
 }
 
 /// The filter of `{path: {$mod: [divisor, remainder]}}`.
 pub(super) fn parse(path: &Path, operand: Value<'_>) -> Result<Filter> {
-    let malformed = |what| wrong("malformed mod,", what, operand);
+    let malformed = |what| wrong("$mod", what, operand);
     let list = operand.as_array().ok_or_else(|| malformed("needs to be an array"))?;
     let mut numbers = Vec::new();
     for (_, item) in list {
-        let number = Number::of(item).ok_or_else(|| malformed("divisor or remainder not a number"))?;
-        numbers.push(number.truncated().ok_or_else(|| malformed("divisor or remainder not within 64 bits"))?);
+        let number = Number::of(item).ok_or_else(|| malformed("needs numbers as divisor and remainder"))?;
+        numbers.push(number.truncated().ok_or_else(|| malformed("needs a divisor and a remainder of 64 bits"))?);
     }
-    let [divisor, remainder] = *numbers else { return Err(malformed("takes exactly two elements")) };
+    let [divisor, remainder] = *numbers else { return Err(malformed("needs exactly two elements")) };
     if divisor == 0 {
-        return Err(malformed("divisor cannot be 0"));
+        return Err(malformed("needs a divisor other than 0"));
     }
     Ok(Filter::Field(path.clone(), Test::Mod(Modulo { divisor, remainder })))
 }

@@ -1,4 +1,4 @@
-//! A filter from its document.
+//! Parses a filter from its document.
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ enum Operator {
         set: bool,
     },
     Comment,
-    /// Those of nearness, which a time-series collection has not.
+    /// `$near` and its siblings, which time-series collections do not support.
     Near,
     Geo(&'static str),
 }
@@ -75,8 +75,8 @@ static OPERATORS: &[(&str, Operator)] = &[
 impl Filter {
     /// The filter that `doc` describes.
     ///
-    /// Errors: `BadValue` naming the operator or field, unless the server has a code of its own; 5626500 for the `$near`
-    /// family and 27 for `$text`, which a time-series collection has not; those of expressions.
+    /// Errors: `BadValue` naming the operator or field, unless the server has a specific code; 5626500 for the `$near`
+    /// family and 27 for `$text`, which time-series collections do not support; those of expressions.
     pub fn parse(doc: Doc<'_>, globals: &Globals) -> Result<Filter> {
         Parser { globals, nested: false }.filter(doc)
     }
@@ -86,12 +86,12 @@ impl Filter {
 #[derive(Clone, Copy)]
 pub(super) struct Parser<'g> {
     pub(super) globals: &'g Globals,
-    /// Inside `$elemMatch`, where there is no whole document.
+    /// True inside `$elemMatch`, where there is no whole document.
     nested: bool,
 }
 
 impl<'g> Parser<'g> {
-    /// The same inside `$elemMatch`.
+    /// The parser for the inside of `$elemMatch`.
     pub(super) fn nested(self) -> Parser<'g> {
         Parser { nested: true, ..self }
     }
@@ -132,24 +132,27 @@ impl<'g> Parser<'g> {
                 Some((_, Some(rate))) if (0.0..1.0).contains(&rate) => expression::sample(rate, self.globals),
                 _ => Err(wrong(name, "needs a number in [0, 1]", operand)),
             },
-            "$text" => Err(Error::new(ErrorCode::IndexNotFound, "text index required for $text query")),
+            "$text" => Err(Error::new(
+                ErrorCode::IndexNotFound,
+                "$text needs a text index, which time-series collections do not support",
+            )),
             "$where" => Err(bad(name, "is not supported on a time-series collection")),
-            _ => Err(bad("unknown top level operator:", name)),
+            _ => Err(bad("Unknown top-level operator:", name)),
         }
     }
 
     fn logical(self, name: &str, operand: Value<'_>) -> Result<Vec<Filter>> {
         let list = operand.as_array().ok_or_else(|| wrong(name, "must be an array", operand))?;
         if list.is_empty() {
-            return Err(bad(name, "must be a nonempty array"));
+            return Err(bad(name, "must be a non-empty array"));
         }
         each(list, &mut |_, entry| match entry.as_doc() {
             Some(doc) => self.filter(doc),
-            None => Err(wrong(name, "entries need to be full objects", entry)),
+            None => Err(wrong(name, "needs objects as its elements", entry)),
         })
     }
 
-    /// A value in the place of operators: itself, or what its pattern matches.
+    /// A value in the place of operators: equality, or a pattern's match.
     pub(super) fn equality(self, path: &Path, value: Value<'_>) -> Result<Filter> {
         match value.kind() {
             Kind::Regex => Ok(Filter::Field(path.clone(), Test::Regex(Rc::new(Regex::of(value, self.globals)?)))),
@@ -157,7 +160,7 @@ impl<'g> Parser<'g> {
         }
     }
 
-    /// All operators of a document, on one path.
+    /// All operators in a document, on one path.
     pub(super) fn operators(self, path: &Path, operators: Doc<'_>) -> Result<Filter> {
         let children = each(operators, &mut |name, operand| match name {
             "$regex" => regex::parse(path, operators, self.globals),
@@ -170,7 +173,7 @@ impl<'g> Parser<'g> {
 
     fn operator(self, path: &Path, name: &str, operand: Value<'_>) -> Result<Filter> {
         let known = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
-        let operator = known.ok_or_else(|| bad("unknown operator:", name))?;
+        let operator = known.ok_or_else(|| bad("Unknown operator:", name))?;
         match operator {
             Operator::Compare(op) => self.compare(path, op, operand),
             Operator::Whole(_) if operand.kind() == Kind::Array => Err(wrong(name, "cannot be of an array", operand)),
@@ -178,7 +181,7 @@ impl<'g> Parser<'g> {
                 Filter::Field(path, Test::Compare(compare)) => Filter::Field(path, Test::Whole(compare)),
                 other => other,
             }),
-            Operator::Ne if operand.kind() == Kind::Regex => Err(bad("Can't have regex as arg to", name)),
+            Operator::Ne if operand.kind() == Kind::Regex => Err(bad("A regular expression is not allowed in", name)),
             Operator::Ne => self.compare(path, CompareOp::Eq, operand).map(Filter::negated),
             Operator::In => self.membership(path, name, operand),
             Operator::Nin => self.membership(path, name, operand).map(Filter::negated),
@@ -220,9 +223,9 @@ impl<'g> Parser<'g> {
         for (_, value) in list {
             match value.kind() {
                 Kind::Regex => arms.push(self.equality(path, value)?),
-                Kind::Undefined => return Err(bad(name, "cannot hold undefined")),
+                Kind::Undefined => return Err(bad(name, "cannot contain undefined")),
                 Kind::Object if operators_of(value).is_some() => {
-                    return Err(wrong("cannot nest $ under", name, value));
+                    return Err(wrong(name, "cannot contain an operator", value));
                 }
                 _ => values.push(value.to_owned()),
             }
@@ -234,7 +237,7 @@ impl<'g> Parser<'g> {
     }
 }
 
-/// What does not make sense: a subject and what is wrong with it. One function for all, because each format takes its code.
+/// An error about a subject, without a value. One function for all, because each format string takes code.
 #[cold]
 #[inline(never)]
 pub(super) fn bad(subject: &str, problem: &str) -> Error {
@@ -248,7 +251,7 @@ pub(super) fn wrong(subject: &str, problem: &str, value: Value<'_>) -> Error {
     Error::bad_value(format!("{subject} {problem}: {value:?}"))
 }
 
-/// The filter that `parse` makes of each field or element.
+/// The filters that `parse` makes of each field or element.
 pub(super) fn each(list: Doc<'_>, parse: &mut dyn FnMut(&str, Value<'_>) -> Result<Filter>) -> Result<Vec<Filter>> {
     let mut filters = Vec::new();
     for (name, value) in list {
@@ -257,7 +260,8 @@ pub(super) fn each(list: Doc<'_>, parse: &mut dyn FnMut(&str, Value<'_>) -> Resu
     Ok(filters)
 }
 
-/// The document of operators that `value` is. An object literal is none, and neither is a DBRef, whose names have a `$` too.
+/// The document of operators in `value`, if it is one. An object literal is not, and neither is a DBRef, whose names
+/// also begin with `$`.
 pub(super) fn operators_of<'a>(value: Value<'a>) -> Option<Doc<'a>> {
     let doc = value.as_doc()?;
     let (first, _) = doc.iter().next()?;
@@ -297,10 +301,10 @@ mod tests {
 
     #[test]
     fn an_unknown_operator_is_named() {
-        assert_eq!(error(rawdoc! { "a": { "$foo": 1 } }).message, "unknown operator: $foo");
-        assert_eq!(error(rawdoc! { "a": { "$gt": 1, "b": 2 } }).message, "unknown operator: b");
-        assert_eq!(error(rawdoc! { "a": { "$not": { "b": 2 } } }).message, "unknown operator: b");
-        assert_eq!(error(rawdoc! { "$foo": 1 }).message, "unknown top level operator: $foo");
+        assert_eq!(error(rawdoc! { "a": { "$foo": 1 } }).message, "Unknown operator: $foo");
+        assert_eq!(error(rawdoc! { "a": { "$gt": 1, "b": 2 } }).message, "Unknown operator: b");
+        assert_eq!(error(rawdoc! { "a": { "$not": { "b": 2 } } }).message, "Unknown operator: b");
+        assert_eq!(error(rawdoc! { "$foo": 1 }).message, "Unknown top-level operator: $foo");
         assert_eq!(error(rawdoc! { "a": { "$foo": 1 } }).code, ErrorCode::BadValue);
     }
 

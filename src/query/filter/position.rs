@@ -1,11 +1,11 @@
-//! Which element of an array a filter has matched by: what `$` stands for in an update.
+//! The array element by which a filter has matched: what `$` stands for in an update.
 
 use super::tree::{Filter, Test};
 use crate::value::{Component, Kind, Leaf, Value};
 
 impl Filter {
-    /// The place of the element by which a document matches whose top-level fields are all `value`; `None` where no array decides.
-    /// Of several parts of a conjunction the last one counts.
+    /// The position of the element by which a document matches whose top-level fields are all `value`; `None` if no
+    /// array decides. Of several parts of a conjunction the last one counts.
     pub fn position(&self, value: Option<Value<'_>>) -> Option<usize> {
         match self {
             Filter::And(children) => children.iter().rev().find_map(|child| child.position(value)),

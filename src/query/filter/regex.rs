@@ -8,10 +8,10 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{Globals, Regex};
 use crate::value::{Doc, Path};
 
-/// The filter of `$regex` with its `$options`, which stand side by side in `operators`.
+/// The filter of `$regex` and `$options` in the same document `operators`.
 pub(super) fn parse(path: &Path, operators: Doc<'_>, globals: &Globals) -> Result<Filter> {
     let (mut pattern, mut options) = (None, "");
-    let twice = |code| Error::new(code, "options set in both $regex and $options");
+    let twice = |code| Error::new(code, "Options are set in both $regex and $options");
     for (name, operand) in operators {
         match name {
             "$regex" => match operand.as_regex() {
@@ -23,12 +23,12 @@ pub(super) fn parse(path: &Path, operators: Doc<'_>, globals: &Globals) -> Resul
                     options = if flags.is_empty() { options } else { flags };
                 }
                 None => {
-                    let text = operand.as_str().ok_or_else(|| wrong(name, "has to be a string", operand))?;
+                    let text = operand.as_str().ok_or_else(|| wrong(name, "must be a string", operand))?;
                     pattern = Some(text);
                 }
             },
             "$options" => {
-                let flags = operand.as_str().ok_or_else(|| wrong(name, "has to be a string", operand))?;
+                let flags = operand.as_str().ok_or_else(|| wrong(name, "must be a string", operand))?;
                 if !options.is_empty() {
                     return Err(twice(ErrorCode::Location51075));
                 }

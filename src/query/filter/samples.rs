@@ -15,7 +15,7 @@ use crate::error::Error;
 pub use crate::query::expr::samples::globals;
 use crate::value::{Collation, Doc, DocBuf, Kind, OwnedValue};
 
-/// A value from whatever the `bson` crate can turn into one.
+/// A value from anything that the `bson` crate can convert.
 pub fn owned(value: impl Into<RawBson>) -> OwnedValue {
     let doc = doc_of([("v".to_owned(), value.into())]);
     doc.view().get("v").unwrap().to_owned()
@@ -45,15 +45,15 @@ pub fn filter(doc: &RawDocumentBuf) -> Filter {
     filter_by(doc, &Collation::default())
 }
 
-/// The filter of a document whose strings compare by a collation.
+/// The filter of a document, with strings compared by a collation.
 pub fn filter_by(doc: &RawDocumentBuf, collation: &Collation) -> Filter {
     Filter::parse(Doc::parse(doc.as_bytes()).unwrap(), &globals().with_collation(collation)).unwrap()
 }
 
-/// One collation of a few that differ much.
+/// One of a few very different collations.
 pub fn any_collation() -> impl Strategy<Value = Collation> {
     thread_local! {
-        // Making one takes longer than a case.
+        // Building one takes longer than a case.
         static COLLATIONS: [Collation; 4] = [
             rawdoc! { "locale": "simple" },
             rawdoc! { "locale": "en", "strength": 1 },
@@ -65,18 +65,18 @@ pub fn any_collation() -> impl Strategy<Value = Collation> {
     (0..4_usize).prop_map(|at| COLLATIONS.with(|all| all[at].clone()))
 }
 
-/// Why a document is no filter.
+/// The error of an invalid filter.
 pub fn error(doc: RawDocumentBuf) -> Error {
     Filter::parse(Doc::parse(doc.as_bytes()).unwrap(), &globals()).unwrap_err()
 }
 
-/// Which of `docs` match, by position.
+/// The positions of the matching `docs`.
 pub fn hits(docs: &[RawDocumentBuf], wanted: RawDocumentBuf) -> Vec<usize> {
     let filter = filter(&wanted);
     (0..docs.len()).filter(|i| filter.matches_doc(Doc::parse(docs[*i].as_bytes()).unwrap()).unwrap()).collect()
 }
 
-/// Scalars of one type, few enough that two of them are often equal.
+/// Scalars of one type, few enough that equal ones are frequent.
 pub fn scalar_of(kind: Kind) -> BoxedStrategy<RawBson> {
     const TWO_TO_53: i64 = 1 << 53;
     let double = select(vec![
@@ -146,7 +146,7 @@ pub fn any_scalar() -> BoxedStrategy<RawBson> {
     prop_oneof![4 => select(TYPED.to_vec()), 2 => select(OTHER.to_vec())].prop_flat_map(scalar_of).boxed()
 }
 
-/// Values of any type, nested a few levels; names are such that paths often reach something.
+/// Values of any type, nested a few levels, with names that paths often reach.
 pub fn any_value() -> BoxedStrategy<RawBson> {
     let nest = |inner: BoxedStrategy<RawBson>| {
         let name = select(vec!["a", "b", "0", "1", "x.y"]).prop_map(str::to_owned);
@@ -157,7 +157,7 @@ pub fn any_value() -> BoxedStrategy<RawBson> {
     prop_oneof![9 => any_scalar(), 1 => any_place()].prop_recursive(3, 12, 3, move |inner| nest(inner.boxed())).boxed()
 }
 
-/// A column: of one type, mixed, or with a dictionary; with and without holes.
+/// A column: of one type, mixed, or a dictionary; with and without holes.
 pub fn any_column(rows: usize) -> BoxedStrategy<Column> {
     let one_type = select(TYPED.to_vec()).prop_flat_map(scalar_of_many(rows));
     let mixed = vec(any_value(), rows);
@@ -193,7 +193,7 @@ fn scalar_of_many(rows: usize) -> impl Fn(Kind) -> proptest::collection::VecStra
     move |kind| vec(scalar_of(kind), rows)
 }
 
-/// A block of some of the columns a, b, m, t.
+/// A block with some of the columns a, b, m, t.
 pub fn any_block() -> BoxedStrategy<Block> {
     prop_oneof![8 => 0..8_usize, 1 => 60..140_usize]
         .prop_flat_map(|rows| {
@@ -212,7 +212,7 @@ pub fn any_block() -> BoxedStrategy<Block> {
         .boxed()
 }
 
-/// Places near each other, written in several ways.
+/// Places close together, written in several ways.
 pub fn any_place() -> BoxedStrategy<RawBson> {
     let at = || select(vec![0.0, 0.5, 1.0, 2.0, 179.5, -180.0, 89.5, -90.0, f64::NAN]);
     (at(), at(), 0..6)
@@ -225,7 +225,7 @@ pub fn any_place() -> BoxedStrategy<RawBson> {
         .boxed()
 }
 
-/// An operator about places with its operand.
+/// A geospatial operator with its operand.
 fn any_region() -> BoxedStrategy<(&'static str, RawBson)> {
     let at = || select(vec![0.0, 1.0, 2.0, 60.0, 89.5]);
     (at(), at(), 0..5)
@@ -242,7 +242,7 @@ fn any_region() -> BoxedStrategy<(&'static str, RawBson)> {
         .boxed()
 }
 
-/// The document of a filter over the fields a, b, m, t and what lies below them. `operand` makes constants.
+/// The document of a filter on the fields a, b, m, t and what lies below them. `operand` makes constants.
 pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocumentBuf> {
     let operand = operand
         .prop_filter("constants of comparisons", |v| !matches!(v, RawBson::Undefined | RawBson::RegularExpression(_)))
@@ -291,7 +291,7 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
     let test = prop_oneof![
         6 => test.clone(),
         1 => (test.clone(), test.clone()).prop_map(|(a, b)| {
-            // Options may stand once.
+            // Options may occur once.
             let known = |name: &str| fields_of(&a).any(|(known, _)| known == name);
             raw_doc(fields_of(&a).chain(fields_of(&b).filter(|(name, _)| !known(name))))
         }),
@@ -316,7 +316,7 @@ pub fn any_filter_doc(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocum
     .boxed()
 }
 
-/// `{$expr: …}` with comparisons of paths with constants, with each other, and of what is derived from them.
+/// `{$expr: …}` with comparisons of paths with constants, with each other, and with values derived from them.
 fn any_expression(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocumentBuf> {
     let one = |name: &str, value: RawBson| RawBson::Document(raw_doc([(name.to_owned(), value)]));
     let path = || {

@@ -1,4 +1,4 @@
-//! A filter on a block: whole columns at a time.
+//! Evaluates a filter on a block, a whole column at a time.
 
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block, Column, ColumnData, kernels};
@@ -15,7 +15,7 @@ impl Filter {
         Ok(rows)
     }
 
-    /// Takes out of `rows` those that do not pass. Rows outside are not looked at where looking costs.
+    /// Removes from `rows` those that do not pass. Skips rows outside of `rows` if evaluating them is expensive.
     ///
     /// Errors: those of expressions.
     pub fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()> {
@@ -50,7 +50,7 @@ impl Filter {
     }
 }
 
-/// The rows of `rows` that pass one of `children`; a later child sees only what the earlier ones left.
+/// The rows of `rows` that pass one of `children`. Each child sees only the rows that earlier ones left.
 fn any_of(children: &[Filter], block: &Block, rows: &Bitmap) -> Result<Bitmap> {
     let mut open = rows.clone();
     for child in children {
@@ -85,14 +85,14 @@ impl Test {
 
     fn narrow_column(&self, column: &Column, rest: &[Component], rows: &mut Bitmap) {
         let mut passing = match column.data() {
-            // Where a dictionary is larger than its column (a slice carries it whole), looking at the cells is cheaper.
+            // If a dictionary is larger than its column (a slice carries all of it), testing the cells is cheaper.
             ColumnData::Dictionary(index, values) if values.len() <= index.len() => {
                 let mut hits = Bitmap::filled(values.len(), true);
                 self.narrow_column(values, rest, &mut hits);
                 kernels::entries(index, &hits)
             }
             ColumnData::Bson(_) | ColumnData::Dictionary(..) => return self.narrow_each(column, rest, rows),
-            // Below a scalar there is nothing, and neither is there below an absent cell.
+            // Nothing lies below a scalar or an absent cell.
             _ if !rest.is_empty() => return self.narrow_missing(rows),
             _ => match self.select(column) {
                 Some(passing) => passing,
@@ -110,7 +110,7 @@ impl Test {
         rows.and(&passing);
     }
 
-    /// The cells that pass, whether present or not, by a kernel; `None` where the column's type has none.
+    /// The cells that pass, present or not, by a kernel; `None` if there is none for the column's type.
     fn select(&self, column: &Column) -> Option<Bitmap> {
         match self {
             Test::Compare(compare) => compare.select(column),
@@ -120,7 +120,7 @@ impl Test {
             Test::Type(kinds) => column.kind().map(|kind| Bitmap::filled(column.len(), kinds.contains(kind))),
             Test::Mod(modulo) => select_numbers(column, &|number| modulo.holds(number)),
             Test::Bits(bits) => select_numbers(column, &|number| bits.holds(number)),
-            // No cell with a type of its own is an array or an object.
+            // Cells of typed columns are neither arrays nor objects.
             Test::Size(_) | Test::ElemMatch(_) | Test::Geo(_) => select_numbers(column, &|_| false),
             Test::Whole(compare) => compare.select_whole(column),
         }
@@ -144,7 +144,7 @@ impl Test {
     }
 }
 
-/// The cells that are numbers for which `holds`, whether present or not; `None` for data without a type of its own.
+/// The cells with numbers for which `holds` is true, present or not; `None` for columns without a type.
 fn select_numbers(column: &Column, holds: &dyn Fn(Number) -> bool) -> Option<Bitmap> {
     column.kind().filter(|_| !matches!(column.data(), ColumnData::Dictionary(..)))?;
     Some(Bitmap::from_fn(column.len(), |row| {

@@ -1,4 +1,4 @@
-//! The tree of a filter, and the constructors that keep it small.
+//! The tree of a filter, and constructors that keep it small.
 
 use std::rc::Rc;
 
@@ -15,9 +15,9 @@ use crate::error::Result;
 use crate::query::expr::{CompareOp, Regex};
 use crate::value::{Collation, FieldSet, Path, Value};
 
-/// Which measurements a query wants.
+/// Selects measurements.
 ///
-/// Built by `parse` or by the constructors below, which flatten what is nested and drop what decides nothing.
+/// Built by `parse` or by the constructors below, which flatten nested filters and drop those that decide nothing.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Filter {
     /// Every document.
@@ -35,13 +35,13 @@ pub enum Filter {
     Not(Box<Filter>),
     /// Documents in which some value at the path passes the test.
     Field(Path, Test),
-    /// Documents of which an expression is true.
+    /// Documents for which an expression is true.
     Expr(Rc<Condition>),
-    /// Documents that are as a schema says.
+    /// Documents that conform to a schema.
     Schema(Rc<Schema>),
 }
 
-/// What an operator asks of a value at a path; one case an operator file.
+/// A test of a value at a path; one variant per operator file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
     /// `$eq`, `$gt`, `$gte`, `$lt`, `$lte`.
@@ -64,22 +64,22 @@ pub enum Test {
     ElemMatch(ElemMatch),
     /// `$geoWithin`, `$geoIntersects`.
     Geo(Rc<Geo>),
-    /// A comparison of an expression. Paths do not look into arrays here, and what meets one passes.
+    /// A comparison from an expression. Paths do not look into arrays here, and a path that meets an array passes.
     Whole(Compare),
 }
 
 impl Filter {
-    /// The filter that every document matches.
+    /// The filter that matches every document.
     pub fn all() -> Filter {
         Filter::AlwaysTrue
     }
 
-    /// True where every document matches, whatever is in it.
+    /// True if it matches every document.
     pub fn is_trivial(&self) -> bool {
         matches!(self, Filter::AlwaysTrue)
     }
 
-    /// Documents whose field is a value, by its bytes.
+    /// Documents whose field equals a value by its bytes.
     ///
     /// Errors: `BadValue` for undefined.
     pub fn equality(field: &str, value: Value<'_>) -> Result<Filter> {
@@ -88,7 +88,7 @@ impl Filter {
         Ok(Filter::Field(path, Test::Compare(compare)))
     }
 
-    /// The parts of which all must match, where they stand side by side.
+    /// The filters that must all match; a filter other than a conjunction is its only part.
     pub fn conjuncts(&self) -> &[Filter] {
         match self {
             Filter::And(children) => children,
@@ -96,12 +96,12 @@ impl Filter {
         }
     }
 
-    /// Every one of `children`; the empty conjunction matches everything.
+    /// All of `children` must match; the empty conjunction matches everything.
     pub fn and(children: impl Into<Vec<Filter>>) -> Filter {
         Filter::joined(children.into(), true)
     }
 
-    /// At least one of `children`; the empty disjunction matches nothing.
+    /// At least one of `children` must match; the empty disjunction matches nothing.
     pub fn or(children: impl Into<Vec<Filter>>) -> Filter {
         Filter::joined(children.into(), false)
     }
@@ -127,7 +127,7 @@ impl Filter {
         }
     }
 
-    /// None of `children`.
+    /// None of `children` may match.
     pub fn nor(children: impl Into<Vec<Filter>>) -> Filter {
         match Filter::or(children) {
             Filter::AlwaysFalse => Filter::AlwaysTrue,
@@ -137,7 +137,7 @@ impl Filter {
         }
     }
 
-    /// The complement of `child`.
+    /// The negation of `child`.
     pub fn negated(child: Filter) -> Filter {
         match child {
             Filter::AlwaysFalse => Filter::AlwaysTrue,
@@ -147,7 +147,7 @@ impl Filter {
         }
     }
 
-    /// The same tree with every leaf replaced by what `f` makes of it.
+    /// The same tree with every leaf replaced by `f(leaf)`.
     pub fn map_leaves(self, f: &mut dyn FnMut(Filter) -> Filter) -> Filter {
         fn each(children: Vec<Filter>, f: &mut dyn FnMut(Filter) -> Filter) -> Vec<Filter> {
             children.into_iter().map(|child| child.map_leaves(f)).collect()
@@ -161,7 +161,7 @@ impl Filter {
         }
     }
 
-    /// Shows every leaf of the filter to `visit`, in the order in which they stand.
+    /// Calls `visit` with every leaf, in order.
     fn for_each_leaf<'a>(&'a self, visit: &mut dyn FnMut(&'a Filter)) {
         match self {
             Filter::And(children) | Filter::Or(children) | Filter::Nor(children) => {
@@ -184,21 +184,21 @@ impl Filter {
         fields
     }
 
-    /// True where it differs from call to call.
+    /// True if it differs from call to call.
     pub fn is_random(&self) -> bool {
         let mut is_random = false;
         self.for_each_leaf(&mut |leaf| is_random |= matches!(leaf, Filter::Expr(condition) if condition.is_random()));
         is_random
     }
 
-    /// True where evaluating the filter can fail.
+    /// True if evaluating the filter can fail.
     pub fn can_fail(&self) -> bool {
         let mut can_fail = false;
         self.for_each_leaf(&mut |leaf| can_fail |= matches!(leaf, Filter::Expr(_)));
         can_fail
     }
 
-    /// True where it cannot tell values apart that compare equal, as 1 and 1.0 do.
+    /// True if it cannot distinguish values that compare equal, such as 1 and 1.0.
     pub fn takes_equal_for_same(&self) -> bool {
         let mut takes = true;
         self.for_each_leaf(&mut |leaf| {
@@ -212,12 +212,12 @@ impl Filter {
         takes
     }
 
-    /// The same filter with all its paths beginning at `root`.
+    /// The same filter with all paths starting at `root`.
     pub fn with_root(self, root: &str) -> Filter {
         self.map_leaves(&mut |leaf| match leaf {
             Filter::Field(path, test) => {
                 let below = path.as_str().get(path.first().len()..).unwrap_or_default();
-                // A part of a path is a path.
+                // Part of a valid path is a valid path.
                 Filter::Field(Path::parse(&format!("{root}{below}")).unwrap_or(path), test)
             }
             Filter::Expr(condition) => Filter::Expr(Rc::new(condition.with_root(root))),

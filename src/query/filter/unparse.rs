@@ -1,11 +1,11 @@
-//! A filter back to its document.
+//! Converts a filter back to its document.
 
 use super::arrays::ElemMatch;
 use super::tree::{Filter, Test};
 use crate::value::{DocWriter, Kind, OwnedValue};
 
 impl Filter {
-    /// Adds what makes a document parse to this filter.
+    /// Writes fields that parse to this filter.
     pub fn write(&self, writer: &mut DocWriter) {
         match self {
             Filter::AlwaysTrue => {}
@@ -27,7 +27,7 @@ impl Filter {
         }
     }
 
-    /// A field with the operators that tests on one path are.
+    /// Writes a field with the operators for tests on one path.
     fn write_operators(&self, name: &str, writer: &mut DocWriter) {
         writer.begin_doc(name);
         self.write_each_operator(writer);
@@ -39,7 +39,7 @@ impl Filter {
             Filter::And(children) => children.iter().for_each(|child| child.write_each_operator(writer)),
             Filter::Not(child) => child.write_operators("$not", writer),
             Filter::Field(_, test) => test.write(writer),
-            // The only operator that makes a disjunction is `$in`, with patterns among its values.
+            // Only `$in` with patterns among its values becomes a disjunction.
             Filter::Or(arms) => {
                 let mut values = Vec::new();
                 for arm in arms {
@@ -134,7 +134,7 @@ mod tests {
         RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap()
     }
 
-    /// What `$not` and `$nor` both can say, said by `$nor`.
+    /// What `$not` and `$nor` can both express is written as `$nor`.
     fn without_not(filter: Filter) -> Filter {
         let each = |children: Vec<Filter>| children.into_iter().map(without_not).collect::<Vec<_>>();
         match filter {

@@ -1,4 +1,4 @@
-//! What a query reads: which buckets, which of their columns, and which of their rows are left to be asked.
+//! The plan of a read: which buckets, which of their columns, and the filter left for rows.
 
 use super::demand::{Edge, Query, Which};
 use super::find::{FindCommand, Hint};
@@ -14,28 +14,28 @@ use crate::query::expr::BoundExpr;
 use crate::query::filter::Filter;
 use crate::value::{DocWriter, FieldSet, Value};
 
-/// Plain data: what a query reads and what then runs over the rows.
+/// Plain data: what a query reads, and what runs over the rows.
 #[derive(Clone, Debug)]
 pub struct ReadPlan {
-    /// The filter, taken apart; `None` where rows are bucket documents, which nothing is known of.
+    /// The split filter; `None` if rows are bucket documents, for which nothing can be pushed down.
     pub split: Option<Split>,
-    /// Some times may lie outside the standard range.
+    /// True if some times may lie outside the standard range.
     pub extended_range: bool,
     /// The columns to decode.
     pub columns: FieldSet,
-    /// How the buckets are found.
+    /// How buckets are found.
     pub access: ReadAccess,
     /// What runs over the rows.
     pub plan: Plan,
-    /// How buckets help with the sort, where they do.
+    /// How buckets help with the sort, if they do.
     pub stream: Option<Stream>,
-    /// Where a find has to meet buckets in the order of their ids: true for ascending.
+    /// Set if a find must read buckets in id order: true for ascending.
     pub order: Option<bool>,
-    /// Closed buckets are not looked at.
+    /// True if closed buckets are skipped.
     pub skips_closed: bool,
-    /// True where the default index may tell which buckets a series has, or there is but one.
+    /// True if the default index may say which buckets a series has, or if there is only one series.
     pub lists_series: bool,
-    /// The span of buckets whose boundaries are known.
+    /// The span of buckets, if their boundaries are known.
     fixed_span_ms: Option<i64>,
 }
 
@@ -45,8 +45,8 @@ impl ReadPlan {
         let layout = Layout {
             options: collection,
             extended_range,
-            // The catalog keeps one type at each path of a bucket; but two contexts may fill one bucket at the same time, and
-            // buckets may come from elsewhere.
+            // The catalog keeps one type at each path of a bucket. But two contexts may fill one bucket at the same
+            // time, and buckets may be imported.
             mixed_schema: true,
             fixed_buckets: collection.is_fixed(),
             is_index_filter: false,
@@ -112,12 +112,12 @@ impl ReadPlan {
         self.lists_series = false;
     }
 
-    /// True where bucket documents are what is asked for.
+    /// True if the rows are bucket documents.
     pub fn is_over_buckets(&self) -> bool {
         self.split.is_none()
     }
 
-    /// False where no measurement of the bucket can match.
+    /// False if no measurement of the bucket can match.
     ///
     /// Errors: those of expressions on the metadata.
     pub fn may_match(&self, bucket: &BucketDoc<'_>) -> Result<bool> {
@@ -126,9 +126,9 @@ impl ReadPlan {
             && split.bucket.may_match(bucket.control_min(), bucket.control_max(), bucket.meta()))
     }
 
-    /// True where every measurement of a bucket that may match does match.
+    /// True if every measurement of a bucket that may match certainly matches.
     pub fn all_match(&self, bucket: &BucketDoc<'_>) -> bool {
-        // A cursor may meet buckets that were begun, or filled up, behind a change of their boundaries.
+        // A cursor may read buckets that were begun, or grew, after their boundaries changed.
         let is_known = |span_ms: i64| {
             let start_ms = bucket.min_time_ms();
             start_ms.rem_euclid(span_ms) == 0 && bucket.max_time_ms().saturating_sub(start_ms) < span_ms
@@ -140,17 +140,18 @@ impl ReadPlan {
         })
     }
 
-    /// Which rows of a bucket matter, all of which match, and how many; `None` where all do.
+    /// Which rows of a bucket matter, if all of its rows match, and how many; `None` if all do.
     pub fn edge(&self, bucket: &BucketDoc<'_>) -> Option<(Which, usize)> {
         let edge = self.plan.edge.as_ref()?;
         let (first_ms, last_ms) = (bucket.min_time_ms(), bucket.max_time_ms());
-        // A bucket begins perhaps earlier than its rows, but never later: outside the standard range others may have rounded it up.
+        // A bucket may begin earlier than its rows, but never later: outside the standard range another context may
+        // have rounded it up.
         let is_alike =
             |bin: &BoundExpr| !self.extended_range && bin.is_alike_between(&self.plan.time_field, first_ms, last_ms);
         edge.bins.iter().all(is_alike).then_some((edge.which, edge.count))
     }
 
-    /// False where no row of that metadata and between those times can match.
+    /// False if no row with that metadata and between those times can match.
     ///
     /// Errors: those of expressions on the metadata.
     pub fn may_match_rows(&self, meta: Option<Value<'_>>, first_ms: i64, last_ms: i64) -> Result<bool> {
@@ -161,7 +162,7 @@ impl ReadPlan {
             && split.meta.matches_value(meta)?)
     }
 
-    /// True where nothing but the time and the metadata decides which rows match.
+    /// True if only the time and the metadata decide which rows match.
     pub fn is_decided_by_time(&self) -> bool {
         let Some(split) = &self.split else { return false };
         let mut fields = split.residual.fields();
@@ -169,7 +170,8 @@ impl ReadPlan {
         fields.is_empty() && !split.residual.is_random()
     }
 
-    /// True where every row between those times matches whose metadata does, of a plan that `is_decided_by_time`.
+    /// True if every row between those times matches, provided that its metadata does. For plans that are
+    /// `is_decided_by_time`.
     pub fn all_match_between(&self, first_ms: i64, last_ms: i64) -> bool {
         let Some(split) = &self.split else { return false };
         let (first, last) = split.time_bounds();
@@ -195,17 +197,17 @@ impl ReadPlan {
         self.plan.edge.as_ref().is_some_and(takes_all) && self.columns.is_empty()
     }
 
-    /// True where not every metadata matches.
+    /// True if some metadata does not match.
     pub fn asks_metadata(&self) -> bool {
         self.split.as_ref().is_some_and(|split| !split.meta.is_trivial())
     }
 
-    /// True where nothing but the metadata decides which rows match.
+    /// True if only the metadata decides which rows match.
     pub fn is_decided_by_metadata(&self) -> bool {
         self.split.as_ref().is_some_and(|split| split.residual.is_trivial())
     }
 
-    /// The matching rows of a bucket that may match. `rows` holds at least the decoded columns.
+    /// The matching rows of a bucket that may match. `rows` has at least the decoded columns.
     ///
     /// Errors: those of expressions.
     pub fn select(&self, rows: &Block, meta: Option<Value<'_>>) -> Result<Bitmap> {
@@ -221,7 +223,8 @@ impl ReadPlan {
     }
 }
 
-/// The order that a hint asks for. Forward is how storage reads, but not where the buckets lie that only journals have.
+/// The order that a hint asks for. Storage is read forwards anyway, but buckets that only journals have must be put in
+/// order.
 fn hinted(options: &FindCommand) -> Option<bool> {
     match options.hint {
         Some(Hint::Natural { ascending }) => Some(ascending),

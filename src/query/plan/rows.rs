@@ -7,12 +7,12 @@ use crate::query::filter::Filter;
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, FieldSet};
 
-/// What a plan has to know about a collection.
+/// What planning must know about a collection.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectionFacts<'a> {
     /// Name of the timeField.
     pub time_field: &'a str,
-    /// Name of the metaField, where there is one.
+    /// Name of the metaField, if there is one.
     pub meta_field: Option<&'a str>,
 }
 
@@ -21,25 +21,25 @@ pub struct CollectionFacts<'a> {
 pub struct Plan {
     /// Name of the timeField.
     pub time_field: Box<str>,
-    /// Name of the metaField, where there is one.
+    /// Name of the metaField, if there is one.
     pub meta_field: Option<Box<str>>,
-    /// What rows are filtered by.
+    /// The filter on rows.
     pub residual: Filter,
-    /// The fields to decode, the metaField not among them unless all are.
+    /// The fields to decode, without the meta field unless all are decoded.
     pub decode: FieldSet,
-    /// True where somebody reads the metadata of a row.
+    /// True if somebody reads the metadata of rows.
     pub wants_meta: bool,
-    /// What of a match is returned.
+    /// The fields to return.
     pub projection: Projection,
-    /// In which order; `None` for that of the scan.
+    /// The order of rows; `None` for that of the scan.
     pub sort: Option<SortSpec>,
-    /// Matches that are left out at the front.
+    /// Number of matches to skip.
     pub skip: u64,
-    /// Most matches that are returned; `None` for all.
+    /// Maximum number of matches returned; `None` for all.
     pub limit: Option<u64>,
-    /// How strings compare that are neither filtered nor sorted by.
+    /// How strings compare outside of filters and sorts.
     pub collation: Collation,
-    /// Where of the matches of one series that come together only some matter.
+    /// Set if only some of the matches of one push matter.
     pub edge: Option<Edge>,
     /// True if the projection is not the user's, but says which fields the stage behind it reads.
     pub is_narrowed: bool,
@@ -58,7 +58,7 @@ impl Plan {
             decode.add_path(part.path.as_str());
         }
         let of_series = |edge: &Edge| edge.alike.iter().all(|name| facts.meta_field == Some(name));
-        // Of a series, a sort of metadata and then of the time is one of the time.
+        // Within one series, a sort by metadata and then time is a sort by time.
         let by_time = |sort: &SortSpec| match sort.parts() {
             [front @ .., last] => {
                 let of_meta = |name: &str| facts.meta_field == Some(name);
@@ -102,7 +102,7 @@ mod tests {
         Plan::new(FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap().into(), &FACTS)
     }
 
-    /// The names of the decoded columns, and whether the metadata is wanted.
+    /// The names of the decoded columns, and whether the metadata is needed.
     fn reads(plan: &Plan) -> (Vec<&str>, bool) {
         let names = match &plan.decode {
             FieldSet::All => vec!["*"],

@@ -1,26 +1,26 @@
-//! Sorts that buckets help with, so that not all rows have to be held at once.
+//! Sorts that stream with the help of buckets, so that not all rows are held at once.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_internal_unpack_bucket.cpp (a sort on metadata goes below unpacking) and
-//! the bounded sort of src/mongo/db/sorter. Here both are one: buckets in the order of their metadata, and among equal ones of
-//! their start, which bounds the times of all that are still to come.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_internal_unpack_bucket.cpp (a sort on metadata moves
+//! below unpacking) and the bounded sort of src/mongo/db/sorter. Here both are one: buckets are ordered by their
+//! metadata, then by their start, which bounds the times of all rows still to come.
 
 use super::rows::CollectionFacts;
 use crate::query::sort::SortSpec;
 
-/// How a sort is answered bucket by bucket.
+/// How a sort streams bucket by bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// What buckets are put in order by before any is unpacked: the parts on the metadata in front of the sort.
+    /// The order of buckets before any is unpacked: the leading sort keys on the metadata.
     pub buckets: Option<SortSpec>,
-    /// What the rows of buckets that tie are sorted by; `None` where any order will do.
+    /// The order of rows of buckets that tie; `None` if any order will do.
     pub rows: Option<SortSpec>,
-    /// Where rows are first of all sorted by time: true for ascending.
+    /// Set if rows are sorted by time first: true for ascending.
     pub time: Option<bool>,
 }
 
 impl Stream {
-    /// `None` but for a sort of the time and perhaps one field more, of metadata alone, and of metadata and then time alone: where two
-    /// parts may meet different arrays in a row, that is an error, and each row has to be asked.
+    /// Only for sorts by time and possibly one more field, by metadata only, or by metadata and then time; otherwise
+    /// `None`. If two keys may meet different arrays in a row, which is an error, every row must be examined.
     pub fn of(sort: &SortSpec, facts: &CollectionFacts<'_>) -> Option<Stream> {
         let parts = sort.parts();
         let on_meta = parts.iter().take_while(|part| Some(part.path.first()) == facts.meta_field).count();
@@ -39,7 +39,7 @@ mod tests {
     use crate::value::{Collation, Doc};
     use bson::{RawDocumentBuf, rawdoc};
 
-    /// The parts on metadata, the other ones, and the direction of time.
+    /// The number of keys on metadata, of other keys, and the direction of time.
     fn of(sort: RawDocumentBuf) -> Option<(usize, usize, Option<bool>)> {
         let spec = SortSpec::parse(Doc::parse(sort.as_bytes()).unwrap().as_value(), &Collation::default()).unwrap();
         let count = |spec: &Option<SortSpec>| spec.as_ref().map_or(0, |spec| spec.parts().len());

@@ -1,8 +1,9 @@
-//! Compound sort keys of a row that may hold arrays.
+//! Compound sort keys of rows that may contain arrays.
 //!
-//! The paths of a compound sort expand an array that they share together, as an index would: among the resulting tuples
-//! the one that sorts first is the row's key. Two different arrays in one row have no order that could be kept.
-//! Rule: mongodb/mongo src/mongo/db/index/sort_key_generator.cpp and btree_key_generator.cpp.
+//! The paths of a compound sort expand a shared array together, as an index would. Of the resulting tuples, the one
+//! that sorts first is the row's key. Two different arrays in one row are an error.
+//!
+//! Source: mongodb/mongo src/mongo/db/index/sort_key_generator.cpp and btree_key_generator.cpp.
 
 use std::cmp::Ordering;
 
@@ -10,18 +11,18 @@ use super::spec::SortPart;
 use crate::error::{Error, Result};
 use crate::value::{Component, Kind, Value, compare_sort_keys};
 
-/// The walk of one path.
+/// The state of one path's walk.
 #[derive(Clone, Copy)]
 enum Walk<'a> {
-    /// Arrived at this key.
+    /// Ended at this key.
     Done(Option<Value<'a>>),
-    /// Still below this value.
+    /// Continues below this value.
     Below(Option<Value<'a>>, &'a [Component]),
 }
 
-/// The keys of a row whose top-level values are `values`, one a part.
+/// The keys of a row with these top-level values, one per part.
 ///
-/// Errors: `BadValue` where two parts meet different arrays.
+/// Errors: `BadValue` if two parts meet different arrays.
 pub(super) fn least_keys<'a>(parts: &[&'a SortPart], values: &[Option<Value<'a>>]) -> Result<Vec<Option<Value<'a>>>> {
     let walks = parts.iter().zip(values).map(|(part, value)| Walk::Below(*value, part.path.rest())).collect();
     let mut least = None;
@@ -46,13 +47,13 @@ fn expand<'a>(
         }
         return Ok(());
     };
-    // Values of one array are the same bytes of one cell: their address says so.
+    // The values of one array are the same bytes of one cell, so their address tells.
     if arrays.any(|other| !std::ptr::eq(other.bytes(), array.bytes())) {
         return Err(Error::bad_value("Cannot sort with keys that are parallel arrays"));
     }
     let elements = array.as_array().into_iter().flatten().map(|(_, element)| Some(element));
     let elements: Vec<Option<Value<'a>>> = elements.collect();
-    // An array without elements still gives its row one key.
+    // An empty array still gives its row one key.
     let only = [None];
     for element in if elements.is_empty() { only.as_slice() } else { elements.as_slice() } {
         let inner = walks.iter().map(|walk| match *walk {
@@ -68,7 +69,7 @@ fn expand<'a>(
     Ok(())
 }
 
-/// Walks through objects, and into array elements that a number selects, up to the key or an array.
+/// Walks through objects, and into array elements selected by number, up to the key or an array.
 fn advance(walk: &mut Walk<'_>) {
     while let Walk::Below(value, rest) = *walk {
         let Some(found) = value else {

@@ -1,6 +1,6 @@
-//! A fixed-width key a row and part: numbers and dates as they are, everything else by rank.
+//! A fixed-width key for each row and sort key: numbers and dates directly, everything else by rank.
 //!
-//! A smaller key sorts first and equal keys tie, so that sorting never looks at a column again.
+//! A smaller key sorts first and equal keys tie, so that sorting never reads the columns again.
 
 use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
@@ -8,9 +8,9 @@ use crate::block::{Block, Column, ColumnData, VarData};
 use crate::error::Result;
 use crate::value::{Collation, Kind, Numbers, Value, canonical_class, sort_by, sort_key, sort_rows};
 
-/// The keys of every row of `blocks`, one vector a part.
+/// The keys of every row of `blocks`, one vector per part.
 ///
-/// Errors: `BadValue` where two parts meet different arrays in one row.
+/// Errors: `BadValue` if two parts meet different arrays in one row.
 pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<u64>>> {
     let mut keys: Vec<_> = spec.parts().iter().map(|part| fixed_keys(part, blocks)).collect();
     let ranked: Vec<&SortPart> = spec.parts().iter().zip(&keys).filter(|(_, k)| k.is_none()).map(|(p, _)| p).collect();
@@ -25,14 +25,15 @@ pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<
     Ok(keys.into_iter().flatten().collect())
 }
 
-/// Keys of a top-level path whose columns all are numbers of one exact form, or dates, or booleans; else `None`.
+/// Keys of a top-level path whose columns are all numbers of one exact form, or all dates, or all booleans; otherwise
+/// `None`.
 fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
     if !part.path.is_top_level() {
         return None;
     }
     let columns = || blocks.iter().map(|block| (block.rows(), block.column(part.path.as_str())));
     let mut kinds = columns().filter_map(|(_, column)| column).map(|column| column.kind());
-    // An int32 fits both doubles and int64s exactly; a double and an int64 have no common exact form of eight bytes.
+    // An int32 is exact both as a double and as an int64; double and int64 have no common exact form of eight bytes.
     let doubles = columns().any(|(_, column)| column.is_some_and(|c| c.kind() == Some(Kind::Double)));
     let one_family = match doubles {
         true => kinds.all(|k| matches!(k, Some(Kind::Double | Kind::Int32))),
@@ -56,7 +57,7 @@ fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
             None => keys.resize(keys.len() + rows, MISSING),
         }
     }
-    // A least int64 or date would tie with missing rows, which it must not.
+    // The smallest int64 or date would tie with missing rows, which is wrong.
     let missing = columns().any(|(_, column)| column.is_none_or(|c| c.presence().is_some()));
     let present = |(_, column): (usize, Option<&Column>)| column.map_or(0, Column::present_count);
     if missing && keys.iter().filter(|key| **key != MISSING).count() != columns().map(present).sum::<usize>() {
@@ -68,7 +69,7 @@ fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
     Some(keys)
 }
 
-/// The key of a missing row: missing ties with null, which is below numbers, dates and booleans.
+/// The key of a missing value, which ties with null and sorts below numbers, dates and booleans.
 const MISSING: u64 = 0;
 
 fn push_keys(keys: &mut Vec<u64>, column: &Column, doubles: bool) -> Option<()> {
@@ -98,20 +99,20 @@ pub fn key_of_double(x: f64) -> u64 {
     if x.is_nan() {
         return 1;
     }
-    // The sum turns -0.0 into 0.0, which it ties with.
+    // The sum turns -0.0 into 0.0, with which it ties.
     let bits = (x + 0.0).to_bits();
     if x < 0.0 { !bits } else { bits | 1 << 63 }
 }
 
-/// Order-preserving; `MISSING` for the least integer.
+/// Order-preserving; `MISSING` for the smallest integer.
 pub fn key_of_int(n: i64) -> u64 {
     n.cast_unsigned() ^ 1 << 63
 }
 
-/// Distinct values that rows sort by, and for each row which one is its own.
+/// The distinct values that rows sort by, and which of them each row has.
 struct Pool {
     values: VarData,
-    /// The slot of every value, by its type byte and bytes. Most fields that are sorted by rank repeat their values.
+    /// The slot of each value, by type byte and bytes. Most fields sorted by rank repeat their values.
     known: Numbers,
     slots: Vec<u32>,
 }
@@ -123,7 +124,7 @@ impl Pool {
         pool
     }
 
-    /// The slot of a value; missing ties with null, which is in slot 0.
+    /// The slot of a value. Missing ties with null, which is in slot 0.
     fn add(&mut self, value: Option<Value<'_>>) -> u32 {
         let Some(value) = value else { return 0 };
         let start = self.values.bytes.len();
@@ -192,17 +193,17 @@ impl Pool {
     }
 }
 
-/// The class of a value and, where bytes compare, the first ones of a text: most comparisons end here.
+/// The class of a value and, if bytes compare, the first bytes of a string: most comparisons are decided by this.
 fn prefix(value: Value<'_>, collation: &Collation) -> u64 {
     let mut bytes = [0_u8; 8];
     let text = value.as_text().filter(|_| value.kind() != Kind::Code && collation.is_simple()).unwrap_or_default();
     bytes.iter_mut().skip(1).zip(text.as_bytes()).for_each(|(to, from)| *to = *from);
-    // The least class is -1.
+    // The lowest class is -1.
     bytes[0] = u8::try_from(i16::from(canonical_class(value.kind())) + 1).unwrap_or(u8::MAX);
     u64::from_be_bytes(bytes)
 }
 
-/// Adds one value a row of `block` to each pool.
+/// Adds one value per row of `block` to each pool.
 fn fill_pools(pools: &mut [Pool], parts: &[&SortPart], block: &Block) -> Result<()> {
     let columns: Vec<Option<&Column>> = parts.iter().map(|part| block.column(part.path.first())).collect();
     if columns.iter().filter(|column| column.is_some_and(may_hold_arrays)).count() < 2 {

@@ -1,4 +1,4 @@
-//! Sorting measurements: the parsed specification, and fixed-width keys of rows that columns give.
+//! Sorting measurements: the parsed specification, and fixed-width keys computed from columns.
 
 mod arrays;
 mod keys;

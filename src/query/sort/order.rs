@@ -1,4 +1,4 @@
-//! Sorting the rows of blocks by their keys.
+//! Sorts the rows of blocks by their keys.
 
 use super::keys::keys_of_rows;
 use super::spec::SortSpec;
@@ -6,11 +6,11 @@ use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::value::sort_rows;
 
-/// The rows of `blocks`, counted over all of them, in the order of `spec`; ties stay as they stand.
+/// The rows of `blocks`, counted over all of them, in the order of `spec`; stable.
 ///
-/// With `keep` only the first so many.
+/// With `keep`, only the first `keep` rows.
 ///
-/// Errors: `BadValue` where two parts of the sort meet different arrays in one row, or where there are 2^32 rows.
+/// Errors: `BadValue` if two parts of the sort meet different arrays in one row, or if there are 2^32 rows or more.
 pub fn sorted_rows(spec: &SortSpec, blocks: &[Block], keep: Option<usize>) -> Result<Vec<u32>> {
     rows_in_order(&keys_of_rows(spec, blocks)?, keep)
 }
@@ -30,9 +30,10 @@ pub fn sorted_groups(spec: &SortSpec, block: &Block) -> Result<Vec<(u32, bool)>>
 
 fn rows_in_order(keys: &[Vec<u64>], keep: Option<usize>) -> Result<Vec<u32>> {
     let Some((first, rest)) = keys.split_first() else {
-        return Err(Error::internal("A sort without parts"));
+        return Err(Error::internal("A sort needs at least one key"));
     };
-    let count = u32::try_from(first.len()).map_err(|_| Error::bad_value("A sort of more than 2^32 measurements"))?;
+    let count =
+        u32::try_from(first.len()).map_err(|_| Error::bad_value("A sort can hold at most 2^32 measurements"))?;
     let mut rows: Vec<(u64, u32)> = first.iter().copied().zip(0..count).collect();
     let keep = keep.unwrap_or(rows.len()).min(rows.len());
     if keep == 0 {
@@ -40,7 +41,8 @@ fn rows_in_order(keys: &[Vec<u64>], keep: Option<usize>) -> Result<Vec<u32>> {
     }
     if !rows.is_sorted() {
         if keep < rows.len() {
-            // Ties of the last kept key may be ordered by further parts, so they all stay until those were looked at.
+            // Rows that tie with the last kept key may be ordered by further parts, so all of them stay until those
+            // were compared.
             let last = nth_key(&rows, keep - 1);
             rows.retain(|row| row.0 <= last);
         }
@@ -51,13 +53,13 @@ fn rows_in_order(keys: &[Vec<u64>], keep: Option<usize>) -> Result<Vec<u32>> {
     Ok(rows.into_iter().map(|row| row.1).collect())
 }
 
-/// The key that would stand at `nth` after a sort: byte by byte from the first one in which the keys differ, counts say in
-/// which byte it goes on.
+/// The key at position `nth` after a sort. From the first byte in which keys differ, counts per byte value tell the
+/// next byte.
 fn nth_key(rows: &[(u64, u32)], mut nth: usize) -> u64 {
     let first = rows.first().map_or(0, |row| row.0);
     let differing = rows.iter().fold(0, |bits, row| bits | (row.0 ^ first));
     let bytes = 8 - differing.leading_zeros() / 8;
-    // What is known of the key, without the bytes that are not.
+    // The known bytes of the key; the others are unknown.
     let mut known = first.checked_shr(8 * bytes).unwrap_or(0);
     for shift in (0..bytes).rev().map(|byte| 8 * byte) {
         let mut counts = [0_usize; 256];
@@ -154,7 +156,7 @@ mod tests {
         assert_eq!(sorted_rows(&spec(&rawdoc! { "a.b": 1, "a.c": 1 }), &[block(&docs)], None).unwrap(), [1, 0]);
     }
 
-    /// Values that collide, tie and stand at every edge of the fixed keys; type 7 is any of them.
+    /// Values that collide, tie, and lie at every limit of the fixed keys; type 7 mixes all of them.
     fn value_of(which: u8) -> BoxedStrategy<OwnedValue> {
         let edges = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, 1.5, 9_007_199_254_740_992.0];
         match which {

@@ -1,18 +1,18 @@
 //! The sort document: paths and directions, in order.
 //!
-//! Rule: mongodb/mongo src/mongo/db/query/sort_pattern.cpp.
+//! Source: mongodb/mongo src/mongo/db/query/sort_pattern.cpp.
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
 use crate::value::{Collation, Doc, DocBuf, DocWriter, OwnedValue, Path, Value, check_path, equal};
 
-/// Most keys of a sort.
+/// Maximum number of keys.
 const PARTS_MAX: usize = 32;
 
 /// One path of a sort and its direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortPart {
-    /// Where the key stands.
+    /// The path of the key.
     pub path: Path,
     /// True for 1, false for -1.
     pub ascending: bool,
@@ -20,17 +20,17 @@ pub struct SortPart {
     pub collation: Collation,
 }
 
-/// What rows are sorted by: the first part, among its ties the second, and so on. There is at least one.
+/// The order of rows: by the first part, its ties by the second, and so on. There is at least one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortSpec {
     parts: Vec<SortPart>,
 }
 
 impl SortSpec {
-    /// Parses `{a: 1, "b.c": -1}`, for strings that compare by `collation`.
+    /// Parses `{a: 1, "b.c": -1}`, with strings compared by `collation`.
     ///
-    /// Errors: 15973 for anything but an object, 15975 for a direction that is not a number equal to 1 or -1, 15976 for an
-    /// empty object, those of paths, `BadValue` for `$natural`, `$meta`, and more than 32 keys.
+    /// Errors: 15973 if it is not an object; 15975 for a direction other than a number equal to 1 or -1; 15976 for an
+    /// empty object; those of paths; `BadValue` for `$natural`, `$meta`, and more than 32 keys.
     pub fn parse(value: Value<'_>, collation: &Collation) -> Result<SortSpec> {
         let Some(doc) = value.as_doc() else {
             let message = format!("The sort specification must be an object, not {value:?}");
@@ -41,17 +41,17 @@ impl SortSpec {
             return Err(Error::new(ErrorCode::Location15976, "A sort must have at least one key"));
         }
         if parts.len() > PARTS_MAX {
-            return Err(Error::bad_value(format!("A sort of {} keys is beyond {PARTS_MAX}", parts.len())));
+            return Err(Error::bad_value(format!("A sort can have at most {PARTS_MAX} keys, not {}", parts.len())));
         }
         Ok(SortSpec { parts })
     }
 
-    /// The parts, the most significant first.
+    /// The parts, most significant first.
     pub fn parts(&self) -> &[SortPart] {
         &self.parts
     }
 
-    /// The first `count` parts, and those behind them; `None` for no parts.
+    /// The first `count` parts, and the remaining ones; `None` for no parts.
     pub fn split_at(&self, count: usize) -> (Option<SortSpec>, Option<SortSpec>) {
         let (front, behind) = self.parts.split_at_checked(count).unwrap_or((&self.parts, &[]));
         let of = |parts: &[SortPart]| (!parts.is_empty()).then(|| SortSpec { parts: parts.to_vec() });
@@ -70,7 +70,9 @@ impl SortSpec {
 
 fn parse_part(name: &str, direction: Value<'_>, collation: &Collation) -> Result<SortPart> {
     if name == "$natural" {
-        return Err(Error::bad_value("$natural sort is not possible on a time-series collection; hint it instead"));
+        return Err(Error::bad_value(
+            "A sort by $natural is not supported on a time-series collection; use it as a hint",
+        ));
     }
     let path = Path::parse(name)?;
     check_path(name)?;

@@ -1,5 +1,6 @@
-//! A pipeline, parsed. What stands together like the parts of a `find` becomes one: filter, sort, skip, limit, projection, in this
-//! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
+//! A parsed pipeline. Consecutive stages that a `find` can do become one find: filter, sort, skip, limit, projection,
+//! in this order. The first of these finds reads the collection and is pushed down to buckets; later ones run over
+//! rows.
 
 use super::accumulator::Accumulation;
 use super::group::GroupSpec;
@@ -15,27 +16,27 @@ use crate::query::plan::{Demand, FindCommand, Projection, Query};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet};
 
-/// A pipeline: what is found first, and what becomes of it.
+/// A pipeline: a find, and the steps after it.
 pub struct Aggregation {
-    /// The find in front.
+    /// The first find.
     pub find: FindCommand,
     /// What of its rows the steps want.
     demand: Demand,
     steps: Vec<Shown>,
     /// The stage in front that gives documents of its own, if there is one.
     pub source: Option<DocumentSource>,
-    /// Where its rows go, if they are written.
+    /// The target collection, if rows are written.
     pub out: Option<Out>,
-    /// What its steps need of other collections.
+    /// What its steps need from other collections.
     pub others: Vec<Foreign>,
 }
 
 impl Aggregation {
-    /// Parses the stages of a pipeline, an array of objects. `time_field` is that of the collection; empty where rows have none that is always
-    /// a date, as bucket documents.
+    /// Parses the stages of a pipeline, an array of objects. `time_field` is that of the collection; empty if no field
+    /// of the rows is always a date, as for bucket documents.
     ///
-    /// Errors: `TypeMismatch` where a stage is no object, 40323 for one without exactly one field, 40324 for an unknown one, 7183900 for one
-    /// that unpacks measurements, and those of the stages.
+    /// Errors: `TypeMismatch` if a stage is not an object; 40323 if it does not have exactly one field; 40324 if it is
+    /// unknown; 7183900 if it unpacks measurements; those of the stages.
     pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
         let mut parser = Parser::new(globals);
         parser.begin_find();
@@ -43,7 +44,8 @@ impl Aggregation {
         parser.finish(time_field)
     }
 
-    /// The stages behind the find, or where no find is in front all of them, each with its step, whose rows come out of it where no other stage of that step comes behind it.
+    /// The stages after the find (all stages, if it does not begin with a find), each with the number of its step. The
+    /// last stage shown for a step is the one whose rows the step returns.
     pub fn shown(&self) -> Vec<(usize, DocBuf)> {
         let mut shown = Vec::new();
         if let Some(source) = &self.source {
@@ -64,7 +66,7 @@ impl Aggregation {
 
     /// The documents that it has of itself; `None` where it has none, or has them from a collection.
     ///
-    /// Errors: 5858203 and 40228 for what is no list of objects, and those of expressions.
+    /// Errors: 5858203 and 40228 if they are not a list of objects, and those of expressions.
     pub fn own_rows(&self) -> Result<Option<Block>> {
         match &self.source {
             Some(DocumentSource::Documents(list)) => documents(list).map(Some),
@@ -83,14 +85,14 @@ impl Aggregation {
         Query { find: self.find, demand: self.demand }
     }
 
-    /// What becomes of documents that its source has given.
+    /// Runs the pipeline over the documents of its source.
     ///
     /// Errors: those of the stages.
     pub fn run_over(&self, rows: Block, others: &Others) -> Result<Block> {
         self.run(FindCommand::clone(&self.find), rows, others)
     }
 
-    /// The same with another find in front.
+    /// The same with another first find.
     ///
     /// Errors: those of the stages.
     pub(super) fn run(&self, find: FindCommand, rows: Block, others: &Others) -> Result<Block> {
@@ -98,7 +100,7 @@ impl Aggregation {
         let steps = self.steps.iter().map(|(step, _)| step);
         let mut pipeline = Pipeline::new(&mut std::iter::once(&find).chain(steps), others);
         if rows.rows() > 0 {
-            // Whether it has enough does not matter: there is no more.
+            // Whether it has enough does not matter, because no more rows come.
             let _ = pipeline.push(rows)?;
         }
         pipeline.finish()?;
@@ -107,7 +109,7 @@ impl Aggregation {
 }
 
 impl Foreign {
-    /// The pipeline, over a collection whose rows have this time field.
+    /// The pipeline over a collection with this time field.
     ///
     /// Errors: as `Aggregation::parse`.
     pub fn parse(&self, time_field: &str) -> Result<Aggregation> {
@@ -118,7 +120,7 @@ impl Foreign {
 }
 
 impl Parser<'_> {
-    /// The pipeline of the stages that were added; `time_field` as in `Aggregation::parse`.
+    /// Finishes the pipeline of the added stages; `time_field` as in `Aggregation::parse`.
     ///
     /// Errors: 7183900.
     pub fn finish(self, time_field: &str) -> Result<Aggregation> {
@@ -171,7 +173,7 @@ fn serve(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf, time
     demand
 }
 
-/// Shows a `$group` as one whose groups are given as soon as those fields of their ids, if there are any, have other values.
+/// Shows a streaming `$group`: its groups are returned as soon as these fields of their ids, if any, change.
 fn show_streaming(in_order: &[&str], shown: &mut DocBuf) {
     let Some((_, argument)) = shown.view().iter().next().filter(|_| !in_order.is_empty()) else { return };
     let mut stage = DocWriter::new();

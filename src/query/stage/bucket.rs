@@ -1,6 +1,6 @@
-//! `$bucket` and `$bucketAuto`: groups of values that lie between boundaries, given ones or such that groups are equally large.
+//! `$bucket` and `$bucketAuto`: groups by boundaries, either given ones or ones that make groups equally large.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_bucket.cpp and document_source_bucket_auto.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_bucket.cpp and document_source_bucket_auto.cpp.
 
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ fn refuse(code: ErrorCode, message: &str) -> Error {
 }
 
 impl Parser<'_> {
-    /// `$bucket`: a group by the boundary below a value, in order.
+    /// `$bucket`: groups by the boundary below a value, sorted.
     ///
     /// Errors: 40191 to 40202, and those of `$group`.
     pub fn bucket(&mut self, argument: Value<'_>) -> Result<()> {
@@ -144,7 +144,7 @@ impl Parser<'_> {
                     return Err(refuse(E::Location40239, message));
                 }
                 "buckets" => {
-                    let message = "The $bucketAuto 'buckets' field must be an integer above 0 in 32 bits";
+                    let message = "The $bucketAuto 'buckets' field must be a positive 32-bit integer";
                     if !value.kind().is_number() {
                         return Err(refuse(E::Location40241, message));
                     }
@@ -204,11 +204,11 @@ fn literal(writer: &mut DocWriter, name: &str, value: &OwnedValue) {
     writer.begin_doc(name).value("$literal", value.view()).end();
 }
 
-/// What a `$bucketAuto` asks for.
+/// The specification of a `$bucketAuto`.
 struct BucketAutoSpec {
     group: GroupSpec,
     buckets: usize,
-    /// What boundaries are taken from; else from the values.
+    /// The preferred numbers for boundaries; without them, boundaries are taken from the values.
     series: Option<Series>,
 }
 
@@ -223,7 +223,8 @@ impl Spec for BucketAutoSpec {
     }
 }
 
-/// A `$bucketAuto` at work: when all rows are there, values are cut into groups, and these are what rows are grouped by.
+/// A running `$bucketAuto`: when all rows are there, it divides the sorted values into groups, by which rows are then
+/// grouped.
 struct BucketAuto {
     spec: Rc<BucketAutoSpec>,
     group: Group,
@@ -255,7 +256,7 @@ impl Stage for BucketAuto {
         let size = ((2 * values.len() + buckets) / (2 * buckets)).max(1);
         let mut ids: Vec<Option<OwnedValue>> = vec![None; values.len()];
         let (mut rest, mut left) = (values.as_slice(), buckets);
-        // Where the next bucket begins, if that is no value.
+        // The start of the next bucket, if that is not a value.
         let mut low = match (series, rest.first()) {
             (Some(series), Some((first, _))) => {
                 for (value, _) in &values {
@@ -273,7 +274,7 @@ impl Stage for BucketAuto {
                 Some(series) => Some(series.above(Series::number(max.view())?)),
                 None => None,
             };
-            // What is below the boundary belongs here, and equal values are not torn apart.
+            // Values below the boundary belong here, and equal values stay together.
             let ties = |(value, _): &&(OwnedValue, usize)| match bound {
                 Some(bound) => Series::number(value.view()).is_ok_and(|value| value < bound),
                 None => collation.equal(value.view(), max.view()),

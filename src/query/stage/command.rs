@@ -8,10 +8,11 @@ use crate::query::plan::arguments::{check_generic, count, flag, is_given, object
 use crate::value::Doc;
 
 impl Aggregation {
-    /// Parses `{aggregate: <collection>, pipeline: […], cursor: {…}, …}`; the value of the first field is the caller's business.
-    /// `time_field` as in `parse`. Where it is explained there need be no `cursor`.
+    /// Parses `{aggregate: <collection>, pipeline: […], cursor: {…}, …}`; the caller handles the value of the first
+    /// field. `time_field` as in `parse`. If `explained`, `cursor` is not required.
     ///
-    /// Errors: `TypeMismatch`, else `FailedToParse` without `cursor`, 40414 without `pipeline`, 40415 for unknown arguments, and those of the stages.
+    /// Errors: `TypeMismatch`; `FailedToParse` without `cursor`; 40414 without `pipeline`; 40415 for unknown arguments;
+    /// those of the stages.
     pub fn of_command(command: Doc<'_>, globals: &Globals, time_field: &str, explained: bool) -> Result<Aggregation> {
         let mut globals = globals.clone();
         if let Some(variables) = command.get("let").filter(|value| is_given(*value)) {
@@ -35,7 +36,7 @@ impl Aggregation {
                     }
                 }
                 "hint" => hint = Hint::parse(value)?,
-                // Read above, or by the caller, who knows the collation of the collection.
+                // Read above, or by the caller, who knows the collection's collation.
                 "let" | "collation" => {}
                 "allowDiskUse" | "bypassDocumentValidation" | "explain" => {
                     flag(name, value)?;

@@ -1,4 +1,4 @@
-//! `$count` and `$sortByCount`: names for groups that only count their rows.
+//! `$count` and `$sortByCount`, which are written as groups that count rows.
 
 use super::parse::{Parser, Part};
 use crate::error::{Error, ErrorCode, Result};
@@ -11,14 +11,14 @@ impl Parser<'_> {
     ///
     /// Errors: 40156 to 40160.
     pub fn count(&mut self, argument: Value<'_>) -> Result<()> {
-        let refuse = |code, what: &str| Err(Error::new(code, format!("the count field must be {what}")));
+        let refuse = |code, what: &str| Err(Error::new(code, format!("The count field must be {what}")));
         let name = match argument.as_str() {
             None => return refuse(ErrorCode::Location40156, "a non-empty string"),
             Some("") => return refuse(ErrorCode::Location40157, "a non-empty string"),
             Some(name) if name.starts_with('$') => {
-                return refuse(ErrorCode::Location40158, "no path: it begins with $");
+                return refuse(ErrorCode::Location40158, "a name that does not begin with $");
             }
-            Some(name) if name.contains('\0') => return refuse(ErrorCode::Location40159, "a name without a null byte"),
+            Some(name) if name.contains('\0') => return refuse(ErrorCode::Location40159, "a name without a NUL byte"),
             Some(name) if name.contains('.') => return refuse(ErrorCode::Location40160, "a name without a dot"),
             Some(name) => name,
         };
@@ -43,7 +43,7 @@ impl Parser<'_> {
             _ => Some(ErrorCode::Location40149),
         };
         if let Some(code) = code {
-            let message = "the sortByCount field must be a $-prefixed path or an expression object";
+            let message = "The sortByCount field must be a $-prefixed path or an expression object";
             return Err(Error::new(code, message));
         }
         self.push_count(argument, "count")?;

@@ -1,7 +1,7 @@
-//! `$densify`: rows where a number or a date is missing from a grid.
+//! `$densify`: adds rows where a number or a date is missing from a grid.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_densify.cpp. A sort in front; all rows are held, because a grid may begin
-//! at the least and end with the greatest value of all.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_densify.cpp. A sort comes first. All rows are held,
+//! because a grid may begin at the smallest and end at the largest value of all.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -22,11 +22,11 @@ use crate::value::{
     Collation, DocWriter, FieldSet, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare,
 };
 
-/// What a `$densify` asks for, its sort apart.
+/// The specification of a `$densify`, without its sort.
 struct DensifySpec {
-    /// The path of the field, in parts, and what is there.
+    /// The path of the field, and the expression that reads it.
     field: (Vec<Box<str>>, BoundExpr),
-    /// What rows of a partition have in common.
+    /// The fields that rows of a partition share.
     partition: Vec<(Vec<Box<str>>, BoundExpr)>,
     step: OwnedValue,
     unit: Option<Unit>,
@@ -34,14 +34,14 @@ struct DensifySpec {
     collation: Collation,
 }
 
-/// From where to where a grid reaches.
+/// The range of a grid.
 #[derive(Clone, Debug, PartialEq)]
 enum Bounds {
-    /// Over the values of all partitions.
+    /// From the smallest to the largest value of all partitions.
     Full,
-    /// Over those of each.
+    /// From the smallest to the largest value of each partition.
     Partition,
-    /// From the first value on, and ends before the second.
+    /// From the first value to before the second.
     Between(OwnedValue, OwnedValue),
 }
 
@@ -96,7 +96,7 @@ impl Parser<'_> {
         };
         let bounds = parse_bounds(range.get("bounds").unwrap_or(Value::NULL), step, unit)?;
         if bounds == Bounds::Partition && names.is_empty() {
-            let message = "One cannot specify the bounds as 'partition' without partitionByFields";
+            let message = "The bounds 'partition' need partitionByFields";
             return Err(refuse(ErrorCode::Location5733408, message));
         }
 
@@ -168,7 +168,7 @@ fn parse_bounds(bounds: Value<'_>, step: Value<'_>, unit: Option<Unit>) -> Resul
     }
 }
 
-/// A `$densify` at work, over rows that are sorted.
+/// A running `$densify` over sorted rows.
 struct Densify {
     spec: Rc<DensifySpec>,
     held: Vec<Block>,
@@ -177,14 +177,14 @@ struct Densify {
     ready: VecDeque<Block>,
 }
 
-/// The rows of a partition and those that are made between them.
+/// The rows of a partition, and the rows generated between them.
 struct Grid<'a> {
     partition: Value<'a>,
-    /// The next place on the grid.
+    /// The next value on the grid.
     next: Option<OwnedValue>,
     made: DocPivot,
     made_count: usize,
-    /// What goes on, in order: rows by their number, or `None` for the next one that was made.
+    /// The output in order: rows by their number, `None` for the next generated one.
     order: Vec<Option<u32>>,
 }
 
@@ -193,16 +193,16 @@ impl Densify {
         Densify { spec, held: Vec::new(), size_bytes: 0, generated: 0, ready: VecDeque::new() }
     }
 
-    /// The next place on the grid.
+    /// The next value on the grid.
     fn step(&self, from: Value<'_>) -> Result<OwnedValue> {
         let step = self.spec.step.view();
         if let (Some(ms), Some(unit)) = (from.as_date_ms(), self.spec.unit) {
             let next = unit.shift(ms, step.as_integer().unwrap_or_default());
-            let message = "$densify goes beyond all dates";
+            let message = "$densify would generate a date out of range";
             return next.map(OwnedValue::date).ok_or_else(|| refuse(ErrorCode::Location5166406, message));
         }
         let (Some(a), Some(b)) = (Number::of(from), Number::of(step)) else {
-            return Err(Error::internal("A place on no grid"));
+            return Err(Error::internal("A value is not on the grid of $densify"));
         };
         if let (Number::Integer(a), Number::Integer(b)) = (a, b)
             && let Some(next) = a.checked_add(b)
@@ -216,7 +216,7 @@ impl Densify {
         Ok(result(plus(a, b)))
     }
 
-    /// Makes rows for the places that are before `end`, or at it where that is `included`.
+    /// Generates rows for values before `end`, or up to it if `included`.
     fn fill(&mut self, grid: &mut Grid<'_>, end: Value<'_>, included: bool) -> Result<()> {
         while let Some(next) = grid.next.take() {
             let order = compare(next.view(), end);
@@ -231,7 +231,7 @@ impl Densify {
             }
             self.generated += 1;
             if self.generated > DENSIFIED_ROWS_MAX {
-                return Err(refuse(ErrorCode::Location5897900, "$densify generates more documents than it may"));
+                return Err(refuse(ErrorCode::Location5897900, "$densify would generate too many documents"));
             }
             let mut row = DocWriter::new();
             if let Some(partition) = grid.partition.as_doc() {
@@ -245,25 +245,25 @@ impl Densify {
         Ok(())
     }
 
-    /// The value of a row on the line that the grid is on; `None` for rows without one.
+    /// The position of a row on the grid's axis; `None` for rows without a value.
     fn check_value(&self, value: Option<Value<'_>>) -> Result<Option<OwnedValue>> {
         let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
             return Ok(None);
         };
         let (is_date, has_unit) = (value.kind() == Kind::Date, self.spec.unit.is_some());
         match (is_date || value.kind().is_number(), is_date, has_unit) {
-            (false, ..) => Err(refuse(ErrorCode::Location5733201, "Densify field type must be numeric or a date")),
+            (false, ..) => Err(refuse(ErrorCode::Location5733201, "The $densify field must be numeric or a date")),
             (_, false, true) => {
-                Err(refuse(ErrorCode::Location6053600, "A densify value is numeric where the step has a unit"))
+                Err(refuse(ErrorCode::Location6053600, "A $densify value is numeric, but the step has a unit"))
             }
             (_, true, false) => {
-                Err(refuse(ErrorCode::Location6053601, "A densify value is a date where the step has no unit"))
+                Err(refuse(ErrorCode::Location6053601, "A $densify value is a date, but the step has no unit"))
             }
             _ => Ok(Some(value.to_owned())),
         }
     }
 
-    /// Brings forth the rows of a partition.
+    /// Outputs the rows of a partition.
     fn densify(
         &mut self,
         partition: Value<'_>,

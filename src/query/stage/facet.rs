@@ -1,6 +1,6 @@
-//! `$facet`: pipelines side by side, which all see all rows; each becomes a list in one row.
+//! `$facet`: several pipelines over the same rows; each result becomes a list in one row.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_facet.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_facet.cpp.
 
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ impl Parser<'_> {
     pub fn facet(&mut self, argument: Value<'_>) -> Result<()> {
         let refuse = |code, message: &str| Err(Error::new(code, message));
         let Some(doc) = argument.as_doc().filter(|doc| !doc.is_empty()) else {
-            return refuse(ErrorCode::Location40169, "the $facet specification must be a non-empty object");
+            return refuse(ErrorCode::Location40169, "The $facet specification must be a non-empty object");
         };
         let mut branches = Vec::new();
         for (name, value) in doc {
@@ -34,14 +34,14 @@ impl Parser<'_> {
                 _ => name.contains('.').then_some(ErrorCode::Location16412),
             };
             if let Some(code) = name_code {
-                return refuse(code, "$facet pipeline names must follow the naming rules of field path expressions");
+                return refuse(code, "The names of $facet pipelines must be valid field names");
             }
             let Some(stages) = value.as_array() else {
-                return refuse(ErrorCode::Location40170, "arguments to $facet must be arrays");
+                return refuse(ErrorCode::Location40170, "The arguments of $facet must be arrays");
             };
             for (_, stage) in stages {
                 let Some(stage) = stage.as_doc() else {
-                    return refuse(ErrorCode::Location40171, "elements of arrays in $facet spec must be objects");
+                    return refuse(ErrorCode::Location40171, "The arrays of $facet must contain objects");
                 };
                 let is_outside = |name: &str| place_of(name).is_some_and(|place| place != Place::Anywhere);
                 if let Some((name, _)) = stage.iter().find(|(name, _)| is_outside(name)) {
@@ -80,7 +80,7 @@ impl Spec for FacetSpec {
     }
 }
 
-/// A `$facet` at work.
+/// A running `$facet`.
 struct Facet {
     branches: Vec<(Box<str>, Branch)>,
     made: Option<Block>,
@@ -119,7 +119,7 @@ impl Stage for Facet {
                     place += 1;
                 }
                 if size_bytes + list.len() > STAGE_SIZE_BYTES_MAX {
-                    let message = "The document constructed by $facet takes more memory than it may";
+                    let message = "The document constructed by $facet exceeds the memory limit";
                     return Err(Error::new(ErrorCode::Location4031700, message));
                 }
             }

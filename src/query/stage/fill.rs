@@ -1,6 +1,6 @@
-//! `$fill`: a name for windows that fill gaps, and values where there still are none.
+//! `$fill`: translated to window functions that fill gaps, and to values where gaps remain.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_fill.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_fill.cpp.
 
 use super::parse::{Parser, Part, check_fields};
 use crate::error::{Error, ErrorCode, Result};

@@ -1,4 +1,4 @@
-//! Stages that are parts of a find: `$match`, `$sort`, `$skip`, `$limit`, `$project`, `$addFields`, `$unset`.
+//! Stages that become parts of a find: `$match`, `$sort`, `$skip`, `$limit`, `$project`, `$addFields`, `$unset`.
 
 use super::parse::{Parser, Part};
 use crate::error::{Error, ErrorCode, Result};
@@ -12,7 +12,7 @@ impl Parser<'_> {
     ///
     /// Errors: 15959, and those of filters.
     pub fn matches(&mut self, argument: Value<'_>) -> Result<()> {
-        let filter = object(argument, ErrorCode::Location15959, "the match filter must be an expression in an object")?;
+        let filter = object(argument, ErrorCode::Location15959, "The filter of $match must be an object")?;
         let filter = Filter::parse(filter, self.globals)?;
         let find = self.find(Part::Filter);
         find.filter = Filter::and(vec![std::mem::take(&mut find.filter), filter]);
@@ -43,7 +43,7 @@ impl Parser<'_> {
     pub fn limit(&mut self, argument: Value<'_>) -> Result<()> {
         let limit = natural("$limit", argument, ErrorCode::Location2107201)?;
         if limit == 0 {
-            return Err(Error::new(ErrorCode::Location15958, "the limit must be positive"));
+            return Err(Error::new(ErrorCode::Location15958, "The argument of $limit must be positive"));
         }
         let find = self.find(Part::Limit);
         find.limit = Some(find.limit.map_or(limit, |known| known.min(limit)));
@@ -88,7 +88,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `$_internalInhibitOptimization`: what is behind it is not pushed down, nor put together with what is before.
+    /// `$_internalInhibitOptimization`: later stages are neither pushed down nor combined with earlier ones.
     ///
     /// Errors: `FailedToParse`.
     pub fn inhibit(&mut self, argument: Value<'_>) -> Result<()> {
@@ -107,13 +107,10 @@ pub(super) fn object<'a>(argument: Value<'a>, code: ErrorCode, message: &str) ->
     argument.as_doc().ok_or_else(|| Error::new(code, message))
 }
 
-/// An integer that is not negative.
+/// A non-negative integer.
 fn natural(name: &str, value: Value<'_>, code: ErrorCode) -> Result<u64> {
     value.as_integer().and_then(|n| u64::try_from(n).ok()).ok_or_else(|| {
-        Error::new(
-            code,
-            format!("invalid argument to {name} stage: expected a non-negative 64-bit integer in: {value:?}"),
-        )
+        Error::new(code, format!("The argument of {name} must be a non-negative 64-bit integer, not {value:?}"))
     })
 }
 

@@ -1,7 +1,8 @@
 //! The `granularity` of `$bucketAuto`: boundaries are preferred numbers.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/granularity_rounder_preferred_numbers.cpp. The series of Renard are those of ISO 3, those of
-//! resistors (E) of IEC 60063. Shorter ones are every second, fourth ... number of the longest.
+//! Source: mongodb/mongo src/mongo/db/pipeline/granularity_rounder_preferred_numbers.cpp. The Renard series are those
+//! of ISO 3, the E series (for resistors) those of IEC 60063. Shorter series take every second, fourth ... number of
+//! the longest.
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Number, Value};
@@ -21,7 +22,7 @@ const ONE_TWO_FIVE: [u16; 3] = [10, 20, 50];
 #[derive(Clone)]
 pub(super) enum Series {
     PowersOfTwo,
-    /// Those of one decade, and with each a power of ten.
+    /// The numbers of one decade, which are multiplied by powers of ten.
     Decade(Vec<f64>),
 }
 
@@ -29,7 +30,7 @@ fn every<const N: usize>(numbers: &[u16; N], step: usize) -> Series {
     Series::Decade(numbers.iter().step_by(step).map(|number| f64::from(*number)).collect())
 }
 
-/// The series E192, or every so many numbers of it: rounded powers but for one, which the standard has otherwise.
+/// The series E192, or every n-th number of it: rounded powers, with one exception in the standard.
 fn resistors(step: u16) -> Series {
     let number = |place: u16| match place {
         185 => 920.0,
@@ -39,7 +40,7 @@ fn resistors(step: u16) -> Series {
 }
 
 impl Series {
-    /// The series of that name.
+    /// The series with this name.
     ///
     /// Errors: 40257.
     pub fn named(name: &str) -> Result<Series> {
@@ -61,12 +62,11 @@ impl Series {
         })
     }
 
-    /// A value that boundaries may be found for.
+    /// The number for which boundaries are looked up.
     ///
-    /// Errors: 40258 for what is no number, 40259 for NaN, 40260 below 0.
+    /// Errors: 40258 if it is not a number, 40259 for NaN, 40260 below 0.
     pub fn number(value: Value<'_>) -> Result<f64> {
-        let refuse =
-            |code| Error::new(code, "A $bucketAuto with a 'granularity' takes numbers only, which are not below 0");
+        let refuse = |code| Error::new(code, "A $bucketAuto with a 'granularity' needs non-negative numbers");
         let number = Number::of(value).ok_or_else(|| refuse(ErrorCode::Location40258))?.near_double();
         match number {
             _ if number.is_nan() => Err(refuse(ErrorCode::Location40259)),
@@ -75,12 +75,12 @@ impl Series {
         }
     }
 
-    /// The least number of the series above one that is not below 0; of 0 that is 0.
+    /// The smallest number of the series above a non-negative one; 0 for 0.
     pub fn above(&self, number: f64) -> f64 {
         self.next(number, true)
     }
 
-    /// The greatest number of the series below one that is not below 0; of 0 that is 0.
+    /// The largest number of the series below a non-negative one; 0 for 0.
     pub fn below(&self, number: f64) -> f64 {
         self.next(number, false)
     }
@@ -94,13 +94,13 @@ impl Series {
             Series::Decade(numbers) => (numbers.as_slice(), 10.0),
         };
         let first = one.first().copied().unwrap_or(1.0);
-        // Beside the decade that a logarithm names, which may be off by one, one on each side.
+        // The decade from the logarithm may be off by one, so its neighbours are tried as well.
         let decade = ((number / first).ln() / f64::ln(base)).floor();
         let mut best: Option<f64> = None;
         for step in [-1.0, 0.0, 1.0] {
             let power: f64 = decade + step;
             for member in one {
-                // Powers of ten below 1 are not exact, those above are.
+                // Powers of ten are exact above 1, but not below.
                 let member = if power < 0.0 { member / base.powf(-power) } else { member * base.powf(power) };
                 let (fits, better) = match up {
                     true => (member > number, best.is_none_or(|best| member < best)),

@@ -1,7 +1,7 @@
-//! `$graphLookup`: the rows of another collection that can be reached from each row, as a list in it.
+//! `$graphLookup`: adds to each row a list of the rows of another collection that can be reached from it.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_graph_lookup.cpp. The other rows are all there when the first row comes. A row
-//! is known by its place among them, for measurements need no `_id`.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_graph_lookup.cpp. All rows of the other collection are
+//! there before the first row comes. They are identified by their number, because measurements need no `_id`.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ use crate::value::{
     Doc, DocBuf, DocWriter, Kind, Leaf, Number, Numbers, OwnedValue, Path, Value, append_key, check_path, walk_doc,
 };
 
-/// What a `$graphLookup` asks for.
+/// The specification of a `$graphLookup`.
 struct GraphSpec {
     split: SubPipeline,
     start: BoundExpr,
@@ -30,7 +30,7 @@ struct GraphSpec {
     to: Box<str>,
     depth_max: i64,
     depth_field: Option<Vec<Box<str>>>,
-    /// Where the list goes.
+    /// The path of the list.
     list: Vec<Box<str>>,
     globals: Globals,
 }
@@ -41,7 +41,7 @@ impl Spec for GraphSpec {
     }
 }
 
-/// The filter of the other rows, as the stages of a pipeline.
+/// The filter on the other rows, as pipeline stages.
 fn restriction(doc: Doc<'_>) -> DocBuf {
     let mut filter = DocWriter::new();
     if let Some(wanted) = doc.get("restrictSearchWithMatch") {
@@ -57,7 +57,7 @@ impl Parser<'_> {
     /// Errors: `FailedToParse`, 40100 to 40105, 40185, and those of expressions, paths and filters.
     pub fn graph_lookup(&mut self, argument: Value<'_>) -> Result<()> {
         let refuse = |code, message: &str| Error::new(code, message);
-        let message = "the $graphLookup stage specification must be an object";
+        let message = "The $graphLookup stage specification must be an object";
         let doc = argument.as_doc().ok_or_else(|| refuse(ErrorCode::FailedToParse, message))?;
         let known = ["from", "as", "connectFromField", "connectToField", "depthField"];
         let (mut names, mut start, mut depth_max) = ([None; 5], None, i64::MAX);
@@ -65,7 +65,7 @@ impl Parser<'_> {
             match name {
                 "startWith" => start = Some(self.expr(value)?),
                 "maxDepth" => {
-                    let message = "maxDepth must be an integer that is not negative, in 64 bits";
+                    let message = "maxDepth must be a non-negative 64-bit integer";
                     let number = Number::of(value).ok_or_else(|| refuse(ErrorCode::Location40100, message))?;
                     if number.compare(Number::Integer(0)).is_lt() {
                         return Err(refuse(ErrorCode::Location40101, message));
@@ -111,16 +111,16 @@ impl Parser<'_> {
     }
 }
 
-/// A `$graphLookup` at work.
+/// A running `$graphLookup`.
 struct GraphLookup {
     spec: Rc<GraphSpec>,
-    /// The other rows; before the first row comes, what is read.
+    /// The other rows, and before the first row comes, which are read.
     others: Option<Block>,
     read: Option<Others>,
     made: Made,
 }
 
-/// Values that were met, each once.
+/// The distinct values visited.
 #[derive(Default)]
 struct Met {
     known: Numbers,
@@ -128,7 +128,7 @@ struct Met {
 }
 
 impl Met {
-    /// Of an array each element.
+    /// For an array, each element.
     fn add(&mut self, value: Value<'_>) {
         if let Some(array) = value.as_array() {
             return array.iter().for_each(|(_, element)| self.add_one(element));
@@ -175,7 +175,7 @@ impl GraphLookup {
                 list.doc(&count.to_string(), found.view());
                 count += 1;
                 if list.len() > STAGE_SIZE_BYTES_MAX {
-                    let message = "$graphLookup reached maximum memory consumption";
+                    let message = "$graphLookup exceeded the memory limit";
                     return Err(Error::new(ErrorCode::Location40099, message));
                 }
             }

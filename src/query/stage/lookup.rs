@@ -1,8 +1,9 @@
-//! `$lookup`: the rows of another collection that belong to each row, as a list in it.
+//! `$lookup`: adds to each row a list of the matching rows of another collection.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_lookup.cpp. The other rows are all there when the first row comes: those of the
-//! whole pipeline where it reads no variable, else those of the filters in front that read none. What is left of it is parsed as well, and
-//! runs for each row with its values, once for all rows that ask the same. What that reads of still other collections is there, by the same rule.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_lookup.cpp. The other rows are read before the first row
+//! comes: the result of the whole pipeline if it reads no variable, otherwise of its leading filters that read none.
+//! The rest of the pipeline is also parsed once, and runs for each row with its values, but only once for rows with the
+//! same values. Rows of further collections are read in advance by the same rule.
 
 use std::rc::Rc;
 
@@ -22,15 +23,15 @@ use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path, Value, check_path, walk_doc};
 
-/// What a `$lookup` asks for.
+/// The specification of a `$lookup`.
 struct LookupSpec {
     split: SubPipeline,
-    /// The field of a row and that of the others that are to be equal.
+    /// The fields that must be equal: of a row, and of the other rows.
     fields: Option<(Path, Box<str>)>,
     /// The variables of its `let`, and the number of the first one.
     variables: Vec<(Box<str>, BoundExpr)>,
     first_variable: usize,
-    /// Where the list goes.
+    /// The path of the list.
     to: Vec<Box<str>>,
     globals: Globals,
 }
@@ -55,9 +56,10 @@ fn refuse(message: &str) -> Error {
 impl Parser<'_> {
     /// `$lookup`.
     ///
-    /// Errors: `FailedToParse`, `TypeMismatch`, 40602, those of expressions and paths; those of what is read once come when it is read.
+    /// Errors: `FailedToParse`, `TypeMismatch`, 40602, those of expressions and paths. Errors of rows that are read in
+    /// advance occur then.
     pub fn lookup(&mut self, argument: Value<'_>) -> Result<()> {
-        let doc = argument.as_doc().ok_or_else(|| refuse("the $lookup stage specification must be an object"))?;
+        let doc = argument.as_doc().ok_or_else(|| refuse("The $lookup stage specification must be an object"))?;
         let (mut names, mut variables, mut pipeline) = ([None; 4], Vec::new(), None);
         for (name, value) in doc {
             match name {
@@ -77,7 +79,7 @@ impl Parser<'_> {
                 _ => {
                     let known = ["from", "localField", "foreignField", "as"];
                     let slot = names.iter_mut().zip(known).find(|(_, known)| *known == name);
-                    let (slot, _) = slot.ok_or_else(|| refuse("unknown argument to $lookup"))?;
+                    let (slot, _) = slot.ok_or_else(|| refuse("Unknown argument of $lookup"))?;
                     let text = value.as_str().filter(|text| !text.is_empty());
                     *slot = Some(text.ok_or_else(|| refuse("$lookup arguments must be non-empty strings"))?);
                 }
@@ -85,9 +87,9 @@ impl Parser<'_> {
         }
         let [from, local, other, to] = names;
         if from.is_none() && !pipeline.is_some_and(begins_with_documents) {
-            return Err(refuse("must specify 'from' field for a $lookup"));
+            return Err(refuse("$lookup needs the field 'from'"));
         }
-        let to = to.ok_or_else(|| refuse("must specify 'as' field for a $lookup"))?;
+        let to = to.ok_or_else(|| refuse("$lookup needs the field 'as'"))?;
         for path in [local, other, Some(to)].into_iter().flatten() {
             check_path(path)?;
         }
@@ -117,11 +119,11 @@ impl Parser<'_> {
     }
 }
 
-/// A `$lookup` at work.
+/// A running `$lookup`.
 struct Lookup {
     spec: Rc<LookupSpec>,
     others: Others,
-    /// What rows have asked so far, and the lists that they got.
+    /// The distinct values of rows so far, and the lists for them.
     asked: Numbers,
     lists: Vec<OwnedValue>,
     size_bytes: usize,
@@ -129,7 +131,7 @@ struct Lookup {
 }
 
 impl Lookup {
-    /// The rows that belong to a row: `wanted` is a filter, where fields are to be equal.
+    /// The rows that match a row; `wanted` is the filter for equal fields.
     fn list(&self, wanted: Option<Doc<'_>>, values: Vec<Option<OwnedValue>>) -> Result<OwnedValue> {
         let wanted = wanted.map(|wanted| Filter::parse(wanted, &self.spec.globals)).transpose()?;
         self.spec.globals.set_outer(self.spec.first_variable, values);
@@ -140,7 +142,7 @@ impl Lookup {
             rows.write_row(row, &mut list);
             list.end();
             if list.len() > STAGE_SIZE_BYTES_MAX {
-                let message = "The matches of a $lookup take more memory than they may";
+                let message = "The matches of a $lookup exceed the memory limit";
                 return Err(Error::new(ErrorCode::Location4568, message));
             }
         }
@@ -148,7 +150,7 @@ impl Lookup {
     }
 }
 
-/// The filter of what is equal to the values at a path; nothing is null.
+/// The filter for equality with the values at a path; a missing value counts as null.
 fn equal_to(doc: Doc<'_>, local: &Path, other: &str) -> DocBuf {
     let mut values: Vec<Value<'_>> = Vec::new();
     walk_doc(doc, local, Leaf::Whole, &mut |value| {
@@ -165,10 +167,10 @@ fn equal_to(doc: Doc<'_>, local: &Path, other: &str) -> DocBuf {
     is_any_of(&values, other)
 }
 
-/// The filter of what is equal to one of those values.
+/// The filter for equality with one of these values.
 pub(super) fn is_any_of(values: &[Value<'_>], other: &str) -> DocBuf {
     let mut filter = DocWriter::new();
-    // In a list a regular expression would be a pattern.
+    // In a list, a regular expression would be a pattern.
     let has_patterns = values.iter().any(|value| value.kind() == Kind::Regex);
     if has_patterns {
         filter.begin_array("$or");

@@ -1,4 +1,4 @@
-//! Where the rows of a pipeline come from and go, besides its own collection.
+//! Where the rows of a pipeline come from and go to, besides its own collection.
 
 use std::rc::Rc;
 
@@ -6,28 +6,28 @@ use crate::block::Block;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::value::{DocBuf, DocWriter};
 
-/// Where documents come from that are no measurements.
+/// A source of documents that are not measurements.
 #[derive(Clone)]
 pub enum DocumentSource {
-    /// `$indexStats`: one for each index.
+    /// `$indexStats`: one document per index.
     IndexStats,
-    /// `$collStats`: one that says how much the collection holds.
+    /// `$collStats`: one document with the size of the collection.
     CollStats(CollStats),
-    /// `$documents`: a list.
+    /// `$documents`: a list of documents.
     Documents(BoundExpr),
 }
 
-/// What `$collStats` is asked for.
+/// The options of `$collStats`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CollStats {
-    /// Sizes, in units of so many bytes.
+    /// Sizes, in units of this many bytes.
     pub scale: Option<i64>,
-    /// How many measurements there are.
+    /// True for the number of measurements.
     pub count: bool,
 }
 
 impl DocumentSource {
-    /// The stage as it is written.
+    /// Writes the stage.
     pub(super) fn write(&self, writer: &mut DocWriter) {
         match self {
             DocumentSource::IndexStats => {
@@ -47,34 +47,34 @@ impl DocumentSource {
         }
     }
 
-    /// True where it has its documents from no collection.
+    /// True if its documents depend on no collection.
     pub fn is_independent(&self) -> bool {
         matches!(self, DocumentSource::Documents(_))
     }
 }
 
-/// Where the rows of a pipeline go.
+/// The target of a pipeline's rows.
 #[derive(Clone)]
 pub struct Out {
-    /// The database; `None` for the own one.
+    /// The database; `None` for the current one.
     pub database: Option<Box<str>>,
-    /// The collection whose content they become.
+    /// The collection whose content is replaced.
     pub collection: Box<str>,
-    /// The options by which it is made, where it is not there yet.
+    /// The options with which it is created, if it does not exist.
     pub timeseries: Option<DocBuf>,
-    /// The stage as it is written.
+    /// The stage as it was written.
     pub(super) shown: DocBuf,
 }
 
 /// A pipeline over another collection whose rows a stage needs.
 #[derive(Clone)]
 pub struct Foreign {
-    /// The collection; empty where the pipeline has documents of its own.
+    /// The collection; empty if the pipeline produces documents of its own.
     pub collection: Box<str>,
-    /// The stages, an array.
+    /// The stages, as an array.
     pub(super) stages: DocBuf,
     pub(super) globals: Globals,
 }
 
-/// The rows of each `Foreign` of a pipeline, in their order.
+/// The rows of each `Foreign` of a pipeline, in order.
 pub type Others = Rc<[Block]>;

@@ -1,4 +1,4 @@
-//! `$geoNear`: rows by how far they are from a place.
+//! `$geoNear`: rows by their distance from a place.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ const FIELDS: [&str; 9] = [
     "uniqueDocs",
 ];
 
-/// A `$geoNear`.
+/// The specification of a `$geoNear`.
 struct NearSpec {
     near: Near,
     key: Path,
@@ -38,17 +38,17 @@ struct NearSpec {
 }
 
 impl Parser<'_> {
-    /// `$geoNear`. The find in front of it looks for what is near enough.
+    /// `$geoNear`. The find before it selects rows that are near enough.
     ///
-    /// Errors: 5892921 without a key, 5860206 without `distanceField`, 5860207 with a query, 6330900 for a place that is none; `BadValue` for
-    /// distances that are not numbers, or below 0; 40415 for unknown fields.
+    /// Errors: 5892921 without a key; 5860206 without `distanceField`; 5860207 with a query; 6330900 for an invalid
+    /// place; `BadValue` for distances that are negative or not numbers; 40415 for unknown fields.
     pub fn near(&mut self, argument: Value<'_>) -> Result<()> {
         let refuse = |code, message: &str| Error::new(code, message);
         let doc = argument.as_doc();
         let doc =
-            doc.ok_or_else(|| refuse(ErrorCode::Location10065, "invalid parameter: expected an object ($geoNear)"))?;
+            doc.ok_or_else(|| refuse(ErrorCode::Location10065, "The $geoNear stage specification must be an object"))?;
         if doc.get("query").is_some() {
-            let message = "$geoNear has no 'query' on a time-series collection; use a $match behind it";
+            let message = "$geoNear does not support 'query' on a time-series collection; use a $match after it";
             return Err(refuse(ErrorCode::Location5860207, message));
         }
         check_fields("$geoNear", doc, &FIELDS, &[])?;
@@ -68,9 +68,7 @@ impl Parser<'_> {
             None => Ok(otherwise),
             Some(value) => {
                 let number = Number::of(value).map(Number::near_double).filter(|number| *number >= 0.0);
-                number.ok_or_else(|| {
-                    Error::bad_value(format!("{name} must be a number that is not below 0, not {value:?}"))
-                })
+                number.ok_or_else(|| Error::bad_value(format!("{name} must be a non-negative number, not {value:?}")))
             }
         };
         let names = |path: &str| check_path(path).map(|()| path.split('.').map(Into::into).collect());
@@ -104,19 +102,19 @@ impl Spec for NearSpec {
     }
 }
 
-/// A `$geoNear` at work: holds all rows, and puts them in order in the end.
+/// A running `$geoNear`: holds all rows and sorts them at the end.
 struct Nearest {
     spec: Rc<NearSpec>,
     held: Vec<Block>,
     rows: u32,
-    /// Bits of the distance of each row that is near enough, and its place among those that are held.
+    /// The bits of the distance of each row that is near enough, and its number.
     far: Vec<(u64, u32)>,
     places: Vec<OwnedValue>,
     made: Option<Block>,
 }
 
 impl Nearest {
-    /// The least distance among the values of a row, and where it is.
+    /// The smallest distance among a row's values, and the nearest place.
     fn nearest(&self, top: Option<Value<'_>>) -> Option<(f64, OwnedValue)> {
         let mut best: Option<(f64, OwnedValue)> = None;
         walk_from_value(top, self.spec.key.rest(), Leaf::Elements, &mut |value| {
@@ -138,7 +136,7 @@ impl Stage for Nearest {
         if let Some(column) = rows.column(self.spec.key.first()) {
             for (row, place) in (0..rows.rows()).zip(self.rows..) {
                 if let Some((far, value)) = self.nearest(column.value(row, &mut scratch)) {
-                    // The bits of doubles that are not negative are in the order of these.
+                    // The bits of non-negative doubles sort as the doubles.
                     self.far.push(((far + 0.0).to_bits(), place));
                     self.places.push(value);
                 }
@@ -171,7 +169,7 @@ impl Stage for Nearest {
     }
 }
 
-/// Sets a field, perhaps within others, to a value each row.
+/// Sets a field, possibly a nested one, to one value per row.
 fn set(rows: &mut Block, path: &[Box<str>], values: &[OwnedValue]) {
     let Some((first, below)) = path.split_first() else { return };
     let mut column = ColumnBuilder::new();

@@ -1,6 +1,6 @@
-//! `$out`: where the rows of a pipeline go. And `$merge`, which no time-series collection takes.
+//! `$out`: the target of a pipeline's rows. And `$merge`, which time-series collections do not support.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_out.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_out.cpp.
 
 use super::model::Out;
 use super::parse::{Parser, check_fields};
@@ -10,9 +10,9 @@ use crate::value::{Doc, DocWriter, Value};
 impl Parser<'_> {
     /// `$merge`.
     ///
-    /// Errors: 1074330 for every one.
+    /// Errors: always 1074330.
     pub fn merge(&mut self, _argument: Value<'_>) -> Result<()> {
-        let message = "$merge into a time-series collection is not supported, and there are no others";
+        let message = "$merge is not supported, because it cannot write to a time-series collection";
         Err(Error::new(ErrorCode::Location1074330, message))
     }
 
@@ -30,7 +30,7 @@ impl Parser<'_> {
             timeseries = options.get("timeseries").map(object).transpose()?;
         }
         let Some(collection) = collection else {
-            let message = "$out only supports a string or object argument";
+            let message = "The argument of $out must be a string or an object";
             return Err(Error::new(ErrorCode::Location16990, message));
         };
         let mut shown = DocWriter::new();

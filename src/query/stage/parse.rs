@@ -1,4 +1,4 @@
-//! The stages of a pipeline, as they are put together while they are parsed.
+//! Collects the stages of a pipeline during parsing.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::query::plan::FindCommand;
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocWriter, OwnedValue, Value};
 
-/// The parts of a find in the order in which they run.
+/// The parts of a find, in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Filter,
@@ -18,37 +18,37 @@ pub(super) enum Part {
     Skip,
     Limit,
     Projection,
-    /// Nothing more belongs to it.
+    /// Nothing more can be added to it.
     End,
 }
 
-/// A pipeline in the making.
+/// A pipeline during parsing.
 pub(super) struct Parser<'g> {
     pub globals: &'g Globals,
     pub steps: Vec<Shown>,
-    /// Where the rows go, if they are written.
+    /// The target collection, if rows are written.
     pub out: Option<Out>,
-    /// The stage in front that gives documents of its own, if there is one.
+    /// The first stage, if it produces documents of its own.
     pub source: Option<DocumentSource>,
-    /// What the steps need of other collections.
+    /// What the steps need from other collections.
     pub others: Vec<Foreign>,
-    /// How far the last find has come, its projection apart.
+    /// The last part of the last find, not counting its projection.
     pub part: Part,
 }
 
 impl<'g> Parser<'g> {
-    /// One without steps.
+    /// A parser without steps.
     pub fn new(globals: &'g Globals) -> Parser<'g> {
         let (steps, others) = (Vec::new(), Vec::new());
         Parser { globals, steps, out: None, source: None, others, part: Part::Filter }
     }
 
-    /// True where what was added so far is a filter.
+    /// True if only filters were added so far.
     pub fn is_filter(&self) -> bool {
         matches!(self.steps.as_slice(), [(Step::Find(find), _)] if self.part == Part::Filter && find.projection.is_all())
     }
 
-    /// Forgets what was added, and what it needs of other collections but for the first so many.
+    /// Forgets the added stages, and what they need from other collections except for the first `known` entries.
     pub fn forget(&mut self, known: usize) {
         (self.source, self.part) = (None, Part::Filter);
         self.others.truncate(known);
@@ -56,26 +56,26 @@ impl<'g> Parser<'g> {
         self.begin_find();
     }
 
-    /// A find, which shows itself.
+    /// Begins a find; `explain` shows it by its parts.
     pub fn begin_find(&mut self) {
         self.steps.push((Step::Find(Box::default()), DocWriter::new().finish()));
     }
 
-    /// Adds a stage, and what `explain` shows for it.
+    /// Adds a stage, with the form that `explain` shows.
     pub fn push(&mut self, spec: impl Spec + 'static, name: &str, argument: Value<'_>) {
         self.push_step(Step::Other(Rc::new(spec)), name, argument);
     }
 
-    /// The same of a step.
+    /// The same for a step.
     pub fn push_step(&mut self, step: Step, name: &str, argument: Value<'_>) {
         let mut shown = DocWriter::new();
         shown.value(name, argument);
         self.steps.push((step, shown.finish()));
     }
 
-    /// The find that a part belongs to: the last one where that has not come further, else a new one.
+    /// The find to which a part can be added: the last one if it has not gone beyond that part, otherwise a new one.
     pub fn find(&mut self, part: Part) -> &mut FindCommand {
-        // What leaves some rows out may do so before they are projected.
+        // Stages that drop rows may run before the rows are projected.
         let begins = |find: &FindCommand| {
             self.part > part || !find.projection.is_all() && !matches!(part, Part::Skip | Part::Limit)
         };
@@ -92,7 +92,8 @@ impl<'g> Parser<'g> {
         }
     }
 
-    /// A sort. A later one takes the place of an earlier one; one of fields that a projection leaves as they are is done before it.
+    /// Adds a sort. A later sort replaces an earlier one. A sort by fields that the projection leaves unchanged runs
+    /// before it.
     pub fn sort_rows(&mut self, sort: SortSpec) {
         if let (true, Some((Step::Find(find), _))) = (self.part <= Part::Sort, self.steps.last_mut())
             && sort.parts().iter().all(|part| find.projection.leaves_root(part.path.first()))
@@ -115,7 +116,7 @@ impl<'g> Parser<'g> {
 
 /// Checks the fields of a stage's argument.
 ///
-/// Errors: 40415 for one that is not among `known`, 40414 where one of `required` is missing.
+/// Errors: 40415 for a field that is not in `known`; 40414 if one of `required` is missing.
 pub(super) fn check_fields(stage: &str, doc: Doc<'_>, known: &[&str], required: &[&str]) -> Result<()> {
     if let Some((name, _)) = doc.iter().find(|(name, _)| !known.contains(name)) {
         return Err(Error::new(ErrorCode::IDLUnknownField, format!("BSON field '{stage}.{name}' is an unknown field")));

@@ -1,4 +1,4 @@
-//! Stages one behind the other.
+//! Runs stages one after another.
 
 use super::model::Others;
 use super::running::Stage;
@@ -7,16 +7,16 @@ use crate::block::Block;
 use crate::error::Result;
 use crate::query::exec::{Exec, Flow, Queue, Sink};
 
-/// Runs rows through stages.
+/// Passes rows through stages.
 pub struct Pipeline {
     stages: Vec<Box<dyn Stage>>,
-    /// How many rows came out of each.
+    /// The number of rows that each stage has returned.
     given: Vec<u64>,
     ready: Queue,
 }
 
 impl Pipeline {
-    /// The steps at work; `others` are the rows of what they need of other collections.
+    /// The running steps; `others` are the rows that they need from other collections.
     pub(super) fn new(steps: &mut dyn Iterator<Item = &Step>, others: &Others) -> Pipeline {
         let stages: Vec<Box<dyn Stage>> = steps.map(|step| step.start(others)).collect();
         Pipeline { given: vec![0; stages.len()], stages, ready: Queue::default() }
@@ -29,7 +29,7 @@ impl Pipeline {
         self.feed(0, rows)
     }
 
-    /// No more rows come.
+    /// Says that no more rows come.
     ///
     /// Errors: those of the stages.
     pub fn finish(&mut self) -> Result<()> {
@@ -37,28 +37,28 @@ impl Pipeline {
             if let Some(stage) = self.stages.get_mut(at) {
                 stage.finish()?;
             }
-            // Whether the next one has enough does not matter any more.
+            // Whether the next stage has enough does not matter any more.
             let _ = self.hand_on(at)?;
         }
         Ok(())
     }
 
-    /// How many rows came out of each stage.
+    /// The number of rows that each stage has returned.
     pub fn given(&self) -> &[u64] {
         &self.given
     }
 
-    /// Rows that `take` can give now.
+    /// The number of rows that `take` can return now.
     pub fn ready(&self) -> usize {
         self.ready.rows()
     }
 
-    /// The next batch: at most `rows_max` rows, and about `bytes_max` bytes but at least one row where one is ready.
+    /// The next batch: at most `rows_max` rows and about `bytes_max` bytes, but at least one row if one is ready.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
         self.ready.take(rows_max, bytes_max)
     }
 
-    /// Gives rows to the stage number `at`, or makes them ready behind the last.
+    /// Passes rows to stage number `at`, or makes them ready after the last stage.
     fn feed(&mut self, at: usize, rows: Block) -> Result<Flow> {
         let Some(stage) = self.stages.get_mut(at) else {
             self.ready.push(rows);
@@ -68,7 +68,7 @@ impl Pipeline {
         Ok(if self.hand_on(at)? == Flow::Enough { Flow::Enough } else { flow })
     }
 
-    /// Gives what a stage has ready to the next one.
+    /// Passes what a stage has ready to the next one.
     fn hand_on(&mut self, at: usize) -> Result<Flow> {
         while let Some(rows) = self.stages.get_mut(at).map_or(Ok(None), |stage| stage.take())? {
             if let Some(given) = self.given.get_mut(at) {
@@ -82,7 +82,7 @@ impl Pipeline {
     }
 }
 
-/// What a find does, in the middle of a pipeline: filter, sort, skip, limit, projection.
+/// A find in the middle of a pipeline: filter, sort, skip, limit, projection.
 impl Stage for Exec {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         Sink::push(self, rows, None, false)

@@ -1,6 +1,7 @@
-//! `$redact`: each object of a row stays, goes, or is looked into.
+//! `$redact`: each object of a row stays, goes, or is descended into.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_redact.cpp. What the expression says are strings in variables that only it has.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_redact.cpp. The answers of the expression are strings,
+//! held by variables that exist only here.
 
 use std::rc::Rc;
 
@@ -33,7 +34,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a `$redact` asks for.
+/// The specification of a `$redact`.
 struct RedactSpec(BoundExpr);
 
 impl Spec for RedactSpec {
@@ -42,7 +43,7 @@ impl Spec for RedactSpec {
     }
 }
 
-/// A `$redact` at work.
+/// A running `$redact`.
 struct Redact {
     spec: Rc<RedactSpec>,
     made: Made,
@@ -63,7 +64,7 @@ impl Redact {
                 Ok(Some(left.finish()))
             }
             _ => {
-                let message = "$redact's expression should not return anything aside from the variables $$KEEP, $$DESCEND, and $$PRUNE";
+                let message = "The expression of $redact must return $$KEEP, $$DESCEND or $$PRUNE";
                 Err(Error::new(ErrorCode::Location17053, message))
             }
         }

@@ -1,4 +1,4 @@
-//! Stages that make other rows of each row: `$replaceRoot`, `$unwind`.
+//! Stages that build new rows: `$replaceRoot`, `$unwind`.
 
 use std::rc::Rc;
 
@@ -30,12 +30,12 @@ impl Parser<'_> {
     ///
     /// Errors: 40229 to 40231, and those of expressions.
     pub fn replace_root(&mut self, argument: Value<'_>) -> Result<()> {
-        let message = "expected an object as specification for $replaceRoot";
+        let message = "The $replaceRoot stage specification must be an object";
         let options = object(argument, ErrorCode::Location40229, message)?;
         if options.iter().any(|(name, _)| name != "newRoot") {
-            return Err(Error::new(ErrorCode::Location40230, "unrecognized option to $replaceRoot stage"));
+            return Err(Error::new(ErrorCode::Location40230, "Unknown option of $replaceRoot"));
         }
-        let message = "no newRoot specified for the $replaceRoot stage";
+        let message = "$replaceRoot needs newRoot";
         self.replace_with(options.get("newRoot").ok_or_else(|| Error::new(ErrorCode::Location40231, message))?)
     }
 
@@ -48,7 +48,7 @@ impl Parser<'_> {
     }
 }
 
-/// Rows that a stage has made of documents.
+/// The rows that a stage has built from documents.
 #[derive(Default)]
 pub(super) struct Made(Option<DocPivot>);
 
@@ -58,13 +58,13 @@ impl Made {
         self.0.get_or_insert_with(DocPivot::new).push(doc)
     }
 
-    /// What was added.
+    /// The added rows.
     pub fn take(&mut self) -> Option<Block> {
         self.0.take().map(DocPivot::finish)
     }
 }
 
-/// `$replaceRoot` and `$replaceWith`: each row becomes the object that an expression gives.
+/// `$replaceRoot` and `$replaceWith`: each row is replaced by the object that an expression gives.
 struct RootSpec(BoundExpr);
 
 impl Spec for RootSpec {
@@ -114,9 +114,9 @@ impl Stage for ReplaceRoot {
 struct UnwindSpec {
     /// The path without its `$`, in parts.
     path: Vec<Box<str>>,
-    /// Where the place of the element goes.
+    /// The path of the element's position.
     index: Option<Vec<Box<str>>>,
-    /// True where rows without elements stay.
+    /// True to keep rows without elements.
     keeps_empty: bool,
 }
 
@@ -130,42 +130,35 @@ impl UnwindSpec {
             for (name, value) in options {
                 match name {
                     "path" => {
-                        let message =
-                            format!("expected a string as the path for $unwind stage, got {}", value.kind().alias());
+                        let message = format!("The path of $unwind must be a string, not {}", value.kind().alias());
                         path = Some(value.as_str().ok_or_else(|| Error::new(ErrorCode::Location28808, message))?);
                     }
                     "preserveNullAndEmptyArrays" => {
-                        let message = "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage";
+                        let message = "The option preserveNullAndEmptyArrays of $unwind must be a boolean";
                         keeps_empty = value.as_bool().ok_or_else(|| Error::new(ErrorCode::Location28809, message))?;
                     }
                     "includeArrayIndex" => {
-                        let message = "expected a non-empty string for the includeArrayIndex option to $unwind stage";
+                        let message = "The option includeArrayIndex of $unwind must be a non-empty string";
                         let name = value.as_str().filter(|name| !name.is_empty());
                         let name = name.ok_or_else(|| Error::new(ErrorCode::Location28810, message))?;
                         if name.starts_with('$') {
-                            let message = "includeArrayIndex option to $unwind stage should not be prefixed with a '$'";
+                            let message = "The option includeArrayIndex of $unwind must not begin with a '$'";
                             return Err(Error::new(ErrorCode::Location28822, message));
                         }
                         index = Some(name);
                     }
                     _ => {
-                        return Err(Error::new(
-                            ErrorCode::Location28811,
-                            format!("unrecognized option to $unwind stage: {name}"),
-                        ));
+                        return Err(Error::new(ErrorCode::Location28811, format!("Unknown option of $unwind: {name}")));
                     }
                 }
             }
         } else if path.is_none() {
-            let message = "expected either a string or an object as specification for $unwind stage";
+            let message = "The $unwind stage specification must be a string or an object";
             return Err(Error::new(ErrorCode::Location15981, message));
         }
-        let path = path.ok_or_else(|| Error::new(ErrorCode::Location28812, "no path specified to $unwind stage"))?;
+        let path = path.ok_or_else(|| Error::new(ErrorCode::Location28812, "$unwind needs a path"))?;
         let path = path.strip_prefix('$').ok_or_else(|| {
-            Error::new(
-                ErrorCode::Location28818,
-                format!("path option to $unwind stage should be prefixed with a '$': {path}"),
-            )
+            Error::new(ErrorCode::Location28818, format!("The path of $unwind must begin with a '$': {path}"))
         })?;
         check_path(path)?;
         index.map_or(Ok(()), check_path)?;
@@ -209,7 +202,7 @@ impl Stage for Unwind {
                         emit(with(doc.view(), path, Some(element)).view(), Some(place))?;
                     }
                 }
-                // An empty array leaves nothing of its field.
+                // The field of an empty array is removed.
                 Some(_) if *keeps_empty => emit(with(doc.view(), path, None).view(), None)?,
                 Some(_) => {}
                 None if found.is_some_and(|value| !is_nothing(value)) || *keeps_empty => emit(doc.view(), None)?,
@@ -232,14 +225,14 @@ fn is_nothing(value: Value<'_>) -> bool {
     matches!(value.kind(), Kind::Null | Kind::Undefined)
 }
 
-/// What a path of object fields reaches.
+/// The value that a path of nested objects reaches.
 fn reach<'a>(doc: Doc<'a>, path: &[Box<str>]) -> Option<Value<'a>> {
     let (first, below) = path.split_first()?;
     let value = doc.get(first)?;
     if below.is_empty() { Some(value) } else { reach(value.as_doc()?, below) }
 }
 
-/// The document with something else at a path.
+/// The document with another value at a path.
 pub(super) fn with(doc: Doc<'_>, path: &[Box<str>], new: Option<Value<'_>>) -> DocBuf {
     let mut writer = DocWriter::new();
     write_set(&mut writer, Some(doc), path, new);

@@ -1,4 +1,4 @@
-//! `$sample`: some of the rows, each as likely as any other.
+//! `$sample`: a uniform random sample of the rows.
 
 use std::rc::Rc;
 
@@ -19,21 +19,21 @@ impl Parser<'_> {
     pub fn sample(&mut self, argument: Value<'_>) -> Result<()> {
         let refuse = |code, message: &str| Err(Error::new(code, message));
         let Some(doc) = argument.as_doc() else {
-            return refuse(ErrorCode::Location28745, "the $sample stage specification must be an object");
+            return refuse(ErrorCode::Location28745, "The $sample stage specification must be an object");
         };
         let mut size = None;
         for (name, value) in doc {
             if name != "size" {
-                return refuse(ErrorCode::Location28748, "unrecognized option to $sample");
+                return refuse(ErrorCode::Location28748, "Unknown option of $sample");
             }
             let Some(number) = Number::of(value) else {
-                return refuse(ErrorCode::Location28746, "size argument to $sample must be a number");
+                return refuse(ErrorCode::Location28746, "The size of $sample must be a number");
             };
             size = Some(number.truncated().and_then(|n| usize::try_from(n).ok()).unwrap_or_default());
         }
         match size {
-            None => return refuse(ErrorCode::Location28749, "$sample stage must specify a size"),
-            Some(0) => return refuse(ErrorCode::Location28747, "size argument to $sample must be a positive integer"),
+            None => return refuse(ErrorCode::Location28749, "$sample needs a size"),
+            Some(0) => return refuse(ErrorCode::Location28747, "The size of $sample must be a positive integer"),
             Some(_) => {}
         }
         let mut chance = DocWriter::new();
@@ -44,7 +44,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a `$sample` asks for.
+/// The specification of a `$sample`.
 struct SampleSpec {
     size: usize,
     chance: BoundExpr,
@@ -61,18 +61,18 @@ impl Spec for SampleSpec {
     }
 }
 
-/// A `$sample` at work: every row draws a number, and those of the least numbers stay, in their order.
+/// A running `$sample`: every row draws a number, and the rows with the smallest numbers stay, in the order of these.
 struct Sample {
     size: usize,
     chance: BoundExpr,
     held: Vec<Block>,
-    /// What each row has drawn, and its place among those that are held.
+    /// What each row has drawn, and its number among the rows held.
     drawn: Vec<(u64, u32)>,
     made: Option<Block>,
 }
 
 impl Sample {
-    /// Lets go of all rows that the sample cannot have.
+    /// Drops all rows that cannot be in the sample.
     fn cut(&mut self) {
         sort_rows(&mut self.drawn);
         self.drawn.truncate(self.size);
@@ -87,12 +87,13 @@ impl Stage for Sample {
         let count = rows.rows();
         let drawn = &mut self.drawn;
         self.chance.for_each_row(&rows, &mut (0..count), &mut |_, value| {
-            // The bits of doubles that are not negative are in the order of these.
+            // The bits of non-negative doubles sort as the doubles.
             let number = value.and_then(Value::as_f64).unwrap_or_default().to_bits();
             drawn.push((number, u32::try_from(drawn.len()).unwrap_or(u32::MAX)));
         })?;
         self.held.push(rows);
-        // Seldom enough that rows are moved a few times at most, and so that no more is held than twice the sample and a block.
+        // Rarely enough that rows are moved only a few times, and often enough that at most twice the sample and a
+        // block are held.
         if self.drawn.len() / 2 > self.size {
             self.cut();
         }

@@ -1,4 +1,4 @@
-//! A find in the middle of a pipeline as the stages that it is made of.
+//! Shows a find in the middle of a pipeline as stages.
 
 use crate::query::plan::FindCommand;
 use crate::query::sort::SortSpec;

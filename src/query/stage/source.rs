@@ -1,4 +1,4 @@
-//! Stages in front of a pipeline that have documents of their own: `$collStats`, `$documents`, `$indexStats`.
+//! First stages that produce documents of their own: `$collStats`, `$documents`, `$indexStats`.
 
 use super::model::{CollStats, DocumentSource};
 use super::parse::Parser;
@@ -47,7 +47,7 @@ impl Parser<'_> {
                     object(ErrorCode::Location40480)?;
                     asked.count = true;
                 }
-                _ => return Err(refuse(ErrorCode::Location40168, "unrecognized option to $collStats")),
+                _ => return Err(refuse(ErrorCode::Location40168, "Unknown option of $collStats")),
             }
         }
         self.source = Some(DocumentSource::CollStats(asked));
@@ -57,11 +57,11 @@ impl Parser<'_> {
 
 /// The rows of `$documents`.
 ///
-/// Errors: 5858203 for what is no array, 40228 for an element that is no object, and those of the expression.
+/// Errors: 5858203 if it is not an array; 40228 if an element is not an object; those of the expression.
 pub(super) fn documents(list: &BoundExpr) -> Result<Block> {
     let list = list.value(Doc::EMPTY)?;
     let Some(elements) = list.as_ref().and_then(|list| list.view().as_array()) else {
-        return Err(Error::new(ErrorCode::Location5858203, "an array is expected"));
+        return Err(Error::new(ErrorCode::Location5858203, "The argument of $documents must be an array"));
     };
     let mut rows = DocPivot::new();
     for (_, element) in elements {

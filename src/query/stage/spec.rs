@@ -1,4 +1,4 @@
-//! Stages as they are asked for: parsed, and not yet at work.
+//! Stage specifications: parsed, but not running.
 
 use std::rc::Rc;
 
@@ -12,37 +12,38 @@ use crate::query::expr::BoundExpr;
 use crate::query::plan::{CollectionFacts, Demand, FindCommand, Plan, Query};
 use crate::value::{DocBuf, FieldSet};
 
-/// A stage as it is asked for. What it needs of other collections, its parser has told (`Parser::split`), and what `explain` shows of it as well
-/// (`Parser::push`).
+/// The specification of a stage. Its parser has already recorded what it needs from other collections (`Parser::split`)
+/// and what `explain` shows (`Parser::push`).
 pub(super) trait Spec {
-    /// The top-level fields that it reads of its rows, where of what it gives those in `behind` are read.
+    /// The top-level fields that it reads of its rows, given that the fields in `behind` of its result are read.
     fn reads(&self, _behind: FieldSet) -> FieldSet {
         FieldSet::All
     }
 
-    /// The stage at work, perhaps one of several, one behind the other; `others` are the rows of what its pipeline needs of other collections.
+    /// The running stage, possibly several in a row; `others` are the rows that the pipeline needs from other
+    /// collections.
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage>;
 }
 
-/// A step behind the first find. Of some others have to know what they are.
+/// A step after the first find. Some are named, because other code must recognise them.
 pub(super) enum Step {
-    /// What stands together like the parts of a `find`.
+    /// Consecutive stages that form a `find`.
     Find(Box<FindCommand>),
-    /// A `$group`, to which the find in front of it gives no more than it needs.
+    /// A `$group`, whose preceding find is limited to what it needs.
     Group(Box<GroupSpec>),
-    /// What unpacks buckets, once in a pipeline.
+    /// A stage that unpacks buckets; at most one per pipeline.
     Unpack(Rc<UnpackSpec>),
     Other(Rc<dyn Spec>),
 }
 
-/// A step, and the stage that `explain` shows for it; finds show themselves.
+/// A step, and the stage that `explain` shows for it. Finds show themselves.
 pub(super) type Shown = (Step, DocBuf);
 
 impl Step {
     /// As `Spec::reads`.
     fn reads(&self, behind: FieldSet) -> FieldSet {
         match self {
-            // One that asks for nothing is there so that those before it know nothing of those behind it.
+            // A find without parts is a barrier: steps before it must not depend on those after it.
             Step::Find(find) if find.shown().is_empty() => FieldSet::All,
             Step::Find(find) => {
                 let demand = Demand { fields: behind, ..Demand::default() };
@@ -59,7 +60,7 @@ impl Step {
     pub fn start(&self, others: &Others) -> Box<dyn Stage> {
         match self {
             Step::Find(find) => {
-                // Rows, of which nobody knows where they come from.
+                // Rows of unknown origin.
                 let facts = CollectionFacts { time_field: "", meta_field: None };
                 Box::new(Exec::new(Plan::new(FindCommand::clone(find).into(), &facts)))
             }
@@ -70,19 +71,20 @@ impl Step {
     }
 }
 
-/// The top-level fields that are read by steps, and by whoever takes what comes out of them, which is all that does. Of the others no column
-/// is decoded.
+/// The top-level fields that are read by the steps and by the consumer of their result, who reads everything. Other
+/// columns are not decoded.
 pub(super) fn reads(steps: &[Shown]) -> FieldSet {
     steps.iter().rev().fold(FieldSet::All, |behind, (step, _)| step.reads(behind))
 }
 
-/// With what expressions read.
+/// Adds the fields that expressions read.
 pub(super) fn read_by<'a>(mut needed: FieldSet, exprs: impl IntoIterator<Item = &'a BoundExpr>) -> FieldSet {
     exprs.into_iter().for_each(|expr| needed.add_all(expr.fields()));
     needed
 }
 
-/// Checks that stages unpack once, where `has_measurements` not at all, and tells each that does what the next one reads.
+/// Checks that at most one stage unpacks buckets (none if `has_measurements`), and tells it which fields the next step
+/// reads.
 ///
 /// Errors: 7183900.
 pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> {
@@ -90,7 +92,7 @@ pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> 
     for at in 0..steps.len() {
         let Some([(Step::Unpack(spec), _), behind @ ..]) = steps.get_mut(at..) else { continue };
         if is_done {
-            let message = "can only be used once in the pipeline, and not over measurements";
+            let message = "can be used only once in a pipeline, and only over bucket documents";
             return Err(refused("$_internalUnpackBucket", ErrorCode::Location7183900, message));
         }
         is_done = true;

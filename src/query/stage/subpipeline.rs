@@ -1,5 +1,5 @@
-//! Pipelines inside stages. Stages never await: what they need of other collections is gathered while they are parsed, and read before they
-//! begin.
+//! Pipelines inside stages. Stages never await: what they need from other collections is collected during parsing and
+//! read before they run.
 
 use super::aggregation::Aggregation;
 use super::model::{Foreign, Others};
@@ -12,7 +12,7 @@ use crate::query::filter::Filter;
 use crate::query::plan::FindCommand;
 use crate::value::{Doc, DocBuf, DocWriter, Value};
 
-/// Some of the stages of an array, as an array.
+/// An array of some stages.
 pub(super) fn array_of<'a>(stages: impl Iterator<Item = Value<'a>>) -> DocBuf {
     let mut array = DocWriter::new();
     for (place, stage) in stages.enumerate() {
@@ -26,19 +26,19 @@ pub(super) fn elements(array: Doc<'_>) -> Vec<Value<'_>> {
     array.iter().map(|(_, element)| element).collect()
 }
 
-/// A pipeline over another collection: what is the same for all rows is read once, and what is left runs for each row.
+/// A pipeline over another collection. The part that is the same for all rows is read once; the rest runs for each row.
 pub(super) struct SubPipeline {
-    /// Which of the others its rows are.
+    /// The index of its rows among the others.
     place: usize,
-    /// The stages that are left, where there are any, or rows are to be equal in fields.
+    /// The remaining stages, if there are any, or if rows must be equal in fields.
     rest: Option<Aggregation>,
 }
 
 impl Parser<'_> {
-    /// A pipeline over another collection, which sees the variables of `globals`. `by_fields` where rows are to be equal in fields as well, which
-    /// comes before all stages but filters.
+    /// Splits a pipeline over another collection, which sees the variables of `globals`. If `by_fields`, rows must also
+    /// be equal in fields, which is tested before all stages but filters.
     ///
-    /// Errors: 40602, and those of stages, but for what is read once: these come when it is read.
+    /// Errors: 40602, and those of stages. Errors of the part that is read in advance occur when it is read.
     pub fn split(
         &mut self,
         collection: &str,
@@ -48,7 +48,7 @@ impl Parser<'_> {
     ) -> Result<SubPipeline> {
         let stages = elements(stages);
         let (mut once, mut rest) = (stages.len(), None);
-        // As long as no row is known, nothing depends on one.
+        // Before any row is known, nothing depends on one.
         if by_fields || globals.outer_count() > 0 {
             let mut parser = Parser::new(globals);
             parser.begin_find();
@@ -64,19 +64,19 @@ impl Parser<'_> {
         Ok(SubPipeline { place: self.others.len() - 1, rest })
     }
 
-    /// Parses the stages of which some may depend on a row. Answers how many of them, in front, are the same for all rows: all, or the filters
-    /// and the stage that they begin with. These are not among the steps then.
+    /// Parses stages of which some may depend on a row. Returns how many leading stages are the same for all rows: all
+    /// of them, or the leading filters and the first stage. These are then not among the steps.
     fn rest(&mut self, stages: &[Value<'_>], by_fields: bool) -> Result<usize> {
         let (known, count) = (self.others.len(), self.globals.outer_count());
         let mut outermost = self.globals.take_outer_read();
         let (mut once, mut is_front, mut is_same) = (0, true, !by_fields);
         for (place, stage) in stages.iter().enumerate() {
             let name = self.stage_at(*stage, place, place + 1 == stages.len())?;
-            // Which rows are equal comes before it.
+            // Equality in fields is tested before it.
             if by_fields && self.source.is_none() && place_of(name) == Some(Place::First) {
                 return Err(not_first(name));
             }
-            // Those of pipelines in the stage are its own.
+            // Variables of pipelines inside the stage are its own.
             let read = self.globals.take_outer_read();
             outermost = outermost.min(read);
             is_same = is_same && read >= count;
@@ -96,8 +96,8 @@ impl Parser<'_> {
 }
 
 impl SubPipeline {
-    /// The rows that were read, or what the rest of the stages makes of them with the values that variables have now. `wanted` says which of them a
-    /// row wants, where fields are to be equal.
+    /// The rows read in advance, or what the remaining stages make of them with the current values of variables.
+    /// `wanted` selects the rows that are equal in fields.
     ///
     /// Errors: those of the stages.
     pub fn rows(&self, wanted: Option<Filter>, others: &Others) -> Result<Block> {

@@ -4,19 +4,19 @@ use super::parse::Parser;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, Value};
 
-/// Where a stage may stand.
+/// Where a stage may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Anywhere,
-    /// In front of a pipeline, which is no branch of a `$facet`.
+    /// First in a pipeline that is not a branch of a `$facet`.
     First,
-    /// Behind all others of a pipeline that is part of no other.
+    /// Last in a pipeline that is not part of another one.
     Last,
-    /// Anywhere but in a branch of a `$facet`.
+    /// Anywhere except in a branch of a `$facet`.
     Outside,
 }
 
-/// The name of a stage, where it may stand, and what adds it to a pipeline.
+/// The name of a stage, where it may occur, and its parser.
 type Row = (&'static str, Place, fn(&mut Parser<'_>, Value<'_>) -> Result<()>);
 
 const STAGES: &[Row] = &[
@@ -57,7 +57,7 @@ const STAGES: &[Row] = &[
     ("$unwind", Place::Anywhere, |parser, argument| parser.unwind(argument)),
 ];
 
-/// Stages that a time-series collection does not take, or that there is nothing for here. Each would be the first of its pipeline.
+/// Stages that time-series collections do not support, or that have no use here. On the server each must come first.
 const REFUSED: [(&str, ErrorCode); 9] = [
     ("$changeStream", ErrorCode::CommandNotSupportedOnView),
     ("$planCacheStats", ErrorCode::CommandNotSupportedOnView),
@@ -82,14 +82,14 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Adds the stage that stands at a place; answers its name.
+    /// Parses the stage at a position; returns its name.
     ///
     /// Errors: as `Aggregation::parse`.
     pub fn stage_at<'s>(&mut self, stage: Value<'s>, place: usize, is_last: bool) -> Result<&'s str> {
         let message = "Each element of the 'pipeline' array must be an object";
         let mut fields = stage.as_doc().ok_or_else(|| Error::type_mismatch(message))?.iter();
         let (Some((name, argument)), None) = (fields.next(), fields.next()) else {
-            let message = "A pipeline stage specification object must contain exactly one field.";
+            let message = "Each stage of a pipeline must have exactly one field";
             return Err(Error::new(ErrorCode::Location40323, message));
         };
         let Some((_, stands, parse)) = row(name) else { return Err(unknown(name, place)) };
@@ -111,17 +111,17 @@ fn row(name: &str) -> Option<&'static Row> {
     STAGES.iter().find(|(known, ..)| *known == name)
 }
 
-/// Where a stage of that name may stand, if there is one.
+/// Where a stage with this name may occur, if it exists.
 pub(super) fn place_of(name: &str) -> Option<Place> {
     row(name).map(|(_, place, _)| *place)
 }
 
-/// What is wrong with a stage that is to be the first one, and is not.
+/// The error for a stage that must come first but does not.
 pub(super) fn not_first(name: &str) -> Error {
     Error::new(ErrorCode::Location40602, [name, " is only valid as the first stage in a pipeline."].concat())
 }
 
-/// Refuses stages that write, where a pipeline is part of another one.
+/// Refuses stages that write in a pipeline that is part of another one.
 ///
 /// Errors: `code`.
 pub(super) fn forbid_writes<'a>(stages: impl Iterator<Item = Value<'a>>, code: ErrorCode) -> Result<()> {
@@ -132,11 +132,11 @@ pub(super) fn forbid_writes<'a>(stages: impl Iterator<Item = Value<'a>>, code: E
     }
 }
 
-/// What is wrong with a stage that the table of stages does not have.
+/// The error for a stage that is not in the table.
 fn unknown(name: &str, place: usize) -> Error {
     match REFUSED.iter().find(|(refused, _)| *refused == name) {
         Some((_, code)) if place == 0 => {
-            Error::new(*code, ["A time-series collection does not take the stage ", name].concat())
+            Error::new(*code, ["A time-series collection does not support the stage ", name].concat())
         }
         Some(_) => not_first(name),
         None => Error::new(ErrorCode::Location40324, ["Unrecognized pipeline stage name: '", name, "'"].concat()),

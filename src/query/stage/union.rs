@@ -1,6 +1,6 @@
-//! `$unionWith`: the rows of another pipeline behind the own ones.
+//! `$unionWith`: appends the rows of another pipeline.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_union_with.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_union_with.cpp.
 
 use std::rc::Rc;
 
@@ -16,20 +16,20 @@ use crate::query::exec::Flow;
 use crate::value::{Doc, Value};
 
 impl Parser<'_> {
-    /// `$unionWith`, of a name or of `{coll, pipeline}`.
+    /// `$unionWith`, with a name or with `{coll, pipeline}`.
     ///
-    /// Errors: `FailedToParse`, `TypeMismatch`, 40415; those of the other pipeline come when it is read.
+    /// Errors: `FailedToParse`, `TypeMismatch`, 40415. Errors of the other pipeline occur when it is read.
     pub fn union_with(&mut self, argument: Value<'_>) -> Result<()> {
         let refuse = |message: &str| Err(Error::new(ErrorCode::FailedToParse, message));
         let (collection, pipeline) = match (argument.as_str(), argument.as_doc()) {
             (Some(name), _) => (Some(name), None),
             (_, Some(options)) => {
                 check_fields("$unionWith", options, &["coll", "pipeline"], &[])?;
-                let wrong = || Error::type_mismatch("$unionWith takes a string as 'coll' and an array as 'pipeline'");
+                let wrong = || Error::type_mismatch("$unionWith needs a string as 'coll' and an array as 'pipeline'");
                 let collection = options.get("coll").map(|name| name.as_str().ok_or_else(wrong)).transpose()?;
                 (collection, options.get("pipeline").map(|stages| stages.as_array().ok_or_else(wrong)).transpose()?)
             }
-            _ => return refuse("the $unionWith stage specification must be an object or string"),
+            _ => return refuse("The $unionWith stage specification must be an object or a string"),
         };
         if collection.is_none() && !pipeline.is_some_and(begins_with_documents) {
             return refuse(
@@ -44,12 +44,12 @@ impl Parser<'_> {
     }
 }
 
-/// True where the stages need no collection.
+/// True if the stages need no collection.
 pub(super) fn begins_with_documents(stages: Doc<'_>) -> bool {
     stages.iter().next().and_then(|(_, stage)| stage.as_doc()).is_some_and(|stage| stage.get("$documents").is_some())
 }
 
-/// What a `$unionWith` asks for.
+/// The specification of a `$unionWith`.
 struct UnionSpec(SubPipeline);
 
 impl Spec for UnionSpec {
@@ -58,7 +58,7 @@ impl Spec for UnionSpec {
     }
 }
 
-/// A `$unionWith` at work.
+/// A running `$unionWith`.
 struct Union {
     spec: Rc<UnionSpec>,
     own: Vec<Block>,

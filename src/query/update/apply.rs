@@ -1,4 +1,4 @@
-//! An update applied to one value.
+//! Applies an update to one value.
 
 use super::array::array_of;
 use super::operators::{Operator, unfit};
@@ -7,26 +7,26 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{ARRAY_PADDING_MAX, DOCUMENT_DEPTH_MAX};
 use crate::value::{Component, DocWriter, Kind, OwnedValue, Value, normalize};
 
-/// What changes a value depends on besides the value.
+/// What an application depends on besides the value.
 struct Applied<'u> {
     update: &'u Update,
     root: Option<Value<'u>>,
-    /// The element by which the query has matched.
+    /// The position of the array element that the query has matched.
     matched: Option<usize>,
 }
 
 impl Update {
-    /// What becomes of the metadata `meta`; `None` for none. `matched` is asked for the place of the element by which the
-    /// query has matched, where the update names it.
+    /// The new metadata for `meta`; `None` for none. `matched` is called for the position of the element that the query
+    /// has matched, if the update uses it.
     ///
-    /// Errors: `PathNotViable`, `TypeMismatch`, `BadValue` and others where an operator does not fit what is there.
+    /// Errors: `PathNotViable`, `TypeMismatch`, `BadValue` and others if an operator does not fit the value.
     pub fn apply(&self, meta: Option<Value<'_>>, matched: &dyn Fn() -> Option<usize>) -> Result<Option<OwnedValue>> {
         let matched = if self.is_positional { matched() } else { None };
         if self.is_positional && matched.is_none() {
-            return Err(Error::bad_value("The positional operator did not find the match needed from the query"));
+            return Err(Error::bad_value("The positional operator needs an array element that the query has matched"));
         }
         let new = Applied { update: self, root: meta, matched }.apply(&self.root, meta, 1)?;
-        // A bucket cannot hold undefined.
+        // A bucket cannot contain undefined.
         Ok(new.map(|new| if new.view().kind() == Kind::Undefined { OwnedValue::null() } else { normalize(new.view()) }))
     }
 }
@@ -39,13 +39,13 @@ impl Applied<'_> {
                 operator => operator.apply(operand.view(), value, &self.update.globals)?,
             };
             if new.as_ref().is_some_and(|new| depth + nesting(new.view()) > DOCUMENT_DEPTH_MAX - 2) {
-                return Err(Error::new(ErrorCode::Overflow, "The metadata would be nested too deep"));
+                return Err(Error::new(ErrorCode::Overflow, "The metadata would be nested too deeply"));
             }
             return Ok(new);
         }
         let before = value.and_then(Value::as_container);
         let is_array = value.is_some_and(|value| value.kind() == Kind::Array);
-        // What goes from an array leaves its place.
+        // A removed array element leaves a null.
         let mut fields: Vec<(Box<str>, OwnedValue)> = Vec::new();
         for (name, field) in before.into_iter().flatten() {
             let mut new = Some(field.to_owned());
@@ -69,7 +69,7 @@ impl Applied<'_> {
                 Step::Name(name) => name.clone(),
                 Step::Matched => self.matched.unwrap_or_default().to_string().into(),
                 _ if is_array => continue,
-                _ => return Err(unfit(value.unwrap_or(Value::NULL), "Array updates do not go into")),
+                _ => return Err(unfit(value.unwrap_or(Value::NULL), "An array update is not possible on")),
             };
             if before.is_some_and(|before| before.get(&name).is_some()) {
                 continue;
@@ -85,7 +85,7 @@ impl Applied<'_> {
             };
             let len = fields.len();
             if index.saturating_sub(len) > ARRAY_PADDING_MAX {
-                return Err(refused(ErrorCode::CannotBackfillArray, "Too far behind the end of an array:", &name));
+                return Err(refused(ErrorCode::CannotBackfillArray, "Too far beyond the end of an array:", &name));
             }
             while fields.len() <= index {
                 fields.push((Box::default(), OwnedValue::null()));
@@ -105,7 +105,7 @@ impl Applied<'_> {
         Ok(Some(OwnedValue::doc(writer.finish().view())))
     }
 
-    /// True where a step leads to a field, or to an element.
+    /// True if a step leads to a field or an element.
     fn takes(&self, step: &Step, name: &str, field: Value<'_>) -> Result<bool> {
         Ok(match step {
             Step::Name(taken) => **taken == *name,
@@ -118,7 +118,7 @@ impl Applied<'_> {
         })
     }
 
-    /// The value that is renamed to here, where there is one: `paths` are those from and to which it goes.
+    /// The value that is renamed to this path, if there is one; `paths` are the source and the target.
     fn renamed(&self, paths: Value<'_>, value: Option<Value<'_>>) -> Result<Option<OwnedValue>> {
         let mut found = None;
         for (_, path) in paths.as_container().into_iter().flatten() {
@@ -132,14 +132,14 @@ impl Applied<'_> {
         Ok(found.map(Value::to_owned))
     }
 
-    /// The value at a path, before anything was changed.
+    /// The value at a path before any change.
     ///
-    /// Errors: `BadValue` where an array is on the way, whose elements are not renamed.
+    /// Errors: `BadValue` if an array is on the way, because elements are not renamed.
     fn look_up(&self, path: &str) -> Result<Option<Value<'_>>> {
         let mut value = self.root;
         for name in path.split('.').skip(1) {
             if let Some(array) = value.filter(|value| value.kind() == Kind::Array) {
-                return Err(unfit(array, "$rename does not reach into an array:"));
+                return Err(unfit(array, "$rename cannot change fields inside an array:"));
             }
             value = value.and_then(Value::as_doc).and_then(|doc| doc.get(name));
         }
@@ -147,7 +147,7 @@ impl Applied<'_> {
     }
 }
 
-/// How many levels of objects and arrays a value has.
+/// The nesting depth of a value.
 fn nesting(value: Value<'_>) -> usize {
     value.as_container().map_or(0, |doc| 1 + doc.iter().map(|(_, inner)| nesting(inner)).max().unwrap_or_default())
 }

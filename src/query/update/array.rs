@@ -1,4 +1,4 @@
-//! `$push`, `$addToSet`, `$pull`, `$pullAll`: elements and operands, read as they are needed.
+//! `$push`, `$addToSet`, `$pull`, `$pullAll`: the elements and operands that they read.
 
 use super::operators::{shown, unfit};
 use crate::error::{Error, ErrorCode, Result};
@@ -7,7 +7,7 @@ use crate::query::filter::Filter;
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, Doc, DocWriter, Kind, Number, OwnedValue, Value, sort_by, sort_key};
 
-/// An array of these elements.
+/// An array with these elements.
 pub(super) fn array_of(elements: Vec<Value<'_>>) -> OwnedValue {
     let mut writer = DocWriter::new();
     for (at, element) in elements.into_iter().enumerate() {
@@ -27,7 +27,8 @@ fn list(value: Value<'_>) -> Result<Vec<Value<'_>>> {
     value.as_array().map(elements).ok_or_else(|| unfit(value, "The list of elements must be an array, not"))
 }
 
-/// Elements with others among them; `operand` is one, or says which ones, where, in which order, and how many are kept.
+/// The elements with others added; `operand` is one, or specifies which ones, where, in which order, and how many are
+/// kept.
 pub(super) fn push<'a>(mut all: Vec<Value<'a>>, operand: Value<'a>, collation: &Collation) -> Result<Vec<Value<'a>>> {
     let modifiers = operand.as_doc().filter(|doc| doc.get("$each").is_some());
     let (mut each, mut position, mut slice, mut sort) = (vec![operand], i64::MAX, None, None);
@@ -47,7 +48,7 @@ pub(super) fn push<'a>(mut all: Vec<Value<'a>>, operand: Value<'a>, collation: &
     if let Some((spec, is_whole)) = sort {
         sort_by(&mut all, |a, b| {
             let orders = spec.parts().iter().map(|part| {
-                // An element that is sorted by itself is the field of every name.
+                // To sort elements by themselves, each is treated as a field of a document.
                 let key = |element: &Value<'a>| {
                     if is_whole {
                         return Some(*element);
@@ -73,7 +74,7 @@ pub(super) fn push<'a>(mut all: Vec<Value<'a>>, operand: Value<'a>, collation: &
     Ok(all)
 }
 
-/// The order of `$sort`, and whether it is one of whole elements.
+/// The order of `$sort`, and whether it compares whole elements.
 fn order(value: Value<'_>, collation: &Collation) -> Result<(SortSpec, bool)> {
     let mut whole = DocWriter::new();
     whole.value("e", value);
@@ -83,13 +84,13 @@ fn order(value: Value<'_>, collation: &Collation) -> Result<(SortSpec, bool)> {
     Ok((spec, value.kind().is_number()))
 }
 
-/// An index of a list, counted from its end where it is negative, and cut to its ends.
+/// An index of a list; negative ones count from the end; limited to the list.
 fn place(at: i64, len: usize) -> usize {
     let distance = usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX);
     if at < 0 { len.saturating_sub(distance) } else { distance.min(len) }
 }
 
-/// Elements and those of the operand that are not among them.
+/// The elements, with those of the operand that are not among them.
 pub(super) fn add_to_set<'a>(
     mut all: Vec<Value<'a>>,
     operand: Value<'a>,
@@ -97,7 +98,7 @@ pub(super) fn add_to_set<'a>(
 ) -> Result<Vec<Value<'a>>> {
     let each = match operand.as_doc().and_then(|doc| doc.iter().next()) {
         Some(("$each", each)) if operand.as_doc().is_some_and(|doc| doc.iter().count() == 1) => list(each)?,
-        Some(("$each", _)) => return Err(unfit(operand, "Found unexpected fields after $each:")),
+        Some(("$each", _)) => return Err(unfit(operand, "Unexpected fields beside $each:")),
         _ => vec![operand],
     };
     for element in each {
@@ -108,7 +109,7 @@ pub(super) fn add_to_set<'a>(
     Ok(all)
 }
 
-/// Elements without the last one, or the first.
+/// The elements without the last one, or the first.
 pub(super) fn pop<'a>(mut all: Vec<Value<'a>>, operand: Value<'_>) -> Result<Vec<Value<'a>>> {
     match operand.as_integer() {
         Some(1) => drop(all.pop()),
@@ -119,7 +120,7 @@ pub(super) fn pop<'a>(mut all: Vec<Value<'a>>, operand: Value<'_>) -> Result<Vec
     Ok(all)
 }
 
-/// Elements without those that equal one of a list, or that equal or match the operand.
+/// The elements without those in a list, or those that equal or match the operand.
 pub(super) fn pull<'a>(
     all: Vec<Value<'a>>,
     operand: Value<'_>,
@@ -131,7 +132,7 @@ pub(super) fn pull<'a>(
         Some(doc) => doc.iter().next().is_some_and(|(name, _)| name.starts_with('$')),
         None => !is_list && operand.kind() == Kind::Regex,
     };
-    // A test of an element is one of a document whose every field it is.
+    // A test of an element is a filter on a document whose fields all are that element.
     let mut tested = DocWriter::new();
     tested.value("", operand);
     let tested = tested.finish();

@@ -1,4 +1,4 @@
-//! The update document of metadata: parsed into a tree of paths, applied to one value.
+//! Updates of metadata: parsed into a tree of paths, applied to one value.
 
 // Loaded later.
 

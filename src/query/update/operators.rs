@@ -1,4 +1,4 @@
-//! The operators: what each makes of one value, and what it refuses.
+//! The update operators: the new value that each computes, and what it refuses.
 
 use super::array::{add_to_set, array_of, elements, pop, pull, push};
 use super::tree::refused;
@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{Globals, computed};
 use crate::value::{Doc, Kind, OwnedValue, Value};
 
-/// What becomes of a value.
+/// How a value changes.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Operator {
     AddToSet,
@@ -53,9 +53,9 @@ impl Operator {
         known.ok_or_else(|| refused(ErrorCode::FailedToParse, "Unknown modifier", name))
     }
 
-    /// What it makes of a value, or of the lack of one; `None` for nothing. Renames are not its business.
+    /// The new value for a value or a missing one; `None` for no value. Does not handle renames.
     ///
-    /// Errors: what is wrong with the operand, whatever the value is; what does not go with the value.
+    /// Errors: an invalid operand, whatever the value; an operand that does not fit the value.
     pub(super) fn apply(
         self,
         operand: Value<'_>,
@@ -78,7 +78,7 @@ impl Operator {
             list => {
                 let code = if list == Operator::Pop { ErrorCode::TypeMismatch } else { ErrorCode::BadValue };
                 let array = match value.map(Value::as_array) {
-                    Some(None) => return Err(shown(code, "The field must be an array to take", operand)),
+                    Some(None) => return Err(shown(code, "The field must be an array for the operand", operand)),
                     Some(Some(array)) => array,
                     None => Doc::EMPTY,
                 };
@@ -98,36 +98,36 @@ impl Operator {
     }
 }
 
-/// `$inc` and `$mul`: types widen as they must. Where there is no number, it counts as zero.
+/// `$inc` and `$mul`: types widen as necessary. A missing value counts as zero.
 fn compute(operator: Operator, value: Option<Value<'_>>, by: Value<'_>) -> Result<OwnedValue> {
     let adds = operator == Operator::Inc;
     let zero = OwnedValue::int32(0);
     if !by.kind().is_number() {
-        return Err(shown(ErrorCode::TypeMismatch, "Cannot compute with", by));
+        return Err(shown(ErrorCode::TypeMismatch, "A number is needed, not", by));
     }
     if value.is_none() && adds {
         return Ok(by.to_owned());
     }
     let value = value.unwrap_or(zero.view());
     if !value.kind().is_number() {
-        return Err(shown(ErrorCode::TypeMismatch, "Cannot compute with", value));
+        return Err(shown(ErrorCode::TypeMismatch, "A number is needed, not", value));
     }
     let new = computed(if adds { "$add" } else { "$multiply" }, value, by)?;
     let new = new.view().unwrap_or(Value::NULL).to_owned();
     let is_whole = |value: Value<'_>| matches!(value.kind(), Kind::Int32 | Kind::Int64);
-    // An expression goes on as a double.
+    // An overflowing integer is an error and does not become a double.
     if is_whole(value) && is_whole(by) && !is_whole(new.view()) {
-        return Err(unfit(value, "Goes beyond an int64:"));
+        return Err(unfit(value, "The result exceeds an int64 for"));
     }
     Ok(new)
 }
 
-/// `$bit`. Where there is no integer, it counts as zero.
+/// `$bit`. A missing value counts as zero.
 fn bits(value: Option<Value<'_>>, operand: Value<'_>) -> Result<OwnedValue> {
     let zero = OwnedValue::int32(0);
     let value = value.unwrap_or(zero.view());
     let whole = |value: Value<'_>| value.as_integer().filter(|_| value.kind() != Kind::Double);
-    let wrong = || unfit(operand, "$bit changes integers by and, or, xor of integers, not by");
+    let wrong = || unfit(operand, "$bit needs 'and', 'or' or 'xor' with an integer, not");
     let mut narrow = value.kind() == Kind::Int32;
     let mut n = whole(value).ok_or_else(wrong)?;
     let changes = operand.as_doc().filter(|doc| !doc.is_empty()).ok_or_else(wrong)?;
@@ -159,13 +159,15 @@ fn now(operand: Value<'_>, now_ms: i64) -> Result<OwnedValue> {
             let seconds = u64::try_from(now_ms.div_euclid(1000)).unwrap_or_default();
             Ok(Value::new_checked(Kind::Timestamp, &((seconds << 32) | 1).to_le_bytes()).to_owned())
         }
-        None if operand.kind() != Kind::Bool => Err(unfit(operand, "$currentDate does not take")),
+        None if operand.kind() != Kind::Bool => {
+            Err(unfit(operand, "$currentDate needs true or a $type of 'date' or 'timestamp', not"))
+        }
         None | Some("date") => Ok(OwnedValue::date(now_ms)),
-        Some(_) => Err(unfit(operand, "$currentDate does not take")),
+        Some(_) => Err(unfit(operand, "$currentDate needs true or a $type of 'date' or 'timestamp', not")),
     }
 }
 
-/// A value that does not fit.
+/// An error about a value that does not fit.
 pub(super) fn unfit(value: Value<'_>, problem: &str) -> Error {
     shown(ErrorCode::BadValue, problem, value)
 }

@@ -1,4 +1,4 @@
-//! An update from its document.
+//! Parses an update from its document.
 
 use super::array::array_of;
 use super::operators::{Operator, shown};
@@ -11,10 +11,10 @@ use crate::query::filter::Filter;
 use crate::value::{Doc, Kind, OwnedValue, Value};
 
 impl Update {
-    /// The update of the metadata called `meta_field` that `document` describes, with `arrayFilters`, where there are any.
+    /// Parses the update of the metadata `meta_field` from `document`, with `arrayFilters` if there are any.
     ///
-    /// Errors: `InvalidOptions` for a pipeline, a replacement, and a change of anything else; `FailedToParse`, `BadValue`,
-    /// `TypeMismatch` and others for what makes no sense; `ConflictingUpdateOperators`.
+    /// Errors: `InvalidOptions` for a pipeline, a replacement, and a change of anything else; `FailedToParse`,
+    /// `BadValue`, `TypeMismatch` and others for invalid updates; `ConflictingUpdateOperators`.
     pub fn parse(
         document: Value<'_>,
         array_filters: Option<Value<'_>>,
@@ -33,9 +33,9 @@ impl Update {
         let mut used = vec![false; update.filters.len()];
         for (name, fields) in doc {
             let operator = Operator::of(name)?;
-            let fields = fields
-                .as_doc()
-                .ok_or_else(|| shown(ErrorCode::FailedToParse, "Modifiers operate on fields but we found", fields))?;
+            let fields = fields.as_doc().ok_or_else(|| {
+                shown(ErrorCode::FailedToParse, "An update operator needs an object of fields, not", fields)
+            })?;
             for (path, operand) in fields {
                 let steps = update.steps(path, &mut used)?;
                 if operator == Operator::Rename {
@@ -50,7 +50,7 @@ impl Update {
                     update.root.add(&to, target, (operator, paths))?;
                     continue;
                 }
-                // What is wrong with the operand is so whether anything matches or not.
+                // An invalid operand is an error even if nothing matches.
                 operator.apply(operand, None, globals)?;
                 update.root.add(&steps, path, (operator, operand.to_owned()))?;
             }
@@ -59,7 +59,9 @@ impl Update {
             update.root.op = Some((Operator::SetOnInsert, OwnedValue::null()));
         }
         match update.filters.iter().zip(used).find(|(_, used)| !used) {
-            Some(((name, _), _)) => Err(refused(ErrorCode::FailedToParse, "No path uses the array filter", name)),
+            Some(((name, _), _)) => {
+                Err(refused(ErrorCode::FailedToParse, "No path of the update uses the array filter", name))
+            }
             None => Ok(update),
         }
     }
@@ -93,7 +95,9 @@ impl Update {
         for name in path.split('.').skip(1) {
             let in_brackets = name.strip_prefix("$[").and_then(|rest| rest.strip_suffix(']'));
             steps.push(match in_brackets {
-                _ if name.is_empty() => return Err(refused(ErrorCode::EmptyFieldName, "An empty field name in", path)),
+                _ if name.is_empty() => {
+                    return Err(refused(ErrorCode::EmptyFieldName, "A name must not be empty in the path", path));
+                }
                 _ if name == "$" && !steps.contains(&Step::Matched) => {
                     self.is_positional = true;
                     Step::Matched
@@ -108,7 +112,11 @@ impl Update {
                     Step::Filtered(number)
                 }
                 None if name.starts_with('$') => {
-                    return Err(refused(ErrorCode::DollarPrefixedFieldName, "A name that begins with $ in", path));
+                    return Err(refused(
+                        ErrorCode::DollarPrefixedFieldName,
+                        "A name must not begin with $ in the path",
+                        path,
+                    ));
                 }
                 None => Step::Name(name.into()),
             });
@@ -125,7 +133,7 @@ fn from_names(steps: &[Step]) -> bool {
     steps.iter().all(|step| matches!(step, Step::Name(_)))
 }
 
-/// The operators of an update document, once it is one that changes the metadata only.
+/// The operators of an update document, after checking that it only changes the metadata.
 fn operators_of<'a>(document: Value<'a>, meta_field: &str) -> Result<Doc<'a>> {
     if document.kind() == Kind::Array {
         return Err(not_allowed("a pipeline", ""));
@@ -140,7 +148,7 @@ fn operators_of<'a>(document: Value<'a>, meta_field: &str) -> Result<Doc<'a>> {
         for (path, target) in operand.as_doc().into_iter().flatten() {
             let renamed = operator == "$rename" && target.as_str().is_none_or(|to| first_of(to) != meta_field);
             if renamed || first_of(path) != meta_field {
-                return Err(not_allowed("a field that is not the metaField: ", path));
+                return Err(not_allowed("a field other than the metaField: ", path));
             }
         }
     }

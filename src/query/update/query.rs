@@ -1,9 +1,9 @@
-//! What the query of an update may ask: the metadata, and nothing else.
+//! Checks that the query of an update reads only the metadata.
 
 use crate::error::{Error, Result};
 use crate::value::Doc;
 
-/// Refuses a query that asks for anything but the metadata called `meta_field`.
+/// Refuses a query on anything but the metadata `meta_field`.
 ///
 /// Errors: `InvalidOptions`.
 pub fn check_query(query: Doc<'_>, meta_field: &str) -> Result<()> {
@@ -21,7 +21,7 @@ pub fn check_query(query: Doc<'_>, meta_field: &str) -> Result<()> {
             _ => name.starts_with('$') || first_of(name) == meta_field,
         };
         if !is_allowed {
-            return Err(not_allowed("a query for something that is not the metaField: ", name));
+            return Err(not_allowed("a query on a field other than the metaField: ", name));
         }
     }
     Ok(())
@@ -43,12 +43,12 @@ fn is_of_meta(schema: Doc<'_>, meta_field: &str) -> bool {
     true
 }
 
-/// What no update of a time-series collection may have.
+/// The error for an update that time-series collections do not support.
 pub fn not_allowed(what: &str, name: &str) -> Error {
     Error::invalid_options(["Cannot perform an update on a time-series collection with ", what, name].concat())
 }
 
-/// The name of the field that a path begins with.
+/// The first field name of a path.
 pub(super) fn first_of(path: &str) -> &str {
     path.split('.').next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The tree of an update: which steps lead to what is changed, and what becomes of it there.
+//! The tree of an update: the steps to each changed value, and the operators there.
 
 use super::operators::Operator;
 use crate::error::{Error, ErrorCode, Result};
@@ -6,17 +6,17 @@ use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::value::OwnedValue;
 
-/// What an update makes of metadata.
+/// An update of metadata.
 pub struct Update {
     pub(super) root: Node,
-    /// The identifiers of `arrayFilters`, and which elements they stand for.
+    /// The identifiers of `arrayFilters`, and the elements that each selects.
     pub(super) filters: Vec<(Box<str>, Filter)>,
-    /// Whether a path has a `$`.
+    /// True if a path contains a `$`.
     pub(super) is_positional: bool,
     pub(super) globals: Globals,
 }
 
-/// A place in the metadata. It is changed itself, by an operator and its operand, or places below it are.
+/// A position in the metadata: either an operator and its operand change it, or positions below it are changed.
 #[derive(Default)]
 pub(super) struct Node {
     pub(super) op: Option<(Operator, OwnedValue)>,
@@ -26,9 +26,9 @@ pub(super) struct Node {
 /// From a value to one inside it.
 #[derive(Clone, PartialEq)]
 pub(super) enum Step {
-    /// To a field, or the element at a position.
+    /// To a field, or to the element at a position.
     Name(Box<str>),
-    /// `$`: to the element by which the query has matched.
+    /// `$`: to the element that the query has matched.
     Matched,
     /// `$[]`: to every element.
     All,
@@ -37,7 +37,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// True for the steps that every element of an array may take.
+    /// True for steps that may lead to several elements of an array.
     pub(super) fn is_of_array(&self) -> bool {
         matches!(self, Step::All | Step::Filtered(_))
     }
@@ -46,7 +46,7 @@ impl Step {
 impl Node {
     /// Adds an operator at the end of `steps`, which are those of `path`.
     ///
-    /// Errors: `ConflictingUpdateOperators` where another one is on the way, or below.
+    /// Errors: `ConflictingUpdateOperators` if another operator is on the way, or below.
     pub(super) fn add(&mut self, steps: &[Step], path: &str, op: (Operator, OwnedValue)) -> Result<()> {
         let step = steps.split_first();
         let is_blocked = match step {
@@ -67,7 +67,7 @@ impl Node {
         self.children.get_mut(at).map_or(Ok(()), |(_, child)| child.add(below, path, op))
     }
 
-    /// True where both change the same, or one what is below the other.
+    /// True if both change the same value, or one changes a value inside the other.
     pub(super) fn overlaps(&self, other: &Node) -> bool {
         let same = |(step, child): &(Step, Node)| {
             other.children.iter().any(|(also, changed)| also == step && child.overlaps(changed))
@@ -76,12 +76,12 @@ impl Node {
     }
 }
 
-/// Two operators at one place.
+/// The error for two operators on one value.
 pub(super) fn conflict(path: &str) -> Error {
-    refused(ErrorCode::ConflictingUpdateOperators, "Two operators would change", path)
+    refused(ErrorCode::ConflictingUpdateOperators, "Two operators change", path)
 }
 
-/// What an update cannot do. One function for all, because each format takes its code.
+/// An error about something that an update cannot do. One function for all, because each format string takes code.
 #[cold]
 #[inline(never)]
 pub(super) fn refused(code: ErrorCode, problem: &str, subject: &str) -> Error {

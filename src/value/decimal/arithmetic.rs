@@ -1,4 +1,4 @@
-//! Arithmetic of decimals, exact and then rounded once: to 34 digits, halves to even.
+//! Arithmetic on decimals: exact, then rounded once to 34 digits, half to even.
 
 // Loaded later.
 
@@ -13,7 +13,7 @@ fn infinity(negative: bool) -> Decimal {
     Decimal::Infinity { negative }
 }
 
-/// True with a minus, zeros included.
+/// True for negative numbers and negative zero.
 fn has_minus(decimal: Decimal) -> bool {
     matches!(decimal, Decimal::Infinity { negative: true } | Decimal::Finite { negative: true, .. })
 }
@@ -22,7 +22,7 @@ fn is_zero(decimal: Decimal) -> bool {
     matches!(decimal, Decimal::Finite { coefficient: 0, .. })
 }
 
-/// The same with the other sign.
+/// The number with the opposite sign.
 pub fn negated(decimal: Decimal) -> Decimal {
     match decimal {
         Decimal::NaN => NAN,
@@ -48,7 +48,7 @@ pub fn sum(a: Decimal, b: Decimal) -> Decimal {
             _ => NAN,
         };
     };
-    // Digit below digit: for exponents at the two ends these are twelve thousand, which nobody adds often.
+    // Digit by digit. For exponents at both extremes these are twelve thousand digits, but such sums are rare.
     let exponent = x.exponent.min(y.exponent);
     for number in [&mut x, &mut y] {
         let zeros = usize::try_from(number.exponent - exponent).unwrap_or_default();
@@ -59,7 +59,7 @@ pub fn sum(a: Decimal, b: Decimal) -> Decimal {
     let order = x.digits.len().cmp(&y.digits.len()).then_with(|| x.digits.cmp(&y.digits));
     let (large, small) = if order.is_lt() { (y, x) } else { (x, y) };
     let is_sum = large.negative == small.negative;
-    // A difference of nothing has no minus.
+    // A difference of zero is positive.
     let negative = large.negative && (is_sum || order.is_ne());
     let mut others = small.digits.iter().rev();
     let (mut digits, mut carry) = (Vec::with_capacity(large.digits.len() + 1), 0);
@@ -100,14 +100,14 @@ pub fn product(a: Decimal, b: Decimal) -> Decimal {
     Digits { negative, digits, exponent: x.exponent + y.exponent }.round(false)
 }
 
-/// The quotient of two decimals, of which the second is not zero.
+/// The quotient of two decimals; the second must not be zero.
 pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
     if a == NAN || b == NAN {
         return NAN;
     }
     let negative = has_minus(a) != has_minus(b);
     let Decimal::Finite { coefficient: divisor, exponent, .. } = b else {
-        // Of two infinities nothing is known.
+        // The quotient of two infinities is NaN.
         return if let Decimal::Finite { .. } = a {
             Digits { negative, digits: Vec::new(), exponent: i32::MIN / 2 }.round(false)
         } else {
@@ -119,7 +119,7 @@ pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
     let (mut digits, mut rest) = (Vec::new(), 0);
     let mut exponent = x.exponent - exponent;
     let mut given = x.digits.iter();
-    // No divisor is above 10^34, and ten times what is left fits.
+    // The divisor is at most 10^34, so ten times the remainder fits.
     loop {
         let next = given.next();
         if next.is_none() {
@@ -137,7 +137,7 @@ pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
     Digits { negative, digits, exponent }.round(rest != 0)
 }
 
-/// What is left of `a`, with its sign, when whole multiples of `b`, which is not zero, are taken away.
+/// The remainder of `a` divided by `b`, with the sign of `a`; `b` must not be zero.
 pub fn remainder(a: Decimal, b: Decimal) -> Decimal {
     if a == NAN || b == NAN {
         return NAN;
@@ -147,7 +147,7 @@ pub fn remainder(a: Decimal, b: Decimal) -> Decimal {
     };
     let mut lowest = exponent;
     while lowest > x.exponent {
-        // What is above all digits of `a` is never reached.
+        // Powers of ten above all digits of `a` have no effect.
         match divisor.checked_mul(10).filter(|larger| larger.ilog10() < 37) {
             Some(larger) => divisor = larger,
             None => return a,
@@ -162,7 +162,7 @@ pub fn remainder(a: Decimal, b: Decimal) -> Decimal {
     Decimal::Finite { negative: x.negative, coefficient: rest, exponent: lowest }
 }
 
-/// The same without its sign.
+/// The absolute value.
 pub fn absolute(decimal: Decimal) -> Decimal {
     match decimal {
         Decimal::Infinity { .. } => infinity(false),
@@ -171,27 +171,27 @@ pub fn absolute(decimal: Decimal) -> Decimal {
     }
 }
 
-/// Which decimal of few places stands for one of more.
+/// How to reduce the number of decimal places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// The next one above.
+    /// Up.
     Ceil,
-    /// The next one below.
+    /// Down.
     Floor,
-    /// The next one on the side of zero.
+    /// Towards zero.
     Trunc,
-    /// The nearest; between two, that with an even last digit.
+    /// To the nearest; halfway, to the even last digit.
     HalfEven,
 }
 
-/// A decimal with so many places behind the dot; in front of it where `places` is negative.
+/// A decimal rounded to `places` after the decimal point, or before it if negative.
 pub fn rounded(decimal: Decimal, places: i64, rounding: Rounding) -> Decimal {
     let Some(mut number) = Digits::of(decimal) else { return decimal };
     let exponent = i32::try_from(-places).unwrap_or_default();
     let cut = usize::try_from(exponent - number.exponent).unwrap_or_default();
     let kept = number.digits.len().saturating_sub(cut);
     let mut dropped = number.digits.split_off(kept);
-    // What lies in front of the first digit are zeros.
+    // Zeros before the first digit.
     let behind_zero = cut > dropped.len();
     if behind_zero {
         dropped.insert(0, 0);
@@ -210,7 +210,7 @@ pub fn rounded(decimal: Decimal, places: i64, rounding: Rounding) -> Decimal {
     if up {
         number.count_up();
     }
-    // Zeros behind, as many as there is room for.
+    // As many trailing zeros as fit.
     let zeros = usize::try_from(number.exponent - exponent).unwrap_or_default();
     number.exponent = number.exponent.max(exponent);
     if number.digits.is_empty() || zeros + number.digits.len() <= DIGITS_MAX {
@@ -227,7 +227,7 @@ mod tests {
     use super::super::parse::parse;
     use super::*;
 
-    /// `operator a b result`, a line each, by the rules of IEEE 754-2008 for 128 bits.
+    /// Lines of `operator a b result`, by the rules of IEEE 754-2008 for 128 bits.
     fn check(vectors: &str) {
         for line in vectors.lines() {
             let [name, a, b, wanted] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();

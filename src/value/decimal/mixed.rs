@@ -1,4 +1,4 @@
-//! Arithmetic of numbers of any type: a decimal where one is among them, else a double.
+//! Arithmetic on numbers of any type: as decimals if one of them is a decimal, otherwise as doubles.
 
 // Loaded later.
 
@@ -7,14 +7,14 @@ use super::model::Decimal;
 use super::parse::{of_number, to_value};
 use crate::value::{Number, OwnedValue};
 
-/// A sum of decimals and another number, or its mean where `count` says of how many.
+/// The sum of decimals and another number, divided by `count` if given.
 pub fn total(decimals: Decimal, other: Number, count: Option<u64>) -> OwnedValue {
     let total = sum(decimals, of_number(other));
     let count = count.and_then(|count| i64::try_from(count).ok());
     to_value(count.map_or(total, |count| quotient(total, count.into())))
 }
 
-/// Of decimals where one of the two is a decimal, else of doubles.
+/// As decimals if one of the two is a decimal, otherwise as doubles.
 fn either(
     a: Number,
     b: Number,
@@ -32,7 +32,7 @@ pub fn plus(a: Number, b: Number) -> Number {
     either(a, b, sum, |a, b| a + b)
 }
 
-/// The difference of two numbers. Between integers it is exact: those of a clock that counts nanoseconds are beyond those that doubles hold.
+/// The difference of two numbers. It is exact for integers: timestamps in nanoseconds exceed the precision of doubles.
 pub fn minus(a: Number, b: Number) -> Number {
     match (a, b) {
         (Number::Integer(x), Number::Integer(y)) if x.checked_sub(y).is_some() => Number::Integer(x - y),
@@ -45,12 +45,12 @@ pub fn times(a: Number, b: Number) -> Number {
     either(a, b, product, |a, b| a * b)
 }
 
-/// The quotient of two numbers, of which the second is not zero.
+/// The quotient of two numbers; the second must not be zero.
 pub fn over(a: Number, b: Number) -> Number {
     either(a, b, quotient, |a, b| a / b)
 }
 
-/// A decimal, or else a double.
+/// A decimal, or otherwise a double.
 pub fn result(number: Number) -> OwnedValue {
     match number {
         Number::Decimal(decimal) => to_value(decimal),

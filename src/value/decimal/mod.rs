@@ -1,4 +1,4 @@
-//! Decimal128: decoded, compared, read and written as text, and computed with.
+//! Decimal128: decoding, comparison, text, and arithmetic.
 
 mod arithmetic;
 mod mixed;

@@ -1,4 +1,4 @@
-//! Decimals from their digits and to their bytes, and from and to texts and doubles.
+//! Converts decimals from and to digits, bytes, text and doubles.
 
 // Loaded later.
 
@@ -8,12 +8,12 @@ use super::model::Decimal;
 use crate::env::Env;
 use crate::value::{Kind, Number, OwnedValue, Value};
 
-/// Digits of the longest coefficient.
+/// Maximum number of digits of a coefficient.
 pub(super) const DIGITS_MAX: usize = 34;
 const EXPONENT_MIN: i32 = -6176;
 const EXPONENT_MAX: i32 = 6111;
 
-/// ± 0.d₁d₂… × 10^(exponent + digits): digits from the first to the last, as numbers.
+/// ± 0.d₁d₂… × 10^(exponent + digits), with the digits as numbers, first to last.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Digits {
     pub negative: bool,
@@ -22,7 +22,7 @@ pub(super) struct Digits {
 }
 
 impl Digits {
-    /// Those of a finite decimal; zero has none.
+    /// The digits of a finite decimal; zero has none.
     pub fn of(decimal: Decimal) -> Option<Digits> {
         let Decimal::Finite { negative, mut coefficient, exponent } = decimal else { return None };
         let mut digits = Vec::new();
@@ -34,7 +34,7 @@ impl Digits {
         Some(Digits { negative, digits, exponent })
     }
 
-    /// Those of a text like `-12.50e+3`; the lack of a number before or behind the dot is one.
+    /// The digits of a text like `-12.50e+3`. One side of the decimal point may be empty.
     pub fn parse(text: &str) -> Option<Digits> {
         let (negative, mut rest) = signed(text.as_bytes());
         let (mut digits, mut exponent, mut found, mut behind_dot) = (Vec::new(), 0, false, false);
@@ -51,7 +51,7 @@ impl Digits {
                 b'e' | b'E' => {
                     let (negative, power) = signed(tail);
                     let all_digits = !power.is_empty() && power.iter().all(u8::is_ascii_digit);
-                    // More digits than these make no difference.
+                    // Further digits make no difference.
                     let power =
                         power.iter().fold(0_i32, |power, digit| (power * 10 + i32::from(digit & 15)).min(99_999));
                     exponent += if negative { -power } else { power };
@@ -65,12 +65,12 @@ impl Digits {
         found.then_some(Digits { negative, digits, exponent })
     }
 
-    /// The decimal next to it: to 34 digits, halves to even; `is_more` where something but zeros follows.
+    /// The nearest decimal of 34 digits, half to even. `is_more` says that non-zero digits follow.
     pub fn round(self, is_more: bool) -> Decimal {
         self.round_to(DIGITS_MAX, is_more)
     }
 
-    /// The same to so many digits.
+    /// The same with at most `most` digits.
     pub fn round_to(mut self, most: usize, is_more: bool) -> Decimal {
         let leading = self.digits.iter().take_while(|digit| **digit == 0).count();
         self.digits.drain(..leading);
@@ -80,7 +80,7 @@ impl Digits {
             let kept = self.digits.len().checked_sub(cut);
             let dropped = self.digits.split_off(kept.unwrap_or_default());
             self.exponent = self.exponent.saturating_add(i32::try_from(cut).unwrap_or(i32::MAX));
-            // Where even the first digit that is dropped is a zero, nothing is rounded up.
+            // If the first dropped digit is 0, nothing is rounded up.
             let half = match (kept.is_some(), dropped.split_first()) {
                 (true, Some((first, rest))) => first.cmp(&5).then(if is_more || rest.iter().any(|digit| *digit > 0) {
                     Ordering::Greater
@@ -123,7 +123,7 @@ impl Digits {
         self.digits.insert(0, 1);
     }
 
-    /// Within the exponents that there are.
+    /// Brings the exponent into range.
     fn fold_down(mut self) -> Decimal {
         let negative = self.negative;
         if self.digits.is_empty() {
@@ -144,7 +144,7 @@ impl Digits {
         Decimal::Finite { negative, coefficient, exponent: self.exponent }
     }
 
-    /// In the form of JSON, without its sign.
+    /// In JSON notation, without the sign.
     fn json(&self) -> String {
         let mut text: String = self.digits.iter().map(|digit| char::from(b'0' + digit)).collect();
         if text.is_empty() {
@@ -155,13 +155,13 @@ impl Digits {
         text
     }
 
-    /// The double next to it.
+    /// The nearest double.
     pub fn double(&self, env: &dyn Env) -> f64 {
         let size = env.double(&self.json());
         if self.negative { -size } else { size }
     }
 
-    /// As people write it: with a power of ten where the first digit stands for less than 10^`least` or for 10^`end` and more.
+    /// As people write it: with a power of ten if the first digit stands below 10^`least`, or at 10^`end` or above.
     fn written(&self, least: i32, end: i32, zero_exponent: bool) -> String {
         let mut text = String::new();
         if self.negative {
@@ -183,7 +183,7 @@ impl Digits {
             let upper = zero_exponent;
             text.push(if upper { 'E' } else { 'e' });
             text.push(if first < 0 { '-' } else { '+' });
-            // Powers of doubles have two digits at least.
+            // Exponents of doubles have at least two digits.
             if !upper && first.abs() < 10 {
                 text.push('0');
             }
@@ -213,7 +213,7 @@ fn signed(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// The infinity or the lack of a number that a text names.
+/// The infinity or NaN that a text names.
 fn special(text: &str) -> Option<Decimal> {
     let (negative, name) = signed(text.as_bytes());
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
@@ -223,7 +223,7 @@ fn special(text: &str) -> Option<Decimal> {
     is("nan").then_some(Decimal::NaN)
 }
 
-/// The decimal that a text says; `None` where it says none, or one too large.
+/// The decimal in a text; `None` if there is none or it is too large.
 pub fn parse(text: &str) -> Option<Decimal> {
     special(text).or_else(|| match Digits::parse(text)?.round(false) {
         Decimal::Infinity { .. } => None,
@@ -231,7 +231,7 @@ pub fn parse(text: &str) -> Option<Decimal> {
     })
 }
 
-/// The double that a text says; `None` where it says none, or one too large.
+/// The double in a text; `None` if there is none or it is too large.
 pub fn parse_double(text: &str, env: &dyn Env) -> Option<f64> {
     match special(text) {
         Some(special) => Some(special.near_double()),
@@ -239,13 +239,13 @@ pub fn parse_double(text: &str, env: &dyn Env) -> Option<f64> {
     }
 }
 
-/// The double next to a decimal; `None` where it is too large.
+/// The nearest double of a decimal; `None` if it is too large.
 pub fn to_double(decimal: Decimal) -> Option<f64> {
     let is_finite = matches!(decimal, Decimal::Finite { .. });
     Some(decimal.near_double()).filter(|x| x.is_finite() || !is_finite)
 }
 
-/// The shortest digits that say a finite double.
+/// The shortest digits that identify a finite double.
 fn shortest(x: f64, env: &dyn Env) -> Digits {
     let mut digits =
         Digits::parse(&env.digits(x.abs())).unwrap_or(Digits { negative: false, digits: Vec::new(), exponent: 0 });
@@ -260,12 +260,12 @@ fn shortest(x: f64, env: &dyn Env) -> Digits {
     }
 }
 
-/// A double as the server writes it.
+/// A double as the server formats it.
 pub fn double_text(x: f64, env: &dyn Env) -> String {
     if x.is_finite() { shortest(x, env).written(-4, 16, false) } else { text(from_double(x)) }
 }
 
-/// A decimal as the server writes it.
+/// A decimal as the server formats it.
 pub fn text(decimal: Decimal) -> String {
     match (Digits::of(decimal), decimal) {
         (Some(digits), _) => digits.written(-6, i32::MAX, true),
@@ -275,7 +275,7 @@ pub fn text(decimal: Decimal) -> String {
     }
 }
 
-/// A double to fifteen digits, as the server has it.
+/// A double as a decimal with fifteen digits, as on the server.
 pub fn from_double(x: f64) -> Decimal {
     const DIGITS: usize = 15;
     const FRACTION_BITS: u32 = 52;
@@ -289,7 +289,7 @@ pub fn from_double(x: f64) -> Decimal {
     let field = i32::try_from(bits >> FRACTION_BITS & 0x7ff).unwrap_or_default();
     let fraction = bits & ((1 << FRACTION_BITS) - 1);
     let whole = if field > 0 { fraction | 1 << FRACTION_BITS } else { fraction };
-    // An odd number times a power of two: of ten, and of five the other way round.
+    // An odd number times a power of two, which becomes a power of ten times one of five.
     let zeros = whole.trailing_zeros();
     let power = field.max(1) - 1075 + zeros.cast_signed();
     let decimal = Decimal::Finite { negative, coefficient: whole.checked_shr(zeros).unwrap_or(0).into(), exponent: 0 };

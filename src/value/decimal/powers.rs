@@ -1,5 +1,5 @@
-//! Powers, logarithms and roots of decimals. They are computed with 77 digits behind the dot and rounded once, so that all 34 are right but
-//! where what follows them is a half to more than 30 digits.
+//! Powers, logarithms and roots of decimals. They are computed with 77 decimal places and rounded once, so that all 34
+//! digits are right, unless the digits that follow are a half to more than 30 digits.
 
 // Loaded later.
 
@@ -7,23 +7,23 @@ use super::arithmetic::{negated, product, quotient};
 use super::model::Decimal;
 use super::parse::{DIGITS_MAX, Digits, from_double};
 
-/// Of integer and fraction, the lowest first: 128 and 256 bits.
+/// Limbs of integer and fraction, lowest first: 128 and 256 bits.
 const LIMBS: usize = 12;
 const FRACTION_LIMBS: usize = 8;
-/// Digits that the fraction says for sure.
+/// Reliable digits of the fraction.
 const FRACTION_DIGITS: i32 = 76;
-/// The powers of e beyond this size are above or below all decimals.
+/// Beyond this size, powers of e are above or below all decimals.
 const POWER_MAX: f64 = 14_300.0;
 
-/// A number of 0 or more, of fixed point. What is below its last bit is cut off.
+/// A non-negative fixed-point number. Digits below the last bit are cut off.
 #[derive(Clone, Copy, PartialEq)]
 struct Fixed([u32; LIMBS]);
 
-/// The logarithm of ten.
+/// The natural logarithm of ten.
 const LN_10: Fixed = Fixed([
     0x07c0b5ca, 0x0f187a08, 0x6977e43a, 0x8a3fb3e7, 0x0b4c28a3, 0xa95b58ae, 0xaaa2b05b, 0x4d763776, 0x00000002, 0, 0, 0,
 ]);
-/// One divided by it.
+/// Its reciprocal.
 const LOG_E: Fixed = Fixed([
     0x7bc7529e, 0x1d1f96a2, 0x22e4d101, 0x1f71a301, 0xd699ee19, 0x9aadd557, 0x9b9438ca, 0x6f2dec54, 0x00000000, 0, 0, 0,
 ]);
@@ -65,7 +65,7 @@ impl Fixed {
         self
     }
 
-    /// The difference; zero where that is below zero, which is what cutting off may have come to.
+    /// The difference; zero if it is negative because of truncation.
     fn minus(mut self, other: &Fixed) -> Fixed {
         let mut borrow = 0;
         for (limb, other) in self.0.iter_mut().zip(other.0) {
@@ -75,7 +75,7 @@ impl Fixed {
         if borrow > 0 { ZERO } else { self }
     }
 
-    /// The product, and what does not fit.
+    /// The product, and its overflow.
     fn times(mut self, factor: u32) -> (Fixed, u32) {
         let mut carry = 0;
         for limb in &mut self.0 {
@@ -94,7 +94,7 @@ impl Fixed {
         self
     }
 
-    /// The product of two, below 2^128.
+    /// The product of two numbers, below 2^128.
     fn by(&self, other: &Fixed) -> Fixed {
         let mut wide = [0; 2 * LIMBS];
         for (shift, limb) in self.0.iter().enumerate().filter(|(_, limb)| **limb > 0) {
@@ -109,7 +109,7 @@ impl Fixed {
         made
     }
 
-    /// The power of e, of a small number: 1 + x + x²/2 + x³/6 + …
+    /// The exponential of a small number: 1 + x + x²/2 + x³/6 + …
     fn power_of_e(&self) -> Fixed {
         let (mut sum, mut term, mut n) = (ZERO, ONE, 0);
         while term != ZERO {
@@ -133,15 +133,15 @@ impl Fixed {
     }
 }
 
-/// A number above zero as what its digits say with one of them in front of the dot, and the power of ten that it is to be taken by.
+/// A positive number as a mantissa with one digit before the decimal point, and its power of ten.
 fn scaled(coefficient: u128, exponent: i32) -> (Fixed, i32) {
     let power = coefficient.checked_ilog10().unwrap_or_default().cast_signed();
     (Fixed::new(coefficient, -power), exponent + power)
 }
 
-/// The logarithm of a number from 1 to 10, of such a base that the logarithm of e is 1.
+/// The natural logarithm of a number from 1 to 10.
 fn small_logarithm(x: &Fixed) -> Fixed {
-    // A double is near enough to begin with, and a little below, so that what is left is above zero.
+    // Starts with the double's logarithm, slightly lowered, so that the remainder is positive.
     let first = (x.rounded(false, 0).near_double().ln() - 1e-15).max(0.0);
     let bits = ((first * (1_u64 << 52) as f64) as u128) << 12;
     let mut begun = ZERO;
@@ -150,18 +150,18 @@ fn small_logarithm(x: &Fixed) -> Fixed {
     }
     // x = e^begun × (1 + rest), where e^-begun is e^(ln 10 - begun) / 10.
     let rest = LN_10.minus(&begun).power_of_e().divided(10).by(x).minus(&ONE);
-    // The logarithm of 1 + t is t - t²/2 + t³/3 - t⁴/4 + t⁵/5; what follows is below all bits.
+    // ln(1 + t) = t - t²/2 + t³/3 - t⁴/4 + t⁵/5; further terms are below the last bit.
     let series = (1..=5).rev().fold(ZERO, |inner, n| ONE.divided(n).minus(&rest.by(&inner)));
     begun.plus(&rest.by(&series))
 }
 
-/// A logarithm from that of the digits and the power of ten, both in terms of the base; and whether it is below zero.
+/// A logarithm from those of the mantissa and of the power of ten, both in the same base, and whether it is negative.
 fn logarithm(small: &Fixed, ten: &Fixed, power: i32) -> (Fixed, bool) {
     let large = ten.times(power.unsigned_abs()).0;
     if power < 0 { (large.minus(small), true) } else { (large.plus(small), false) }
 }
 
-/// The natural logarithm of a finite number above zero.
+/// The natural logarithm of a finite positive number.
 fn natural(coefficient: u128, exponent: i32) -> (Fixed, bool) {
     let (digits, power) = scaled(coefficient, exponent);
     let small = if digits == ONE { ZERO } else { small_logarithm(&digits) };
@@ -180,7 +180,7 @@ fn power_of_e(x: &Fixed, negative: bool) -> Decimal {
     }
 }
 
-/// What is above all decimals, or nearer to zero than any.
+/// A number above all decimals, or nearer to zero than all.
 fn beyond(is_above: bool) -> Decimal {
     let (digits, exponent) = if is_above { (vec![1], i32::MAX / 2) } else { (Vec::new(), i32::MIN / 2) };
     Digits { negative: false, digits, exponent }.round(false)
@@ -199,7 +199,7 @@ pub fn exp(x: Decimal) -> Decimal {
     }
 }
 
-/// The natural logarithm of what is not below zero.
+/// The natural logarithm of a non-negative number.
 pub fn ln(x: Decimal) -> Decimal {
     match x {
         Decimal::Finite { coefficient: coefficient @ 1.., exponent, .. } => {
@@ -210,7 +210,7 @@ pub fn ln(x: Decimal) -> Decimal {
     }
 }
 
-/// The logarithm to the base of ten of what is not below zero.
+/// The logarithm to base ten of a non-negative number.
 pub fn log10(x: Decimal) -> Decimal {
     match x {
         Decimal::Finite { coefficient: coefficient @ 1.., exponent, .. } => match scaled(coefficient, exponent) {
@@ -224,7 +224,7 @@ pub fn log10(x: Decimal) -> Decimal {
     }
 }
 
-/// The square root of what is not below zero.
+/// The square root of a non-negative number.
 pub fn sqrt(x: Decimal) -> Decimal {
     let Decimal::Finite { coefficient: coefficient @ 1.., exponent, .. } = x else {
         return if let Decimal::Finite { negative, exponent, .. } = x {
@@ -235,7 +235,7 @@ pub fn sqrt(x: Decimal) -> Decimal {
     };
     let (log, negative) = natural(coefficient, exponent);
     let Some(mut root) = Digits::of(power_of_e(&log.divided(2), negative)) else { return x };
-    // What is exact has no zeros that nobody asked for.
+    // An exact result gets no extra zeros.
     let given = root.clone().round(false);
     while root.exponent < exponent.div_euclid(2) && root.digits.last() == Some(&0) {
         root.digits.pop();
@@ -246,7 +246,7 @@ pub fn sqrt(x: Decimal) -> Decimal {
     if is_short && product(short, short).compare(x).is_eq() { short } else { given }
 }
 
-/// A number without a fraction; `None` where it has one. What is too large is even.
+/// A number without a fraction; `None` if it has one. Numbers that are too large count as even.
 fn whole(coefficient: u128, exponent: i32) -> Option<u128> {
     let power = 10_u128.checked_pow(exponent.unsigned_abs());
     if exponent >= 0 {
@@ -255,7 +255,7 @@ fn whole(coefficient: u128, exponent: i32) -> Option<u128> {
     power.filter(|power| coefficient.is_multiple_of(*power)).map(|power| coefficient / power)
 }
 
-/// A number to the power of another, which is not below zero where the number is zero.
+/// A number to the power of another, which must not be negative if the number is zero.
 pub fn power(x: Decimal, y: Decimal) -> Decimal {
     let (
         Decimal::Finite { negative, coefficient: coefficient @ 1.., exponent },
@@ -276,7 +276,7 @@ pub fn power(x: Decimal, y: Decimal) -> Decimal {
         Some(Digits::of(Decimal::Finite { negative: negative && is_odd, coefficient, exponent })?.round(false))
     });
     match exact {
-        // Of what is beyond all decimals the inverse is among them perhaps.
+        // Even if a power is beyond all decimals, its reciprocal may not be.
         Some(exact @ Decimal::Finite { coefficient: 1.., .. }) if is_below => return quotient(1.into(), exact),
         Some(exact) if !is_below => return exact,
         _ if negative && whole.is_none() => return Decimal::NaN,
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn powers_logarithms_and_roots_are_right_to_34_digits() {
-        // `function x y result`, a line each, by an independent implementation that computes with more than a hundred digits.
+        // Lines of `function x y result`, from an independent implementation with more than a hundred digits.
         for line in include_str!("power_vectors.txt").lines() {
             let [name, x, y, wanted] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
             let number = |text| parse(text).unwrap();
@@ -311,7 +311,7 @@ mod tests {
             };
             let wanted = number(wanted);
             assert!(found.compare(wanted).is_eq(), "{line}: {found:?}");
-            // How many zeros there are behind an exact power, nobody says.
+            // The number of zeros after an exact power is not specified.
             assert!(name == "pow" || found == wanted, "{line}: {found:?}");
         }
     }

@@ -1,19 +1,20 @@
 //! The calendar: days since the epoch, months, weeks.
 
-/// Milliseconds of a day.
+/// Milliseconds per day.
 pub(super) const DAY_MS: i64 = 86_400_000;
 /// Days from the epoch to the start of 2000, a Saturday.
 const DAYS_TO_2000: i64 = 10_957;
 /// The start of 2000.
 pub(super) const START_OF_2000_MS: i64 = DAYS_TO_2000 * DAY_MS;
-/// Days of four hundred years.
+/// Days per four hundred years.
 const ERA_DAYS: i64 = 146_097;
 
-/// Year, month from 1, day from 1, of so many days since the epoch.
+/// Year, month and day (both from 1) of a day, counted from the epoch.
 ///
-/// Years are counted from March, so that the leap day comes last and months have a regular length: five of them 153 days.
+/// Years are counted from March, so that the leap day comes last and months have a regular length: five of them have
+/// 153 days.
 pub fn civil(days: i64) -> (i64, i64, i64) {
-    // From the first of March of the year 0.
+    // Days from 1 March of the year 0.
     let days = days.saturating_add(719_468);
     let (era, day) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -24,7 +25,7 @@ pub fn civil(days: i64) -> (i64, i64, i64) {
     (era * 400 + year + next, month, of_month)
 }
 
-/// Days since the epoch of a date. The month may be any number: 0 is the December before.
+/// Days from the epoch to a date. The month may be any number: 0 is the December before.
 pub(super) fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let from_march = year.saturating_mul(12).saturating_add(month - 3);
     let (year, month) = (from_march.div_euclid(12), from_march.rem_euclid(12));
@@ -33,7 +34,7 @@ pub(super) fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era.saturating_mul(ERA_DAYS).saturating_add(of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
-/// Sunday 0.
+/// The weekday, with Sunday as 0.
 pub(super) fn weekday(days: i64) -> i64 {
     // The epoch was a Thursday.
     (days.rem_euclid(7) + 4) % 7
@@ -42,16 +43,16 @@ pub(super) fn weekday(days: i64) -> i64 {
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// So many milliseconds.
+    /// A multiple of milliseconds.
     Milliseconds(i64),
-    /// Seven days, from a day that the caller knows.
+    /// Seven days, from a weekday that the caller knows.
     Week,
-    /// So many months.
+    /// A multiple of months.
     Months(i64),
 }
 
 impl Unit {
-    /// The unit of a name.
+    /// The unit with this name.
     pub fn named(name: &str) -> Option<Unit> {
         Some(match name {
             "millisecond" => Unit::Milliseconds(1),
@@ -67,17 +68,17 @@ impl Unit {
         })
     }
 
-    /// How long it is, where all are equally long.
+    /// The length in milliseconds, if it is constant.
     pub fn length_ms(self) -> Option<i64> {
         if let Unit::Months(_) = self { None } else { Some(self.anchor(0).1) }
     }
 
-    /// True for hours and less, which take as long whatever clocks say.
+    /// True for hours and shorter units, which do not depend on clock changes.
     pub(super) fn is_exact(self) -> bool {
         matches!(self, Unit::Milliseconds(len) if len < DAY_MS)
     }
 
-    /// The start, length and number of the unit 0: what lies in 2000 first.
+    /// The start, length and number of unit 0, the first one of 2000.
     fn anchor(self, first_day: i64) -> (i64, i64) {
         match self {
             Unit::Milliseconds(len) => (START_OF_2000_MS, len),
@@ -86,7 +87,8 @@ impl Unit {
         }
     }
 
-    /// In which unit a time lies, counted from the start of 2000. Weeks begin at `first_day`, Sunday 0.
+    /// The number of the unit that contains a time, counted from the start of 2000. Weeks begin at `first_day`, with
+    /// Sunday as 0.
     pub(super) fn index(self, ms: i64, first_day: i64) -> i64 {
         match self {
             Unit::Months(len) => {
@@ -95,14 +97,14 @@ impl Unit {
             }
             _ => {
                 let (start, len) = self.anchor(first_day);
-                // In two steps, because the difference may be beyond 64 bits.
+                // In two steps, because the difference may exceed 64 bits.
                 let (whole, rest) = (ms.div_euclid(len), ms.rem_euclid(len));
                 whole.saturating_sub(start.div_euclid(len)).saturating_sub(i64::from(rest < start.rem_euclid(len)))
             }
         }
     }
 
-    /// When the unit of an index begins; `None` beyond all dates.
+    /// The start of the unit with this number; `None` beyond all dates.
     pub(super) fn start(self, index: i64, first_day: i64) -> Option<i64> {
         match self {
             Unit::Months(len) => {
@@ -116,7 +118,7 @@ impl Unit {
         }
     }
 
-    /// A time moved by so many units. A day that a month does not have becomes its last.
+    /// A time moved by a number of units. A day that the month does not have becomes the month's last.
     pub fn shift(self, ms: i64, amount: i64) -> Option<i64> {
         match self {
             Unit::Months(len) => {

@@ -1,4 +1,4 @@
-//! What a text says of a date, part by part, in the forms that people write.
+//! Reads dates from text, field by field, in the forms that people write.
 
 use super::super::globals::Globals;
 use super::calendar::{DAY_MS, days_of};
@@ -9,7 +9,7 @@ use crate::env::offset_ms;
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// The parts that a text has, in the order of `date::parts`, and its zone.
+/// The fields found in a text, in the order of `date::parts`, and the time zone.
 #[derive(Default)]
 pub struct Fields {
     parts: [Option<i64>; 13],
@@ -27,7 +27,7 @@ impl Fields {
         parts.iter().for_each(|(at, part)| self.set(*at, *part));
     }
 
-    /// What the clocks say then; `None` where a part is missing, or there is no such date.
+    /// The local time; `None` if a field is missing or there is no such date.
     pub fn local_ms(&self) -> Option<i64> {
         let [year, month, day, of_year, _, _, week, of_week, weekday, time @ ..] = self.parts;
         let within = |part: Option<i64>, least: i64, last: i64| part.filter(|part| (least..=last).contains(part));
@@ -46,8 +46,8 @@ impl Fields {
         is_time.then_some(days * DAY_MS + of_day)
     }
 
-    /// What a text says in one of the common forms: ISO 8601, days with the name of their month, `month/day/year`, `day.month.year`,
-    /// `@seconds`; then the time, and then the zone.
+    /// Reads one of the common forms: ISO 8601, days with the name of their month, `month/day/year`, `day.month.year`,
+    /// `@seconds`; then the time, then the time zone.
     pub fn free(text: &str, globals: &Globals) -> Option<Fields> {
         let mut fields = Fields::default();
         let mut text = Cursor(text.trim_ascii().as_bytes());
@@ -55,7 +55,7 @@ impl Fields {
             let negative = text.eat(b'-');
             let (seconds, _) = text.number(12)?;
             fields.set_all(&[(0, 1970), (1, 1), (2, 1)]);
-            // The zone that makes it so.
+            // The offset that gives this many seconds.
             fields.zone = Some(Zone::Fixed(if negative { seconds } else { -seconds } * 1000));
             return Some(fields).filter(|_| text.0.is_empty());
         }
@@ -68,7 +68,7 @@ impl Fields {
             return None;
         }
         text.skip(b" ");
-        // The name in brackets is that of a zone which stands before it.
+        // A name in brackets repeats the zone before it.
         let end = text.0.iter().position(|byte| *byte == b'(').unwrap_or(text.0.len());
         let zone = text.0.get(..end)?.trim_ascii();
         if !zone.is_empty() {
@@ -85,23 +85,23 @@ impl Fields {
     }
 }
 
-/// What is left of a text.
+/// The rest of a text.
 pub struct Cursor<'t>(pub &'t [u8]);
 
 impl<'t> Cursor<'t> {
-    /// True where the next byte is that one, which is passed.
+    /// Skips the next byte if it is `byte`; true if so.
     pub fn eat(&mut self, byte: u8) -> bool {
         let rest = self.0.strip_prefix(&[byte]);
         self.0 = rest.unwrap_or(self.0);
         rest.is_some()
     }
 
-    /// As many as are of those, and how many.
+    /// Skips bytes that are in the set; returns how many.
     fn skip(&mut self, bytes: &[u8]) -> usize {
         self.take(usize::MAX, &|byte| bytes.contains(&byte)).len()
     }
 
-    /// At most so many bytes that pass.
+    /// Up to this many bytes that pass.
     fn take(&mut self, most: usize, passes: &dyn Fn(u8) -> bool) -> &'t [u8] {
         let len = self.0.iter().take(most).take_while(|byte| passes(**byte)).count();
         let (taken, rest) = self.0.split_at_checked(len).unwrap_or_default();
@@ -109,7 +109,7 @@ impl<'t> Cursor<'t> {
         taken
     }
 
-    /// A number of at most so many digits, and how many it has.
+    /// A number of at most this many digits, and how many it has.
     pub fn number(&mut self, most: usize) -> Option<(i64, usize)> {
         let digits = self.take(most, &|byte| byte.is_ascii_digit());
         let number = digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'));
@@ -120,7 +120,7 @@ impl<'t> Cursor<'t> {
         self.take(usize::MAX, &|byte| byte.is_ascii_alphabetic())
     }
 
-    /// The number of a month, by the three letters that its name begins with at least.
+    /// The number of a month from at least the first three letters of its name.
     pub fn month(&mut self) -> Option<i64> {
         place(&MONTHS, self.word()).and_then(|at| i64::try_from(at + 1).ok())
     }
@@ -205,14 +205,14 @@ impl<'t> Cursor<'t> {
         Some(())
     }
 
-    /// A year of four digits.
+    /// A four-digit year.
     fn year(&mut self, fields: &mut Fields) -> Option<()> {
         let (year, 4) = self.number(4)? else { return None };
         fields.set(0, year);
         Some(())
     }
 
-    /// `hh:mm`, `hh:mm:ss.fff`, `hh pm`, or without colons where it stands apart from the date.
+    /// `hh:mm`, `hh:mm:ss.fff`, `hh pm`; without colons if it is separated from the date.
     fn time(&mut self, fields: &mut Fields, is_apart: bool) -> Option<()> {
         let (number, digits) = self.number(6)?;
         let (mut hour, mut minute, mut second) = (number, 0, 0);
@@ -267,7 +267,7 @@ fn ymd(number: i64) -> [(usize, i64); 3] {
     [(0, number / 10_000), (1, number / 100 % 100), (2, number % 100)]
 }
 
-/// Which name a word begins with three letters of.
+/// The index of the name that starts with the first three letters of a word.
 fn place(names: &[&str], word: &[u8]) -> Option<usize> {
     names.iter().position(|name| {
         word.len() > 2 && name.as_bytes().get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))

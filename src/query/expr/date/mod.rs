@@ -1,4 +1,4 @@
-//! Dates and clocks: their parts, units, texts and time zones.
+//! Dates and clocks: fields, units, text and time zones.
 
 // Loaded later.
 
@@ -19,5 +19,5 @@ pub(super) use zone::{Zone, Zones};
 
 use super::operators::Operator;
 
-/// Their rows of the table of operators.
+/// The rows of the operator table for dates.
 pub(super) const TABLES: [&[Operator]; 3] = [units::TABLE, parts::TABLE, text::TABLE];

@@ -1,4 +1,4 @@
-//! Dates to and from their parts: `$dateToParts`, `$dateFromParts`, `$tsSecond`, `$tsIncrement`.
+//! Converts dates to and from their fields: `$dateToParts`, `$dateFromParts`, `$tsSecond`, `$tsIncrement`.
 
 use super::super::arguments::{Arguments, Want::*, date, failure, given};
 use super::super::datum::{Datum, container};
@@ -35,7 +35,7 @@ static FROM_PARTS: Names = names(
 const TO_PARTS_WANTS: Wants = &[(Date, Location16006), (Text, Location40517), (Any, InternalError)];
 const PART: (crate::query::expr::arguments::Want, crate::error::ErrorCode) = (Whole, Location40515);
 const FROM_PARTS_WANTS: Wants = &[PART, PART, PART, PART, PART, PART, PART, (Text, Location40517), PART, PART, PART];
-/// The parts of the calendar by their places in `date::parts`; those of the time of day follow in both.
+/// The calendar fields with their positions in `date::parts`; those of the time of day follow in both.
 const CALENDAR: [(&str, usize); 7] =
     [("year", 0), ("month", 1), ("day", 2), ("hour", 9), ("minute", 10), ("second", 11), ("millisecond", 12)];
 const ISO: [(&str, usize); 3] = [("isoWeekYear", 7), ("isoWeek", 6), ("isoDayOfWeek", 8)];
@@ -78,15 +78,15 @@ fn to_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals
     Ok(container(Kind::Object, writer))
 }
 
-/// Months, days and smaller parts may be any number, and carry.
+/// Months, days and smaller fields may be any number, and carry over.
 fn from_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let refuse = |code, problem: &str| Err(failure(code, operator.name(), problem));
     let is_given = |places: [usize; 3]| places.map(|at| given(arguments, at).is_some());
     let (calendar, by_week) = (is_given([0, 1, 2]), is_given([8, 9, 10]));
     match (calendar, by_week) {
         ([true, ..], [false, false, false]) | ([false, false, false], [true, ..]) => {}
-        ([true, ..], _) => return refuse(Location40489, "does not take a year and weeks"),
-        (_, [true, ..]) => return refuse(Location40525, "does not take weeks and months"),
+        ([true, ..], _) => return refuse(Location40489, "cannot combine a year with weeks"),
+        (_, [true, ..]) => return refuse(Location40525, "cannot combine weeks with months"),
         _ => return refuse(Location40516, "needs a year or an isoWeekYear"),
     }
     let part = |at: usize, otherwise: i64| {
@@ -114,13 +114,13 @@ fn from_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globa
     let zone = Zone::of(operator.name(), arguments, 7, globals)?;
     match local.and_then(|local| zone.utc(local)) {
         Some(ms) => Ok(Datum::date(ms)),
-        None => refuse(Overflow, "goes beyond all dates"),
+        None => refuse(Overflow, "gives a date out of range"),
     }
 }
 
-/// Days since the epoch of a day, Monday 1, of a week of its year.
+/// Days from the epoch to a day (Monday is 1) of a week of its year.
 pub fn day_of_week(year: i64, week: i64, day: i64) -> i64 {
-    // The fourth of January is always in the first week.
+    // 4 January is always in the first week.
     let fourth = days_of(year, 1, 4);
     fourth - (weekday(fourth) + 6) % 7 + (week - 1) * 7 + day - 1
 }

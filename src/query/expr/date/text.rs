@@ -1,4 +1,4 @@
-//! Dates to and from texts: `$dateToString`, `$dateFromString`.
+//! Converts dates to and from text: `$dateToString`, `$dateFromString`.
 
 use super::super::arguments::{date_ms, failure};
 use super::super::datum::{Datum, is_nullish, type_name};
@@ -27,7 +27,7 @@ static FROM_STRING: Names = names(
     Binds::Nothing,
     &[Location40540, Location40541, Location40542],
 );
-/// Letters of formats, the places of their parts in `date::parts`, and how many digits they have.
+/// Format letters, with the positions of their fields in `date::parts` and their number of digits.
 const LETTERS: [(u8, usize, usize); 13] = [
     (b'Y', 0, 4),
     (b'm', 1, 2),
@@ -63,9 +63,9 @@ pub(super) static TABLE: &[Operator] = &[
     lazy(Op::More, "$dateFromString", Syntax::Named(&FROM_STRING), from_string),
 ];
 
-/// What an argument says that is a string; `None` where it is not given.
+/// The value of a string argument; `None` if it is not given.
 ///
-/// Errors: the outer one with the code for what is no string; the inner one where it is null.
+/// Errors: outer, with the code, if it is not a string; inner if it is null.
 fn wanted(name: &str, argument: &Expr, scope: &Scope<'_>, code: ErrorCode) -> Result<Option<Option<String>>> {
     if *argument == Expr::MISSING {
         return Ok(Some(None));
@@ -78,7 +78,7 @@ fn wanted(name: &str, argument: &Expr, scope: &Scope<'_>, code: ErrorCode) -> Re
     }
 }
 
-/// The zone that the argument names, and whether it is given; `None` where it is null.
+/// The time zone in the argument, and whether it is given; `None` if it is null.
 fn zone(name: &str, argument: &Expr, scope: &Scope<'_>) -> Result<Option<(Zone, bool)>> {
     let Some(text) = wanted(name, argument, scope, Location40517)? else { return Ok(None) };
     let value = text.as_deref().map(Datum::string);
@@ -86,7 +86,7 @@ fn zone(name: &str, argument: &Expr, scope: &Scope<'_>) -> Result<Option<(Zone, 
     Ok(Some((zone, value.is_some())))
 }
 
-/// What stands in for null: null itself where nothing is given.
+/// The replacement for null; null itself if none is given.
 pub fn instead<'s>(argument: &'s Expr, scope: &Scope<'s>) -> Result<Datum<'s>> {
     if *argument == Expr::MISSING { Ok(Datum::NULL) } else { argument.evaluate(scope) }
 }
@@ -116,7 +116,7 @@ fn of_format(code: ErrorCode, problem: &str) -> Error {
     failure(code, "The format of a date", problem)
 }
 
-/// A date in a format.
+/// Formats a date.
 fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
     let offset_minutes = zone.offset(ms) / 60_000;
     let parts = parts(zone.local(ms));
@@ -141,10 +141,10 @@ fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
             _ => {
                 let found = LETTERS.iter().find(|(known, ..)| char::from(*known) == letter);
                 let Some((_, at, width)) = found else {
-                    return Err(of_format(Location18536, &format!("has the unknown letter '{letter}'")));
+                    return Err(of_format(Location18536, &format!("has the unknown specifier '%{letter}'")));
                 };
                 if *width == 4 && !(0..=9999).contains(&part(*at)) {
-                    return Err(failure(Location18537, "$dateToString", "knows the years from 0 to 9999 only"));
+                    return Err(failure(Location18537, "$dateToString", "needs a year from 0 to 9999"));
                 }
                 out.push_str(&format!("{:0width$}", part(*at)));
             }
@@ -169,9 +169,9 @@ fn from_string<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>
     }
 }
 
-/// The date that a value says; `None` where it says none.
+/// The date in a value; `None` if it has none.
 ///
-/// Errors: of formats.
+/// Errors: those of formats.
 pub fn read(
     value: Option<Value<'_>>,
     format: Option<&str>,
@@ -183,14 +183,14 @@ pub fn read(
         None => Fields::free(text, globals),
         Some(format) => formatted(text, format)?,
     };
-    // Two zones are one too many.
+    // Only one time zone may be given.
     let fields = fields.filter(|fields| fields.zone.is_none() || !is_given);
     Ok(fields.and_then(|fields| fields.local_ms().and_then(|ms| fields.zone.as_ref().unwrap_or(&zone).utc(ms))))
 }
 
-/// What a text says that has a format.
+/// Reads a text by a format.
 ///
-/// Errors: 18535 and 18536 for formats that there are not.
+/// Errors: 18535 and 18536 for invalid formats.
 fn formatted(text: &str, format: &str) -> Result<Option<Fields>> {
     let (mut fields, mut is_right) = (Fields::default(), true);
     let mut text = Cursor(text.as_bytes());
@@ -215,7 +215,7 @@ fn formatted(text: &str, format: &str) -> Result<Option<Fields>> {
                 let found = LETTERS.iter().find(|(known, ..)| *known == letter && !matches!(letter, b'w' | b'U'));
                 let Some((_, at, width)) = found else {
                     let letter = char::from(letter);
-                    return Err(of_format(Location18536, &format!("has the unknown letter '{letter}'")));
+                    return Err(of_format(Location18536, &format!("has the unknown specifier '%{letter}'")));
                 };
                 text.number(*width).map(|(part, _)| fields.set(*at, part)).is_some()
             }

@@ -1,4 +1,4 @@
-//! Dates: their parts, `$dateTrunc`, `$dateDiff`, `$dateAdd`, `$dateSubtract`, by the clocks of a time zone.
+//! Dates in a time zone: their fields, `$dateTrunc`, `$dateDiff`, `$dateAdd`, `$dateSubtract`.
 
 use std::ops::Range;
 
@@ -82,7 +82,7 @@ fn unit(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<Unit> {
     Unit::named(unit).ok_or_else(|| failure(FailedToParse, name, &format!("has an unknown time unit value: {unit}")))
 }
 
-/// The weekday at a place among the arguments, Sunday 0: what is not given.
+/// The weekday in an argument, with Sunday as 0, which is also the default.
 fn first_day(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<i64> {
     let wanted = text(arguments, at);
     let days = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
@@ -105,11 +105,11 @@ fn part(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) ->
     })
 }
 
-/// The parts of a date in the order of the operators.
+/// The fields of a date, in the order of the operators.
 pub fn parts(ms: i64) -> [i64; 13] {
     let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
     let (year, month, day) = civil(days);
-    // Monday 0.
+    // Monday is 0.
     let monday_based = (weekday(days) + 6) % 7;
     let thursday = days - monday_based + 3;
     let iso_year = civil(thursday).0;
@@ -120,7 +120,7 @@ pub fn parts(ms: i64) -> [i64; 13] {
         day,
         days - first + 1,
         weekday(days) + 1,
-        // Weeks begin on Sundays; the days before the first one are week 0.
+        // Weeks begin on Sundays; days before the first Sunday are week 0.
         (days - first + 7 - weekday(days)) / 7,
         (thursday - days_of(iso_year, 1, 1)) / 7 + 1,
         iso_year,
@@ -132,8 +132,8 @@ pub fn parts(ms: i64) -> [i64; 13] {
     ]
 }
 
-/// What `$dateTrunc` does. Bins are counted from the start of 2000, as the clocks of the zone have it; those of hours and less are
-/// as long as they say, those of days and more end when the clocks say so.
+/// The bins of `$dateTrunc`. They are counted from the start of 2000 in local time. Bins of hours and shorter units
+/// have a fixed length; those of days and longer end when local clocks say so.
 struct Bins {
     unit: Unit,
     size: i64,
@@ -155,8 +155,8 @@ impl Bins {
         Ok(Bins { unit, size, zone, first_day: first_day(operator.name(), arguments, 4)? })
     }
 
-    /// What an operator does with a date that is not looked at, where its other arguments are constant; of a part of dates the longest
-    /// bins in which it is the same. `None` where values have to be looked at one by one.
+    /// The bins of an operator whose other arguments are constant. For a field of a date, the longest bins in which it
+    /// stays the same. `None` if values must be evaluated one by one.
     fn of_constants(operator: &Operator, arguments: &[Expr], globals: &Globals) -> Option<Bins> {
         let mut values = vec![None];
         for argument in arguments.get(1..)? {
@@ -187,14 +187,14 @@ impl Bins {
         }
     }
 
-    /// The number of the bin of a moment, how far clocks are ahead then, and around the moment others between which they were not changed.
+    /// The number of a moment's bin, the zone's offset there, and a range around the moment without a clock change.
     fn index(&self, ms: i64) -> (i64, i64, Range<i64>) {
         let (offset, around) = self.zone.span(ms);
         (self.unit.index(ms.saturating_add(offset), self.first_day).div_euclid(self.size), offset, around)
     }
 
-    /// True where all moments between two lie in one bin. Clocks that are put back may show the day before once more, so that it does not
-    /// do to look at the ends: only from one change to the next clocks never go back.
+    /// True if all moments in a range lie in one bin. Clocks that are set back may show the previous day again, so
+    /// checking both ends is not enough: between two clock changes, local time never goes back.
     fn holds(&self, first_ms: i64, last_ms: i64) -> bool {
         let (bin, _, mut around) = self.index(first_ms);
         loop {
@@ -213,12 +213,12 @@ impl Bins {
         }
     }
 
-    /// The start of the bin of a moment, and moments in this bin; `None` beyond all dates.
+    /// The start of a moment's bin, and a range of moments in that bin; `None` beyond all dates.
     fn bin(&self, ms: i64) -> Option<(i64, Range<i64>)> {
         let (index, offset, around) = self.index(ms);
         let border = |index: i64| self.unit.start(index.checked_mul(self.size)?, self.first_day);
         let local_ms = border(index)?;
-        // By the clocks as they are around it: where they go back across midnight, a day begins twice.
+        // With the offset around it: if clocks go back across midnight, a day begins twice.
         let end = border(index.saturating_add(1)).map_or(ms, |end_ms| end_ms.saturating_sub(offset));
         let start = local_ms.saturating_sub(offset);
         Some((self.zone.utc(local_ms)?, around.start.max(start)..around.end.min(end)))
@@ -230,8 +230,8 @@ fn truncate(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals
     bins.bin(date(arguments, 0)).map(|(start, _)| Datum::date(start)).ok_or_else(|| overflow(operator))
 }
 
-/// What a `$dateTrunc` makes of all these values of a field, where its other arguments are constant. What lies in the bin of the one
-/// before is not computed again. `None` where values have to be looked at one by one.
+/// The results of a `$dateTrunc` for these values of a field, if its other arguments are constant. Consecutive values
+/// in one bin are computed once. `None` if values must be evaluated one by one.
 #[inline(never)]
 pub fn bins(operator: &Operator, arguments: &[Expr], globals: &Globals, times: &[i64]) -> Option<Vec<i64>> {
     let Some(Expr::Field(Variable::Root, path)) = arguments.first() else { return None };
@@ -247,8 +247,8 @@ pub fn bins(operator: &Operator, arguments: &[Expr], globals: &Globals, times: &
     Some(starts)
 }
 
-/// True where an expression is the same for all documents that differ in a field alone, which is a date between those two, both among them:
-/// the field is only in what is the same for a bin of dates, all of which lie in one.
+/// True if an expression is the same for all documents that differ only in `field`, a date within `span` (both ends
+/// included): the field occurs only in operators that are constant within a bin, and all of the span lies in one.
 #[inline(never)]
 pub fn is_alike(expr: &Expr, globals: &Globals, field: &str, span: (i64, i64)) -> bool {
     let is_alike = |expr: &Expr| is_alike(expr, globals, field, span);
@@ -267,8 +267,8 @@ pub fn is_alike(expr: &Expr, globals: &Globals, field: &str, span: (i64, i64)) -
     }
 }
 
-/// True where an expression never falls while the dates of a field rise, or never rises: the field, that and constants added up, or its bins
-/// by clocks that never go back.
+/// True if the value of an expression only rises, or only falls, as the dates in `field` rise: the field plus or minus
+/// constants, or its bins in a zone whose clocks never go back.
 pub fn is_monotonic(expr: &Expr, globals: &Globals, field: &str) -> bool {
     let is_monotonic = |expr: &Expr| is_monotonic(expr, globals, field);
     match expr {
@@ -286,7 +286,8 @@ pub fn is_monotonic(expr: &Expr, globals: &Globals, field: &str) -> bool {
     }
 }
 
-/// How many borders of a unit lie between two dates, as clocks have it; hours that they skip or repeat do not count or do.
+/// The number of unit boundaries between two dates in local time. Hours that clocks skip do not count; repeated ones
+/// do.
 fn difference(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let unit = unit(operator.name(), arguments, 2)?;
     let zone = Zone::of(operator.name(), arguments, 3, globals)?;
@@ -304,7 +305,7 @@ fn difference(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globa
     between.map(Datum::int64).ok_or_else(|| overflow(operator))
 }
 
-/// `$dateAdd` and `$dateSubtract`: by days and more as the clocks have it.
+/// `$dateAdd` and `$dateSubtract`; days and longer units in local time.
 fn shift(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let unit = unit(operator.name(), arguments, 1)?;
     let (from, amount) = (date(arguments, 0), integer(arguments, 2, 0));
@@ -319,5 +320,5 @@ fn shift(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -
 }
 
 fn overflow(operator: &Operator) -> Error {
-    failure(Location5166406, operator.name(), "goes beyond all dates")
+    failure(Location5166406, operator.name(), "gives a date out of range")
 }

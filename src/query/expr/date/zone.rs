@@ -1,4 +1,4 @@
-//! Time zones: fixed offsets from UTC, and those that the host knows, with what it has said of them.
+//! Time zones: fixed offsets from UTC, and zones of the host with a cache of its answers.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,31 +11,31 @@ use crate::env::{TimeZone, offset_ms};
 use crate::error::ErrorCode::*;
 use crate::error::Result;
 
-/// A span of three days has as many bits, in milliseconds. No clocks that were changed were changed back as soon: in St. John's five
-/// days passed once, in Recife seven.
+/// A span of about three days, as a number of bits of milliseconds. No clock change was undone faster: in St. John's it
+/// once took five days, in Recife seven.
 const SPAN_BITS: u32 = 28;
-/// Four years of spans, most of which differ in these bits of their numbers.
+/// Four years of spans; most of their numbers differ in these bits.
 const SPANS: usize = 512;
-/// No date of the host is farther from the epoch.
+/// Hosts have no later dates.
 const HOST_MS_MAX: i64 = 8_640_000_000_000_000;
 
-/// The time zones that a command has met.
+/// The time zones that a command has used.
 pub type Zones = Vec<(Box<str>, Zone)>;
 
-/// A time zone: so far ahead of UTC, in milliseconds, or as its place has it.
+/// A time zone: a fixed offset from UTC in milliseconds, or a zone of the host.
 #[derive(Clone)]
 pub enum Zone {
     Fixed(i64),
     Named(Rc<Named>),
 }
 
-/// A zone of the host. It is asked twice for three days, and more often only where clocks are changed.
+/// A zone of the host. The host is asked twice per span, and more often only if clocks change.
 pub struct Named {
     host: Rc<dyn TimeZone>,
     spans: RefCell<Vec<Span>>,
 }
 
-/// What is known of some days: the offset up to the moment when the clocks are changed, and from then on.
+/// What is known of a span: the offset before the clock change, the moment of it, and the offset afterwards.
 #[derive(Clone, Copy)]
 struct Span {
     number: i64,
@@ -47,7 +47,7 @@ struct Span {
 impl Zone {
     pub const UTC: Zone = Zone::Fixed(0);
 
-    /// The zone that the argument at a place names; UTC where it is not given.
+    /// The zone in the argument at a position; UTC if it is not given.
     ///
     /// Errors: 40485 for an unknown one.
     pub fn of(name: &str, arguments: Arguments<'_, '_>, at: usize, globals: &Globals) -> Result<Zone> {
@@ -59,7 +59,7 @@ impl Zone {
         found.ok_or_else(|| failure(Location40485, name, &format!("does not know the time zone \"{zone}\"")))
     }
 
-    /// The zone of a name, or the fixed offset.
+    /// The zone with this name, or the fixed offset.
     pub fn named(name: &str, globals: &Globals) -> Option<Zone> {
         if matches!(name, "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT") {
             return Some(Zone::UTC);
@@ -77,7 +77,8 @@ impl Zone {
         Some(zone)
     }
 
-    /// How far its clocks are ahead of UTC at a moment, and around the moment, but not beyond those bounds.
+    /// The offset from UTC at a moment, and a range around the moment with the same offset (not necessarily the
+    /// longest).
     pub fn span(&self, at_ms: i64) -> (i64, Range<i64>) {
         let named = match self {
             Zone::Fixed(offset) => return (*offset, i64::MIN..i64::MAX),
@@ -92,17 +93,17 @@ impl Zone {
         }
     }
 
-    /// How far its clocks are ahead of UTC at a moment.
+    /// The offset from UTC at a moment.
     pub fn offset(&self, at_ms: i64) -> i64 {
         self.span(at_ms).0
     }
 
-    /// What its clocks say at a moment.
+    /// The local time at a moment.
     pub fn local(&self, at_ms: i64) -> i64 {
         at_ms.saturating_add(self.offset(at_ms))
     }
 
-    /// The first moment at which its clocks say so. A time that they skip is as much later as it would be had they not been changed yet.
+    /// The first moment with this local time. If clocks skip it, it is computed with the offset before the change.
     pub fn utc(&self, local_ms: i64) -> Option<i64> {
         let [before, after] = [-DAY_MS, DAY_MS].map(|step| self.offset(local_ms.saturating_add(step)));
         let first = local_ms.checked_sub(before)?;
@@ -115,7 +116,7 @@ impl Zone {
 }
 
 impl Named {
-    /// What is known of the span of a number.
+    /// What is known of the span with this number.
     fn span(&self, number: i64) -> Span {
         let mut spans = self.spans.borrow_mut();
         if spans.is_empty() {
@@ -155,7 +156,8 @@ mod tests {
     use crate::env::native_zone;
     use crate::query::expr::samples::globals;
 
-    /// Clocks that go forward or back by an hour, by half of it, across midnight, by a day, every few weeks or days, or not at all.
+    /// Zones whose clocks change by an hour, by half an hour, across midnight, by a day, every few weeks or days, or
+    /// never.
     const NAMES: [&str; 11] = [
         "America/New_York",
         "Europe/London",
@@ -229,7 +231,7 @@ mod tests {
             around in 0..500_usize,
             minutes in -2000..2000_i64,
         ) {
-            // Where clocks are changed, or else somewhere.
+            // Near clock changes, or anywhere.
             let reference = jiff::tz::TimeZone::get(NAMES[at]).unwrap();
             let changes: Vec<i64> = reference
                 .following(Timestamp::UNIX_EPOCH)

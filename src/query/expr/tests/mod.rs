@@ -12,7 +12,7 @@ use crate::error::{ErrorCode, Result};
 use crate::query::expr::samples::globals;
 use crate::value::{Doc, DocWriter};
 
-/// The value of an expression for a document; `None` where it is missing.
+/// The value of an expression for a document; `None` if it is missing.
 fn evaluate(expr: impl Into<RawBson>, doc: &RawDocumentBuf) -> Result<Option<RawBson>> {
     let wrapped = rawdoc! { "e": expr.into() };
     let globals = globals();

@@ -1,4 +1,4 @@
-//! A schema from its document: checked, and its patterns compiled.
+//! Parses a schema: checks it, and compiles its patterns.
 
 use std::rc::Rc;
 
@@ -58,9 +58,9 @@ impl Checker<'_> {
                 false => Err(malformed(keyword, problem)),
             };
             match known {
-                Keyword::BsonType => needs("type", false, "cannot stand beside 'type'")?,
-                Keyword::ExclusiveMinimum => needs("minimum", true, "needs 'minimum' beside it")?,
-                Keyword::ExclusiveMaximum => needs("maximum", true, "needs 'maximum' beside it")?,
+                Keyword::BsonType => needs("type", false, "cannot be combined with 'type'")?,
+                Keyword::ExclusiveMinimum => needs("minimum", true, "needs 'minimum'")?,
+                Keyword::ExclusiveMaximum => needs("maximum", true, "needs 'maximum'")?,
                 _ => {}
             }
         }
@@ -68,7 +68,7 @@ impl Checker<'_> {
     }
 
     fn keyword(&mut self, keyword: &str, shape: Shape, value: Value<'_>) -> Result<()> {
-        // The type first, then what it holds.
+        // First the type, then the content.
         let (fits, wanted) = match shape {
             Shape::Natural | Shape::Number | Shape::Positive => (value.kind().is_number(), "a number"),
             Shape::Flag | Shape::Exclusive => (value.kind() == Kind::Bool, "a boolean"),
@@ -106,7 +106,7 @@ impl Checker<'_> {
                 Shape::Types => check_type(keyword, item)?,
                 Shape::Names if item.kind() != Kind::String => return Err(mismatch(keyword, "an array of strings")),
                 Shape::Names if list.iter().take(at).any(|(_, other)| other == item) => {
-                    return Err(malformed(keyword, "holds a name twice"));
+                    return Err(malformed(keyword, "has a duplicate name"));
                 }
                 Shape::Dependencies if item.kind() == Kind::Array => self.keyword(keyword, Shape::Names, item)?,
                 Shape::Patterns => {
@@ -126,7 +126,7 @@ impl Checker<'_> {
     }
 }
 
-/// The types of JSON have names of their own; those that BSON does not share are refused.
+/// JSON types have names of their own; those without a BSON type are refused.
 fn check_type(keyword: &str, alias: Value<'_>) -> Result<()> {
     let alias = alias.as_str().ok_or_else(|| mismatch(keyword, "a string or an array of strings"))?;
     match alias {

@@ -1,6 +1,6 @@
-//! The keywords of schemas, and what stands behind each.
+//! The keywords of schemas, and the shapes of their arguments.
 
-/// What stands behind a keyword.
+/// The shape of a keyword's argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A number of fields, elements or characters.
@@ -31,7 +31,7 @@ pub(super) enum Shape {
     Dependencies,
 }
 
-/// A keyword, by number: to compare names takes far more code.
+/// A keyword as a number, because comparing names takes far more code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keyword {
     MinLength,

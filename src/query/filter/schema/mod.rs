@@ -1,4 +1,4 @@
-//! `$jsonSchema`: the server's subset of draft 4, where `bsonType` names the types of BSON.
+//! `$jsonSchema`: the server's subset of draft 4, in which `bsonType` names BSON types.
 
 // Loaded later.
 

@@ -1,19 +1,19 @@
-//! A value against a schema.
+//! Validates a value against a schema.
 
 use super::keywords::{Keyword, keyword_of};
 use crate::query::expr::Regex;
 use crate::value::{Doc, DocBuf, Kind, Number, OwnedValue, Value, compare, equal, normalize, sort_by};
 
-/// What a document has to be: a schema, checked once and then read as it stands.
+/// A schema, checked once and then interpreted in its original form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
     pub(in crate::query::filter) doc: DocBuf,
-    /// Its patterns, compiled.
+    /// Its compiled patterns.
     pub(super) patterns: Vec<(Box<str>, Regex)>,
 }
 
 impl Schema {
-    /// True where `value` is as the schema says.
+    /// True if `value` conforms to the schema.
     #[inline(never)]
     pub(in crate::query::filter) fn holds(&self, value: Value<'_>) -> bool {
         self.all(self.doc.view(), value)
@@ -25,7 +25,7 @@ impl Schema {
         })
     }
 
-    /// `operand` is a schema, or says whether any value will do.
+    /// `operand` is a schema, or a boolean that accepts or refuses any value.
     fn one(&self, operand: Option<Value<'_>>, value: Value<'_>) -> bool {
         match operand {
             None => true,
@@ -37,7 +37,7 @@ impl Schema {
         self.patterns.iter().any(|(known, regex)| **known == *pattern && regex.is_match(text))
     }
 
-    /// One keyword of `schema`. It holds where it is about another type.
+    /// Validates one keyword of `schema`. A keyword for another type always holds.
     fn keyword(&self, schema: Doc<'_>, keyword: Keyword, operand: Value<'_>, value: Value<'_>) -> bool {
         let list = operand.as_container().unwrap_or(Doc::EMPTY);
         let fields = value.as_doc().unwrap_or(Doc::EMPTY);
@@ -109,7 +109,7 @@ impl Schema {
     }
 }
 
-/// True where the first number is not above the second; one of the two is a bound, and what is no number has none.
+/// True if the first number is not above the second. One of them is a bound; NaN has none.
 fn within(low: Value<'_>, high: Value<'_>, exclusive: bool) -> bool {
     match (Number::of(low), Number::of(high)) {
         (Some(low), Some(high)) if low.is_nan() || high.is_nan() => low.is_nan() && high.is_nan() && !exclusive,
@@ -151,7 +151,7 @@ mod tests {
     use crate::query::filter::samples::hits;
     use bson::{RawDocumentBuf, rawbson, rawdoc};
 
-    /// Whether each of `docs` is as `schema` says.
+    /// Whether each of `docs` conforms to `schema`.
     #[track_caller]
     fn check(schema: RawDocumentBuf, docs: &[(RawDocumentBuf, bool)]) {
         let all: Vec<RawDocumentBuf> = docs.iter().map(|(doc, _)| doc.clone()).collect();

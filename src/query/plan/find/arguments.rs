@@ -1,18 +1,18 @@
-//! Arguments that commands share: their types, and which are accepted without effect.
+//! Arguments shared by several commands: their types, and those that are accepted without effect.
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::value::{Doc, DocBuf, Kind, OwnedValue, Value, equal};
 
-/// How the scan should go, as the caller wants it.
+/// The scan that the caller asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Hint {
-    /// The index of this name.
+    /// The index with this name.
     Name(Box<str>),
-    /// The index over these keys, as the user wrote them.
+    /// The index with these keys, as the user wrote them.
     Keys(DocBuf),
-    /// All buckets in the order of their ids, forward or backward.
+    /// All buckets in id order, forwards or backwards.
     Natural {
         /// True for 1, false for -1.
         ascending: bool,
@@ -42,12 +42,12 @@ impl Hint {
     }
 }
 
-/// False for null and undefined, which stand for an argument that is absent.
+/// False for null and undefined, which count as missing arguments.
 pub fn is_given(value: Value<'_>) -> bool {
     !matches!(value.kind(), Kind::Null | Kind::Undefined)
 }
 
-/// Checks an argument that every command takes and that changes nothing here; false where there is none of this name.
+/// Checks an argument that every command accepts and that has no effect here; false if `name` is not one.
 ///
 /// Errors: `TypeMismatch`.
 pub fn check_generic(name: &str, value: Value<'_>) -> Result<bool> {
@@ -71,7 +71,7 @@ pub fn check_generic(name: &str, value: Value<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// A value of the type that the argument must have.
+/// A value with the required type.
 pub fn expect<'a>(name: &str, value: Value<'a>, kind: Kind) -> Result<Value<'a>> {
     if value.kind() == kind { Ok(value) } else { Err(mismatch(name, value, kind.alias())) }
 }
@@ -81,25 +81,25 @@ pub fn object<'a>(name: &str, value: Value<'a>) -> Result<Doc<'a>> {
     value.as_doc().ok_or_else(|| mismatch(name, value, "object"))
 }
 
-/// The filter in a document.
+/// The filter in a document argument.
 pub fn filter(name: &str, value: Value<'_>, globals: &Globals) -> Result<Filter> {
     Filter::parse(object(name, value)?, globals)
 }
 
-/// A boolean, or a number that stands for one.
+/// A boolean, or a number used as one.
 pub fn flag(name: &str, value: Value<'_>) -> Result<bool> {
     value.as_truthy().ok_or_else(|| mismatch(name, value, "bool"))
 }
 
-/// An integer; a fraction is cut off, what lies outside an int64 becomes the nearest one, and NaN is 0.
+/// An integer. Fractions are cut off, numbers outside of int64 become the nearest int64, and NaN becomes 0.
 pub fn integer(name: &str, value: Value<'_>) -> Result<i64> {
-    // Cutting off and saturating is just what a cast of doubles does.
+    // A cast of a double cuts off and saturates in exactly this way.
     #[allow(clippy::cast_possible_truncation)]
     let nearest = |x: f64| x as i64;
     value.as_integer().or_else(|| value.as_f64().map(nearest)).ok_or_else(|| mismatch(name, value, "long"))
 }
 
-/// An integer that is not negative.
+/// A non-negative integer.
 pub fn count(name: &str, value: Value<'_>) -> Result<u64> {
     let n = integer(name, value)?;
     u64::try_from(n).map_err(|_| {

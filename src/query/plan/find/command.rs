@@ -8,24 +8,24 @@ use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, Doc};
 
-/// What a `find` asks for.
+/// The arguments of a `find`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindCommand {
-    /// Which measurements.
+    /// Selects the measurements.
     pub filter: Filter,
-    /// Which of their fields.
+    /// Selects their fields.
     pub projection: Projection,
-    /// In which order; `None` for any.
+    /// Their order; `None` for any.
     pub sort: Option<SortSpec>,
-    /// Matches that are left out at the front.
+    /// Number of matches to skip.
     pub skip: u64,
-    /// Most measurements that come back; `None` for all.
+    /// Maximum number of measurements returned; `None` for all.
     pub limit: Option<u64>,
-    /// Most measurements in the first batch; `None` for the default, 0 for an empty one.
+    /// Maximum number of measurements in the first batch; `None` for the default, 0 for an empty batch.
     pub batch_size: Option<u64>,
-    /// True where the first batch is the only one.
+    /// True if the first batch is the only one.
     pub single_batch: bool,
-    /// The scan that the caller wants.
+    /// The scan that the caller asks for.
     pub hint: Option<Hint>,
     /// How strings compare.
     pub collation: Collation,
@@ -48,11 +48,11 @@ impl Default for FindCommand {
 }
 
 impl FindCommand {
-    /// Parses `{find: <collection>, filter: …, …}`; the value of the first field is the caller's business. A null
-    /// argument counts as absent.
+    /// Parses `{find: <collection>, filter: …, …}`; the caller handles the value of the first field. A null argument
+    /// counts as missing.
     ///
-    /// Errors: `TypeMismatch`, 51024 for negative numbers, 168 for what a time-series collection cannot do, 40415 for
-    /// unknown arguments, and those of filters, projections and sorts.
+    /// Errors: `TypeMismatch`; 51024 for negative numbers; 168 for what time-series collections do not support; 40415
+    /// for unknown arguments; those of filters, projections and sorts.
     pub fn parse(command: Doc<'_>, globals: &Globals) -> Result<FindCommand> {
         let mut options = FindCommand::default();
         let mut globals = globals.clone();
@@ -73,7 +73,7 @@ impl FindCommand {
                 "batchSize" => options.batch_size = Some(count(name, value)?),
                 "singleBatch" => options.single_batch = flag(name, value)?,
                 "hint" => options.hint = Hint::parse(value)?,
-                // Read above, or by the caller, who knows the collation of the collection.
+                // Read above, or by the caller, who knows the collection's collation.
                 "let" | "collation" => {}
                 "allowDiskUse" | "noCursorTimeout" | "allowPartialResults" | "oplogReplay" => {
                     flag(name, value)?;
@@ -83,7 +83,7 @@ impl FindCommand {
                 "min" | "max" | "returnKey" | "showRecordId" | "tailable" | "awaitData" => {
                     return Err(Error::new(
                         ErrorCode::InvalidPipelineOperator,
-                        format!("Option '{name}' is not possible on a time-series collection"),
+                        format!("Option '{name}' is not supported on a time-series collection"),
                     ));
                 }
                 _ if check_generic(name, value)? => {}
@@ -104,7 +104,7 @@ mod tests {
         FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals())
     }
 
-    /// The code of a find with one more argument.
+    /// The error code of a find with one more argument.
     fn code(name: &str, value: impl Into<RawBson>) -> ErrorCode {
         let mut command = rawdoc! { "find": "c" };
         command.append(<&bson::raw::CStr>::try_from(name).unwrap(), value.into());

@@ -9,9 +9,9 @@ use crate::query::plan::Projection;
 use crate::value::Doc;
 
 impl FindCommand {
-    /// The `find` whose results `{count: <collection>, query: …, …}` counts; the value of the first field is the caller's business. It returns no
-    /// field, so that only those of the filter are decoded. A null argument counts as absent, and a negative limit as its absolute value, as it
-    /// always has.
+    /// The `find` whose results `{count: <collection>, query: …, …}` counts; the caller handles the value of the first
+    /// field. It returns no fields, so that only those of the filter are decoded. A null argument counts as missing,
+    /// and a negative limit by its absolute value.
     ///
     /// Errors: `TypeMismatch`, 51024 for a negative skip, 40415 for unknown arguments, and those of filters.
     pub fn of_count(command: Doc<'_>, globals: &Globals) -> Result<FindCommand> {
@@ -22,9 +22,9 @@ impl FindCommand {
                 "skip" => options.skip = count(name, value)?,
                 "limit" => options.limit = Some(integer(name, value)?.unsigned_abs()).filter(|limit| *limit > 0),
                 "hint" => options.hint = Hint::parse(value)?,
-                // Read by the caller, who knows that of the collection.
+                // Read by the caller, who knows the collection's collation.
                 "collation" => {}
-                // Long without meaning, and still sent by old drivers.
+                // Without effect since long ago, but old drivers still send it.
                 "fields" => {
                     object(name, value)?;
                 }

@@ -9,10 +9,11 @@ use crate::query::plan::Projection;
 use crate::value::{Doc, Kind, Path};
 
 impl FindCommand {
-    /// The `find` whose results hold the values that `{distinct: <collection>, key: …, query: …, …}` asks for, and their path; the value of the
-    /// first field is the caller's business. A null query counts as absent.
+    /// The `find` whose results contain the values that `{distinct: <collection>, key: …, query: …, …}` asks for, and
+    /// their path; the caller handles the value of the first field. A null query counts as missing.
     ///
-    /// Errors: `TypeMismatch`, 40414 without a key, 40415 for unknown arguments, `BadValue` for a key with a NUL byte, and those of filters.
+    /// Errors: `TypeMismatch`; 40414 without a key; 40415 for unknown arguments; `BadValue` for a key with a NUL byte;
+    /// those of filters.
     pub fn of_distinct(command: Doc<'_>, globals: &Globals) -> Result<(FindCommand, Path)> {
         let mut options = FindCommand { collation: globals.collation().clone(), ..FindCommand::default() };
         let mut key = None;
@@ -21,7 +22,7 @@ impl FindCommand {
                 "key" => key = expect(name, value, Kind::String)?.as_str(),
                 "query" => options.filter = filter(name, value, globals)?,
                 "hint" => options.hint = Hint::parse(value)?,
-                // Read by the caller, who knows that of the collection.
+                // Read by the caller, who knows the collection's collation.
                 "collation" => {}
                 _ if check_generic(name, value)? => {}
                 _ => return Err(Error::unknown_field("distinct", name)),

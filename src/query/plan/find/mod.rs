@@ -1,4 +1,4 @@
-//! The command documents of `find`, `count` and `distinct`, parsed and checked.
+//! Parses the commands `find`, `count` and `distinct`.
 
 pub mod arguments;
 mod command;

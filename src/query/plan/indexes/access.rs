@@ -1,4 +1,4 @@
-//! How the buckets of a query are found.
+//! The access path of a query: how its buckets are found.
 
 use std::ops::Bound;
 use std::rc::Rc;
@@ -10,33 +10,33 @@ use crate::query::filter::In;
 use crate::query::plan::pushdown::{Points, Split};
 use crate::value::{OwnedValue, Path, text_of_key};
 
-/// How the buckets are found.
+/// How buckets are found.
 #[derive(Clone, Debug)]
 pub enum ReadAccess {
-    /// In `_id` order, both ends included.
+    /// A range of ids, both ends included, in id order.
     Buckets {
-        /// The lowest id that can hold a match.
+        /// The lowest id of a bucket that may hold a match.
         low: BucketId,
-        /// The highest id that can hold a match.
+        /// The highest id of a bucket that may hold a match.
         high: BucketId,
     },
     /// Through the default index on metadata and time.
     Series {
-        /// What the metadata of every match equals.
+        /// The metadata of every match equals one of these.
         points: Points,
         /// No match is earlier.
         first_ms: Option<i64>,
         /// No match is later.
         last_ms: Option<i64>,
     },
-    /// Through an index that a user has made.
+    /// Through a user's index.
     Index(Box<IndexAccess>),
-    /// What any of these finds; none of them is a union.
+    /// The union of several accesses, none of which is a union itself.
     Union(Vec<ReadAccess>),
 }
 
 impl ReadAccess {
-    /// The parts of a union, or this alone.
+    /// The branches of a union, or this access alone.
     pub fn branches(&self) -> &[ReadAccess] {
         match self {
             ReadAccess::Union(branches) => branches,
@@ -44,7 +44,7 @@ impl ReadAccess {
         }
     }
 
-    /// The number of the index that it goes through.
+    /// The number of the index used.
     pub fn index(&self) -> Option<u16> {
         match self {
             ReadAccess::Series { .. } => Some(META_TIME_INDEX),
@@ -53,7 +53,7 @@ impl ReadAccess {
         }
     }
 
-    /// Which strings in front of an entry count, where a collation says so.
+    /// If a collation applies: the strings at the start of entries that are wanted.
     fn texts(&self) -> Option<&In> {
         match self {
             ReadAccess::Series { points, .. } => points.texts.as_ref(),
@@ -62,15 +62,15 @@ impl ReadAccess {
         }
     }
 
-    /// Leaves out the entries that begin with a string which is not asked for, where a collation says which ones are. `prefix` is what all entries of
-    /// an index begin with.
+    /// Removes entries that begin with an unwanted string, if a collation applies. `prefix` is the prefix of all
+    /// entries of an index.
     pub fn keep_texts(&self, prefix: &dyn Fn(u16) -> Vec<u8>, entries: &mut Vec<Vec<u8>>) {
         let looks = self.branches().iter().filter_map(|branch| Some((prefix(branch.index()?), branch.texts())));
         let looks: Vec<(Vec<u8>, Option<&In>)> = looks.collect();
         if looks.iter().all(|(_, texts)| texts.is_none()) {
             return;
         }
-        // The last entry up to the end of its string, and whether it counts: equal ones stand side by side.
+        // The last entry up to the end of its string, and whether the string is wanted: equal strings are adjacent.
         let mut last: (Vec<u8>, bool) = (Vec::new(), true);
         entries.retain(|entry| {
             if !last.0.is_empty() && entry.starts_with(&last.0) {
@@ -79,7 +79,7 @@ impl ReadAccess {
             let (mut end, mut counts) = (0, None);
             for (prefix, texts) in &looks {
                 let Some(key) = entry.strip_prefix(&prefix[..]) else { continue };
-                // Another branch may look at the same entries for something else.
+                // Another branch may want the same entries for another reason.
                 let (Some(texts), Some((text, len))) = (texts, text_of_key(key)) else { return true };
                 end = prefix.len() + len;
                 counts = Some(counts == Some(true) || texts.matches(Some(OwnedValue::string(&text).view())));
@@ -90,27 +90,28 @@ impl ReadAccess {
     }
 }
 
-/// How a query goes through an index.
+/// How a query uses an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexAccess {
     /// The index.
     pub spec: Rc<IndexSpec>,
-    /// Where its entries are: from the first of these on to all that begin with the second, without what all entries of the index begin with.
+    /// The ranges of its entries: from the first key to all keys that start with the second. Without the prefix common
+    /// to all entries of the index.
     pub ranges: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The path that is looked at in an index over all paths.
+    /// The path that is searched in a wildcard index.
     pub wildcard: Option<Path>,
-    /// Of each part the intervals that are looked at; of a wildcard those of the path and of its values.
+    /// The intervals searched for each part; for a wildcard, those of the path and of its values.
     pub bounds: Vec<Vec<Interval>>,
-    /// True where the query is not to see buckets that the index lacks.
+    /// True if the query should not see buckets that the index lacks.
     pub only_indexed: bool,
-    /// Which strings in front of an entry count, where a collation says so.
+    /// If a collation applies: the strings at the start of entries that are wanted.
     pub texts: Option<In>,
-    /// How much it narrows: two for each part that is a point, one for a range.
+    /// How selective it is: two for each part that is a point, one for a range.
     pub(super) score: usize,
 }
 
 impl IndexAccess {
-    /// The parts that are looked at: of a wildcard the path, and what lies there.
+    /// The parts that are searched; for a wildcard, the path and the values there.
     pub fn parts(&self) -> Vec<Part> {
         let Some(path) = &self.wildcard else { return self.spec.parts.clone() };
         let part = |name: &str, source| Part {
@@ -123,10 +124,10 @@ impl IndexAccess {
     }
 }
 
-/// How buckets are found, and how much that narrows: two for a point, one for a range.
+/// How selective an access is (two for a point, one for a range), and its branches.
 pub type Found = (usize, Vec<ReadAccess>);
 
-/// By the ids of buckets.
+/// By bucket ids.
 pub fn buckets(split: &Split) -> ReadAccess {
     // An excluded end is included all the same: the bucket predicate decides on that one bucket.
     let end = |bound: Bound<BucketId>, open: BucketId| match bound {

@@ -1,4 +1,4 @@
-//! Which index, or which of several for the arms of a disjunction, finds the buckets of a query.
+//! Chooses the index of a query, or several indexes for the branches of a disjunction.
 
 use super::access::{Found, IndexAccess, ReadAccess, buckets};
 use super::implies::implies;
@@ -11,21 +11,22 @@ use crate::query::plan::find::{FindCommand, Hint};
 use crate::query::plan::pushdown::{Layout, Split, points, split};
 use crate::value::{OwnedValue, Value, compare};
 
-/// Most parts of a union.
+/// Maximum branches of a union.
 const BRANCHES_MAX: usize = 200;
 
-/// What the choice of indexes depends on, besides a filter.
+/// What the choice depends on besides the filter.
 pub(super) struct Choice<'a> {
     pub(super) indexes: &'a [Index],
     pub(super) query: &'a FindCommand,
     pub(super) layout: &'a Layout<'a>,
-    /// No time bounds all of the filter: those of an arm may narrow it.
+    /// True if no time range bounds the whole filter, so that a branch's own range may narrow it.
     pub(super) by_time: bool,
 }
 
 impl Choice<'_> {
-    /// The access through one index; or, where that has no point, through one for each arm of a disjunction among the conjuncts of `own`, if that
-    /// narrows more. `filter` is all that matches, and is `own` and `rest`.
+    /// The access through one index; or, if that has no point, through one index per branch of a disjunction among the
+    /// conjuncts of `own`, if that is more selective. `filter` is the whole filter: the conjunction of `own` and
+    /// `rest`.
     pub(super) fn best(&self, own: &Filter, rest: &Filter, filter: &Filter, split: &Split) -> Option<Found> {
         let mut best = through_one(self, filter, split);
         for (place, conjunct) in own.conjuncts().iter().enumerate() {
@@ -52,7 +53,7 @@ impl Choice<'_> {
         best
     }
 
-    /// The same for one arm, by its times where those narrow it; nothing for one that nothing can match.
+    /// The same for one branch, by its time range if that narrows it; no access if nothing can match.
     fn arm(&self, arm: &Filter, rest: &Filter) -> Option<Found> {
         let filter = Filter::and([arm.clone(), rest.clone()]);
         let split = split(&filter, self.layout);
@@ -64,9 +65,10 @@ impl Choice<'_> {
     }
 }
 
-/// The best access through indexes; `None` where it is as well to do without.
+/// The best access through indexes; `None` if a scan without one is as good.
 ///
-/// An index that lacks buckets is taken where it cannot lack a match, or where it is hinted: then the query does not see the others.
+/// A partial or sparse index is used if it cannot lack a match, or if it is hinted; a hinted query then does not see
+/// the other buckets.
 #[inline(never)]
 pub fn choose(indexes: &[Index], query: &FindCommand, layout: &Layout<'_>, split: &Split) -> Option<Found> {
     if let Some(hint) = &query.hint {
@@ -88,7 +90,7 @@ pub fn choose(indexes: &[Index], query: &FindCommand, layout: &Layout<'_>, split
 pub(super) fn through_one(choice: &Choice<'_>, filter: &Filter, split: &Split) -> Option<Found> {
     let options = choice.layout.options;
     let by_default = through_default(filter, split, choice.layout, choice.indexes);
-    // Where the time narrows the buckets themselves, only a point does better; and so does whole metadata in the default index.
+    // If the time range limits the buckets, only a point is more selective; so is whole metadata in the default index.
     let by_time = if split.id_range.is_full() { 1 } else { 2 };
     let least = by_default.as_ref().map_or(by_time, |(score, _)| *score);
     let mut best: Option<IndexAccess> = None;
@@ -108,12 +110,12 @@ fn found(access: IndexAccess) -> Found {
     (access.score, vec![ReadAccess::Index(Box::new(access))])
 }
 
-/// Those that queries may go through, but for the default one.
+/// The indexes that queries may use, except the default one.
 fn others(indexes: &[Index]) -> impl Iterator<Item = &Index> {
     indexes.iter().filter(|index| index.is_visible() && index.spec.number != META_TIME_INDEX)
 }
 
-/// Checks that there is the index which is hinted. Where `raw`, its key is that over buckets. True where it depends on the query whether it
+/// Checks that the hinted index exists; if `raw`, its key is over buckets. True if it depends on the query whether it
 /// can be used.
 ///
 /// Errors: `BadValue`.
@@ -124,24 +126,25 @@ pub fn check_hint(hint: &Hint, raw: bool, indexes: &[Index]) -> Result<bool> {
     if let Some(index) = indexes.iter().find(|index| index.is_visible() && index.is_hinted(hint, raw)) {
         return Ok(!raw && index.spec.parts.iter().any(|part| part.kind() == PartKind::Wildcard));
     }
-    Err(Error::bad_value("The hint provided does not correspond to an existing index"))
+    Err(Error::bad_value("The hint does not name an existing index"))
 }
 
-/// True where what a sparse index lacks is ruled out by what is looked at: by a bound on the metadata, or on places.
+/// True if buckets that a sparse index lacks cannot match, because the metadata or the places are bounded.
 fn has_all_matches(access: &IndexAccess) -> bool {
-    // What is not there has the key of undefined.
+    // A missing value has the key of undefined.
     let is_there = |low: &OwnedValue| compare(low.view(), Value::UNDEFINED).is_gt();
     let is_bounded = |bounds: &[Interval]| bounds.iter().all(|(low, _)| low.as_ref().is_some_and(is_there));
     let mut parts = access.spec.parts.iter().zip(&access.bounds);
     match parts.clone().any(|(part, _)| part.kind().is_geo()) {
         true => parts.any(|(part, bounds)| part.kind().is_geo() && is_bounded(bounds)),
-        // One path of a wildcard is asked for that must be there.
+        // One path of a wildcard is searched, which must exist.
         false if access.wildcard.is_some() => true,
         false => parts.next().is_some_and(|(part, bounds)| part.source == Source::Meta && is_bounded(bounds)),
     }
 }
 
-/// Through the default index, where `filter` asks for whole metadata. Where the time narrows the buckets themselves, only a point does better, and not a
+/// Through the default index, if `filter` bounds the whole metadata. If the time range limits the buckets, only a point
+/// is more selective, and not a search among all strings.
 /// look at all strings.
 pub fn through_default(filter: &Filter, split: &Split, layout: &Layout<'_>, indexes: &[Index]) -> Option<Found> {
     let meta = layout.options.meta_field.as_ref().filter(|_| indexes.iter().any(Index::is_usable_default))?;

@@ -1,10 +1,11 @@
-//! Whether what matches one filter matches another.
+//! Decides whether every match of one filter also matches another.
 
 use crate::query::expr::CompareOp;
 use crate::query::filter::{Filter, Test};
 use crate::value::{DocWriter, Number, Value, canonical_class};
 
-/// True where whatever matches `filter` matches `wanted`; false where that is not seen. `same_language` says that both compare strings alike.
+/// True if every match of `filter` also matches `wanted`; false if that cannot be told. `same_language` says that both
+/// compare strings alike.
 pub(super) fn implies(filter: &Filter, wanted: &Filter, same_language: bool) -> bool {
     if let Filter::And(parts) = wanted {
         return parts.iter().all(|part| implies(filter, part, same_language));
@@ -23,7 +24,7 @@ pub(super) fn implies(filter: &Filter, wanted: &Filter, same_language: bool) -> 
             .any(|conjunct| is_narrower(conjunct, wanted) || same_language && shown(conjunct) == wanted_shown)
 }
 
-/// True where one comparison of a field passes nothing that the other does not pass.
+/// True if every value that passes the narrow comparison also passes the wide one.
 fn is_narrower(filter: &Filter, wanted: &Filter) -> bool {
     if let (Filter::Field(path, Test::Geo(narrow)), Filter::Field(wanted_path, Test::Geo(wide))) = (filter, wanted) {
         return path == wanted_path && wide.region.contains(&narrow.region);
@@ -36,7 +37,7 @@ fn is_narrower(filter: &Filter, wanted: &Filter) -> bool {
     let order = wide.collation().compare(narrow.value(), wide.value());
     path == wanted_path
         && narrow.collation() == wide.collation()
-        // Of one class: comparisons see nothing of others.
+        // Comparisons match only values of their own class.
         && canonical_class(narrow.value().kind()) == canonical_class(wide.value().kind())
         && !is_nan(narrow.value())
         && !is_nan(wide.value())

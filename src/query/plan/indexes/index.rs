@@ -1,4 +1,4 @@
-//! An index as queries see it: what is in it, and where in it the buckets of a query are.
+//! An index as queries see it: its contents, and where in it the buckets of a query are.
 
 use std::rc::Rc;
 
@@ -13,27 +13,27 @@ use crate::query::plan::find::Hint;
 use crate::query::plan::pushdown::{Layout, Split, points, split};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Path, Value, append_key, compare};
 
-/// Most ranges of an index that one scan looks at.
+/// Maximum ranges of an index that one scan reads.
 pub(super) const RANGES_MAX: usize = 1000;
 
 /// An index, ready for planning.
 #[derive(Clone, Debug)]
 pub struct Index {
-    /// What it is over.
+    /// The specification.
     pub spec: Rc<IndexSpec>,
-    /// The filter of a partial index as it was written, and taken apart for buckets.
+    /// The filter of a partial index, as written and split for buckets.
     pub(super) partial: Option<(Filter, Split)>,
 }
 
 impl Index {
-    /// An index of a collection without a filter.
+    /// An index without a filter.
     pub fn plain(spec: Rc<IndexSpec>) -> Index {
         Index { spec, partial: None }
     }
 
     /// An index of a collection.
     ///
-    /// Errors: 5916301 for a filter that says nothing about buckets; those of filters.
+    /// Errors: 5916301 if the filter says nothing about buckets; those of filters.
     pub fn new(spec: Rc<IndexSpec>, options: &TimeseriesOptions, globals: &Globals) -> Result<Index> {
         let Some(filter) = &spec.partial else { return Ok(Index::plain(spec)) };
         let options = TimeseriesOptions { span_seconds: spec.span_seconds, ..options.clone() };
@@ -49,25 +49,25 @@ impl Index {
         let split = split(&filter, &layout);
         let known = !split.bucket.is_trivial() || split.residual.is_trivial();
         if !known || !has_bucket_form(&filter, &layout) {
-            let message = "The partialFilterExpression holds a predicate that says nothing about buckets";
+            let message = "The partialFilterExpression has a predicate that cannot be applied to buckets";
             return Err(Error::new(ErrorCode::Location5916301, message));
         }
         Ok(Index { spec, partial: Some((filter, split)) })
     }
 
-    /// True where the bucket is in it, as far as its filter says.
+    /// True if the bucket is in the index, judged by its filter.
     pub fn takes(&self, bucket: &crate::index::Summary<'_>) -> bool {
         let Some((_, split)) = &self.partial else { return true };
         split.meta.matches_value(bucket.meta).unwrap_or(true)
             && split.bucket.may_match(bucket.min, bucket.max, bucket.meta)
     }
 
-    /// True where its filter, which is on the metadata alone, passes buckets with this.
+    /// True if its filter, which must be on the metadata only, accepts this metadata.
     pub fn takes_meta(&self, meta: Option<Value<'_>>) -> bool {
         self.partial.as_ref().is_none_or(|(_, split)| split.meta.matches_value(meta).unwrap_or(false))
     }
 
-    /// As it is over buckets.
+    /// The specification in terms of buckets.
     pub fn shown_raw(&self, options: &TimeseriesOptions) -> DocBuf {
         let filter = self.partial.as_ref().map(|(_, split)| {
             let mut writer = DocWriter::new();
@@ -80,22 +80,22 @@ impl Index {
         self.spec.shown_raw(filter.as_ref(), &options.time_field)
     }
 
-    /// True where a query does not see buckets that are not in it.
+    /// True if the index may lack buckets that match.
     pub(super) fn is_incomplete(&self) -> bool {
         self.spec.is_sparse() || self.partial.is_some()
     }
 
-    /// True where queries may go through it, and it is the one over whole metadata and time.
+    /// True if queries may use it and it is the default index.
     pub fn is_usable_default(&self) -> bool {
         self.spec.number == META_TIME_INDEX && !self.spec.hidden
     }
 
-    /// True where queries may go through it.
+    /// True if queries may use it.
     pub(super) fn is_visible(&self) -> bool {
         self.spec.ready && !self.spec.hidden
     }
 
-    /// True where it is what a hint names.
+    /// True if the hint names it.
     pub(super) fn is_hinted(&self, hint: &Hint, raw: bool) -> bool {
         match hint {
             Hint::Name(name) => **name == *self.spec.name,
@@ -105,7 +105,7 @@ impl Index {
         }
     }
 
-    /// How a query would go through it whose filter is taken apart in `split`.
+    /// How a query with the filter in `split` would use it.
     pub(super) fn access(&self, split: &Split, options: &TimeseriesOptions) -> Option<IndexAccess> {
         if let [part] = self.spec.parts.as_slice()
             && part.kind() == PartKind::Wildcard
@@ -132,7 +132,7 @@ impl Index {
             score += if points { 2 } else { 1 };
             let before = std::mem::take(&mut prefixes);
             for prefix in &before {
-                // It lies below all values.
+                // It sorts below all values.
                 if intervals.iter().all(|(low, _)| low.is_some()) {
                     let any = [&prefix[..], &[ANY]].concat();
                     ranges.push((any.clone(), any));
@@ -157,7 +157,7 @@ impl Index {
         Some(IndexAccess { spec, ranges, wildcard: None, bounds, only_indexed: false, texts, score })
     }
 
-    /// The same through a wildcard: one path below it that must be there.
+    /// The same for a wildcard: one path below it, which must exist.
     fn wildcard_access(&self, part: &Part, split: &Split, options: &TimeseriesOptions) -> Option<IndexAccess> {
         let mut best: Option<(usize, &Path, Vec<Interval>)> = None;
         for conjunct in split.meta.conjuncts() {
@@ -170,7 +170,7 @@ impl Index {
                 Test::Exists => Some(vec![(None, None)]),
                 _ => self.intervals_of(&on_path, split, options),
             };
-            // What has parts of its own is not found as a whole, and what is not there is not found.
+            // Objects are not indexed as a whole, and missing values not at all.
             let is_whole = |(low, high): &Interval| {
                 let no_parts = |end: &OwnedValue| {
                     end.view().as_doc().is_some_and(Doc::is_empty)
@@ -191,7 +191,7 @@ impl Index {
             let any = [&wildcard_key(path)[..], &[ANY]].concat();
             (any.clone(), any)
         };
-        // An array above it may lead to it.
+        // An array above the path may contain it.
         let above = path.as_str().match_indices('.').map(|(at, _)| at).filter(|at| *at >= part.path.as_str().len());
         ranges.extend(above.filter_map(|at| path.as_str().get(..at)).map(any));
         let key = |value: &Option<OwnedValue>| {
@@ -206,7 +206,7 @@ impl Index {
         let text = |end: &str| OwnedValue::string(&[path.as_str(), end].concat());
         let mut paths = vec![(Some(text("")), Some(text("")))];
         if intervals.iter().any(|(low, high)| low.is_none() && high.is_none()) {
-            // What has parts has entries below only.
+            // An object has entries only below it.
             let [low, high] = [".", "/"].map(|end| wildcard_key(&[path.as_str(), end].concat()));
             ranges.push((low, high));
             paths.push((Some(text(".")), Some(text("/"))));
@@ -217,7 +217,7 @@ impl Index {
         Some(IndexAccess { spec, ranges, wildcard, bounds, only_indexed: false, texts: None, score })
     }
 
-    /// The intervals of a part in which all buckets that may match are, or have `ANY`; `None` where there is no bound.
+    /// The intervals of a part that contain all buckets that may match (apart from `ANY`); `None` if unbounded.
     fn intervals_of(&self, part: &Part, split: &Split, options: &TimeseriesOptions) -> Option<Vec<Interval>> {
         if part.kind().is_geo() {
             // Loaded by now: `CollectionEntry::prepare` awaits it for an index on places.
@@ -229,7 +229,7 @@ impl Index {
                 .filter(|found| part.kind() != PartKind::Hashed || found.iter().all(is_point));
         }
         let (low, high) = if part.path.as_str() == options.time_field {
-            // A bucket that holds a time begins at most a span before it, and ends at most a span behind it.
+            // A bucket that holds a time begins at most a span before it and ends at most a span after it.
             let date = |ms: Option<i64>, by_ms: i64| ms.map(|ms| OwnedValue::date(ms.saturating_add(by_ms)));
             let (first, last) = split.time_bounds();
             let span_ms = options.span_ms();
@@ -240,7 +240,7 @@ impl Index {
         } else {
             let is_max = part.source == Source::Max;
             let own = split.bucket.interval(is_max, &part.path);
-            // Where there is a value of a type, and all are of one class, both ends are of that class.
+            // If a type is required and all its values are of one class, both ends are of that class.
             let of_types = split.residual.conjuncts().iter().find_map(|conjunct| match conjunct {
                 Filter::Field(path, Test::Type(kinds)) if *path == part.path => Some(around(&of_kinds(*kinds))),
                 _ => None,
@@ -250,7 +250,8 @@ impl Index {
         if low.is_none() && high.is_none() { None } else { Some(vec![(low, high)]) }
     }
 
-    /// The cells that a region has a share in; none where nothing asks for one, or only on a plane and not on the sphere, or the other way.
+    /// The cells that overlap a region; none if there is no region, or if it is on the plane and the index on the
+    /// sphere, or vice versa.
     fn cells_of(&self, part: &Part, split: &Split) -> Option<Vec<Interval>> {
         let on_plane = part.kind() == PartKind::Plane;
         let asked: Option<&Geo> = match part.source {
@@ -267,7 +268,7 @@ impl Index {
     }
 }
 
-/// The intervals of the first part of an index where strings are among them that compare by a collation, and these strings.
+/// If the first part is searched for strings under a collation: its intervals, and these strings.
 fn texts_of(part: &Part, split: &Split) -> (Option<Vec<Interval>>, Option<In>) {
     let is_ordered = part.source == Source::Meta && part.kind() == PartKind::Order;
     let points = points(&split.meta, part.path.as_str()).filter(|points| is_ordered && points.texts.is_some());
@@ -278,7 +279,7 @@ fn texts_of(part: &Part, split: &Split) -> (Option<Vec<Interval>>, Option<In>) {
     (Some(merged(found)), points.texts)
 }
 
-/// True where each conjunct on measurements has a form over buckets.
+/// True if every conjunct on measurements can be expressed over buckets.
 fn has_bucket_form(filter: &Filter, layout: &Layout<'_>) -> bool {
     match filter {
         Filter::And(children) | Filter::Or(children) => children.iter().all(|child| has_bucket_form(child, layout)),

@@ -1,19 +1,19 @@
-//! Between which values a filter leaves what stands at a path.
+//! The intervals to which a filter limits the value at a path.
 
 use crate::query::expr::CompareOp;
 use crate::query::filter::{Compare, Filter, Kinds, Test};
 use crate::query::plan::pushdown::successor;
 use crate::value::{Kind, OwnedValue, Path, Value, canonical_class, compare, sort_by};
 
-/// Values from the first to the second, both included; `None` is open.
+/// Values from the first to the second, both included; `None` is unbounded.
 pub type Interval = (Option<OwnedValue>, Option<OwnedValue>);
 
-/// The least value of each class, in order: the type byte, and behind it the value.
+/// The smallest value of each class, in order: the type byte, then the value.
 static LEAST: [&[u8]; 17] = [
     &[0xff],
     &[6],
     &[10],
-    // NaN is below all numbers.
+    // NaN sorts below all numbers.
     &[1, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f],
     &[2, 1, 0, 0, 0, 0],
     &[3, 5, 0, 0, 0, 0],
@@ -30,11 +30,11 @@ static LEAST: [&[u8]; 17] = [
     &[127],
 ];
 
-/// Most pairs of intervals that are compared where two sets of them meet.
+/// Maximum pairs of intervals compared when two sets are intersected.
 const PAIRS_MAX: usize = 10_000;
 
-/// What is no array and stands at `path`, where no array leads there, lies in these if `filter` matches; ascending and apart. `None` where it
-/// may be anything. A missing value is undefined.
+/// If `filter` matches, a value at `path` that is not an array (and not inside one) lies in these intervals, which are
+/// ascending and disjoint. `None` if it may be any value. A missing value counts as undefined.
 pub fn intervals(filter: &Filter, path: &Path) -> Option<Vec<Interval>> {
     match filter {
         Filter::And(children) => children.iter().filter_map(|child| intervals(child, path)).reduce(common),
@@ -50,7 +50,7 @@ pub fn intervals(filter: &Filter, path: &Path) -> Option<Vec<Interval>> {
                 Some(merged(found))
             }
             Test::Type(kinds) => Some(of_kinds(*kinds)),
-            // A pattern may be stored as well, and matches itself.
+            // The pattern itself may be stored, and matches itself.
             Test::Regex(regex) if !regex.prefix().is_empty() => {
                 let (_, end) = of_class(Kind::String);
                 let end = successor(regex.prefix()).map(|end| OwnedValue::string(&end)).or(end);
@@ -62,13 +62,13 @@ pub fn intervals(filter: &Filter, path: &Path) -> Option<Vec<Interval>> {
     }
 }
 
-/// The values of some types.
+/// The intervals of some types.
 pub fn of_kinds(kinds: Kinds) -> Vec<Interval> {
     let known = (0..=u8::MAX).filter_map(Kind::from_byte).filter(|kind| kinds.contains(*kind));
     merged(known.map(of_class).collect())
 }
 
-/// The values of the class of a type, and the least of the next.
+/// The interval of a type's class, ending at the smallest value of the next class.
 pub fn of_class(kind: Kind) -> Interval {
     let class = canonical_class(kind);
     let mut rest = LEAST.iter().map(|tagged| OwnedValue::from_tagged_checked(tagged.to_vec()));
@@ -76,16 +76,16 @@ pub fn of_class(kind: Kind) -> Interval {
     (low, rest.next())
 }
 
-/// One interval around all of these.
+/// The smallest interval around all of these.
 pub fn around(intervals: &[Interval]) -> Interval {
     match (intervals.first(), intervals.last()) {
         (Some((low, _)), Some((_, high))) => (low.clone(), high.clone()),
-        // Nothing is between these.
+        // An empty interval.
         _ => (Some(Value::MAX_KEY.to_owned()), Some(Value::MIN_KEY.to_owned())),
     }
 }
 
-/// What a value equals: null stands for missing as well.
+/// The values that equal a value: null also stands for missing.
 fn add_points(value: Value<'_>, found: &mut Vec<Interval>) {
     if value.kind() == Kind::Null {
         add_points(Value::UNDEFINED, found);
@@ -102,7 +102,7 @@ fn of_compare(compare: &Compare) -> Option<Vec<Interval>> {
             add_points(value, &mut found);
             return Some(found);
         }
-        // They are compared with values of all types, and with those that are not there.
+        // These compare with values of all types, and with missing ones.
         (_, Kind::MinKey | Kind::MaxKey) => return None,
         (CompareOp::Gt | CompareOp::Gte, _) => (own(), None),
         (CompareOp::Lt | CompareOp::Lte, _) => (None, own()),
@@ -115,7 +115,7 @@ fn ends(interval: &Interval) -> [Value<'_>; 2] {
     [low.as_ref().map_or(Value::MIN_KEY, OwnedValue::view), high.as_ref().map_or(Value::MAX_KEY, OwnedValue::view)]
 }
 
-/// What both have.
+/// The intersection of two sets of intervals.
 pub fn common(a: Vec<Interval>, b: Vec<Interval>) -> Vec<Interval> {
     if a.len().saturating_mul(b.len()) > PAIRS_MAX {
         return if a.len() < b.len() { a } else { b };
@@ -134,7 +134,7 @@ pub fn common(a: Vec<Interval>, b: Vec<Interval>) -> Vec<Interval> {
     found
 }
 
-/// The same in order, those that touch as one, and none that is empty.
+/// Sorted, with touching intervals merged and empty ones removed.
 pub fn merged(mut all: Vec<Interval>) -> Vec<Interval> {
     all.retain(|interval| compare(ends(interval)[0], ends(interval)[1]).is_le());
     sort_by(&mut all, |a, b| compare(ends(a)[0], ends(b)[0]));
@@ -200,7 +200,7 @@ mod tests {
         assert!(known.map(canonical_class).all(|class| classes.contains(&class)));
     }
 
-    /// What stands at a path; `None` where an array leads there, or is there.
+    /// The value at a path; `None` if it is an array or inside one.
     fn at(doc: Doc<'_>, path: &str) -> Option<OwnedValue> {
         let mut found = Some(doc.as_value());
         for name in path.split('.') {

@@ -1,4 +1,4 @@
-//! How the buckets of a query are found: through which index, and where in it.
+//! Indexes in plans: which one a query uses, and where in it its buckets are.
 
 mod access;
 mod choose;

@@ -1,6 +1,6 @@
-//! A projection of the columns of a block.
+//! Applies a projection to the columns of a block.
 //!
-//! Rule: mongodb/mongo src/mongo/db/exec/projection_node.cpp.
+//! Source: mongodb/mongo src/mongo/db/exec/projection_node.cpp.
 
 use super::parse::{Child, Node, Projection};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
 impl Projection {
-    /// The rows of `block` with the fields that the projection keeps, in their order, and behind them those that it computes.
+    /// The rows of `block` with the fields that the projection keeps, in their order, followed by computed ones.
     ///
     /// Errors: those of expressions.
     pub fn apply(&self, mut block: Block) -> Result<Block> {
@@ -35,7 +35,7 @@ impl Projection {
         Ok(block)
     }
 
-    /// True where something of the top-level field called `root` may be left.
+    /// True if the projection may keep something of the top-level field `root`.
     pub fn keeps_root(&self, root: &str) -> bool {
         match self.root.child(root) {
             None => !self.inclusion,
@@ -45,7 +45,7 @@ impl Projection {
         }
     }
 
-    /// True where the top-level field called `root` stays as it is.
+    /// True if the top-level field `root` stays unchanged.
     pub fn leaves_root(&self, root: &str) -> bool {
         let is_kept = match self.root.child(root) {
             None => !self.inclusion,
@@ -55,12 +55,13 @@ impl Projection {
         is_kept && self.computed.iter().all(|(path, _)| path.first().is_none_or(|first| **first != *root))
     }
 
-    /// True where `apply` looks at the top-level field called `root`.
+    /// True if `apply` reads the top-level field `root`.
     pub fn reads_root(&self, root: &str) -> bool {
         self.keeps_root(root) || self.computed.iter().any(|(_, expr)| expr.fields().contains(root))
     }
 
-    /// Whether a scalar where `node` is goes: it has none of the fields below. Where some are computed it keeps its place for them.
+    /// True if a scalar in the place of `node` is dropped: it has none of the fields below. If some are computed, it
+    /// keeps its place for them.
     fn drops_scalars(&self, node: &Node) -> bool {
         self.inclusion && !node.computes()
     }
@@ -72,13 +73,13 @@ impl Projection {
                 if present == 0 { Rewritten::Nothing } else { Rewritten::Column(rewritten) }
             }
             ColumnData::Dictionary(index, values) => self.rewrite_dictionary(node, column, index, values),
-            // Typed cells are scalars, and a scalar has no field below it.
+            // Typed cells are scalars, and a scalar has no fields below it.
             _ if self.drops_scalars(node) => Rewritten::Nothing,
             _ => Rewritten::Same,
         }
     }
 
-    /// The rewritten cells, and how many of them are left.
+    /// The rewritten cells, and how many are left.
     fn rewrite_cells(&self, node: &Node, column: &Column) -> (Column, usize) {
         let mut builder = ColumnBuilder::with_capacity(column.len());
         let mut scratch = Vec::new();
@@ -117,7 +118,7 @@ impl Projection {
             let at = index.get(row).map_or(usize::MAX, |at| *at as usize);
             column.is_present(row) && rewritten.is_present(at)
         });
-        // A dictionary has no absent values: those that the projection emptied leave it.
+        // A dictionary has no absent values, so those that the projection emptied are removed.
         let left: Vec<u32> =
             (0..rewritten.len()).filter(|i| rewritten.is_present(*i)).filter_map(|i| u32::try_from(i).ok()).collect();
         let index = index.iter().enumerate().map(|(row, at)| {
@@ -134,7 +135,7 @@ impl Projection {
         for (name, value) in container {
             let inner = value.as_container();
             if kind == Kind::Array {
-                // The elements move up where a scalar disappears, and arrays in arrays are walked too.
+                // Elements move up if a scalar disappears; arrays in arrays are rewritten too.
                 match inner {
                     Some(inner) => self.write_inner(node, &position.to_string(), value.kind(), inner, writer),
                     None if self.drops_scalars(node) => continue,
@@ -147,7 +148,8 @@ impl Projection {
             }
             match (node.child(name), inner) {
                 (Some(Child::Below(child)), Some(inner)) => self.write_inner(child, name, value.kind(), inner, writer),
-                // Kept: a named field of an inclusion; of an exclusion an unnamed one, or a scalar above the named path.
+                // Kept: in an inclusion a named field; in an exclusion an unnamed one, or a scalar above the named
+                // path.
                 (Some(Child::Named), _) if self.inclusion => {
                     writer.value(name, value);
                 }
@@ -187,8 +189,8 @@ fn set_below(column: Option<&Column>, path: &[Box<str>], values: &Column) -> Col
     builder.finish()
 }
 
-/// Writes the fields of an object with `new` at `path`: in its place, or behind the others where there was none. In an array it goes into
-/// each element; anything else on the way gives way to an object.
+/// Writes the fields of an object with `new` at `path`: in its place, or at the end if there was none. In an array it
+/// is set in each element; any other value on the way is replaced by an object.
 pub fn write_set(writer: &mut DocWriter, object: Option<Doc<'_>>, path: &[Box<str>], new: Option<Value<'_>>) {
     let Some((first, below)) = path.split_first() else { return };
     let put = |writer: &mut DocWriter, before: Option<Value<'_>>| match new {
@@ -313,7 +315,7 @@ mod tests {
         let doc = rawdoc! { "t": 1, "b": 2, "_id": 3, "a": 4 };
         let spec = rawdoc! { "z": { "$add": ["$a", "$b"] }, "b": 1, "a": { "$multiply": ["$a", 10] }, "k": "text" };
         assert_eq!(project(spec, doc.clone()), rawdoc! { "b": 2, "_id": 3, "z": 6, "a": 40, "k": "text" });
-        // Of the document as it was, and not where there is no value.
+        // Computed from the original document, and not set if there is no value.
         let spec = rawdoc! { "_id": 0, "a": "$b", "b": "$a", "x": "$none" };
         assert_eq!(project(spec, doc.clone()), rawdoc! { "a": 2, "b": 4 });
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The projection of a `find`: which fields of a measurement are kept, or dropped.
+//! Projections: which fields of a measurement are kept, dropped or computed.
 
 mod apply;
 mod parse;

@@ -1,56 +1,56 @@
-//! Projection documents, parsed into a tree of paths.
+//! Parses projections into a tree of paths.
 //!
-//! Rule: mongodb/mongo src/mongo/db/query/projection_parser.cpp.
+//! Source: mongodb/mongo src/mongo/db/query/projection_parser.cpp.
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
 use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::value::{Doc, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path, compare};
 
-/// A parsed projection: the paths that it keeps, or the paths that it drops, and what it computes.
+/// A parsed projection: the paths that it keeps or drops, and the fields that it computes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
     pub(super) inclusion: bool,
     pub(super) root: Node,
-    /// In the order of the document, which is that of the fields.
+    /// In document order, which is the order of the result.
     pub(super) computed: Vec<(Vec<Box<str>>, BoundExpr)>,
 }
 
-/// Fields below one path.
+/// The fields below one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Node {
     /// By name, ascending.
     pub(super) children: Vec<(Box<str>, Child)>,
 }
 
-/// What is known of a field.
+/// What a projection does with a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Child {
-    /// It is kept by an inclusion, and dropped by an exclusion.
+    /// An inclusion keeps it, an exclusion drops it.
     Named,
-    /// It is computed, and what was there is dropped.
+    /// It is computed; the old value is dropped.
     Computed,
-    /// Fields below it are.
+    /// Something below it is named or computed.
     Below(Node),
 }
 
 impl Projection {
-    /// The projection that keeps everything.
+    /// A projection that keeps everything.
     pub fn all() -> Projection {
         Projection { inclusion: false, root: Node::default(), computed: Vec::new() }
     }
 
-    /// True where a measurement comes out as it went in.
+    /// True if measurements are unchanged.
     pub fn is_all(&self) -> bool {
         !self.inclusion && self.root.children.is_empty() && self.computed.is_empty()
     }
 
-    /// The top-level fields that `apply` reads where of its result those in `wanted` matter.
+    /// The top-level fields that `apply` reads to produce those in `wanted`.
     pub fn needed_fields(&self, wanted: &FieldSet) -> FieldSet {
         let mut needed = match wanted {
             _ if self.computed.iter().any(|(_, expr)| expr.fields().is_all()) => return FieldSet::All,
             _ if self.inclusion => FieldSet::Only(self.root.children.iter().map(|(name, _)| name.clone()).collect()),
-            // A field that is set stays in its place if it was there, and so is read as well.
+            // A field that is set keeps its position if it existed, so it is read as well.
             _ => wanted.clone(),
         };
         match &mut needed {
@@ -61,12 +61,12 @@ impl Projection {
         needed
     }
 
-    /// The projection that keeps nothing: rows are only counted.
+    /// A projection that keeps nothing, for counting rows.
     pub fn none() -> Projection {
         Projection { inclusion: true, ..Projection::all() }
     }
 
-    /// The top-level fields of those names, and no other.
+    /// Only the top-level fields with these names.
     pub fn of_roots(names: &[Box<str>]) -> Projection {
         let mut projection = Projection::none();
         for name in names {
@@ -75,8 +75,8 @@ impl Projection {
         projection
     }
 
-    /// Parses the fields that `$addFields` sets. Only objects without operators are fields of their own; everything else is an expression
-    /// or a literal.
+    /// Parses the fields that `$addFields` sets. Only objects without operators are nested fields; everything else is
+    /// an expression or a literal.
     ///
     /// Errors: as `parse`.
     pub fn parse_set(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
@@ -91,19 +91,19 @@ impl Projection {
         Projection { computed: vec![(vec![name.into()], value)], ..Projection::all() }
     }
 
-    /// Only a top-level field.
+    /// Only one top-level field.
     pub fn only(name: &str) -> Projection {
         let mut only = Projection::none();
         only.root.children.push((name.into(), Child::Named));
         only
     }
 
-    /// The stage of a pipeline that does it.
+    /// The name of the pipeline stage for this projection.
     pub fn stage(&self) -> &'static str {
         if self.inclusion || self.computed.is_empty() { "$project" } else { "$addFields" }
     }
 
-    /// Adds a field whose value parses to this projection.
+    /// Writes a field whose value parses to this projection.
     pub fn write(&self, name: &str, writer: &mut DocWriter) {
         writer.begin_doc(name);
         if self.inclusion && self.root.child("_id").is_none() {
@@ -114,23 +114,23 @@ impl Projection {
         writer.end();
     }
 
-    /// Parses `{a: 1, "b.c": 1}`, `{a: 0}`, the nested form `{b: {c: 1}}`, and computed fields, `{c: {$add: ["$a", 1]}}`; an empty
-    /// document keeps everything.
+    /// Parses `{a: 1, "b.c": 1}`, `{a: 0}`, the nested form `{b: {c: 1}}`, and computed fields, `{c: {$add: ["$a",
+    /// 1]}}`. An empty document keeps everything.
     ///
-    /// Errors: 31253 and 31254 where inclusions and exclusions are mixed (`_id` is exempt), 31252 and 31310 for an expression and a literal
-    /// in an exclusion, 31249 and 31250 where paths collide, 51270 for an empty object,
-    /// those of paths and expressions, `BadValue` for positional operators.
+    /// Errors: 31253 and 31254 for a mix of inclusions and exclusions (except for `_id`); 31252 and 31310 for an
+    /// expression or a literal in an exclusion; 31249 and 31250 for colliding paths; 51270 for an empty object; those
+    /// of paths and expressions; `BadValue` for positional operators.
     pub fn parse(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
         let mut parser =
             Parser { globals, sets: false, inclusion: None, id: None, root: Node::default(), computed: Vec::new() };
         parser.fields(&mut Vec::new(), doc)?;
         let Parser { inclusion, id, mut root, computed, .. } = parser;
-        // A projection of `_id` alone says by it what it is.
+        // A projection of only `_id` is an inclusion or an exclusion according to it.
         let inclusion = inclusion.or(id).unwrap_or(false);
         if id.is_some() && root.child("_id").is_some() {
             return Err(Error::new(ErrorCode::Location31250, "Path collision at _id"));
         }
-        // `_id` is kept by an inclusion that does not name it, and dropped by an exclusion only where it is named.
+        // An inclusion keeps `_id` unless it excludes it; an exclusion drops it only if it names it.
         let id_named = if inclusion { id.unwrap_or(true) } else { id == Some(false) };
         if id_named && root.child("_id").is_none() {
             root.insert("_id", Child::Named);
@@ -141,18 +141,18 @@ impl Projection {
 
 struct Parser<'g> {
     globals: &'g Globals,
-    /// True where every field is computed.
+    /// True if every field is computed.
     sets: bool,
-    /// What the first field other than `_id` says.
+    /// Whether the first field other than `_id` is an inclusion.
     inclusion: Option<bool>,
-    /// What `_id` says.
+    /// Whether `_id` is included.
     id: Option<bool>,
     root: Node,
     computed: Vec<(Vec<Box<str>>, BoundExpr)>,
 }
 
 impl Parser<'_> {
-    /// Parses the fields of one level; `above` are the components of the paths that lead to it.
+    /// Parses the fields of one level; `above` are the path components that lead to it.
     fn fields<'a>(&mut self, above: &mut Vec<&'a str>, doc: Doc<'a>) -> Result<()> {
         for (name, value) in doc {
             let depth = above.len();
@@ -202,13 +202,13 @@ impl Parser<'_> {
         }
     }
 
-    /// A field whose value is an expression or a literal; `refusal` is the code for it in an exclusion.
+    /// A field whose value is an expression or a literal; `refusal` is the error code for it in an exclusion.
     fn compute(&mut self, path: &[&str], value: Value<'_>, refusal: ErrorCode) -> Result<()> {
         if !*self.inclusion.get_or_insert(true) {
             let message = format!("Cannot use an expression on field {} in an exclusion projection", path.join("."));
             return Err(Error::new(refusal, message));
         }
-        // Of numbers alone it would be that of finds, which takes the field itself.
+        // With numbers only, this is the `$slice` of finds, which slices the field itself.
         if let Some(slice) = value.as_doc().and_then(|doc| doc.get("$slice"))
             && slice.as_array().map_or(slice.kind().is_number(), |all| all.iter().all(|(_, n)| n.kind().is_number()))
         {
@@ -221,12 +221,12 @@ impl Parser<'_> {
 }
 
 impl Node {
-    /// What is known of the field `name`.
+    /// What the projection does with the field `name`.
     pub(super) fn child(&self, name: &str) -> Option<&Child> {
         self.children.get(self.place(name).ok()?).map(|(_, child)| child)
     }
 
-    /// True where a field at or below this node is computed.
+    /// True if a field at or below this node is computed.
     pub(super) fn computes(&self) -> bool {
         self.children.iter().any(|(_, child)| match child {
             Child::Named => false,
@@ -235,18 +235,18 @@ impl Node {
         })
     }
 
-    /// The field `name`, as `child` where it is new.
+    /// The field `name`, inserted as `child` if it is new.
     fn insert(&mut self, name: &str, child: Child) -> &mut Child {
         let at = self.place(name).unwrap_or_else(|at| {
             self.children.insert(at, (name.into(), child));
             at
         });
-        // Both the place found and the place filled exist.
+        // Both the found position and the inserted one exist.
         #[allow(clippy::indexing_slicing)]
         &mut self.children[at].1
     }
 
-    /// Adds a field for each path that is named; `above` is what stands before the names of this node.
+    /// Writes a field for each named path; `above` is the path to this node.
     fn write(&self, above: &str, inclusion: bool, writer: &mut DocWriter) {
         for (name, child) in &self.children {
             let path = [above, name].concat();
@@ -264,7 +264,8 @@ impl Node {
         self.children.binary_search_by(|(known, _)| (**known).cmp(name))
     }
 
-    /// Adds the path whose components below this node are `rest`; `path` is the whole of it, `end` what its last field is.
+    /// Adds a path: `rest` are its components below this node, `path` is all of it, and `end` says what happens to its
+    /// last field.
     fn add(&mut self, rest: &[&str], path: &[&str], end: Child) -> Result<()> {
         let Some((name, below)) = rest.split_first() else { return Ok(()) };
         if below.is_empty() {

@@ -15,16 +15,17 @@ pub(super) enum Side {
 
 /// A test on a bucket.
 ///
-/// Comparisons are by the whole BSON order, a missing value below null. Strings stand in them only where they compare as those of the
-/// summaries did. Summaries keep the extremes of arrays element by
-/// element, which tells nothing about any one array: where a path meets an array, every test on it is true. Hence a test
+/// Comparisons use the whole BSON order, with a missing value below null. They contain strings only if these compare as
+/// in the summaries. Summaries keep the extremes of arrays element by element, which says nothing about any single
+/// array: if a path meets an array, every test on it is true. Hence a test on a path that may hold arrays can only say
+/// that some measurement *may* match.
 /// on a path that may hold arrays can only ever say that some measurement *may* match.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum BucketTest {
     Always(bool),
     And(Vec<BucketTest>),
     Or(Vec<BucketTest>),
-    /// A summary against a constant.
+    /// A summary compared with a constant.
     Bound {
         side: Side,
         path: Path,
@@ -32,18 +33,18 @@ pub(super) enum BucketTest {
         value: OwnedValue,
         collation: Collation,
     },
-    /// Some constant of a set lies between the summaries.
+    /// Some constant of a set lies between the two summaries.
     Encloses {
         path: Path,
         set: In,
     },
     /// Some measurement has the field.
     Exists(Path),
-    /// Measurements of several types may lie at the path or before its end, so that the summaries tell nothing.
+    /// Measurements may have several types at the path or before its end, so the summaries say nothing.
     TypesDiffer(Path),
     /// Some measurement may lie in a region, or touch it.
     Near(Path, Rc<Geo>),
-    /// The metadata passes a filter whose paths all begin at it.
+    /// The metadata passes a filter whose paths all start at it.
     Meta(Filter),
 }
 
@@ -55,7 +56,7 @@ pub(super) struct Summary<'a> {
     pub(super) meta: Option<Value<'a>>,
 }
 
-/// What stands at a path of a summary.
+/// What is found at a path of a summary.
 enum Found<'a> {
     Array,
     Value(Option<Value<'a>>),
@@ -88,7 +89,7 @@ impl BucketTest {
             BucketTest::TypesDiffer(path) => bucket.types_differ(path),
             // Loaded by now: `filter::geo` has made the region.
             BucketTest::Near(path, geo) => bucket.may_lie(path, geo),
-            // What fails decides nothing; only loose predicates hold what can fail.
+            // A failure decides nothing (I9). Only loose predicates contain filters that can fail.
             BucketTest::Meta(filter) => filter.matches_value(bucket.meta).unwrap_or(true),
         }
     }
@@ -108,7 +109,7 @@ impl BucketTest {
     pub(super) fn narrow(&self, side: Side, path: &Path, found: &mut (Option<OwnedValue>, Option<OwnedValue>)) {
         match self {
             BucketTest::And(children) => children.iter().for_each(|child| child.narrow(side, path, found)),
-            // One type it is.
+            // An `Or` with one type at the path.
             BucketTest::Or(arms) => {
                 if let [test, BucketTest::TypesDiffer(other)] = arms.as_slice()
                     && other == path
@@ -156,9 +157,9 @@ impl<'a> Summary<'a> {
         if found.is_some_and(|value| value.kind() == Kind::Array) { Found::Array } else { Found::Value(found) }
     }
 
-    /// Tells only of buckets all of whose values are points, written alike.
+    /// Decides only for buckets in which all values are points written alike.
     ///
-    /// Pairs that are objects may name their coordinates in any order, so those are not told apart.
+    /// Pairs given as objects may name their coordinates in any order, so they are not decided.
     fn may_lie(&self, path: &Path, geo: &Geo) -> bool {
         if self.types_differ(path) {
             return true;
@@ -176,7 +177,7 @@ impl<'a> Summary<'a> {
         geo.region.may_lie_between(low, high)
     }
 
-    /// Compares the types at every prefix of the path. An array ends the walk: tests below it are true anyhow.
+    /// Compares the types at every prefix of the path. An array ends the walk, because tests below it are true anyway.
     fn types_differ(&self, path: &Path) -> bool {
         let (mut low, mut high) = (self.min.get(path.first()), self.max.get(path.first()));
         let differ = |low: Option<Value<'_>>, high: Option<Value<'_>>| low.map(Value::kind) != high.map(Value::kind);

@@ -1,4 +1,4 @@
-//! What of a filter can be decided on a bucket, before any of its measurements is unpacked.
+//! Pushdown: what a filter decides on a bucket before any of its measurements is unpacked.
 
 mod control;
 mod points;

@@ -1,22 +1,22 @@
-//! What the metadata of all matches equals: the points of an index to look at.
+//! The points of an index to search: constants that the metadata of all matches equals.
 
 use crate::query::expr::CompareOp;
 use crate::query::filter::{Filter, In, Test};
 use crate::value::{Collation, Kind, Value};
 
-/// Constants, one of which every match equals at a path, there or in an array.
+/// Constants, one of which every match equals at a path, directly or in an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
-    /// What the bytes of a key decide.
+    /// Those found by the bytes of their keys.
     pub values: In,
-    /// Strings that compare by a collation, whose equals may stand anywhere among the strings of an index.
+    /// Strings that compare by a collation, whose equals may be anywhere among the strings of an index.
     pub texts: Option<In>,
 }
 
-/// The constants that `filter` asks for at `path`; `None` where it may match something else.
+/// The constants that `filter` requires at `path`; `None` if it may match other values.
 ///
-/// The filter must still be asked. Null stands for missing and arrays match by element, so neither is such a constant. An
-/// array that holds one matches too: an index on metadata needs an entry for every element.
+/// The filter must still be applied. Null stands for missing and arrays match by element, so neither is such a
+/// constant. An array that contains a constant matches too, so an index on metadata needs an entry for every element.
 pub fn points(filter: &Filter, path: &str) -> Option<Points> {
     let mut found = Vec::new();
     if !add(filter, path, &mut found) {
@@ -30,11 +30,11 @@ pub fn points(filter: &Filter, path: &str) -> Option<Points> {
     Some(Points { values: set(true, &Collation::default()), texts: by.map(|by| set(false, by)) })
 }
 
-/// Adds the constants of a filter and how they compare, all or none; false where there are none.
+/// Adds the constants of a filter and how they compare, all or none; false if there are none.
 fn add<'a>(filter: &'a Filter, path: &str, found: &mut Vec<(Value<'a>, &'a Collation)>) -> bool {
     let known = found.len();
     let is_known = match filter {
-        // Each may be of another element of an array: one of them is as good as all.
+        // Each conjunct may be satisfied by a different array element, so one of them is as good as all.
         Filter::And(children) => children.iter().any(|child| add(child, path, found)),
         Filter::Or(arms) => arms.iter().all(|arm| add(arm, path, found)),
         Filter::Field(other, Test::Compare(compare)) if compare.op() == CompareOp::Eq && other.as_str() == path => {
@@ -54,12 +54,12 @@ fn add<'a>(filter: &'a Filter, path: &str, found: &mut Vec<(Value<'a>, &'a Colla
     is_known
 }
 
-/// True for what an index has where it has what equals it, and for strings, which are found one by one.
+/// True if an index finds all equal values at one key; also for strings, which are found one by one.
 fn is_point(value: Value<'_>, collation: &Collation) -> bool {
     match value.kind() {
         Kind::Null | Kind::Undefined => false,
         Kind::String | Kind::Symbol => true,
-        // Others may be equal that hold other strings, and stand elsewhere in an index of bytes.
+        // Other values may be equal but contain different strings, and are then elsewhere in an index of bytes.
         _ => holds_no_array(value) && collation.is_simple_for(value),
     }
 }

@@ -1,4 +1,4 @@
-//! From a filter on measurements to predicates on buckets, and how these combine.
+//! Translates filters on measurements to predicates on buckets (I9).
 
 use std::rc::Rc;
 
@@ -9,19 +9,19 @@ use crate::query::expr::CompareOp;
 use crate::query::filter::{Filter, Geo, Test};
 use crate::value::{Collation, Doc, Kind, OwnedValue, Path, Value};
 
-/// True for every bucket with at least one measurement that matches, and for others perhaps.
+/// True for every bucket with at least one matching measurement, and possibly for others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LooseBucketPredicate(pub(super) Option<BucketTest>);
 
-/// True only for buckets all of whose measurements match, and not for every such bucket.
+/// True only for buckets in which all measurements match, but not for every such bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TightBucketPredicate(pub(super) Option<BucketTest>);
 
 impl LooseBucketPredicate {
-    /// What is true for every bucket.
+    /// True for every bucket.
     pub(super) const UNKNOWN: LooseBucketPredicate = LooseBucketPredicate(None);
 
-    /// False only where no measurement of the bucket can match.
+    /// False only if no measurement of the bucket can match.
     ///
     /// `control_min` and `control_max` are the summaries of the bucket, `meta` its metadata.
     pub fn may_match(&self, control_min: Doc<'_>, control_max: Doc<'_>, meta: Option<Value<'_>>) -> bool {
@@ -29,13 +29,13 @@ impl LooseBucketPredicate {
         self.0.as_ref().is_none_or(|test| test.holds(summary))
     }
 
-    /// True where no bucket is ever ruled out.
+    /// True if it never rules out a bucket.
     pub fn is_trivial(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Between which values the lowest, or the highest, value at `path` lies in all buckets that may match and have one type there; `None` is
-    /// open. Strings only where they compare by their bytes.
+    /// The interval of the lowest (or highest) value at `path` in all buckets that may match and have one type there;
+    /// `None` is unbounded. Strings only if they compare by their bytes.
     pub fn interval(&self, is_max: bool, path: &Path) -> (Option<OwnedValue>, Option<OwnedValue>) {
         let mut found = (None, None);
         if let Some(test) = &self.0 {
@@ -44,7 +44,7 @@ impl LooseBucketPredicate {
         found
     }
 
-    /// The region in which, or touching which, all values at `path` lie that may match.
+    /// The region in which all matching values at `path` lie, or which they touch.
     pub fn region(&self, path: &Path) -> Option<&Geo> {
         self.0.as_ref()?.region(path)
     }
@@ -61,10 +61,10 @@ impl LooseBucketPredicate {
 }
 
 impl TightBucketPredicate {
-    /// What is false for every bucket.
+    /// False for every bucket.
     pub(super) const UNKNOWN: TightBucketPredicate = TightBucketPredicate(None);
 
-    /// True only where every measurement of the bucket matches, so that none has to be looked at.
+    /// True only if every measurement of the bucket matches, so that none must be tested.
     ///
     /// `control_min` and `control_max` are the summaries of the bucket, `meta` its metadata.
     pub fn all_match(&self, control_min: Doc<'_>, control_max: Doc<'_>, meta: Option<Value<'_>>) -> bool {
@@ -72,7 +72,7 @@ impl TightBucketPredicate {
         self.0.as_ref().is_some_and(|test| test.holds(summary))
     }
 
-    /// True where the answer is never yes.
+    /// True if it is never true.
     pub fn is_trivial(&self) -> bool {
         self.0.is_none()
     }
@@ -88,7 +88,7 @@ impl TightBucketPredicate {
     }
 }
 
-/// All of `tests`.
+/// All of `tests` must hold.
 pub(super) fn all(tests: Vec<BucketTest>) -> BucketTest {
     join(tests, BucketTest::And)
 }
@@ -104,11 +104,12 @@ pub(super) fn join(mut tests: Vec<BucketTest>, many: fn(Vec<BucketTest>) -> Buck
     }
 }
 
-/// What a filter becomes on buckets.
+/// The predicates derived from a filter.
 pub(super) struct Derived {
     pub(super) loose: LooseBucketPredicate,
     pub(super) tight: TightBucketPredicate,
-    /// The loose predicate holds for no bucket of which some measurement does not match: the filter itself can go.
+    /// True if the loose predicate holds for no bucket with a measurement that does not match, so that the filter is
+    /// not needed any more.
     pub(super) exact: bool,
 }
 
@@ -121,7 +122,7 @@ impl Derived {
         Derived { loose: LooseBucketPredicate(Some(test)), ..Derived::unknown() }
     }
 
-    /// One test that is both.
+    /// One test for both predicates.
     fn both(test: BucketTest) -> Derived {
         Derived { tight: TightBucketPredicate(Some(test.clone())), exact: true, ..Derived::loose(test) }
     }
@@ -131,9 +132,9 @@ impl Derived {
     }
 }
 
-/// What `filter` becomes on the buckets of `layout`.
+/// Derives predicates on buckets of `layout` from `filter`.
 ///
-/// A complement is never derived from summaries: they do not see missing fields, and a bucket whose extremes match may
+/// A negation is never derived from summaries: they do not show missing fields, and a bucket whose extremes match may
 /// hold measurements that do not.
 pub(super) fn derive(filter: &Filter, layout: &Layout<'_>) -> Derived {
     match filter {
@@ -142,10 +143,10 @@ pub(super) fn derive(filter: &Filter, layout: &Layout<'_>) -> Derived {
             Derived { loose: LooseBucketPredicate::UNKNOWN, tight, exact: true }
         }
         Filter::AlwaysFalse => Derived { exact: true, ..Derived::loose(BucketTest::Always(false)) },
-        // All measurements of a bucket share their metadata.
+        // All measurements of a bucket share its metadata.
         on_meta if layout.is_on_meta(on_meta) => {
             let test = BucketTest::Meta(on_meta.clone().with_root(META));
-            // What fails on a bucket has to be asked of its rows, to say so.
+            // A test that can fail is repeated on the rows, which raise the error.
             if on_meta.can_fail() { Derived::loose(test) } else { Derived::both(test) }
         }
         Filter::And(children) => {
@@ -188,7 +189,7 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
             Some(ms) => time::derive(path, compare.op(), ms, layout),
             None => Derived::unknown(),
         },
-        // Missing values are below everything, and summaries do not see them.
+        // Missing values sort below everything, and summaries do not show them.
         Test::Whole(compare) if compare.op().includes_less() => Derived::unknown(),
         Test::Compare(compare) | Test::Whole(compare) if is_eligible(compare.value(), compare.collation(), layout) => {
             mixed(path, bounds(path, compare.op(), compare.value(), compare.collation()), is_time, layout)
@@ -196,12 +197,12 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
         Test::In(set) if set.values().iter().all(|v| is_eligible(v.view(), set.collation(), layout)) => {
             mixed(path, BucketTest::Encloses { path: path.clone(), set: set.clone() }, is_time, layout)
         }
-        // The server asks buckets for a field only where it knows of no mixed types, as it does of the filters of indexes.
+        // The server tests buckets for a field only if it knows of no mixed types, as for index filters.
         Test::Exists if !layout.mixed_schema || layout.is_index_filter => {
             mixed(path, BucketTest::Exists(path.clone()), is_time, layout)
         }
         Test::Geo(geo) => Derived::loose(BucketTest::Near(path.clone(), Rc::clone(geo))),
-        // A prefix is one of bytes.
+        // A prefix is compared by bytes.
         Test::Regex(regex) if !regex.prefix().is_empty() && layout.options.collation.is_simple() => {
             mixed(path, begins_with(path, regex.prefix()), is_time, layout)
         }
@@ -209,17 +210,17 @@ fn derive_field(path: &Path, test: &Test, layout: &Layout<'_>) -> Derived {
     }
 }
 
-/// Whether the summaries tell something about values that compare with `operand`.
+/// True if the summaries say something about values that compare with `operand`.
 ///
-/// Null stands for missing, which summaries do not see. Objects and arrays are summarised by their parts. MinKey and
-/// MaxKey are compared with values of every other type, at odds with the order of summaries. Strings must compare as they did when
-/// the summaries were made.
+/// Null stands for missing, which summaries do not show. Objects and arrays are summarised by their parts. MinKey and
+/// MaxKey compare with values of all other types, unlike in the order of summaries. Strings must compare as they did
+/// when the summaries were made.
 fn is_eligible(operand: Value<'_>, collation: &Collation, layout: &Layout<'_>) -> bool {
     !matches!(operand.kind(), Kind::Null | Kind::Undefined | Kind::Object | Kind::Array | Kind::MinKey | Kind::MaxKey)
         && collation.agrees_on(operand, &layout.options.collation)
 }
 
-/// What holds of the summaries where some value at `path` may pass a comparison.
+/// A condition on the summaries that holds if some value at `path` may pass a comparison.
 pub(super) fn bounds(path: &Path, op: CompareOp, value: Value<'_>, collation: &Collation) -> BucketTest {
     let one = |side, op| bound(side, path, op, value.to_owned(), collation);
     match op {
@@ -229,11 +230,11 @@ pub(super) fn bounds(path: &Path, op: CompareOp, value: Value<'_>, collation: &C
     }
 }
 
-/// Some string at `path` may begin with `prefix`, or some value is a regular expression, which may be the very same.
+/// Some string at `path` may begin with `prefix`, or some value is a regular expression, which may be the same one.
 fn begins_with(path: &Path, prefix: &str) -> BucketTest {
     let collation = &Collation::default();
     let from = bound(Side::Max, path, CompareOp::Gte, OwnedValue::string(prefix), collation);
-    // The least regular expression.
+    // The smallest regular expression.
     let mut tagged = vec![Kind::Regex.byte()];
     tagged.extend_from_slice(&[0, 0]);
     let patterns = bound(Side::Max, path, CompareOp::Gte, OwnedValue::from_tagged_checked(tagged), collation);
@@ -246,11 +247,11 @@ fn begins_with(path: &Path, prefix: &str) -> BucketTest {
     }
 }
 
-/// The least text above every text that begins with `prefix`; `None` where there is none.
+/// The smallest string above all strings that begin with `prefix`; `None` if there is none.
 pub fn successor(prefix: &str) -> Option<String> {
     let mut head = prefix.to_owned();
     while let Some(last) = head.pop() {
-        // The code points between the two blocks are no characters.
+        // The code points between the two ranges are not characters.
         let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
         if let Some(next) = next {
             head.push(next);
@@ -260,12 +261,12 @@ pub fn successor(prefix: &str) -> Option<String> {
     None
 }
 
-/// A summary of a path against a constant.
+/// A summary of a path compared with a constant.
 pub(super) fn bound(side: Side, path: &Path, op: CompareOp, value: OwnedValue, collation: &Collation) -> BucketTest {
     BucketTest::Bound { side, path: path.clone(), op, value, collation: collation.clone() }
 }
 
-/// The loose predicate `test`, which says nothing where the bucket has several types at `path`. Times are always dates.
+/// The loose predicate `test`, which decides nothing if the bucket has several types at `path`. Times are always dates.
 fn mixed(path: &Path, test: BucketTest, is_time: bool, layout: &Layout<'_>) -> Derived {
     if layout.mixed_schema && !is_time {
         Derived::loose(BucketTest::Or(vec![test, BucketTest::TypesDiffer(path.clone())]))

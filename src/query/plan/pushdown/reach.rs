@@ -1,4 +1,4 @@
-//! Where matching measurements can lie: an interval of times, and one of bucket ids.
+//! Where matching measurements can be: an interval of times, and one of bucket ids.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -17,7 +17,7 @@ impl IdRange {
     /// Every id.
     pub const FULL: IdRange = IdRange { low: Bound::Unbounded, high: Bound::Unbounded };
 
-    /// No id. Its ends exclude the greatest and the least id, so that intersecting and covering need no special case.
+    /// No id. The ends exclude the largest and the smallest id, so that intersecting and covering need no special case.
     pub fn empty() -> IdRange {
         IdRange {
             low: Bound::Excluded(BucketId::highest_at(i64::MAX)),
@@ -25,12 +25,12 @@ impl IdRange {
         }
     }
 
-    /// True where the range rules nothing out.
+    /// True if it contains every id.
     pub fn is_full(&self) -> bool {
         *self == IdRange::FULL
     }
 
-    /// True where no id lies inside.
+    /// True if it contains no id.
     pub fn is_empty(&self) -> bool {
         match (self.low, self.high) {
             (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
@@ -39,33 +39,33 @@ impl IdRange {
         }
     }
 
-    /// True where `id` lies inside.
+    /// True if `id` lies inside.
     pub fn contains(&self, id: &BucketId) -> bool {
         RangeBounds::contains(&(self.low, self.high), id)
     }
 }
 
-/// Times and bucket ids at once.
+/// An interval of times and one of bucket ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reach {
     /// The first time, included.
     pub(super) first_ms: i64,
     /// The last time, included.
     pub(super) last_ms: i64,
-    /// Buckets of such times.
+    /// The ids of buckets with such times.
     pub(super) ids: IdRange,
 }
 
 impl Reach {
-    /// Every time and bucket.
+    /// All times and buckets.
     pub(super) const EVERYWHERE: Reach = Reach { first_ms: i64::MIN, last_ms: i64::MAX, ids: IdRange::FULL };
 
-    /// No time and no bucket.
+    /// No times and no buckets.
     pub(super) fn nowhere() -> Reach {
         Reach { first_ms: i64::MAX, last_ms: i64::MIN, ids: IdRange::empty() }
     }
 
-    /// What lies in both.
+    /// The intersection.
     pub(super) fn intersect(self, other: Reach) -> Reach {
         Reach {
             first_ms: self.first_ms.max(other.first_ms),
@@ -77,7 +77,7 @@ impl Reach {
         }
     }
 
-    /// The least interval around both.
+    /// The smallest interval around both.
     pub(super) fn cover(self, other: Reach) -> Reach {
         Reach {
             first_ms: self.first_ms.min(other.first_ms),
@@ -100,7 +100,7 @@ fn least<K: Ord>(a: End, b: End, rank: fn(End) -> K) -> End {
     if rank(a) <= rank(b) { a } else { b }
 }
 
-/// Orders lower ends by where they begin: a bound that excludes its id begins behind one that includes it.
+/// Orders lower ends: a bound that excludes its id comes after one that includes it.
 fn low_rank(end: End) -> Option<(BucketId, bool)> {
     match end {
         Bound::Unbounded => None,
@@ -109,7 +109,7 @@ fn low_rank(end: End) -> Option<(BucketId, bool)> {
     }
 }
 
-/// Orders upper ends by where they stop: no bound is behind every bound.
+/// Orders upper ends: unbounded comes last.
 fn high_rank(end: End) -> (bool, Option<(BucketId, bool)>) {
     match end {
         Bound::Unbounded => (true, None),

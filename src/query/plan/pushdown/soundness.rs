@@ -1,4 +1,5 @@
-//! Random buckets and filters: what a predicate rules out never matches, and what it grants always does.
+//! Tests random buckets and filters: a bucket that a predicate rules out never matches, and one that it grants always
+//! does.
 
 use bson::{DateTime, RawBson, RawDocumentBuf};
 use proptest::collection::vec;
@@ -14,7 +15,7 @@ use crate::value::{Collation, Doc, DocBuf, Kind, OwnedValue};
 
 const SPAN_SECONDS: i64 = 3_600;
 
-/// Times at which something ends: the epoch, the seconds of 31 and of 32 bits, the dates.
+/// Times at boundaries: the epoch, 31-bit and 32-bit seconds, the range of dates.
 fn any_time() -> impl Strategy<Value = i64> {
     let base = select(vec![
         0,
@@ -40,10 +41,10 @@ fn any_operand() -> BoxedStrategy<RawBson> {
     .boxed()
 }
 
-/// Fields of one measurement but its time and metadata.
+/// The fields of one measurement without time and metadata.
 type Row = (i64, Option<RawBson>, Option<RawBson>);
 
-/// Measurements whose fields have a type each, or any.
+/// Measurements whose fields have one type each, or any.
 fn any_rows() -> BoxedStrategy<Vec<Row>> {
     let rows = |a: BoxedStrategy<RawBson>, b: BoxedStrategy<RawBson>| {
         let offset = prop_oneof![0..SPAN_SECONDS * 1000, Just(0), Just(SPAN_SECONDS * 1000 - 1), 0..3_i64];
@@ -80,7 +81,7 @@ struct Bucket {
     rows: Vec<DocBuf>,
 }
 
-/// A bucket as the catalog would make it: one type a path, unless `mixed`.
+/// A bucket as the catalog would make it, with one type per path unless `mixed`.
 #[allow(clippy::too_many_arguments)]
 fn bucket(
     time: i64,
@@ -112,7 +113,7 @@ fn bucket(
         let fields = measured.view().iter().map(|(name, value)| (name.to_owned(), raw(value.to_owned())));
         docs.push(doc_of(fields.chain(meta.clone().map(|m| ("m".to_owned(), m)))));
     }
-    // What is not the metadata is a measured field like any other.
+    // Without a meta field, it is an ordinary field.
     if let (Some(value), false) = (&meta, has_meta) {
         let value = doc_of([("m".to_owned(), value.clone())]);
         value.view().iter().for_each(|(name, value)| summary.update(name, value));
@@ -168,7 +169,7 @@ fn any_bucket() -> BoxedStrategy<Bucket> {
         .boxed()
 }
 
-/// A comparison of the time, its constant not far from the bucket's ends, in seconds and milliseconds.
+/// A comparison of the time with a constant near the bucket's ends, in seconds and milliseconds.
 fn any_time_test() -> impl Strategy<Value = (&'static str, i64)> {
     let seconds = select(vec![-2 * SPAN_SECONDS, -SPAN_SECONDS, 0, 1, 60, SPAN_SECONDS, 2 * SPAN_SECONDS]);
     let by = select(vec![-1_000, -500, -1, 0, 1, 500, 1_000]);

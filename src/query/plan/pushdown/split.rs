@@ -1,4 +1,4 @@
-//! A filter on measurements, split into what runs on buckets and what is left for measurements.
+//! Splits a filter on measurements into the part for buckets and the part for measurements.
 
 use super::predicate::{LooseBucketPredicate, TightBucketPredicate, derive};
 use super::reach::{IdRange, Reach};
@@ -7,53 +7,53 @@ use crate::bucket::TimeseriesOptions;
 use crate::query::filter::Filter;
 use crate::value::Path;
 
-/// What a bucket document calls the metadata.
+/// The name of the metadata in a bucket document.
 pub(super) const META: &str = "meta";
 
-/// What a split has to know of a collection.
+/// What splitting depends on.
 ///
-/// The flags are promises about every bucket: where in doubt, `extended_range` and `mixed_schema` are true and
+/// The flags are promises about every bucket. If in doubt, `extended_range` and `mixed_schema` are true and
 /// `fixed_buckets` is false.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout<'a> {
-    /// Names of the fields, and the longest span a bucket was ever allowed.
+    /// The names of the fields, and the longest span that a bucket was ever allowed.
     pub options: &'a TimeseriesOptions,
-    /// Some time lies before 1970 or beyond the seconds that fit 31 bits: bucket ids say nothing about times.
+    /// True if some time lies before 1970 or beyond 31-bit seconds, so that bucket ids say nothing about times.
     pub extended_range: bool,
-    /// Some bucket may hold several types at one path.
+    /// True if some bucket may hold several types at one path.
     pub mixed_schema: bool,
-    /// Span and rounding are equal and were never changed.
+    /// True if span and rounding are equal and never changed.
     pub fixed_buckets: bool,
-    /// The filter is that of a partial index.
+    /// True if the filter is that of a partial index.
     pub is_index_filter: bool,
 }
 
 impl Layout<'_> {
-    /// True where `path` is the time field itself.
+    /// True if `path` is the time field itself.
     pub(super) fn is_time(&self, path: &Path) -> bool {
         path.as_str() == self.options.time_field && path.is_top_level()
     }
 
-    /// True where `filter` reads the metadata and nothing else. A constant reads nothing.
+    /// True if `filter` reads only the metadata. A constant reads nothing.
     pub(super) fn is_on_meta(&self, filter: &Filter) -> bool {
         let Some(meta_field) = &self.options.meta_field else { return false };
         matches!(filter.fields().names(), [only] if **only == **meta_field) && !filter.is_random()
     }
 }
 
-/// A filter, taken apart. A measurement matches the filter where `meta` matches its bucket and `residual` matches it.
+/// A split filter. A measurement matches if `meta` matches its bucket and `residual` matches the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
-    /// Decides on whole buckets, exactly. Its paths begin at `meta`, as in a bucket document; `matches_value` of the
-    /// metadata does without the document.
+    /// Decides exactly on whole buckets. Its paths start at `meta`, as in a bucket document; `matches_value` applies it
+    /// to the metadata without the document.
     pub meta: Filter,
-    /// False where no measurement of a bucket can match `residual`.
+    /// False if no measurement of a bucket can match `residual`.
     pub bucket: LooseBucketPredicate,
-    /// True where every measurement of a bucket matches `residual`.
+    /// True if every measurement of a bucket matches `residual`.
     pub whole: TightBucketPredicate,
-    /// What measurements are left to be asked, unless `whole` or an exact `bucket` has answered.
+    /// What must still be tested on measurements, unless `whole` or an exact `bucket` has decided.
     pub residual: Filter,
-    /// True where `bucket` holds only for buckets all of whose measurements match `residual`.
+    /// True if `bucket` holds only for buckets in which all measurements match `residual`.
     pub exact: bool,
     /// The ids of all buckets that can hold a match.
     pub id_range: IdRange,
@@ -80,7 +80,7 @@ pub fn split(filter: &Filter, layout: &Layout<'_>) -> Split {
     }
 }
 
-/// The parts of which all must match. An arm of `$nor` that reads the metadata only is a part of its own.
+/// The filters that must all match. A branch of `$nor` that reads only the metadata is a part of its own.
 fn conjuncts(filter: Filter, layout: &Layout<'_>) -> Vec<Filter> {
     match filter {
         Filter::AlwaysTrue => Vec::new(),
@@ -95,8 +95,8 @@ fn conjuncts(filter: Filter, layout: &Layout<'_>) -> Vec<Filter> {
 }
 
 impl Split {
-    /// The first and the last time, in milliseconds and both included, that a match can have; `None` where there is no
-    /// bound. The first is above the last where nothing can match.
+    /// The first and the last time of matches, in milliseconds, both included; `None` if unbounded. The first is above
+    /// the last if nothing can match.
     pub fn time_bounds(&self) -> (Option<i64>, Option<i64>) {
         let (first, last) = self.times_ms;
         ((first != i64::MIN).then_some(first), (last != i64::MAX).then_some(last))
@@ -150,7 +150,7 @@ mod tests {
         RawBson::DateTime(DateTime::from_millis(ms))
     }
 
-    /// What the bucket predicates say of summaries: may match, all match.
+    /// What the bucket predicates say for given summaries: may match, all match.
     fn says(split: &Split, min: RawDocumentBuf, max: RawDocumentBuf, meta: Option<i32>) -> (bool, bool) {
         let [min, max] = [min, max].map(|doc| DocBuf::parse(doc.into_bytes()).unwrap());
         let meta = meta.map(OwnedValue::int32);

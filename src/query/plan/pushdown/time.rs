@@ -1,4 +1,4 @@
-//! Comparisons of the time field: what they say of a bucket's span, and of the buckets worth visiting.
+//! Comparisons of the time field: what they say about a bucket's span, and which buckets to visit.
 
 use std::ops::Bound;
 
@@ -16,8 +16,8 @@ const ID_DATE_MS_MAX: i64 = 4_294_967_295_000;
 
 /// The predicates of `{path: {op: Date(ms)}}`, where `path` is the time field.
 ///
-/// `control.min` is rounded down and `control.max` is exact. With fixed buckets the borders between buckets are known:
-/// a comparison at a border is decided by the bucket alone.
+/// `control.min` is rounded down, and `control.max` is exact. With fixed buckets the boundaries are known, so that a
+/// comparison at a boundary is decided by the bucket alone.
 pub(super) fn derive(path: &Path, op: CompareOp, ms: i64, layout: &Layout<'_>) -> Derived {
     let date = || OwnedValue::date(ms);
     let simple = Collation::default();
@@ -25,7 +25,7 @@ pub(super) fn derive(path: &Path, op: CompareOp, ms: i64, layout: &Layout<'_>) -
     let max = |op| bound(Side::Max, path, op, date(), &simple);
     let border =
         (layout.fixed_buckets && !layout.extended_range).then(|| bucket_start_ms(ms, layout.options.span_seconds));
-    // Nothing at or after `ms` lies in a bucket that begins before the border.
+    // A bucket that begins before the boundary holds nothing at or after `ms`.
     let from_border = border.map(|start| bound(Side::Min, path, CompareOp::Gte, OwnedValue::date(start), &simple));
     let (loose, tight) = match op {
         CompareOp::Eq => (vec![min(CompareOp::Lte), max(CompareOp::Gte)], vec![min(op), max(op)]),
@@ -38,9 +38,9 @@ pub(super) fn derive(path: &Path, op: CompareOp, ms: i64, layout: &Layout<'_>) -
     Derived::new(all(loose), all(tight), exact)
 }
 
-/// `filter` without comparisons that every or no date of the standard range passes.
+/// `filter` without comparisons that all dates of the standard range pass or fail.
 ///
-/// Only for collections all of whose times lie in that range.
+/// Only for collections whose times all lie in that range.
 pub(super) fn fold(filter: Filter, layout: &Layout<'_>) -> Filter {
     filter.map_leaves(&mut |leaf| {
         let passes = match comparison(&leaf, layout) {
@@ -52,8 +52,8 @@ pub(super) fn fold(filter: Filter, layout: &Layout<'_>) -> Filter {
     })
 }
 
-/// The time with which a leaf compares the time field. Times are always dates, so that an expression compares them no
-/// other way.
+/// The time with which a leaf compares the time field. Times are always dates, so an expression compares them in the
+/// same way.
 fn comparison(leaf: &Filter, layout: &Layout<'_>) -> Option<(CompareOp, i64)> {
     let (path, test) = match leaf {
         Filter::Field(path, test) => (path, test),
@@ -68,7 +68,7 @@ fn comparison(leaf: &Filter, layout: &Layout<'_>) -> Option<(CompareOp, i64)> {
     }
 }
 
-/// Where measurements that match `filter` can lie.
+/// Where measurements that match `filter` can be.
 pub(super) fn reach(filter: &Filter, layout: &Layout<'_>) -> Reach {
     match filter {
         Filter::AlwaysFalse => Reach::nowhere(),
@@ -98,12 +98,13 @@ fn reach_of(op: CompareOp, ms: i64, layout: &Layout<'_>) -> Reach {
     Reach { first_ms, last_ms, ids: if layout.extended_range { IdRange::FULL } else { ids_of(op, ms, layout) } }
 }
 
-/// The ids of buckets that can hold such a time. A bucket begins at a whole second, and less than a span before its last time.
+/// The ids of buckets that can hold such a time. A bucket begins at a whole second, and less than a span before its
+/// last time.
 fn ids_of(op: CompareOp, ms: i64, layout: &Layout<'_>) -> IdRange {
     let earliest_ms = ms.saturating_sub(layout.options.span_ms());
     let next_second_ms = ms.saturating_add(999).div_euclid(1000).saturating_mul(1000);
     let low = match op {
-        // The first buckets of all may begin at the epoch, which a bound that excludes its own second would miss.
+        // The very first buckets may begin at the epoch, which a bound that excludes its own second would miss.
         _ if earliest_ms < 0 => Bound::Unbounded,
         CompareOp::Gt => Bound::Excluded(BucketId::highest_at(earliest_ms)),
         CompareOp::Eq | CompareOp::Gte => Bound::Included(BucketId::lowest_at(earliest_ms)),

@@ -1,4 +1,4 @@
-//! What is easily got wrong where a bucket decides for its measurements, each by a bucket that shows it.
+//! Cases in which it is easy to decide wrongly by the bucket, each with a bucket that shows it.
 
 use bson::{DateTime, RawBson, RawDocumentBuf, cstr, rawdoc};
 
@@ -7,7 +7,7 @@ use crate::bucket::{MinMax, TimeseriesOptions};
 use crate::query::filter::samples::{filter, hits};
 use crate::value::{Collation, Doc};
 
-/// Which rows of a bucket match, and whether the bucket may hold a match and whether it holds nothing else.
+/// Which rows of a bucket match, and what the predicates say about the bucket.
 #[derive(Debug, PartialEq)]
 struct Answer {
     rows: Vec<usize>,
@@ -37,7 +37,7 @@ fn split_of(wanted: &RawDocumentBuf, mixed_schema: bool) -> Split {
     )
 }
 
-/// Asks a bucket of `rows`, whose types are mixed or not as they are.
+/// Applies a filter to a bucket of `rows`; types are mixed if the rows have several.
 #[track_caller]
 fn ask(rows: &[RawDocumentBuf], mixed_schema: bool, wanted: RawDocumentBuf) -> Answer {
     let mut summary = MinMax::seed_time("t", 0, &Collation::default());
@@ -53,7 +53,7 @@ fn ask(rows: &[RawDocumentBuf], mixed_schema: bool, wanted: RawDocumentBuf) -> A
     Answer { rows, may_match, all_match }
 }
 
-/// Asks, and checks that the bucket is left undecided.
+/// Applies a filter and checks that the bucket stays undecided.
 #[track_caller]
 fn undecided(rows: &[RawDocumentBuf], mixed_schema: bool, wanted: RawDocumentBuf) -> Vec<usize> {
     let answer = ask(rows, mixed_schema, wanted);
@@ -68,7 +68,7 @@ fn an_expression_takes_missing_fields_for_less_than_any_constant() {
         assert_eq!(undecided(&rows, false, rawdoc! { "$expr": { op: ["$a", 5] } }), [1]);
         assert!(!ask(&rows, false, rawdoc! { "a": { op: 5 } }).may_match);
     }
-    // Turned around it is the same comparison.
+    // With its sides swapped, it is the same comparison.
     assert_eq!(undecided(&rows, false, rawdoc! { "$expr": { "$gt": [5, "$a"] } }), [1]);
     assert!(!ask(&rows, false, rawdoc! { "$expr": { "$gt": ["$a", 9] } }).may_match);
 }
@@ -211,7 +211,7 @@ fn an_expression_that_compares_the_time_decides_as_a_filter_does() {
     let before = ask(&rows, true, rawdoc! { "$expr": { "$lt": ["$t", at(70_001)] } });
     assert_eq!(before, Answer { rows: vec![0, 1], may_match: true, all_match: true });
     assert!(!ask(&rows, true, rawdoc! { "$expr": { "$gt": ["$t", at(70_000)] } }).may_match);
-    // Part of a conjunction that cannot be rewritten leaves the whole undecided.
+    // If part of a conjunction cannot be rewritten, the whole stays undecided.
     let both = rawdoc! { "$expr": { "$and": [{ "$lt": ["$t", at(70_001)] }, { "$eq": [{ "$year": "$t" }, 1970] }] } };
     assert_eq!(undecided(&rows, true, both), [0, 1]);
 }
@@ -222,7 +222,7 @@ fn what_an_expression_reads_of_the_metadata_alone_is_decided_by_the_bucket() {
         split_of(&rawdoc! { "$expr": { "$and": [{ "$eq": ["$m.a", "$m.b"] }, { "$gt": ["$x", "$m.a"] }] } }, true);
     assert_eq!(split.meta, filter(&rawdoc! { "$expr": { "$eq": ["$meta.a", "$meta.b"] } }));
     assert_eq!(split.residual, filter(&rawdoc! { "$expr": { "$gt": ["$x", "$m.a"] } }));
-    // A die is cast for each measurement.
+    // A new random number is drawn for each measurement.
     let chance = split_of(&rawdoc! { "$expr": { "$lt": [{ "$rand": {} }, "$m.rate"] } }, true);
     assert!(chance.meta.is_trivial() && !chance.residual.is_trivial());
 }

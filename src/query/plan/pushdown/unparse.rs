@@ -1,4 +1,4 @@
-//! Predicates on buckets as filters over bucket documents.
+//! Writes predicates on buckets as filters on bucket documents.
 
 use super::control::{BucketTest, Side};
 use super::predicate::{LooseBucketPredicate, TightBucketPredicate, bounds, join};
@@ -6,14 +6,14 @@ use crate::query::expr::CompareOp;
 use crate::value::{DocWriter, Path};
 
 impl LooseBucketPredicate {
-    /// Adds what makes a document a filter that buckets pass where they may hold a match.
+    /// Writes a filter that buckets pass if they may hold a match.
     pub fn write(&self, writer: &mut DocWriter) {
         self.0.iter().for_each(|test| test.write(writer));
     }
 }
 
 impl TightBucketPredicate {
-    /// Adds what makes a document a filter that only buckets pass all of whose measurements match.
+    /// Writes a filter that only buckets pass in which all measurements match.
     pub fn write(&self, writer: &mut DocWriter) {
         self.0.iter().for_each(|test| test.write(writer));
     }
@@ -65,7 +65,7 @@ fn write_list(name: &str, tests: &[BucketTest], writer: &mut DocWriter) {
     writer.end();
 }
 
-/// The elements of a disjunction from one place on: an expression for each prefix of the path.
+/// The branches of a disjunction from one position on: an expression for each prefix of the path.
 fn write_types_differ(start: usize, path: &Path, writer: &mut DocWriter) {
     let mut prefix = String::new();
     for (at, component) in path.components().iter().enumerate() {
@@ -81,7 +81,7 @@ fn write_types_differ(start: usize, path: &Path, writer: &mut DocWriter) {
     }
 }
 
-/// A path into a summary, as a bucket document has it.
+/// A path into a summary, as in a bucket document.
 fn summary(side: Side, path: &str) -> String {
     let root = match side {
         Side::Min => "control.min.",

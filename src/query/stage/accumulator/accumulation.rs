@@ -1,4 +1,4 @@
-//! A field of a `$group`, parsed.
+//! A parsed accumulator field.
 
 use super::arguments;
 use super::model::{Accumulator, Settings};
@@ -8,35 +8,35 @@ use crate::limits::EDGE_ROWS_MAX;
 use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
 use crate::value::{Doc, DocWriter, Kind, Value};
 
-/// A field of a `$group`, parsed.
+/// A parsed field of a `$group`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accumulation {
     /// The name of the field.
     pub name: Box<str>,
     pub(super) spec: AccumulatorSpec,
-    /// What it adds of each row.
+    /// The expression that it accumulates.
     pub input: BoundExpr,
-    /// How many values it keeps, an expression of the id of a group.
+    /// The number of values to keep, as an expression of a group's id.
     pub(super) n: Option<BoundExpr>,
-    /// Of `$top` and its like by one field: which, whether ascending, and what comes of a row.
+    /// For `$top` and its siblings by one field: that field, whether ascending, and the output.
     pub(super) by_one: Option<(Box<str>, bool, BoundExpr)>,
     pub(super) settings: Settings,
 }
 
 impl Accumulation {
-    /// Parses `{<operator>: <argument>}`, what the field `name` is to be.
+    /// Parses `{<operator>: <argument>}` for the field `name`.
     ///
     /// Errors: 15952 for an unknown operator, and those of its arguments.
     pub fn parse(name: &str, operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Accumulation> {
         arguments::parse(name, operator, argument, globals)
     }
 
-    /// True where the order of rows does not matter, or that of their times is enough.
+    /// True if the order of rows does not matter, or if knowing their times is enough.
     pub fn takes_any_order(&self) -> bool {
         self.spec.takes_any_order
     }
 
-    /// Where it takes one row only of those in the order of their times: whether that is the last, and not the first.
+    /// If it keeps one row by time: whether the last (true) or the first.
     pub fn is_last(&self) -> Option<bool> {
         match self.spec.name {
             "$first" => Some(false),
@@ -45,8 +45,8 @@ impl Accumulation {
         }
     }
 
-    /// Where it takes rows from one end of those in the order of their times only: whether that is the last, and how many. `ascending` is the
-    /// order of the times in which rows come; without one it takes them by an order of its own.
+    /// If it keeps rows from one end by time: whether the last ones, and how many. `ascending` is the time order in
+    /// which rows come; without it, the accumulator must have a time order of its own.
     pub fn end(&self, ascending: Option<bool>, time_field: &str) -> Option<(bool, usize)> {
         let count = match &self.n {
             None => 1,
@@ -67,14 +67,15 @@ impl Accumulation {
         (1..=EDGE_ROWS_MAX).contains(&count).then_some((is_last, count))
     }
 
-    /// The type of the ones that it adds up where it counts rows: a number from JavaScript is a double.
+    /// If it counts rows: the type of the constant 1 that it adds up, which is a double if it comes from JavaScript.
     pub fn counts_as(&self) -> Option<Kind> {
         let Expr::Constant(Some(one)) = self.input.expr() else { return None };
         (one.view().as_integer() == Some(1) && matches!(self.spec.name, "$sum" | "$count")).then(|| one.view().kind())
     }
 
-    /// True where the number of rows and the least and the greatest value of each top-level field tell what comes of it; of the time the
-    /// greatest. Of values that compare equal, as 1 and 1.0 do, they do not tell which comes first of rows that are sorted.
+    /// True if the result can be computed from the number of rows and the smallest and largest value of each top-level
+    /// field (for the time: the largest). This does not hold if rows are sorted and the first of several equal values,
+    /// such as 1 and 1.0, must be returned.
     pub fn is_summary(&self, time_field: &str, sorted: bool) -> bool {
         let is_extreme = |name: &str| match name == time_field {
             true => self.spec.name == "$max",
@@ -84,7 +85,8 @@ impl Accumulation {
         self.counts_as().is_some() || is_field(self.input.expr())
     }
 
-    /// The same as the first or the last of rows in ascending order of `time_field`, where it keeps one row by that field alone.
+    /// The same as `$first` or `$last` over rows in ascending order of `time_field`, if it keeps one row by that field
+    /// alone.
     pub fn as_edge(&self, time_field: &str) -> Option<Accumulation> {
         let (path, ascending, output) = self.by_one.as_ref().filter(|(path, ..)| **path == *time_field)?;
         debug_assert!(!path.is_empty());
@@ -98,9 +100,9 @@ impl Accumulation {
         Some(edge).filter(|_| self.n.as_ref().is_none_or(|n| is_one(n.expr())))
     }
 
-    /// How many values a group keeps: what `n` says of the fields of its id.
+    /// The number of values that a group keeps: `n`, computed from the fields of the group's id.
     ///
-    /// Errors: 5787902, 5787903 and 5787908 for what is no integer above 0.
+    /// Errors: 5787902, 5787903 and 5787908 if it is not a positive integer.
     pub fn count(&self, id: Option<Doc<'_>>) -> Result<usize> {
         let Some(n) = &self.n else { return Ok(1) };
         let empty = DocWriter::new().finish();

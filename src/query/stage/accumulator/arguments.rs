@@ -1,6 +1,6 @@
 //! The arguments of accumulators.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_multi.cpp, accumulator_percentile.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/accumulator_multi.cpp, accumulator_percentile.cpp.
 
 use super::accumulation::Accumulation;
 use super::model::Settings;
@@ -10,10 +10,10 @@ use crate::query::expr::{BoundExpr, Expr, Globals, is_continuous, shares};
 use crate::query::sort::SortSpec;
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
-/// What stands behind the name of an accumulator.
+/// The syntax of an accumulator's argument.
 #[derive(Clone, Copy)]
 pub(super) enum Arguments {
-    /// The expression that it adds.
+    /// An expression.
     Input,
     /// An array of two expressions.
     Pair,
@@ -23,13 +23,13 @@ pub(super) enum Arguments {
     Named(&'static Named),
 }
 
-/// The arguments of an object, all of which are required.
+/// Arguments in an object, all of which are required.
 pub(super) struct Named {
-    /// What anything but an object is refused with.
+    /// The code for a value that is not an object.
     not_object: ErrorCode,
-    /// The code of other arguments.
+    /// The code for unknown arguments.
     unknown: ErrorCode,
-    /// Names, with the codes of their lack.
+    /// Names, with the codes for missing ones.
     required: &'static [(&'static str, ErrorCode)],
 }
 
@@ -39,38 +39,38 @@ const OUTPUT: (&str, ErrorCode) = ("output", ErrorCode::Location5788004);
 const SORT_BY: (&str, ErrorCode) = ("sortBy", ErrorCode::Location5788005);
 const REQUIRED: ErrorCode = ErrorCode::IDLFailedToParse;
 
-/// Of `$firstN` and `$lastN`.
+/// For `$firstN` and `$lastN`.
 pub(super) const EDGES: Named = Named {
     not_object: ErrorCode::Location5787801,
     unknown: ErrorCode::Location5787901,
     required: &[N_OF_INPUT, INPUT],
 };
-/// Of `$minN` and `$maxN`.
+/// For `$minN` and `$maxN`.
 pub(super) const EXTREMES: Named = Named { not_object: ErrorCode::Location5787900, ..EDGES };
-/// Of `$top` and `$bottom`.
+/// For `$top` and `$bottom`.
 pub(super) const TOP: Named =
     Named { not_object: ErrorCode::Location5788001, unknown: ErrorCode::Location5788002, required: &[OUTPUT, SORT_BY] };
-/// Of `$topN` and `$bottomN`.
+/// For `$topN` and `$bottomN`.
 pub(super) const TOP_N: Named = Named { required: &[("n", ErrorCode::Location5788003), OUTPUT, SORT_BY], ..TOP };
-/// Of `$median`.
+/// For `$median`.
 pub(super) const MEDIAN: Named = Named {
     not_object: ErrorCode::Location7436100,
     unknown: ErrorCode::IDLUnknownField,
     required: &[("input", REQUIRED), ("method", REQUIRED)],
 };
-/// Of `$percentile`.
+/// For `$percentile`.
 pub(super) const PERCENTILE: Named = Named {
     not_object: ErrorCode::Location7429703,
     required: &[("input", REQUIRED), ("method", REQUIRED), ("p", REQUIRED)],
     ..MEDIAN
 };
 
-/// The field of a `$group` that is to be `{<operator>: <argument>}`.
+/// Parses `{<operator>: <argument>}` for the field `field` of a `$group`.
 ///
 /// Errors: 15952 for an unknown operator, and those of its arguments.
 pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Accumulation> {
     let Some(spec) = AccumulatorSpec::named(operator) else {
-        return Err(Error::new(ErrorCode::Location15952, format!("unknown group operator '{operator}'")));
+        return Err(Error::new(ErrorCode::Location15952, format!("Unknown group operator '{operator}'")));
     };
     let mut made = Accumulation {
         name: field.into(),
@@ -82,9 +82,9 @@ pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &
     };
     match spec.arguments {
         Arguments::Nothing if argument.as_doc().is_some_and(|argument| argument.is_empty()) => {}
-        Arguments::Nothing => return Err(Error::type_mismatch("$count takes no arguments, i.e. $count:{}")),
+        Arguments::Nothing => return Err(Error::type_mismatch("$count takes no arguments: write {$count: {}}")),
         Arguments::Pair if argument.as_array().is_none_or(|pair| pair.iter().count() != 2) => {
-            let message = [operator, " takes an array of two expressions"].concat();
+            let message = [operator, " needs an array of two expressions"].concat();
             return Err(Error::new(ErrorCode::FailedToParse, message));
         }
         Arguments::Pair => made.input = bound(argument, globals)?,
@@ -94,7 +94,7 @@ pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &
     Ok(made)
 }
 
-/// What a count adds.
+/// The value that a count adds for each row.
 fn constant(globals: &Globals) -> BoundExpr {
     BoundExpr::new(Expr::Constant(Some(OwnedValue::int32(1))), globals.clone())
 }
@@ -119,11 +119,9 @@ fn input(operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Bound
 impl Accumulation {
     fn set(&mut self, named: &Named, argument: Value<'_>, globals: &Globals) -> Result<()> {
         let operator = self.spec.name;
-        let refuse = |code, what: &str, name: &str| {
-            Err(Error::new(code, format!("{what}{name} in the specification of {operator}")))
-        };
+        let refuse = |code, what: &str, name: &str| Err(Error::new(code, format!("{operator}: {what}{name}")));
         let Some(doc) = argument.as_doc() else {
-            return refuse(named.not_object, "there must be an object", "");
+            return refuse(named.not_object, "its argument must be an object", "");
         };
         if let Some((name, _)) = doc.iter().find(|(name, _)| named.required.iter().all(|known| known.0 != *name)) {
             return refuse(named.unknown, "unknown argument ", name);
@@ -135,7 +133,7 @@ impl Accumulation {
                 "n" => self.n = Some(bound(value, globals)?),
                 "output" => output = Some(value),
                 "sortBy" if value.as_doc().is_none() => {
-                    return refuse(ErrorCode::Location10065, "no object as ", name);
+                    return refuse(ErrorCode::Location10065, "needs an object as ", name);
                 }
                 "sortBy" => self.sort(value, output, globals)?,
                 "p" => self.settings.percentiles = shares(&Expr::parse(value, globals)?)?,
@@ -146,7 +144,7 @@ impl Accumulation {
         Ok(())
     }
 
-    /// The input is an object: what comes out, and what it is sorted by.
+    /// The input is an object of the output and its sort keys.
     fn sort(&mut self, sort: Value<'_>, output: Option<Value<'_>>, globals: &Globals) -> Result<()> {
         let sort = SortSpec::parse(sort, globals.collation())?;
         let output = output.unwrap_or(Value::NULL);
@@ -154,7 +152,7 @@ impl Accumulation {
             let mut list = DocWriter::new();
             list.value("0", output);
             let list = list.finish();
-            // Of several rows it would be a list.
+            // With several sort keys it would be a list.
             let shown = if self.n.is_some() { Value::new_checked(Kind::Array, list.view().as_bytes()) } else { output };
             self.by_one = Some((only.path.as_str().into(), only.ascending, bound(shown, globals)?));
         }

@@ -1,6 +1,6 @@
 //! `$covariancePop` and `$covarianceSamp`.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/window_function/window_function_covariance.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/window_function/window_function_covariance.cpp.
 
 use std::ops::Range;
 
@@ -12,9 +12,10 @@ use crate::value::{Number, OwnedValue};
 
 const ZERO: Number = Number::Integer(0);
 
-/// Covariances of groups, by Welford's sums; decimals where there is one among the numbers. Anything but a pair of numbers counts as nothing.
+/// Covariances of groups by Welford's method; as decimals if one of the numbers is a decimal. Values other than pairs
+/// of numbers do not count.
 pub(super) struct Covariances {
-    /// True for that of a sample.
+    /// True for `$covarianceSamp`.
     is_sample: bool,
     groups: Vec<Moments>,
 }
@@ -24,7 +25,7 @@ struct Moments {
     count: i64,
     /// The means of the first and the second of each pair.
     means: [Number; 2],
-    /// Sum of the products of the distances from them.
+    /// Sum of the products of deviations from the means.
     products: Number,
 }
 

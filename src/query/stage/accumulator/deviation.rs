@@ -7,9 +7,9 @@ use crate::block::Column;
 use crate::error::Result;
 use crate::value::OwnedValue;
 
-/// Standard deviations of groups, by Welford's sums. Anything but a number counts as nothing.
+/// Standard deviations of groups by Welford's method. Values other than numbers do not count.
 pub(super) struct Deviations {
-    /// True for that of a sample.
+    /// True for `$stdDevSamp`.
     is_sample: bool,
     groups: Vec<Moments>,
 }
@@ -18,7 +18,7 @@ pub(super) struct Deviations {
 struct Moments {
     count: f64,
     mean: f64,
-    /// Sum of the squares of the distances from the mean.
+    /// Sum of the squared deviations from the mean.
     squares: f64,
 }
 

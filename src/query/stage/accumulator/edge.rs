@@ -1,4 +1,4 @@
-//! `$first`, `$last`, and `$mergeObjects`, which cares for the order of rows as well.
+//! `$first`, `$last`, and `$mergeObjects`, which also depends on the order of rows.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
-/// The first or last values of groups; nothing is null.
+/// The first or last values of groups; a missing value becomes null.
 pub(super) struct Edges {
     is_last: bool,
     groups: Vec<Option<OwnedValue>>,
-    /// Where the row of each value stands, where rows come out of their order.
+    /// The place of each value's row, if rows come out of order.
     places: Vec<i64>,
     size_bytes: usize,
 }
@@ -45,7 +45,7 @@ impl Accumulator for Edges {
             }
             return Ok(());
         };
-        // Of equal times the row that comes first is the first one.
+        // Of rows with equal times, the one that comes first is the first.
         let is_better = |place: i64, than: i64| if self.is_last { place >= than } else { place < than };
         let mut best = self.groups.get(group).and_then(Option::as_ref).and_then(|_| self.places.get(group)).copied();
         let mut chosen = None;
@@ -71,7 +71,7 @@ impl Accumulator for Edges {
     }
 }
 
-/// The fields of all objects of a group; of a field that several have, the last value.
+/// The merged fields of all objects of a group; the last value of each field wins.
 #[derive(Default)]
 pub(super) struct Merged {
     groups: Vec<OwnedValue>,

@@ -8,10 +8,10 @@ use crate::block::{Column, ColumnData};
 use crate::error::Result;
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
-/// Extremes of groups in the order of all values; null counts as nothing.
+/// Extremes of groups in BSON order; null does not count.
 pub(super) struct Extremes {
     is_max: bool,
-    /// The extreme, and where its row stands.
+    /// The extreme, and the place of its row.
     groups: Vec<Option<(OwnedValue, i64)>>,
     collation: Collation,
 }
@@ -21,7 +21,7 @@ impl Extremes {
         Extremes { is_max, groups: Vec::new(), collation: collation.clone() }
     }
 
-    /// A value, and where its row stands: of those that compare equal, as 1 and 1.0 do, the first one stays.
+    /// A value and the place of its row. Of values that compare equal, such as 1 and 1.0, the first one stays.
     fn offer(&mut self, group: usize, value: Value<'_>, place: i64) {
         let better = if self.is_max { Ordering::Greater } else { Ordering::Less };
         if let Some(known) = self.groups.get_mut(group)
@@ -42,7 +42,8 @@ impl Accumulator for Extremes {
     }
 
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
-        // Of cells of one type the extreme of the range first, and of those that equal it the first one. Not a number is below all numbers.
+        // In a typed column: first the extreme of the range, then the first cell that equals it. NaN sorts below all
+        // numbers.
         let (is_max, range) = (self.is_max, rows.clone());
         let wanted = if is_max { Ordering::Greater } else { Ordering::Less };
         let best = match (cells.data(), cells.presence()) {
@@ -62,7 +63,7 @@ impl Accumulator for Extremes {
                 let (_, place) = first(rows.clone(), times, &|row| cells.get(row) == Some(&best));
                 (OwnedValue::int32(best), place)
             }),
-            // Nothing but itself equals a date.
+            // Dates that compare equal are identical.
             (ColumnData::Date(cells), None) => {
                 extreme_of(cells.get(range).unwrap_or_default(), wanted).map(|best| (OwnedValue::date(best), 0))
             }
@@ -93,7 +94,7 @@ impl Accumulator for Extremes {
     }
 }
 
-/// The first row for which that holds, and its place, where rows come out of their order.
+/// The first row for which the condition holds, and its place, if rows come out of order.
 fn first(rows: Range<usize>, times: Option<&Times<'_>>, holds: &dyn Fn(usize) -> bool) -> (Option<usize>, i64) {
     let Some(times) = times else { return (None, 0) };
     let first = rows.filter(|row| holds(*row)).min_by_key(|row| times.place(*row));

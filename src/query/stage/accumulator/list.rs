@@ -1,4 +1,4 @@
-//! `$push` and `$addToSet`; of the elements of arrays `$concatArrays` and `$setUnion`.
+//! `$push` and `$addToSet`; and for the elements of arrays, `$concatArrays` and `$setUnion`.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::value::{Collation, Numbers, OwnedValue, Value, append_key};
 
-/// Lists of the values of groups; what is missing is left out.
+/// Lists of values per group; missing values are left out.
 pub(super) struct Lists {
-    /// True where a value stands in a list once only.
+    /// True if a list holds each value only once.
     is_set: bool,
-    /// True where the elements of values are in the list, which have to be arrays.
+    /// True if the list holds the elements of the values, which must be arrays.
     of_elements: bool,
     groups: Vec<Vec<OwnedValue>>,
-    /// Values by group and key.
+    /// Distinct values by group and key.
     known: Numbers,
     size_bytes: usize,
     collation: Collation,
@@ -44,7 +44,7 @@ impl Accumulator for Lists {
                     return Ok(());
                 }
                 *size_bytes += key.len();
-                // Bytes that are new to the set may be equal to others all the same.
+                // Different bytes may still be equal by the collation.
                 if !collation.is_simple() && list.iter().any(|known| collation.compare(known.view(), value).is_eq()) {
                     return Ok(());
                 }
@@ -60,7 +60,7 @@ impl Accumulator for Lists {
             if !*of_elements {
                 return add(value);
             }
-            let message = "$concatArrays and $setUnion take arrays only";
+            let message = "$concatArrays and $setUnion need arrays";
             let elements = value.as_array().ok_or_else(|| Error::type_mismatch(message))?;
             elements.iter().try_for_each(|(_, element)| add(element))
         })

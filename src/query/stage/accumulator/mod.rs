@@ -1,4 +1,4 @@
-//! Accumulators: what `$group` makes of the values of a group.
+//! Accumulators: how `$group` combines the values of a group.
 
 mod accumulation;
 mod arguments;

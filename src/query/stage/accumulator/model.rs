@@ -1,4 +1,4 @@
-//! What an accumulator does, and what several of them share.
+//! The interface of accumulators, and what several of them share.
 
 use std::ops::Range;
 
@@ -8,46 +8,47 @@ use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
 pub trait Accumulator {
-    /// Makes room for one more group, the next in number, with its `n` where the accumulator has one.
+    /// Adds a state for one more group, the next by number, with its `n` if the accumulator has one.
     fn grow(&mut self, n: usize);
 
-    /// Adds those cells of a column to a group. Where the rows come out of their order it is that of `times`, one a row of the column.
+    /// Adds cells of a column to a group. If rows come out of order, `times` gives their order, with one time per row
+    /// of the column.
     ///
-    /// Errors: values that cannot be added.
+    /// Errors: values that cannot be accumulated.
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()>;
 
-    /// What has come of a group.
+    /// The result for a group.
     fn value(&self, group: usize) -> OwnedValue;
 
-    /// Adds what has come of one group to another, as if it had seen these values as well. False, and nothing is done, where the
-    /// accumulator cannot.
+    /// Merges one group into another, as if that had seen these values as well. Does nothing and answers false if the
+    /// accumulator cannot merge.
     fn merge(&mut self, _into: usize, _from: usize) -> bool {
         false
     }
 
-    /// What it holds, where that may become much.
+    /// The bytes that it holds, if they may become many.
     fn size_bytes(&self) -> usize {
         0
     }
 }
 
-/// The times of rows, by which they would be sorted.
+/// The times of rows, if these come out of order.
 pub struct Times<'a> {
-    /// Milliseconds since the epoch, one a row.
+    /// Milliseconds since the epoch, one per row.
     pub ms: &'a [i64],
-    /// True where the sort ascends.
+    /// True if the sort is ascending.
     pub ascending: bool,
 }
 
 impl Times<'_> {
-    /// Where a row stands among all of them: below the places of rows that come behind it.
+    /// The place of a row among all rows: smaller than the places of rows that sort after it.
     pub fn place(&self, row: usize) -> i64 {
         let ms = self.ms.get(row).copied().unwrap_or_default();
         if self.ascending { ms } else { !ms }
     }
 }
 
-/// What comes of an accumulator besides its input.
+/// What an accumulator depends on besides its input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// How strings compare.
@@ -59,14 +60,14 @@ pub struct Settings {
     pub(super) is_continuous: bool,
 }
 
-/// A number as a double, which is what the server counts these in, decimals too; `None` for anything else.
+/// A number as a double, which is how the server computes here, decimals included; `None` for other values.
 pub(super) fn number(value: Value<'_>) -> Option<f64> {
     Number::of(value).map(Number::near_double)
 }
 
-/// The error of what holds more than it may.
+/// The error for exceeding the memory limit.
 pub(super) fn list_is_full() -> Error {
-    Error::new(ErrorCode::ExceededMemoryLimit, "A list of a $group takes more memory than it may")
+    Error::new(ErrorCode::ExceededMemoryLimit, "A list of a $group exceeds the memory limit")
 }
 
 pub(super) fn array_of(values: &mut dyn Iterator<Item = Value<'_>>) -> OwnedValue {
@@ -77,7 +78,7 @@ pub(super) fn array_of(values: &mut dyn Iterator<Item = Value<'_>>) -> OwnedValu
     Value::new_checked(Kind::Array, writer.finish().view().as_bytes()).to_owned()
 }
 
-/// Shows `see` every cell of a range that is there.
+/// Calls `see` with every present cell of a range.
 pub(super) fn each_cell(
     cells: &Column,
     rows: Range<usize>,

@@ -9,11 +9,11 @@ use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::expr::quantile;
 use crate::value::OwnedValue;
 
-/// The numbers of groups.
+/// The numbers of groups, from which percentiles are computed.
 pub(super) struct Percentiles {
-    /// From 0 to 1; none for the median by itself.
+    /// From 0 to 1; empty for `$median`.
     wanted: Vec<f64>,
-    /// True where what lies between two numbers is interpolated.
+    /// True to interpolate between two numbers.
     is_continuous: bool,
     groups: Vec<Vec<f64>>,
     size_bytes: usize,

@@ -1,6 +1,7 @@
-//! The first, last, least, greatest `n` of a group: `$firstN`, `$lastN`, `$minN`, `$maxN`, `$top`, `$bottom`, `$topN`, `$bottomN`.
+//! Accumulators that keep `n` values by rank: `$firstN`, `$lastN`, `$minN`, `$maxN`, `$top`, `$bottom`, `$topN`,
+//! `$bottomN`.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_multi.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/accumulator_multi.cpp.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,24 +12,24 @@ use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
-/// What cells are, and which of them stay.
+/// How cells are ranked, and which are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// The first; without keys all cells tie, and of those that tie the first stay.
+    /// The first cells: without keys all cells tie, and of ties the first ones stay.
     First,
     Last,
-    /// By themselves, upward; null counts as nothing.
+    /// By the values themselves, ascending; null does not count.
     Least,
     Greatest,
-    /// Objects of what comes out and its keys. The first of them, or the last.
+    /// Cells are objects of the output and its keys; keeps the first or the last by these.
     Top,
     Bottom,
 }
 
-/// The cells of each group that stay, in the order of their keys.
+/// The kept cells of each group, in key order.
 pub(super) struct Ranked {
     rank: Rank,
-    /// True where one value comes out, and no list.
+    /// True if the result is a single value instead of a list.
     is_single: bool,
     /// The direction of each key.
     ascending: Vec<bool>,
@@ -51,7 +52,7 @@ impl Entry {
 impl Ranked {
     pub fn new(rank: Rank, is_single: bool, settings: &Settings) -> Ranked {
         let ascending = match rank {
-            // Behind the value the place of its row, where that is not the order in which they come.
+            // The place of the row follows the value, if rows come out of order.
             Rank::Least => vec![true, true],
             Rank::Greatest => vec![false, true],
             _ => settings.ascending.clone(),
@@ -59,7 +60,7 @@ impl Ranked {
         Ranked { rank, is_single, ascending, collation: settings.collation.clone(), groups: Vec::new(), size_bytes: 0 }
     }
 
-    /// What a cell competes with; `None` where it does not.
+    /// The keys of a cell; `None` if it does not compete.
     fn entry(&self, cell: Value<'_>) -> Result<Option<Entry>> {
         let (keys, output) = match self.rank {
             Rank::First | Rank::Last => (Vec::new(), cell),
@@ -73,7 +74,7 @@ impl Ranked {
                     keys.push(self.key(key, *ascending));
                 }
                 if arrays > 1 {
-                    return Err(Error::bad_value("cannot sort with keys that are parallel arrays"));
+                    return Err(Error::bad_value("Cannot sort with keys that are parallel arrays"));
                 }
                 (keys, cell.as_doc().and_then(|cell| cell.get("output")).unwrap_or(Value::NULL))
             }
@@ -81,7 +82,7 @@ impl Ranked {
         Ok(Some(Entry { keys, output: output.to_owned() }))
     }
 
-    /// Of an array, the element that stands first.
+    /// For an array, the element that sorts first.
     fn key(&self, key: Value<'_>, ascending: bool) -> OwnedValue {
         let Some(array) = key.as_array() else { return key.to_owned() };
         let order = |a: &Value<'_>, b: &Value<'_>| directed(self.collation.compare(*a, *b), ascending);
@@ -102,7 +103,7 @@ impl Ranked {
     fn offer(&self, (n, list): &mut (usize, Vec<Entry>), new: Entry) -> isize {
         let mut size_bytes = 0;
         if list.len() >= *n {
-            // Of the least that tie the one that came last goes.
+            // Of tied smallest values, the last one is dropped.
             let least = || list.partition_point(|known| list.first().is_some_and(|l| self.compare(known, l).is_le()));
             let worst = match self.rank {
                 Rank::Last => 0,

@@ -11,13 +11,14 @@ use crate::value::{Decimal, Kind, Number, OwnedValue};
 /// The product of two integers below this is exact as a double.
 const EXACT_MAX: f64 = 67_108_864.0;
 
-/// Sums of groups. Anything but a number counts as nothing.
+/// Sums of groups. Values other than numbers do not count.
 pub(super) struct Sums {
     is_average: bool,
     groups: Vec<Sum>,
 }
 
-/// Integers are added exactly, and doubles with what each addition has lost, so that the order of rows hardly matters.
+/// Integers are added exactly. Doubles are added with compensation for rounding, so that the order of rows hardly
+/// matters.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     count: u64,
@@ -40,7 +41,7 @@ impl Sum {
 
     /// The sum as a double.
     fn total(&self) -> f64 {
-        // What is lost is no number beside infinities.
+        // With infinities, the compensation is NaN.
         let doubles = if self.doubles.is_finite() { self.doubles + self.lost } else { self.doubles };
         #[allow(clippy::cast_precision_loss)]
         let integers = self.integers as f64;
@@ -51,7 +52,7 @@ impl Sum {
         self.decimals = Some(self.decimals.map_or(decimal, |before| sum(before, decimal)));
     }
 
-    /// The sum as a decimal where there is one in it; the mean where it is of so many.
+    /// The sum as a decimal if it contains one; divided by `count` for a mean.
     fn decimal(&self, count: Option<u64>) -> Option<OwnedValue> {
         let coefficient = self.integers.unsigned_abs();
         let integers = Decimal::Finite { negative: self.integers < 0, coefficient, exponent: 0 };
@@ -101,7 +102,7 @@ impl Accumulator for Sums {
                 sum.integers += i128::from(cells.iter().map(|n| i64::from(*n)).sum::<i64>());
                 return Ok(());
             }
-            // The same number for all rows, as in a count.
+            // All rows have the same number, as in a count.
             (ColumnData::Dictionary(_, values), None) if values.len() == 1 => {
                 match values.data() {
                     ColumnData::I32(values) => {
@@ -110,7 +111,7 @@ impl Accumulator for Sums {
                         return Ok(());
                     }
                     ColumnData::F64(values) => {
-                        // The product is the sum where both are exact.
+                        // The product equals the sum if both are exact.
                         let value = values.first().copied().filter(|x| x.fract() == 0.0 && x.abs() < EXACT_MAX);
                         if let Some(value) = value.filter(|_| rows.len() < EXACT_MAX as usize) {
                             sum.count += rows.len() as u64;

@@ -1,6 +1,6 @@
 //! The table of accumulators. A new one is a file and a row.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_*.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/accumulator_*.cpp.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use super::{covariance, deviation, edge, extreme, list, percentile, sum};
 /// A row of the table of accumulators.
 #[derive(Clone, Copy)]
 pub(super) struct AccumulatorSpec {
-    /// With its `$`.
+    /// The name, with its `$`.
     pub name: &'static str,
-    /// True where the order of rows does not matter, or that of their times is enough.
+    /// True if the order of rows does not matter, or if knowing their times is enough.
     pub takes_any_order: bool,
     pub arguments: Arguments,
     pub start: fn(&Settings) -> Box<dyn Accumulator>,
 }
 
 impl AccumulatorSpec {
-    /// The accumulator of that name.
+    /// The accumulator with this name.
     pub fn named(name: &str) -> Option<AccumulatorSpec> {
         TABLE.iter().find(|spec| spec.name == name).copied()
     }
@@ -48,7 +48,7 @@ const fn row(
     AccumulatorSpec { name, takes_any_order, arguments, start }
 }
 
-/// The accumulators that only windows have.
+/// Accumulators that only windows have.
 pub const COVARIANCES: [&str; 2] = ["$covariancePop", "$covarianceSamp"];
 
 const TABLE: [AccumulatorSpec; 26] = [

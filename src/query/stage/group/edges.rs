@@ -1,4 +1,4 @@
-//! Of which rows a `$group` needs no more than the first or the last by time, or than what they come to together.
+//! Finds out whether a `$group` needs only the first or last rows by time, or only summaries.
 
 use super::spec::GroupSpec;
 use crate::query::expr::{BoundExpr, Expr};
@@ -7,7 +7,8 @@ use crate::query::sort::SortSpec;
 use crate::query::stage::accumulator::Accumulation;
 
 impl GroupSpec {
-    /// Takes the first or the last row by time for what keeps one row by a sort of the time alone, where all others take rows in any order.
+    /// Replaces accumulators that keep one row by a sort on time by `$first` or `$last`, if all others accept rows in
+    /// any order.
     pub fn take_edges(&mut self, time_field: &str) {
         let edges: Vec<_> = self.fields.iter().map(|field| field.as_edge(time_field)).collect();
         let fits = |(field, edge): (&Accumulation, &Option<Accumulation>)| {
@@ -22,7 +23,7 @@ impl GroupSpec {
         self.unsorted_by = Some((time_field.into(), true));
     }
 
-    /// Where of rows that are alike in the fields of the key only few matter, and nothing of the others can fail.
+    /// Set if only a few of the rows that are equal in the key fields matter, and evaluating the others cannot fail.
     pub fn edge(&self, time_field: &str) -> Option<Edge> {
         let edge = self.alike(time_field)?;
         if self.fields.iter().all(|field| field.is_summary(time_field, self.unsorted_by.is_some())) {
@@ -31,7 +32,7 @@ impl GroupSpec {
         self.ends(edge, self.unsorted_by.as_ref().map(|(_, ascending)| *ascending), time_field)
     }
 
-    /// The same of rows that come in an order in which those of a series are in the order of their times, if `sort` ends with the time.
+    /// The same for sorted rows in which each series is in time order, if `sort` ends with the time.
     pub fn edge_behind(&self, sort: &SortSpec, time_field: &str) -> Option<Edge> {
         let by_time = sort.parts().last().filter(|last| last.path.as_str() == time_field)?;
         self.ends(self.alike(time_field)?, Some(by_time.ascending), time_field)
@@ -51,8 +52,8 @@ impl GroupSpec {
         Some(Edge { which: Which::Last, count: 1, alike, by_value, bins, counts: self.counts() })
     }
 
-    /// Where each field takes rows from the same end: those are what matters, as many as the one that takes most does. `ascending` is the
-    /// order of the times in which rows come, if they come in one.
+    /// Set if all fields keep rows from the same end: which one, and the maximum number of rows. `ascending` is the
+    /// time order of the rows, if they have one.
     fn ends(&self, edge: Edge, ascending: Option<bool>, time_field: &str) -> Option<Edge> {
         let (mut which, mut count) = (None, 0);
         for field in &self.fields {
@@ -68,7 +69,7 @@ impl GroupSpec {
     }
 }
 
-/// True for fields, constants, and lists and objects of these.
+/// True for fields, constants, and arrays and objects of these.
 fn cannot_fail(expr: &Expr) -> bool {
     match expr {
         Expr::Constant(_) | Expr::Field(..) => true,
@@ -86,7 +87,7 @@ mod tests {
     use crate::value::Doc;
     use bson::{Bson, Document, RawDocumentBuf, bson, doc};
 
-    /// Which rows a pipeline asks for at one end, whether by what compares equal, and the parts of the sort that is left.
+    /// Which rows a pipeline needs at one end, whether it groups by what compares equal, and the remaining sort keys.
     fn edge(stages: Bson) -> (Option<(Which, usize, bool)>, usize) {
         let pipeline = RawDocumentBuf::try_from(&doc! { "pipeline": stages }).unwrap();
         let pipeline = Doc::parse(pipeline.as_bytes()).unwrap().get("pipeline").unwrap().as_array().unwrap();

@@ -1,4 +1,4 @@
-//! `$group`: rows of equal keys become one.
+//! `$group`: combines rows with equal keys.
 
 mod edges;
 mod parse;

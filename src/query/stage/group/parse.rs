@@ -1,4 +1,4 @@
-//! `$group`, parsed.
+//! Parses `$group`.
 
 use super::spec::{GroupSpec, Key};
 use crate::error::{Error, ErrorCode, Result};
@@ -22,13 +22,13 @@ impl Parser<'_> {
     /// Errors: as `group`.
     pub fn group_spec(&self, argument: Value<'_>) -> Result<GroupSpec> {
         let Some(doc) = argument.as_doc() else {
-            return Err(Error::new(ErrorCode::Location15947, "a group's fields must be specified in an object"));
+            return Err(Error::new(ErrorCode::Location15947, "The fields of $group must be given in an object"));
         };
         let (mut key, mut fields) = (None, Vec::new());
         for (name, value) in doc {
             if name == "_id" {
                 if key.replace(self.key(value)?).is_some() {
-                    return Err(Error::new(ErrorCode::Location15948, "a group's _id may only be specified once"));
+                    return Err(Error::new(ErrorCode::Location15948, "The _id of $group may only be given once"));
                 }
                 continue;
             }
@@ -47,13 +47,12 @@ impl Parser<'_> {
                 return refuse(ErrorCode::Location40238, "must specify one accumulator");
             };
             if COVARIANCES.contains(&operator) {
-                let message = ["unknown group operator '", operator, "'"].concat();
+                let message = ["Unknown group operator '", operator, "'"].concat();
                 return Err(Error::new(ErrorCode::Location15952, message));
             }
             fields.push(Accumulation::parse(name, operator, input, self.globals)?);
         }
-        let key =
-            key.ok_or_else(|| Error::new(ErrorCode::Location15955, "a group specification must include an _id"))?;
+        let key = key.ok_or_else(|| Error::new(ErrorCode::Location15955, "$group needs an _id"))?;
         let collation = self.globals.collation().clone();
         Ok(GroupSpec { key, fields, collation, unsorted_by: None, in_order: Vec::new() })
     }
@@ -62,7 +61,7 @@ impl Parser<'_> {
         match value.as_doc() {
             Some(object) if object.iter().next().is_some_and(|(name, _)| !name.starts_with('$')) => {
                 let fields = object.iter().map(|(name, value)| Ok((name.into(), self.expr(value)?)));
-                // Parsed as a whole as well: names of fields have rules of their own.
+                // Also parsed as a whole, because field names have rules of their own.
                 self.expr(value)?;
                 fields.collect::<Result<Vec<_>>>().map(Key::Object)
             }

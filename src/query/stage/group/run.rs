@@ -1,7 +1,8 @@
-//! A `$group` at work: rows of equal keys become one.
+//! A running `$group`, which combines rows with equal keys.
 //!
-//! Rule: mongodb/mongo src/mongo/db/exec/agg/group_base_stage.cpp. Keys are computed as columns; rows that follow each other with the
-//! same cells are a run, for which the group is looked up once, and which goes to the accumulators as a range of their columns.
+//! Source: mongodb/mongo src/mongo/db/exec/agg/group_base_stage.cpp. Keys are computed as columns. Consecutive rows
+//! with the same cells form a run: its group is looked up once, and it goes to the accumulators as a range of their
+//! columns.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use crate::query::stage::accumulator::{Accumulation, Accumulator, Times};
 use crate::query::stage::running::Stage;
 use crate::value::{DocWriter, Kind, OwnedValue, Value, append_key, append_missing_key};
 
-/// Of fewer rows groups are not given before the end: each time takes as long as some rows.
+/// With fewer rows than this, groups are not returned before the end, because each release costs as much as some rows.
 const GIVEN_ROWS_MIN: usize = 1024;
 
 /// The weights of rows as numbers of that type, which are added up in place of ones.
@@ -27,19 +28,19 @@ fn ones(weights: &[u32], kind: Kind) -> Column {
     Column::new(data, None)
 }
 
-/// A `$group` at work.
+/// A running `$group`.
 pub struct Group {
     spec: GroupSpec,
     /// The ids, by the keys of their parts.
     groups: KnownValues,
-    /// Where the first row of each stands, where rows come out of their order: its id is shown.
+    /// The place of each group's first row, if rows come out of order; its id is shown.
     places: Vec<i64>,
     accumulators: Vec<Box<dyn Accumulator>>,
-    /// What ids take; accumulators know of themselves.
+    /// Bytes of the ids; accumulators count their own.
     size_bytes: usize,
-    /// Of the last row, the parts of the key that come in order.
+    /// The ordered parts of the last row's key.
     last: Vec<u8>,
-    /// The rows of groups that were not given, where keys come in order.
+    /// The rows of groups not yet returned, if keys come in order.
     rows: usize,
     made: Vec<Block>,
 }
@@ -60,7 +61,7 @@ impl Group {
         }
     }
 
-    /// Adds rows whose keys are known.
+    /// Adds rows with known keys.
     ///
     /// Errors: those of accumulators and of their inputs, and 292.
     pub fn add(&mut self, rows: &Block, keys: &[Column]) -> Result<()> {
@@ -75,7 +76,7 @@ impl Group {
             _ => None,
         });
         if sorting.is_some() && times.is_none() && rows.rows() > 0 {
-            return Err(Error::internal("Rows that were not sorted have no date column for the time field"));
+            return Err(Error::internal("Unsorted rows have no date column as their time field"));
         }
         let mut scratch = vec![Vec::new(); keys.len()];
         let mut start = 0;
@@ -111,7 +112,7 @@ impl Group {
         Ok(())
     }
 
-    /// Makes rows of all groups, which are done, and forgets them.
+    /// Returns the rows of all groups, which are complete, and drops the groups.
     fn give(&mut self) {
         let groups = std::mem::replace(&mut self.groups, KnownValues::new(self.spec.collation.clone()));
         let accumulators = self.spec.fields.iter().map(Accumulation::start).collect();
@@ -134,9 +135,9 @@ impl Group {
         self.made.push(block);
     }
 
-    /// The group of a row, and where that stands if rows come out of their order.
+    /// The group of a row, and the row's place if rows come out of order.
     ///
-    /// Errors: an `n` that is no positive integer.
+    /// Errors: an `n` that is not a positive integer.
     fn group_of(&mut self, keys: &[Column], row: usize, place: Option<i64>, scratch: &mut [Vec<u8>]) -> Result<usize> {
         let mut bytes = Vec::new();
         let values: Vec<Option<Value<'_>>> =
@@ -144,7 +145,7 @@ impl Group {
         for value in &values {
             match value {
                 Some(value) => append_key(&mut bytes, *value),
-                // As the only part of a key nothing is null; beside others it is left out.
+                // As the only part of a key, a missing value counts as null; among others it is left out.
                 None if values.len() == 1 => append_key(&mut bytes, Value::NULL),
                 None => append_missing_key(&mut bytes),
             }
@@ -179,7 +180,7 @@ impl Key {
                         Some(value) => {
                             writer.value(name, *value);
                         }
-                        // An object of one field has it always.
+                        // An object with one field always has it.
                         None if fields.len() == 1 => {
                             writer.value(name, Value::NULL);
                         }
@@ -193,7 +194,7 @@ impl Key {
         }
     }
 
-    /// True where an id that compares equal to that of these values is the same to the byte.
+    /// True if an id that compares equal to these values is also equal by bytes.
     fn shows(&self, id: Value<'_>, values: &[Option<Value<'_>>]) -> bool {
         let is_same = |(a, b): (Value<'_>, &Value<'_>)| a.kind() == b.kind() && a.bytes() == b.bytes();
         let mut values = values.iter().flatten();
@@ -222,7 +223,7 @@ impl Stage for Group {
     }
 }
 
-/// Behind the last row that has the same cell as the row `start`, without a gap between.
+/// The end of the run of rows that have the same cell as row `start`.
 pub fn run_end(column: &Column, start: usize) -> usize {
     fn equal<T: PartialEq>(cells: &[T], start: usize) -> usize {
         let behind = cells.get(start..).unwrap_or_default();
@@ -239,7 +240,7 @@ pub fn run_end(column: &Column, start: usize) -> usize {
     };
     match column.data() {
         _ if column.presence().is_some() => by_value(start..column.len()),
-        // Zeros of both signs are equal, and not the same.
+        // Zeros of both signs compare equal but are not the same.
         ColumnData::F64(cells) => {
             let behind = cells.get(start..).unwrap_or_default();
             let bits = behind.first().map(|first| first.to_bits());

@@ -1,31 +1,31 @@
-//! What a `$group` asks for.
+//! The specification of a `$group`.
 
 use crate::query::expr::BoundExpr;
 use crate::query::stage::accumulator::Accumulation;
 use crate::value::{Collation, FieldSet};
 
-/// What a `$group` asks for.
+/// The specification of a `$group`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSpec {
     /// What rows are grouped by.
     pub key: Key,
-    /// The fields of the result behind `_id`.
+    /// The fields of the result after `_id`.
     pub fields: Vec<Accumulation>,
-    /// By which keys are equal.
+    /// The collation by which keys are equal.
     pub collation: Collation,
-    /// The time field by which rows would be sorted, and whether ascending: they come as they are, and whoever cares for their order
-    /// looks at it. A million rows are not sorted for the sake of the newest of each series.
+    /// Set if rows were to be sorted by this time field (true: ascending) but come unsorted, and whatever depends on
+    /// their order reads the times. This saves sorting a million rows for the newest of each series.
     pub unsorted_by: Option<(Box<str>, bool)>,
-    /// Parts of the key whose values come in order: behind the last row of one no other has it, and its groups are done.
+    /// Parts of the key whose values come in order: once a value has changed, its groups are complete.
     pub in_order: Vec<usize>,
 }
 
 /// What rows are grouped by.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Key {
-    /// The value of an expression; where there is none, null.
+    /// The value of an expression; null if it is missing.
     One(BoundExpr),
-    /// An object of the values of expressions.
+    /// An object of expressions.
     Object(Vec<(Box<str>, BoundExpr)>),
 }
 
@@ -49,7 +49,8 @@ impl GroupSpec {
         needed
     }
 
-    /// Rows come in the order of their times: groups are given as soon as the time is behind them. Answers the fields of the id that tell.
+    /// Rows come in time order: groups are returned as soon as their time has passed. Returns the fields of the id that
+    /// show it.
     pub fn stream(&mut self, time_field: &str) -> Vec<&str> {
         let parts = self.key.parts().into_iter().zip(0..);
         self.in_order = parts.filter(|(part, _)| part.is_monotonic(time_field)).map(|(_, place)| place).collect();
@@ -60,7 +61,7 @@ impl GroupSpec {
         self.in_order.iter().filter_map(name).collect()
     }
 
-    /// True where rows are counted.
+    /// True if rows are counted.
     pub fn counts(&self) -> bool {
         self.fields.iter().any(|field| field.counts_as().is_some())
     }

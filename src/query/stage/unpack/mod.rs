@@ -1,4 +1,4 @@
-//! `$_internalUnpackBucket` and `$_unpackBucket`: bucket documents become their measurements.
+//! `$_internalUnpackBucket` and `$_unpackBucket`: convert bucket documents to measurements.
 
 mod parse;
 mod run;

@@ -1,6 +1,6 @@
-//! `$_internalUnpackBucket` and `$_unpackBucket`, parsed.
+//! Parses `$_internalUnpackBucket` and `$_unpackBucket`.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_internal_unpack_bucket.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_internal_unpack_bucket.cpp.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::value::{Collation, DocBuf, DocWriter, FieldSet, Value};
 
 const INTERNAL: &str = "$_internalUnpackBucket";
 
-/// What a parameter must be.
+/// The required type of a parameter.
 #[derive(Clone, Copy)]
 enum Want {
     Flag,
@@ -25,7 +25,7 @@ enum Want {
     Filter,
 }
 
-/// A parameter, with the codes of the ways in which it can be wrong, and those that the alias has for it.
+/// A parameter, with the error codes for the ways in which it can be wrong, and the codes of the alias.
 type Parameter = (&'static str, Want, [ErrorCode; 4], Option<[ErrorCode; 3]>);
 
 /// In the order in which they are shown.
@@ -65,7 +65,7 @@ const PARAMETERS: [Parameter; 13] = {
     ]
 };
 
-/// Which of the codes of a parameter its value has earned.
+/// Which of a parameter's codes applies to a value.
 fn fault(want: Want, value: Value<'_>) -> Option<usize> {
     let text = |value: Value<'_>, dots: bool| match value.as_str() {
         None => Some(0),
@@ -80,7 +80,7 @@ fn fault(want: Want, value: Value<'_>) -> Option<usize> {
             Some(names) => names.iter().find_map(|(_, name)| text(name, false)).map(|fault| fault + 1),
             None => Some(0),
         },
-        // What comes from JavaScript is a double.
+        // Numbers from JavaScript are doubles.
         Want::Seconds => match value.as_integer().and_then(|seconds| i32::try_from(seconds).ok()) {
             Some(seconds) => (seconds <= 0).then_some(1),
             None => Some(0),
@@ -90,9 +90,9 @@ fn fault(want: Want, value: Value<'_>) -> Option<usize> {
 }
 
 impl Parser<'_> {
-    /// `$_internalUnpackBucket`, and `$_unpackBucket`, which takes fewer parameters and has codes of its own.
+    /// `$_internalUnpackBucket`, and `$_unpackBucket`, which has fewer parameters and codes of its own.
     ///
-    /// Errors: one a parameter and rule of it, in the order in which the parameters stand; those of filters.
+    /// Errors: one for each parameter and rule, in the order of the parameters; those of filters.
     pub fn unpack(&mut self, stage: &str, argument: Value<'_>) -> Result<()> {
         use ErrorCode as E;
         let is_internal = stage == INTERNAL;
@@ -107,10 +107,10 @@ impl Parser<'_> {
                 .find(|((known, .., others), _)| *known == name && (is_internal || others.is_some()));
             let Some(((_, want, codes, others), place)) = known else {
                 let code = code(E::Location5346506, E::Location5612404);
-                return Err(refused(stage, code, &["no parameter ", name].concat()));
+                return Err(refused(stage, code, &["unknown parameter ", name].concat()));
             };
             if place < 2 && matches!(given, [Some(_), ..] | [_, Some(_), ..]) {
-                return Err(refused(stage, E::Location5408000, "at most one of include and exclude"));
+                return Err(refused(stage, E::Location5408000, "takes at most one of include and exclude"));
             }
             let codes: &[ErrorCode] = others.as_ref().filter(|_| !is_internal).map_or(codes, |others| others);
             if let Some(code) = fault(*want, value).and_then(|fault| codes.get(fault)) {
@@ -164,7 +164,7 @@ impl Parser<'_> {
 }
 
 impl UnpackSpec {
-    /// The parameters that were given, as the server writes them.
+    /// The given parameters, as the server writes them.
     fn shown(&self, given: &[Option<Value<'_>>]) -> DocBuf {
         let mut shown = DocWriter::new();
         for ((name, want, ..), value) in PARAMETERS.iter().zip(given) {
@@ -179,7 +179,7 @@ impl UnpackSpec {
                 (Want::Names, "computedMetaProjFields", _) if self.computed.names().is_empty() => {}
                 (Want::Names, "computedMetaProjFields", _) => write_names(&self.computed, None),
                 (Want::Names, ..) => {
-                    // Kept apart, the metadata stands behind the others where it is asked for, or where it is not.
+                    // The metadata is kept apart, and written after the others whether it is included or excluded.
                     let apart = self.options.meta_field.as_deref().filter(|meta| {
                         self.gives_meta.is_some() == self.is_include
                             && !self.computed.contains(meta)

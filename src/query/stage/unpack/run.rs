@@ -1,7 +1,7 @@
-//! `$_internalUnpackBucket`, and `$_unpackBucket`: bucket documents become their measurements.
+//! Runs `$_internalUnpackBucket` and `$_unpackBucket`, which convert bucket documents to measurements.
 //!
-//! Rule: mongodb/mongo src/mongo/db/exec/timeseries/bucket_unpacker.cpp. A bucket may come from anywhere, and have lost or been given
-//! fields on the way: only what is needed to unpack it is asked of it.
+//! Source: mongodb/mongo src/mongo/db/exec/timeseries/bucket_unpacker.cpp. Buckets may come from anywhere, and may have
+//! lost or gained fields on the way: only the fields needed for unpacking are checked.
 
 use std::rc::Rc;
 
@@ -15,13 +15,13 @@ use crate::query::exec::Flow;
 use crate::query::stage::running::Stage;
 use crate::value::{Doc, DocWriter, FieldSet, Kind, Number, Value};
 
-/// The stage at work. Buckets are unpacked when their rows are asked for, one by one.
+/// The running stage. Buckets are unpacked one by one when their rows are requested.
 pub struct Unpack {
     spec: Rc<UnpackSpec>,
     buckets: Block,
-    /// The next one to be unpacked.
+    /// The next bucket to unpack.
     next: usize,
-    /// Those all of whose measurements pass.
+    /// Buckets whose measurements all pass.
     whole: Option<Bitmap>,
 }
 
@@ -38,34 +38,36 @@ impl Unpack {
         let document = writer.finish();
         let document = document.view();
         if document.is_empty() {
-            return Err(refuse(E::Location5346510, "it is empty"));
+            return Err(refuse(E::Location5346510, "the document is empty"));
         }
         let id = document.get("_id");
-        let empty = || refuse(E::Location5346509, &format!("that with _id {id:?} contains an empty data region"));
-        let data = object(document.get("data"), E::Location10065, "data is no object")?;
+        let empty = || refuse(E::Location5346509, &format!("'data' of the bucket with _id {id:?} is empty"));
+        let data = object(document.get("data"), E::Location10065, "'data' is not an object")?;
         if data.is_empty() {
             return Err(empty());
         }
         let time_field = &spec.options.time_field;
-        let times = data.get(time_field).ok_or_else(|| refuse(E::Location5346700, "it has no times"))?;
+        let times = data.get(time_field).ok_or_else(|| refuse(E::Location5346700, "it has no time column"))?;
         let meta = document.get("meta");
         match (&spec.options.meta_field, meta.map(Value::kind)) {
-            (Some(_), Some(Kind::Undefined)) => return Err(refuse(E::Location5369600, "meta is undefined")),
-            (None, Some(_)) => return Err(refuse(E::Location5369601, "it has metadata, and there is no metaField")),
+            (Some(_), Some(Kind::Undefined)) => return Err(refuse(E::Location5369600, "'meta' is undefined")),
+            (None, Some(_)) => {
+                return Err(refuse(E::Location5369601, "it has metadata, but the collection has no metaField"));
+            }
             _ => {}
         }
-        let control = object(document.get("control"), E::Location5857902, "control is no object")?;
+        let control = object(document.get("control"), E::Location5857902, "'control' is not an object")?;
         let sides = [("min", E::Location6460203, E::Location6460204), ("max", E::Location6460205, E::Location6460206)];
-        // Nobody sees what would go along with each measurement, but it has to be there.
+        // The summaries are not used for the measurements, but they must exist.
         for ((side, no_object, no_date), _) in sides.into_iter().zip(spec.summaries).filter(|(_, is_asked)| *is_asked) {
-            let summary = object(control.get(side), no_object, "control has no extremes")?;
+            let summary = object(control.get(side), no_object, "'control' has no 'min' or no 'max'")?;
             let time = summary.get(time_field).and_then(Value::as_date_ms);
-            time.ok_or_else(|| refuse(no_date, "control has no extremes of the time"))?;
+            time.ok_or_else(|| refuse(no_date, "'control' has no minimum or maximum time"))?;
         }
         let number = |name: &str| control.get(name).and_then(Number::of);
-        let version = number("version").ok_or_else(|| refuse(E::Location5857903, "it has no version"))?;
+        let version = number("version").ok_or_else(|| refuse(E::Location5857903, "'control.version' is missing"))?;
         let version = version.truncated().and_then(BucketVersion::from_number);
-        let version = version.ok_or_else(|| refuse(E::Location5857900, "its version is unknown"))?;
+        let version = version.ok_or_else(|| refuse(E::Location5857900, "'control.version' is unknown"))?;
         let count = match number("count").filter(|_| version != BucketVersion::Uncompressed) {
             None => None,
             Some(count) => match count.truncated().and_then(|count| usize::try_from(count).ok()).unwrap_or_default() {
@@ -110,14 +112,14 @@ fn refuse(code: ErrorCode, what: &str) -> Error {
 }
 
 fn too_short() -> Error {
-    refuse(ErrorCode::Location6067601, "a column has fewer values than control.count")
+    refuse(ErrorCode::Location6067601, "a column has fewer values than 'control.count'")
 }
 
 fn object<'a>(value: Option<Value<'a>>, code: ErrorCode, what: &str) -> Result<Doc<'a>> {
     value.and_then(Value::as_doc).ok_or_else(|| refuse(code, what))
 }
 
-/// True where one of the columns has fewer elements than the bucket has rows.
+/// True if one of the columns has fewer elements than the bucket has rows.
 fn is_too_short(bucket: &BucketDoc<'_>, wanted: &FieldSet) -> bool {
     let Ok(rows) = bucket.count() else { return false };
     bucket.data().iter().filter(|(name, _)| wanted.contains(name)).any(|(_, value)| {
@@ -137,7 +139,7 @@ impl Stage for Unpack {
     }
 
     fn finish(&mut self) -> Result<()> {
-        // Where some are left, nobody wants them.
+        // Remaining buckets are not needed any more.
         self.buckets = Block::default();
         Ok(())
     }

@@ -1,29 +1,29 @@
-//! What a stage that unpacks buckets is asked to do.
+//! The specification of a stage that unpacks buckets.
 
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode};
 use crate::query::filter::Filter;
 use crate::value::{Doc, FieldSet};
 
-/// What buckets are unpacked to.
+/// How buckets are unpacked.
 #[derive(Clone)]
 pub struct UnpackSpec {
-    /// The names of the time and of the metadata, and the span of buckets.
+    /// The names of the time field and the meta field, and the span of buckets.
     pub options: TimeseriesOptions,
-    /// True where measurements have the time.
+    /// True if measurements get the time.
     pub gives_time: bool,
-    /// The name under which measurements have the metadata; `None` where they have none.
+    /// The field of the metadata in measurements; `None` if they get none.
     pub gives_meta: Option<Box<str>>,
-    /// The first and the last time of each bucket are to be there.
+    /// True if the summaries of a bucket's times, the first and the last, must exist.
     pub summaries: [bool; 2],
-    /// Which measurements are wanted; `None` for all.
+    /// The filter on measurements; `None` for all.
     pub event: Option<Filter>,
-    /// Of which buckets all measurements are.
+    /// The filter on buckets whose measurements all pass.
     pub whole: Option<Filter>,
-    /// True where `names` are those of the fields that come, the metadata apart, and not those of fields that do not.
+    /// True if `names` are the fields to include, apart from the metadata; false if they are the ones to exclude.
     pub(super) is_include: bool,
     pub(super) names: FieldSet,
-    /// Fields that buckets have by themselves, for each of their measurements.
+    /// Fields of the bucket itself that each of its measurements gets.
     pub(super) computed: FieldSet,
     /// The fields that somebody reads.
     pub(super) reads: FieldSet,
@@ -36,12 +36,13 @@ pub fn refused(stage: &str, code: ErrorCode, what: &str) -> Error {
 }
 
 impl UnpackSpec {
-    /// True where measurements have the field, if there is one.
+    /// True if measurements get the field, if it exists.
     fn provides(&self, name: &str) -> bool {
         self.names.contains(name) == self.is_include
     }
 
-    /// The time and the metadata stand apart; what is computed takes the place of any of them, but comes only where it is asked for.
+    /// Separates the time and the metadata from other fields. Computed fields replace either, but are included only if
+    /// requested.
     pub fn settle_fields(&mut self) {
         if let Some(meta) = self.options.meta_field.clone().filter(|meta| !self.computed.contains(meta)) {
             self.gives_meta = self.provides(&meta).then(|| meta.as_str().into());
@@ -54,7 +55,7 @@ impl UnpackSpec {
         self.computed = kept;
     }
 
-    /// Tells what is read of the measurements: nothing else has to be unpacked.
+    /// Limits unpacking to the fields that are read.
     pub fn narrow(&mut self, reads: FieldSet) {
         self.reads = reads;
         if let Some(filter) = &self.event {
@@ -64,12 +65,12 @@ impl UnpackSpec {
         self.gives_meta = self.gives_meta.take().filter(|meta| self.reads.contains(meta));
     }
 
-    /// The fields of the bucket that go to each measurement.
+    /// The fields of the bucket that each measurement gets.
     pub fn computed(&self) -> impl Iterator<Item = &str> {
         self.computed.names().iter().map(|name| &**name).filter(|name| self.reads.contains(name))
     }
 
-    /// The columns of a bucket that are to be decoded.
+    /// The columns of a bucket to decode.
     pub fn wanted(&self, data: Doc<'_>) -> FieldSet {
         let time = &self.options.time_field;
         let is_wanted = |name: &str| match name == time {

@@ -1,6 +1,6 @@
-//! Windows: which rows of its partition a row looks at.
+//! Windows: which rows of its partition a row sees.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/window_function/window_bounds.cpp and partition_iterator.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/window_function/window_bounds.cpp and partition_iterator.cpp.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) fn misuse(message: &str) -> Error {
     Error::new(ErrorCode::FailedToParse, message)
 }
 
-/// From where to where a window reaches, as distances from the row; `None` is the edge of the partition.
+/// The extent of a window as distances from the row; `None` is the end of the partition.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Window {
     low: Option<OwnedValue>,
@@ -26,11 +26,11 @@ pub(super) struct Window {
     by: By,
 }
 
-/// What distances are counted in.
+/// The unit of distances.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
     Rows,
-    /// Values of what rows are sorted by: numbers, or dates and a unit.
+    /// Values of the sort key: numbers, or dates with a unit.
     Values(Option<Unit>),
 }
 
@@ -40,13 +40,14 @@ impl Window {
 
     /// Parses `{documents: [<low>, <high>]}`, `{range: [<low>, <high>], unit: <unit>}` or `{}`.
     ///
-    /// Errors: `FailedToParse`, 5339900 where it ends before it begins, 5339901, 5339902 and 8947401 for a sort that does not fit it.
+    /// Errors: `FailedToParse`; 5339900 if it ends before it begins; 5339901, 5339902 and 8947401 if the sort does not
+    /// fit.
     pub fn parse(value: Value<'_>, sort: Option<&SortSpec>, parser: &Parser<'_>) -> Result<Window> {
-        let Some(doc) = value.as_doc() else { return Err(misuse("'window' field must be an object")) };
+        let Some(doc) = value.as_doc() else { return Err(misuse("The 'window' must be an object")) };
         let (documents, range, unit) = (doc.get("documents"), doc.get("range"), doc.get("unit"));
         let known = [documents, range, unit].iter().flatten().count();
         if documents.is_some() && range.is_some() || doc.iter().count() != known || range.is_none() && unit.is_some() {
-            return Err(misuse("'window' has either 'documents', or 'range' and with it a 'unit', and nothing else"));
+            return Err(misuse("A 'window' must have either 'documents', or 'range' with an optional 'unit'"));
         }
         let Some(bounds) = documents.or(range) else { return Ok(Window::WHOLE) };
         let both: Vec<Value<'_>> = bounds.as_array().into_iter().flatten().map(|(_, bound)| bound).collect();
@@ -81,19 +82,19 @@ impl Window {
         Ok(Window { low, high, by })
     }
 
-    /// True where each row is in its own window.
+    /// True if every row is in its own window.
     pub fn has_current(&self) -> bool {
         let zero = OwnedValue::int32(0);
         self.low.as_ref().is_none_or(|low| compare(low.view(), zero.view()).is_le())
             && self.high.as_ref().is_none_or(|high| compare(high.view(), zero.view()).is_ge())
     }
 
-    /// The window of each row of a partition of `rows` rows.
+    /// The window of each row in a partition of `rows` rows.
     ///
-    /// Errors: 5429413, 5429414 and 5429513 where rows are not sorted by what distances are counted in.
+    /// Errors: 5429413, 5429414 and 5429513 if the sort key does not have the type of the distances.
     pub fn ranges(&self, rows: usize, order: Option<&Column>) -> Result<Vec<Range<usize>>> {
         let unit = match (self.by, &self.low, &self.high) {
-            // However they are counted.
+            // Unbounded in any unit.
             (_, None, None) => return Ok(vec![0..rows; rows]),
             (By::Rows, low, high) => {
                 let row_at = |row: usize, distance: i64| {
@@ -139,10 +140,10 @@ impl Window {
     }
 }
 
-/// A unit of time by its name.
+/// The unit of time with this name.
 pub(in super::super) fn parse_unit(unit: Value<'_>) -> Result<Unit> {
     let unit = unit.as_str().and_then(Unit::named);
-    unit.ok_or_else(|| misuse("'unit' must be the name of a unit of time"))
+    unit.ok_or_else(|| misuse("The 'unit' of a window must be the name of a unit of time"))
 }
 
 fn bound(value: Value<'_>, by: By, parser: &Parser<'_>) -> Result<Option<OwnedValue>> {
@@ -163,11 +164,11 @@ fn bound(value: Value<'_>, by: By, parser: &Parser<'_>) -> Result<Option<OwnedVa
     if fits {
         Ok(Some(bound.clone()))
     } else {
-        Err(misuse("Window bounds must be integers, or numbers in a range without unit"))
+        Err(misuse("Window bounds must be integers, or any numbers for a 'range' without 'unit'"))
     }
 }
 
-/// Where a row stands among the values that rows are sorted by.
+/// The position of a row on the axis of the sort key.
 fn place(value: Option<Value<'_>>, unit: Option<Unit>) -> Result<Number> {
     let date = value.and_then(Value::as_date_ms);
     let (place, code) = match (unit, date) {
@@ -175,7 +176,7 @@ fn place(value: Option<Value<'_>>, unit: Option<Unit>) -> Result<Number> {
         (None, Some(_)) => (None, ErrorCode::Location5429413),
         (None, None) => (value.and_then(Number::of), ErrorCode::Location5429414),
     };
-    let message = "A range needs dates to sort by where it has a unit, and numbers where it has none";
+    let message = "A 'range' needs a sortBy field with dates if it has a 'unit', and with numbers otherwise";
     place.ok_or_else(|| Error::new(code, message))
 }
 
@@ -188,7 +189,7 @@ fn moved(from: Number, by: Number, unit: Option<Unit>) -> Result<Number> {
             return Ok(Number::Integer(to));
         }
         if unit.is_some() {
-            return Err(Error::new(ErrorCode::Location5166406, "A window goes beyond all dates"));
+            return Err(Error::new(ErrorCode::Location5166406, "A window extends to a date out of range"));
         }
     }
     Ok(plus(from, by))

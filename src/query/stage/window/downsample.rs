@@ -1,6 +1,7 @@
-//! `$downsample`: of many rows those that show the line which all of them draw. Not the server's: an extension.
+//! `$downsample`: selects the rows that show the shape of a line drawn through all of them. It is specific to timepail.
 //!
-//! A sort in front, and partitions, as of `$setWindowFields`. Rows are chosen by numbers that stand in typed vectors, whole, and no row is built.
+//! The sort and the partitions are as in `$setWindowFields`. Rows are chosen by numbers in typed vectors; no row is
+//! built.
 
 use super::super::parse::{Parser, check_fields};
 use super::bounds::misuse;
@@ -15,7 +16,7 @@ use crate::value::{DocWriter, Kind, Number, Value};
 /// Which rows of a partition stay.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Choice {
-    /// What is drawn over the time.
+    /// The value drawn over time.
     pub field: BoundExpr,
     points: usize,
     method: Method,
@@ -23,11 +24,12 @@ pub(super) struct Choice {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
-    /// `lttb`: the first, the last, and between them of each of so many equal groups the row of the largest triangle.
+    /// `lttb`: the first and the last row, and from each of equally large groups in between the row with the largest
+    /// triangle.
     Triangles,
-    /// `minmax`: of each slice of time the least and the greatest.
+    /// `minmax`: the smallest and the largest value of each slice of time.
     Extremes,
-    /// `m4`: the first and the last as well.
+    /// `m4`: also the first and the last of each slice.
     Corners,
 }
 
@@ -36,14 +38,14 @@ impl Parser<'_> {
     ///
     /// Errors: `FailedToParse`, `TypeMismatch`, 40414 and 40415 for arguments, and those of sorts and expressions.
     pub fn downsample(&mut self, argument: Value<'_>) -> Result<()> {
-        let message = "the $downsample stage specification must be an object";
+        let message = "The $downsample stage specification must be an object";
         let doc = argument.as_doc().ok_or_else(|| misuse(message))?;
         let names = ["field", "points", "sortBy", "method", "partitionBy"];
         check_fields("$downsample", doc, &names, names.get(..3).unwrap_or_default())?;
         let sort = SortSpec::parse(doc.get("sortBy").unwrap_or(Value::NULL), self.globals.collation())?;
         let [by] = sort.parts() else { return Err(misuse("$downsample needs a sortBy of exactly one field")) };
         if !by.ascending {
-            return Err(misuse("$downsample needs an ascending sortBy; a $sort behind it may turn the rows around"));
+            return Err(misuse("$downsample needs an ascending sortBy; a $sort after it can reverse the rows"));
         }
         let (method, least) = match doc.get("method").map_or(Some("lttb"), Value::as_str) {
             Some("lttb") => (Method::Triangles, 2),
@@ -53,7 +55,7 @@ impl Parser<'_> {
         };
         let points = doc.get("points").and_then(Value::as_integer).filter(|points| *points >= least);
         let points = points.and_then(|points| usize::try_from(points).ok());
-        let message = "The 'points' of $downsample must be an integer, 2 or more, or 4 for 'm4'";
+        let message = "The 'points' of $downsample must be an integer of at least 2, or at least 4 for 'm4'";
         let points = points.ok_or_else(|| misuse(message))?;
         let field = doc.get("field").and_then(Value::as_str).filter(|field| !field.starts_with('$'));
         let field =
@@ -74,7 +76,7 @@ impl Parser<'_> {
     }
 }
 
-/// The numbers of a column, or its places on a line where dates count as well; NaN where there is none.
+/// The numbers of a column, or dates as numbers if they count; NaN for other values.
 fn numbers(column: &Column, takes_dates: bool) -> Vec<f64> {
     let mut numbers: Vec<f64> = match column.data() {
         ColumnData::F64(cells) => cells.clone(),
@@ -102,7 +104,7 @@ fn doubles(cells: &[i64]) -> Vec<f64> {
     cells.iter().map(|cell| *cell as f64).collect()
 }
 
-/// Points in order, by how far they are behind the first.
+/// Points in order, with their distance from the first.
 #[derive(Default)]
 struct Line {
     x: Vec<f64>,
@@ -110,7 +112,7 @@ struct Line {
 }
 
 impl Choice {
-    /// Those rows of a partition that stay; `order` is what it is sorted by.
+    /// The rows of a partition that stay; `order` is its sort key.
     ///
     /// Errors: those of expressions.
     pub fn rows(&self, blocks: &[Block], order: &BoundExpr) -> Result<Block> {
@@ -154,11 +156,12 @@ impl Line {
         x.iter().copied().zip(y.iter().copied())
     }
 
-    /// The largest triangle of each group with the row chosen before it and the middle of the group behind it; `count` is less than all.
+    /// For each group, the largest triangle with the row chosen before it and the centre of the next group; `count`
+    /// must be less than the number of points.
     fn largest_triangles(&self, count: usize) -> Vec<usize> {
         let (last, groups) = (self.x.len() - 1, count - 2);
         let product = |a: usize, b: usize| a as u64 * b as u64;
-        // Where a group begins; the first and the last row are in none.
+        // The start of each group; the first and the last row are in none.
         let start = |group: usize| 1 + usize::try_from(product(group, last - 1) / groups as u64).unwrap_or(last);
         let mut chosen = vec![0];
         let mut from = 0;
@@ -183,17 +186,19 @@ impl Line {
         chosen
     }
 
-    /// The least and the greatest of each of so many equal slices, the first of those that are equal; with the `ends` of each slice.
+    /// The smallest and the largest value of each of `count` equal slices, the first of equal ones; with `ends`, also
+    /// the first and the last.
     fn extremes(&self, slices: usize, ends: bool) -> Vec<usize> {
         let mut chosen: Vec<usize> = Vec::new();
         let length = self.x.last().copied().unwrap_or_default();
-        // Without a length all is one slice. The cast cuts off, and what it cannot hold is the last slice or the first.
+        // Without a length, everything is one slice. The cast truncates and saturates, to the first or the last slice.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let slice = |x: f64| ((x / length * slices as f64) as usize).min(slices - 1);
         let mut start = 0;
         while let Some(x) = self.x.get(start) {
             let here = slice(*x);
-            // Dates behind numbers may be nearer to the first one than these; they stay in the slice that has begun.
+            // A later date may be nearer to the first one if numbers precede dates; it stays in the slice that has
+            // begun.
             let behind = self.x.get(start..).unwrap_or_default();
             let end = start + behind.iter().take_while(|x| slice(**x) <= here).count();
             let (mut least, mut greatest) = ((f64::INFINITY, start), (f64::NEG_INFINITY, start));

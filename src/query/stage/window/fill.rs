@@ -24,10 +24,10 @@ impl Partition<'_> {
         filled.finish()
     }
 
-    /// Values on the line between those before and behind; null where there is none on one side.
+    /// Values on the line between the neighbouring values; null if there is none on one side.
     ///
-    /// Errors: `TypeMismatch` for what is neither a number nor null, and for a sort by what is neither a number nor a date, or both;
-    /// 6050106 where rows tie.
+    /// Errors: `TypeMismatch` if a value is neither a number nor null, or if sort keys are neither all numbers nor all
+    /// dates; 6050106 if rows tie.
     pub(super) fn interpolated(&self) -> Result<Column> {
         let mut scratch = Vec::new();
         let (mut xs, mut ys) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
@@ -36,17 +36,19 @@ impl Partition<'_> {
             let x = self.order_at(row, &mut scratch);
             let is_date = x.is_some_and(|x| x.kind() == Kind::Date);
             let (Some(x), true) = (x.and_then(place), is_date == *kind.get_or_insert(is_date)) else {
-                return Err(Error::type_mismatch("The sortBy field must be numeric everywhere or a date everywhere"));
+                return Err(Error::type_mismatch(
+                    "The sortBy field must be a number in all rows, or a date in all rows",
+                ));
             };
             if xs.last().is_some_and(|last: &Number| last.compare(x).is_eq()) {
-                let message = "There can be no repeated values in the sort field";
+                let message = "The sortBy field must not have repeated values";
                 return Err(Error::new(ErrorCode::Location6050106, message));
             }
             xs.push(x);
             let y = self.input.value(row, &mut scratch);
             let number = y.and_then(Number::of);
             if number.is_none() && !is_null(y) {
-                return Err(Error::type_mismatch("Value to be filled must be numeric or nullish"));
+                return Err(Error::type_mismatch("A value to fill must be numeric, null or missing"));
             }
             ys.push(number);
         }

@@ -1,6 +1,6 @@
-//! What is computed of a partition: accumulators over windows, and the functions that only windows have.
+//! Computes a field of a partition: accumulators over windows, and functions that only windows have.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/window_function/window_function_exec_*.cpp.
+//! Source: mongodb/mongo src/mongo/db/pipeline/window_function/window_function_exec_*.cpp.
 
 use super::super::accumulator::Accumulation;
 use super::bounds::Window;
@@ -12,23 +12,23 @@ use crate::value::{Collation, Decimal, Kind, Number, OwnedValue, Value, compare_
 
 const ZERO: Number = Number::Integer(0);
 
-/// A function of windows.
+/// A window function.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Function {
     Accumulator(Box<Accumulation>),
-    /// `$rank`: how many rows are in front of all that tie.
+    /// `$rank`: one more than the number of rows before all that tie.
     Rank,
-    /// `$denseRank`: the same, where those that tie count once.
+    /// `$denseRank`: the same, with tied rows counted once.
     DenseRank,
     /// `$documentNumber`.
     Number,
-    /// `$shift`: the value of the row so many rows behind, and what it is where there is none.
+    /// `$shift`: the value of the row at this distance, and the default.
     Shift(i64, OwnedValue),
-    /// `$derivative`, by a unit of so many milliseconds.
+    /// `$derivative`, per unit of this many milliseconds.
     Derivative(Option<i64>),
-    /// `$integral`, and the sum that it comes to.
+    /// `$integral`, and the accumulator that adds it up.
     Integral(Option<i64>, Box<Accumulation>),
-    /// `$minMaxScaler`: onto what the values of the window are spread, and its least and greatest.
+    /// `$minMaxScaler`: the target range, and the accumulators for the smallest and largest value of the window.
     Spread(Number, Number, Box<[Accumulation; 2]>),
     /// `$expMovingAvg`: the weight of the newest value.
     MovingAverage(Decimal),
@@ -38,17 +38,17 @@ pub(super) enum Function {
     Line,
 }
 
-/// A whole partition, and a field to compute of it.
+/// A whole partition, and the input of the field to compute.
 pub(super) struct Partition<'a> {
     pub rows: usize,
-    /// What the rows are sorted by where that is one field, and whether it ascends.
+    /// The sort key if it is one field, and whether it is ascending.
     pub order: Option<&'a (Column, bool)>,
     pub input: Column,
     pub window: &'a Window,
     pub collation: &'a Collation,
 }
 
-/// A number, or a date, as a place on a line.
+/// A number, or a date as a number.
 pub(super) fn place(value: Value<'_>) -> Option<Number> {
     value.as_date_ms().map(Number::Integer).or_else(|| Number::of(value))
 }
@@ -56,7 +56,7 @@ pub(super) fn place(value: Value<'_>) -> Option<Number> {
 impl Partition<'_> {
     /// The column of the field.
     ///
-    /// Errors: values that the function does not take.
+    /// Errors: values that the function does not accept.
     pub fn compute(&self, function: &Function) -> Result<Column> {
         match function {
             Function::Accumulator(spec) => {
@@ -109,7 +109,7 @@ impl Partition<'_> {
         shifted.finish()
     }
 
-    /// A place that fits the unit, and fits to be differentiated or integrated by.
+    /// A sort key that fits the unit and can be the axis of a derivative or an integral.
     fn place_at(&self, row: usize, unit_ms: Option<i64>, codes: [ErrorCode; 3]) -> Result<Number> {
         let mut scratch = Vec::new();
         let value = self.order_at(row, &mut scratch);
@@ -122,11 +122,11 @@ impl Partition<'_> {
         };
         let place = value.and_then(place).filter(|_| unit_ms.is_some() == is_date);
         place.ok_or_else(|| {
-            Error::new(code, "A sortBy by dates needs a 'unit', one by numbers has none, and there is no other")
+            Error::new(code, "The sortBy field must have dates if there is a 'unit', and numbers otherwise")
         })
     }
 
-    /// Rise by run between the first and the last row of each window; null where there is no run.
+    /// The slope between the first and the last row of each window; null if their keys are equal.
     fn derivatives(&self, unit_ms: Option<i64>) -> Result<Column> {
         let codes = [ErrorCode::Location5624900, ErrorCode::Location5624901, ErrorCode::Location5624902];
         let scale = Number::Integer(unit_ms.unwrap_or(1));
@@ -175,7 +175,7 @@ impl Partition<'_> {
             is_nan.push(y.is_nan());
         }
         let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
-        // The first row of a window has no trapezoid in front of it.
+        // There is no trapezoid before the first row of a window.
         let inner: Vec<_> = windows.iter().map(|window| (window.start + 1).min(window.end)..window.end).collect();
         let sums = over_windows(sum, &areas.finish(), &inner)?;
         let mut integrals = ColumnBuilder::with_capacity(self.rows);
@@ -193,14 +193,15 @@ impl Partition<'_> {
         Ok(integrals.finish())
     }
 
-    /// Where each value stands between the least and the greatest of its window; where these are equal, at the lower end.
+    /// Each value scaled from the range of its window to the target range; the lower end if the window's values are all
+    /// equal.
     fn spread(&self, low: Number, high: Number, edges: &[Accumulation; 2]) -> Result<Column> {
         let mut scratch = Vec::new();
         let mut number = |column: &Column, row| {
             let number = column.value(row, &mut scratch).and_then(Number::of);
             number.ok_or_else(|| Error::type_mismatch("The input of $minMaxScaler must be numeric"))
         };
-        // All of them first: what is no number must not be between others.
+        // All values are checked first, so that a non-number among them is an error.
         (0..self.rows).try_for_each(|row| number(&self.input, row).map(|_| ()))?;
         let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
         let [least, greatest] = edges;
@@ -218,7 +219,8 @@ impl Partition<'_> {
         Ok(spread.finish())
     }
 
-    /// The first number begins; rows without one have the average so far. It is a decimal from the first one on.
+    /// Starts with the first number; rows without one get the average so far. From the first decimal on, it is a
+    /// decimal.
     fn moving_averages(&self, alpha: Decimal) -> Result<Column> {
         let mut averages = ColumnBuilder::with_capacity(self.rows);
         let (mut average, mut scratch) = (None, Vec::new());

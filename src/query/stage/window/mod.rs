@@ -1,4 +1,5 @@
-//! `$setWindowFields`: fields that are computed of the rows around each row. And `$downsample`, which holds partitions as well.
+//! `$setWindowFields`: fields computed from the rows around each row. And `$downsample`, which also works on
+//! partitions.
 
 mod bounds;
 mod downsample;

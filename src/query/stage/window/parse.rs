@@ -1,4 +1,4 @@
-//! `$setWindowFields`, parsed: what it is a name for, and its functions.
+//! Parses `$setWindowFields` and its functions.
 
 use super::super::accumulator::Accumulation;
 use super::super::parse::{Parser, Part, check_fields};
@@ -12,17 +12,17 @@ use crate::query::sort::SortSpec;
 use crate::value::decimal::{of_number, over};
 use crate::value::{Doc, DocWriter, Number, OwnedValue, Value, check_path};
 
-/// What begins the names of columns that are dropped again.
+/// Prefix of temporary columns.
 const TEMPORARY: &str = "__internal_setWindowFields_";
 
 impl Parser<'_> {
-    /// `$setWindowFields`: the partition as a field where it is none, a sort, the windows; fields below others go where they belong
-    /// behind it.
+    /// `$setWindowFields`. It becomes a temporary field for the partition if that is not a field, a sort, the windows,
+    /// and a stage that moves nested outputs to their paths.
     ///
-    /// Errors: `FailedToParse`, 40414 without output, 40415 for unknown arguments, 6307900 where outputs collide, and those of
+    /// Errors: `FailedToParse`; 40414 without output; 40415 for unknown arguments; 6307900 if outputs collide; those of
     /// functions and windows.
     pub fn windows(&mut self, argument: Value<'_>) -> Result<()> {
-        let message = "the $setWindowFields stage specification must be an object";
+        let message = "The $setWindowFields stage specification must be an object";
         let doc = argument.as_doc().ok_or_else(|| misuse(message))?;
         check_fields("$setWindowFields", doc, &["partitionBy", "sortBy", "output"], &["output"])?;
         let not_object = || Error::type_mismatch("'sortBy' and 'output' of $setWindowFields must be objects");
@@ -70,8 +70,8 @@ impl Parser<'_> {
         self.drop_fields(unset)
     }
 
-    /// Puts a sort in front: by partition, and within it by `sort`. Answers the field that tells partitions apart; one that was made for
-    /// that is to be dropped.
+    /// Adds a sort by partition and then by `sort`. Returns the field of the partition; a temporary one must be dropped
+    /// afterwards.
     pub(super) fn in_order(
         &mut self,
         partition: Option<BoundExpr>,
@@ -92,7 +92,7 @@ impl Parser<'_> {
         Ok(partition)
     }
 
-    /// Drops the fields that were made.
+    /// Drops temporary fields.
     pub(super) fn drop_fields(&mut self, unset: DocWriter) -> Result<()> {
         if !unset.is_empty() {
             let projection = Projection::parse(unset.finish().view(), self.globals)?;
@@ -109,7 +109,7 @@ impl Parser<'_> {
         self.expr(OwnedValue::string(&["$", path].concat()).view())
     }
 
-    /// The field that tells partitions apart, which the sort begins with. Where it has to be made first, it is to be dropped.
+    /// The field of the partition, with which the sort begins. If it must be computed first, it is temporary.
     fn partition(
         &mut self,
         partition: Option<BoundExpr>,
@@ -119,9 +119,7 @@ impl Parser<'_> {
         let Some(partition) = partition else { return Ok(None) };
         if let Expr::Constant(value) = partition.expr() {
             return match value.as_ref().and_then(|value| value.view().as_array()) {
-                Some(_) => {
-                    Err(Error::type_mismatch("An expression used to partition cannot evaluate to value of type array"))
-                }
+                Some(_) => Err(Error::type_mismatch("The value of partitionBy must not be an array")),
                 None => Ok(None),
             };
         }
@@ -143,21 +141,22 @@ impl Parser<'_> {
         let parts = sort.map_or(0, |sort| sort.parts().len());
         let has_more = doc.iter().any(|(name, _)| name != operator && name != "window") || doc.iter().count() > 2;
         let window = doc.get("window");
-        let object = || argument.as_doc().ok_or_else(|| misuse("This window function takes an object"));
+        let object =
+            || argument.as_doc().ok_or_else(|| misuse("The argument of this window function must be an object"));
         let (mut input, mut takes_window) = (None, false);
         let function = match operator {
             "$rank" | "$denseRank" | "$documentNumber" => {
                 let refuse = |code, message: &str| Err(Error::new(code, message));
                 if doc.iter().count() > 1 {
-                    let message = "Rank style window functions take no other arguments";
+                    let message = "Rank functions take no further arguments";
                     return refuse(ErrorCode::Location5371601, message);
                 }
                 if argument.as_doc().is_none_or(|argument| !argument.is_empty()) {
-                    let message = "Rank style window functions must be specified with '{}' as the value";
+                    let message = "The argument of rank functions must be {}";
                     return refuse(ErrorCode::Location5371603, message);
                 }
                 if parts != 1 {
-                    let message = "Rank style window functions need a sortBy with exactly one element";
+                    let message = "Rank functions need a sortBy with exactly one field";
                     return refuse(ErrorCode::Location5371602, message);
                 }
                 input = Some(self.constant(OwnedValue::null()));
@@ -187,7 +186,7 @@ impl Parser<'_> {
                 }
                 let unit_ms = match argument.get("unit").map(parse_unit).transpose()? {
                     Some(unit) => {
-                        let message = "unit must be 'week' or smaller";
+                        let message = "The 'unit' must be 'week' or smaller";
                         Some(unit.length_ms().ok_or_else(|| Error::new(ErrorCode::Location5490710, message))?)
                     }
                     None => None,
@@ -202,12 +201,11 @@ impl Parser<'_> {
                     _ => Function::Derivative(unit_ms),
                 }
             }
-            // The second is what it was called at first.
+            // The second is the function's earlier name.
             "$minMaxScaler" | "$minMaxScalar" => {
                 let argument = only(object()?, &["input", "min", "max"])?;
                 takes_window = true;
-                let message =
-                    "$minMaxScaler needs an 'input', and may have both 'min' and 'max', constants in this order";
+                let message = "$minMaxScaler needs an 'input', and 'min' and 'max' must be ascending constants";
                 let edge = |name: &str, otherwise| match argument.get(name) {
                     Some(value) => Number::of(self.constant_of(value)?.view()).ok_or_else(|| misuse(message)),
                     None => Ok(Number::Integer(otherwise)),
@@ -228,7 +226,7 @@ impl Parser<'_> {
                     (None, Some(alpha)) => alpha,
                     _ => Number::Integer(0),
                 };
-                // An N of 1 weighs the newest value by 1.
+                // With N of 1, the newest value has the weight 1.
                 let is_weight = alpha.compare(Number::Integer(0)).is_gt()
                     && (alpha.compare(Number::Integer(1)).is_lt() || n.is_some());
                 let value = argument.get("input").filter(|_| argument.iter().count() == 2 && is_weight && parts > 0);
@@ -243,7 +241,7 @@ impl Parser<'_> {
             }
             "$linearFill" => Function::Line,
             "$count" if argument.as_doc().is_none_or(|argument| !argument.is_empty()) => {
-                return Err(misuse("$count takes no arguments, i.e. $count:{}"));
+                return Err(misuse("$count takes no arguments: write {$count: {}}"));
             }
             "$mergeObjects" => return Err(misuse("Unrecognized window function")),
             _ => {
@@ -261,11 +259,13 @@ impl Parser<'_> {
             }
         };
         if has_more || window.is_some() && !takes_window {
-            return Err(misuse("A window function has no other argument than a 'window', and some not even that"));
+            return Err(misuse(
+                "A window function takes no argument other than 'window', and some functions not even that",
+            ));
         }
         let window = window.map_or(Ok(Window::WHOLE), |window| Window::parse(window, sort, self))?;
         if matches!(function, Function::Spread(..)) && !window.has_current() {
-            return Err(misuse("The window of $minMaxScaler must have its own row in it"));
+            return Err(misuse("The window of $minMaxScaler must include the current row"));
         }
         let input = input.map_or_else(|| self.expr(argument), Ok)?;
         Ok(Output { name: name.into(), function, input, window })
@@ -288,7 +288,8 @@ fn only<'a>(doc: Doc<'a>, names: &[&str]) -> Result<Doc<'a>> {
     }
 }
 
-/// The path of a field that sorts tell apart as the expression does: they take a number for a place in an array.
+/// The path of a field, if sorts distinguish its values as the expression does: sorts treat a number as a position in
+/// an array.
 fn path_of(expr: &Expr) -> Option<String> {
     let Expr::Field(Variable::Root, path) = expr else { return None };
     let is_place = |name: &str| name.starts_with(|first: char| first.is_ascii_digit());

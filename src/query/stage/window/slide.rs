@@ -8,13 +8,14 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::value::OwnedValue;
 
-/// What an accumulator makes of each window, of which each likely begins and ends not before the one in front of it.
+/// The results of an accumulator for windows, most of which begin and end no earlier than the previous one.
 ///
-/// Such windows cost as much as their rows: a window that only grows adds rows to a sum. Where the front moves as well, there are two
-/// sums: of the rows behind a `split`, and of those in front of it one for each row at which a window may begin. When the front passes
-/// the split, all rows go in front of it. Nothing is ever subtracted, which would leave of 1e100 + 1 - 1e100 nothing.
+/// Such windows cost as much as their rows. A window that only grows adds rows to one sum. If the front moves as well,
+/// there are two kinds of sums: one of the rows after a `split`, and one for each row before it at which a window may
+/// begin. When the front passes the split, the split moves to the end. Nothing is ever subtracted, because 1e100 + 1 -
+/// 1e100 would be 0.
 ///
-/// Errors: those of the accumulator; `ExceededMemoryLimit` where the values take too much.
+/// Errors: those of the accumulator; `ExceededMemoryLimit` if the values take too much memory.
 pub(super) fn over_windows(spec: &Accumulation, cells: &Column, windows: &[Range<usize>]) -> Result<Column> {
     let mut values = ColumnBuilder::with_capacity(windows.len());
     let mut sums = Sums { spec, n: spec.count(None)?, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
@@ -31,7 +32,7 @@ pub(super) fn over_windows(spec: &Accumulation, cells: &Column, windows: &[Range
         if size_bytes > STAGE_SIZE_BYTES_MAX {
             return Err(Error::new(
                 ErrorCode::ExceededMemoryLimit,
-                "The values of windows take more memory than they may",
+                "The values of the windows exceed the memory limit",
             ));
         }
         values.push(value.view());
@@ -39,10 +40,10 @@ pub(super) fn over_windows(spec: &Accumulation, cells: &Column, windows: &[Range
     Ok(values.finish())
 }
 
-/// The group 0 has the rows from `split` on; the group 1 + n those of the n + 1 rows in front of it.
+/// Group 0 has the rows from `split` on; group 1 + n has the last n + 1 rows before it.
 struct Sums<'a> {
     spec: &'a Accumulation,
-    /// How many values each group keeps.
+    /// The number of values that each group keeps.
     n: usize,
     accumulator: Box<dyn Accumulator>,
     held: Range<usize>,
@@ -57,7 +58,7 @@ impl Sums<'_> {
         self.groups - 1
     }
 
-    /// Forgets all rows; the next are those from `row` on.
+    /// Forgets all rows; the next ones are those from `row` on.
     fn restart(&mut self, row: usize) {
         self.accumulator = self.spec.start();
         (self.held, self.split, self.groups) = (row..row, row, 0);
@@ -74,7 +75,7 @@ impl Sums<'_> {
             for row in window.clone().rev() {
                 let group = self.grow();
                 if !self.accumulator.merge(group, before) {
-                    // It has to see the rows of each window again.
+                    // The accumulator must see the rows of each window again.
                     self.restart(window.start);
                     break;
                 }

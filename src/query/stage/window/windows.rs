@@ -1,7 +1,7 @@
-//! `$setWindowFields` at work: fields that are computed of the rows around each row.
+//! Runs `$setWindowFields`, which computes fields from the rows around each row.
 //!
-//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_set_window_fields.cpp. A sort in front brings partitions together and
-//! their rows into order; here a partition is held until it is whole, and goes on with its new columns.
+//! Source: mongodb/mongo src/mongo/db/pipeline/document_source_set_window_fields.cpp. A preceding sort groups
+//! partitions and orders their rows. A partition is held until it is complete, and then passed on with its new columns.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -20,15 +20,15 @@ use crate::query::stage::running::Stage;
 use crate::query::stage::spec::{Spec, read_by};
 use crate::value::{Collation, FieldSet, Kind, OwnedValue, Value};
 
-/// What a `$setWindowFields` asks for, its sort apart.
+/// The specification of a `$setWindowFields`, without its sort.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WindowSpec {
-    /// What rows of a partition have in common; `None` where all rows are one.
+    /// The key of a partition; `None` if all rows are one partition.
     pub(super) partition: Option<BoundExpr>,
-    /// What rows are sorted by where that is one field, and whether it ascends.
+    /// The sort key if it is one field, and whether it is ascending.
     pub(super) order: Option<(BoundExpr, bool)>,
     pub(super) outputs: Vec<Output>,
-    /// Which rows stay; all of them where nothing says so.
+    /// Which rows stay; `None` for all.
     pub(super) choice: Option<Choice>,
     pub(super) collation: Collation,
 }
@@ -46,7 +46,7 @@ impl Spec for WindowSpec {
     }
 }
 
-/// A field that is computed.
+/// A field to compute.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Output {
     pub(super) name: Box<str>,
@@ -55,10 +55,10 @@ pub(super) struct Output {
     pub(super) window: Window,
 }
 
-/// A `$setWindowFields` at work, over rows that are sorted.
+/// A running `$setWindowFields` over sorted rows.
 struct Windows {
     spec: Rc<WindowSpec>,
-    /// What the rows held have in common.
+    /// The key of the partition held.
     key: Option<OwnedValue>,
     held: Vec<Block>,
     size_bytes: usize,
@@ -79,7 +79,7 @@ impl Windows {
         Ok(())
     }
 
-    /// The partition that is held is whole.
+    /// Processes the partition held, which is complete.
     fn close(&mut self) -> Result<()> {
         self.size_bytes = 0;
         if let (Some(choice), Some((order, _))) = (&self.spec.choice, &self.spec.order) {
@@ -121,10 +121,10 @@ impl Stage for Windows {
         while let Some(keys) = keys.as_ref().filter(|_| start < rows.rows()) {
             let end = run_end(keys, start);
             let mut scratch = Vec::new();
-            // Missing and null are one partition, as they tie in a sort.
+            // Missing and null are one partition, because they tie in a sort.
             let key = keys.value(start, &mut scratch).unwrap_or(Value::NULL);
             if key.kind() == Kind::Array {
-                let message = "An expression used to partition cannot evaluate to value of type array";
+                let message = "The value of partitionBy must not be an array";
                 return Err(Error::type_mismatch(message));
             }
             if self.key.as_ref().is_none_or(|known| !self.spec.collation.equal(known.view(), key)) {
