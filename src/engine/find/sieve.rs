@@ -12,7 +12,6 @@ use crate::engine::read::unit::Unit;
 use crate::error::Result;
 use crate::limits::{SIEVE_RECORDS_MAX, SIEVE_SECTIONS_MAX, SIEVE_SERIES_MIN};
 use crate::query::ReadPlan;
-use crate::query::filter::Reads;
 
 /// The records that one query has filtered as a whole.
 pub struct Sieve {
@@ -33,11 +32,9 @@ impl Sieve {
     /// For the filter of `plan`.
     pub fn new(plan: &ReadPlan) -> Sieve {
         let residual = &plan.plan.residual;
-        let mut is_of_use = !residual.is_trivial() && !residual.can_fail();
-        let meta_field = plan.plan.meta_field.as_deref();
-        residual.for_each_read(&mut |reads| {
-            is_of_use &= matches!(reads, Reads::Field(name) if Some(name) != meta_field);
-        });
+        let fields = residual.fields();
+        let reads_meta = plan.plan.meta_field.as_deref().is_some_and(|meta| fields.contains(meta));
+        let is_of_use = !residual.is_trivial() && !residual.can_fail() && !fields.is_all() && !reads_meta;
         Sieve { is_of_use, asked: RefCell::default() }
     }
 
@@ -99,7 +96,7 @@ mod tests {
     use super::*;
     use crate::engine::journal::ByBucket;
     use crate::engine::journal::samples::{options, shared};
-    use crate::query::{Filter, FindOptions};
+    use crate::query::{Filter, FindCommand};
     use crate::value::OwnedValue;
 
     const SERIES: u8 = SIEVE_SERIES_MIN as u8;
@@ -117,7 +114,7 @@ mod tests {
 
     fn plan(field: &str, value: f64) -> ReadPlan {
         let filter = Filter::equality(field, OwnedValue::double(value).view()).unwrap();
-        ReadPlan::new(FindOptions { filter, ..FindOptions::default() }, &options(), false, &[])
+        ReadPlan::new(FindCommand { filter, ..FindCommand::default() }.into(), &options(), false, &[])
     }
 
     /// The series that may have matching rows.
@@ -138,7 +135,7 @@ mod tests {
         assert!(journal.groups().iter().all(|group| group.begun().0.is_none()));
         // Records hold no metadata among their columns, and without a filter every row matches.
         assert_eq!(may_match(&plan("m.a", 1.0), &journal), all);
-        let everything = ReadPlan::new(FindOptions::default(), &options(), false, &[]);
+        let everything = ReadPlan::new(FindCommand::default().into(), &options(), false, &[]);
         assert_eq!(may_match(&everything, &journal), all);
     }
 
