@@ -16,11 +16,11 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
 /** What the second half takes from the first, as wasm-bindgen's module has it. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "file", "sqlite", "deno-kv", "testing/index"];
+const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "file", "pipelines", "sqlite", "deno-kv", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
 /** What users' compilers read; the declarations of the other entries are those of `index`. */
-const DECLARED = ["index", "entry/slim", "file", "sqlite", "deno-kv", "testing/index", "entry/wasm-source"];
+const DECLARED = ["index", "entry/slim", "file", "pipelines", "sqlite", "deno-kv", "testing/index", "entry/wasm-source"];
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
 async function compile(toolEnv, { features, cargo, rustc }, dev) {

@@ -27,7 +27,7 @@ test("the package is what users need, and nothing else", () => {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(folder.length + 9)).sort();
   const guides = readdirSync(join(JS, "../docs")).filter((name) => name.endsWith(".md"));
-  const entries = ["deno-kv", "file", "index", "node", "slim", "sqlite", "testing", "workerd"];
+  const entries = ["deno-kv", "file", "index", "node", "pipelines", "slim", "sqlite", "testing", "workerd"];
   const code = names.filter((name) => !name.endsWith(".d.ts"));
   assert.deepEqual(code, [
     "CHANGELOG.md",
@@ -79,7 +79,7 @@ test("the manifest runs nothing on users' machines and names every entry for eve
   const { exports, scripts, devDependencies, optionalDependencies, dependencies, type, sideEffects } = manifest();
   assert.deepEqual([scripts, devDependencies, optionalDependencies, type, sideEffects], [undefined, undefined, undefined, "module", false]);
   assert.deepEqual(Object.keys(dependencies), ["bson"]);
-  assert.deepEqual(Object.keys(exports), [".", "./slim", "./file", "./sqlite", "./deno-kv", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(exports), [".", "./slim", "./file", "./pipelines", "./sqlite", "./deno-kv", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
   // Conditions are tried from the first to the last: Bun and Deno have "node", too, and Workers have "browser".
   assert.deepEqual(Object.keys(exports["."]), ["types", "workerd", "deno", "bun", "browser", "node", "default"]);
   for (const target of Object.values(exports).flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))) {
@@ -89,12 +89,12 @@ test("the manifest runs nothing on users' machines and names every entry for eve
 
 test("nothing runs when it is imported, and adapters bring no engine along", async () => {
   const before = Object.keys(globalThis);
-  for (const entry of ["index", "node", "slim", "file", "sqlite", "deno-kv", "testing"]) {
+  for (const entry of ["index", "node", "slim", "file", "pipelines", "sqlite", "deno-kv", "testing"]) {
     const exported = await import(join(JS, `dist/${entry}.js`));
     assert.ok(Object.keys(exported).length > 0, entry);
   }
   assert.deepEqual(Object.keys(globalThis), before);
-  for (const entry of ["file", "sqlite", "deno-kv", "testing"]) assert.doesNotMatch(readFileSync(join(JS, `dist/${entry}.js`), "utf8"), /WebAssembly|from ?"bson"/, entry);
+  for (const entry of ["file", "pipelines", "sqlite", "deno-kv", "testing"]) assert.doesNotMatch(readFileSync(join(JS, `dist/${entry}.js`), "utf8"), /WebAssembly|from ?"bson"/, entry);
   assert.doesNotMatch(readFileSync(join(JS, "dist/slim.js"), "utf8"), /import\.meta|\.wasm"/);
 });
 
@@ -105,7 +105,7 @@ test("publint finds nothing", () => {
 test("types resolve wherever modules do (attw)", () => {
   // Throws where it finds something.
   const said = node("node_modules/@arethetypeswrong/cli/dist/index.js", TARBALL, "--profile", "esm-only", "--no-color", "--no-emoji", "--exclude-entrypoints", "./timepail.wasm", "./timepail-more.wasm", "./package.json");
-  for (const entry of ["timepail", "timepail/slim", "timepail/file", "timepail/sqlite", "timepail/deno-kv", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
+  for (const entry of ["timepail", "timepail/slim", "timepail/file", "timepail/pipelines", "timepail/sqlite", "timepail/deno-kv", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
 });
 
 test("the lock has all that npm ci wants, whatever the platform", () => {
