@@ -1,7 +1,7 @@
-//! Prints bucket documents: what they say of themselves, and how every column lies on disk.
+//! Prints bucket documents: their header, and how every column is stored.
 //!
-//! `cargo run --example print_bucket -- file.bson`, where the file holds one or more documents of a `system.buckets` collection, one
-//! behind the other, as an export writes them.
+//! `cargo run --example print_bucket -- file.bson`, where the file holds one or more documents of a `system.buckets` collection,
+//! one after another, as an export writes them.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use timepail::column;
 use timepail::value::{Doc, OwnedValue, Value};
 
-/// More measurements than a bucket of any server holds.
+/// No bucket of any server has more measurements.
 const ROWS_MAX: usize = 1 << 20;
-/// Values shown from either end of a column.
+/// Number of values shown from each end of a column.
 const SHOWN: usize = 3;
-/// Longest text of one value.
+/// Maximum length of the text of one value.
 const SHOWN_CHARACTERS: usize = 40;
 
 fn main() -> ExitCode {
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Every document of `bytes`, described. What is wrong with a column stands beside it; bytes that are no documents are an error.
+/// Describes every document in `bytes`. Damage to a column is shown beside it; bytes that are not documents are an error.
 pub fn describe(bytes: &[u8]) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = bytes;
@@ -47,9 +47,9 @@ pub fn describe(bytes: &[u8]) -> Result<String, String> {
 }
 
 fn first_document(bytes: &[u8]) -> Result<(Doc<'_>, &[u8]), String> {
-    let (prefix, _) = bytes.split_first_chunk::<4>().ok_or("its length is cut off")?;
+    let (prefix, _) = bytes.split_first_chunk::<4>().ok_or("its length is truncated")?;
     let length = usize::try_from(i32::from_le_bytes(*prefix)).map_err(|_| "its length is negative")?;
-    let (doc, behind) = bytes.split_at_checked(length).ok_or("it is cut off")?;
+    let (doc, behind) = bytes.split_at_checked(length).ok_or("it is truncated")?;
     Ok((Doc::parse(doc).map_err(timepail::error::Error::into_message)?, behind))
 }
 
@@ -74,23 +74,23 @@ fn describe_bucket(out: &mut String, bucket: Doc<'_>) {
                 let warning = wrong.map_or_else(String::new, |count| format!("; control.count says {count}"));
                 describe_column(length, &cells) + &warning
             }),
-            _ => Err("control.version is none of 1, 2, 3".into()),
+            _ => Err("control.version is not 1, 2 or 3".into()),
         };
         line(out, format!("  data.{name}: {}", described.unwrap_or_else(|why| format!("unreadable, {why}"))));
     }
 }
 
 fn line(out: &mut String, text: String) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(out, "{text}");
 }
 
-/// The cells of a column of version 1: an object with the number of the row for a name. Rows without a value are left out.
+/// The cells of a version 1 column: an object with row numbers as names. Rows without a value are left out.
 fn plain_cells(value: Value<'_>) -> Result<Vec<Option<OwnedValue>>, String> {
-    let rows = value.as_doc().ok_or("it is no object")?;
+    let rows = value.as_doc().ok_or("it is not an object")?;
     let mut cells = Vec::new();
     for (name, cell) in rows.iter() {
-        let row: usize = name.parse().map_err(|_| format!("{name:?} is no row"))?;
+        let row: usize = name.parse().map_err(|_| format!("{name:?} is not a row number"))?;
         if row < cells.len() || row >= ROWS_MAX {
             return Err(format!("row {row} is out of order"));
         }
@@ -100,9 +100,9 @@ fn plain_cells(value: Value<'_>) -> Result<Vec<Option<OwnedValue>>, String> {
     Ok(cells)
 }
 
-/// Length and cells of a column of version 2 or 3: binary data of subtype 7.
+/// Length and cells of a version 2 or 3 column: binary data of subtype 7.
 fn compressed_cells(value: Value<'_>) -> Result<(usize, Vec<Option<OwnedValue>>), String> {
-    let Some((7, bytes)) = value.as_binary() else { return Err("it is no binary data of subtype 7".into()) };
+    let Some((7, bytes)) = value.as_binary() else { return Err("it is not binary data of subtype 7".into()) };
     let column = column::decode(bytes, ROWS_MAX).map_err(|error| error.to_string())?;
     let mut scratch = Vec::new();
     let mut cells = Vec::with_capacity(column.len());
@@ -115,13 +115,13 @@ fn compressed_cells(value: Value<'_>) -> Result<(usize, Vec<Option<OwnedValue>>)
 fn describe_column(length: usize, cells: &[Option<OwnedValue>]) -> String {
     let missing = cells.iter().filter(|cell| cell.is_none()).count();
     let holes = if missing > 0 { format!(" ({missing} missing)") } else { String::new() };
-    // A column of no elements has no bytes an element.
+    // Without elements there is no number of bytes per element.
     let each = length as f64 / cells.len().max(1) as f64;
     let count = cells.len();
     format!("{length} bytes, {count} elements{holes}, {}, {each:.2} bytes each: {}", types_of(cells), ends_of(cells))
 }
 
-/// The types in a column, in the order they come.
+/// The types in a column, in order of first appearance.
 fn types_of(cells: &[Option<OwnedValue>]) -> String {
     let mut types: Vec<&str> = Vec::new();
     for cell in cells.iter().flatten() {

@@ -1,67 +1,68 @@
-//! What the world outside gives: time, randomness, regular expressions, collators, time zones, doubles as texts. A run with a seed repeats exactly.
+//! What the host provides: time, randomness, regular expressions, collators, time zones, doubles as text. A run with a
+//! seed repeats exactly (I7).
 
 use std::cmp::Ordering;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// The end of loading; or why there is nothing to be had.
+/// Resolves when loading has ended; an error says why the code cannot be had.
 pub type Loading = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
-/// What the engine asks of the world it runs in.
+/// What the engine asks of its host.
 pub trait Env {
     /// Milliseconds since the epoch.
     fn now_ms(&self) -> i64;
     /// Sixty-four random bits.
     fn random_u64(&self) -> u64;
-    /// A regular expression in the syntax of ECMAScript that the hosts of all builds share: no possessive quantifiers, no
-    /// conditionals.
+    /// A regular expression in the syntax of ECMAScript that the hosts of all builds share: no possessive quantifiers,
+    /// no conditionals.
     ///
     /// Errors: why the pattern does not compile.
     fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn Regex>, String>;
-    /// What compares strings by the rules of a locale; fills in what `wanted` leaves to it. `None` where the host has not just this
-    /// locale, but another one in its place at best.
+    /// A collator for a locale; fills in the options that `wanted` leaves open. `None` if the host does not have
+    /// exactly this locale.
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>>;
-    /// The double next to a number in the form of JSON; an infinity where it is too large.
+    /// The double nearest to a number in JSON notation; an infinity if it is too large.
     fn double(&self, number: &str) -> f64;
-    /// The shortest digits that say a finite double which is not below zero, in the form of JSON.
+    /// The shortest JSON digits that round-trip a finite, non-negative double.
     fn digits(&self, x: f64) -> String;
-    /// The clocks of a zone of the IANA's database; `None` where the host does not know it.
+    /// A time zone of the IANA database; `None` if the host does not know it.
     fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>>;
-    /// Loads what is rarely used, where that comes apart from the rest: see `limits::RARE_OPERATORS`.
+    /// Loads the rarely used code, if it comes as a separate file; see `limits::RARE_OPERATORS`.
     fn complete(&self) -> Loading {
         Box::pin(std::future::ready(Ok(())))
     }
 }
 
-/// What a collator is made of, in the words of ECMA-402.
+/// The options of a collator, in the words of ECMA-402.
 pub struct Collating<'a> {
-    /// The language tag, with the variant of its collation.
+    /// The language tag, including the collation variant.
     pub locale: &'a str,
     /// `base`, `case`, `accent` or `variant`.
     pub sensitivity: &'static str,
-    /// Digits compare as numbers.
+    /// True if digits compare as numbers.
     pub numeric: bool,
-    /// `upper`, `lower` or `false`; `None` for that of the locale.
+    /// `upper`, `lower` or `false`; `None` for the locale's default.
     pub case_first: Option<&'static str>,
-    /// True where punctuation is not looked at; `None` for what the locale does.
+    /// True if punctuation is ignored; `None` for the locale's default.
     pub ignores_punctuation: Option<bool>,
 }
 
 /// A compiled regular expression.
 pub trait Regex {
-    /// True where it matches somewhere in `text`.
+    /// True if the expression matches somewhere in `text`.
     fn is_match(&self, text: &str) -> bool;
-    /// The matches in `text`, one behind the other; the first one alone unless `all` are wanted.
+    /// The matches in `text`, in order; only the first unless `all`.
     fn find(&self, text: &str, all: bool) -> Vec<Match>;
 }
 
-/// What a regular expression has found.
+/// One match of a regular expression.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Match {
-    /// So many characters stand before it.
+    /// The number of characters before the match.
     pub at: usize,
-    /// What has matched, and of each group what has matched it; `None` where nothing has.
+    /// The whole match, then each group; `None` if a group did not take part.
     pub groups: Vec<Option<String>>,
 }
 
@@ -71,13 +72,14 @@ pub trait Collator {
     fn compare(&self, a: &str, b: &str) -> Ordering;
 }
 
-/// The clocks of a zone.
+/// A time zone.
 pub trait TimeZone {
-    /// How far they are ahead of UTC at a moment, both in milliseconds. No moment is more than 8.64e15 ms from the epoch.
+    /// How far local time is ahead of UTC at a moment, both in milliseconds. No moment is more than 8.64e15 ms from the
+    /// epoch.
     fn offset_ms(&self, at_ms: i64) -> i64;
 }
 
-/// `±HH`, `±HHMM`, `±HH:MM`, and the host's `±HH:MM:SS`, in milliseconds.
+/// Reads `±HH`, `±HHMM`, `±HH:MM`, and the host's `±HH:MM:SS`; returns milliseconds.
 // Loaded later.
 pub fn offset_ms(zone: &[u8]) -> Option<i64> {
     let (sign, rest) = zone.split_first()?;
@@ -113,18 +115,18 @@ pub mod native_zone;
 
 #[cfg(test)]
 pub mod fixed {
-    //! A world that stands still, for unit tests.
+    //! A host for unit tests, whose clock stands still.
 
     use std::cell::Cell;
 
     use super::*;
 
-    /// Always the same moment; random bits count up.
+    /// The time never changes; random numbers count up.
     #[derive(Default)]
     pub struct FixedEnv(Cell<u64>);
 
     impl FixedEnv {
-        /// The moment at which it stands.
+        /// The time that its clock shows.
         pub const NOW_MS: i64 = 1_700_000_000_000;
     }
 

@@ -1,4 +1,4 @@
-//! The one error type: a server code, a message, nothing else.
+//! The one error type: a server code and a message.
 //!
 //! The contract with users is the code, so an error is a struct with a code and not an enum of sixty cases.
 
@@ -14,25 +14,25 @@ pub use codes::ErrorCode;
 /// Shorthand used throughout the crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong: the server's code and a sentence that names the field and the offending value.
+/// What went wrong: the server's code, and a sentence that names the field and the offending value.
 ///
-/// One pointer wide: nearly every function passes errors on, and all of them pay for what that takes.
+/// One pointer wide: nearly every function passes errors on, and each pays for their size.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(Box<Failure>);
+pub struct Error(Box<ErrorContent>);
 
-/// What an error says.
+/// The content of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct ErrorContent {
     /// The server's code.
     pub code: ErrorCode,
-    /// A sentence without a final stop.
+    /// A sentence in sentence case, without a final stop.
     pub message: String,
 }
 
 impl Error {
     /// An error with `code`.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Error(Box::new(Failure { code, message: message.into() }))
+        Error(Box::new(ErrorContent { code, message: message.into() }))
     }
 
     /// The sentence.
@@ -40,14 +40,15 @@ impl Error {
         self.0.message
     }
 
-    /// A value that cannot be accepted.
+    /// A value that is not accepted.
     pub fn bad_value(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::BadValue, message)
     }
 
-    /// An argument that a command does not have.
+    /// An argument that the command does not have.
     ///
-    /// There are no transactions; and what users name is a view, which has no UUID.
+    /// Transaction arguments have a message of their own, because there are no transactions; so has a UUID, because
+    /// what users name is a view, which has none.
     pub fn unknown_field(command: &str, name: &str) -> Self {
         let code = match name {
             "autocommit" | "startTransaction" => ErrorCode::OperationNotSupportedInTransaction,
@@ -72,7 +73,7 @@ impl Error {
         Error::new(ErrorCode::DataCorruptionDetected, message)
     }
 
-    /// A broken invariant of our own.
+    /// A broken invariant of this crate.
     pub fn internal(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::InternalError, message)
     }
@@ -84,9 +85,9 @@ impl Error {
 }
 
 impl Deref for Error {
-    type Target = Failure;
+    type Target = ErrorContent;
 
-    fn deref(&self) -> &Failure {
+    fn deref(&self) -> &ErrorContent {
         &self.0
     }
 }

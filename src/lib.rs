@@ -1,7 +1,7 @@
 //! MongoDB's time-series collection as a WebAssembly module.
 //!
-//! A command comes in as BSON, a reply goes out as BSON; measurements travel beside them as a block of columns. Between
-//! the two doors is plain synchronous Rust: only `engine` awaits storage and only `bindings` knows JavaScript.
+//! A command comes in as BSON, a reply goes out as BSON; measurements travel beside them as a block of columns. In
+//! between is plain synchronous Rust: only `engine` awaits storage and only `bindings` knows JavaScript.
 //! `ARCHITECTURE.md` draws the floors; imports go strictly down.
 
 #[cfg(target_arch = "wasm32")]

@@ -138,7 +138,7 @@ export class BsonWriter {
   #element(key: string, value: unknown, depth: number): boolean {
     const start = this.#reserve(key.length * 3 + 2);
     const end = start + 1 + writeText(key, this.#bytes, start + 1);
-    if (key.includes("\0")) throw new BadValueError(`The key ${JSON.stringify(key)} has a NUL character`);
+    if (key.includes("\0")) throw new BadValueError(`The field name ${JSON.stringify(key)} contains a NUL character`);
     this.#bytes[end] = 0;
     this.#at = end + 1;
     const type = this.#value(value, depth);
@@ -208,7 +208,7 @@ export class BsonWriter {
     if (!isPlain(value)) {
       if (isDate(value)) return this.#int64(BigInt(dateMs(value)), DATE);
       if (value instanceof RegExp || ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return this.#other(value);
-      if (isOpaque(value)) throw new BadValueError(`${String(Object.prototype.toString.call(value))} has no fields: is an await missing?`);
+      if (isOpaque(value)) throw new BadValueError(`${String(Object.prototype.toString.call(value))} is not a plain object: is an await missing?`);
     }
     this.document(value, depth + 1);
     return DOCUMENT;
@@ -298,7 +298,7 @@ export function decodeValues(offsets: Uint32Array, bytes: Uint8Array, options: B
   view.setInt32(0, at + 2, true);
   view.setInt32(6, at - 5, true);
   const values = decodeDocument(document.subarray(0, at + 2), options)[""] as unknown[];
-  if (values.length !== filled.length) throw new BadValueError("A BSON value is longer or shorter than it says");
+  if (values.length !== filled.length) throw new BadValueError("The length of a BSON value does not match its bytes");
   if (filled.length === rows) return values;
   const spread: unknown[] = new Array(rows);
   filled.forEach((row, i) => (spread[row] = values[i]));

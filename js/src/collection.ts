@@ -113,8 +113,8 @@ export class Collection<TSchema extends Document = Document> {
    */
   insertMany(documents: readonly Measurement<TSchema>[], options?: InsertManyOptions): Promise<InsertManyResult>;
   async insertMany(documents: readonly any[], options: InsertManyOptions = {}): Promise<InsertManyResult> {
-    if (!Array.isArray(documents)) throw new TypeError("insertMany takes an array of documents");
-    if (documents.length === 0) throw new TypeError("There are no documents");
+    if (!Array.isArray(documents)) throw new TypeError("insertMany needs an array of documents");
+    if (documents.length === 0) throw new TypeError("There are no documents to insert");
     checkNames(options, INSERT_OPTIONS);
     const ids = this.#ids(documents);
     const generates = this.#generatesIds();
@@ -154,7 +154,7 @@ export class Collection<TSchema extends Document = Document> {
   async insertColumns(columns: ColumnsInput<TSchema>, options: InsertColumnsOptions = {}): Promise<InsertColumnsResult> {
     const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
     const rows = columnRows(input);
-    if (rows === 0) throw new TypeError("There are no rows");
+    if (rows === 0) throw new TypeError("There are no rows to insert");
     checkNames(options, [...INSERT_OPTIONS, "meta", "timeUnit"]);
     if (Array.isArray(options.meta) && options.meta.length === rows) {
       throw new TypeError("`meta` is one value for all rows, and this array has one a row: give it as a column, under the name of the metaField");
@@ -286,7 +286,7 @@ export class Collection<TSchema extends Document = Document> {
   async createIndexes(specs: readonly IndexDescription[]): Promise<string[]> {
     if (!Array.isArray(specs)) throw new TypeError("The indexes must be an array");
     const indexes = (specs as readonly IndexDescription[]).map(({ key: keys, ...options }): Document => {
-      if (!keys) throw new TypeError("An index has keys, such as { station: 1 }");
+      if (!keys) throw new TypeError("An index needs a key, such as { station: 1 }");
       const key = sortDocument(keys, (direction) => direction);
       return { key, name: [...key].flat().join("_"), ...options };
     });

@@ -303,5 +303,5 @@ export class CommandCursor<T = Document> extends AbstractCursor<T> {
 }
 
 function checkFunction(given: unknown): void {
-  if (typeof given !== "function") throw new TypeError(`${String(given)} is no function`);
+  if (typeof given !== "function") throw new TypeError(`${String(given)} is not a function`);
 }

@@ -32,7 +32,7 @@ const ORPHANS_DELAY_MS = 1000;
 
 /** Opens the database `name` with an engine that `openEngine` gives. The entry points make their `open` of it. */
 export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
-  if (typeof name !== "string" || name === "") throw new TypeError("The name of a database is a string that is not empty");
+  if (typeof name !== "string" || name === "") throw new TypeError("The name of a database must be a non-empty string");
   checkDocument(options, "options");
   checkNames(options, Object.keys(OPTIONS));
   const given = options.storage ?? (typeof indexedDB === "undefined" ? "memory" : "indexeddb");
@@ -41,7 +41,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
     if (host && typeof host[method] !== "function") throw new TypeError(`The storage has no method ${method}`);
   }
   if (!host && storage !== "indexeddb" && storage !== "memory") {
-    throw new TypeError(`There is no storage "${String(storage)}": pass "indexeddb", "memory" or an object. For a file, use openFile("${String(storage)}") of timepail/file`);
+    throw new TypeError(`Unknown storage "${String(storage)}": pass "indexeddb", "memory" or an object. For a file, use openFile("${String(storage)}") of timepail/file`);
   }
   const context = newContext();
   const isShared = storage === "indexeddb";
@@ -135,7 +135,7 @@ export class Database {
 
   /** Returns a collection by name. Sends nothing, so a missing collection shows only when you use it. */
   collection<TSchema extends Document = Document>(name: string, options: CollectionOptions = {}): Collection<TSchema> {
-    if (typeof name !== "string" || name === "") throw new TypeError("The name of a collection is a string that is not empty");
+    if (typeof name !== "string" || name === "") throw new TypeError("The name of a collection must be a non-empty string");
     return new Collection<TSchema>(this.#door, name, only(options, ...READ_OPTIONS, "generateIds"));
   }
 
@@ -232,5 +232,5 @@ refuseMissing(Database.prototype, {
 });
 
 function checkEvent(event: string): void {
-  if (event !== "change") throw new TypeError(`There is no event "${event}"`);
+  if (event !== "change") throw new TypeError(`Unknown event "${event}"`);
 }

@@ -157,7 +157,7 @@ class Store implements DenoKvStorage {
         return result;
       }
     }
-    throw new Error("Others commit to Deno KV faster than this can be read");
+    throw new Error("A read from Deno KV was given up, because other commits kept interrupting it");
   }
 
   async #get(keys: DenoKvKeyPart[][]): Promise<KvEntry[]> {
@@ -207,7 +207,7 @@ class Store implements DenoKvStorage {
       guard.kinds.add(kind);
       guards.set(String(key), guard);
     }
-    if (guards.size > GUARDS_MAX) throw new RangeError(`A commit to Deno KV may have ${GUARDS_MAX} guards at most, not ${guards.size}`);
+    if (guards.size > GUARDS_MAX) throw new RangeError(`A commit to Deno KV may have at most ${GUARDS_MAX} guards, not ${guards.size}`);
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const [lock, version, ...judged] = (await this.#get([this.#lock, this.#version, ...[...guards.values()].map(({ key }) => key)])) as [KvEntry, KvEntry, ...KvEntry[]];
       if (lock.versionstamp !== null) {
@@ -218,7 +218,7 @@ class Store implements DenoKvStorage {
       if (!holds) return false;
       if (await this.#attempt(finalSteps(changes), [lock, ...judged], version)) return true;
     }
-    throw new Error("Others change Deno KV faster than this can be committed");
+    throw new Error("A commit to Deno KV was given up, because other commits kept interrupting it");
   }
 
   /**

@@ -136,7 +136,7 @@ export function namedIn(projection: Document = {}): string[] {
 /** Refuses what is not an object with fields. A promise is none: as a filter it would match everything. */
 export function checkDocument(value: unknown, what: string): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError(`The ${what} must be an object`);
-  if (isOpaque(value)) throw new TypeError(`The ${what} has no fields: is an await missing?`);
+  if (isOpaque(value)) throw new TypeError(`The ${what} is not a plain object: is an await missing?`);
 }
 
 /** A query as the command wants it. */
@@ -151,7 +151,7 @@ export function queryDocument(filter: unknown): Document {
  */
 export function withNulls(value: unknown): unknown {
   if (value === undefined) return null;
-  if (typeof value === "function") throw new TypeError("A function is no part of a query");
+  if (typeof value === "function") throw new TypeError("A query cannot contain a function");
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(withNulls);
   if (value instanceof Map) return new Map([...value].map(([key, inner]) => [key, withNulls(inner)]));
@@ -187,6 +187,6 @@ function sortPairs(sort: readonly unknown[]): (readonly [string, unknown])[] {
 
 function directionNumber(value: unknown): number {
   const number = DIRECTIONS[String(value)];
-  if (typeof number !== "number") throw new TypeError(`The sort direction ${JSON.stringify(value)} is neither 1 nor -1`);
+  if (typeof number !== "number") throw new TypeError(`The sort direction must be 1 or -1, not ${JSON.stringify(value)}`);
   return number;
 }

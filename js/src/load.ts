@@ -8,7 +8,7 @@ const ADVICE = "serve both .wasm files beside the package's JavaScript, or say w
 /** The module of `source`. Whatever goes wrong is a {@link LoadError}. */
 export async function compileModule(source: WasmSource | Promise<WasmSource>): Promise<WebAssembly.Module> {
   if (typeof WebAssembly === "undefined") {
-    throw new LoadError("This runtime has no WebAssembly, or it is switched off");
+    throw new LoadError("This runtime has no WebAssembly, or it is disabled");
   }
   const given = await source;
   if (given instanceof WebAssembly.Module) return given;

@@ -86,13 +86,13 @@ export function columnsToBlock(input: Readonly<Record<string, ColumnInput | unde
 
 /** The common length of `input`'s columns. No column, and columns of different lengths, are a `TypeError`. */
 export function columnRows(input: Readonly<Record<string, ColumnInput | undefined>>): number {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) throw new TypeError("Columns are an object of arrays");
+  if (typeof input !== "object" || input === null || Array.isArray(input)) throw new TypeError("The columns must be an object of arrays");
   let rows = -1;
   let first = "";
   for (const [name, values] of Object.entries(input)) {
     if (values === undefined) continue;
     if (!Array.isArray(values) && (!ArrayBuffer.isView(values) || values instanceof DataView)) {
-      throw new TypeError(`Column "${name}" is no array`);
+      throw new TypeError(`Column "${name}" must be an array`);
     }
     if (rows < 0) {
       rows = values.length;
@@ -101,7 +101,7 @@ export function columnRows(input: Readonly<Record<string, ColumnInput | undefine
       throw new TypeError(`Column "${name}" has ${values.length} rows, column "${first}" has ${rows}`);
     }
   }
-  if (rows < 0) throw new TypeError("There are no rows");
+  if (rows < 0) throw new TypeError("There are no rows to insert");
   return rows;
 }
 
@@ -122,11 +122,11 @@ function typedColumn(name: string, values: Exclude<ColumnInput, readonly unknown
   if (kind === "[object BigInt64Array]") return column(I64, values as BigInt64Array);
   if (/ (Float|Uint32)/.test(kind)) return column(F64, Float64Array.from(values as Float32Array));
   if (/ (Int|Uint)\d/.test(kind)) return column(I32, Int32Array.from(values as Int16Array));
-  throw new TypeError(`Column "${name}" is an array that cannot be stored`);
+  throw new TypeError(`Column "${name}" is a kind of array that cannot be stored`);
 }
 
 function checkName(name: string): void {
-  if (name.includes("\0")) throw new BadValueError(`The key ${JSON.stringify(name)} has a NUL character`);
+  if (name.includes("\0")) throw new BadValueError(`The field name ${JSON.stringify(name)} contains a NUL character`);
 }
 
 interface Shape {

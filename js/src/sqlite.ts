@@ -74,7 +74,7 @@ export function sqliteStorage(handle: SqliteDatabase | DurableObjectStorage, opt
     throw new TypeError(`sqliteStorage takes an open database, such as new DatabaseSync("plant.db") of node:sqlite, and not ${JSON.stringify(handle)}; openFile of timepail/file takes a path`);
   }
   const table = options.table ?? "timepail";
-  if (!/^[a-z_]\w*$/i.test(table)) throw new TypeError(`${JSON.stringify(table)} is no name for a table: it must be a letter and then letters, digits and underscores`);
+  if (!/^[a-z_]\w*$/i.test(table)) throw new TypeError(`${JSON.stringify(table)} is not a valid table name: it must start with a letter or an underscore, followed by letters, digits and underscores`);
   const connection = "sql" in handle ? durableObject(handle, options) : database(handle, options);
   connection.run(`CREATE TABLE IF NOT EXISTS ${table} (key BLOB PRIMARY KEY NOT NULL, value BLOB, parts INTEGER NOT NULL) WITHOUT ROWID`);
   connection.run(`CREATE TABLE IF NOT EXISTS ${table}_parts (key BLOB NOT NULL, part INTEGER NOT NULL, value BLOB, PRIMARY KEY (key, part)) WITHOUT ROWID`);
@@ -114,7 +114,7 @@ class SqliteStorage implements HostStorage {
       this.#connection.transaction("write", () => this.#write(changes));
     } catch (error) {
       if (error === REFUSED) return false;
-      throw error;
+      throw isFull(error) ? noRoom(error) : error;
     }
     await this.#connection.durable();
     return true;
@@ -178,6 +178,16 @@ function statements(table: string) {
     deleteParts: `DELETE FROM ${table}_parts WHERE key = ?`,
     deletePartsOfRange: `DELETE FROM ${table}_parts WHERE key >= ? AND key < ?`,
   };
+}
+
+/** True if a disk, or the bound of a database, leaves no room. Drivers have the code in different places, or in the message alone. */
+function isFull(error: unknown): error is Error {
+  return error instanceof Error && /SQLITE_FULL|database or disk is full/.test(`${(error as { code?: unknown }).code} ${error.message}`);
+}
+
+/** The same with the name that a storage gives it. */
+function noRoom(cause: Error): Error {
+  return Object.assign(new Error(cause.message, { cause }), { name: "QuotaExceededError" });
 }
 
 /** A value in parts that fit a row; at least one. */

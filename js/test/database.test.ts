@@ -38,7 +38,7 @@ test("open refuses what is no name and no storage", async () => {
   await assert.rejects(openWith(never, 5 as unknown as string), TypeError);
   await assert.rejects(openWith(never, "a", { storage: "disk" as "memory" }), TypeError);
   await assert.rejects(openWith(never, "a", { storage: { getMany: () => [], scan: () => [] } as unknown as HostStorage }), /no method commit/);
-  await assert.rejects(openWith(never, "a", { storege: "memory" } as OpenOptions), /no option "storege"/);
+  await assert.rejects(openWith(never, "a", { storege: "memory" } as OpenOptions), /Unknown option "storege"/);
 });
 
 test("misspelt options of a collection reach the engine, which knows which there are", async () => {
@@ -61,7 +61,7 @@ test("a promise is no filter, for it would match everything", async () => {
     x = (): number => this.#x;
   }
   for (const wrong of [new Set(["a"]), new URLSearchParams("x=1"), foreign, { then() {} }, new Hidden(), { x: () => 1 }, { x: filter }, { $or: [filter] }]) {
-    await assert.rejects(db.collection("c").deleteMany(wrong as Document), /is an await missing|no part of a query/);
+    await assert.rejects(db.collection("c").deleteMany(wrong as Document), /is an await missing|cannot contain a function/);
   }
   await assert.rejects(db.command({ delete: "c", deletes: [{ q: filter, limit: 0 }] }), /is an await missing/);
   await assert.rejects(db.collection("c").aggregate([{ $match: filter }]).toArray(), /is an await missing/);
@@ -276,7 +276,7 @@ test("arguments of the wrong type reject with a TypeError", async () => {
   await assert.rejects(c.insertColumns({ a: [] }), TypeError);
   await assert.rejects(c.countDocuments("x" as unknown as Document), TypeError);
   await assert.rejects(c.deleteMany(null as unknown as Document), TypeError);
-  await assert.rejects(c.createIndex(undefined as unknown as Document), /An index has keys/);
+  await assert.rejects(c.createIndex(undefined as unknown as Document), /An index needs a key/);
   await assert.rejects(c.createIndexes({} as unknown as []), /must be an array/);
   await assert.rejects(db.command("ping" as unknown as Document), TypeError);
   assert.throws(() => db.collection(""), TypeError);

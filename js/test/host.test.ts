@@ -172,12 +172,12 @@ test("a guard that does not hold is tried again as with any other storage", asyn
 
 test("a storage that breaks its contract is told so", async () => {
   const breaches: [Partial<Record<keyof HostStorage, unknown>>, RegExp][] = [
-    [{ commit: () => undefined }, /breaks its contract: commit must answer true or false/],
-    [{ getMany: () => [] }, /breaks its contract: getMany must answer one value a key/],
-    [{ getMany: () => "x" }, /breaks its contract: an array was expected/],
+    [{ commit: () => undefined }, /breaks its contract: commit must return true or false/],
+    [{ getMany: () => [] }, /breaks its contract: getMany must return one value per key/],
+    [{ getMany: () => "x" }, /breaks its contract: it must return an array/],
     [{ getMany: (keys: unknown[]) => keys.map(() => 5) }, /breaks its contract: keys and values must be Uint8Arrays/],
-    [{ scan: () => ({}) }, /breaks its contract: an array was expected/],
-    [{ scan: () => [1] }, /breaks its contract: an array was expected/],
+    [{ scan: () => ({}) }, /breaks its contract: it must return an array/],
+    [{ scan: () => [1] }, /breaks its contract: it must return an array/],
     [{ scan: () => [[5, new Uint8Array(1)]] }, /breaks its contract: keys and values must be Uint8Arrays/],
     [{ scan: (_: unknown, page: { entriesMax: number }) => Array(page.entriesMax + 1).fill([new Uint8Array(1), new Uint8Array(1)]) }, /breaks its contract: scan must answer no more entries/],
   ];

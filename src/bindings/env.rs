@@ -1,4 +1,4 @@
-//! The host's clock, random source, regular expressions, collators, time zones, and doubles as texts.
+//! The host's clock, random source, regular expressions, collators, time zones, and doubles as text (I7).
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -18,12 +18,12 @@ pub struct HostEnv {
 }
 
 impl HostEnv {
-    /// The host, whose `load` returns a promise that is kept once the second half of the module is there.
+    /// The host. `load` returns a promise of the second half of the module; the promise is kept once it has resolved.
     pub fn new(load: Function) -> HostEnv {
         HostEnv { load, is_whole: Rc::default() }
     }
 
-    /// True where the second half of the module is there.
+    /// True if the second half of the module is loaded.
     pub fn is_whole(&self) -> bool {
         self.is_whole.get()
     }
@@ -65,7 +65,7 @@ impl Env for HostEnv {
     fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn Regex>, String> {
         // Loaded by now: only operators in `query::expr::more` look for matches.
         let (unicode, plain) = if ignores_case { ("iu", "i") } else { ("u", "") };
-        // With `u` a pattern sees characters, not halves of them, and some old liberties are errors.
+        // With `u` a pattern matches whole characters, not UTF-16 units, but some old syntax is an error.
         match RegExp::new(pattern, unicode).or_else(|_| RegExp::new(pattern, plain)) {
             Ok(regex) => Ok(Rc::new(regex)),
             Err(error) => Err(js_sys::Error::from(error).message().into()),
@@ -88,7 +88,7 @@ impl Env for HostEnv {
     }
 
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {
-        // JavaScriptCore leaves out what two languages say themselves.
+        // JavaScriptCore omits settings that are the defaults of both languages involved.
         let upper = matches!(
             wanted.locale.as_bytes(),
             [b'd', b'a'] | [b'm', b't'] | [b'd', b'a', b'-', ..] | [b'm', b't', b'-', ..]
@@ -109,12 +109,12 @@ impl Env for HostEnv {
         let says = |text: &str| resolved.as_bytes().windows(text.len()).any(|part| part == text.as_bytes());
         wanted.case_first = CASES.iter().find(|(_, option)| says(option)).map(|(case, _)| *case);
         wanted.ignores_punctuation = Some(says(PUNCTUATION[0].1));
-        // Another locale than the one that was asked for is one in its place.
+        // A different locale in the answer means that the host does not have the one asked for.
         if says(&["\"locale\":\"", wanted.locale, "\""].concat()) { Some(Rc::new(collator)) } else { None }
     }
 }
 
-/// The zone of a name. What it takes is looked for by its name, so that the glue need not have it.
+/// A time zone by name. `Intl.DateTimeFormat` is looked up by name, so that the JavaScript glue need not import it.
 #[inline(never)]
 // Loaded later.
 fn time_zone(name: &str) -> Option<HostZone> {
@@ -127,7 +127,7 @@ fn time_zone(name: &str) -> Option<HostZone> {
     Some(HostZone(get(&format, "format")?.into()))
 }
 
-/// A function that writes a date, and behind it how far the clocks are ahead: `1/1/2020, GMT-05:00`.
+/// A function that formats a date together with the zone's offset: `1/1/2020, GMT-05:00`.
 struct HostZone(Function);
 
 impl TimeZone for HostZone {
@@ -140,19 +140,19 @@ impl TimeZone for HostZone {
     }
 }
 
-/// What `caseFirst` may be, in JSON behind another option.
+/// The values of `caseFirst`, as JSON text to append.
 const CASES: [(&str, &str); 3] = [
     ("upper", ",\"caseFirst\":\"upper\""),
     ("lower", ",\"caseFirst\":\"lower\""),
     ("false", ",\"caseFirst\":\"false\""),
 ];
 
-/// The same of `ignorePunctuation`.
+/// The values of `ignorePunctuation`, as JSON text to append.
 const PUNCTUATION: [(bool, &str); 2] = [(true, ",\"ignorePunctuation\":true"), (false, ",\"ignorePunctuation\":false")];
 
 #[wasm_bindgen]
 extern "C" {
-    /// `RegExp`, whose constructor throws what would leave the caller's promise open.
+    /// `RegExp` with a catching constructor: an uncaught exception would leave the caller's promise unresolved.
     type RegExp;
     #[wasm_bindgen(constructor, catch)]
     fn new(pattern: &str, flags: &str) -> Result<RegExp, JsValue>;
@@ -169,7 +169,7 @@ impl Regex for RegExp {
     fn find(&self, text: &str, all: bool) -> Vec<Match> {
         let mut found = Vec::new();
         let get = |object: &JsValue, name: JsValue| Reflect::get(object, &name).unwrap_or_default();
-        // Only with `g` it goes on where it has been.
+        // Only with the flag `g` does a search continue after the previous match.
         let [source, flags] = ["source", "flags"].map(|name| get(self, name.into()).as_string().unwrap_or_default());
         let Ok(regex) = RegExp::new(&source, &(flags + "g")) else { return found };
         let (execute, whole) = (Function::from(get(&regex, "exec".into())), JsValue::from(text));
@@ -187,7 +187,7 @@ impl Regex for RegExp {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let groups: Vec<_> =
                 (0..number(&result, "length") as u32).map(|group| get(&result, group.into()).as_string()).collect();
-            // What is empty is found only once.
+            // An empty match would be found again at the same place.
             if groups.first().is_some_and(|all| all.as_deref() == Some("")) {
                 let width = text.chars().nth(at).map_or(1, char::len_utf16);
                 let _ = Reflect::set(&regex, &"lastIndex".into(), &(start + width as f64).into());
@@ -209,7 +209,7 @@ extern "C" {
     fn new(locale: &str, options: &JsValue) -> Result<IntlCollator, JsValue>;
     #[wasm_bindgen(method, js_name = resolvedOptions)]
     fn resolved_options(this: &IntlCollator) -> JsValue;
-    /// Below, above or exactly 0.
+    /// Negative, positive or exactly 0.
     #[wasm_bindgen(method)]
     fn compare(this: &IntlCollator, a: &str, b: &str) -> i32;
 }

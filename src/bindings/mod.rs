@@ -1,4 +1,5 @@
-//! The wasm exports: opening a database and the command door. The only place that knows `JsValue`, storage aside.
+//! The wasm exports: opening a database, and the command door. Besides the host's storages, only `bindings` knows
+//! `JsValue` (I4).
 
 mod env;
 mod options;
@@ -28,8 +29,9 @@ pub struct Handle {
     idb: Option<Rc<IdbStorage>>,
 }
 
-/// Opens the database `name`; `options` as `OpenOptions` reads them. `load` returns a promise of the second half of the module;
-/// `host` keeps the entries where `options` say so; `early` is a promise of the IndexedDB database, where somebody has begun to open it.
+/// Opens the database `name`; see `OpenOptions` for `options`. `load` returns a promise of the second half of the
+/// module. `host` is the host's storage object, if `options` select one. `early` is a promise of the IndexedDB
+/// connection, if the page has already begun to open it.
 ///
 /// Rejects with an `Error` that carries `code` and `codeName`.
 #[wasm_bindgen(unchecked_return_type = "Promise<Engine>")]
@@ -63,8 +65,9 @@ async fn open(name: &str, options: &[u8], load: Function, host: HostObject, earl
 
 #[wasm_bindgen(js_class = Engine)]
 impl Handle {
-    /// Runs one command (BSON) with its payload (a block); resolves to `{ reply, payload?, due? }`; rejects only where the
-    /// second half of the module is needed and cannot be had. `due` asks for the command `maintain`, which nobody need wait for.
+    /// Runs one command (BSON) with its payload (a block) and resolves to `{ reply, payload?, due? }`. It rejects only
+    /// if the second half of the module is needed and cannot be loaded. `due` asks for the command `maintain`, which
+    /// nobody needs to wait for.
     pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>) -> Promise {
         let engine = Rc::clone(&self.engine);
         let env = Rc::clone(&self.env);
@@ -76,8 +79,8 @@ impl Handle {
             let mut reply = command::run(&engine, &command, payload.as_deref()).await;
             if command::lacks_operator(&reply) && !env.is_whole() {
                 env.load().await?;
-                // A cursor that has failed is gone.
-                if !command::is_more(&command) {
+                // A cursor that has failed is gone, so `getMore` is not repeated.
+                if !command::is_get_more(&command) {
                     reply = command::run(&engine, &command, payload.as_deref()).await;
                 }
             }
@@ -101,22 +104,22 @@ impl Handle {
 
 #[wasm_bindgen]
 extern "C" {
-    /// `Uint8Array`, whose constructor throws where the page has no memory left. What throws past us would leave the caller's
-    /// promise open for ever, so it is caught and rejects.
+    /// `Uint8Array`, whose constructor throws if the page has no memory left. An uncaught exception would leave the
+    /// caller's promise unresolved for ever, so it is caught and rejects.
     #[wasm_bindgen(js_name = Uint8Array, extends = Uint8Array)]
-    type Bytes;
+    type JsBytes;
     #[wasm_bindgen(constructor, js_class = "Uint8Array", catch)]
-    fn new(length: u32) -> Result<Bytes, JsValue>;
+    fn new(length: u32) -> Result<JsBytes, JsValue>;
 }
 
 fn to_bytes(bytes: &[u8]) -> Result<JsValue, JsValue> {
-    let array = Bytes::new(u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
+    let array = JsBytes::new(u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
     array.copy_from(bytes);
     Ok(array.into())
 }
 
 thread_local! {
-    /// What every answer has: a text that goes to JavaScript is copied and decoded each time.
+    /// The property names of every answer, kept because each string that goes to JavaScript is copied and decoded.
     static REPLY: JsValue = "reply".into();
 }
 
@@ -132,7 +135,7 @@ fn to_object(reply: &Reply, due: bool) -> Result<JsValue, JsValue> {
     Ok(object.into())
 }
 
-/// What an error of `open` carries beside its message.
+/// The properties of an error of `open`, besides its message.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Details<'a> {
@@ -146,7 +149,7 @@ fn to_js(error: Error) -> JsValue {
     let object: Object = js_sys::Error::new(&error.message).into();
     match serde_wasm_bindgen::to_value(&details) {
         Ok(details) => Object::assign(&object, details.unchecked_ref()).into(),
-        // Numbers and texts have a form in JavaScript.
+        // Numbers and strings always convert.
         Err(_) => object.into(),
     }
 }

@@ -1,4 +1,4 @@
-//! What `open` may ask for.
+//! The options of `open`.
 
 use crate::bucket::BucketFormat;
 use crate::catalog::CatalogOptions;
@@ -8,39 +8,39 @@ use crate::error::{Error, Result};
 use crate::storage::idb::Durability;
 use crate::value::{Doc, Value};
 
-/// Where the database lies.
+/// Where the database is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageKind {
-    /// Gone with the process.
+    /// In memory; gone with the process.
     Memory,
     /// The browser's IndexedDB.
     Indexeddb,
-    /// An object of the host.
+    /// In a storage object of the host.
     Host,
 }
 
 /// The options of `open_engine`, checked.
 pub struct OpenOptions {
-    /// Where the database lies.
+    /// Where the database is stored.
     pub storage: StorageKind,
     /// What a commit waits for.
     pub durability: Durability,
-    /// What buckets are written as.
+    /// The format in which buckets are written.
     pub bucket_format: BucketFormat,
     /// How buckets are chosen.
     pub catalog_options: CatalogOptions,
-    /// Whether filters that compare the time with what is no date are refused.
+    /// True if filters that compare the time field with a value other than a date are refused.
     pub is_strict: bool,
-    /// Whether nothing expires but by the command `expire`.
+    /// True if only the command `expire` runs retention.
     pub expires_by_command: bool,
-    /// This context's identity, drawn at random.
+    /// This context's random identity.
     pub context: ContextId,
 }
 
 impl OpenOptions {
     /// Reads `{ storage: "memory" | "indexeddb" | "host", durability?: "relaxed" | "strict", bucketVersion?: 1 | 2,
     /// parameters?: { <name>: number }, strict?: bool,
-    /// retention?: "automatic" | "manual", context: sixteen hex digits }`, a BSON document as a command is.
+    /// retention?: "automatic" | "manual", context: sixteen hex digits }`, given as a BSON document.
     ///
     /// Errors: `InvalidOptions`; those of `CatalogOptions::with_parameters`.
     pub fn read(options: &[u8]) -> Result<OpenOptions> {

@@ -42,7 +42,7 @@ impl Bitmap {
         Bitmap { words, len: items.len() }
     }
 
-    /// From bytes, row `i` at bit `i & 7` of byte `i >> 3`. `None` where the length is wrong or a spare bit is set.
+    /// From bytes, row `i` at bit `i & 7` of byte `i >> 3`. `None` if the length is wrong or a spare bit is set.
     pub fn from_bytes(bytes: &[u8], len: usize) -> Option<Bitmap> {
         if bytes.len() != len.div_ceil(8) {
             return None;
@@ -148,29 +148,29 @@ impl Bitmap {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// True where every bit is set (also over no rows).
+    /// True if every bit is set (also over no rows).
     pub fn all(&self) -> bool {
         self.count() == self.len
     }
 
-    /// True where no bit is set.
+    /// True if no bit is set.
     pub fn none(&self) -> bool {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// Narrows this selection to the rows that `other` has too. Both are over the same rows.
+    /// Keeps only the rows that are also in `other`. Both bitmaps are over the same rows.
     pub fn and(&mut self, other: &Bitmap) {
         debug_assert_eq!(self.len, other.len);
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
     }
 
-    /// Widens this selection by the rows of `other`. Both are over the same rows.
+    /// Adds the rows of `other`. Both bitmaps are over the same rows.
     pub fn or(&mut self, other: &Bitmap) {
         debug_assert_eq!(self.len, other.len);
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
     }
 
-    /// Turns every bit over.
+    /// Flips every bit.
     pub fn invert(&mut self) {
         self.words.iter_mut().for_each(|w| *w = !*w);
         self.clear_spare();

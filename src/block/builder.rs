@@ -1,4 +1,4 @@
-//! Building a column cell by cell: typed as long as all values have one type, bson from the first that differs.
+//! Builds a column cell by cell: typed as long as all values have one type, BSON from the first that differs.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData, VarData};
 use crate::value::{Kind, Value};
 
-/// Collects cells. The first value fixes the type; a value of another type turns the column into a bson column.
+/// Collects cells. The first value fixes the type; a value of another type turns the column into a BSON column.
 #[derive(Debug)]
 pub struct ColumnBuilder {
     /// `None` until the first value.
@@ -33,11 +33,11 @@ impl ColumnBuilder {
         ColumnBuilder { data: None, presence: None, len: 0, capacity: rows }
     }
 
-    /// A builder that goes on where a column ends, whose cells it takes over.
+    /// A builder that takes over the cells of a column and appends to them.
     pub fn resume(column: Column) -> ColumnBuilder {
         let len = column.len();
         if column.present_count() == 0 {
-            // Its type is that of the first value that comes.
+            // The first value that comes fixes its type.
             let mut builder = ColumnBuilder::new();
             builder.push_absent(len);
             return builder;
@@ -119,7 +119,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends cells of the type that there is; false where they have another one.
+    /// Appends cells of the builder's type; false if they have another type.
     fn extend_cells(&mut self, cells: &ColumnData, range: &Range<usize>) -> bool {
         use ColumnData as D;
         if self.data.is_none() && !range.is_empty() {
@@ -159,7 +159,7 @@ impl ColumnBuilder {
         mixed
     }
 
-    /// The column. A column of absent cells only is a bson column.
+    /// The column. If no cell is present, it is a BSON column.
     pub fn finish(self) -> Column {
         let data = self.data.unwrap_or_else(|| {
             let mut data = ColumnData::Bson(VarData::default());
@@ -170,10 +170,10 @@ impl ColumnBuilder {
     }
 }
 
-/// Appends the cells of a range; false where it lies beyond them.
+/// Appends the cells of a range; false if it lies beyond them.
 fn copy_cells<T: Copy>(to: &mut Vec<T>, cells: &[T], range: &Range<usize>) -> bool {
     match cells.get(range.clone()) {
-        // A row of each of many series a commit: sections are that short.
+        // A commit with one row for each of many series makes sections this short.
         Some([cell]) => to.push(*cell),
         Some(cells) => to.extend_from_slice(cells),
         None => return false,
@@ -293,7 +293,7 @@ mod tests {
             block
         };
         let doubles = |x: f64| ColumnData::F64(vec![x, x + 0.5]);
-        // A double behind doubles, then an int32 and what comes after it.
+        // A double after doubles, then an int32 and what follows it.
         let int32s = ColumnData::I32(vec![4, 5]);
         let blocks = [block(1, doubles(0.0)), block(5, doubles(7.0)), block(3, int32s), block(9, doubles(1.0))];
         for ranges in [[0..2, 0..2, 0..2, 0..2], [1..2, 0..1, 0..0, 1..2], [0..2, 1..2, 1..2, 0..0]] {

@@ -11,7 +11,7 @@ pub type Bytes12 = [u8; 12];
 /// Values of varying length, back to back: value `i` is `bytes[offsets[i]..offsets[i + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VarData {
-    /// One more than there are rows; begins with 0 and never falls.
+    /// One more than there are values; starts at 0 and never decreases.
     pub offsets: Vec<u32>,
     /// The values.
     pub bytes: Vec<u8>,
@@ -28,7 +28,7 @@ impl VarData {
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
-    /// True without values.
+    /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -46,7 +46,7 @@ impl VarData {
         self.bytes.extend_from_slice(value);
         self.seal();
     }
-    /// Ends the value whose bytes were appended to `bytes` directly.
+    /// Ends a value whose bytes were appended to `bytes` directly.
     #[inline]
     pub fn seal(&mut self) {
         self.offsets.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
@@ -85,9 +85,9 @@ pub enum ColumnData {
     String(VarData),
     /// ObjectIds.
     ObjectId(Vec<Bytes12>),
-    /// Anything: type byte followed by value bytes, checked; empty where absent.
+    /// Anything: type byte followed by value bytes, checked; empty if absent.
     Bson(VarData),
-    /// Repeated values: row `i` is row `index[i]` of a column that has no absent cells and is no dictionary itself.
+    /// Repeated values: row `i` is row `index[i]` of a column that has no absent cells and is not itself a dictionary.
     Dictionary(Vec<u32>, Box<Column>),
 }
 
@@ -99,7 +99,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of cells, all present unless `presence` says otherwise; a presence without holes is dropped.
+    /// A column of cells, all present unless `presence` says otherwise. A presence without holes is dropped.
     pub fn new(data: ColumnData, presence: Option<Bitmap>) -> Column {
         let column = Column { data, presence: presence.filter(|p| !p.all()) };
         debug_assert!(column.presence.as_ref().is_none_or(|p| p.len() == column.len()));
@@ -111,8 +111,8 @@ impl Column {
         (self.data, self.presence)
     }
 
-    /// Appends cells of another column in place; false, and nothing is done, unless both are numbers, dates or booleans of one type, all
-    /// present.
+    /// Appends cells of another column in place. Does nothing and answers false unless both hold numbers, dates or
+    /// booleans of one type, all present.
     pub(super) fn append(&mut self, other: &Column, rows: Range<usize>) -> bool {
         use ColumnData as D;
         if self.presence.is_some() || other.presence.is_some() {
@@ -143,7 +143,7 @@ impl Column {
         }
     }
 
-    /// True without rows.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -153,12 +153,12 @@ impl Column {
         &self.data
     }
 
-    /// Which cells are present; `None` where all are.
+    /// Which cells are present; `None` if all are.
     pub fn presence(&self) -> Option<&Bitmap> {
         self.presence.as_ref()
     }
 
-    /// True where the cell of `row` is present.
+    /// True if the cell of `row` is present.
     #[inline]
     pub fn is_present(&self, row: usize) -> bool {
         self.presence.as_ref().is_none_or(|p| p.get(row))
@@ -169,7 +169,7 @@ impl Column {
         self.presence.as_ref().map_or_else(|| self.len(), Bitmap::count)
     }
 
-    /// The BSON type of every present cell, where the column's type fixes it.
+    /// The BSON type of every present cell, if the column's type fixes it.
     pub fn kind(&self) -> Option<Kind> {
         match &self.data {
             ColumnData::F64(_) => Some(Kind::Double),
@@ -184,9 +184,9 @@ impl Column {
         }
     }
 
-    /// The cell of `row` as a value; `None` where it is absent.
+    /// The cell of `row` as a value; `None` if it is absent.
     ///
-    /// `scratch` is room for strings, whose BSON form is not how a column holds them.
+    /// `scratch` is a buffer for the BSON form of strings, which differs from the column's own form.
     #[inline]
     pub fn value<'a>(&'a self, row: usize, scratch: &'a mut Vec<u8>) -> Option<Value<'a>> {
         if !self.is_present(row) {

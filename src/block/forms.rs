@@ -1,4 +1,4 @@
-//! Columns in other forms: of one value, without a dictionary, of one type.
+//! Converts columns: to one repeated value, to cells without a dictionary, to one type.
 
 use super::builder::ColumnBuilder;
 use super::column::{Column, ColumnData};
@@ -31,7 +31,7 @@ impl Column {
         plain
     }
 
-    /// A typed column where every present cell of a bson column has one type that has a typed form.
+    /// A typed column, if all present cells of a BSON column have one type that has a typed form.
     pub fn narrowed(self) -> Column {
         let ColumnData::Bson(v) = self.data() else { return self };
         let mut tags = (0..v.len()).filter(|row| self.is_present(*row)).map(|row| v.get(row).first().copied());

@@ -1,4 +1,4 @@
-//! Rows of many blocks as one column.
+//! Joins rows of many blocks.
 
 use std::ops::Range;
 
@@ -7,7 +7,8 @@ use super::column::{Column, ColumnData};
 use super::table::Block;
 
 impl Block {
-    /// All rows of `blocks`, one after another. Columns stand in first-seen order; where a block lacks one, its rows lack it.
+    /// All rows of `blocks`, one after another. Columns stand in first-seen order; if a block lacks a column, its rows
+    /// lack that field.
     pub fn concat(blocks: Vec<Block>) -> Block {
         let mut blocks = blocks;
         if blocks.len() == 1 {
@@ -17,7 +18,7 @@ impl Block {
         Block::concat_slices(&refs)
     }
 
-    /// The given rows of the given blocks, one after another, as `concat`.
+    /// The given rows of the given blocks, one after another, as in `concat`.
     pub fn concat_slices(parts: &[(&Block, Range<usize>)]) -> Block {
         let mut names: Vec<&str> = Vec::new();
         for (block, _) in parts {
@@ -29,11 +30,13 @@ impl Block {
             }
         }
         let columns = names.iter().enumerate().map(|(at, name)| ((*name).into(), joined(parts, (at, name))));
-        Block::of(len_of(parts), columns.collect())
+        let mut joined = Block::of(len_of(parts), columns.collect());
+        joined.set_weights(joined_weights(parts));
+        joined
     }
 }
 
-/// The cells of the given rows in the column of a name that likely stands at a place, one after another.
+/// The cells of the given rows in the column called `column.1`, which is probably at position `column.0`.
 fn joined(parts: &[(&Block, Range<usize>)], column: (usize, &str)) -> Column {
     use ColumnData as D;
     let first = parts.first().and_then(|(block, _)| block.column_at(column)).map(Column::data);
@@ -59,11 +62,27 @@ fn joined(parts: &[(&Block, Range<usize>)], column: (usize, &str)) -> Column {
     builder.finish()
 }
 
+/// The weights of the given rows, one after another; `None` if no part has any.
+pub fn joined_weights(parts: &[(&Block, Range<usize>)]) -> Option<Vec<u32>> {
+    if parts.iter().all(|(block, _)| block.weights().is_none()) {
+        return None;
+    }
+    let mut joined = Vec::with_capacity(len_of(parts));
+    for (block, range) in parts {
+        match block.weights().and_then(|weights| weights.get(range.clone())) {
+            Some(weights) => joined.extend_from_slice(weights),
+            // Other rows stand for themselves.
+            None => joined.extend(std::iter::repeat_n(1, range.len())),
+        }
+    }
+    Some(joined)
+}
+
 fn len_of(parts: &[(&Block, Range<usize>)]) -> usize {
     parts.iter().map(|(_, range)| range.len()).sum()
 }
 
-/// The cells where every part has a column of one type without holes.
+/// The joined cells, if every part has a column of one type without holes.
 fn cells<T: Copy>(
     parts: &[(&Block, Range<usize>)],
     column: (usize, &str),
@@ -73,7 +92,7 @@ fn cells<T: Copy>(
     for (block, range) in parts {
         let source = block.column_at(column).filter(|source| source.presence().is_none())?;
         match of_type(source.data())?.get(range.clone())? {
-            // A row of each of many series a commit: sections are that short.
+            // A commit with one row for each of many series makes sections this short.
             [cell] => joined.push(*cell),
             cells => joined.extend_from_slice(cells),
         }

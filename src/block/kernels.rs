@@ -1,4 +1,4 @@
-//! Tight loops over the cells of typed columns. They look at every slot; the caller takes presence into account.
+//! Tight loops over the cells of typed columns. They visit every slot; the caller takes presence into account.
 
 use super::bitmap::Bitmap;
 use super::column::VarData;
@@ -6,26 +6,26 @@ use super::column::VarData;
 /// The cells from `low` to `high`, both included. A NaN is never among them.
 #[inline]
 pub fn between<T: Copy + PartialOrd>(cells: &[T], low: T, high: T) -> Bitmap {
-    // Both sides are always evaluated: a branch a cell would keep the loop from becoming vectors.
+    // `&` instead of `&&`: a branch per cell would keep the compiler from vectorising the loop.
     Bitmap::from_slice(cells, |cell| (low <= *cell) & (*cell <= high))
 }
 
 /// The int64s from `low` to `high`, both included; `low` is not above `high`.
 pub fn between_int64s(cells: &[i64], low: i64, high: i64) -> Bitmap {
     debug_assert!(low <= high);
-    // One comparison instead of two: what lies below `low` wraps around to far above the span.
+    // One comparison instead of two: values below `low` wrap around to far above the span.
     let span = high.wrapping_sub(low).cast_unsigned();
     Bitmap::from_slice(cells, |cell| cell.wrapping_sub(low).cast_unsigned() <= span)
 }
 
-/// The cells that are not a number.
+/// The cells that are NaN.
 pub fn nans(cells: &[f64]) -> Bitmap {
     Bitmap::from_slice(cells, |cell| cell.is_nan())
 }
 
-/// The cells that equal one of `wanted`, which ascends.
+/// The cells that equal one of `wanted`, which must be in ascending order.
 pub fn among<T: Copy + PartialOrd>(cells: &[T], wanted: &[T]) -> Bitmap {
-    /// Up to so many constants, comparing with each one is faster than searching.
+    /// Up to this many constants, comparing with each is faster than searching.
     const LINEAR_MAX: usize = 8;
     match wanted {
         [] => Bitmap::filled(cells.len(), false),

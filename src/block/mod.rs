@@ -14,6 +14,7 @@ mod wire;
 pub use bitmap::Bitmap;
 pub use builder::ColumnBuilder;
 pub use column::{Bytes12, Column, ColumnData, VarData};
+pub use join::joined_weights;
 pub use pivot::{DocPivot, pivot_docs};
 pub use table::Block;
 pub use wire::{decode, encode};

@@ -1,4 +1,4 @@
-//! Documents to a block.
+//! Turns documents into a block.
 
 use super::builder::ColumnBuilder;
 use super::table::Block;
@@ -26,14 +26,14 @@ impl DocPivot {
 
     /// Appends a document as a row.
     ///
-    /// Errors: 12602102 where it names a top-level field twice; the row then holds the first of the two, and the caller must
-    /// drop it or give up.
+    /// Errors: 12602102 if the document names a top-level field twice. The row then holds the first of the two, and the
+    /// caller must drop the row or give up.
     pub fn push(&mut self, doc: Doc<'_>) -> Result<()> {
         let row = self.rows;
         self.rows += 1;
         let mut twice = None;
         for (position, (name, value)) in doc.iter().enumerate() {
-            // Documents of one shape have their fields in one order: look there before asking the map.
+            // Documents of one shape have their fields in the same order: look there before asking the map.
             let at = match self.columns.get(position) {
                 Some((n, _)) if &**n == name => position,
                 _ => {

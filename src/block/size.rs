@@ -1,9 +1,9 @@
-//! What values take in a document.
+//! How many bytes values take in a document.
 
 use super::column::{Column, ColumnData};
 
 impl Column {
-    /// Bytes of the value of a row in a document, its name and type left out. The row must be present.
+    /// Bytes of a row's value in a document, without its name and type. The cell must be present.
     pub fn value_bytes(&self, row: usize) -> usize {
         match self.data() {
             ColumnData::String(values) => 5 + values.get(row).len(),

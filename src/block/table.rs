@@ -11,17 +11,30 @@ use crate::value::{DocWriter, hash};
 pub struct Block {
     rows: usize,
     columns: Vec<(Box<str>, Column)>,
+    /// For how many measurements each row stands; `None` if each stands for itself.
+    weights: Option<Vec<u32>>,
 }
 
 impl Block {
     /// A block of these columns, of `rows` rows each, whose names are unique.
     pub(super) fn of(rows: usize, columns: Vec<(Box<str>, Column)>) -> Block {
-        Block { rows, columns }
+        Block { rows, columns, weights: None }
     }
 
-    /// A block of `rows` rows without columns: so many empty documents.
+    /// A block of `rows` rows without columns, that is, `rows` empty documents.
     pub fn new(rows: usize) -> Block {
-        Block { rows, columns: Vec::new() }
+        Block { rows, columns: Vec::new(), weights: None }
+    }
+
+    /// For how many measurements each row stands: one number per row. `None` if each stands for itself.
+    pub fn weights(&self) -> Option<&[u32]> {
+        self.weights.as_deref()
+    }
+
+    /// Says for how many measurements each row stands: one number per row, or `None` if each stands for itself.
+    pub fn set_weights(&mut self, weights: Option<Vec<u32>>) {
+        debug_assert!(weights.as_ref().is_none_or(|weights| weights.len() == self.rows));
+        self.weights = weights;
     }
 
     /// Number of rows.
@@ -34,7 +47,7 @@ impl Block {
         &self.columns
     }
 
-    /// Stands for the names and the types of the columns; `None` where one has cells of several types, or absent ones.
+    /// A hash of the names and types of the columns; `None` if a column has cells of several types, or absent ones.
     pub fn types(&self) -> Option<u64> {
         self.columns.iter().try_fold(0, |types, (name, column)| {
             let kind = column.kind().filter(|_| column.presence().is_none())?;
@@ -82,33 +95,42 @@ impl Block {
 
     /// Applies `f` to every column; `f` must keep the length.
     pub fn map_columns(self, mut f: impl FnMut(Column) -> Column) -> Block {
-        Block { rows: self.rows, columns: self.columns.into_iter().map(|(name, column)| (name, f(column))).collect() }
+        let columns = self.columns.into_iter().map(|(name, column)| (name, f(column))).collect();
+        Block { columns, ..self }
     }
 
     /// Rows `range`, which must lie inside.
     pub fn slice(&self, range: Range<usize>) -> Block {
         let columns = self.columns.iter().map(|(name, c)| (name.clone(), c.slice(range.clone()))).collect();
-        Block { rows: range.len(), columns }
+        let weights = self.weights_of(range.clone());
+        Block { rows: range.len(), columns, weights }
     }
 
     /// Rows `range` of the columns that `keep` names.
     pub fn slice_columns(&self, range: Range<usize>, mut keep: impl FnMut(&str) -> bool) -> Block {
         let kept = self.columns.iter().filter(|(name, _)| keep(name));
         let columns = kept.map(|(name, c)| (name.clone(), c.slice(range.clone()))).collect();
-        Block { rows: range.len(), columns }
+        let weights = self.weights_of(range.clone());
+        Block { rows: range.len(), columns, weights }
+    }
+
+    fn weights_of(&self, range: Range<usize>) -> Option<Vec<u32>> {
+        self.weights.as_ref().and_then(|weights| weights.get(range)).map(<[u32]>::to_vec)
     }
 
     /// The rows `rows`, in that order.
     pub fn gather(&self, rows: &[u32]) -> Block {
         let columns = self.columns.iter().map(|(name, c)| (name.clone(), c.gather(rows))).collect();
-        Block { rows: rows.len(), columns }
+        let weight = |weights: &Vec<u32>| rows.iter().filter_map(|row| weights.get(*row as usize).copied()).collect();
+        Block { rows: rows.len(), columns, weights: self.weights.as_ref().map(weight) }
     }
 
-    /// Adds rows of a block whose columns are the same ones, and simple; false, and nothing is done, where they are not.
+    /// Appends rows of a block with the same simple columns. Does nothing and answers false if the columns differ or
+    /// are not simple.
     fn append_alike(&mut self, block: &Block, range: &Range<usize>) -> bool {
         let pairs = || self.columns.iter().zip(&block.columns);
         let is_alike = self.columns.len() == block.columns.len() && pairs().all(|((a, _), (b, _))| a == b);
-        // An empty range first: so nothing is done in the columns before one that cannot be appended to.
+        // The empty range comes first as a trial run: if any column cannot be appended to, none has changed.
         for rows in [0..0, range.clone()] {
             let mut columns = self.columns.iter_mut().zip(&block.columns);
             if !is_alike || !columns.all(|((_, to), (_, from))| to.append(from, rows.clone())) {
@@ -119,8 +141,9 @@ impl Block {
         true
     }
 
-    /// Adds the given rows of the given blocks behind its own, as `concat`; the columns that are there grow in place.
+    /// Appends the given rows of the given blocks to this block, as in `concat`. Existing columns grow in place. Every row stands for itself.
     pub fn append_slices(&mut self, mut parts: &[(&Block, Range<usize>)]) {
+        debug_assert!(self.weights.is_none() && parts.iter().all(|(block, _)| block.weights.is_none()));
         while let Some(((block, range), rest)) = parts.split_first()
             && self.append_alike(block, range)
         {
@@ -154,7 +177,7 @@ impl Block {
         self.columns = columns.into_iter().map(finish).collect();
     }
 
-    /// The column of a name that likely stands at a place.
+    /// The column of this name, which is probably at this position.
     pub(super) fn column_at(&self, (at, name): (usize, &str)) -> Option<&Column> {
         match self.columns.get(at) {
             Some((n, column)) if &**n == name => Some(column),
@@ -172,7 +195,7 @@ impl Block {
         }
     }
 
-    /// Bytes that the columns take in memory, about.
+    /// Approximate bytes that the columns take in memory.
     pub fn size_bytes(&self) -> usize {
         use super::column::ColumnData as D;
         let of = |column: &Column| match column.data() {

@@ -62,7 +62,7 @@ fn pad8(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(8), 0);
 }
 
-/// Appends a section at the next multiple of eight; its offset and length.
+/// Appends a section at the next multiple of eight; returns its offset and length.
 fn section(out: &mut Vec<u8>, bytes: &[u8]) -> (u32, u32) {
     pad8(out);
     let at = out.len();
@@ -70,10 +70,10 @@ fn section(out: &mut Vec<u8>, bytes: &[u8]) -> (u32, u32) {
     (u32_of(at), u32_of(bytes.len()))
 }
 
-type Section = (u32, u32);
+type SectionSpan = (u32, u32);
 
-fn encode_data(out: &mut Vec<u8>, data: &ColumnData) -> (u32, Section, Section) {
-    const NO_AUX: Section = (0, 0);
+fn encode_data(out: &mut Vec<u8>, data: &ColumnData) -> (u32, SectionSpan, SectionSpan) {
+    const NO_AUX: SectionSpan = (0, 0);
     let var = |out: &mut Vec<u8>, v: &VarData| {
         let offsets = section(out, bytemuck::cast_slice(&v.offsets));
         (offsets, section(out, &v.bytes))
@@ -103,7 +103,7 @@ fn encode_data(out: &mut Vec<u8>, data: &ColumnData) -> (u32, Section, Section) 
             let mut inner = Block::new(values.len());
             inner.set_column("", (**values).clone());
             let inner = encode(&inner);
-            // The type of the dictionary stands in the inner block's only directory entry.
+            // The inner block's only directory entry holds the type of the dictionary.
             let kind = read_u32(&inner, HEADER_LEN + 8).unwrap_or(TYPE_BSON) & 0xFF;
             let data = section(out, bytemuck::cast_slice(index));
             (kind | FLAG_DICTIONARY << 8, data, section(out, &inner))
@@ -115,7 +115,7 @@ fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// Reads a block, trusting nothing.
+/// Reads a block from bytes that may be damaged or hostile (I2).
 ///
 /// Errors: `BadValue` naming the column and the rule that the bytes break.
 pub fn decode(bytes: &[u8]) -> Result<Block> {
@@ -124,15 +124,15 @@ pub fn decode(bytes: &[u8]) -> Result<Block> {
 
 fn decode_at(bytes: &[u8], dictionary_allowed: bool) -> Result<Block> {
     if bytes.get(..4) != Some(MAGIC) {
-        return Err(malformed("it does not begin with TPB1"));
+        return Err(malformed("it does not start with TPB1"));
     }
-    let field = |at| read_u32(bytes, at).map(|n| n as usize).ok_or_else(|| malformed("cut off in its header"));
+    let field = |at| read_u32(bytes, at).map(|n| n as usize).ok_or_else(|| malformed("truncated header"));
     let (rows, count, len) = (field(4)?, field(8)?, field(12)?);
     if rows > BLOCK_ROWS_MAX || count > BLOCK_COLUMNS_MAX {
-        return Err(malformed(format_args!("{rows} rows and {count} columns are beyond the limits")));
+        return Err(malformed(format_args!("{rows} rows and {count} columns exceed the limits")));
     }
     if len != bytes.len() || HEADER_LEN + count * ENTRY_LEN > len {
-        return Err(malformed(format_args!("it says {len} bytes and has {}", bytes.len())));
+        return Err(malformed(format_args!("its length is {len} bytes, but there are {}", bytes.len())));
     }
     let mut block = Block::new(rows);
     let mut names = Numbers::default();
@@ -147,7 +147,7 @@ fn decode_at(bytes: &[u8], dictionary_allowed: bool) -> Result<Block> {
             .filter(|name| !name.contains('\0'))
             .ok_or_else(|| malformed(format_args!("column {at} has no readable name")))?;
         if !names.add(name.as_bytes()).1 {
-            return Err(malformed(format_args!("column '{name}' stands in it twice")));
+            return Err(malformed(format_args!("column '{name}' occurs twice")));
         }
         let column = decode_column(bytes, rows, &entry, dictionary_allowed)
             .map_err(|what| malformed(format_args!("column '{name}': {what}")))?;
@@ -160,7 +160,7 @@ fn decode_column(bytes: &[u8], rows: usize, entry: &[usize; 8], dictionary_allow
     let [_, _, type_and_flags, presence_at, data_at, data_len, aux_at, aux_len] = *entry;
     let cut = |at: usize, len: usize| -> Result<&[u8], String> {
         if !at.is_multiple_of(8) {
-            return Err(format!("a section begins at {at}, not at a multiple of 8"));
+            return Err(format!("a section starts at {at}, which is not a multiple of 8"));
         }
         bytes.get(at..at.saturating_add(len)).ok_or_else(|| "a section lies outside the block".to_owned())
     };
@@ -168,7 +168,7 @@ fn decode_column(bytes: &[u8], rows: usize, entry: &[usize; 8], dictionary_allow
         0 => None,
         at => Some(
             Bitmap::from_bytes(cut(at, rows.div_ceil(8))?, rows)
-                .ok_or_else(|| "presence has bits beyond the last row".to_owned())?,
+                .ok_or_else(|| "the presence bitmap has bits after the last row".to_owned())?,
         ),
     };
     let (kind, flags) = (u32_of(type_and_flags & 0xFF), u32_of(type_and_flags >> 8));
@@ -185,13 +185,13 @@ fn decode_column(bytes: &[u8], rows: usize, entry: &[usize; 8], dictionary_allow
             for (row, slot) in index.iter_mut().enumerate() {
                 if *slot as usize >= values.len() {
                     if is_present(row) {
-                        return Err(format!("row {row} points behind the dictionary"));
+                        return Err(format!("row {row} has no entry in the dictionary"));
                     }
                     *slot = 0;
                 }
             }
             if values.is_empty() {
-                // Nothing is present and there is no value to point at.
+                // Nothing is present, so no value can be pointed at.
                 return Ok(absent_column(rows));
             }
             ColumnData::Dictionary(index, Box::new(values))
@@ -232,7 +232,7 @@ fn decode_column(bytes: &[u8], rows: usize, entry: &[usize; 8], dictionary_allow
             let v = var_data(data, aux, rows)?;
             let text = std::str::from_utf8(aux).map_err(|_| "text is not UTF-8".to_owned())?;
             if let Some(row) = v.offsets.iter().position(|o| !text.is_char_boundary(*o as usize)) {
-                return Err(format!("row {row} begins inside a character"));
+                return Err(format!("row {row} starts inside a character"));
             }
             ColumnData::String(v)
         }
@@ -241,7 +241,7 @@ fn decode_column(bytes: &[u8], rows: usize, entry: &[usize; 8], dictionary_allow
             for row in 0..rows {
                 match (v.get(row), is_present(row)) {
                     ([], false) => {}
-                    (_, false) => return Err(format!("row {row} is absent and has bytes")),
+                    (_, false) => return Err(format!("row {row} is absent but has bytes")),
                     (tagged, true) => {
                         Value::parse_tagged(tagged).map_err(|e| format!("row {row}: {}", e.message))?;
                     }
@@ -272,7 +272,7 @@ fn decode_dictionary(aux: &[u8], kind: u32) -> Result<Column, String> {
                 Err(format!("a dictionary of type {inner_kind} in a column of type {kind}"))
             }
         }
-        _ => Err("a dictionary is one nameless column without absent cells".to_owned()),
+        _ => Err("a dictionary must be one nameless column without absent cells".to_owned()),
     }
 }
 
@@ -283,7 +283,7 @@ fn dates_of(ms: &[f64], is_present: impl Fn(usize) -> bool) -> Result<Vec<i64>, 
     let mut out = Vec::with_capacity(ms.len());
     for (row, x) in ms.iter().enumerate() {
         if x.abs() <= LIMIT {
-            // Within the range, and a fraction is cut off as `new Date` does.
+            // Within range. A fraction is cut off, as in `new Date`.
             #[allow(clippy::cast_possible_truncation)]
             out.push(*x as i64);
         } else if is_present(row) {
@@ -302,7 +302,7 @@ fn var_data(data: &[u8], aux: &[u8], rows: usize) -> Result<VarData, String> {
     let offsets: Vec<u32> = bytemuck::pod_collect_to_vec(data);
     let ends = (offsets.first().copied(), offsets.last().map(|o| *o as usize));
     if ends != (Some(0), Some(aux.len())) || !offsets.is_sorted() {
-        return Err("offsets do not run from 0 to the end without falling".to_owned());
+        return Err("offsets must ascend from 0 to the end of the data".to_owned());
     }
     Ok(VarData { offsets, bytes: aux.to_vec() })
 }
@@ -389,7 +389,7 @@ mod tests {
             let mut bytes = encode(&sample());
             for (at, byte) in &hits {
                 if words {
-                    // Whole directory words, so that the damage reaches past the first checks.
+                    // Damages whole directory words, so that some damage gets past the first checks.
                     let at = 4 * at.index(bytes.len() / 8);
                     bytes[at..at + 4].copy_from_slice(&u32::from(*byte).to_le_bytes());
                 } else {
@@ -398,7 +398,7 @@ mod tests {
                 }
             }
             if let Ok(block) = decode(&bytes) {
-                // What was accepted must be usable: every cell readable, and again a block.
+                // Accepted bytes must be usable: every cell is readable, and the block encodes again.
                 prop_assert_eq!(decode(&encode(&block)).map(|b| b.rows()), Ok(block.rows()));
                 let mut scratch = Vec::new();
                 for (_, column) in block.columns() {

@@ -1,4 +1,4 @@
-//! Rows to a bucket document.
+//! Builds bucket documents from rows.
 
 use super::document::{BucketVersion, COLUMN_SUBTYPE};
 use super::id::BucketId;
@@ -11,24 +11,26 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{COLUMN_SIZE_BYTES_MAX, DOCUMENT_SIZE_BYTES_MAX};
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
 
-/// What a bucket document says besides its rows and summaries.
+/// Everything in a bucket document besides its rows and summaries.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
     /// Its `_id`.
     pub id: BucketId,
-    /// The normalised metadata of every row; absent where the series has none.
+    /// The normalised metadata of every row; absent if the series has none.
     pub meta: Option<Value<'a>>,
-    /// Whether it takes no more rows.
+    /// True if the bucket takes no more rows.
     pub closed: bool,
     /// How the columns are stored. `Sorted` promises rows in order of time.
     pub version: BucketVersion,
 }
 
-/// The document of a bucket: every column an object from row number to value (version 1) or a compressed column (2 and 3).
+/// Builds a bucket document. Each column is an object from row number to value (version 1) or a compressed column (2
+/// and 3).
 ///
-/// `rows` holds the time column, called `time_field`, and the other fields without the metadata; `summary` has seen exactly
-/// these rows. In `data` the time column stands first, then the others in the order in which the rows show them. A column
-/// that decoding would refuse for its size is not compressed: the bucket then has version 1.
+/// `rows` holds the time column, called `time_field`, and the other fields without the metadata; `summary` has seen
+/// exactly these rows. In `data` the time column comes first, then the others in the order in which the rows show them.
+/// If a column is too large to be decoded again, nothing is compressed and the bucket has version 1.
+///
 /// Errors: `BSONObjectTooLarge` beyond 16 MiB.
 pub fn build(header: &Header<'_>, rows: &Block, summary: &MinMax, time_field: &str) -> Result<DocBuf> {
     let columns: Vec<_> = first_seen(rows, Rows::from(0..rows.rows())).collect();
@@ -36,7 +38,7 @@ pub fn build(header: &Header<'_>, rows: &Block, summary: &MinMax, time_field: &s
     write(header, rows, &columns, (min.view(), max.view()), time_field)
 }
 
-/// As `build`, with `control.min`, `control.max` and the order of the columns as they are.
+/// As `build`, but keeps `control.min`, `control.max` and the order of the columns.
 pub(super) fn rewrite(
     header: &Header<'_>,
     rows: &Block,
@@ -68,7 +70,7 @@ fn write(
         writer.bool("closed", true);
     }
     if compressed {
-        // Within `ROWS_MAX`.
+        // At most `ROWS_MAX`, so it fits.
         writer.int32("count", i32::try_from(rows.rows()).unwrap_or(i32::MAX));
     }
     writer.end();
@@ -96,7 +98,7 @@ fn write(
 }
 
 fn too_large(id: &BucketId) -> Error {
-    let message = format!("Bucket {id} would be larger than {DOCUMENT_SIZE_BYTES_MAX} bytes");
+    let message = format!("Bucket {id} would exceed {DOCUMENT_SIZE_BYTES_MAX} bytes");
     Error::new(ErrorCode::BSONObjectTooLarge, message)
 }
 

@@ -1,45 +1,45 @@
-//! The cells of an uncompressed column to a typed column.
+//! Reads the cells of an uncompressed column into a typed column.
 
 use super::row_key::{CellHead, ROWS_MAX, parse_key};
 use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
 use crate::value::{Doc, Kind, Numbers, Value};
 
-/// The time column, which also says which rows there are.
-pub(super) struct Times {
+/// The time column, which also defines the rows of the bucket.
+pub(super) struct BucketTimes {
     pub(super) values: Vec<i64>,
-    /// The row of every key; `None` where the keys are the row numbers.
+    /// The row of every key; `None` if the keys are the row numbers.
     places: Option<Numbers>,
 }
 
-impl Times {
-    /// Of rows in this order.
-    pub(super) fn of(values: Vec<i64>) -> Times {
-        Times { values, places: None }
+impl BucketTimes {
+    /// Times of rows in this order.
+    pub(super) fn of(values: Vec<i64>) -> BucketTimes {
+        BucketTimes { values, places: None }
     }
 
-    pub(super) fn read(column: Value<'_>) -> Result<Times, String> {
+    pub(super) fn read(column: Value<'_>) -> Result<BucketTimes, String> {
         let cells = column.as_doc().ok_or("the time column is not an object")?;
         let bytes = elements(cells);
         // A date takes at least eleven bytes.
         let mut values: Vec<i64> = Vec::with_capacity(bytes.len() / 11);
         match walk(bytes, Kind::Date, None, &mut values) {
-            Some(_) => Ok(Times { values, places: None }),
-            None => Times::read_by_key(cells),
+            Some(_) => Ok(BucketTimes { values, places: None }),
+            None => BucketTimes::read_by_key(cells),
         }
     }
 
-    fn read_by_key(cells: Doc<'_>) -> Result<Times, String> {
+    fn read_by_key(cells: Doc<'_>) -> Result<BucketTimes, String> {
         let mut values = Vec::new();
         let mut places = Numbers::default();
         for (key, value) in cells {
             let place =
-                parse_key(key.as_bytes()).ok_or_else(|| format!("time '{key}' has a key that is no row number"))?;
+                parse_key(key.as_bytes()).ok_or_else(|| format!("the key '{key}' of a time is not a row number"))?;
             if !places.add(&place.to_le_bytes()).1 {
-                return Err(format!("time '{key}' stands in it twice"));
+                return Err(format!("the key '{key}' of a time occurs twice"));
             }
-            values.push(value.as_date_ms().ok_or_else(|| format!("time '{key}' is {value:?}, not a date"))?);
+            values.push(value.as_date_ms().ok_or_else(|| format!("the time at '{key}' is {value:?}, not a date"))?);
         }
-        Ok(Times { values, places: Some(places) })
+        Ok(BucketTimes { values, places: Some(places) })
     }
 
     fn row_of(&self, key: usize) -> Option<usize> {
@@ -50,8 +50,8 @@ impl Times {
     }
 }
 
-/// The column of `cells`, over `rows` rows; `None` where there is no cell.
-pub(super) fn read_column(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Option<Column>, String> {
+/// The column of `cells`, over `rows` rows; `None` if there is no cell.
+pub(super) fn read_column(cells: Doc<'_>, rows: usize, times: &BucketTimes) -> Result<Option<Column>, String> {
     let bytes = elements(cells);
     let Some(kind) = bytes.first().copied().and_then(Kind::from_byte) else { return Ok(None) };
     let column = match kind {
@@ -81,15 +81,15 @@ fn read_fixed<T: FixedWidth>(bytes: &[u8], kind: Kind, rows: usize, data: fn(Vec
     Some(Column::new(data(cells), presence))
 }
 
-/// Where cells of one type go.
-trait Cells {
-    /// Takes the value at the start of `bytes`; gives what lies behind it.
+/// Collects cells of one type.
+trait CellSink {
+    /// Reads the value at the start of `bytes`; returns the bytes after it.
     fn push<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]>;
     /// Leaves `count` cells empty.
     fn push_absent(&mut self, count: usize);
 }
 
-impl<T: FixedWidth> Cells for Vec<T> {
+impl<T: FixedWidth> CellSink for Vec<T> {
     #[inline]
     fn push<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (value, rest) = T::split_first(bytes)?;
@@ -102,9 +102,9 @@ impl<T: FixedWidth> Cells for Vec<T> {
     }
 }
 
-/// A value of a type whose bytes are always as many.
+/// A value of a fixed-width type.
 trait FixedWidth: Copy + Default {
-    /// The value at the start of `bytes` and what lies behind it.
+    /// The value at the start of `bytes`, and the bytes after it.
     fn split_first(bytes: &[u8]) -> Option<(Self, &[u8])>;
 }
 
@@ -143,7 +143,7 @@ impl FixedWidth for Bytes12 {
     }
 }
 
-impl Cells for VarData {
+impl CellSink for VarData {
     #[inline]
     fn push<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (len, rest) = bytes.split_first_chunk()?;
@@ -157,11 +157,11 @@ impl Cells for VarData {
     }
 }
 
-/// Reads cells of one type whose row numbers ascend; gives their presence where there are gaps.
+/// Reads cells of one type whose row numbers ascend; returns their presence if there are gaps.
 ///
-/// `rows` is unknown for the time column; that one must not have gaps. `None` where the cells are not as described; what
-/// `cells` holds then is of no use.
-fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -> Option<Option<Bitmap>> {
+/// `rows` is unknown for the time column, which must not have gaps. `None` if the cells are different; the contents of
+/// `cells` are then undefined.
+fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl CellSink) -> Option<Option<Bitmap>> {
     let limit = rows.unwrap_or(ROWS_MAX).min(ROWS_MAX);
     let mut presence: Option<Bitmap> = None;
     let mut head = CellHead::first(kind);
@@ -172,7 +172,7 @@ fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -
             return None;
         }
         if !head.begins(rest) {
-            // The key tells how long the gap is, so that a key out of order is not searched for until the end.
+            // The key tells the length of the gap; searching for a key that is out of order would go on to the end.
             let (_, key) = rest.split_first()?;
             let end = key.iter().take(8).position(|byte| *byte == 0)?;
             let next = parse_key(key.get(..end)?)?;
@@ -203,15 +203,15 @@ fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl Cells) -
     Some(presence)
 }
 
-/// Cells of any types, in any order, placed by their keys.
-fn read_by_key(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Column, String> {
+/// Cells of any types in any order, placed by their keys.
+fn read_by_key(cells: Doc<'_>, rows: usize, times: &BucketTimes) -> Result<Column, String> {
     let mut by_row: Vec<Option<Value<'_>>> = vec![None; rows];
     for (key, value) in cells {
-        let place = parse_key(key.as_bytes()).ok_or_else(|| format!("cell '{key}' has a key that is no row number"))?;
+        let place = parse_key(key.as_bytes()).ok_or_else(|| format!("the key '{key}' is not a row number"))?;
         let row = times.row_of(place);
-        let slot = row.and_then(|row| by_row.get_mut(row)).ok_or_else(|| format!("cell '{key}' has no time"))?;
+        let slot = row.and_then(|row| by_row.get_mut(row)).ok_or_else(|| format!("row '{key}' has no time"))?;
         if slot.replace(value).is_some() {
-            return Err(format!("cell '{key}' stands in it twice"));
+            return Err(format!("the key '{key}' occurs twice"));
         }
     }
     let mut builder = ColumnBuilder::with_capacity(rows);
@@ -224,7 +224,7 @@ fn read_by_key(cells: Doc<'_>, rows: usize, times: &Times) -> Result<Column, Str
     Ok(builder.finish())
 }
 
-/// The bytes of a document between its length and its end.
+/// The bytes of a document between its length and its final NUL.
 fn elements(doc: Doc<'_>) -> &[u8] {
     let bytes = doc.as_bytes();
     bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The options of a collection: reading `create`, showing and storing them, telling whether two are the same.
+//! The options of a collection: parsing `create`, showing and storing the options, comparing two sets of them.
 
 use super::options::{Given, TimeseriesOptions, is_nothing, safe_integer, wrong_type};
 use crate::env::Env;
@@ -6,10 +6,10 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::NAMESPACE_LENGTH_BYTES_MAX;
 use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, Value};
 
-/// What stands before a collection's name in the name of its buckets.
+/// The prefix of the name of a collection's buckets.
 pub const BUCKETS_PREFIX: &str = "system.buckets.";
 
-/// Arguments that any command may carry and `create` does not look at.
+/// Arguments that any command may carry and that `create` ignores.
 const GENERIC_ARGUMENTS: [&str; 12] = [
     "$db",
     "lsid",
@@ -25,7 +25,7 @@ const GENERIC_ARGUMENTS: [&str; 12] = [
     "apiDeprecationErrors",
 ];
 
-/// Options of other kinds of collection.
+/// Options of other kinds of collections.
 const FOREIGN_OPTIONS: [&str; 13] = [
     "capped",
     "autoIndexId",
@@ -49,29 +49,29 @@ pub struct CollectionOptions {
     pub timeseries: TimeseriesOptions,
     /// Age at which whole buckets are deleted.
     pub expire_after_seconds: Option<i64>,
-    /// Bytes of buckets past which the oldest are deleted. Ours, not the server's.
+    /// Size of all buckets in bytes beyond which the oldest are deleted. Specific to timepail.
     pub max_bytes: Option<i64>,
-    /// The collation, as given until `collate` has made it complete or, where it is the simple one, taken it away.
+    /// The collation as given; after `collate`, with defaults filled in, or absent if it is the simple one.
     pub collation: Option<DocBuf>,
 }
 
-/// The arguments of `create`, types checked and nothing else.
+/// The arguments of `create`, with only their types checked.
 #[derive(Default)]
-struct Arguments<'a> {
+struct CreateArguments<'a> {
     timeseries: Option<Given>,
     expire_after_seconds: Option<(i64, Value<'a>)>,
-    /// 0 for no bound any more.
+    /// 0 removes the limit.
     max_bytes: Option<i64>,
     collation: Option<DocBuf>,
     foreign: Option<&'a str>,
-    /// No expiry any more.
+    /// True if expiry is removed.
     expires_never: bool,
 }
 
-impl<'a> Arguments<'a> {
-    /// Of a collection that is there the fields are known.
-    fn parse(fields: Doc<'a>, first: usize, is_new: bool) -> Result<Arguments<'a>> {
-        let mut arguments = Arguments::default();
+impl<'a> CreateArguments<'a> {
+    /// An existing collection's fields are known.
+    fn parse(fields: Doc<'a>, first: usize, is_new: bool) -> Result<CreateArguments<'a>> {
+        let mut arguments = CreateArguments::default();
         for (name, value) in fields.iter().skip(first) {
             let doc = || value.as_doc().ok_or_else(|| wrong_type(name, value, "object"));
             match name {
@@ -95,7 +95,8 @@ impl<'a> Arguments<'a> {
                         || Error::invalid_options(format!("'maxBytes' must be a number above 0, not {value:?}"));
                     arguments.max_bytes = Some(safe_integer(value).filter(|n| *n > 0).ok_or_else(refuse)?);
                 }
-                // Nothing here to configure: accepted, so that commands written for a server run, and not kept.
+                // Accepted, so that commands written for a server run, but ignored and not stored: there is nothing to
+                // configure.
                 "storageEngine" | "indexOptionDefaults" => {
                     doc()?;
                 }
@@ -104,7 +105,7 @@ impl<'a> Arguments<'a> {
                 "temp" => {
                     value.as_truthy().ok_or_else(|| wrong_type(name, value, "bool"))?;
                 }
-                // Every bucket is taken for one that may.
+                // Every bucket is assumed to have mixed-schema data.
                 "timeseriesBucketsMayHaveMixedSchemaData" if !is_new && value.as_bool().is_some() => {}
                 "index" | "recordPreImages" | "cappedSize" | "cappedMax" if !is_new => arguments.foreign = Some(name),
                 _ => return Err(Error::unknown_field(if is_new { "create" } else { "collMod" }, name)),
@@ -113,7 +114,8 @@ impl<'a> Arguments<'a> {
         Ok(arguments)
     }
 
-    /// `now_ms` is absent where options come from storage: what was in the past once may lie before 1970 by another clock.
+    /// `now_ms` is absent if the options come from storage: by another clock, an age that was valid may reach back
+    /// before 1970.
     fn resolve(self, now_ms: Option<i64>) -> Result<CollectionOptions> {
         let Some(timeseries) = self.timeseries else {
             return Err(Error::invalid_options(
@@ -138,7 +140,7 @@ fn is_known(name: &str) -> bool {
         .contains(&name)
 }
 
-/// A whole number of seconds that, counted back from now, does not pass the epoch.
+/// A whole number of seconds that, counted back from now, does not reach before the epoch.
 fn check_expire_after(seconds: i64, value: Value<'_>, now_ms: Option<i64>) -> Result<()> {
     let refuse = |why: &str| Err(Error::invalid_options(format!("'expireAfterSeconds' {why}: {value:?}")));
     if seconds < 0 {
@@ -148,26 +150,26 @@ fn check_expire_after(seconds: i64, value: Value<'_>, now_ms: Option<i64>) -> Re
         return refuse("is too large to be counted in milliseconds");
     }
     if now_ms.is_some_and(|now| seconds > now.div_euclid(1000)) {
-        return refuse("reaches back beyond the epoch");
+        return refuse("would reach back before 1970");
     }
     Ok(())
 }
 
 impl CollectionOptions {
-    /// The options that a `create` command asks for. Its first field, the name of the collection, is not looked at.
+    /// Parses the options of a `create` command. Ignores the first field, the name of the collection.
     ///
-    /// Errors: 14, 2, 40414, 40415 where an argument does not parse; `InvalidOptions` where the arguments do not go together,
-    /// are those of other kinds of collection, or lack `timeseries`.
+    /// Errors: 14, 2, 40414, 40415 if an argument does not parse; `InvalidOptions` if the arguments contradict each
+    /// other, belong to other kinds of collections, or lack `timeseries`.
     pub fn parse_create(command: Doc<'_>, now_ms: i64) -> Result<CollectionOptions> {
-        Arguments::parse(command, 1, true)?.resolve(Some(now_ms))
+        CreateArguments::parse(command, 1, true)?.resolve(Some(now_ms))
     }
 
-    /// The options that a `collMod` command leaves. Its first field, the name of the collection, is not looked at.
+    /// The options after a `collMod` command. Ignores the first field, the name of the collection.
     ///
-    /// Errors: 14, 2, 40415 where an argument does not parse; `InvalidOptions` where it is one of other collections, or asks for what
-    /// is not possible.
+    /// Errors: 14, 2, 40415 if an argument does not parse; `InvalidOptions` if it belongs to other kinds of
+    /// collections, or asks for a change that is not possible.
     pub fn modified(&self, command: Doc<'_>, now_ms: i64) -> Result<CollectionOptions> {
-        let arguments = Arguments::parse(command, 1, false)?;
+        let arguments = CreateArguments::parse(command, 1, false)?;
         if let Some(name) = arguments.foreign.or(arguments.collation.as_ref().map(|_| "collation")) {
             return Err(Error::invalid_options(format!("'{name}' cannot be changed on a time-series collection")));
         }
@@ -182,7 +184,7 @@ impl CollectionOptions {
         new.max_bytes = arguments.max_bytes.or(new.max_bytes).filter(|bytes| *bytes > 0);
         if let Some(given) = arguments.timeseries {
             if arguments.expires_never || arguments.expire_after_seconds.is_some() || arguments.max_bytes.is_some() {
-                return Err(Error::invalid_options("'timeseries' cannot be changed together with anything else"));
+                return Err(Error::invalid_options("'timeseries' cannot be combined with other changes"));
             }
             new.timeseries = self.timeseries.modified(given)?;
         }
@@ -209,14 +211,14 @@ impl CollectionOptions {
 
     /// Stored options.
     ///
-    /// Errors: `DataCorruptionDetected` where no `to_doc` wrote them.
+    /// Errors: `DataCorruptionDetected` if `to_doc` did not write them.
     pub fn from_doc(doc: Doc<'_>) -> Result<CollectionOptions> {
-        Arguments::parse(doc, 0, true)
+        CreateArguments::parse(doc, 0, true)
             .and_then(|arguments| arguments.resolve(None))
             .map_err(|error| Error::corrupt(format!("Stored collection options are damaged: {}", error.message)))
     }
 
-    /// Makes the collation complete, and what compares strings by it.
+    /// Fills in the defaults of the collation and builds its collator.
     ///
     /// Errors: as `Collation::parse`.
     pub fn collate(&mut self, env: &dyn Env) -> Result<()> {
@@ -228,7 +230,7 @@ impl CollectionOptions {
         Ok(())
     }
 
-    /// True where creating one over the other changes nothing.
+    /// True if creating one over the other changes nothing.
     pub fn same_as(&self, other: &CollectionOptions) -> bool {
         self.timeseries.same_as(&other.timeseries)
             && self.expire_after_seconds == other.expire_after_seconds
@@ -237,10 +239,10 @@ impl CollectionOptions {
     }
 }
 
-/// Checks the name of a collection that a user wants to have in `database`.
+/// Checks the name of a new collection in `database`.
 ///
-/// Errors: `InvalidNamespace` where it is empty, begins with a `.` or with `system.`, holds a `$` or a NUL byte, or where the
-/// full name of its buckets would be too long.
+/// Errors: `InvalidNamespace` if the name is empty, begins with `.` or `system.`, or contains `$` or a NUL byte, or if
+/// the full name of its buckets would be too long.
 pub fn validate_collection_name(database: &str, name: &str) -> Result<()> {
     let refuse =
         |why: &str| Err(Error::new(ErrorCode::InvalidNamespace, format!("Invalid collection name '{name}': {why}")));
@@ -254,10 +256,10 @@ pub fn validate_collection_name(database: &str, name: &str) -> Result<()> {
         return refuse("names that begin with 'system.' are reserved");
     }
     if name.contains('$') {
-        return refuse("it holds a '$'");
+        return refuse("it contains a '$'");
     }
     if name.contains('\0') {
-        return refuse("it holds a NUL byte");
+        return refuse("it contains a NUL byte");
     }
     let full = database.len() + ".".len() + BUCKETS_PREFIX.len() + name.len();
     if full > NAMESPACE_LENGTH_BYTES_MAX {

@@ -1,38 +1,39 @@
-//! A stored bucket in another format: the same rows, its summaries and marks untouched.
+//! Converts a stored bucket to another format: the same rows, with its summaries and flags unchanged.
 
 use super::build::{Header, rewrite};
 use super::document::{BucketDoc, BucketVersion};
 use super::options::TimeseriesOptions;
 use super::time_order::in_time_order;
-use super::unpack::{ColumnSet, unpack};
+use super::unpack::unpack;
 use crate::block::Block;
 use crate::error::Result;
-use crate::value::{Doc, DocBuf};
+use crate::value::{Doc, DocBuf, FieldSet};
 
-/// A bucket of version 1 as one of version 2, its rows in order of time; others as they are.
+/// A version 1 bucket as version 2, with rows in time order; other buckets unchanged.
 ///
-/// `None` where it cannot be compressed because columns and times do not belong together: such a bucket stays as it is, and
-/// whoever reads it is told what is wrong with it.
-/// Errors: `DataCorruptionDetected` for what is no bucket at all; `BSONObjectTooLarge`.
+/// `None` if it cannot be compressed because columns and times do not match. Such a bucket stays as it is, and reading
+/// it reports what is wrong.
+///
+/// Errors: `DataCorruptionDetected` if it is not a bucket at all; `BSONObjectTooLarge`.
 pub fn compress(document: Doc<'_>, options: &TimeseriesOptions) -> Result<Option<DocBuf>> {
     let bucket = BucketDoc::parse(document, options)?;
     if bucket.version() != BucketVersion::Uncompressed {
         return Ok(Some(document.to_owned()));
     }
-    let Ok(rows) = unpack(&bucket, &ColumnSet::All, options) else { return Ok(None) };
+    let Ok(rows) = unpack(&bucket, &FieldSet::All, options) else { return Ok(None) };
     let rows = in_time_order(&rows, 0..rows.rows(), &options.time_field)?.unwrap_or(rows);
     convert(&bucket, &rows, BucketVersion::Sorted, options).map(Some)
 }
 
-/// A bucket of version 2 or 3 as one of version 1, its rows in the order they have; others as they are.
+/// A version 2 or 3 bucket as version 1, with rows in their present order; other buckets unchanged.
 ///
-/// Errors: `DataCorruptionDetected` where a column does not decode; `BSONObjectTooLarge`.
+/// Errors: `DataCorruptionDetected` if a column does not decode; `BSONObjectTooLarge`.
 pub fn decompress(document: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
     let bucket = BucketDoc::parse(document, options)?;
     if bucket.version() == BucketVersion::Uncompressed {
         return Ok(document.to_owned());
     }
-    let rows = unpack(&bucket, &ColumnSet::All, options)?;
+    let rows = unpack(&bucket, &FieldSet::All, options)?;
     convert(&bucket, &rows, BucketVersion::Uncompressed, options)
 }
 
@@ -134,7 +135,7 @@ mod tests {
             let [from_new, from_old] = [decompress(new.view(), &options).unwrap(), compress(old.view(), &options).unwrap().unwrap()];
             let read = |document: &DocBuf| {
                 let bucket = BucketDoc::parse(document.view(), &options).unwrap();
-                by_name(&unpack(&bucket, &ColumnSet::All, &options).unwrap())
+                by_name(&unpack(&bucket, &FieldSet::All, &options).unwrap())
             };
             prop_assert_eq!(read(&from_new), read(&new));
             prop_assert_eq!(read(&from_old), read(&new));

@@ -1,6 +1,6 @@
-//! A view over a stored bucket document, its shape checked.
+//! A view of a stored bucket document whose shape was checked.
 
-use super::cells::Times;
+use super::cells::BucketTimes;
 use super::id::BucketId;
 use super::options::TimeseriesOptions;
 use super::row_key::ROWS_MAX;
@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
 
-/// The subtype of a binary that is a compressed column.
+/// The binary subtype of a compressed column.
 pub(super) const COLUMN_SUBTYPE: u8 = 7;
 
 /// How a bucket's columns are stored (`control.version`).
@@ -17,7 +17,7 @@ pub(super) const COLUMN_SUBTYPE: u8 = 7;
 pub enum BucketVersion {
     /// 1: objects from row number to value.
     Uncompressed,
-    /// 2: compressed, rows in order of time.
+    /// 2: compressed, rows in time order.
     Sorted,
     /// 3: compressed, rows in order of arrival.
     Unsorted,
@@ -44,17 +44,17 @@ impl BucketVersion {
     }
 }
 
-/// What buckets are written as. What is read is told by each bucket's version.
+/// The format in which buckets are written. For reading, each bucket's own version decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BucketFormat {
     /// Version 1.
     Uncompressed,
-    /// Version 2, or 3 where rows came out of order.
+    /// Version 2, or 3 if rows came out of order.
     #[default]
     Compressed,
 }
 
-/// A bucket document. Its columns have not been looked at; `unpack` does.
+/// A bucket document. Its columns have not been checked; `unpack` does that.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketDoc<'a> {
     id: BucketId,
@@ -76,16 +76,16 @@ struct Control<'a> {
 }
 
 impl<'a> BucketDoc<'a> {
-    /// Checks the shape of `document`: the fields it must have, their types, and that there are no others.
+    /// Checks the shape of `document`: its required fields, their types, and that there are no others.
     ///
     /// Errors: `DataCorruptionDetected` naming the bucket and what is wrong with it.
     pub fn parse(document: Doc<'a>, options: &TimeseriesOptions) -> Result<BucketDoc<'a>> {
         let id = document.get("_id").and_then(Value::as_object_id).map(BucketId::from_bytes);
-        let id = id.ok_or_else(|| Error::corrupt("A bucket has no ObjectId as its '_id'"))?;
+        let id = id.ok_or_else(|| Error::corrupt("The '_id' of a bucket is not an ObjectId"))?;
         BucketDoc::parse_fields(id, document, options).map_err(|what| damaged(&id, what))
     }
 
-    /// A bucket of which nothing is known but its columns, for `unpack`; `count` as in `control`.
+    /// A bucket of which only the columns are known, for `unpack`; `count` as in `control`.
     pub fn of_columns(
         id: BucketId,
         version: BucketVersion,
@@ -97,8 +97,8 @@ impl<'a> BucketDoc<'a> {
         BucketDoc { id, control, meta: None, data, times, min_time_ms: i64::MIN, max_time_ms: i64::MAX }
     }
 
-    /// A bucket that is not stored, for all that is asked of one before its columns are: `bounds` are its start and the time of its
-    /// latest measurement.
+    /// A bucket that is not stored, for everything that is asked before columns are decoded. `bounds` are its start and
+    /// the time of its latest measurement.
     pub fn of_summary(
         id: BucketId,
         meta: Option<Value<'a>>,
@@ -121,12 +121,12 @@ impl<'a> BucketDoc<'a> {
                 _ => return Err(format!("unknown field '{name}'")),
             };
             if slot.replace(value).is_some() {
-                return Err(format!("'{name}' stands in it twice"));
+                return Err(format!("'{name}' occurs twice"));
             }
         }
         let data = data.and_then(Value::as_doc).ok_or("'data' is not an object")?;
         if data.is_empty() {
-            return Err("empty data region".to_owned());
+            return Err("'data' is empty".to_owned());
         }
         let time_field = &options.time_field;
         let times = data.get(time_field).ok_or_else(|| format!("'data' lacks the time column '{time_field}'"))?;
@@ -135,7 +135,7 @@ impl<'a> BucketDoc<'a> {
                 return Err("'meta' is undefined".to_owned());
             }
             if options.meta_field.is_none() {
-                return Err("'meta' is present in a collection without metaField".to_owned());
+                return Err("'meta' is present, but the collection has no metaField".to_owned());
             }
         }
         let control = control.and_then(Value::as_doc).ok_or("'control' is not an object")?;
@@ -158,22 +158,22 @@ impl<'a> BucketDoc<'a> {
         self.control.version
     }
 
-    /// True where it takes no more measurements.
+    /// True if the bucket takes no more measurements.
     pub fn closed(&self) -> bool {
         self.control.closed
     }
 
-    /// The least values of its fields; for the time, the bucket's rounded start.
+    /// The smallest values of its fields; for the time, the bucket's rounded start.
     pub fn control_min(&self) -> Doc<'a> {
         self.control.min
     }
 
-    /// The greatest values of its fields.
+    /// The largest values of its fields.
     pub fn control_max(&self) -> Doc<'a> {
         self.control.max
     }
 
-    /// The metadata of every measurement; absent where the series has none.
+    /// The metadata of every measurement; absent if the series has none.
     pub fn meta(&self) -> Option<Value<'a>> {
         self.meta
     }
@@ -203,19 +203,19 @@ impl<'a> BucketDoc<'a> {
         self.control.count
     }
 
-    /// How many measurements it holds, without decoding a column where the bucket says so itself.
+    /// The number of measurements. Decodes the time column only if the bucket does not store the number.
     ///
-    /// Errors: as `unpack` where the time column is damaged.
+    /// Errors: as `unpack` if the time column is damaged.
     pub fn count(&self) -> Result<usize> {
         let count = match self.version() {
-            BucketVersion::Uncompressed => Times::read(self.times()).map(|times| times.values.len()),
+            BucketVersion::Uncompressed => BucketTimes::read(self.times()).map(|times| times.values.len()),
             BucketVersion::Sorted | BucketVersion::Unsorted => compressed_count(self),
         };
         count.map_err(|what| damaged(&self.id, what))
     }
 }
 
-/// How many rows the time column of a compressed bucket has.
+/// The number of rows in the time column of a compressed bucket.
 ///
 /// Errors: what is wrong with the column.
 pub(super) fn compressed_count(bucket: &BucketDoc<'_>) -> Result<usize, String> {
@@ -230,7 +230,7 @@ pub(super) fn compressed_count(bucket: &BucketDoc<'_>) -> Result<usize, String> 
 
 /// The bytes of a compressed column.
 ///
-/// Errors: what it is instead.
+/// Errors: what the value is instead.
 pub(super) fn compressed(value: Value<'_>) -> Result<&[u8], String> {
     match value.as_binary() {
         Some((COLUMN_SUBTYPE, bytes)) => Ok(bytes),
@@ -251,7 +251,7 @@ impl<'a> Control<'a> {
                 _ => return Err(format!("unknown field 'control.{name}'")),
             };
             if slot.replace(value).is_some() {
-                return Err(format!("'control.{name}' stands in it twice"));
+                return Err(format!("'control.{name}' occurs twice"));
             }
         }
         let version = version.ok_or("'control.version' is missing")?;
@@ -278,7 +278,7 @@ impl<'a> Control<'a> {
     }
 }
 
-/// The document of a bucket with other metadata.
+/// The bucket document with different metadata.
 ///
 /// Errors: `BSONObjectTooLarge` beyond 16 MiB.
 pub fn with_meta(document: Doc<'_>, meta: Option<Value<'_>>) -> Result<DocBuf> {
@@ -290,13 +290,13 @@ pub fn with_meta(document: Doc<'_>, meta: Option<Value<'_>>) -> Result<DocBuf> {
         }
     }
     if writer.len() >= DOCUMENT_SIZE_BYTES_MAX {
-        let message = format!("A bucket would be larger than {DOCUMENT_SIZE_BYTES_MAX} bytes");
+        let message = format!("A bucket would exceed {DOCUMENT_SIZE_BYTES_MAX} bytes");
         return Err(Error::new(ErrorCode::BSONObjectTooLarge, message));
     }
     Ok(writer.finish())
 }
 
-/// What is wrong with a bucket.
+/// A `DataCorruptionDetected` error that names the bucket.
 pub(super) fn damaged(id: &BucketId, what: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("Bucket {id} is damaged: {what}"))
 }
@@ -367,7 +367,7 @@ mod tests {
             (with("count", 0.into()), "'control.count'"),
             (with("extra", 0.into()), "unknown field 'control.extra'"),
             (bucket(control(), 1), "'data' is not an object"),
-            (bucket(control(), rawdoc! {}), "empty data region"),
+            (bucket(control(), rawdoc! {}), "'data' is empty"),
             (bucket(control(), rawdoc! { "a": {} }), "lacks the time column 't'"),
         ];
         for (document, message) in cases {
@@ -402,7 +402,7 @@ mod tests {
     fn metadata_must_be_defined_and_belong_to_a_meta_field() {
         let document = bucket(control(), data());
         let error = BucketDoc::parse(view(&document), &options(None)).unwrap_err();
-        assert!(error.message.contains("without metaField"), "{error}");
+        assert!(error.message.contains("has no metaField"), "{error}");
         let id = bson::oid::ObjectId::from_bytes([1; 12]);
         let undefined = rawdoc! { "_id": id, "control": control(), "meta": RawBson::Undefined, "data": data() };
         assert!(BucketDoc::parse(view(&undefined), &options(Some("m"))).is_err());

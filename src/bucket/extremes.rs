@@ -1,18 +1,18 @@
-//! The least and the greatest cell of a typed column.
+//! The smallest and the largest cell of a typed column.
 
 use super::rows::Rows;
 use crate::block::{Column, ColumnData};
 use crate::value::Collation;
 
-/// Where the least and the greatest present cell stand; of equal ones the first.
+/// The rows of the smallest and the largest present cell; the first of equal ones.
 pub(super) struct Extremes<'a> {
-    /// The column asked for, or the values of its dictionary.
+    /// The column itself, or the values of its dictionary.
     pub(super) column: &'a Column,
     pub(super) min: usize,
     pub(super) max: usize,
 }
 
-/// The extremes of `rows`; `None` where no cell is present. A bson column has no order of its own and gives none.
+/// The extremes of `rows`; `None` if no cell is present, and for BSON columns, which need a full comparison.
 pub(super) fn extremes<'a>(column: &'a Column, rows: Rows<'_>, collation: &Collation) -> Option<Extremes<'a>> {
     let found = match column.data() {
         ColumnData::F64(v) => of_cells(column, v, rows, below),
@@ -32,7 +32,7 @@ pub(super) fn extremes<'a>(column: &'a Column, rows: Rows<'_>, collation: &Colla
     found.map(|(min, max)| Extremes { column, min, max })
 }
 
-/// Order of doubles with NaN below all others; -0 is not below 0.
+/// Order of doubles with NaN below all others; -0 equals 0.
 #[inline]
 fn below(a: &f64, b: &f64) -> bool {
     a < b || a.is_nan() && !b.is_nan()
@@ -66,7 +66,7 @@ fn scan<T: Copy>(mut cells: impl Iterator<Item = (usize, T)>, less: impl Fn(T, T
     Some((min.0, max.0))
 }
 
-/// The entries of a dictionary that rows point at, in the order in which they do.
+/// The dictionary entries that rows refer to, in order of first use.
 fn used(column: &Column, codes: &[u32], values: &Column, rows: Rows<'_>) -> Vec<u32> {
     let present = rows.iter().filter(|row| column.is_present(*row)).filter_map(|row| codes.get(row).copied());
     if values.len() > rows.len() {

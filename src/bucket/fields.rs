@@ -1,4 +1,4 @@
-//! Named siblings of a tracker's tree, in the order in which they were first seen.
+//! Named siblings in the tree of a tracker, in first-seen order.
 
 use crate::value::Numbers;
 
@@ -7,25 +7,25 @@ const SCANNED_MAX: usize = 12;
 
 /// Siblings by name.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields<T> {
+pub(super) struct Siblings<T> {
     entries: Vec<(Box<str>, T)>,
-    /// Place of every name, once there are too many to scan.
+    /// Position of each name, once there are too many to scan.
     places: Option<Numbers>,
-    /// Where the next name is expected: documents of one shape name their fields in one order.
+    /// Where the next name is expected: documents of one shape name their fields in the same order.
     cursor: usize,
 }
 
-impl<T: Default> Fields<T> {
-    /// The sibling called `name`, a new one at the end where there is none.
+impl<T: Default> Siblings<T> {
+    /// The sibling called `name`; appends a new one if there is none.
     pub(super) fn slot(&mut self, name: &str) -> &mut T {
         let at = self.place(name).unwrap_or_else(|| self.append(name));
         self.cursor = if at + 1 < self.entries.len() { at + 1 } else { 0 };
-        // `place` and `append` give places that exist.
+        // `place` and `append` return existing positions.
         #[allow(clippy::indexing_slicing)]
         &mut self.entries[at].1
     }
 
-    /// Where the sibling called `name` stands.
+    /// The position of the sibling called `name`.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         if self.entries.get(self.cursor).is_some_and(|(n, _)| &**n == name) {
             return Some(self.cursor);
@@ -59,7 +59,7 @@ impl<T: Default> Fields<T> {
         self.entries.iter().map(|(name, entry)| (&**name, entry))
     }
 
-    /// The siblings, to change them.
+    /// The siblings, mutable.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.entries.iter_mut().map(|(_, entry)| entry)
     }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn names_are_found_in_any_order_and_kept_in_the_first() {
-        let mut fields = Fields::<usize>::default();
+        let mut fields = Siblings::<usize>::default();
         let names: Vec<String> = (0..40).map(|i| format!("n{i}")).collect();
         for (i, name) in names.iter().enumerate() {
             *fields.slot(name) = i;

@@ -1,4 +1,4 @@
-//! Whether rows may come to a stored bucket.
+//! Decides whether rows may be added to a stored bucket.
 
 use std::ops::Range;
 
@@ -11,37 +11,38 @@ use crate::block::Block;
 use crate::error::Result;
 use crate::value::Value;
 
-/// Why a row does not come to a bucket.
+/// Why a row does not fit a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// The bucket is closed.
     Closed,
-    /// The bucket is of another series.
+    /// The bucket belongs to another series.
     Meta,
-    /// The row is later than the span of the bucket reaches.
+    /// The row is later than the bucket's span.
     TimeForward,
-    /// The row is earlier than the start of the bucket.
+    /// The row is earlier than the bucket's start.
     TimeBackward,
-    /// The bucket holds as many rows as it may.
+    /// The bucket holds the maximum number of rows.
     Count,
-    /// A field of the row has another type in the bucket.
+    /// The bucket has another type for a field of the row.
     Schema,
 }
 
-/// How many leading rows fit, and what is wrong with the row behind them.
+/// How many leading rows fit, and why the next one does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fit {
-    /// Rows, counted through all additions.
+    /// Number of rows, counted across all additions.
     pub rows: usize,
-    /// `None` where every row fits.
+    /// `None` if every row fits.
     pub misfit: Option<Misfit>,
 }
 
-/// How many of the leading rows of `additions`, which are of the series `meta`, the bucket takes up to `count_max` rows.
+/// How many leading rows of `additions`, all of series `meta`, fit the bucket up to `count_max` rows.
 ///
-/// Sizes are not looked at: they are estimates, and the catalog's. Of several reasons the first in the order of `Misfit` is
-/// given, as the server checks them.
-/// Errors: as `BucketDoc::count`; `InternalError` where the time column is not one of dates.
+/// Sizes are not checked here: they are estimates that only the catalog makes. Of several reasons, returns the first in
+/// the order of `Misfit`, in which the server checks them.
+///
+/// Errors: as `BucketDoc::count`; `InternalError` if the time column does not hold dates.
 pub fn fit(
     bucket: &BucketDoc<'_>,
     meta: Option<Value<'_>>,
@@ -79,7 +80,7 @@ pub fn fit(
     Ok(Fit { rows: taken, misfit: None })
 }
 
-/// How many leading rows lie in the span of the bucket.
+/// How many leading rows lie in the bucket's span.
 fn leading_in_time(
     bucket: &BucketDoc<'_>,
     block: &Block,
@@ -88,7 +89,7 @@ fn leading_in_time(
 ) -> Result<(usize, Option<Misfit>)> {
     let times = dates(block, rows, &options.time_field)?;
     for (at, time) in times.iter().enumerate() {
-        // Saturating: a time before the start is checked next.
+        // Saturating: times before the start are checked next.
         if time.saturating_sub(bucket.min_time_ms()) >= options.span_ms() {
             return Ok((at, Some(Misfit::TimeForward)));
         }
@@ -117,7 +118,7 @@ mod tests {
         bson::DateTime::from_millis(seconds * 1000)
     }
 
-    /// What a bucket from second 60 on with one row `{a: 1}` says to `docs`, in two additions.
+    /// How a bucket that starts at second 60 with one row `{a: 1}` judges `docs`, given in two additions.
     fn fits(docs: &[bson::RawDocumentBuf], count_max: usize) -> Fit {
         let options = options(Some("m"));
         let first = block(&[rawdoc! { "t": at(61), "a": 1 }]);

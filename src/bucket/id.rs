@@ -1,18 +1,18 @@
-//! The `_id` of a bucket: the seconds of its start, then a counter.
+//! The `_id` of a bucket: its start in seconds, then a counter.
 
 use std::fmt;
 
 /// Twelve bytes that sort by the bucket's start, as long as all starts lie in the standard range.
 ///
-/// Bytes 0 to 3 are the low 32 bits of the start in whole seconds, bytes 4 to 11 a counter; both big-endian. Where the
-/// seconds do not fit 32 bits, the highest bit is set, so that such buckets are found at the end.
+/// Bytes 0 to 3 are the low 32 bits of the start in whole seconds, bytes 4 to 11 a counter; both big-endian. If the
+/// seconds do not fit 32 bits, the highest bit is set, so that such buckets sort last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketId([u8; 12]);
 
 impl BucketId {
-    /// The least id.
+    /// The smallest id.
     pub const MIN: BucketId = BucketId([0; 12]);
-    /// The greatest id.
+    /// The largest id.
     pub const MAX: BucketId = BucketId([0xFF; 12]);
 
     /// The id of the bucket that starts at `min_time_ms`.
@@ -23,12 +23,14 @@ impl BucketId {
         BucketId::from_parts([a | extended, b, c, d], counter)
     }
 
-    /// The least id that a bucket starting in the second of `ms` can have. Dates outside 32 bits go to the nearest end.
+    /// The smallest id of a bucket that starts in the second of `ms`. Times outside 32 bits count as the nearer end of
+    /// the range.
     pub fn lowest_at(ms: i64) -> BucketId {
         BucketId::from_parts(clamped_seconds(ms), 0)
     }
 
-    /// The greatest id that a bucket starting in the second of `ms` can have. Dates outside 32 bits go to the nearest end.
+    /// The largest id of a bucket that starts in the second of `ms`. Times outside 32 bits count as the nearer end of
+    /// the range.
     pub fn highest_at(ms: i64) -> BucketId {
         BucketId::from_parts(clamped_seconds(ms), u64::MAX)
     }
@@ -41,13 +43,13 @@ impl BucketId {
         BucketId(bytes)
     }
 
-    /// The least and the greatest id with the time of this one.
+    /// The smallest and the largest id of the same second.
     pub fn second(&self) -> (BucketId, BucketId) {
         let time = self.time_seconds().to_be_bytes();
         (BucketId::from_parts(time, 0), BucketId::from_parts(time, u64::MAX))
     }
 
-    /// The id of those parts.
+    /// The id with these parts.
     pub fn from_seconds(seconds: u32, counter: u64) -> BucketId {
         BucketId::from_parts(seconds.to_be_bytes(), counter)
     }
@@ -62,18 +64,18 @@ impl BucketId {
         &self.0
     }
 
-    /// The start of the bucket in seconds, as far as 32 bits tell.
+    /// The low 32 bits of the bucket's start in seconds.
     pub fn time_seconds(&self) -> u32 {
         let [a, b, c, d, ..] = self.0;
         u32::from_be_bytes([a, b, c, d])
     }
 
-    /// What tells buckets of one second apart.
+    /// Tells buckets of one second apart.
     pub fn counter(&self) -> u64 {
         self.0.last_chunk().copied().map(u64::from_be_bytes).unwrap_or_default()
     }
 
-    /// True where the start lies outside the standard range.
+    /// True if the start lies outside the standard range.
     pub fn is_extended(&self) -> bool {
         self.time_seconds() > i32::MAX.unsigned_abs()
     }
@@ -96,7 +98,7 @@ impl fmt::Debug for BucketId {
     }
 }
 
-/// Gives ids that differ from each other; from those of other contexts they differ by the luck of the seed.
+/// Generates distinct ids. They differ from those of other contexts with the probability that a random seed gives.
 #[derive(Clone, Debug)]
 pub struct IdGenerator {
     counter: u64,
@@ -114,7 +116,7 @@ impl IdGenerator {
         BucketId::new(min_time_ms, self.counter)
     }
 
-    /// Starts again at other random bits, after an id was found taken.
+    /// Restarts the counter at other random bits, after an id turned out to be taken.
     pub fn reseed(&mut self, seed: u64) {
         self.counter = seed;
     }

@@ -1,4 +1,4 @@
-//! A stored bucket and the rows that come to it, or those that stay in it, as a new document.
+//! Rewrites a stored bucket: with added rows, or with only the rows that stay.
 
 use std::ops::Range;
 
@@ -9,20 +9,22 @@ use super::min_max::MinMax;
 use super::options::TimeseriesOptions;
 use super::rows::Rows;
 use super::time_order::{dates, in_time_order};
-use super::unpack::{ColumnSet, unpack};
+use super::unpack::unpack;
 use crate::block::{Bitmap, Block};
 use crate::error::{Error, Result};
-use crate::value::{DocBuf, Value};
+use crate::value::{DocBuf, FieldSet, Value};
 
 /// The document of `stored` with the rows of `additions` appended, or of a new bucket with these rows.
 ///
-/// Additions hold the time column and the other fields without the metadata. A stored bucket keeps its start; else it is
-/// `min_time_ms`. Every row is taken: whether rows belong into a bucket is asked of `fit` before, and rows that were
-/// acknowledged are not lost because a limit was passed since.
-/// Each addition to a compressed bucket is put in order of time. One that begins before the bucket's last row makes the
-/// bucket version 3 for ever: its rows then stand in order of arrival.
-/// Errors: `DataCorruptionDetected` where the stored columns do not read, `BSONObjectTooLarge`, `InternalError` where the
-/// metadata is another or there are no rows at all.
+/// Additions hold the time column and the other fields without the metadata. A stored bucket keeps its start; a new one
+/// starts at `min_time_ms`. Every row is taken: callers ask `fit` first whether rows belong in the bucket, and
+/// acknowledged rows must not be lost because a limit has been exceeded since.
+///
+/// Each addition to a compressed bucket is sorted by time. If an addition begins before the bucket's last row, the
+/// bucket becomes version 3 for good: its rows then stand in order of arrival.
+///
+/// Errors: `DataCorruptionDetected` if stored columns cannot be read, `BSONObjectTooLarge`, `InternalError` if the
+/// metadata differs or there are no rows.
 pub fn merge(
     stored: Option<&BucketDoc<'_>>,
     id: &BucketId,
@@ -34,18 +36,18 @@ pub fn merge(
 ) -> Result<DocBuf> {
     let time_field = &options.time_field;
     if let Some(bucket) = stored.filter(|bucket| bucket.meta() != meta || bucket.id() != *id) {
-        return Err(Error::internal(format!("Rows of bucket {id} were to be merged into bucket {}", bucket.id())));
+        return Err(Error::internal(format!("Cannot merge rows of bucket {id} into bucket {}", bucket.id())));
     }
     let mut summary = match stored {
         Some(bucket) => MinMax::from_control(bucket.control_min(), bucket.control_max(), &options.collation)?,
         None => MinMax::seed_time(&options.time_field, min_time_ms, &options.collation),
     };
-    let mut before = stored.map(|bucket| unpack(bucket, &ColumnSet::All, options)).transpose()?;
+    let mut before = stored.map(|bucket| unpack(bucket, &FieldSet::All, options)).transpose()?;
     let mut version = version_of(stored.map(BucketDoc::version), format);
     let mut ordered: Vec<Option<Block>> = Vec::new();
     if version != BucketVersion::Uncompressed {
         if let Some(rows) = before.as_mut().filter(|_| version == BucketVersion::Sorted) {
-            // A compressed bucket has this order; an uncompressed one gets it now.
+            // A compressed bucket has this order already; an uncompressed one gets it now.
             if let Some(sorted) = in_time_order(rows, 0..rows.rows(), time_field)? {
                 *rows = sorted;
             }
@@ -63,9 +65,9 @@ pub fn merge(
     }));
     let rows = Block::concat_slices(&parts);
     if rows.rows() == 0 {
-        return Err(Error::internal(format!("Bucket {id} was to be written without rows")));
+        return Err(Error::internal(format!("Cannot write bucket {id} without rows")));
     }
-    // All additions at once: a column of one type takes a loop, however few rows each addition has.
+    // All additions at once: a column of one type then takes one loop, however few rows each addition has.
     let added = before.as_ref().map_or(0, Block::rows)..rows.rows();
     summary.update_rows(&rows, Rows::from(added), None);
     if version == BucketVersion::Sorted && !dates(&rows, 0..rows.rows(), time_field)?.is_sorted() {
@@ -75,7 +77,8 @@ pub fn merge(
     build(&Header { id: *id, meta, closed, version }, &rows, &summary, time_field)
 }
 
-/// The version of a bucket that is written again, or of a new one. Version 3 stays: rows keep the order of their arrival.
+/// The version for rewriting a bucket or writing a new one. Version 3 stays, because its rows keep their order of
+/// arrival.
 fn version_of(stored: Option<BucketVersion>, format: BucketFormat) -> BucketVersion {
     match (format, stored) {
         (BucketFormat::Uncompressed, _) => BucketVersion::Uncompressed,
@@ -84,10 +87,11 @@ fn version_of(stored: Option<BucketVersion>, format: BucketFormat) -> BucketVers
     }
 }
 
-/// The document of a bucket with those of its rows that `keep` selects; `None` where none is left.
+/// The bucket document with only the rows that `keep` selects; `None` if none is left.
 ///
-/// `rows` is the whole bucket, unpacked. The start of the bucket stays, so that its `_id` still names it.
-/// Errors: `BSONObjectTooLarge`, which a part of a stored bucket does not reach.
+/// `rows` is the whole bucket, unpacked. The start of the bucket stays, so that its `_id` still matches.
+///
+/// Errors: `BSONObjectTooLarge`, which part of a stored bucket does not reach.
 pub fn rebuild(
     bucket: &BucketDoc<'_>,
     rows: &Block,
@@ -100,7 +104,7 @@ pub fn rebuild(
     }
     let mut version = version_of(Some(bucket.version()), format);
     let mut rest = rows.gather(&keep.to_rows());
-    // What stood out of order may be what went.
+    // The removed rows may be the ones that were out of order.
     if version == BucketVersion::Unsorted && dates(&rest, 0..rest.rows(), &options.time_field)?.is_sorted() {
         version = BucketVersion::Sorted;
     }
@@ -141,11 +145,11 @@ mod tests {
 
     type Row = Vec<(String, OwnedValue)>;
 
-    /// The version of a bucket and its measurements, in order.
+    /// The version of a bucket, and its measurements in order.
     fn read(document: &DocBuf) -> (BucketVersion, Vec<Row>) {
         let options = options(Some("m"));
         let bucket = BucketDoc::parse(document.view(), &options).unwrap();
-        (bucket.version(), by_name(&unpack(&bucket, &ColumnSet::All, &options).unwrap()))
+        (bucket.version(), by_name(&unpack(&bucket, &FieldSet::All, &options).unwrap()))
     }
 
     fn time_of(row: &Row) -> i64 {
@@ -200,7 +204,7 @@ mod tests {
             let options = options(Some("m"));
             let stored = merged(None, &[(&pivot(&docs), 0..docs.len())]);
             let bucket = BucketDoc::parse(stored.view(), &options).unwrap();
-            let rows = unpack(&bucket, &ColumnSet::All, &options).unwrap();
+            let rows = unpack(&bucket, &FieldSet::All, &options).unwrap();
             let keep = Bitmap::from_fn(docs.len(), |row| bits >> row & 1 == 1);
             let rest = rebuild(&bucket, &rows, &keep, BucketFormat::Uncompressed, &options).unwrap();
             let kept: Vec<_> = documents(&rows).into_iter().zip(0..).filter(|(_, row)| keep.get(*row)).map(|(d, _)| d).collect();

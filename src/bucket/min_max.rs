@@ -1,9 +1,9 @@
-//! The summaries `control.min` and `control.max`: for every path of a bucket, its least and its greatest value.
+//! The summaries `control.min` and `control.max`: the smallest and the largest value of every path in a bucket.
 
 use std::cmp::Ordering;
 
 use super::extremes::extremes;
-use super::fields::Fields;
+use super::fields::Siblings;
 use super::rows::{Rows, first_seen};
 use crate::block::{Block, Column};
 use crate::error::{Error, Result};
@@ -12,47 +12,48 @@ use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, Value, canonical_cla
 /// Two trees, one of minima and one of maxima.
 ///
 /// Objects are summarised field by field and arrays position by position, so a summary need not be a value that occurs.
-/// Where a path holds both scalars and objects or arrays, the two trees may differ in shape; an update never fails. Equal
-/// values never replace each other: what came first stays.
-/// Rule: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/flat_bson.cpp.
+/// If a path holds both scalars and objects or arrays, the two trees may differ in shape; an update never fails. Equal
+/// values do not replace each other: the first one stays.
+///
+/// Source: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/flat_bson.cpp.
 #[derive(Clone, Debug, Default)]
 pub struct MinMax {
-    fields: Fields<Entry>,
+    fields: Siblings<SummaryNode>,
     collation: Collation,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Entry {
-    min: Side,
-    max: Side,
+struct SummaryNode {
+    min: Extreme,
+    max: Extreme,
     children: Option<Box<Children>>,
 }
 
 /// Which of the two summaries an update may have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedSummaries {
     /// `control.min`.
     pub min: bool,
     /// `control.max`.
     pub max: bool,
 }
 
-impl Changed {
-    fn add(&mut self, other: Changed) {
+impl ChangedSummaries {
+    fn add(&mut self, other: ChangedSummaries) {
         self.min |= other.min;
         self.max |= other.max;
     }
 }
 
-/// What lies below a path. One side may be an object while the other one is an array, hence both.
+/// What lies below a path. One tree may have an object where the other has an array, so both are kept.
 #[derive(Clone, Debug, Default)]
 struct Children {
-    fields: Fields<Entry>,
-    items: Vec<Entry>,
+    fields: Siblings<SummaryNode>,
+    items: Vec<SummaryNode>,
 }
 
 #[derive(Clone, Debug, Default)]
-enum Side {
+enum Extreme {
     #[default]
     Unset,
     Object,
@@ -61,7 +62,7 @@ enum Side {
     Scalar(Vec<u8>),
 }
 
-/// Which of the two trees an update may touch, and how strings compare.
+/// Which of the two trees an update may change, and how strings compare.
 #[derive(Clone, Copy)]
 struct Sides<'c> {
     min: bool,
@@ -70,22 +71,22 @@ struct Sides<'c> {
 }
 
 impl MinMax {
-    /// Summaries of nothing, whose strings will compare by `collation`.
+    /// Empty summaries that will compare strings by `collation`.
     pub fn new(collation: &Collation) -> MinMax {
-        MinMax { fields: Fields::default(), collation: collation.clone() }
+        MinMax { fields: Siblings::default(), collation: collation.clone() }
     }
 
-    /// Summaries of a bucket that begins at `min_time_ms`: the time field stands first in both, and its minimum is the
-    /// rounded start and not the earliest measurement.
+    /// The summaries of a bucket that begins at `min_time_ms`. The time field comes first in both, and its minimum is
+    /// the rounded start, not the earliest measurement.
     pub fn seed_time(time_field: &str, min_time_ms: i64, collation: &Collation) -> MinMax {
         let mut summary = MinMax::new(collation);
         summary.update(time_field, Value::new_checked(Kind::Date, &min_time_ms.to_le_bytes()));
         summary
     }
 
-    /// The summaries of a stored bucket; `min_doc` and `max_doc` give them back.
+    /// The summaries of a stored bucket; `min_doc` and `max_doc` return them unchanged.
     ///
-    /// Errors: `DataCorruptionDetected` where one of them is empty.
+    /// Errors: `DataCorruptionDetected` if a summary is empty.
     pub fn from_control(min: Doc<'_>, max: Doc<'_>, collation: &Collation) -> Result<MinMax> {
         let mut summary = MinMax::new(collation);
         for (side, doc, is_min) in [("min", min, true), ("max", max, false)] {
@@ -106,10 +107,10 @@ impl MinMax {
         fields.slot(name).visit(value, Sides { min: true, max: true, collation });
     }
 
-    /// Takes in the present cells of a column, as if one by one.
-    pub fn update_column(&mut self, name: &str, column: &Column, rows: Rows<'_>) -> Changed {
+    /// Takes in the present cells of a column, with the same result as one by one.
+    pub fn update_column(&mut self, name: &str, column: &Column, rows: Rows<'_>) -> ChangedSummaries {
         let MinMax { fields, collation } = self;
-        let (mut scratch, mut changed) = (Vec::new(), Changed::default());
+        let (mut scratch, mut changed) = (Vec::new(), ChangedSummaries::default());
         if column.kind().is_some() {
             let Some(found) = extremes(column, rows, collation) else { return changed };
             let entry = fields.slot(name);
@@ -130,9 +131,9 @@ impl MinMax {
         changed
     }
 
-    /// Takes in rows of a block, as if one by one. The column called `skip` is left out.
-    pub fn update_rows(&mut self, block: &Block, rows: Rows<'_>, skip: Option<&str>) -> Changed {
-        let mut changed = Changed::default();
+    /// Takes in rows of a block, with the same result as one by one. Leaves out the column called `skip`.
+    pub fn update_rows(&mut self, block: &Block, rows: Rows<'_>, skip: Option<&str>) -> ChangedSummaries {
+        let mut changed = ChangedSummaries::default();
         for (name, column) in first_seen(block, rows) {
             if Some(name) != skip {
                 changed.add(self.update_column(name, column, rows));
@@ -151,57 +152,57 @@ impl MinMax {
         self.write(|entry| &entry.max)
     }
 
-    fn write(&self, side: fn(&Entry) -> &Side) -> DocBuf {
+    fn write(&self, side: fn(&SummaryNode) -> &Extreme) -> DocBuf {
         let mut writer = DocWriter::with_capacity(256);
         self.fields.iter().for_each(|(name, entry)| entry.write(name, side, &mut writer));
         writer.finish()
     }
 }
 
-impl Side {
-    /// The type of what is here; containers by their own.
+impl Extreme {
+    /// The type of this node; for containers, their own type.
     fn kind(&self) -> Option<Kind> {
         match self {
-            Side::Unset => None,
-            Side::Object => Some(Kind::Object),
-            Side::Array => Some(Kind::Array),
-            Side::Scalar(tagged) => Some(Value::tagged_checked(tagged).kind()),
+            Extreme::Unset => None,
+            Extreme::Object => Some(Kind::Object),
+            Extreme::Array => Some(Kind::Array),
+            Extreme::Scalar(tagged) => Some(Value::tagged_checked(tagged).kind()),
         }
     }
 
-    /// Whether a value of `kind` takes this place because of its type.
+    /// True if a value of `kind` replaces this node because of its type.
     fn yields_to(&self, kind: Kind, wanted: Ordering) -> bool {
         self.kind().is_none_or(|mine| canonical_class(kind).cmp(&canonical_class(mine)) == wanted)
     }
 
-    /// True where the value has taken this place.
+    /// True if the value has replaced this node.
     fn visit_scalar(&mut self, value: Value<'_>, wanted: Ordering, collation: &Collation) -> bool {
         let replaced = match self {
-            Side::Scalar(tagged) => collation.compare(value, Value::tagged_checked(tagged)) == wanted,
+            Extreme::Scalar(tagged) => collation.compare(value, Value::tagged_checked(tagged)) == wanted,
             _ => self.yields_to(value.kind(), wanted),
         };
         if replaced {
             let mut tagged = match std::mem::take(self) {
-                Side::Scalar(tagged) => tagged,
+                Extreme::Scalar(tagged) => tagged,
                 _ => Vec::new(),
             };
             tagged.clear();
             tagged.push(value.kind().byte());
             tagged.extend_from_slice(value.bytes());
-            *self = Side::Scalar(tagged);
+            *self = Extreme::Scalar(tagged);
         }
         replaced
     }
 }
 
-impl Entry {
-    fn visit(&mut self, value: Value<'_>, sides: Sides<'_>) -> Changed {
+impl SummaryNode {
+    fn visit(&mut self, value: Value<'_>, sides: Sides<'_>) -> ChangedSummaries {
         match value.as_container() {
             Some(doc) => {
                 self.visit_container(value.kind(), doc, sides);
-                Changed { min: sides.min, max: sides.max }
+                ChangedSummaries { min: sides.min, max: sides.max }
             }
-            None => Changed {
+            None => ChangedSummaries {
                 min: sides.min && self.min.visit_scalar(value, Ordering::Less, sides.collation),
                 max: sides.max && self.max.visit_scalar(value, Ordering::Greater, sides.collation),
             },
@@ -224,7 +225,7 @@ impl Entry {
                 continue;
             }
             if at == children.items.len() {
-                children.items.push(Entry::default());
+                children.items.push(SummaryNode::default());
             }
             if let Some(item) = children.items.get_mut(at) {
                 item.visit(value, sides);
@@ -232,23 +233,23 @@ impl Entry {
         }
     }
 
-    fn write(&self, name: &str, side: fn(&Entry) -> &Side, writer: &mut DocWriter) {
+    fn write(&self, name: &str, side: fn(&SummaryNode) -> &Extreme, writer: &mut DocWriter) {
         let children = self.children.as_deref();
         match side(self) {
-            Side::Unset => {}
-            Side::Scalar(tagged) => {
+            Extreme::Unset => {}
+            Extreme::Scalar(tagged) => {
                 writer.value(name, Value::tagged_checked(tagged));
             }
-            Side::Object => {
+            Extreme::Object => {
                 writer.begin_doc(name);
                 let fields = children.into_iter().flat_map(|c| c.fields.iter());
                 fields.for_each(|(name, entry)| entry.write(name, side, writer));
                 writer.end();
             }
-            Side::Array => {
+            Extreme::Array => {
                 writer.begin_array(name);
                 let items = children.into_iter().flat_map(|c| &c.items);
-                // A position is unset only behind all those that this side has seen.
+                // Unset positions come only after all positions that this tree has seen.
                 items.enumerate().for_each(|(at, entry)| entry.write(&at.to_string(), side, writer));
                 writer.end();
             }
@@ -257,10 +258,16 @@ impl Entry {
 }
 
 impl Children {
-    /// Makes `mine` a container of `kind` where it is one already or yields to one; what lay below that side before is
-    /// forgotten. True where it takes part.
-    fn open(&mut self, kind: Kind, mine: &mut Side, wanted: Ordering, side: fn(&mut Entry) -> &mut Side) -> bool {
-        let container = if kind == Kind::Object { Side::Object } else { Side::Array };
+    /// Makes `mine` a container of `kind` if it is one already or gives way to one; whatever was below that tree before
+    /// is dropped. Returns true if the value takes part in this tree.
+    fn open(
+        &mut self,
+        kind: Kind,
+        mine: &mut Extreme,
+        wanted: Ordering,
+        side: fn(&mut SummaryNode) -> &mut Extreme,
+    ) -> bool {
+        let container = if kind == Kind::Object { Extreme::Object } else { Extreme::Array };
         if std::mem::discriminant(mine) == std::mem::discriminant(&container) {
             return true;
         }
@@ -269,9 +276,9 @@ impl Children {
         }
         *mine = container;
         if kind == Kind::Object {
-            self.fields.values_mut().for_each(|entry| *side(entry) = Side::Unset);
+            self.fields.values_mut().for_each(|entry| *side(entry) = Extreme::Unset);
         } else {
-            self.items.iter_mut().for_each(|entry| *side(entry) = Side::Unset);
+            self.items.iter_mut().for_each(|entry| *side(entry) = Extreme::Unset);
         }
         true
     }

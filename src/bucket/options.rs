@@ -1,10 +1,10 @@
-//! The `timeseries` options: which field is the time, which one is the metadata, and how long a bucket may be.
+//! The `timeseries` options: the time field, the meta field, and how long a bucket may be.
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::BUCKET_SPAN_SECONDS_MAX;
 use crate::value::{Collation, Doc, DocWriter, Kind, Value};
 
-/// A preset of span and rounding, named by how far apart measurements are.
+/// A preset of span and rounding, named after the distance between measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Granularity {
     /// Buckets of an hour, rounded to minutes.
@@ -35,7 +35,7 @@ impl Granularity {
         }
     }
 
-    /// Longest span of a bucket.
+    /// Maximum span of a bucket.
     pub fn span_seconds(self) -> i64 {
         match self {
             Granularity::Seconds => 3_600,
@@ -44,7 +44,7 @@ impl Granularity {
         }
     }
 
-    /// What the start of a bucket is a multiple of.
+    /// The start of a bucket is a multiple of this.
     pub fn rounding_seconds(self) -> i64 {
         match self {
             Granularity::Seconds => 60,
@@ -54,27 +54,27 @@ impl Granularity {
     }
 }
 
-/// The options of a time-series collection, made complete: what the user left out is filled in.
+/// The options of a time-series collection, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeseriesOptions {
     /// Name of the field that holds a measurement's time.
     pub time_field: String,
-    /// Name of the field that tells series apart. The empty string is a name.
+    /// Name of the field that tells series apart. It may be the empty string.
     pub meta_field: Option<String>,
-    /// The preset; absent where the user gave span and rounding.
+    /// The preset; absent if the user gave span and rounding.
     pub granularity: Option<Granularity>,
-    /// Longest span of a bucket (`bucketMaxSpanSeconds`).
+    /// Maximum span of a bucket (`bucketMaxSpanSeconds`).
     pub span_seconds: i64,
-    /// What the start of a bucket is a multiple of, where the user gave it (`bucketRoundingSeconds`).
+    /// The start of a bucket is a multiple of this, if the user gave it (`bucketRoundingSeconds`).
     pub rounding_seconds: Option<i64>,
-    /// True once span or rounding were changed: older buckets have the earlier ones.
+    /// True once span or rounding were changed: older buckets then have the earlier values.
     pub rebucketed: bool,
-    /// How the strings of summaries compare, and those of queries that say nothing else.
+    /// How strings compare in summaries, and in queries without a collation of their own.
     pub collation: Collation,
 }
 
 impl TimeseriesOptions {
-    /// What the start of a bucket is a multiple of.
+    /// The start of a bucket is a multiple of this.
     pub fn effective_rounding_seconds(&self) -> i64 {
         match self.granularity {
             Some(granularity) => granularity.rounding_seconds(),
@@ -82,17 +82,18 @@ impl TimeseriesOptions {
         }
     }
 
-    /// Longest span of a bucket, in milliseconds.
+    /// Maximum span of a bucket, in milliseconds.
     pub fn span_ms(&self) -> i64 {
         self.span_seconds.saturating_mul(1000)
     }
 
-    /// True where span and rounding are the user's own, and hence equal, and always were: bucket boundaries are then known.
+    /// True if the user gave span and rounding (which are then equal) and never changed them: bucket boundaries are
+    /// then known.
     pub fn is_fixed(&self) -> bool {
         !self.rebucketed && self.granularity.is_none() && self.rounding_seconds == Some(self.span_seconds)
     }
 
-    /// True where both mean the same: the same fields and the same buckets.
+    /// True if both mean the same fields and the same buckets.
     pub fn same_as(&self, other: &TimeseriesOptions) -> bool {
         let shape = |o: &TimeseriesOptions| {
             let granularity = o.granularity.unwrap_or(Granularity::Seconds);
@@ -101,10 +102,12 @@ impl TimeseriesOptions {
         self.time_field == other.time_field && self.meta_field == other.meta_field && shape(self) == shape(other)
     }
 
-    /// The same with the bucketing that a `collMod` asks for.
+    /// These options with the bucketing of a `collMod`.
     ///
-    /// Buckets may get longer and starts coarser, never the other way: what was read by a span stays within reach.
-    /// Errors: `InvalidOptions` for what does not go together and for a shorter span or a finer rounding.
+    /// Spans may only grow and rounding may only get coarser, so that everything found by the earlier span stays within
+    /// reach.
+    ///
+    /// Errors: `InvalidOptions` for contradictions, for a shorter span and for a finer rounding.
     pub(super) fn modified(&self, given: Given) -> Result<TimeseriesOptions> {
         let mut new = self.clone();
         if given.granularity.is_none() && given.span_seconds.is_none() && given.rounding_seconds.is_none() {
@@ -118,7 +121,9 @@ impl TimeseriesOptions {
             return Ok(self.clone());
         }
         if before.0 > after.0 || before.1 > after.1 {
-            return Err(Error::invalid_options("Buckets cannot become shorter, nor their starts finer"));
+            return Err(Error::invalid_options(
+                "Cannot decrease 'bucketMaxSpanSeconds' or 'bucketRoundingSeconds', or choose a finer granularity",
+            ));
         }
         new.rebucketed = true;
         Ok(new)
@@ -142,7 +147,7 @@ impl TimeseriesOptions {
     }
 }
 
-/// The `timeseries` document, types checked and nothing else.
+/// The `timeseries` document with only its types checked.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     time_field: Option<String>,
@@ -153,10 +158,11 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Reads types, ranges and keys, in the order in which the fields stand.
+    /// Reads types, ranges and names, in the order of the fields.
     ///
-    /// Errors: 14 for a type, 2 for a range, a NUL or an unknown granularity, 40415 for an unknown field, 40414 for a
-    /// field given twice or, of a new collection, without `timeField`. Those of a collection that is there are not given.
+    /// Errors: 14 for a type; 2 for a range, a NUL or an unknown granularity; 40415 for an unknown field; 40414 for a
+    /// duplicate field, or a missing `timeField` if `is_new`. For an existing collection, the field names are not
+    /// options.
     pub(super) fn parse(doc: Doc<'_>, is_new: bool) -> Result<Given> {
         let mut given = Given::default();
         for (at, (name, value)) in doc.iter().enumerate() {
@@ -189,7 +195,7 @@ impl Given {
         Ok(given)
     }
 
-    /// Checks what the fields mean together and fills in what was left out.
+    /// Checks the fields together and fills in defaults.
     ///
     /// Errors: `InvalidOptions`.
     pub(super) fn resolve(self) -> Result<TimeseriesOptions> {
@@ -225,13 +231,13 @@ impl Given {
 
 type Bucketing = (Option<Granularity>, i64, Option<i64>);
 
-/// Granularity, span and rounding that belong together.
+/// Granularity, span and rounding that match.
 fn bucketing(granularity: Option<Granularity>, span: Option<i64>, rounding: Option<i64>) -> Result<Bucketing> {
     match (granularity, span, rounding) {
         (Some(g), None, None) => Ok((Some(g), g.span_seconds(), None)),
         (Some(g), Some(span), None) if span == g.span_seconds() => Ok((Some(g), span, None)),
         (Some(g), Some(span), _) if span != g.span_seconds() => Err(Error::invalid_options(format!(
-            "'bucketMaxSpanSeconds' of {span} does not go with granularity \"{}\", whose span is {}",
+            "'bucketMaxSpanSeconds' of {span} contradicts granularity \"{}\", whose span is {}",
             g.name(),
             g.span_seconds()
         ))),
@@ -245,12 +251,12 @@ fn bucketing(granularity: Option<Granularity>, span: Option<i64>, rounding: Opti
             "'bucketMaxSpanSeconds' of {span} and 'bucketRoundingSeconds' of {rounding} must be equal"
         ))),
         (None, _, _) => Err(Error::invalid_options(
-            "'bucketMaxSpanSeconds' and 'bucketRoundingSeconds' must be set together, and equal",
+            "'bucketMaxSpanSeconds' and 'bucketRoundingSeconds' must both be set, to the same value",
         )),
     }
 }
 
-/// A leading `$` would read as an expression elsewhere; the server lets it pass, this engine does not.
+/// A leading `$` would read as an expression elsewhere. The server accepts it; this engine does not.
 fn check_top_level(option: &str, name: &str) -> Result<()> {
     if name.contains('.') {
         return Err(Error::invalid_options(format!("'{option}' must be a top-level field, without a '.': '{name}'")));
@@ -264,7 +270,7 @@ fn check_top_level(option: &str, name: &str) -> Result<()> {
 fn field_name(option: &str, value: Value<'_>) -> Result<String> {
     let text = value.as_str().ok_or_else(|| wrong_type(&format!("timeseries.{option}"), value, "string"))?;
     if text.contains('\0') {
-        return Err(Error::bad_value(format!("'{option}' must not hold a NUL byte")));
+        return Err(Error::bad_value(format!("'{option}' must not contain a NUL byte")));
     }
     Ok(text.to_owned())
 }
@@ -279,7 +285,7 @@ fn seconds(option: &str, value: Value<'_>) -> Result<i64> {
     }
 }
 
-/// A number as a command argument: fractions are cut off, what is too large becomes the largest.
+/// A numeric argument of a command: fractions are cut off, numbers that are too large become the maximum.
 pub(crate) fn safe_integer(value: Value<'_>) -> Option<i64> {
     match value.kind() {
         // A saturating cast; NaN becomes zero, as on the server.
@@ -289,7 +295,7 @@ pub(crate) fn safe_integer(value: Value<'_>) -> Option<i64> {
     }
 }
 
-/// An argument that is null or undefined was not given.
+/// A null or undefined argument counts as missing.
 pub(super) fn is_nothing(value: Value<'_>) -> bool {
     matches!(value.kind(), Kind::Null | Kind::Undefined)
 }

@@ -1,17 +1,17 @@
-//! The keys of an uncompressed column: "0", "1", "2", …, with the bytes around them.
+//! The keys of an uncompressed column: "0", "1", "2", …, as the bytes around them.
 
 use crate::limits::BUCKET_ROWS_MAX;
 use crate::value::Kind;
 
-/// What stands before the value of a cell: its type byte, the row number in decimal, a NUL. At most eight bytes, packed into
-/// one integer whose lowest byte comes first, so that writing or comparing one takes a single instruction.
+/// The bytes before a cell's value: its type byte, the row number in decimal, a NUL. They are at most eight bytes,
+/// packed into one integer with the lowest byte first, so that writing or comparing them takes a single instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellHead {
     packed: u64,
     digits: u32,
 }
 
-/// The first row whose head does not fit: a column of so many dates is larger than a document may be.
+/// The first row whose head does not fit. A column with this many dates is larger than a document may be.
 pub(super) const ROWS_MAX: usize = BUCKET_ROWS_MAX;
 
 const TAG: u64 = 0xFF;
@@ -22,7 +22,7 @@ impl CellHead {
         CellHead { packed: u64::from(kind.byte()) | u64::from(b'0') << 8, digits: 1 }
     }
 
-    /// The head of the next row, of which there must be fewer than `ROWS_MAX`.
+    /// Advances to the next row, which must be below `ROWS_MAX`.
     #[inline]
     pub(super) fn advance(&mut self) {
         let mut shift = 8 * self.digits;
@@ -38,7 +38,7 @@ impl CellHead {
         }
     }
 
-    /// From all digits zero to one and one zero more.
+    /// From 9…9 to 10…0, which is one digit longer.
     #[cold]
     fn add_digit(&mut self) {
         debug_assert!(self.digits < 6);
@@ -52,7 +52,7 @@ impl CellHead {
         CellHead { packed: self.packed & !TAG | u64::from(kind.byte()), ..self }
     }
 
-    /// How many bytes.
+    /// Number of bytes.
     #[inline]
     pub(super) fn len(self) -> usize {
         self.digits as usize + 2
@@ -66,7 +66,7 @@ impl CellHead {
         out.truncate(end);
     }
 
-    /// True where `bytes` begin with this head.
+    /// True if `bytes` begins with this head.
     #[inline]
     pub(super) fn begins(self, bytes: &[u8]) -> bool {
         let front = match bytes.first_chunk() {
@@ -77,7 +77,7 @@ impl CellHead {
     }
 }
 
-/// The row that a key names: decimal, without sign or leading zeros.
+/// The row number in a key: decimal, without sign or leading zeros.
 pub(super) fn parse_key(key: &[u8]) -> Option<usize> {
     let canonical = key == b"0" || key.first() != Some(&b'0') && !key.is_empty() && key.len() <= 9;
     if !canonical {

@@ -1,26 +1,26 @@
-//! Which rows of a block are meant: a span, or a list in any order.
+//! A selection of rows of a block: a span, or a list in any order.
 
 use std::ops::Range;
 
 use crate::block::{Block, Column};
 use crate::value::sort_by;
 
-/// Rows of a block, in the order in which they are taken.
+/// Rows of a block, in the order in which they are visited.
 #[derive(Clone, Copy, Debug)]
 pub enum Rows<'a> {
     /// `len` rows from `start` on.
     Span {
         /// The first row.
         start: usize,
-        /// How many.
+        /// The number of rows.
         len: usize,
     },
-    /// The rows of a list.
+    /// The rows in a list.
     List(&'a [u32]),
 }
 
 impl<'a> Rows<'a> {
-    /// How many rows.
+    /// The number of rows.
     pub fn len(self) -> usize {
         match self {
             Rows::Span { len, .. } => len,
@@ -28,12 +28,12 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// True without rows.
+    /// True if there are no rows.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The first `len` of them; all where there are fewer.
+    /// The first `len` rows, or all if there are fewer.
     pub fn first(self, len: usize) -> Rows<'a> {
         match self {
             Rows::Span { start, len: all } => Rows::Span { start, len: all.min(len) },
@@ -63,14 +63,14 @@ impl<'a> From<&'a [u32]> for Rows<'a> {
     }
 }
 
-/// The columns that have a cell in `rows`, in the order in which a walk row by row meets them.
+/// The columns that have a cell in `rows`, in the order in which a walk row by row would meet them.
 pub(super) fn first_seen<'b>(block: &'b Block, rows: Rows<'_>) -> impl Iterator<Item = (&'b str, &'b Column)> {
     let mut found: Vec<_> = block
         .columns()
         .iter()
         .filter_map(|(name, column)| Some((rows.iter().position(|row| column.is_present(row))?, &**name, column)))
         .collect();
-    // Stable: columns that begin in one row stay in the order of the block.
+    // Stable: columns that begin in the same row keep their order in the block.
     sort_by(&mut found, |(a, ..), (b, ..)| a.cmp(b));
     found.into_iter().map(|(_, name, column)| (name, column))
 }

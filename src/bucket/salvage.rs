@@ -1,4 +1,4 @@
-//! What can be kept of a damaged bucket.
+//! Salvages what is readable of a damaged bucket (I28).
 
 use super::document::BucketFormat;
 use super::id::BucketId;
@@ -9,20 +9,20 @@ use super::validate::{inner, read_cells, read_times};
 use crate::block::{Block, Column, ColumnData};
 use crate::value::{Doc, DocBuf, Kind, Value};
 
-/// A bucket made of what another one still says.
+/// A valid bucket made from a damaged one.
 pub struct Salvaged {
-    /// The new bucket, of the same id.
+    /// The new bucket, with the same id.
     pub document: DocBuf,
     /// How many measurements it holds.
     pub rows: usize,
-    /// True where every column could be read.
+    /// True if every column could be read.
     pub complete: bool,
 }
 
 /// A valid bucket with every measurement of the damaged bucket `id`, as far as its columns can be read.
 ///
-/// `None` where it is not known which measurements there are, or where they do not belong into a bucket of that id: rows are never
-/// given times or metadata that they did not have.
+/// `None` if it is unknown which measurements there are, or if they do not belong in a bucket with that id: rows never
+/// get times or metadata that they did not have.
 pub fn salvage(
     document: Doc<'_>,
     id: &BucketId,
@@ -45,7 +45,7 @@ pub fn salvage(
             _ => complete = false,
         }
     }
-    // What looks like metadata and cannot be any would make another series of them.
+    // A value that cannot be metadata would move the rows to another series.
     let meta = document.get("meta");
     let twice = document.iter().filter(|(name, _)| *name == "meta").count() > 1;
     if twice || meta.is_some_and(|meta| options.meta_field.is_none() || meta.kind() == Kind::Undefined) {
@@ -55,7 +55,8 @@ pub fn salvage(
     Some(Salvaged { document, rows, complete })
 }
 
-/// The start of the bucket `id`: its own word where that is outside the standard range, of which ids tell nothing, else that of the id.
+/// The start of the bucket `id`: taken from its control if that is outside the standard range, which ids cannot
+/// express; otherwise from the id.
 fn start_of(document: Doc<'_>, id: &BucketId, options: &TimeseriesOptions) -> Option<i64> {
     let min = inner(document, "control").and_then(|control| inner(control, "min"));
     let said = min.and_then(|min| min.get(&options.time_field)).and_then(Value::as_date_ms);

@@ -1,4 +1,5 @@
-//! Measurements for the tests of this folder, with what is easily got wrong: holes, mixed types, NaN, signed zeros.
+//! Measurements for the tests of this folder, with cases that are easy to get wrong: holes, mixed types, NaN, signed
+//! zeros.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, OwnedValue, Value};
 
 pub const TIME: &str = "t";
 
-/// Options with buckets of an hour.
+/// Options with one-hour buckets.
 pub fn options(meta_field: Option<&str>) -> TimeseriesOptions {
     TimeseriesOptions {
         time_field: TIME.to_owned(),
@@ -27,8 +28,8 @@ pub fn view(doc: &bson::RawDocumentBuf) -> Doc<'_> {
     Doc::parse(doc.as_bytes()).unwrap()
 }
 
-/// The rows of a block, the fields of each in order of name: columns stand in the order in which rows show them, and sorting
-/// the rows may change that.
+/// The rows of a block, with the fields of each sorted by name. Columns stand in first-seen order, which sorting the
+/// rows may change.
 pub fn by_name(block: &Block) -> Vec<Vec<(String, OwnedValue)>> {
     let fields = |doc: DocBuf| {
         let mut fields: Vec<_> = doc.view().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -60,7 +61,7 @@ fn scalar(kind: usize) -> BoxedStrategy<OwnedValue> {
     }
 }
 
-/// A scalar, or objects and arrays of them.
+/// A scalar, or objects and arrays of scalars.
 pub fn any_value() -> impl Strategy<Value = OwnedValue> {
     (0..9_usize).prop_flat_map(scalar).prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
@@ -88,7 +89,7 @@ pub fn any_value() -> impl Strategy<Value = OwnedValue> {
 
 type Cells = Vec<Option<OwnedValue>>;
 
-/// Cells of one scalar type, or of any values; whole, with holes, or nearly empty.
+/// Cells of one scalar type, or of any values; complete, with holes, or nearly empty.
 fn any_cells(rows: usize, mixed: bool) -> BoxedStrategy<Cells> {
     let chance = select(vec![0.999, 0.7, 0.1]);
     let typed = (0..9_usize, chance.clone())
@@ -134,7 +135,7 @@ pub fn pivot(docs: &[DocBuf]) -> Block {
     pivot_docs(docs.iter().map(DocBuf::view)).unwrap()
 }
 
-/// The same cells, typed columns as dictionaries in which every row has an entry, back to front.
+/// The same cells with typed columns as dictionaries, in which every row has its own entry, in reverse order.
 pub fn as_dictionaries(block: Block) -> Block {
     block.map_columns(|column| {
         if column.kind().is_none() || column.present_count() == 0 {

@@ -1,47 +1,47 @@
-//! One type for every path of a bucket: tells whether a measurement fits those that are in it.
+//! The schema of a bucket, one type per path: decides whether a measurement fits those already there.
 
-use super::fields::Fields;
+use super::fields::Siblings;
 use super::rows::Rows;
 use crate::block::{Block, Column};
 use crate::error::{Error, Result};
 use crate::value::{Doc, Kind, Value, canonical_class};
 
-/// The types seen at every path. All numbers are one type, strings and symbols are one; null is a type of its own.
+/// The types seen at every path. All numbers are one type, and so are strings and symbols; null is a type of its own.
 ///
-/// An update that does not fit may have been absorbed in part: a bucket takes nothing more after it.
+/// A failed update may have been absorbed in part; a bucket takes nothing more after it.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    fields: Fields<Node>,
+    fields: Siblings<SchemaNode>,
     visits: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Node {
-    shape: Shape,
-    /// The object in which this field was met last. A name that stands in one object twice counts once, else such a
-    /// measurement would fit no bucket at all.
+struct SchemaNode {
+    shape: NodeShape,
+    /// The object in which this field occurred last. A name that occurs twice in one object counts once; otherwise such
+    /// a measurement would fit no bucket at all.
     visit: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-enum Shape {
+enum NodeShape {
     #[default]
     Unset,
-    Object(Fields<Node>),
-    Array(Vec<Node>),
+    Object(Siblings<SchemaNode>),
+    Array(Vec<SchemaNode>),
     Scalar(i8),
 }
 
 impl Schema {
-    /// A schema that anything fits.
+    /// An empty schema, which everything fits.
     pub fn new() -> Schema {
         Schema::default()
     }
 
     /// The schema of a stored bucket.
     ///
-    /// Errors: `DataCorruptionDetected` where a summary is empty or the two differ in the type of a field: measurements of
-    /// several types lie in that bucket.
+    /// Errors: `DataCorruptionDetected` if a summary is empty or the two differ in the type of a field, which means
+    /// that the bucket holds measurements of several types.
     pub fn from_control(min: Doc<'_>, max: Doc<'_>) -> Result<Schema> {
         let mut schema = Schema::new();
         for (side, doc) in [("min", min), ("max", max)] {
@@ -55,31 +55,31 @@ impl Schema {
         Ok(schema)
     }
 
-    /// True where a field called `name` was met.
+    /// True if a field called `name` has occurred.
     pub fn knows(&self, name: &str) -> bool {
         self.fields.place(name).is_some()
     }
 
-    /// Makes a field known without a type: a bucket holds its column.
+    /// Makes a field known without a type, because the bucket has a column for it.
     pub fn know(&mut self, name: &str) {
         self.fields.slot(name);
     }
 
-    /// Absorbs one field of a measurement. False where it does not fit.
+    /// Takes in one field of a measurement. False if it does not fit.
     #[must_use]
     pub fn update(&mut self, name: &str, value: Value<'_>) -> bool {
         self.fields.slot(name).absorb(value, &mut self.visits)
     }
 
-    /// Absorbs a field whose value is of a scalar `kind`. False where it does not fit.
+    /// Takes in a field of the scalar type `kind`. False if it does not fit.
     #[must_use]
     pub fn update_kind(&mut self, name: &str, kind: Kind) -> bool {
         self.fields.slot(name).absorb_scalar(kind)
     }
 
-    /// How many of the leading `rows` of `block` fit; they are absorbed. The column called `skip` is not looked at.
+    /// Takes in the leading `rows` of `block` that fit and returns how many they are. Ignores the column called `skip`.
     ///
-    /// Less than all means that the row behind them does not fit, and that this schema has served.
+    /// If that is not all of them, the next row does not fit, and this schema must not be used any more.
     #[must_use]
     pub fn fits_run(&mut self, block: &Block, rows: Rows<'_>, skip: Option<&str>) -> usize {
         let mut fitting = rows;
@@ -106,13 +106,13 @@ impl Schema {
     }
 }
 
-impl Node {
+impl SchemaNode {
     fn absorb(&mut self, value: Value<'_>, visits: &mut u64) -> bool {
         if let Some(doc) = value.as_doc() {
-            if matches!(self.shape, Shape::Unset) {
-                self.shape = Shape::Object(Fields::default());
+            if matches!(self.shape, NodeShape::Unset) {
+                self.shape = NodeShape::Object(Siblings::default());
             }
-            let Shape::Object(fields) = &mut self.shape else { return false };
+            let NodeShape::Object(fields) = &mut self.shape else { return false };
             *visits += 1;
             let visit = *visits;
             return doc.iter().all(|(name, value)| {
@@ -122,13 +122,13 @@ impl Node {
             });
         }
         if let Some(array) = value.as_array() {
-            if matches!(self.shape, Shape::Unset) {
-                self.shape = Shape::Array(Vec::new());
+            if matches!(self.shape, NodeShape::Unset) {
+                self.shape = NodeShape::Array(Vec::new());
             }
-            let Shape::Array(items) = &mut self.shape else { return false };
+            let NodeShape::Array(items) = &mut self.shape else { return false };
             return array.iter().enumerate().all(|(at, (_, value))| {
                 if at == items.len() {
-                    items.push(Node::default());
+                    items.push(SchemaNode::default());
                 }
                 items.get_mut(at).is_some_and(|item| item.absorb(value, visits))
             });
@@ -139,12 +139,12 @@ impl Node {
     fn absorb_scalar(&mut self, kind: Kind) -> bool {
         let class = canonical_class(kind);
         match self.shape {
-            Shape::Unset => {
-                self.shape = Shape::Scalar(class);
+            NodeShape::Unset => {
+                self.shape = NodeShape::Scalar(class);
                 true
             }
-            Shape::Scalar(mine) => mine == class,
-            Shape::Object(_) | Shape::Array(_) => false,
+            NodeShape::Scalar(mine) => mine == class,
+            NodeShape::Object(_) | NodeShape::Array(_) => false,
         }
     }
 }
@@ -163,8 +163,8 @@ mod tests {
         view(doc).iter().all(|(name, value)| schema.update(name, value))
     }
 
-    /// Fills buckets with `groups`, one document after another, and once more as runs of one block: a new bucket is opened
-    /// at the start of every group and nowhere else.
+    /// Fills buckets with `groups`, first one document after another, then as runs of one block: a new bucket must be
+    /// opened at the start of each group and nowhere else.
     fn assert_groups(groups: &[Vec<RawDocumentBuf>]) {
         let mut schema = Schema::new();
         for (at, group) in groups.iter().enumerate() {

@@ -1,31 +1,29 @@
-//! Rows that stand for all those of a bucket, made of what it says of itself.
+//! Synthetic rows that stand for all rows of a bucket, made from its summaries.
 
 use super::document::BucketDoc;
-use super::unpack::ColumnSet;
-use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use crate::block::{Block, ColumnBuilder};
 use crate::error::Result;
-use crate::value::Kind;
+use crate::value::{FieldSet, Kind};
 
-/// The column that says for how many rows each of these stands. No field has this name.
-pub const WEIGHT: &str = "\0";
-
-/// Two rows with the least and the greatest value of each wanted column, in place of all rows, as `control` has them; both have the last
-/// time, and the first stands for all rows.
+/// Two synthetic rows in place of all rows: the smallest and the largest value of each wanted column, from `control`.
+/// Both have the latest time. If `counts`, the weight of the first row is the row count, and that of the second 0.
 ///
-/// `None` where it does not tell: all columns are wanted; null counts as a value there; arrays and objects are summed up element by
-/// element; strings compare by the collation of the collection.
-/// Errors: those of counting.
-pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str) -> Result<Option<Block>> {
-    let ColumnSet::Only(names) = wanted else { return Ok(None) };
+/// `None` if the summaries do not suffice: all columns are wanted; a column has a null, which counts as a value there;
+/// it has arrays or objects, which are summarised element by element; it has strings, which compare by the collation of
+/// the collection.
+///
+/// Errors: as `BucketDoc::count`.
+pub fn extreme_rows(
+    bucket: &BucketDoc<'_>,
+    wanted: &FieldSet,
+    time_field: &str,
+    counts: bool,
+) -> Result<Option<Block>> {
+    let FieldSet::Only(names) = wanted else { return Ok(None) };
     let mut rows = Block::new(2);
     for name in names {
-        if **name == *WEIGHT {
-            let count = i32::try_from(bucket.count()?).unwrap_or(i32::MAX);
-            rows.set_column(name, Column::new(ColumnData::I32(vec![count, 0]), None));
-            continue;
-        }
         let last = bucket.control_max().get(name);
-        // When it begins is known only about.
+        // Its earliest time is known only roughly.
         let first = if **name == *time_field { last } else { bucket.control_min().get(name) };
         if [first, last] == [None, None] {
             continue;
@@ -40,6 +38,9 @@ pub fn extreme_rows(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str
             column.push(end);
         }
         rows.set_column(name, column.finish());
+    }
+    if counts {
+        rows.set_weights(Some(vec![u32::try_from(bucket.count()?).unwrap_or(u32::MAX), 0]));
     }
     Ok(Some(rows))
 }

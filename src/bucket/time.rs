@@ -1,18 +1,19 @@
-//! Where the span of a bucket begins, and which dates are out of the ordinary.
+//! Where the span of a bucket begins, and which dates are outside the standard range.
 
 use crate::limits::STANDARD_DATE_MS_MAX;
 
 /// Start of the bucket that a measurement at `time_ms` opens.
 ///
-/// Milliseconds since the epoch; `rounding_seconds` is above zero; the result is the greatest multiple of it that is not
-/// above `time_ms`, or the smallest date where that multiple is no date.
-/// Rule: mongodb/mongo src/mongo/db/timeseries/README.md, "Bucketing Parameters".
+/// Milliseconds since the epoch. `rounding_seconds` is above zero. The result is its greatest multiple not above
+/// `time_ms`, or the smallest date if that multiple is not a valid date.
+///
+/// Source: mongodb/mongo src/mongo/db/timeseries/README.md, "Bucketing Parameters".
 pub fn bucket_start_ms(time_ms: i64, rounding_seconds: i64) -> i64 {
     let rounding_ms = rounding_seconds.max(1).saturating_mul(1000);
     time_ms.saturating_sub(time_ms.rem_euclid(rounding_ms))
 }
 
-/// True for a date before 1970 or beyond the seconds that fit 31 bits: buckets there do not sort by id.
+/// True for dates before 1970 or after the seconds that fit 31 bits. Buckets with such dates do not sort by id.
 pub fn is_extended_range(time_ms: i64) -> bool {
     !(0..=STANDARD_DATE_MS_MAX).contains(&time_ms)
 }
@@ -51,7 +52,7 @@ mod tests {
         assert!(is_extended_range(2_147_483_647_001));
     }
 
-    /// Time of a date in UTC, by days since the epoch.
+    /// A time in UTC, given by days since the epoch.
     fn at(days: i64, hour: i64, minute: i64, second: i64, ms: i64) -> i64 {
         (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + ms
     }

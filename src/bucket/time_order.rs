@@ -1,4 +1,4 @@
-//! Rows in order of time.
+//! Rows in time order.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use crate::value::sort_rows;
 
 /// The times of rows `range`.
 ///
-/// Errors: `InternalError` where the time column is not one of dates, or ends before the rows do.
+/// Errors: `InternalError` if the time column does not hold dates, or is shorter than the block.
 pub(super) fn dates<'a>(block: &'a Block, range: Range<usize>, time_field: &str) -> Result<&'a [i64]> {
     let times = match block.column(time_field).map(|column| column.data()) {
         Some(ColumnData::Date(times)) => times.get(range),
         _ => None,
     };
-    times.ok_or_else(|| Error::internal("Rows for a bucket came without a column of dates"))
+    times.ok_or_else(|| Error::internal("Rows for a bucket have no date column"))
 }
 
-/// Rows `range` in order of time, those of one time in the order they stand in; `None` where they are in that order.
+/// Rows `range` in time order, stable; `None` if they already are.
 ///
 /// Errors: as `dates`.
 pub(super) fn in_time_order(block: &Block, range: Range<usize>, time_field: &str) -> Result<Option<Block>> {
@@ -29,7 +29,7 @@ pub(super) fn in_time_order(block: &Block, range: Range<usize>, time_field: &str
     if times.is_sorted() {
         return Ok(None);
     }
-    // The sign turned over, so that dates before 1970 come first.
+    // With the sign flipped, so that dates before 1970 come first.
     let key = |ms: i64| ms.cast_unsigned() ^ 1 << 63;
     let row = |at: usize| u32::try_from(start + at).unwrap_or(u32::MAX);
     let mut rows: Vec<(u64, u32)> = times.iter().enumerate().map(|(at, ms)| (key(*ms), row(at))).collect();

@@ -1,48 +1,30 @@
-//! Bucket to rows: only the columns that somebody asks for.
+//! Unpacks a bucket into rows, with only the columns that are needed.
 
-use super::cells::{Times, read_column};
+use super::cells::{BucketTimes, read_column};
 use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
 use super::options::TimeseriesOptions;
 use crate::block::{Block, Column, ColumnData};
 use crate::column;
 use crate::error::Result;
-use crate::value::{Numbers, Value};
+use crate::value::{FieldSet, Numbers, Value};
 
-/// Which columns are asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ColumnSet {
-    /// Every column.
-    All,
-    /// The columns of these names, which ascend.
-    Only(Vec<Box<str>>),
-}
-
-impl ColumnSet {
-    /// True where the column called `name` is asked for.
-    pub fn contains(&self, name: &str) -> bool {
-        match self {
-            ColumnSet::All => true,
-            ColumnSet::Only(names) => names.binary_search_by(|known| (**known).cmp(name)).is_ok(),
-        }
-    }
-}
-
-/// The measurements of a bucket: the time column first, the others as they stand in the bucket, without the metadata.
+/// The measurements of a bucket: the time column first, the others in the bucket's order, without the metadata.
 ///
-/// A column without a cell is left out. Nothing is decoded that is not asked for, the time included where the bucket says how
-/// many rows it has.
+/// A column without cells is left out. Columns outside of `wanted` are not decoded; that includes the time column, if
+/// the bucket stores its row count.
+///
 /// Errors: `DataCorruptionDetected` naming the bucket and the column.
-pub fn unpack(bucket: &BucketDoc<'_>, wanted: &ColumnSet, options: &TimeseriesOptions) -> Result<Block> {
+pub fn unpack(bucket: &BucketDoc<'_>, wanted: &FieldSet, options: &TimeseriesOptions) -> Result<Block> {
     unpack_rows(bucket, wanted, options, None)
 }
 
-/// As `unpack`, of which only the row with the first time matters, or where `is_last` that with the last: fewer rows may come, the one
-/// among them. Where `count` rows matter, those that tie with one of them do as well.
+/// As `unpack` if only the `count` rows with the first times matter, or with the last times if `is_last`. The result
+/// may have fewer rows, but contains these rows and all rows whose time ties with one of them.
 ///
 /// Errors: as `unpack`.
 pub fn unpack_edge(
     bucket: &BucketDoc<'_>,
-    wanted: &ColumnSet,
+    wanted: &FieldSet,
     options: &TimeseriesOptions,
     (is_last, count): (bool, usize),
 ) -> Result<Block> {
@@ -52,7 +34,7 @@ pub fn unpack_edge(
     if count == 1 {
         return unpack_rows(bucket, wanted, options, Some((is_last, 1)));
     }
-    // One more: where it does not tie with the next, nor does any behind it.
+    // One more row: if it does not tie with the row before it, no later one does.
     let block = unpack_rows(bucket, wanted, options, Some((is_last, count.saturating_add(1))))?;
     let is_told = match block.column(&options.time_field).map(Column::data) {
         _ if block.rows() <= count => true,
@@ -67,7 +49,7 @@ pub fn unpack_edge(
 
 fn unpack_rows(
     bucket: &BucketDoc<'_>,
-    wanted: &ColumnSet,
+    wanted: &FieldSet,
     options: &TimeseriesOptions,
     edge: Option<(bool, usize)>,
 ) -> Result<Block> {
@@ -79,10 +61,10 @@ fn unpack_rows(
     unpacked.map_err(|what| damaged(&bucket.id(), what))
 }
 
-/// `edge` asks for so many of the first rows alone, or where it is true of the last.
+/// `edge` limits decoding to that many of the first rows, or of the last ones if its flag is true.
 fn unpack_compressed(
     bucket: &BucketDoc<'_>,
-    wanted: &ColumnSet,
+    wanted: &FieldSet,
     time_field: &str,
     edge: Option<(bool, usize)>,
 ) -> Result<Block, String> {
@@ -94,9 +76,9 @@ fn unpack_compressed(
     };
     let decoded = |value: Value<'_>| -> Result<Column, String> {
         let column = column::decode_from(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
-        // Nothing tells which rows a column that is too short lacks.
+        // If a column is too short, nothing says which rows it lacks.
         if column.len() < rows {
-            return Err(format!("it has {} elements, not {rows}", column.len()));
+            return Err(format!("it has {} elements instead of {rows}", column.len()));
         }
         Ok(if range.len() < rows { column.slice(range.clone()) } else { column })
     };
@@ -111,7 +93,7 @@ fn unpack_compressed(
     let mut seen = Numbers::default();
     for (name, value) in bucket.data() {
         if !seen.add(name.as_bytes()).1 {
-            return Err(format!("column '{name}' stands in it twice"));
+            return Err(format!("column '{name}' occurs twice"));
         }
         if name == time_field || !wanted.contains(name) {
             continue;
@@ -124,8 +106,8 @@ fn unpack_compressed(
     Ok(block)
 }
 
-fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &str) -> Result<Block, String> {
-    let mut times = Times::read(bucket.times())?;
+fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &str) -> Result<Block, String> {
+    let mut times = BucketTimes::read(bucket.times())?;
     let mut block = Block::new(times.values.len());
     if wanted.contains(time_field) {
         block.set_column(time_field, Column::new(ColumnData::Date(std::mem::take(&mut times.values)), None));
@@ -133,7 +115,7 @@ fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &ColumnSet, time_field: &
     let mut seen = Numbers::default();
     for (name, cells) in bucket.data() {
         if !seen.add(name.as_bytes()).1 {
-            return Err(format!("column '{name}' stands in it twice"));
+            return Err(format!("column '{name}' occurs twice"));
         }
         if name == time_field || !wanted.contains(name) {
             continue;
@@ -170,7 +152,7 @@ mod tests {
         rawdoc! { "_id": bson::oid::ObjectId::from_bytes([0xCD; 12]), "control": control, "data": data }
     }
 
-    fn unpacked(data: RawDocumentBuf, wanted: &ColumnSet) -> Result<Block> {
+    fn unpacked(data: RawDocumentBuf, wanted: &FieldSet) -> Result<Block> {
         let document = bucket(1, data);
         let options = options(None);
         let bucket = BucketDoc::parse(view(&document), &options)?;
@@ -179,9 +161,9 @@ mod tests {
         Ok(block)
     }
 
-    fn only(names: &[&str]) -> ColumnSet {
+    fn only(names: &[&str]) -> FieldSet {
         assert!(names.is_sorted());
-        ColumnSet::Only(names.iter().map(|name| (*name).into()).collect())
+        FieldSet::Only(names.iter().map(|name| (*name).into()).collect())
     }
 
     fn names(block: &Block) -> Vec<&str> {
@@ -199,7 +181,7 @@ mod tests {
     #[test]
     fn only_the_columns_asked_for_are_unpacked() {
         let data = rawdoc! { "a": { "0": 1, "1": 2 }, "t": { "0": date(1), "1": date(2) }, "b": { "1": "x" } };
-        assert_eq!(names(&unpacked(data.clone(), &ColumnSet::All).unwrap()), ["t", "a", "b"]);
+        assert_eq!(names(&unpacked(data.clone(), &FieldSet::All).unwrap()), ["t", "a", "b"]);
         let one = unpacked(data.clone(), &only(&["b", "nowhere"])).unwrap();
         assert_eq!(rows(&one), expected(&[rawdoc! {}, rawdoc! { "b": "x" }]));
         let none = unpacked(data, &only(&[])).unwrap();
@@ -212,7 +194,7 @@ mod tests {
             "t": { "2": date(1), "10": date(2), "9": date(3) },
             "a": { "9": 3, "2": 1 }, "b": { "10": 2.5 }, "c": {},
         };
-        let block = unpacked(data, &ColumnSet::All).unwrap();
+        let block = unpacked(data, &FieldSet::All).unwrap();
         assert_eq!(names(&block), ["t", "a", "b"]);
         assert_eq!(
             rows(&block),
@@ -223,7 +205,7 @@ mod tests {
             ])
         );
         let turned = rawdoc! { "t": { "0": date(1), "1": date(2) }, "a": { "1": 2, "0": 1 } };
-        let block = unpacked(turned, &ColumnSet::All).unwrap();
+        let block = unpacked(turned, &FieldSet::All).unwrap();
         assert_eq!(rows(&block), expected(&[rawdoc! { "t": date(1), "a": 1 }, rawdoc! { "t": date(2), "a": 2 }]));
     }
 
@@ -234,7 +216,7 @@ mod tests {
             doc
         });
         let data = rawdoc! { "t": times, "a": { "1": 1.5, "10": 2.5 }, "b": { "0": true, "11": false }, "c": { "0": 1, "1": 1.5 } };
-        let block = unpacked(data, &ColumnSet::All).unwrap();
+        let block = unpacked(data, &FieldSet::All).unwrap();
         assert_eq!(block.column("a").unwrap().kind(), Some(Kind::Double));
         assert_eq!(block.column("a").unwrap().presence().unwrap().to_rows(), [1, 10]);
         assert_eq!(block.column("b").unwrap().kind(), Some(Kind::Bool));
@@ -253,16 +235,16 @@ mod tests {
         };
         for (data, message) in [
             (with(5.into()), "column 'a': it is not an object"),
-            (with(rawdoc! { "2": 1 }.into()), "column 'a': cell '2' has no time"),
-            (with(rawdoc! { "x": 1 }.into()), "column 'a': cell 'x' has a key that is no row number"),
-            (with(rawdoc! { "01": 1 }.into()), "column 'a': cell '01'"),
-            (with(twice.clone().into()), "column 'a': cell '0' stands in it twice"),
+            (with(rawdoc! { "2": 1 }.into()), "column 'a': row '2' has no time"),
+            (with(rawdoc! { "x": 1 }.into()), "column 'a': the key 'x' is not a row number"),
+            (with(rawdoc! { "01": 1 }.into()), "column 'a': the key '01'"),
+            (with(twice.clone().into()), "column 'a': the key '0' occurs twice"),
             (rawdoc! { "t": 1 }, "the time column is not an object"),
-            (rawdoc! { "t": { "0": 1 } }, "time '0' is 1, not a date"),
-            (rawdoc! { "t": { "x": date(1) } }, "time 'x' has a key that is no row number"),
-            (rawdoc! { "t": { "0": date(1), "00": date(1) } }, "time '00'"),
+            (rawdoc! { "t": { "0": 1 } }, "the time at '0' is 1, not a date"),
+            (rawdoc! { "t": { "x": date(1) } }, "the key 'x' of a time is not a row number"),
+            (rawdoc! { "t": { "0": date(1), "00": date(1) } }, "the key '00' of a time"),
         ] {
-            let error = unpacked(data, &ColumnSet::All).unwrap_err();
+            let error = unpacked(data, &FieldSet::All).unwrap_err();
             assert_eq!(error.code, ErrorCode::DataCorruptionDetected);
             assert!(error.message.contains(message), "{error}");
             assert!(error.message.contains(&"cd".repeat(12)), "{error}");
@@ -270,14 +252,14 @@ mod tests {
         let mut data = rawdoc! { "t": times };
         data.append(bson::cstr!("a"), rawdoc! {});
         data.append(bson::cstr!("a"), rawdoc! {});
-        assert!(unpacked(data, &ColumnSet::All).is_err());
+        assert!(unpacked(data, &FieldSet::All).is_err());
     }
 
     fn binary(bytes: &[u8]) -> bson::Binary {
         bson::Binary { subtype: bson::spec::BinarySubtype::Column, bytes: bytes.to_vec() }
     }
 
-    /// A column of `values` as dates.
+    /// A date column with these values.
     fn dates(values: &[i64]) -> bson::Binary {
         binary(&column::encode(&Column::new(ColumnData::Date(values.to_vec()), None)))
     }
@@ -293,7 +275,7 @@ mod tests {
             let document = bucket(version, rawdoc! { "a": doubles(&[1.5, 2.5]), "t": dates(&[5, 3]) });
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
             assert_eq!(bucket.count(), Ok(2));
-            let block = unpack(&bucket, &ColumnSet::All, &options).unwrap();
+            let block = unpack(&bucket, &FieldSet::All, &options).unwrap();
             assert_eq!(names(&block), ["t", "a"]);
             assert_eq!(
                 rows(&block),
@@ -309,7 +291,7 @@ mod tests {
             let values: Vec<f64> = times.iter().map(|ms| *ms as f64 / 4.0).collect();
             let document = bucket(version, rawdoc! { "a": doubles(&values), "t": dates(times) });
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-            rows(&unpack_edge(&bucket, &ColumnSet::All, &options, edge).unwrap())
+            rows(&unpack_edge(&bucket, &FieldSet::All, &options, edge).unwrap())
         };
         let at = |version: i32, times: &[i64], is_last: bool| several(version, times, (is_last, 1));
         let row = |ms: i64| rawdoc! { "t": date(ms), "a": ms as f64 / 4.0 };
@@ -319,8 +301,8 @@ mod tests {
         // A column that is damaged before the row is an error all the same.
         let document = bucket(2, rawdoc! { "a": doubles(&[1.0]), "t": dates(&[1, 2]) });
         let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-        assert!(unpack_edge(&bucket, &ColumnSet::All, &options, (true, 1)).is_err());
-        // Of several, one more tells whether others tie.
+        assert!(unpack_edge(&bucket, &FieldSet::All, &options, (true, 1)).is_err());
+        // With several rows, one more tells whether others tie.
         assert_eq!(several(2, &[1, 3, 5, 8], (true, 2)), expected(&[row(3), row(5), row(8)]));
         assert_eq!(several(2, &[1, 3, 5, 8], (false, 2)), expected(&[row(1), row(3), row(5)]));
         assert_eq!(several(2, &[1, 5, 5, 5, 8], (true, 2)).len(), 5);
@@ -348,12 +330,12 @@ mod tests {
         let options = options(None);
         for (count, data, message) in [
             (2, rawdoc! { "t": dates(&[1, 2]), "a": 5 }, "column 'a': it is int, not a compressed column"),
-            (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0]) }, "column 'a': it has 1 elements, not 2"),
+            (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0]) }, "column 'a': it has 1 elements instead of 2"),
             (2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0; 3]) }, "column 'a': "),
             (2, rawdoc! { "t": dates(&[1, 2]), "a": binary(&[]) }, "column 'a': "),
             (2, rawdoc! { "t": dates(&[1, 2]), "a": binary(&[0x20, 0]) }, "at byte 0"),
             (2, rawdoc! { "t": { "0": date(1) } }, "the time column 't': it is object, not a compressed column"),
-            (2, rawdoc! { "t": dates(&[1]) }, "the time column 't': it has 1 elements, not 2"),
+            (2, rawdoc! { "t": dates(&[1]) }, "the time column 't': it has 1 elements instead of 2"),
             (2, rawdoc! { "t": doubles(&[1.0, 2.0]) }, "the time column 't': a row has no date"),
         ] {
             let limits = rawdoc! { "t": date(0) };
@@ -361,7 +343,7 @@ mod tests {
             let id = bson::oid::ObjectId::from_bytes([0xCD; 12]);
             let document = rawdoc! { "_id": id, "control": control, "data": data };
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-            let error = unpack(&bucket, &ColumnSet::All, &options).unwrap_err();
+            let error = unpack(&bucket, &FieldSet::All, &options).unwrap_err();
             assert_eq!(error.code, ErrorCode::DataCorruptionDetected);
             assert!(error.message.contains(message), "{error}");
             assert!(error.message.contains(&"cd".repeat(12)), "{error}");
@@ -379,7 +361,7 @@ mod tests {
         let options = options(None);
         let parsed = BucketDoc::parse(document.view(), &options).unwrap();
         assert_eq!((parsed.version(), parsed.count()), (version, Ok(block.rows())));
-        unpack(&parsed, &ColumnSet::All, &options).unwrap()
+        unpack(&parsed, &FieldSet::All, &options).unwrap()
     }
 
     fn round_trip(block: &Block) -> Block {
@@ -430,7 +412,7 @@ mod tests {
             if let Ok(document) = Doc::parse(&bytes) {
                 let options = options(None);
                 if let Ok(bucket) = BucketDoc::parse(document, &options) {
-                    let _ = unpack(&bucket, &ColumnSet::All, &options).map(|block| documents(&block));
+                    let _ = unpack(&bucket, &FieldSet::All, &options).map(|block| documents(&block));
                 }
             }
         }

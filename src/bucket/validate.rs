@@ -1,10 +1,11 @@
-//! The rules that a bucket document keeps, and what breaks them.
+//! The rules of bucket documents, and how a document breaks them (I29).
 //!
-//! Each rule has the name that COMPAT.md gives it. A bucket of the wrong shape breaks one rule, because nothing more can be said of it.
+//! Rules have the names given in COMPAT.md. A bucket of the wrong shape breaks one rule only, because nothing more can
+//! be checked.
 
 // Loaded later.
 
-use super::cells::{Times, read_column};
+use super::cells::{BucketTimes, read_column};
 use super::document::{BucketDoc, BucketVersion, COLUMN_SUBTYPE};
 use super::min_max::MinMax;
 use super::options::TimeseriesOptions;
@@ -18,16 +19,16 @@ use crate::error::ErrorCode;
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::value::{Doc, Numbers, Value, is_normalized, normalize};
 
-/// What must hold of a bucket, or of how it is stored.
+/// A rule about a bucket, or about how it is stored.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Its name.
     pub name: &'static str,
-    /// The server's code for what breaks it.
+    /// The server's code for breaking the rule.
     pub code: ErrorCode,
-    /// What is wrong where it is broken.
+    /// What is wrong if the rule is broken.
     pub text: &'static str,
-    /// True where reads do not rely on it: several contexts may break it together, and buckets of a server may.
+    /// True if reads do not rely on the rule: contexts together may break it, and buckets from a server may.
     pub warns: bool,
 }
 
@@ -40,47 +41,48 @@ impl Rule {
 
 use ErrorCode::BadValue;
 
-static B1: Rule = Rule::new("B1", ErrorCode::DocumentValidationFailure, "not the parts of a bucket");
-static B2: Rule = Rule::new("B2", BadValue, "unknown version");
-static B3: Rule = Rule::new("B3", ErrorCode::InvalidIdField, "the id does not tell the start");
-static B4: Rule = Rule::new("B4", BadValue, "longer than a bucket may last");
-static B5: Rule = Rule::new("B5", BadValue, "stands twice");
+static B1: Rule = Rule::new("B1", ErrorCode::DocumentValidationFailure, "not the shape of a bucket");
+static B2: Rule = Rule::new("B2", BadValue, "unknown bucket version");
+static B3: Rule = Rule::new("B3", ErrorCode::InvalidIdField, "the id does not match the bucket's start");
+static B4: Rule = Rule::new("B4", BadValue, "times exceed the maximum span");
+static B5: Rule = Rule::new("B5", BadValue, "duplicate field");
 static B6: Rule = Rule::new("B6", BadValue, "missing column or summary");
-static B7: Rule = Rule::new("B7", BadValue, "no times");
-static B8: Rule = Rule::new("B8", ErrorCode::TypeMismatch, "not a column of that version");
-static B9: Rule = Rule::new("B9", BadValue, "keys do not count the rows");
-static B10: Rule = Rule::new("B10", BadValue, "keys are no rows in order");
+static B7: Rule = Rule::new("B7", BadValue, "no time column");
+static B8: Rule = Rule::new("B8", ErrorCode::TypeMismatch, "wrong column type for the bucket version");
+static B9: Rule = Rule::new("B9", BadValue, "time keys are not the row numbers");
+static B10: Rule = Rule::new("B10", BadValue, "keys are not ascending row numbers");
 static B11: Rule = Rule::new("B11", BadValue, "wrong count");
-static B12: Rule = Rule::new("B12", BadValue, "a time is no date");
-static B13: Rule = Rule::new("B13", BadValue, "version 2 out of order");
-static B14: Rule = Rule::new("B14", BadValue, "version 3 in order");
+static B12: Rule = Rule::new("B12", BadValue, "a time is not a date");
+static B13: Rule = Rule::new("B13", BadValue, "version 2, but rows are not in time order");
+static B14: Rule = Rule::new("B14", BadValue, "version 3, but rows are in time order");
 static B15: Rule = Rule::new("B15", ErrorCode::InvalidBSON, "cannot be read");
-static B16: Rule = Rule::new("B16", BadValue, "not the bound of the times");
-static B17: Rule = Rule::new("B17", BadValue, "not the summary of the rows");
-static B18: Rule = Rule::new("B18", BadValue, "not a multiple of the rounding");
-/// Known of a collection once it is known of a bucket.
-pub static B19: Rule = Rule { warns: true, ..Rule::new("B19", BadValue, "rounded in another way") };
+static B16: Rule = Rule::new("B16", BadValue, "does not match the times");
+static B17: Rule = Rule::new("B17", BadValue, "does not match the rows");
+static B18: Rule = Rule::new("B18", BadValue, "start is not a multiple of the rounding");
+/// Buckets may have another rounding only if their collection is marked as such.
+pub static B19: Rule = Rule { warns: true, ..Rule::new("B19", BadValue, "start is rounded differently") };
 static B21: Rule = Rule::new("B21", ErrorCode::BSONObjectTooLarge, "larger than 16 MiB");
-/// No raw bucket that breaks it is taken.
+/// A raw bucket that breaks this rule is refused.
 pub static B22: Rule = Rule {
     warns: true,
-    ..Rule::new("B22", ErrorCode::CannotInsertTimeseriesBucketsWithMixedSchema, "several types at a path")
+    ..Rule::new("B22", ErrorCode::CannotInsertTimeseriesBucketsWithMixedSchema, "several types at one path")
 };
 static COUNT: Rule = Rule { warns: true, ..Rule::new("COUNT", BadValue, "too many measurements") };
-static META: Rule = Rule { warns: true, ..Rule::new("META", BadValue, "fields not in order") };
+static META: Rule = Rule { warns: true, ..Rule::new("META", BadValue, "fields of the metadata are not sorted") };
 
-/// A rule that is broken.
+/// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Which one.
+    /// The broken rule.
     pub rule: &'static Rule,
-    /// Where in the bucket; empty for the whole of it.
+    /// The path in the bucket; empty for the bucket as a whole.
     pub path: String,
-    /// What is wrong, where more is known than the rule.
+    /// Details beyond the text of the rule.
     pub detail: String,
 }
 
-/// What `document` breaks. Compressed columns are decoded only where `full`; `count_max` is how many measurements a bucket is meant to have.
+/// The rules that `document` breaks. Compressed columns are decoded only if `full`. `count_max` is the target number of
+/// measurements.
 pub fn validate(document: Doc<'_>, options: &TimeseriesOptions, full: bool, count_max: usize) -> Vec<Finding> {
     let mut findings = Findings(Vec::new());
     findings.rule(document.as_bytes().len() <= DOCUMENT_SIZE_BYTES_MAX, &B21, "", "");
@@ -101,17 +103,17 @@ pub fn validate(document: Doc<'_>, options: &TimeseriesOptions, full: bool, coun
     findings.0
 }
 
-/// An object in an object.
+/// The object in a field.
 pub(super) fn inner<'a>(document: Doc<'a>, name: &str) -> Option<Doc<'a>> {
     document.get(name).and_then(Value::as_doc)
 }
 
-/// The rows of a time column, whatever the version of its bucket.
-pub(super) fn read_times(value: Value<'_>) -> Result<Times, &'static Rule> {
+/// The times of a time column, for any bucket version.
+pub(super) fn read_times(value: Value<'_>) -> Result<BucketTimes, &'static Rule> {
     let Some(cells) = value.as_doc() else {
         let column = column::decode(compressed(value).ok_or(&B8)?, ROWS_MAX).map_err(|_| &B15)?;
         return match column.data() {
-            ColumnData::Date(times) if column.presence().is_none() => Ok(Times::of(times.clone())),
+            ColumnData::Date(times) if column.presence().is_none() => Ok(BucketTimes::of(times.clone())),
             _ => Err(&B12),
         };
     };
@@ -122,11 +124,11 @@ pub(super) fn read_times(value: Value<'_>) -> Result<Times, &'static Rule> {
         }
         times.push(value.as_date_ms().ok_or(&B12)?);
     }
-    Ok(Times::of(times))
+    Ok(BucketTimes::of(times))
 }
 
-/// A column over rows of these times; `None` where it has no cell.
-pub(super) fn read_cells(value: Value<'_>, times: &Times) -> Result<Option<Column>, &'static Rule> {
+/// A column over the rows of `times`; `None` if it has no cell.
+pub(super) fn read_cells(value: Value<'_>, times: &BucketTimes) -> Result<Option<Column>, &'static Rule> {
     let rows = times.values.len();
     let Some(cells) = value.as_doc() else {
         let column = column::decode(compressed(value).ok_or(&B8)?, ROWS_MAX).map_err(|_| &B15)?;
@@ -147,7 +149,7 @@ fn compressed(value: Value<'_>) -> Option<&[u8]> {
 }
 
 /// One of the two summaries: the numbers of its fields, and their values.
-struct Side<'a> {
+struct SummarySide<'a> {
     part: &'static str,
     names: Numbers,
     values: Vec<Value<'a>>,
@@ -156,7 +158,7 @@ struct Side<'a> {
 struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Says that a rule is broken at `part` and `name` unless it holds.
+    /// Reports a broken rule at `part` and `name` unless `holds`.
     #[inline(never)]
     fn rule(&mut self, holds: bool, rule: &'static Rule, part: &str, name: &str) {
         if !holds {
@@ -183,7 +185,7 @@ impl Findings {
         self.rule(on_bound, &B18, "control.min", "");
         self.rule(bucket.meta().is_none_or(is_normalized), &META, "meta", "");
         let plain = bucket.version() == BucketVersion::Uncompressed;
-        // Of version 1 the parser takes one, too.
+        // In version 1 the parser accepts one, too.
         let says_count = inner(document, "control").is_some_and(|control| control.get("count").is_some());
         self.rule(says_count != plain, &B11, "control.count", "");
         let one_type = Schema::from_control(bucket.control_min(), bucket.control_max()).is_ok();
@@ -197,7 +199,7 @@ impl Findings {
         }
         let sides = [("control.min.", bucket.control_min()), ("control.max.", bucket.control_max())];
         let sides = sides.map(|(part, stored)| {
-            let mut side = Side { part, names: Numbers::default(), values: Vec::new() };
+            let mut side = SummarySide { part, names: Numbers::default(), values: Vec::new() };
             for (name, value) in stored {
                 let new = side.names.add(name.as_bytes()).1;
                 self.rule(new, &B5, part, name);
@@ -239,15 +241,15 @@ impl Findings {
                         summary.update_column(name, column, Rows::from(0..rows));
                     }
                     for (side, computed) in sides.iter().zip([summary.min_doc(), summary.max_doc()]) {
-                        // Where it is missing, another rule says so.
+                        // Another rule reports a missing one.
                         let stored = side.names.get(name.as_bytes()).and_then(|at| side.values.get(at));
                         let Some(stored) = stored else { continue };
-                        // The order of fields is that of the rows, which may have changed.
+                        // Fields are in the order of the rows, which may have changed.
                         let equal = |found| options.collation.equal(normalize(*stored).view(), normalize(found).view());
                         self.rule(computed.view().get(name).is_some_and(equal), &B17, side.part, name);
                     }
                 }
-                // That of the wrong type was said already.
+                // A wrong type was already reported.
                 Err(rule) => self.rule(rule.name == B8.name, rule, "data.", name),
             }
         }

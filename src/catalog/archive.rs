@@ -1,14 +1,15 @@
-//! Archived buckets: nothing in memory but where they begin and what they are called.
+//! Archived buckets, of which memory holds only the start and the id.
 
 use crate::bucket::BucketId;
 
 /// Estimated memory of an archived bucket.
 pub const ARCHIVED_BUCKET_BYTES: usize = 52;
 
-/// Archived buckets of a collection. Series are told apart by a hash: whoever reopens a bucket compares the metadata.
+/// Archived buckets of a collection. Series are told apart by a hash only; whoever reopens a bucket compares the
+/// metadata.
 #[derive(Debug, Default)]
 pub struct Archive {
-    /// Ascending by the first two, which are unique.
+    /// Ascending by series and start, which together are unique.
     entries: Vec<(u64, i64, BucketId)>,
 }
 
@@ -21,7 +22,7 @@ impl Archive {
         self.entries.partition_point(|(s, min, _)| (*s, *min) < (series, min_time_ms))
     }
 
-    /// Puts a bucket aside; false where another of the series begins at the same time.
+    /// Archives a bucket; false if another bucket of the series begins at the same time.
     pub fn insert(&mut self, series: u64, min_time_ms: i64, id: BucketId) -> bool {
         let at = self.place(series, min_time_ms);
         let free = self.entries.get(at).is_none_or(|(s, min, _)| (*s, *min) != (series, min_time_ms));
@@ -31,14 +32,14 @@ impl Archive {
         free
     }
 
-    /// The bucket of a series that begins last at or before `time_ms`, if its span reaches there.
+    /// The latest bucket of a series that begins at or before `time_ms`, if its span reaches that time.
     pub fn candidate(&self, series: u64, time_ms: i64, span_ms: i64) -> Option<BucketId> {
         let at = self.entries.partition_point(|(s, min, _)| (*s, *min) <= (series, time_ms)).checked_sub(1)?;
         let (s, min, id) = self.entries.get(at)?;
         (*s == series && time_ms.saturating_sub(*min) < span_ms).then_some(*id)
     }
 
-    /// Removes the bucket `id`, which begins at `min_time_ms`; false where it is not here.
+    /// Removes the bucket `id`, which begins at `min_time_ms`; false if it is not archived.
     pub fn remove(&mut self, series: u64, min_time_ms: i64, id: BucketId) -> bool {
         let at = self.place(series, min_time_ms);
         let there = self.entries.get(at) == Some(&(series, min_time_ms, id));
@@ -48,14 +49,14 @@ impl Archive {
         there
     }
 
-    /// Drops the bucket `id`, wherever it begins; answers how many entries that were.
+    /// Removes the bucket `id`, wherever it begins; returns the number of entries removed.
     pub fn forget(&mut self, id: BucketId) -> usize {
         let before = self.entries.len();
         self.entries.retain(|(_, _, archived)| *archived != id);
         before - self.entries.len()
     }
 
-    /// Drops the greatest entry; false where there is none.
+    /// Removes the greatest entry; false if there is none.
     pub fn pop(&mut self) -> bool {
         self.entries.pop().is_some()
     }

@@ -1,6 +1,6 @@
-//! Which of the buckets of a series takes the next rows.
+//! Chooses the bucket of a series that takes the next rows.
 
-use super::measurements::Measurements;
+use super::measurements::BatchRows;
 use super::open_bucket::{OpenBucket, Taken, Terms};
 use super::rollover::RolloverReason;
 use super::series::BatchSeries;
@@ -12,11 +12,11 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::value::sort_by;
 
 impl Catalog {
-    /// The open bucket that took rows of a series, and how many. Buckets that have served make room on the way.
+    /// Finds an open bucket for rows of a series, and how many of them it took. Full buckets roll over on the way.
     pub(super) fn find_open(
         &mut self,
         series: &mut BatchSeries,
-        measurements: &Measurements<'_>,
+        measurements: &BatchRows<'_>,
     ) -> Option<(usize, Taken)> {
         let slot = series.slot;
         let open = self.series.get(slot)?.buckets.len();
@@ -27,7 +27,7 @@ impl Catalog {
         }
         let time_ms = measurements.next_ms(series);
         let span_ms = self.timeseries.span_ms();
-        // Class, measurements, place.
+        // Class, number of measurements, position.
         let mut candidates: Vec<(u8, usize, usize)> = Vec::new();
         let mut index = 0;
         while let Some(bucket) = self.bucket(slot, index) {
@@ -50,12 +50,12 @@ impl Catalog {
         candidates.into_iter().find_map(|(_, _, index)| Some((index, self.offer_rows(series, index, measurements)?)))
     }
 
-    /// The rows that one open bucket takes; where it takes none it is marked with the reason.
+    /// Offers rows to one open bucket. If it takes none, it is marked with the reason.
     pub(super) fn offer_rows(
         &mut self,
         series: &mut BatchSeries,
         index: usize,
-        measurements: &Measurements<'_>,
+        measurements: &BatchRows<'_>,
     ) -> Option<Taken> {
         self.make_busy(series.slot, index);
         let terms = Terms {
@@ -78,7 +78,7 @@ impl Catalog {
         Some(taken)
     }
 
-    /// Makes room: closes or archives a bucket that was marked, unless rows of it are uncommitted. True where it is gone.
+    /// Rolls over a marked bucket: closes or archives it, unless rows of it are uncommitted. True if it is gone.
     pub(super) fn roll_over(&mut self, slot: usize, index: usize) -> bool {
         let Some(bucket) = self.bucket(slot, index) else { return false };
         let Some(reason) = bucket.reason.filter(|_| bucket.staged == 0) else { return false };
@@ -98,13 +98,13 @@ impl Catalog {
         true
     }
 
-    /// Opens a bucket for the next row of a series and those behind it that fit. Answers its place.
+    /// Opens a bucket for the next row of a series and the following ones that fit. Returns its position.
     ///
-    /// Errors: `Location6130900` where every id that was drawn is taken.
+    /// Errors: `Location6130900` if every id drawn was already taken.
     pub(super) fn allocate(
         &mut self,
         series: &mut BatchSeries,
-        measurements: &Measurements<'_>,
+        measurements: &BatchRows<'_>,
     ) -> Result<(usize, Taken)> {
         self.expire();
         let min_time_ms = bucket_start_ms(measurements.next_ms(series), self.timeseries.effective_rounding_seconds());
@@ -112,10 +112,10 @@ impl Catalog {
         let mut left = self.options.duplicate_retries_max;
         while self.registry.state(id).is_some() || self.index_of(series.slot, id).is_some() {
             if left == 0 {
-                return Err(Error::new(ErrorCode::Location6130900, "No id for a new bucket was found"));
+                return Err(Error::new(ErrorCode::Location6130900, "Found no free id for a new bucket"));
             }
             left -= 1;
-            // As good as random bits: far away, and not where any other context's collision leads.
+            // As good as random bits: far away, and different from where another context goes after the same collision.
             let [_, _, _, _, counter @ ..] = *id.as_bytes();
             let counter = u64::from_be_bytes(counter);
             self.ids.reseed((counter ^ counter >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -179,7 +179,8 @@ mod tests {
         }
     }
 
-    /// Puts buckets of the series of `at` into a catalog, all from time 0: reason and number of staged rows.
+    /// Puts buckets of the series of `at` into a catalog, all starting at time 0, each given by reason and number of
+    /// staged rows.
     fn with_buckets(marked: &[(Option<RolloverReason>, usize)]) -> (Catalog, Vec<crate::bucket::BucketId>) {
         let mut catalog = catalog();
         catalog.begin_with_slot();

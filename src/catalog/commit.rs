@@ -1,15 +1,15 @@
-//! The end of a batch: its rows are stored, or they never will be.
+//! Ends a batch: its rows are stored, or never will be.
 
 use super::state::Catalog;
 use super::stats::Counter;
 use crate::bucket::BucketId;
 
 impl Catalog {
-    /// The rows of the batch are durable; they take `stored_bytes`, compressed.
+    /// The rows of the batch are durable; they take `stored_bytes`, compressed. Returns the buckets whose first rows
+    /// these are.
     ///
-    /// Every bucket grows by its share of those bytes. The server measures how much longer the columns of each bucket
-    /// become; here they are encoded later, by a fold, and what the same rows take in the journal stands for it. Answers the
-    /// buckets that these rows are the first of.
+    /// Every bucket grows by its share of those bytes. The server measures how much the columns of each bucket grow.
+    /// Here a fold encodes them later, so the size of the rows in the journal stands in for it.
     pub fn finish(&mut self, stored_bytes: usize) -> Vec<BucketId> {
         let staged = std::mem::take(&mut self.staged);
         let rows: usize = staged.iter().map(|bucket| bucket.rows).sum();
@@ -24,7 +24,7 @@ impl Catalog {
             stats[Counter::MeasurementsCommitted] += part.rows as u64;
             stats[if part.is_insert { Counter::BucketInserts } else { Counter::BucketUpdates }] += 1;
             stats[Counter::OpenedDueToMetadata] += u64::from(part.opened_due_to_metadata);
-            // It may have been forgotten meanwhile; its rows are stored all the same.
+            // It may have been dropped meanwhile; its rows are stored all the same.
             let Some(index) = self.index_of(part.slot, part.id) else { continue };
             let Some(bucket) = self.bucket(part.slot, index) else { continue };
             bucket.commit(usize::try_from(share(part.rows)).unwrap_or(usize::MAX));
@@ -37,8 +37,8 @@ impl Catalog {
         begun
     }
 
-    /// The rows of the batch were not stored: the buckets that took them are forgotten, because their counts, sizes and
-    /// schemas hold facts that never came true.
+    /// The rows of the batch were not stored. The buckets that took them are dropped, because their counts, sizes and
+    /// schemas include rows that do not exist.
     pub fn abort(&mut self) {
         for part in std::mem::take(&mut self.staged) {
             if let Some(index) = self.index_of(part.slot, part.id) {
@@ -53,7 +53,7 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Stage;
+    use super::super::Staging;
     use super::super::samples::*;
     use super::Counter;
 
@@ -107,17 +107,17 @@ mod tests {
         let mut catalog = reopening_catalog();
         insert(&mut catalog, &[of(0, "b")]);
         let mut batch = catalog.batch(block(&[of(1, "b"), of(0, "a")]));
-        let Stage::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
+        let Staging::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
         catalog.clear();
         catalog.offer(&requests[0], super::super::Offer::Found(stored(crate::bucket::BucketId::MIN, 0)));
         assert_eq!(
             (catalog.stats()[super::super::ReopenFailure::EraMismatch], catalog.stats()[Counter::Reopened]),
             (1, 0)
         );
-        let Stage::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
+        let Staging::Reopen(requests) = catalog.stage(&mut batch).unwrap() else { panic!("nothing was asked") };
         assert_eq!(requests.len(), 2);
         requests.iter().for_each(|request| catalog.offer(request, super::super::Offer::NotFound));
-        let Stage::Staged(staged) = catalog.stage(&mut batch).unwrap() else { panic!("it was asked again") };
+        let Staging::Staged(staged) = catalog.stage(&mut batch).unwrap() else { panic!("it was asked again") };
         assert_eq!(shape(&staged.sections), [(0, 1), (0, 1)]);
     }
 

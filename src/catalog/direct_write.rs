@@ -1,29 +1,30 @@
-//! Buckets that are changed by others than inserts: deletes, updates, retention, other contexts.
+//! Direct writes: changes of stored buckets by deletes, updates, retention and other contexts (I27).
 //!
-//! Whoever changes a stored bucket says so before and after. In between no insert is given the bucket, neither from memory nor
-//! from storage, and what was fetched in the meantime is asked for again.
+//! Whoever changes a stored bucket says so before and after. In between no insert gets the bucket, neither from memory
+//! nor from storage, and buckets fetched in the meantime are asked for again.
 
-use super::registry::State;
+use super::registry::BucketState;
 use super::state::Catalog;
 use super::stats::Counter;
 use crate::bucket::BucketId;
 use crate::error::{Error, Result};
 
 impl Catalog {
-    /// Stored buckets are about to be changed: all of `ids`, or none of them where this fails.
+    /// Announces a change of stored buckets: of all `ids`, or of none if this fails.
     ///
-    /// Every start takes a `direct_write_finish` of the same ids, however the write ends. They stack. Rows that are staged for one
-    /// of these buckets and not yet being committed find another one.
-    /// Errors: `WriteConflict` where rows of such a bucket are being committed; once they are, the call may be repeated.
+    /// Every start needs a `direct_write_finish` of the same ids, however the write ends. Direct writes nest. Rows that
+    /// are staged for one of these buckets but not yet being committed get another bucket.
+    ///
+    /// Errors: `WriteConflict` if rows of such a bucket are being committed; repeat the call once they are.
     pub fn direct_write_start(&mut self, ids: &[BucketId]) -> Result<()> {
         if self.is_committing(ids) {
-            return Err(Error::write_conflict("Rows of a bucket are being committed"));
+            return Err(Error::write_conflict("An insert is writing rows of the bucket"));
         }
         self.take_from_inserts(ids);
         Ok(())
     }
 
-    /// The change of these buckets has ended, well or badly.
+    /// The change of these buckets has ended, whether it succeeded or not.
     pub fn direct_write_finish(&mut self, ids: &[BucketId]) {
         let mut changed = false;
         for id in ids {
@@ -34,13 +35,14 @@ impl Catalog {
         }
     }
 
-    /// A stored bucket has been changed. Rows of it that are being committed are not called back, but it takes no more of them.
+    /// Drops a bucket that was changed in storage. Rows of it that are being committed go through, but it takes no
+    /// more.
     pub fn clear_bucket(&mut self, id: BucketId) {
         self.take_from_inserts(&[id]);
         self.direct_write_finish(&[id]);
     }
 
-    /// Never opens or reopens a bucket of this id again: its stored form is damaged.
+    /// Never opens or reopens the bucket of this id again, because its stored form is damaged.
     pub fn freeze(&mut self, id: BucketId) {
         if self.registry.freeze(id) {
             self.stats[Counter::Frozen] += 1;
@@ -50,17 +52,17 @@ impl Catalog {
         }
     }
 
-    /// True for a bucket that was frozen.
+    /// True if the bucket was frozen.
     pub fn is_frozen(&self, id: BucketId) -> bool {
-        self.registry.state(id) == Some(State::Frozen)
+        self.registry.state(id) == Some(BucketState::Frozen)
     }
 
-    /// True where rows of one of these buckets are being committed.
+    /// True if rows of one of these buckets are being committed.
     pub fn is_committing(&self, ids: &[BucketId]) -> bool {
         self.prepared && self.staged.iter().any(|part| ids.contains(&part.id))
     }
 
-    /// As `direct_write_start`, whatever is being committed: that goes through, and its buckets take nothing more.
+    /// As `direct_write_start`, but does not fail: a commit under way goes through, and its buckets take nothing more.
     pub fn take_from_inserts(&mut self, ids: &[BucketId]) {
         let mut first = false;
         for id in ids {
@@ -72,7 +74,7 @@ impl Catalog {
         }
     }
 
-    /// Closes the open buckets that inserts must leave alone.
+    /// Closes open buckets that inserts must not use.
     fn close_conflicting(&mut self) {
         for slot in 0..self.series.len() {
             let mut index = 0;
@@ -90,7 +92,7 @@ impl Catalog {
         }
     }
 
-    /// What was fetched so far may be stale.
+    /// Begins a new era: buckets fetched before it may be stale.
     pub(super) fn next_era(&mut self) {
         let era = self.totals.era.get() + 1;
         self.totals.era.set(era);

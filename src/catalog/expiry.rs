@@ -1,11 +1,11 @@
-//! Memory: buckets that wait for measurements, and which of them go when there are too many.
+//! Memory of idle buckets, and which of them go when there are too many.
 
 use super::archive::ARCHIVED_BUCKET_BYTES;
 use super::state::Catalog;
 use super::stats::Counter;
 
 impl Catalog {
-    /// Nothing of the bucket is uncommitted any more and it may go.
+    /// Nothing of the bucket is uncommitted any more, so it may be expired.
     pub(super) fn make_idle(&mut self, slot: usize, index: usize) {
         self.moment += 1;
         let moment = self.moment;
@@ -23,7 +23,7 @@ impl Catalog {
         self.idle.push((slot, moment));
     }
 
-    /// The bucket is being looked at, or goes.
+    /// The bucket is in use, or is being removed.
     pub(super) fn make_busy(&mut self, slot: usize, index: usize) {
         if self.bucket(slot, index).is_some_and(|bucket| std::mem::take(&mut bucket.idle_since) != 0) {
             self.stats.idle -= 1;
@@ -43,8 +43,8 @@ impl Catalog {
         None
     }
 
-    /// Puts aside what has been idle longest, and then drops what was put aside, while the catalogs use too much memory:
-    /// a few buckets at a time.
+    /// While the catalogs use too much memory: archives the buckets that have been idle longest, then drops archived
+    /// ones, a few at a time.
     pub(super) fn expire(&mut self) {
         let mut expired = 0;
         let more = |catalog: &Catalog, expired: usize| {
@@ -65,13 +65,13 @@ impl Catalog {
         }
     }
 
-    /// So many archived buckets are archived no more.
+    /// Accounts for this many archived buckets being dropped.
     pub(super) fn drop_archived(&mut self, buckets: usize) {
         self.count_memory(-(buckets * ARCHIVED_BUCKET_BYTES).cast_signed());
         self.count_active(-buckets.cast_signed());
     }
 
-    /// Archives an open bucket, or closes it where it is full or its place in the archive is taken.
+    /// Archives an open bucket, or closes it if it is full or another bucket has its place in the archive.
     pub(super) fn put_aside(&mut self, slot: usize, index: usize) {
         let options = self.options;
         let Some(hash) = self.series.get(slot).map(|series| series.hash) else { return };
@@ -116,7 +116,7 @@ mod tests {
         };
         assert_eq!(counted(&catalog), (1, 0, 2, 1));
         assert_eq!((catalog.stats().archived(), catalog.archive.len()), (1, 1));
-        // No idle one is left while the other bucket has uncommitted rows.
+        // No idle bucket is left while the other bucket has uncommitted rows.
         stage(&mut catalog, &[of(1, "b")]);
         catalog.options.memory_bytes_max = catalog.stats().memory_bytes - 1;
         catalog.expire();
@@ -130,14 +130,14 @@ mod tests {
         for name in ["a", "b", "c", "d", "e", "f"] {
             insert(&mut catalog, &[of(0, name)]);
         }
-        // It is used again, and idle last.
+        // It is used again and becomes the last idle one.
         insert(&mut catalog, &[of(1, "a")]);
         catalog.options.memory_bytes_max = 0;
         catalog.expire();
         assert_eq!(catalog.stats()[Counter::ArchivedDueToMemoryThreshold], 4);
         assert_eq!(catalog.series.iter().map(|s| s.buckets.len()).collect::<Vec<_>>(), [1, 0, 0, 0, 0, 1]);
         catalog.expire();
-        // Two were idle; the other two of the four are archived ones.
+        // Two were idle; the other two of the four are archived.
         let stats = catalog.stats();
         assert_eq!((stats[Counter::ArchivedDueToMemoryThreshold], stats[Counter::ClosedDueToMemoryThreshold]), (6, 2));
         assert_eq!((stats.active, stats.memory_bytes), (4, 4 * ARCHIVED_BUCKET_BYTES));

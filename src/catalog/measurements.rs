@@ -1,4 +1,4 @@
-//! The rows of a batch as buckets measure them.
+//! The rows of a batch, measured as buckets count them.
 
 use crate::block::Block;
 use crate::value::{digits, hash};
@@ -6,37 +6,38 @@ use crate::value::{digits, hash};
 use super::options::CatalogOptions;
 use super::series::BatchSeries;
 
-/// Memory of a path that a bucket knows, apart from its name and value: what the server's own count for it is.
+/// Memory of a path known to a bucket, besides its name and value; the figure is the server's.
 pub const SCHEMA_ELEMENT_BYTES: usize = 110;
 
 /// Rows without their metadata column.
-pub struct Measurements<'a> {
+pub struct BatchRows<'a> {
     pub block: &'a Block,
     pub times_ms: &'a [i64],
-    /// Rows by series.
+    /// Row numbers grouped by series.
     pub order: &'a [u32],
     pub facts: Facts,
 }
 
-/// What is found out once about a whole block, so that most runs of rows need not be looked at cell by cell.
+/// Facts about a whole block, so that most runs of rows need not be examined cell by cell.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
-    /// Stands for the names of the columns: a bucket that knew all of them once need not be asked again. Never 0.
+    /// A hash of the names of the columns: a bucket that once knew all of them need not be asked again. Never 0.
     shape: u64,
-    /// Stands for the names and the types of the columns, where they have one: what fits a bucket once fits it always.
+    /// A hash of the names and types of the columns, if each has one type: a bucket that such a block once fitted
+    /// always fits.
     pub types: Option<u64>,
-    /// Whether any cell may be a large one.
+    /// True if there may be a large cell.
     any_large: bool,
 }
 
-/// What one row adds to a bucket, in bytes.
+/// The bytes that one row adds to a bucket.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Addition {
-    /// Of names and summaries: certain.
+    /// Names and summaries: exact.
     pub verified: usize,
-    /// Of large cells: until the commit tells what they take when compressed.
+    /// Large cells: an estimate until the commit says how large they are when compressed.
     pub estimate: usize,
-    /// Of memory.
+    /// Memory.
     pub memory: usize,
 }
 
@@ -53,13 +54,13 @@ impl Facts {
     }
 }
 
-impl<'a> Measurements<'a> {
+impl<'a> BatchRows<'a> {
     /// The rows of a series that have no bucket yet, by time.
     pub fn left(&self, series: &BatchSeries) -> &'a [u32] {
         self.order.get(series.next..series.rows.end).unwrap_or_default()
     }
 
-    /// Time of the first of them.
+    /// Time of the first of these rows.
     pub fn next_ms(&self, series: &BatchSeries) -> i64 {
         self.left(series).first().map_or(0, |row| self.time_ms(*row))
     }
@@ -69,8 +70,8 @@ impl<'a> Measurements<'a> {
         self.times_ms.get(row as usize).copied().unwrap_or_default()
     }
 
-    /// What each of `rows` adds to a bucket of `count` measurements, names that it does not know included; nothing where no
-    /// row adds anything.
+    /// What each of `rows` adds to a bucket of `count` measurements, including names new to the bucket; empty if no row
+    /// adds anything.
     pub fn additions(
         &self,
         rows: &[u32],
@@ -111,7 +112,7 @@ impl<'a> Measurements<'a> {
         additions
     }
 
-    /// The shape that stands for all columns, where `knows` knows them all.
+    /// The hash of all column names, if `knows` is true for each of them; otherwise 0.
     pub fn shape_if_known(&self, knows: &dyn Fn(&str) -> bool) -> u64 {
         if self.block.columns().iter().all(|(name, _)| knows(name)) { self.facts.shape } else { 0 }
     }

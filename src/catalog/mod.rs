@@ -1,10 +1,10 @@
 //! The bucket catalog: which bucket takes which measurement. A pure state machine.
 //!
-//! `batch` splits the rows of a commit by series; `stage` picks or opens buckets for them, or asks for stored buckets that
-//! may have to be reopened first, and answers the rows in bucket order with the sections that say which rows went where.
-//! The engine commits them and then calls `finish` or `abort`. There is one batch at a time: whatever another one left
-//! behind is given up when the next begins. Who changes stored buckets otherwise says so with `direct_write_start` and
-//! `direct_write_finish`, or with `clear_bucket`.
+//! `batch` splits the rows of a commit by series. `stage` picks or opens buckets for them, or asks for stored buckets
+//! that may have to be reopened first; it returns the rows in bucket order, with sections that say which rows went
+//! where. The engine commits them and then calls `finish` or `abort`. There is one batch at a time: whatever another
+//! one left behind is given up when the next begins. Whoever else changes stored buckets announces it with
+//! `direct_write_start` and `direct_write_finish`, or with `clear_bucket` (I27).
 
 mod archive;
 mod batch;
@@ -29,7 +29,7 @@ mod stage;
 mod state;
 mod stats;
 
-pub use batch::{Batch, Section, Stage, Staged};
+pub use batch::{Batch, Section, Staged, Staging};
 pub use offer::{Offer, ReopenFailure, ReopenRequest, Reopened};
 pub use options::{CatalogOptions, Totals};
 

@@ -1,4 +1,5 @@
-//! The rules of choosing a bucket, measurement by measurement and in plain words: runs of rows must come to the same.
+//! The rules for choosing a bucket, written measurement by measurement. Tests compare the catalog, which works on runs
+//! of rows, with this model.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +8,30 @@ use proptest::prelude::*;
 
 use super::rollover::RolloverReason;
 use super::samples::*;
-use super::{CatalogOptions, Counter, Offer, ReopenFailure, Reopened, Stage, Stats};
+use super::{CatalogOptions, Counter, Offer, ReopenFailure, Reopened, Staging, Stats};
 use crate::bucket::{BucketId, Schema, bucket_start_ms};
 use crate::value::{Doc, digits};
 
-/// What is stored: start and measurements of every bucket, by number.
+/// The stored buckets: start and measurements of each, by number.
 type Store = Vec<(i64, Vec<RawDocumentBuf>)>;
 
-/// What a search for a stored bucket comes to.
-enum Search {
+/// The outcome of a search for a stored bucket.
+enum ModelSearch {
     Found(usize),
     NotFound,
     Failed,
 }
 
-/// The same answer for model and catalog.
-fn search(store: &Store, time: i64, archived: Option<usize>, options: &CatalogOptions) -> Search {
+/// The same outcome for model and catalog.
+fn search(store: &Store, time: i64, archived: Option<usize>, options: &CatalogOptions) -> ModelSearch {
     let fits = |(min, docs): &(i64, Vec<_>)| {
         *min <= time && time - min < HOUR && !docs.is_empty() && docs.len() < options.bucket_count_max
     };
     match archived.or_else(|| store.iter().position(fits)) {
-        Some(_) if time % 7 == 0 => Search::Failed,
-        Some(number) if store[number].1.is_empty() => Search::NotFound,
-        Some(number) => Search::Found(number),
-        None => Search::NotFound,
+        Some(_) if time % 7 == 0 => ModelSearch::Failed,
+        Some(number) if store[number].1.is_empty() => ModelSearch::NotFound,
+        Some(number) => ModelSearch::Found(number),
+        None => ModelSearch::NotFound,
     }
 }
 
@@ -56,7 +57,7 @@ fn time_of(doc: &RawDocumentBuf) -> i64 {
 }
 
 #[derive(Default)]
-struct Bucket {
+struct ModelBucket {
     number: usize,
     min: i64,
     count: usize,
@@ -72,17 +73,17 @@ struct Bucket {
 /// One series.
 struct Model {
     options: CatalogOptions,
-    open: Vec<Bucket>,
+    open: Vec<ModelBucket>,
     archived: BTreeMap<i64, usize>,
-    /// Buckets ever opened.
+    /// Number of buckets ever opened.
     opened: usize,
     stats: Stats,
 }
 
 impl Model {
-    /// What a measurement adds: what is certain, and the estimate.
-    fn sizes(&self, bucket: &Bucket, doc: &RawDocumentBuf) -> (usize, usize) {
-        // Four bytes for the name, one for the type, five and the text for the string "a".
+    /// The bytes that a measurement adds: the exact part, and the estimate.
+    fn sizes(&self, bucket: &ModelBucket, doc: &RawDocumentBuf) -> (usize, usize) {
+        // Four bytes for the name, one for the type, and for the string "a" five bytes and the text.
         let (mut verified, mut estimate) = (if bucket.size == 0 { 4 + 1 + 6 } else { 0 }, 0);
         for (name, value) in fields(doc) {
             if !bucket.names.iter().any(|n| n == name) {
@@ -136,7 +137,7 @@ impl Model {
         (!fits(&mut bucket.schema, doc)).then_some(RolloverReason::SchemaChange)
     }
 
-    /// Performs the rollover of a bucket without uncommitted rows; true where it is gone.
+    /// Rolls over a bucket without uncommitted rows; true if it is gone.
     fn roll_over(&mut self, at: usize) -> bool {
         let bucket = &self.open[at];
         let Some(reason) = bucket.reason.filter(|_| bucket.staged == 0) else { return false };
@@ -182,7 +183,7 @@ impl Model {
                 }
             }
         }
-        // Stable: buckets with as many measurements stay in the order in which they were opened.
+        // Stable: buckets with equally many measurements stay in the order in which they were opened.
         candidates.sort_by_key(|(class, count, _)| (*class, *count));
         for (_, _, number) in candidates {
             let at = self.open.iter().position(|b| b.number == number).unwrap();
@@ -209,7 +210,7 @@ impl Model {
         let archived = archived.map(|(_, number)| *number);
         if archived.is_some() || query_allowed {
             let found = search(store, time, archived, &self.options);
-            let missed = matches!(found, Search::NotFound);
+            let missed = matches!(found, ModelSearch::NotFound);
             by_metadata &= missed;
             self.stats[match (archived.is_some(), missed) {
                 (true, false) => Counter::Fetched,
@@ -218,24 +219,24 @@ impl Model {
                 (false, true) => Counter::QueriesFailed,
             }] += 1;
             match found {
-                Search::Failed => self.stats[ReopenFailure::Validator] += 1,
-                Search::Found(number) if self.open.iter().any(|b| b.number == number) => {
+                ModelSearch::Failed => self.stats[ReopenFailure::Validator] += 1,
+                ModelSearch::Found(number) if self.open.iter().any(|b| b.number == number) => {
                     self.stats[Counter::DuplicateReopened] += 1;
                 }
-                Search::Found(number) => {
+                ModelSearch::Found(number) => {
                     let at = self.install(reopened(store, number, BucketId::MIN), number);
                     match self.reason(at, doc) {
                         None => return (at, false),
                         reason => self.open[at].reason = reason,
                     }
                 }
-                Search::NotFound => {}
+                ModelSearch::NotFound => {}
             }
         }
         if let Some(at) = self.find_open(doc, &mut query_allowed) {
             return (at, false);
         }
-        let bucket = Bucket { number: self.opened, min: bucket_start_ms(time, 60), ..Bucket::default() };
+        let bucket = ModelBucket { number: self.opened, min: bucket_start_ms(time, 60), ..ModelBucket::default() };
         self.opened += 1;
         self.open.push(bucket);
         (self.open.len() - 1, by_metadata)
@@ -254,20 +255,20 @@ impl Model {
             }
         }
         self.stats[Counter::Reopened] += 1;
-        self.open.push(Bucket {
+        self.open.push(ModelBucket {
             number,
             min: found.min_time_ms,
             count: found.count,
             size: found.size_bytes,
             schema: found.schema,
             names: found.field_names.iter().map(|name| name.to_string()).collect(),
-            ..Bucket::default()
+            ..ModelBucket::default()
         });
         self.open.len() - 1
     }
 
-    /// The bucket of every measurement, and for every bucket whether it was opened for want of another, in the order in
-    /// which they took their first one.
+    /// The bucket of every measurement, and for every bucket whether it was opened because the series had none, in the
+    /// order of their first measurements.
     fn stage(&mut self, docs: &[RawDocumentBuf], store: &Store) -> (Vec<usize>, Vec<(usize, bool, bool)>) {
         let (mut taken, mut batches) = (Vec::new(), Vec::<(usize, bool, bool)>::new());
         while taken.len() < docs.len() {
@@ -320,7 +321,7 @@ impl Model {
     }
 }
 
-/// A measurement: minute, and what the field `x` or another one holds.
+/// A measurement: its minute, and the value of field `x` or of another field.
 fn a_measurement() -> impl Strategy<Value = RawDocumentBuf> {
     (0..200_i64, 0..12_usize).prop_map(|(minute, kind)| {
         let t = DateTime::from_millis(minute * MINUTE + 1);
@@ -343,7 +344,7 @@ struct Commit {
 }
 
 fn a_commit() -> impl Strategy<Value = Commit> {
-    // Most commits stay within an hour or two, so that buckets fill.
+    // Most commits stay within an hour or two, so that buckets fill up.
     let near = (0..180_i64, proptest::collection::vec(a_measurement(), 1..12)).prop_map(|(from, mut docs)| {
         for doc in &mut docs {
             let t = DateTime::from_millis((from + time_of(doc) / MINUTE % 20) * MINUTE + 1);
@@ -394,13 +395,13 @@ proptest! {
             let mut batch = catalog.batch(block(&docs));
             let staged = loop {
                 match catalog.stage(&mut batch).unwrap() {
-                    Stage::Staged(staged) => break staged,
-                    Stage::Reopen(requests) => for request in &requests {
+                    Staging::Staged(staged) => break staged,
+                    Staging::Reopen(requests) => for request in &requests {
                         let archived = request.archived.map(|id| ids.iter().position(|known| *known == id).unwrap());
                         catalog.offer(request, match search(&store, request.time_ms, archived, &options) {
-                            Search::Found(number) => Offer::Found(reopened(&store, number, ids[number])),
-                            Search::NotFound => Offer::NotFound,
-                            Search::Failed => Offer::Failed(ReopenFailure::Validator),
+                            ModelSearch::Found(number) => Offer::Found(reopened(&store, number, ids[number])),
+                            ModelSearch::NotFound => Offer::NotFound,
+                            ModelSearch::Failed => Offer::Failed(ReopenFailure::Validator),
                         });
                     },
                 }

@@ -1,33 +1,33 @@
-//! What is asked of storage for a series, and what comes of it.
+//! Requests for stored buckets, and their answers.
 
 use crate::bucket::{BucketId, Schema};
 use crate::value::OwnedValue;
 
-/// A bucket that measurements of a series could go to, if there is one.
+/// A request for a stored bucket that measurements of a series could go to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReopenRequest {
-    /// The series: normalised metadata, `None` without any.
+    /// The series: normalised metadata; `None` if it has none.
     pub meta: Option<OwnedValue>,
-    /// Time of the measurement: the bucket begins at it or before, by less than a span.
+    /// Time of the measurement. The bucket must begin at or before it, by less than a span.
     pub time_ms: i64,
-    /// Exactly this bucket; `None` for any of the series that begins in time.
+    /// Exactly this bucket; `None` for any bucket of the series with a suitable start.
     pub archived: Option<BucketId>,
-    /// The state of the catalog for which the answer is right.
+    /// The catalog era in which the answer is valid.
     pub(super) era: u64,
     /// The number of the series in its batch.
     pub(super) series: usize,
 }
 
-/// A stored bucket that was found and may take measurements as far as its document tells.
+/// A stored bucket that was found and may take measurements, as far as its document tells.
 #[derive(Clone, Debug)]
 pub struct Reopened {
-    /// Its id.
+    /// The id of the bucket.
     pub id: BucketId,
-    /// Where it begins.
+    /// Start of the bucket.
     pub min_time_ms: i64,
-    /// How many measurements it holds.
+    /// Number of measurements.
     pub count: usize,
-    /// Length of its document.
+    /// Length of the document in bytes.
     pub size_bytes: usize,
     /// The types of its fields.
     pub schema: Schema,
@@ -35,46 +35,46 @@ pub struct Reopened {
     pub field_names: Vec<Box<str>>,
 }
 
-/// What came of a request.
+/// The answer to a request.
 #[derive(Clone, Debug)]
 pub enum Offer {
-    /// There is such a bucket, and it is healthy.
+    /// A healthy bucket was found.
     Found(Reopened),
-    /// There is none.
+    /// There is no such bucket.
     NotFound,
-    /// There is one that cannot be used.
+    /// A bucket was found that cannot be used.
     Failed(ReopenFailure),
 }
 
 /// Why a stored bucket cannot be used, in the order of the server's statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReopenFailure {
-    /// Buckets were changed while it was fetched. It is asked for again.
+    /// Buckets were changed while it was fetched. The request is repeated.
     EraMismatch,
-    /// Its `_id` is no ObjectId.
+    /// Its `_id` is not an ObjectId.
     MalformedIdField,
-    /// It is of another series.
+    /// It belongs to another series.
     HashCollision,
     /// It was frozen.
     MarkedFrozen,
-    /// Its document is not built as one of a bucket.
+    /// Its document does not have the shape of a bucket.
     Validator,
     /// It is closed.
     MarkedClosed,
     /// Its summaries cannot be read.
     MinMaxCalculation,
-    /// Its summaries tell of several types in one field.
+    /// Its summaries show several types in one field.
     SchemaGeneration,
     /// Its time column is not compressed.
     UncompressedTimeColumn,
     /// Its columns cannot be read.
     CompressionFailure,
-    /// Somebody else was writing it. It is asked for again.
+    /// Somebody else was writing it. The request is repeated.
     WriteConflict,
 }
 
 impl ReopenFailure {
-    /// True where the stored form of the bucket is damaged, or says that it is closed: it is never looked at again.
+    /// True if the stored bucket is damaged or closed; it is then never examined again.
     pub fn freezes(self) -> bool {
         use ReopenFailure::*;
         matches!(
@@ -88,17 +88,17 @@ impl ReopenFailure {
         )
     }
 
-    /// True where the same request may meet with a better answer.
+    /// True if repeating the request may give a better answer.
     pub(super) fn is_conflict(self) -> bool {
         matches!(self, ReopenFailure::EraMismatch | ReopenFailure::WriteConflict)
     }
 }
 
-/// What a batch learns from an offer.
+/// What a batch keeps of an offer.
 #[derive(Debug)]
-pub(super) struct Answer {
-    /// The bucket, if it is open now.
+pub(super) struct OfferAnswer {
+    /// The bucket, if it is now open.
     pub installed: Option<BucketId>,
-    /// True where a stored bucket was seen, good or bad.
+    /// True if a stored bucket was found, usable or not.
     pub fetched: bool,
 }

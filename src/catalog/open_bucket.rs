@@ -1,6 +1,6 @@
-//! A bucket that takes measurements, and the question whether it takes the next ones.
+//! An open bucket, and the decision whether it takes the next measurements.
 
-use super::measurements::{Addition, Measurements};
+use super::measurements::{Addition, BatchRows};
 use super::options::CatalogOptions;
 use super::rollover::RolloverReason;
 use super::size_limit::SizeLimit;
@@ -14,45 +14,46 @@ const OPEN_BUCKET_BYTES: usize = 872;
 pub struct OpenBucket {
     pub id: BucketId,
     pub min_time_ms: i64,
-    /// Measurements staged and committed.
+    /// Number of measurements, staged and committed.
     pub count: usize,
-    /// Those of them that the running batch has staged.
+    /// How many of them the running batch has staged.
     pub staged: usize,
-    /// Estimated size of the stored document; 0 as long as it never took a measurement.
+    /// Estimated size of the stored document; 0 until the first measurement.
     pub size_bytes: usize,
-    /// What large cells of the running batch add to `size_bytes` until the commit says what they took.
+    /// What large cells of the running batch add to `size_bytes`, until the commit says how large they are when
+    /// compressed.
     pub estimate_bytes: usize,
-    /// Why the bucket makes room as soon as nothing of it is uncommitted.
+    /// Why the bucket rolls over as soon as nothing of it is uncommitted.
     pub reason: Option<RolloverReason>,
-    /// When it became idle; 0 where it is not.
+    /// When it became idle; 0 while it is in use.
     pub idle_since: u64,
     pub memory_bytes: usize,
     kept_open: bool,
-    /// The shape of a block all of whose columns the bucket knows.
+    /// The hash of the last block whose column names the bucket all knew.
     known_shape: u64,
-    /// The types of the last block that fitted the schema.
+    /// The hash of the last block whose types fitted the schema.
     known_types: Option<u64>,
     schema: Schema,
 }
 
-/// What rows are held to, apart from the bucket's own state.
+/// The limits for rows, apart from the bucket's own state.
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
     pub options: &'a CatalogOptions,
     pub span_ms: i64,
     pub limit: SizeLimit,
-    /// What the metadata adds to a bucket that is new.
+    /// Bytes that the metadata adds to a new bucket.
     pub meta_bytes: usize,
 }
 
-/// What became of a run of rows.
+/// The outcome of offering a run of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// How many of its leading rows the bucket took.
+    /// How many leading rows the bucket took.
     pub rows: usize,
-    /// Why not more.
+    /// Why it did not take more.
     pub reason: Option<RolloverReason>,
-    /// True the first time that the bucket grew past its size for the sake of large measurements.
+    /// True when the bucket exceeded its size for large measurements for the first time.
     pub kept_open: bool,
     /// Growth in memory.
     pub memory_bytes: usize,
@@ -78,7 +79,7 @@ impl OpenBucket {
         }
     }
 
-    /// The same bucket with what is stored of it.
+    /// The same bucket with its stored contents.
     pub fn with_stored(
         mut self,
         count: usize,
@@ -93,14 +94,15 @@ impl OpenBucket {
         OpenBucket { count, size_bytes: size_bytes.max(1), schema, ..self }
     }
 
-    /// True where a measurement of this time lies between start and end.
+    /// True if a measurement of this time lies within the bucket's span.
     pub fn spans(&self, time_ms: i64, span_ms: i64) -> bool {
         self.min_time_ms <= time_ms && time_ms.saturating_sub(self.min_time_ms) < span_ms
     }
 
-    /// Takes as many of `rows` (their times ascending) as fit, as if one after another were checked in the server's order:
-    /// time forward, time backward, count, size, schema. The first measurement of a new bucket is not checked.
-    pub fn take(&mut self, measurements: &Measurements<'_>, rows: &[u32], terms: &Terms<'_>) -> Taken {
+    /// Takes as many of `rows` (their times ascending) as fit, with the same result as checking one after another in
+    /// the server's order: time forward, time backward, count, size, schema. The first measurement of a new bucket is
+    /// not checked.
+    pub fn take(&mut self, measurements: &BatchRows<'_>, rows: &[u32], terms: &Terms<'_>) -> Taken {
         let is_new = self.size_bytes == 0;
         let time = |row: &u32| measurements.time_ms(*row);
         let mut taken = rows.partition_point(|row| time(row).saturating_sub(self.min_time_ms) < terms.span_ms);
@@ -120,7 +122,7 @@ impl OpenBucket {
         }
         let mut first_kept = None;
         let mut size = self.size_bytes;
-        // Where no row adds anything, all of them fit or it is the size that the bucket has that keeps them out.
+        // If no row adds anything, either all fit, or the present size of the bucket keeps all of them out.
         if !additions.is_empty() || size > terms.limit.effective_bytes {
             for at in 0..run.len() {
                 let added = additions.get(at).copied().unwrap_or_default();
@@ -160,13 +162,13 @@ impl OpenBucket {
         self.size_bytes += sum.verified + sum.estimate;
         self.estimate_bytes += sum.estimate;
         self.memory_bytes += sum.memory;
-        // The row that the schema refused had passed the check of its size.
+        // The row that the schema refused had passed the size check.
         let kept_open = !self.kept_open && first_kept.is_some_and(|at| at <= taken);
         self.kept_open |= kept_open;
         Taken { rows: taken, reason, kept_open, memory_bytes: sum.memory }
     }
 
-    /// The staged rows are stored, in `stored_bytes`.
+    /// The staged rows are stored and take `stored_bytes`.
     pub fn commit(&mut self, stored_bytes: usize) {
         self.size_bytes = (self.size_bytes + stored_bytes).saturating_sub(self.estimate_bytes).max(1);
         self.estimate_bytes = 0;

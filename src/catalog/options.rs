@@ -1,4 +1,4 @@
-//! What the catalogs of one context have in common: their settings, and what they use together.
+//! What the catalogs of one context share: settings, and memory in use.
 
 use std::cell::Cell;
 
@@ -8,30 +8,30 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::value::{Doc, Value};
 
-/// Settings, by the server's names of its parameters.
+/// Settings, named by the server's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CatalogOptions {
-    /// `timeseriesBucketMaxCount`: most measurements of a bucket; at least 1.
+    /// `timeseriesBucketMaxCount`: maximum measurements of a bucket; at least 1.
     pub bucket_count_max: usize,
-    /// `timeseriesBucketMinCount`: below it a bucket may pass its size for the sake of large measurements.
+    /// `timeseriesBucketMinCount`: below it a bucket may exceed its size for large measurements.
     pub bucket_count_min: usize,
     /// `timeseriesBucketMaxSize`, in bytes.
     pub bucket_size_bytes_max: usize,
-    /// `timeseriesBucketMinSize`: the least limit that comes out of `cache_bytes`.
+    /// `timeseriesBucketMinSize`: lower limit of the size that `cache_bytes` leaves to each bucket.
     pub bucket_size_bytes_min: usize,
-    /// `timeseriesLargeMeasurementThreshold`: a larger cell counts as it is until it is committed, in bytes.
+    /// `timeseriesLargeMeasurementThreshold`, in bytes: a larger cell counts uncompressed until it is committed.
     pub large_measurement_bytes: usize,
-    /// `timeseriesIdleBucketExpiryMemoryUsageThreshold`, in bytes, of all catalogs together.
+    /// `timeseriesIdleBucketExpiryMemoryUsageThreshold`, in bytes, for all catalogs together.
     pub memory_bytes_max: usize,
-    /// `timeseriesIdleBucketExpiryMaxCountPerAttempt`: one more than this many buckets are put aside at a time.
+    /// `timeseriesIdleBucketExpiryMaxCountPerAttempt`: one more than this many buckets are archived at a time.
     pub expiry_count_max: usize,
     /// `timeseriesMaxRetriesForWriteConflictsOnReopening`: attempts to find a stored bucket for a measurement.
     pub reopening_retries_max: usize,
-    /// `timeseriesInsertMaxRetriesOnDuplicates`: ids drawn for a new bucket.
+    /// `timeseriesInsertMaxRetriesOnDuplicates`: ids drawn for a new bucket before giving up.
     pub duplicate_retries_max: usize,
-    /// `cacheBytes`: what the active buckets of all collections share.
+    /// `cacheBytes`: shared by the active buckets of all collections.
     pub cache_bytes: usize,
-    /// Whether stored buckets are reopened at all.
+    /// True if stored buckets are reopened at all.
     pub reopening: bool,
 }
 
@@ -53,7 +53,7 @@ impl Default for CatalogOptions {
     }
 }
 
-/// A parameter of the server, or one of our own, as a whole number.
+/// A parameter of the server, or one of timepail, as an integer.
 struct Parameter {
     name: &'static str,
     min: i64,
@@ -71,7 +71,7 @@ static PARAMETERS: [Parameter; 10] = [
         max: limits::BUCKET_ROWS_MAX as i64,
         place: |o| &mut o.bucket_count_max,
     },
-    // A bucket has to fit into a document, and rows are acknowledged before it is written.
+    // A bucket must fit into a document, because rows are acknowledged before it is written.
     Parameter {
         name: "timeseriesBucketMaxSize",
         min: 1,
@@ -114,14 +114,14 @@ static PARAMETERS: [Parameter; 10] = [
 ];
 
 impl CatalogOptions {
-    /// These settings, with the parameters that `given` names by the names of the server.
+    /// These settings, changed by the parameters in `given`, which have the server's names.
     ///
-    /// Errors: `InvalidOptions` for an unknown name, `TypeMismatch` for what is not a number, `BadValue` for one out of range.
+    /// Errors: `InvalidOptions` for an unknown name, `TypeMismatch` if a value is not a number, `BadValue` if it is out
+    /// of range.
     pub fn with_parameters(mut self, given: Doc<'_>) -> Result<CatalogOptions> {
         for (name, value) in given {
             let parameter = PARAMETERS.iter().find(|parameter| parameter.name == name);
-            let parameter =
-                parameter.ok_or_else(|| Error::invalid_options(format!("There is no parameter '{name}'")))?;
+            let parameter = parameter.ok_or_else(|| Error::invalid_options(format!("Unknown parameter '{name}'")))?;
             parameter.set(&mut self, value)?;
         }
         Ok(self)
@@ -143,7 +143,7 @@ impl Parameter {
             return Err(Error::bad_value(format!("Parameter '{name}' must be from {min} to {max}, not {n}")));
         }
         let place = place(options);
-        // Only the threshold of memory has a range that reaches below zero, which leaves it to us.
+        // Only the memory threshold accepts values of zero and below, which select the default.
         *place = if *min < 0 && n <= 0 {
             limits::CATALOG_MEMORY_BYTES_MAX
         } else {
@@ -153,16 +153,17 @@ impl Parameter {
     }
 }
 
-/// What the catalogs of all collections use together. Each of them holds it and keeps its own share in it.
+/// What the catalogs of all collections use together. Each catalog holds a reference and keeps its own share up to
+/// date.
 #[derive(Debug, Default)]
 pub struct Totals {
     /// Buckets, open and archived.
     pub active: Cell<usize>,
     /// Estimated memory, in bytes.
     pub memory_bytes: Cell<usize>,
-    /// The last era that any of them has begun.
+    /// The latest era of any catalog.
     pub era: Cell<u64>,
-    /// What catalogs of collections that are gone have counted.
+    /// The counters of catalogs whose collections are gone.
     pub gone: Cell<Stats>,
 }
 

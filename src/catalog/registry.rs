@@ -1,25 +1,25 @@
-//! Which buckets inserts must leave alone: those that are being changed behind the catalog's back, and damaged ones.
+//! Buckets that inserts must not use: those under a direct write, and damaged ones.
 
 use crate::bucket::BucketId;
 
-/// Why inserts leave a bucket alone.
+/// Why inserts must not use a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// So many direct writes of it have begun and not ended.
+pub enum BucketState {
+    /// This many direct writes of it have begun and not ended.
     DirectWrite(u32),
-    /// Its stored form is damaged. It stays so as long as this process lives; direct writes may try to repair it.
+    /// Its stored form is damaged. It stays frozen as long as this process lives; direct writes may try to repair it.
     Frozen,
 }
 
-/// What the server's registry knows, less what the catalog can tell itself: a bucket is *normal* as long as it is open and
-/// *prepared* while rows of it are committed, and one that is *cleared* is taken from the open ones at once, so that no state
-/// needs to say it.
-/// Rule: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/bucket_state_registry.cpp.
+/// The server's bucket state registry, without the states that the catalog already knows: a bucket is *normal* while it
+/// is open, *prepared* while rows of it are committed, and a *cleared* bucket is removed from the open ones at once.
+///
+/// Source: mongodb/mongo src/mongo/db/timeseries/bucket_catalog/bucket_state_registry.cpp.
 #[derive(Debug, Default)]
 pub struct Registry {
-    /// Ascending.
-    states: Vec<(BucketId, State)>,
-    /// Stored buckets have changed since an older era: whatever was fetched in it may be stale.
+    /// Ascending by id.
+    states: Vec<(BucketId, BucketState)>,
+    /// Counts changes of stored buckets: whatever was fetched in an older era may be stale.
     pub era: u64,
 }
 
@@ -28,27 +28,27 @@ impl Registry {
         self.states.binary_search_by(|(known, _)| known.cmp(&id))
     }
 
-    /// Why inserts leave a bucket alone; `None` where they may have it.
-    pub fn state(&self, id: BucketId) -> Option<State> {
+    /// Why inserts must not use a bucket; `None` if they may.
+    pub fn state(&self, id: BucketId) -> Option<BucketState> {
         self.states.get(self.place(id).ok()?).map(|(_, state)| *state)
     }
 
-    /// How many buckets are left alone.
+    /// Number of buckets that inserts must not use.
     pub fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// A direct write begins; true where it is the only one of its bucket.
+    /// Begins a direct write; true if it is the bucket's only one.
     pub fn start(&mut self, id: BucketId) -> bool {
         let at = match self.place(id) {
             Ok(at) => at,
             Err(at) => {
-                self.states.insert(at, (id, State::DirectWrite(0)));
+                self.states.insert(at, (id, BucketState::DirectWrite(0)));
                 at
             }
         };
         match self.states.get_mut(at) {
-            Some((_, State::DirectWrite(running))) => {
+            Some((_, BucketState::DirectWrite(running))) => {
                 *running += 1;
                 *running == 1
             }
@@ -56,11 +56,11 @@ impl Registry {
         }
     }
 
-    /// A direct write ends; true where it was the last one of its bucket.
+    /// Ends a direct write; true if it was the bucket's last one.
     pub fn finish(&mut self, id: BucketId) -> bool {
         let Ok(at) = self.place(id) else { return false };
         let last = match self.states.get_mut(at) {
-            Some((_, State::DirectWrite(running))) => {
+            Some((_, BucketState::DirectWrite(running))) => {
                 *running -= 1;
                 *running == 0
             }
@@ -72,15 +72,15 @@ impl Registry {
         last
     }
 
-    /// Leaves a bucket alone for ever; false where that was so.
+    /// Freezes a bucket for good; false if it was frozen already.
     pub fn freeze(&mut self, id: BucketId) -> bool {
         match self.place(id) {
             Ok(at) => {
-                let state = self.states.get_mut(at).map(|(_, state)| std::mem::replace(state, State::Frozen));
-                state != Some(State::Frozen)
+                let state = self.states.get_mut(at).map(|(_, state)| std::mem::replace(state, BucketState::Frozen));
+                state != Some(BucketState::Frozen)
             }
             Err(at) => {
-                self.states.insert(at, (id, State::Frozen));
+                self.states.insert(at, (id, BucketState::Frozen));
                 true
             }
         }
@@ -99,10 +99,10 @@ mod tests {
     fn direct_writes_stack_and_the_last_to_end_frees_the_bucket() {
         let mut registry = Registry::default();
         assert!(registry.start(id(2)) && registry.start(id(1)) && !registry.start(id(2)));
-        assert_eq!(registry.state(id(2)), Some(State::DirectWrite(2)));
-        assert!(!registry.finish(id(2)) && registry.state(id(2)) == Some(State::DirectWrite(1)));
+        assert_eq!(registry.state(id(2)), Some(BucketState::DirectWrite(2)));
+        assert!(!registry.finish(id(2)) && registry.state(id(2)) == Some(BucketState::DirectWrite(1)));
         assert!(registry.finish(id(2)) && registry.state(id(2)).is_none());
-        assert_eq!((registry.len(), registry.state(id(1))), (1, Some(State::DirectWrite(1))));
+        assert_eq!((registry.len(), registry.state(id(1))), (1, Some(BucketState::DirectWrite(1))));
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
         let mut registry = Registry::default();
         assert!(registry.start(id(1)) && registry.freeze(id(1)) && !registry.freeze(id(1)));
         assert!(!registry.start(id(1)) && !registry.finish(id(1)) && !registry.finish(id(1)));
-        assert_eq!(registry.state(id(1)), Some(State::Frozen));
+        assert_eq!(registry.state(id(1)), Some(BucketState::Frozen));
         assert!(registry.freeze(id(2)) && !registry.start(id(2)));
     }
 

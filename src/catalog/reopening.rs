@@ -1,8 +1,8 @@
-//! Stored buckets that measurements could go to: asking for them, and taking them in.
+//! Requests stored buckets that measurements could go to, and reopens them.
 
-use super::offer::{Answer, Offer, ReopenFailure, ReopenRequest, Reopened};
+use super::offer::{Offer, OfferAnswer, ReopenFailure, ReopenRequest, Reopened};
 use super::open_bucket::OpenBucket;
-use super::registry::State;
+use super::registry::BucketState;
 use super::rollover::RolloverReason;
 use super::series::BatchSeries;
 use super::size_limit::SizeLimit;
@@ -11,7 +11,7 @@ use super::stats::Counter;
 use crate::bucket::BucketId;
 
 impl Catalog {
-    /// The stored bucket to look for before one is opened for a row at `time_ms`: `Some(None)` for any.
+    /// The stored bucket to look for before a new one is opened for a row at `time_ms`; `Some(None)` means any.
     pub(super) fn stored_candidate(&self, series: &BatchSeries, time_ms: i64) -> Option<Option<BucketId>> {
         if !self.options.reopening {
             return None;
@@ -23,27 +23,27 @@ impl Catalog {
         }
     }
 
-    /// Whether a stored bucket of so many measurements and bytes is worth opening for more.
+    /// True if a stored bucket of this many measurements and bytes is worth reopening.
     pub fn may_reopen(&self, count: usize, size_bytes: usize) -> bool {
         let limit = SizeLimit::new(&self.options, self.totals.active.get());
         count < self.options.bucket_count_max && size_bytes < limit.effective_bytes
     }
 
-    /// Counts why a stored bucket was passed over for another one, if one was.
+    /// Counts why a stored bucket was passed over, if one was.
     pub fn count_failure(&mut self, failure: Option<ReopenFailure>) {
         if let Some(failure) = failure {
             self.stats[failure] += 1;
         }
     }
 
-    /// Takes what came of a request. The batch is to be staged again when all of its requests are answered; it does not
-    /// ask a second time for the same row, except after a conflict.
+    /// Takes the answer to a request. Stage the batch again when all of its requests are answered. It asks only once
+    /// for the same row, except after a conflict.
     pub fn offer(&mut self, request: &ReopenRequest, offer: Offer) {
         let failure = match &offer {
             _ if request.era != self.registry.era => Some(ReopenFailure::EraMismatch),
             Offer::Found(found) => match self.registry.state(found.id) {
-                Some(State::Frozen) => Some(ReopenFailure::MarkedFrozen),
-                Some(State::DirectWrite(_)) => Some(ReopenFailure::WriteConflict),
+                Some(BucketState::Frozen) => Some(ReopenFailure::MarkedFrozen),
+                Some(BucketState::DirectWrite(_)) => Some(ReopenFailure::WriteConflict),
                 None => None,
             },
             Offer::Failed(failure) => Some(*failure),
@@ -67,10 +67,10 @@ impl Catalog {
             Offer::Found(found) if failure.is_none() => self.install(request, found),
             _ => None,
         };
-        self.answers.push((request.series, Answer { installed, fetched }));
+        self.answers.push((request.series, OfferAnswer { installed, fetched }));
     }
 
-    /// Opens a stored bucket, in place of the one that takes the rows of its series at present.
+    /// Reopens a stored bucket, in place of the open bucket that takes rows of its series.
     fn install(&mut self, request: &ReopenRequest, found: Reopened) -> Option<BucketId> {
         let slot = self.slot(request.meta.as_ref());
         if self.index_of(slot, found.id).is_some() {
@@ -159,7 +159,7 @@ mod tests {
         assert_ne!(second[0].bucket, first[0].bucket);
         let stats = catalog.stats();
         assert_eq!((stats[Counter::Fetched], stats[Counter::Reopened], catalog.archive.len()), (1, 1, 0));
-        // The bucket at 0 was marked, not displaced; it is closed when it is met the next time.
+        // The bucket at 0 was marked, not replaced; it is closed the next time it is examined.
         assert_eq!(
             (stats[Counter::ClosedDueToReopening], stats[Counter::ClosedDueToTimeForward], stats.active),
             (0, 0, 2)
@@ -198,7 +198,7 @@ mod tests {
                 era: catalog.registry.era,
                 series: 0,
             };
-            // The bucket at five hours was marked as one to archive; id 1 takes the rows.
+            // The bucket at five hours was marked for archiving; id 1 takes the rows.
             catalog.bucket(0, 0).unwrap().reason = None;
             catalog.bucket(0, 1).unwrap().reason = Some(RolloverReason::TimeForward);
             catalog.offer(&request, Offer::Found(stored(id(2), 0)));

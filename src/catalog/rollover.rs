@@ -1,4 +1,4 @@
-//! Why a bucket makes room for another, and what becomes of it.
+//! Why a bucket rolls over.
 
 /// Why an open bucket did not take a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,19 +7,19 @@ pub enum RolloverReason {
     TimeForward,
     /// The measurement lies before the bucket's start.
     TimeBackward,
-    /// The bucket holds as many measurements as it may.
+    /// The bucket holds the maximum number of measurements.
     Count,
-    /// The bucket reached its size.
+    /// The bucket has reached its maximum size.
     Size,
-    /// The bucket reached what the number of active buckets leaves to each.
+    /// The bucket has reached the size that cache pressure leaves to each active bucket.
     CachePressure,
     /// A field has another type than in the bucket.
     SchemaChange,
 }
 
 impl RolloverReason {
-    /// True where measurements of the bucket's own time may still come to it: as long as it is in memory, or once it is
-    /// reopened. A bucket that is full or of other types never serves again from memory.
+    /// True if the bucket may still take measurements of its own time, in memory or once reopened. A full bucket, or
+    /// one with other types, never takes rows again from memory.
     pub fn is_soft(self) -> bool {
         matches!(self, RolloverReason::TimeForward | RolloverReason::TimeBackward)
     }

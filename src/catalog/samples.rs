@@ -7,7 +7,7 @@ use bson::{DateTime, RawDocumentBuf, rawdoc};
 use super::offer::{Offer, ReopenRequest, Reopened};
 use super::options::{CatalogOptions, Totals};
 use super::state::Catalog;
-use super::{Section, Stage, Staged};
+use super::{Section, Staged, Staging};
 use crate::block::{Block, pivot_docs};
 use crate::bucket::{BucketId, CollectionOptions, Schema};
 use crate::value::{Doc, OwnedValue};
@@ -22,12 +22,12 @@ pub fn catalog_with(options: CatalogOptions) -> Catalog {
     Catalog::new(collection.timeseries, options, Rc::new(Totals::default()), 7)
 }
 
-/// One that never asks for stored buckets.
+/// A catalog that never asks for stored buckets.
 pub fn catalog() -> Catalog {
     catalog_with(CatalogOptions { reopening: false, ..CatalogOptions::default() })
 }
 
-/// One that does.
+/// A catalog that asks for stored buckets.
 pub fn reopening_catalog() -> Catalog {
     catalog_with(CatalogOptions::default())
 }
@@ -48,7 +48,7 @@ pub fn text_at(ms: i64, text: &str) -> RawDocumentBuf {
     rawdoc! { "t": DateTime::from_millis(ms), "m": "a", "x": text }
 }
 
-/// Stages rows; every request is answered by `answer`.
+/// Stages rows; `answer` answers every request.
 pub fn stage_answering(
     catalog: &mut Catalog,
     docs: &[RawDocumentBuf],
@@ -57,30 +57,30 @@ pub fn stage_answering(
     let mut batch = catalog.batch(block(docs));
     loop {
         match catalog.stage(&mut batch).unwrap() {
-            Stage::Staged(staged) => return staged,
-            Stage::Reopen(requests) => requests.iter().for_each(|request| catalog.offer(request, answer(request))),
+            Staging::Staged(staged) => return staged,
+            Staging::Reopen(requests) => requests.iter().for_each(|request| catalog.offer(request, answer(request))),
         }
     }
 }
 
-/// Stages rows; there is no stored bucket.
+/// Stages rows; no stored bucket exists.
 pub fn stage(catalog: &mut Catalog, docs: &[RawDocumentBuf]) -> Vec<Section> {
     stage_answering(catalog, docs, &mut |_| Offer::NotFound).sections
 }
 
-/// Stages and commits rows, in as many bytes as `stored_bytes`.
+/// Stages and commits rows that take `stored_bytes`.
 pub fn insert_as(catalog: &mut Catalog, docs: &[RawDocumentBuf], stored_bytes: usize) -> Vec<Section> {
     let sections = stage(catalog, docs);
     catalog.finish(stored_bytes);
     sections
 }
 
-/// Stages and commits rows, in no bytes.
+/// Stages and commits rows that take no bytes.
 pub fn insert(catalog: &mut Catalog, docs: &[RawDocumentBuf]) -> Vec<Section> {
     insert_as(catalog, docs, 0)
 }
 
-/// Start of the bucket and number of rows of every section.
+/// Bucket start and row count of every section.
 pub fn shape(sections: &[Section]) -> Vec<(i64, usize)> {
     sections.iter().map(|s| (s.min_time_ms, s.rows)).collect()
 }

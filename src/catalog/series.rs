@@ -1,44 +1,44 @@
-//! Splitting the rows of a block by series: by the normalised metadata, binary identity.
+//! Splits the rows of a block by series, that is, by the bytes of their normalised metadata.
 
 use std::ops::Range;
 
-use super::offer::Answer;
+use super::offer::OfferAnswer;
 use crate::block::{Column, ColumnData};
 use crate::value::{Numbers, OwnedValue, Value, normalize};
 
 /// The rows of a block by series.
 #[derive(Debug, Default)]
 pub struct SeriesRows {
-    /// Row numbers, ascending within a series; those of one series after those of another.
+    /// Row numbers grouped by series, ascending within each.
     pub order: Vec<u32>,
-    /// Normalised metadata and number of rows of every series, in first-seen order; `None` for measurements without any.
-    /// Missing and null are two series.
+    /// Normalised metadata and row count of every series, in first-seen order; `None` for measurements without
+    /// metadata. Missing and null are two series.
     pub series: Vec<(Option<OwnedValue>, usize)>,
 }
 
-/// A series of a batch, and how far it has come.
+/// A series of a batch, and its progress.
 pub(super) struct BatchSeries {
     pub meta: Option<OwnedValue>,
-    /// Where in the order of the batch the rows begin that have no bucket.
+    /// Position in the batch's order of the first row without a bucket.
     pub next: usize,
-    /// Where its rows begin and end.
+    /// The range of its rows in the batch's order.
     pub rows: Range<usize>,
-    /// The place of the series in the catalog.
+    /// The position of the series in the catalog.
     pub slot: usize,
     /// The search for a bucket of the next row.
-    pub search: Search,
+    pub search: BucketSearch,
 }
 
-/// The search for the bucket of one row: it begins anew with every row that its bucket did not take.
+/// The search for the bucket of one row. It starts afresh for every row that the current bucket does not take.
 #[derive(Debug, Default)]
-pub(super) struct Search {
-    /// True once an open bucket was met that is no reason to look for stored ones.
+pub(super) struct BucketSearch {
+    /// True once an open bucket was met that rules out looking for stored ones.
     pub query_forbidden: bool,
-    /// True once any open bucket of the series was met, or a stored one.
+    /// True once any open or stored bucket of the series was met.
     pub saw_bucket: bool,
-    /// What came of asking for a stored bucket.
-    pub answer: Option<Answer>,
-    /// How often it was asked for.
+    /// The answer to the last request for a stored bucket.
+    pub answer: Option<OfferAnswer>,
+    /// How many requests there were.
     pub attempts: usize,
 }
 
@@ -48,14 +48,14 @@ pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
         |meta| SeriesRows { order: (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect(), series: vec![(meta, rows)] };
     let Some(column) = meta else { return one(None) };
     let distinct = if let ColumnData::Dictionary(_, values) = column.data() { values.len() } else { 0 };
-    let mut series = Series {
+    let mut series = SeriesSplitter {
         numbers: Numbers::with_capacity(distinct),
         metadata: Vec::with_capacity(distinct),
         of_rows: Vec::with_capacity(rows),
     };
     let mut scratch = Vec::new();
     if let ColumnData::Dictionary(index, values) = column.data() {
-        // Each distinct value is normalised and hashed once.
+        // Each distinct value is normalised and hashed only once.
         if column.presence().is_none() && values.len() == 1 {
             return one(values.value(0, &mut scratch).map(normalize));
         }
@@ -76,15 +76,15 @@ pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
     series.finish()
 }
 
-struct Series {
-    /// By the bytes of the metadata; none stands for none.
+struct SeriesSplitter {
+    /// Numbers by the bytes of the metadata; no bytes stand for no metadata.
     numbers: Numbers,
     metadata: Vec<Option<OwnedValue>>,
-    /// The series of every row.
+    /// The series of each row.
     of_rows: Vec<u32>,
 }
 
-impl Series {
+impl SeriesSplitter {
     fn number(&mut self, meta: Option<Value<'_>>) -> u32 {
         let meta = meta.map(normalize);
         let (number, new) = self.numbers.add(meta.as_ref().map_or(&[], OwnedValue::tagged));

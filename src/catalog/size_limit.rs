@@ -6,24 +6,24 @@ use crate::limits::LARGE_BUCKET_SIZE_BYTES_MAX;
 
 const INT32_MAX: usize = 0x7FFF_FFFF;
 
-/// What a bucket is held to while a run of rows comes to it.
+/// The size limits for a run of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeLimit {
-    /// The limit for most buckets.
+    /// The limit that applies to most buckets.
     pub effective_bytes: usize,
-    /// The share of the cache that falls to one bucket.
+    /// One bucket's share of the cache.
     pub derived_bytes: usize,
 }
 
 impl SizeLimit {
-    /// With `active` buckets in all collections.
+    /// The limits with `active` buckets in all collections.
     pub fn new(options: &CatalogOptions, active: usize) -> SizeLimit {
         let share = (options.cache_bytes / 2).checked_div(active);
         let share = share.map_or(INT32_MAX, |share| share.min(INT32_MAX).max(options.bucket_size_bytes_min));
         SizeLimit { effective_bytes: share.min(options.bucket_size_bytes_max), derived_bytes: share }
     }
 
-    /// Why a bucket of `count` measurements does not grow to `total_bytes`; `Ok(true)` where it does so as an exception,
+    /// Why a bucket of `count` measurements must not grow to `total_bytes`. `Ok(true)` if it may as an exception,
     /// because it holds few measurements.
     pub fn check(&self, options: &CatalogOptions, count: usize, total_bytes: usize) -> Result<bool, RolloverReason> {
         if total_bytes <= self.effective_bytes {

@@ -1,30 +1,31 @@
-//! From a batch to sections: runs of rows, each for one bucket.
+//! Assigns the rows of a batch to buckets, as sections.
 
-use super::batch::{Batch, Section, Stage, dates};
-use super::measurements::Measurements;
+use super::batch::{Batch, Section, Staging, dates};
+use super::measurements::BatchRows;
 use super::offer::ReopenRequest;
 use super::open_bucket::Taken;
-use super::series::{BatchSeries, Search};
+use super::series::{BatchSeries, BucketSearch};
 use super::state::{Catalog, StagedBucket};
 use crate::bucket::BucketId;
 use crate::error::Result;
 
-/// What comes next for a series.
-enum Next {
-    /// The open bucket at this place took rows.
+/// The next step for a series.
+enum NextStep {
+    /// The open bucket at this position took rows.
     Run(usize, Taken),
-    /// A stored bucket is to be looked for: the archived one of this id, or any.
+    /// Look for a stored bucket first: the archived one with this id, or any.
     Ask(Option<BucketId>),
 }
 
 impl Catalog {
     /// Picks or opens buckets for the rows of a batch, or says which stored buckets to look for first.
     ///
-    /// Rows count as staged at once. A batch that is given up halfway needs no `abort`: the next one finds out, and so
-    /// does this one where the catalog was cleared meanwhile; it begins again.
-    /// Errors: an internal error where the time column is not as it must be; `Location6130900` where ids ran out. The
-    /// batch is then given up.
-    pub fn stage(&mut self, batch: &mut Batch) -> Result<Stage> {
+    /// Rows count as staged at once. A batch that is given up halfway needs no `abort`: the next batch notices. If the
+    /// catalog was cleared meanwhile, this batch starts again.
+    ///
+    /// Errors: an internal error if the time column is not as it must be; `Location6130900` if no free id was found.
+    /// The batch is then given up.
+    pub fn stage(&mut self, batch: &mut Batch) -> Result<Staging> {
         if batch.round != self.round {
             self.begin(batch);
         }
@@ -41,7 +42,7 @@ impl Catalog {
         }
         staged?;
         self.prepared = requests.is_empty();
-        Ok(if self.prepared { Stage::Staged(batch.staged()) } else { Stage::Reopen(requests) })
+        Ok(if self.prepared { Staging::Staged(batch.staged()) } else { Staging::Reopen(requests) })
     }
 
     fn begin(&mut self, batch: &mut Batch) {
@@ -52,7 +53,7 @@ impl Catalog {
         batch.sections.clear();
         for series in &mut batch.series {
             series.next = series.rows.start;
-            series.search = Search::default();
+            series.search = BucketSearch::default();
             series.slot = self.slot(series.meta.as_ref());
             if let Some(known) = self.series.get(series.slot) {
                 series.meta.clone_from(&known.meta);
@@ -63,14 +64,14 @@ impl Catalog {
     fn stage_series(&mut self, batch: &mut Batch, requests: &mut Vec<ReopenRequest>) -> Result<()> {
         let Batch { block, series, order, sections, facts, restarts, .. } = batch;
         let times_ms = dates(block, &self.timeseries.time_field)?;
-        let measurements = Measurements { block, times_ms, order, facts: *facts };
+        let measurements = BatchRows { block, times_ms, order, facts: *facts };
         for (number, series) in series.iter_mut().enumerate() {
             while series.next < series.rows.end {
                 match self.next_run(series, &measurements, *restarts)? {
-                    Next::Run(index, taken) => {
+                    NextStep::Run(index, taken) => {
                         sections.extend(self.section(series, index, taken, &measurements).map(|s| (number, s)));
                     }
-                    Next::Ask(archived) => {
+                    NextStep::Ask(archived) => {
                         let time_ms = measurements.next_ms(series);
                         let meta = series.meta.clone();
                         requests.push(ReopenRequest {
@@ -88,47 +89,52 @@ impl Catalog {
         Ok(())
     }
 
-    /// The bucket of the next rows of a series and how many it took, or the stored bucket to look for first.
-    fn next_run(&mut self, series: &mut BatchSeries, measurements: &Measurements<'_>, restarts: usize) -> Result<Next> {
+    /// The bucket of a series' next rows and how many it took, or the stored bucket to look for first.
+    fn next_run(
+        &mut self,
+        series: &mut BatchSeries,
+        measurements: &BatchRows<'_>,
+        restarts: usize,
+    ) -> Result<NextStep> {
         if series.search.answer.is_none() {
             if let Some((index, taken)) = self.find_open(series, measurements) {
-                return Ok(Next::Run(index, taken));
+                return Ok(NextStep::Run(index, taken));
             }
             let time_ms = measurements.next_ms(series);
             if series.search.attempts + restarts < self.options.reopening_retries_max
                 && let Some(archived) = self.stored_candidate(series, time_ms)
             {
                 series.search.attempts += 1;
-                return Ok(Next::Ask(archived));
+                return Ok(NextStep::Ask(archived));
             }
         } else if let Some(installed) = series.search.answer.as_ref().and_then(|answer| answer.installed)
             && let Some(index) = self.index_of(series.slot, installed)
             && let Some(taken) = self.offer_rows(series, index, measurements)
         {
-            return Ok(Next::Run(index, taken));
+            return Ok(NextStep::Run(index, taken));
         }
-        // Once more: what could not take the row makes room now.
+        // A second pass: the bucket that could not take the row rolls over now.
         let (index, taken) = match self.find_open(series, measurements) {
             Some(run) => run,
             None => self.allocate(series, measurements)?,
         };
-        Ok(Next::Run(index, taken))
+        Ok(NextStep::Run(index, taken))
     }
 
-    /// Notes that a bucket took rows of a series.
+    /// Records that a bucket took rows of a series.
     fn section(
         &mut self,
         series: &mut BatchSeries,
         index: usize,
         taken: Taken,
-        measurements: &Measurements<'_>,
+        measurements: &BatchRows<'_>,
     ) -> Option<Section> {
         let search = std::mem::take(&mut series.search);
         let slot = series.slot;
         let bucket = self.series.get(slot)?.buckets.get(index)?;
         let run = measurements.left(series).get(..taken.rows)?;
         series.next += taken.rows;
-        // Most buckets get one run a batch: then there is nothing to look for.
+        // Most buckets get one run per batch, so there is nothing to search.
         let before = (bucket.staged > taken.rows).then(|| self.staged.iter_mut().rev().find(|s| s.id == bucket.id));
         match before.flatten() {
             Some(staged) => staged.rows += taken.rows,
@@ -233,8 +239,8 @@ mod tests {
         let mut batch = catalog.batch(block(&docs));
         let staged = loop {
             match catalog.stage(&mut batch).unwrap() {
-                Stage::Staged(staged) => break staged,
-                Stage::Reopen(requests) => {
+                Staging::Staged(staged) => break staged,
+                Staging::Reopen(requests) => {
                     rounds.push(requests.len());
                     for request in &requests {
                         asked.push(request.meta.clone());
@@ -272,8 +278,8 @@ mod tests {
         let mut catalog = reopening_catalog();
         insert(&mut catalog, &[of(0, "b")]);
         let mut batch = catalog.batch(block(&[of(1, "b"), of(0, "a")]));
-        assert!(matches!(catalog.stage(&mut batch).unwrap(), Stage::Reopen(_)));
-        // The row of b was staged; nobody finishes it.
+        assert!(matches!(catalog.stage(&mut batch).unwrap(), Staging::Reopen(_)));
+        // The row of b was staged and is never finished.
         let sections = stage(&mut catalog, &[of(2, "b")]);
         assert_eq!(catalog.stats().active, 1);
         assert!(sections.len() == 1 && catalog.staged.len() == 1 && catalog.staged[0].is_insert);

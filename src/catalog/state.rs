@@ -1,9 +1,9 @@
-//! The state of a catalog: the open buckets of every series, the idle ones among them, and the archived ones.
+//! The state of a catalog: the open buckets of every series, the idle ones among them, and the archived buckets.
 
 use std::rc::Rc;
 
 use super::archive::Archive;
-use super::offer::Answer;
+use super::offer::OfferAnswer;
 use super::open_bucket::OpenBucket;
 use super::options::{CatalogOptions, Totals};
 use super::registry::Registry;
@@ -11,7 +11,7 @@ use super::stats::{Counter, Stats};
 use crate::bucket::{BucketId, IdGenerator, TimeseriesOptions};
 use crate::value::{Numbers, OwnedValue, hash};
 
-/// Places of series without a bucket that are put up with before all of them are given up.
+/// Entries of series without a bucket that are kept before all of them are dropped.
 const EMPTY_SERIES_MAX: usize = 1000;
 
 /// The buckets of one collection in this context.
@@ -21,48 +21,48 @@ pub struct Catalog {
     pub(super) totals: Rc<Totals>,
     pub(super) stats: Stats,
     pub(super) ids: IdGenerator,
-    /// By the bytes of the metadata, none standing for none: a place in `series`.
+    /// Positions in `series` by the bytes of the metadata; no bytes stand for no metadata.
     slots: Numbers,
-    pub(super) series: Vec<Series>,
+    pub(super) series: Vec<OpenSeries>,
     pub(super) archive: Archive,
-    /// Places and moments of buckets that became idle, oldest first. What is no longer true stays until it is met.
+    /// Position and time of each bucket that became idle, oldest first. Outdated entries stay until they are reached.
     pub(super) idle: Vec<(usize, u64)>,
-    /// How many of them were met.
+    /// How many entries of `idle` were reached.
     pub(super) idle_met: usize,
     pub(super) moment: u64,
-    /// Buckets that inserts leave alone.
+    /// Buckets that inserts must not use.
     pub(super) registry: Registry,
-    /// Answers that the running batch has not looked at.
-    pub(super) answers: Vec<(usize, Answer)>,
-    /// What the running batch has staged, a bucket each.
+    /// Answers that the running batch has not processed.
+    pub(super) answers: Vec<(usize, OfferAnswer)>,
+    /// What the running batch has staged, per bucket.
     pub(super) staged: Vec<StagedBucket>,
-    /// True where they are being committed.
+    /// True while they are being committed.
     pub(super) prepared: bool,
-    /// Counted up when what a batch knows of this state is no longer right.
+    /// Increases whenever the batch's knowledge of this state becomes outdated.
     pub(super) round: u64,
 }
 
 /// The open buckets of a series. At most one of them has no reason to roll over.
-pub(super) struct Series {
+pub(super) struct OpenSeries {
     pub hash: u64,
-    /// Shared by all that name the series: batches, sections, journal records.
+    /// Shared by everything that names the series: batches, sections, journal records.
     pub meta: Option<OwnedValue>,
     pub buckets: Vec<OpenBucket>,
 }
 
-/// What a batch brings to one bucket.
+/// What a batch adds to one bucket.
 pub(super) struct StagedBucket {
     pub slot: usize,
     pub id: BucketId,
     pub rows: usize,
-    /// True where nothing of the bucket is stored yet.
+    /// True if nothing of the bucket is stored yet.
     pub is_insert: bool,
-    /// True where it was opened because its series had no bucket at all.
+    /// True if it was opened because its series had no bucket at all.
     pub opened_due_to_metadata: bool,
 }
 
 impl Catalog {
-    /// A catalog without buckets; `seed` starts the bucket ids and must be random.
+    /// A catalog without buckets. `seed` starts the bucket ids and must be random.
     pub fn new(timeseries: TimeseriesOptions, options: CatalogOptions, totals: Rc<Totals>, seed: u64) -> Catalog {
         Catalog {
             timeseries,
@@ -84,7 +84,7 @@ impl Catalog {
         }
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn stats(&self) -> Stats {
         self.stats
     }
@@ -94,27 +94,27 @@ impl Catalog {
         &self.options
     }
 
-    /// Buckets whose state is kept: open ones, and those that inserts leave alone.
+    /// Number of buckets with a state: open ones, and those that inserts must not use.
     pub fn managed(&self) -> usize {
         self.stats.active - self.archive.len() + self.registry.len()
     }
 
-    /// Counts what others than the catalog come to know: inserts that wait, and what folds meet.
+    /// Counts events that happen outside the catalog: inserts that wait, and what folds meet.
     pub fn count(&mut self, counter: Counter, n: u64) {
         self.stats[counter] += n;
     }
 
-    /// The place of a series.
+    /// The position of a series in `series`.
     pub(super) fn slot(&mut self, meta: Option<&OwnedValue>) -> usize {
         let key = meta.map_or(&[][..], OwnedValue::tagged);
         let (slot, is_new) = self.slots.add(key);
         if is_new {
-            self.series.push(Series { hash: hash(0, key), meta: meta.cloned(), buckets: Vec::new() });
+            self.series.push(OpenSeries { hash: hash(0, key), meta: meta.cloned(), buckets: Vec::new() });
         }
         slot
     }
 
-    /// Gives up the places of series without buckets, once they are more than those with one. No batch may hold places.
+    /// Drops entries of series without buckets once they outnumber those with buckets. No batch may hold positions.
     pub(super) fn compact(&mut self) {
         if self.series.len() <= 2 * self.stats.open_series + EMPTY_SERIES_MAX {
             return;
@@ -130,7 +130,7 @@ impl Catalog {
         self.slots.renumber(&renumber);
         self.series.retain(|series| !series.buckets.is_empty());
         self.idle.retain_mut(|(slot, _)| renumber(*slot).map(|new| *slot = new).is_some());
-        // Some of those that were met may be gone; meeting others again does no harm.
+        // Some of the entries already reached may be gone; reaching others twice does no harm.
         self.idle_met = 0;
     }
 
@@ -138,12 +138,12 @@ impl Catalog {
         self.series.get_mut(slot)?.buckets.get_mut(index)
     }
 
-    /// The place of an open bucket among those of its series.
+    /// The position of an open bucket among those of its series.
     pub(super) fn index_of(&self, slot: usize, id: BucketId) -> Option<usize> {
         self.series.get(slot)?.buckets.iter().position(|bucket| bucket.id == id)
     }
 
-    /// Puts a bucket among the open ones. It counts as active, too.
+    /// Adds an open bucket, which also counts as active.
     pub(super) fn open(&mut self, slot: usize, bucket: OpenBucket) -> usize {
         self.count_memory(bucket.memory_bytes.cast_signed());
         self.count_active(1);
@@ -155,7 +155,7 @@ impl Catalog {
         series.buckets.len() - 1
     }
 
-    /// Takes a bucket from the open ones; whether it stays active is the caller's to say.
+    /// Removes an open bucket; the caller decides whether it stays active.
     pub(super) fn remove(&mut self, slot: usize, index: usize) -> Option<OpenBucket> {
         self.make_busy(slot, index);
         let series = self.series.get_mut(slot).filter(|series| index < series.buckets.len())?;
@@ -167,7 +167,7 @@ impl Catalog {
         Some(bucket)
     }
 
-    /// Forgets an open bucket.
+    /// Drops an open bucket.
     pub(super) fn close(&mut self, slot: usize, index: usize) {
         if self.remove(slot, index).is_some() {
             self.count_active(-1);
@@ -184,9 +184,9 @@ impl Catalog {
         self.totals.memory_bytes.set(self.totals.memory_bytes.get().saturating_add_signed(by));
     }
 
-    /// Forgets every bucket: stored buckets were changed behind the catalog's back.
+    /// Drops every bucket, because stored buckets were changed outside of the catalog.
     ///
-    /// Rows that are being committed are not called back.
+    /// Commits under way go through.
     pub fn clear(&mut self) {
         self.series.clear();
         self.slots = Numbers::default();
@@ -205,7 +205,7 @@ impl Catalog {
         self.timeseries = timeseries;
     }
 
-    /// The collection is gone: no bucket is left, and what was counted goes to what the process has counted.
+    /// The collection is gone: drops all buckets and adds its counters to those of the process.
     pub fn retire(&mut self) {
         self.clear();
         let mut gone = self.totals.gone.get();
@@ -226,7 +226,7 @@ impl Drop for Catalog {
     }
 }
 
-/// What metadata adds to a bucket.
+/// Bytes that the metadata adds to a bucket.
 pub(super) fn meta_bytes(meta: Option<&OwnedValue>) -> usize {
     meta.map_or(0, |meta| "meta".len() + meta.tagged().len())
 }

@@ -1,4 +1,4 @@
-//! What the catalog counts. Names are those of `collStats.timeseries` and `serverStatus.bucketCatalog`.
+//! The counters of the catalog, named as in `collStats.timeseries` and `serverStatus.bucketCatalog`.
 
 use std::ops::{Index, IndexMut};
 
@@ -7,7 +7,7 @@ use crate::value::DocWriter;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $counter:ident = $name:literal,)*) => {
-        /// What is counted since the collection was first used in this process, in the order in which the server shows it.
+        /// Counted since the collection was first used in this process, in the server's order.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Counter {
@@ -19,23 +19,23 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Commits that began a bucket.
+    /// Commits that inserted a bucket.
     BucketInserts = "numBucketInserts",
-    /// Commits that went on with one.
+    /// Commits that added to an existing bucket.
     BucketUpdates = "numBucketUpdates",
     /// Buckets opened because their series had none, neither open nor stored.
     OpenedDueToMetadata = "numBucketsOpenedDueToMetadata",
-    /// Buckets closed because they held as many measurements as they may.
+    /// Buckets closed because they held the maximum number of measurements.
     ClosedDueToCount = "numBucketsClosedDueToCount",
     /// Buckets closed because a field changed its type.
     ClosedDueToSchemaChange = "numBucketsClosedDueToSchemaChange",
-    /// Buckets closed because they reached their size.
+    /// Buckets closed because they reached their maximum size.
     ClosedDueToSize = "numBucketsClosedDueToSize",
     /// Buckets closed because a measurement lay beyond their span.
     ClosedDueToTimeForward = "numBucketsClosedDueToTimeForward",
-    /// Buckets given up, or archived ones forgotten, for lack of memory.
+    /// Buckets closed, or dropped from the archive, to free memory.
     ClosedDueToMemoryThreshold = "numBucketsClosedDueToMemoryThreshold",
-    /// Commits finished, a bucket each.
+    /// Commits finished, counted per bucket.
     Commits = "numCommits",
     /// Inserts that waited for the commit of another.
     Waits = "numWaits",
@@ -43,29 +43,29 @@ counters! {
     MeasurementsCommitted = "numMeasurementsCommitted",
     /// Buckets closed because a stored one of their series was reopened.
     ClosedDueToReopening = "numBucketsClosedDueToReopening",
-    /// Idle buckets archived for lack of memory.
+    /// Idle buckets archived to free memory.
     ArchivedDueToMemoryThreshold = "numBucketsArchivedDueToMemoryThreshold",
     /// Buckets archived because a measurement lay before their start.
     ArchivedDueToTimeBackward = "numBucketsArchivedDueToTimeBackward",
     /// Stored buckets opened again.
     Reopened = "numBucketsReopened",
-    /// Buckets that passed their size for the sake of large measurements.
+    /// Buckets that exceeded their size for large measurements.
     KeptOpenDueToLargeMeasurements = "numBucketsKeptOpenDueToLargeMeasurements",
-    /// Buckets closed because they reached what the number of active buckets leaves to each.
+    /// Buckets closed because they reached the size that cache pressure leaves to each.
     ClosedDueToCachePressure = "numBucketsClosedDueToCachePressure",
     /// Buckets that are never written again.
     Frozen = "numBucketsFrozen",
-    /// Buckets whose rows are no longer stored in order of time: version 2 that became 3. A fold counts it.
+    /// Buckets whose rows are no longer stored in time order (version 2 that became 3). Counted by folds.
     ConvertedToUnsorted = "numCompressedBucketsConvertedToUnsorted",
     /// Archived buckets that were found in storage.
     Fetched = "numBucketsFetched",
-    /// Buckets of no particular id that were found in storage.
+    /// Stored buckets found by a search without an id.
     Queried = "numBucketsQueried",
-    /// Archived buckets that were not found.
+    /// Archived buckets that were not found in storage.
     FetchesFailed = "numBucketFetchesFailed",
     /// Searches without a result.
     QueriesFailed = "numBucketQueriesFailed",
-    /// The first of the failures to reopen, which stand in the order of `ReopenFailure`.
+    /// The first of the reopening failures, which are in the order of `ReopenFailure`.
     FailedDueToEraMismatch = "numBucketReopeningsFailedDueToEraMismatch",
     /// See `ReopenFailure`.
     FailedDueToMalformedIdField = "numBucketReopeningsFailedDueToMalformedIdField",
@@ -87,22 +87,22 @@ counters! {
     FailedDueToCompressionFailure = "numBucketReopeningsFailedDueToCompressionFailure",
     /// See `ReopenFailure`.
     FailedDueToWriteConflict = "numBucketReopeningsFailedDueToWriteConflict",
-    /// Stored buckets that were found to be open already.
+    /// Stored buckets that turned out to be open already.
     DuplicateReopened = "numDuplicateBucketsReopened",
-    /// New buckets that would pass the largest document.
+    /// New buckets that would exceed the maximum document size.
     TooLargeInsert = "numBucketDocumentsTooLargeInsert",
-    /// Buckets that would pass the largest document by what was to be added. A fold counts it.
+    /// Buckets that an addition would make exceed the maximum document size. Counted by folds.
     TooLargeUpdate = "numBucketDocumentsTooLargeUpdate",
 }
 
-/// Counters, and gauges of what a catalog holds.
+/// Counters, and gauges of the catalog's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Buckets in memory, open and archived. A gauge.
     pub active: usize,
     /// Series with an open bucket. A gauge.
     pub open_series: usize,
-    /// Open buckets that wait for measurements. A gauge.
+    /// Open buckets without uncommitted measurements. A gauge.
     pub idle: usize,
     /// Estimated memory of the catalog. A gauge.
     pub memory_bytes: usize,
@@ -115,7 +115,7 @@ impl Default for Stats {
     }
 }
 
-// Every counter has its place, and so has every failure behind the first one.
+// Every counter has its index, and so has each reopening failure after the first.
 #[allow(clippy::indexing_slicing)]
 impl Index<Counter> for Stats {
     type Output = u64;
@@ -147,12 +147,12 @@ impl IndexMut<ReopenFailure> for Stats {
 }
 
 impl Stats {
-    /// Archived buckets, as the server reckons them: those that are active beyond one a series. A gauge.
+    /// Archived buckets as the server computes them: active buckets minus one per open series. A gauge.
     pub fn archived(&self) -> usize {
         self.active.saturating_sub(self.open_series)
     }
 
-    /// What both count and hold together.
+    /// Adds the counters and gauges of another catalog.
     pub fn add(&mut self, other: &Stats) {
         self.active += other.active;
         self.open_series += other.open_series;
@@ -161,14 +161,14 @@ impl Stats {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
     }
 
-    /// Adds the counters, by the server's names.
+    /// Writes the counters under the server's names.
     pub fn write(&self, writer: &mut DocWriter) {
         for (name, n) in self.counters() {
             writer.int64(name, i64::try_from(n).unwrap_or(i64::MAX));
         }
     }
 
-    /// What is shown, under the server's names and in its order.
+    /// The counters to show, under the server's names and in its order.
     #[inline(never)]
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut shown = Vec::with_capacity(NAMES.len() + 2);

@@ -1,8 +1,8 @@
-//! What is wrong with a column, and where.
+//! Column errors: what is wrong, and at which offset.
 
 use std::fmt;
 
-/// A column that breaks its format. Whoever knows bucket and field names them around it.
+/// A column that breaks its format (I1). Callers who know the bucket and the field add their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnError {
     /// Which rule is broken.

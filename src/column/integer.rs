@@ -1,25 +1,25 @@
-//! Values as the integers whose differences a column holds.
+//! Converts values to the integers whose differences a column stores.
 
 use crate::block::Bytes12;
 use crate::value::Kind;
 
-/// How the elements behind a literal are coded.
+/// How the elements after a literal are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// The difference to the element before, 64 bits.
+    /// The difference from the previous element, 64 bits.
     Delta,
     /// The change of that difference.
     DeltaOfDelta,
-    /// As `Delta`, of scaled integers or of bit patterns.
+    /// As `Delta`, between scaled integers or bit patterns.
     Double,
-    /// The difference, 128 bits.
+    /// The difference from the previous element, 128 bits.
     Delta128,
-    /// Nothing but the same value again.
+    /// Only repetitions of the same value.
     Repeat,
 }
 
 impl Coding {
-    /// The coding of a type. Objects and arrays that are no literals are sections.
+    /// The coding of a type. Objects and arrays that are not literals are stored as sections.
     pub fn of(kind: Kind) -> Coding {
         match kind {
             Kind::Double => Coding::Double,
@@ -31,31 +31,31 @@ impl Coding {
     }
 }
 
-/// A signed difference as an unsigned number that is small where the difference is near zero.
+/// Maps a signed difference to an unsigned number that is small if the difference is near zero.
 #[inline]
 pub fn zigzag(delta: i64) -> u64 {
     (delta.cast_unsigned() << 1) ^ (delta >> 63).cast_unsigned()
 }
 
-/// The difference of a `zigzag`.
+/// The inverse of `zigzag`.
 #[inline]
 pub fn unzigzag(raw: u64) -> i64 {
     (raw >> 1).cast_signed() ^ -((raw & 1).cast_signed())
 }
 
-/// As `zigzag`, of 128 bits.
+/// As `zigzag`, for 128 bits.
 #[inline]
 pub fn zigzag128(delta: i128) -> u128 {
     (delta.cast_unsigned() << 1) ^ (delta >> 127).cast_unsigned()
 }
 
-/// As `unzigzag`, of 128 bits.
+/// As `unzigzag`, for 128 bits.
 #[inline]
 pub fn unzigzag128(raw: u128) -> i128 {
     (raw >> 1).cast_signed() ^ -((raw & 1).cast_signed())
 }
 
-/// The integer of an ObjectId: the bytes that change most often lie lowest. Its process (bytes 4 to 8) is left out.
+/// The integer of an ObjectId, with the bytes that change most often lowest. The process (bytes 4 to 8) is left out.
 #[inline]
 pub fn of_object_id(id: Bytes12) -> i64 {
     let [t0, t1, t2, t3, _, _, _, _, _, c9, c10, c11] = id;
@@ -70,14 +70,14 @@ pub fn to_object_id(integer: i64, like: Bytes12) -> Bytes12 {
     [t0, t1, t2, t3, p4, p5, p6, p7, p8, c9, c10, c11]
 }
 
-/// The process of an ObjectId: where it changes there is no difference to take.
+/// The process of an ObjectId. Two ids with different processes have no difference.
 #[inline]
 pub fn process_of(id: &Bytes12) -> &[u8] {
     id.get(4..9).unwrap_or_default()
 }
 
-/// The integer of a text (without its NUL): the last character lies lowest. `None` for a text that is longer than sixteen bytes
-/// or begins with a NUL.
+/// The integer of a string (without its NUL), with the last character lowest. `None` if the string is longer than
+/// sixteen bytes or begins with a NUL.
 #[inline]
 pub fn of_text(text: &[u8]) -> Option<u128> {
     if text.len() > 16 || text.first() == Some(&0) {
@@ -86,14 +86,14 @@ pub fn of_text(text: &[u8]) -> Option<u128> {
     Some(text.iter().fold(0, |integer, byte| integer << 8 | u128::from(*byte)))
 }
 
-/// The text of an integer, whose bytes are given highest first.
+/// The string of an integer, whose bytes are given highest first.
 #[inline]
 pub fn to_text(bytes: &[u8; 16]) -> &[u8] {
     let zeros = (u128::from_be_bytes(*bytes).leading_zeros() / 8) as usize;
     bytes.get(zeros..).unwrap_or_default()
 }
 
-/// The integer of a binary's bytes: the first lies lowest. `None` for more than sixteen.
+/// The integer of a binary's bytes, with the first byte lowest. `None` for more than sixteen bytes.
 #[inline]
 pub fn of_bytes(bytes: &[u8]) -> Option<u128> {
     (bytes.len() <= 16).then(|| bytes.iter().rev().fold(0, |integer, byte| integer << 8 | u128::from(*byte)))

@@ -1,8 +1,8 @@
-//! BSON columns (binary subtype 7): one column of a bucket to bytes and back.
+//! BSON columns (binary subtype 7): converts one column of a bucket to bytes and back.
 //!
-//! A column is a sequence of literals (BSON values) and of *controls*: a byte and up to sixteen 64-bit words that hold the
-//! differences of the values that follow, packed by Simple-8b. Objects become *sections*, one stream of differences for every
-//! scalar in them. `docs/internals/columns.md` has the format in short.
+//! A column is a sequence of literals (BSON values) and *controls*. A control is a byte and up to sixteen 64-bit words
+//! that hold the differences between the following values, packed with Simple-8b. Objects become *sections*, with one
+//! stream of differences for each scalar in them. `docs/internals/columns.md` describes the format.
 
 mod error;
 mod integer;

@@ -1,24 +1,24 @@
-//! Doubles as integers: a decimal number with few digits times a power of ten is one.
+//! Stores doubles as integers: a decimal number with few digits becomes an integer when multiplied by a power of ten.
 
-/// How a stream of doubles becomes integers: 0 to 4 are the powers of ten in `MULTIPLIERS`, `RAW` takes the bit pattern.
+/// How a stream maps doubles to integers: 0 to 4 are the powers of ten in `MULTIPLIERS`, `RAW` takes the bit pattern.
 pub type Scale = usize;
 
-/// The scale whose integer is the bit pattern; it takes every double.
+/// The scale whose integer is the bit pattern. It can represent every double.
 pub const RAW: Scale = 5;
 
-/// What a double is multiplied by, scale by scale. There is no thousand.
+/// The factor of each scale. There is no factor of a thousand.
 const MULTIPLIERS: [f64; 5] = [1.0, 10.0, 100.0, 1e4, 1e8];
 
-/// Integers of doubles lie within so much of zero: beyond, doubles do not hold every integer.
+/// Integers of doubles are at most this far from zero. Beyond it, doubles do not represent every integer.
 const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What `scale` multiplies by; 1 for `RAW`, which does not.
+/// The factor of `scale`; 1 for `RAW`, which has none.
 #[inline]
 pub fn multiplier(scale: Scale) -> f64 {
     MULTIPLIERS.get(scale).copied().unwrap_or(1.0)
 }
 
-/// The high nibble of a control byte in that scale. `RAW` has the one of all types that are no doubles.
+/// The high nibble of a control byte in that scale. `RAW` shares its nibble with all types other than double.
 #[inline]
 pub fn nibble_of(scale: Scale) -> u8 {
     if scale >= RAW { 0x80 } else { 0x90 + 0x10 * scale as u8 }
@@ -34,26 +34,27 @@ pub fn scale_of(control: u8) -> Option<Scale> {
     }
 }
 
-/// The integer of `x` where `x` times `multiplier`, rounded half away from zero, gives the bits of `x` back when divided.
+/// The integer of `x`: `x` times `multiplier`, rounded half away from zero. `None` unless dividing it gives exactly the
+/// bits of `x` back.
 #[inline(always)]
 pub fn to_integer(x: f64, multiplier: f64) -> Option<i64> {
-    // The largest double below a half: adding a half itself would round some doubles below a half up.
+    // The largest double below 0.5. Adding 0.5 itself would round some smaller doubles up.
     const HALF: f64 = 0.499_999_999_999_999_94;
     let product = x * multiplier;
-    // Also false for what is not a number.
+    // Also false for NaN.
     if !(-INTEGER_MAX..=INTEGER_MAX).contains(&product) {
         return None;
     }
     // Truncates.
     #[allow(clippy::cast_possible_truncation)]
     let integer = (product + HALF.copysign(product)) as i64;
-    // Exact: it lies within 2^53.
+    // Exact: the integer lies within 2^53.
     #[allow(clippy::cast_precision_loss)]
     let back = integer as f64 / multiplier;
     (back.to_bits() == x.to_bits()).then_some(integer)
 }
 
-/// The integer of `x` in `scale`; `None` where it has none.
+/// The integer of `x` in `scale`; `None` if it has none.
 #[inline(always)]
 pub fn encode(x: f64, scale: Scale) -> Option<i64> {
     match MULTIPLIERS.get(scale) {
@@ -62,18 +63,18 @@ pub fn encode(x: f64, scale: Scale) -> Option<i64> {
     }
 }
 
-/// The double of an integer in `scale`: a true division, so that it gives the bits back that were encoded.
+/// The double of an integer in `scale`. It is a true division, which gives the encoded bits back.
 #[inline(always)]
 pub fn decode(integer: i64, scale: Scale) -> f64 {
     match MULTIPLIERS.get(scale) {
-        // Integers beyond 2^53 come from damaged columns only; any double will do for them.
+        // Integers beyond 2^53 come from damaged columns only, for which any double will do.
         #[allow(clippy::cast_precision_loss)]
         Some(multiplier) => integer as f64 / multiplier,
         None => f64::from_bits(integer.cast_unsigned()),
     }
 }
 
-/// The least scale from `at_least` on that takes `x`, and the integer.
+/// The smallest scale from `at_least` on that can represent `x`, and the integer.
 #[inline(never)]
 pub fn best(x: f64, at_least: Scale) -> (i64, Scale) {
     let mut scale = at_least;
@@ -85,7 +86,7 @@ pub fn best(x: f64, at_least: Scale) -> (i64, Scale) {
     }
 }
 
-/// True where it is plain that the double of `integer` has no integer in a lower scale. False says nothing.
+/// True if the double of `integer` certainly has no integer in a lower scale. False means unknown.
 #[inline]
 pub fn is_least(integer: i64, scale: Scale) -> bool {
     // Different decimals of fifteen digits are different doubles, so the integer itself tells.
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn halves_are_rounded_away_from_zero() {
-        // The product is what is rounded: 0.25 in tenths is 2.5, and 0.3 is not 0.25.
+        // The product is rounded: 0.25 in tenths is 2.5, which becomes 3, and 0.3 is not 0.25.
         assert_eq!(to_integer(0.25, 10.0), None);
         assert_eq!(to_integer(2.5, 1.0), None);
         assert_eq!(to_integer(4_503_599_627_370_495.5, 1.0), None);
@@ -164,12 +165,12 @@ mod tests {
                 let (integer, best) = best(x, scale);
                 prop_assert!(best >= scale);
                 prop_assert_eq!(decode(integer, best).to_bits(), x.to_bits());
-                // Rounding as the format defines it, by the standard library.
+                // Rounding as the format defines it, computed with the standard library.
                 if scale < RAW {
                     let m = multiplier(scale);
                     let plain = (x * m).round();
                     let expected = (plain.abs() <= INTEGER_MAX && (plain / m).to_bits() == x.to_bits()).then_some(plain as i64);
-                    // -0.0 rounds to the integer 0, which does not give it back.
+                    // -0.0 rounds to the integer 0, which does not give -0.0 back.
                     let expected = expected.filter(|k| (*k as f64 / m).to_bits() == x.to_bits());
                     prop_assert_eq!(encode(x, scale), expected);
                 }

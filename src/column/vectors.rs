@@ -1,25 +1,25 @@
-//! The vectors of `tests/fixtures/bson_column_vectors.json`: columns, and the elements that they must give.
+//! The vectors of `tests/fixtures/bson_column_vectors.json`: columns, and the elements that they hold.
 
 use serde_json::Value as Json;
 
 use crate::value::{DocWriter, Kind, OwnedValue};
 
 /// One vector.
-pub struct Vector {
+pub struct ColumnVector {
     pub name: String,
-    /// `None` for a column that must be refused; an element of `None` is missing.
+    /// `None` if the column must be refused. An element of `None` is missing.
     pub elements: Option<Vec<Option<OwnedValue>>>,
     pub bytes: Vec<u8>,
-    /// What no writer writes today.
+    /// True for bytes that today's writers do not produce.
     pub decode_only: bool,
 }
 
-/// All of them.
-pub fn vectors() -> Vec<Vector> {
+/// All vectors.
+pub fn vectors() -> Vec<ColumnVector> {
     let text = include_str!("../../tests/fixtures/bson_column_vectors.json");
     let all: Vec<Json> = serde_json::from_str(text).unwrap();
     all.iter()
-        .map(|vector| Vector {
+        .map(|vector| ColumnVector {
             name: vector["name"].as_str().unwrap().to_owned(),
             elements: vector["elements"].as_array().map(|all| all.iter().map(element).collect()),
             bytes: base64(vector["base64"].as_str().unwrap()),

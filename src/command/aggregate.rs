@@ -30,7 +30,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(reply).with_batch(batch.rows))
 }
 
-/// Where the rows go, where they are written.
+/// The target collection, if the pipeline writes its rows.
 ///
 /// Errors: as `parse`.
 fn out_of(engine: &Engine, request: &Request<'_>) -> Result<Option<Out>> {

@@ -4,24 +4,26 @@ use super::request::Request;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::{Aggregation, DocumentSource, Globals};
 
-/// What stands for a collection where a pipeline needs none.
+/// The name that stands for a collection if a pipeline needs none.
 const NO_COLLECTION: &str = "$cmd.aggregate";
 
-/// The collection that a pipeline reads: `{aggregate: 1}` is for one that reads none.
+/// The collection that a pipeline reads. `{aggregate: 1}` reads none.
 ///
 /// Errors: `InvalidNamespace`.
 pub fn collection_of<'a>(request: &Request<'a>) -> Result<&'a str> {
     if request.target_integer() == Some(1) { Ok(NO_COLLECTION) } else { request.collection() }
 }
 
-/// The pipeline of a command, as `Aggregation::of_command`.
+/// The pipeline of a command, parsed by `Aggregation::of_command`.
 ///
-/// Errors: those, and `InvalidNamespace` where it needs a collection and has none, or has one and needs none.
+/// Errors: those of `of_command`; `InvalidNamespace` if the pipeline needs a collection and has none, or has one and
+/// needs none.
 pub fn parse(request: &Request<'_>, globals: &Globals, time_field: &str, explained: bool) -> Result<Aggregation> {
     let parsed = Aggregation::of_command(request.doc(), globals, time_field, explained)?;
     let needs_none = parsed.source.as_ref().is_some_and(DocumentSource::is_independent);
     if needs_none != (collection_of(request)? == NO_COLLECTION) {
-        let message = "{aggregate: 1} is for pipelines that begin with $documents, and these are for nothing else";
+        let message =
+            "{aggregate: 1} needs a pipeline that begins with $documents, and such a pipeline needs {aggregate: 1}";
         return Err(Error::new(ErrorCode::InvalidNamespace, message));
     }
     Ok(parsed)

@@ -1,4 +1,4 @@
-//! `collMod`: other options for a collection that is there.
+//! `collMod`: changes the options of a collection.
 
 // Loaded later.
 
@@ -27,7 +27,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(DocWriter::new()))
 }
 
-/// `{index: {name | keyPattern, hidden, expireAfterSeconds}}`, which stands alone.
+/// `{index: {name | keyPattern, hidden, expireAfterSeconds}}`, which cannot be combined with other options.
 async fn change_index(engine: &Rc<Engine>, request: &Request<'_>, index: Value<'_>) -> Result<Reply> {
     request.allow_fields(&["index"]).map_err(|error| Error::invalid_options(error.into_message()))?;
     let index = index.as_doc().ok_or_else(|| wrong_type("collMod", "index", "an object", index))?;
@@ -36,7 +36,7 @@ async fn change_index(engine: &Rc<Engine>, request: &Request<'_>, index: Value<'
     let key_of = if raw { Dropped::BucketKey } else { Dropped::Key };
     for (name, value) in index {
         if matches!(name, "name" | "keyPattern") && which.is_some() {
-            return Err(Error::invalid_options("An index is named by name or by keyPattern, not by both"));
+            return Err(Error::invalid_options("Give either the 'name' or the 'keyPattern' of the index, not both"));
         }
         let wrong = |wanted: &str| wrong_type("collMod.index", name, wanted, value);
         match name {
@@ -45,16 +45,20 @@ async fn change_index(engine: &Rc<Engine>, request: &Request<'_>, index: Value<'
             "hidden" => hidden = Some(value.as_truthy().ok_or_else(|| wrong("a bool"))?),
             "expireAfterSeconds" => seconds = Some(value.as_integer().ok_or_else(|| wrong("an integer"))?),
             "unique" if value.as_truthy() == Some(false) => {
-                return Err(Error::bad_value("An index cannot be changed to 'unique: false'"));
+                return Err(Error::bad_value("The option 'unique' of an index cannot be changed to false"));
             }
-            _ => return Err(Error::invalid_options(["An index here has no '", name, "' to change"].concat())),
+            _ => {
+                return Err(Error::invalid_options(["The option '", name, "' of an index cannot be changed"].concat()));
+            }
         }
     }
     let Some(which) = which.filter(|_| hidden.is_some() || seconds.is_some()) else {
-        return Err(Error::invalid_options("An index is named by name or keyPattern, beside what is to change"));
+        return Err(Error::invalid_options(
+            "To change an index, give its 'name' or 'keyPattern' and the options to change",
+        ));
     };
     if seconds.is_some_and(|seconds| !(0..=TTL_SECONDS_MAX).contains(&seconds)) {
-        return Err(Error::invalid_options("expireAfterSeconds must be from 0 to 2147483647"));
+        return Err(Error::invalid_options("'expireAfterSeconds' must be from 0 to 2147483647"));
     }
     let before = engine.change_index(collection, &which, hidden, seconds).await?;
     let mut reply = DocWriter::new();

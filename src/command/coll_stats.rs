@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::value::DocWriter;
 
-/// Sizes are those of the stored values, keys left out. `timeseries.numMeasurements` is an addition of ours.
+/// Sizes are those of stored values, without keys. `timeseries.numMeasurements` is specific to timepail.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["scale"])?;
     let scale = request.integer("scale")?.unwrap_or(1).max(1);
@@ -22,7 +22,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(reply))
 }
 
-/// `dbStats`: sums over all collections. Each is the collection of its buckets and a view, and views are listed in one collection more.
+/// `dbStats`: sums over all collections. As on the server, each counts as a buckets collection and a view, and one more
+/// collection lists the views.
 pub async fn run_database(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["scale", "freeStorage"])?;
     let scale = request.integer("scale")?.unwrap_or(1).max(1);

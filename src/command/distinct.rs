@@ -1,4 +1,4 @@
-//! `distinct`: the different values at a path.
+//! `distinct`: the distinct values at a path.
 
 use std::rc::Rc;
 
@@ -7,14 +7,14 @@ use super::reply::Reply;
 use super::request::Request;
 use crate::engine::{Defaults, Engine};
 use crate::error::Result;
-use crate::query::{Distinct, FindOptions};
+use crate::query::{Distinct, FindCommand};
 use crate::value::{DocWriter, Path, Value};
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let (user, raw) = target(request.collection()?);
     let globals = globals_of(engine, request)?;
-    let options = |defaults: Defaults<'_>| Ok(FindOptions::of_distinct(request.doc(), &globals(defaults))?.0);
-    // What is no path is refused with the other options.
+    let options = |defaults: Defaults<'_>| Ok(FindCommand::of_distinct(request.doc(), &globals(defaults))?.0.into());
+    // An invalid path is refused together with the other options.
     let key = request.doc().get("key").and_then(Value::as_str).unwrap_or_default();
     let mut distinct = Distinct::new(Path::parse(key)?);
     engine.drain(user, raw, &options, &mut distinct).await?;

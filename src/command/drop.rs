@@ -16,7 +16,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     if target(name).1 {
         raw_write::check(request)?;
     }
-    // The server answers ok for an absent collection too, since 7.0; only then without `ns`.
+    // Since 7.0 the server answers ok for an absent collection too, but then without `ns`.
     let existed = engine.drop_collection(name).await?;
     let mut reply = DocWriter::new();
     if existed {

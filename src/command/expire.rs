@@ -1,4 +1,4 @@
-//! Commands of our own: `expire` and `maintain`.
+//! `expire` and `maintain`, commands specific to timepail.
 
 use std::rc::Rc;
 
@@ -9,14 +9,15 @@ use crate::engine::expire::Expired;
 use crate::error::Result;
 use crate::value::{DocWriter, Value};
 
-/// `{expire: 1}`: one pass of retention over all collections, now. The reply says what went, in all and by collection.
+/// `{expire: 1}`: one pass of retention over all collections, now. The reply says what was deleted, in total and per
+/// collection.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&[])?;
     Ok(report(engine.expire().await?))
 }
 
-/// `{maintain: 1}`: folds and retention, as far as they are due. The driver sends it, in the background, when a reply says so. The reply
-/// is that of `expire`.
+/// `{maintain: 1}`: folds and retention, as far as they are due. The driver sends it in the background when a reply
+/// asks for it. The reply is that of `expire`.
 pub async fn maintain(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&[])?;
     Ok(report(engine.maintain().await?))

@@ -1,4 +1,4 @@
-//! `explain`: how a command goes.
+//! `explain`: how a command is executed.
 
 // Loaded later.
 
@@ -12,10 +12,11 @@ use super::{aggregate_arguments, explain_write};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::{Aggregation, Count, Distinct, Explain, FindOptions, Globals, Group, Sink};
+use crate::query::{Aggregation, Count, Distinct, Explain, FindCommand, Globals, Group, Sink};
 use crate::value::{Collation, DocBuf, OwnedValue};
 
-/// `{explain: command, verbosity}`. With `queryPlanner` the command is planned only, otherwise it is run and its result forgotten.
+/// `{explain: command, verbosity}`. With `queryPlanner` the command is only planned; otherwise it runs and its result
+/// is discarded.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["verbosity"])?;
     let explained = request.target();
@@ -35,8 +36,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     show(engine, &Request::new(command)?, all_plans).await
 }
 
-/// How a command goes. Without `all_plans` it is planned only; with it, it is run, and where that is true the plans that were not chosen
-/// are shown as well.
+/// Explains a command. Without `all_plans` it is only planned. With it, the command runs; if it is true, the rejected
+/// plans are shown as well.
 pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bool>) -> Result<Reply> {
     if explain_write::is_write(inner.name()) {
         return explain_write::show(engine, inner, all_plans).await;
@@ -50,8 +51,8 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let parse =
         |defaults: Defaults<'_>| aggregate_arguments::parse(inner, &globals(defaults), defaults.time_field, true);
     let options = |defaults: Defaults<'_>| match aggregation {
-        Some(_) => Ok(parse(defaults)?.find),
-        None => Ok(query(inner, &globals(defaults))?.0),
+        Some(_) => Ok(parse(defaults)?.into_query()),
+        None => Ok(query(inner, &globals(defaults))?.0.into()),
     };
     let (mut sink, group) = match aggregation {
         Some(_) => (None, None),
@@ -69,7 +70,7 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         None => engine.try_find(name, raw, &options).await?,
     };
     let run = run_of(engine, found.as_ref(), begun_ms);
-    // A pipeline may go another way where it is known what is a date.
+    // A pipeline may run differently once it is known which fields hold dates.
     let aggregation = match (&found, aggregation) {
         (Some(found), Some(_)) => Some(parse(found.collection.defaults(raw))?),
         (_, aggregation) => aggregation,
@@ -86,13 +87,12 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         write: None,
         group,
         has_source,
-        is_narrowed: aggregation.as_ref().is_some_and(Aggregation::is_narrowed),
         later: &aggregation.map_or_else(Vec::new, |aggregation| later(&aggregation, given)),
     };
     Ok(reply_of(engine, inner, &explain))
 }
 
-/// The stages behind the find. Of those of one step it is counted what came out of the last.
+/// The stages after the find. For several stages of one step, only the output of the last is counted.
 fn later(aggregation: &Aggregation, given: &[u64]) -> Vec<(DocBuf, Option<u64>)> {
     let shown = aggregation.shown();
     let next: Vec<Option<usize>> = shown.iter().skip(1).map(|(step, _)| Some(*step)).chain([None]).collect();
@@ -100,22 +100,22 @@ fn later(aggregation: &Aggregation, given: &[u64]) -> Vec<(DocBuf, Option<u64>)>
     shown.into_iter().zip(next).map(|((step, stage), next)| (stage, rows(step, next))).collect()
 }
 
-/// What takes the matches where they are not returned, and how that is shown.
+/// Where the matches go if they are not returned, and how that is shown.
 type Into = (Box<dyn Sink>, Group);
 
-/// The find that a command comes to.
+/// The find that a command translates to.
 ///
-/// Errors: those of the command; `CommandNotFound` for one that cannot be explained.
-fn query(inner: &Request<'_>, globals: &Globals) -> Result<(FindOptions, Option<Into>)> {
+/// Errors: those of the command; `CommandNotFound` if it cannot be explained.
+fn query(inner: &Request<'_>, globals: &Globals) -> Result<(FindCommand, Option<Into>)> {
     let command = inner.doc();
     Ok(match inner.name() {
-        "find" => (FindOptions::parse(command, globals)?, None),
+        "find" => (FindCommand::parse(command, globals)?, None),
         "count" => {
-            let options = FindOptions::of_count(command, globals)?;
+            let options = FindCommand::of_count(command, globals)?;
             (options, Some((Box::new(Count::default()), ("count", "$sum", OwnedValue::int32(1)))))
         }
         "distinct" => {
-            let (options, key) = FindOptions::of_distinct(command, globals)?;
+            let (options, key) = FindCommand::of_distinct(command, globals)?;
             let field = OwnedValue::string(&["$", key.as_str()].concat());
             (options, Some((Box::new(Distinct::new(key)), ("distinct", "$addToSet", field))))
         }

@@ -1,4 +1,4 @@
-//! The parts of a reply that every `explain` has.
+//! The parts common to every `explain` reply.
 
 use super::reply::Reply;
 use super::request::Request;
@@ -9,7 +9,7 @@ use crate::index::IndexSpec;
 use crate::query::{Explain, ReadAccess, Run};
 use crate::value::DocWriter;
 
-/// What became of a query that was run.
+/// Statistics of a query that ran.
 pub fn run_of(engine: &Engine, found: Option<&Planned>, begun_ms: i64) -> Option<Run> {
     found.map(|found| Run {
         entries: found.entries as u64,
@@ -19,7 +19,7 @@ pub fn run_of(engine: &Engine, found: Option<&Planned>, begun_ms: i64) -> Option
     })
 }
 
-/// Where arrays stand on the paths of each index that a query has gone through.
+/// Where each index used by a query has arrays on its paths.
 ///
 /// Errors: those of storage.
 pub async fn multikey_of(engine: &Engine, found: Option<&Planned>) -> Result<Vec<Vec<Vec<usize>>>> {
@@ -40,7 +40,7 @@ pub async fn multikey_of(engine: &Engine, found: Option<&Planned>) -> Result<Vec
     Ok(depths)
 }
 
-/// The reply that shows what is known of a command.
+/// The reply that shows an explanation.
 pub fn reply_of(engine: &Engine, inner: &Request<'_>, explain: &Explain<'_>) -> Reply {
     let mut reply = DocWriter::new();
     reply.string("explainVersion", "1");

@@ -1,4 +1,4 @@
-//! `explain` of `delete`, `update` and `findAndModify`: what would be changed is counted, as `count` counts it.
+//! `explain` of `delete`, `update` and `findAndModify`: counts what would be changed, as `count` does.
 
 // Loaded later.
 
@@ -12,7 +12,7 @@ use super::{find_and_modify, statements};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{ChangeKind, Defaults, Engine, Options};
 use crate::error::Result;
-use crate::query::{Count, Explain, FindOptions, Projection, Write};
+use crate::query::{Count, Demand, Explain, FindCommand, Projection, Query, Write};
 
 /// True for the commands that are explained here.
 pub fn is_write(name: &str) -> bool {
@@ -26,11 +26,8 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         let find = find_and_modify::find_of(name, inner)?;
         let globals = globals_of(engine, inner)?;
         let options = |defaults: Defaults<'_>| {
-            Ok(FindOptions {
-                limit: Some(1),
-                skips_closed: true,
-                ..FindOptions::parse(find.view(), &globals(defaults))?
-            })
+            let find = FindCommand { limit: Some(1), ..FindCommand::parse(find.view(), &globals(defaults))? };
+            Ok(Query { find, demand: Demand::of_write() })
         };
         let write = Write { op_type: "deleteOne", of_buckets: None, answers: Some(inner.field("fields").is_some()) };
         return plan(engine, inner, raw, &options, write, all_plans).await;
@@ -41,7 +38,8 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let options = |_: Defaults<'_>| {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let projection = Projection::none();
-        Ok(FindOptions { filter, hint, limit, projection, skips_closed: true, ..FindOptions::default() })
+        let find = FindCommand { filter, hint, limit, projection, ..FindCommand::default() };
+        Ok(Query { find, demand: Demand::of_write() })
     };
     let (op_type, of_buckets) = match change.kind {
         ChangeKind::Update(_) => ("updateMany", Some("UPDATE")),
@@ -63,7 +61,7 @@ async fn plan(
     let found = match (all_plans, write.answers) {
         (None, _) => engine.plan(name, raw, options).await?,
         (_, None) => engine.drain(name, raw, options, &mut Count::default()).await?,
-        // In the order that is asked for.
+        // In the requested order.
         _ => engine.try_find(name, raw, options).await?,
     };
     let run = run_of(engine, found.as_ref(), begun_ms);
@@ -78,7 +76,6 @@ async fn plan(
         write: Some(write),
         group: None,
         has_source: false,
-        is_narrowed: false,
         later: &[],
     };
     Ok(reply_of(engine, inner, &explain))

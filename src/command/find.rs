@@ -8,15 +8,15 @@ use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DECIMAL_OPERATORS;
-use crate::query::{Filter, FindOptions, Globals};
+use crate::query::{Filter, FindCommand, Globals, Query};
 use crate::value::{DocWriter, Value};
 
-/// A user collection, or the raw view of its buckets.
+/// Splits a name into the user's collection and whether its raw buckets are meant.
 pub fn target(name: &str) -> (&str, bool) {
     name.strip_prefix(BUCKETS_PREFIX).map_or((name, false), |user| (user, true))
 }
 
-/// A filter argument; absent matches everything.
+/// A filter argument; a missing one matches everything.
 pub fn parse_filter(engine: &Engine, filter: Option<Value<'_>>, command: &str, field: &str) -> Result<Filter> {
     match filter {
         None => Ok(Filter::all()),
@@ -39,9 +39,12 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let (user, raw) = target(name);
     let globals = globals_of(engine, request)?;
-    let batch = engine.find(user, raw, &|defaults| FindOptions::parse(request.doc(), &globals(defaults))).await?;
+    let batch = engine
+        .find(user, raw, &|defaults| FindCommand::parse(request.doc(), &globals(defaults)).map(Query::from))
+        .await?;
     if batch.cursor_id != 0 && request.doc().mentions(&DECIMAL_OPERATORS) {
-        // The first decimal may come in a later batch, which cannot be asked for again. Where the second half cannot be had, none may come.
+        // The first decimal may come in a later batch, which cannot be requested again. If the second half cannot be
+        // loaded, decimals may still never come.
         engine.globals().env().complete().await.ok();
     }
     let reply = cursor(engine, name, batch.cursor_id, "firstBatch");
@@ -94,7 +97,7 @@ pub fn kill_cursors(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply>
     Ok(Reply::ok(reply))
 }
 
-/// `cursor`, its `batch` empty: the rows go beside the document.
+/// A reply with `cursor`, whose `batch` is empty: the rows travel beside the document.
 pub fn cursor(engine: &Engine, name: &str, id: i64, batch: &str) -> DocWriter {
     let mut reply = DocWriter::new();
     reply.begin_doc("cursor").int64("id", id).string("ns", &format!("{}.{name}", engine.name()));

@@ -1,4 +1,4 @@
-//! `findAndModify`: removes one measurement and answers it.
+//! `findAndModify`: removes one measurement and returns it.
 
 // Loaded later.
 
@@ -10,14 +10,14 @@ use super::reply::Reply;
 use super::request::Request;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::{FindOptions, not_allowed};
+use crate::query::{FindCommand, Query, not_allowed};
 use crate::value::{DocBuf, DocWriter, Value};
 
-/// What the fields are called in the command, and in a find.
+/// The names of fields in this command, and in a find.
 const OF_FIND: [(&str, &str); 5] =
     [("query", "filter"), ("fields", "projection"), ("sort", "sort"), ("hint", "hint"), ("let", "let")];
 
-/// All fields; the first ones go with an update only.
+/// All fields; the first ones are for updates only.
 const FIELDS: [&str; 11] =
     ["update", "new", "upsert", "arrayFilters", "remove", "collation", "query", "fields", "sort", "hint", "let"];
 
@@ -25,7 +25,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
     let find = find_of(name, request)?;
     let globals = globals_of(engine, request)?;
-    let options = |defaults: Defaults<'_>| FindOptions::parse(find.view(), &globals(defaults));
+    let options = |defaults: Defaults<'_>| FindCommand::parse(find.view(), &globals(defaults)).map(Query::from);
     let removed = engine.remove_one(name, &options).await?;
     let mut reply = DocWriter::new();
     reply.begin_doc("lastErrorObject").int32("n", i32::from(removed.is_some())).end();
@@ -42,16 +42,16 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(reply))
 }
 
-/// The find of what goes.
+/// The find that selects the measurement to remove.
 ///
-/// Errors: `InvalidOptions` for an update, which would be one of a single measurement; `FailedToParse`; 7314600.
+/// Errors: `InvalidOptions` for an update, which would change a single measurement; `FailedToParse`; 7314600.
 pub fn find_of(name: &str, request: &Request<'_>) -> Result<DocBuf> {
     request.allow_fields(&FIELDS)?;
     if target(name).1 {
         raw_write::check(request)?;
     }
     if request.field("txnNumber").is_some() {
-        return Err(Error::new(ErrorCode::Location7314600, "Retryable findAndModify is not supported here"));
+        return Err(Error::new(ErrorCode::Location7314600, "Retryable findAndModify is not supported"));
     }
     let removes = request.bool("remove")? == Some(true);
     let of_update = |name: &str| request.field(name).is_some_and(|value| value.as_truthy() != Some(false));

@@ -1,4 +1,4 @@
-//! Two commands of our own: `flush` and `foldJournals`.
+//! `flush` and `foldJournals`, commands specific to timepail.
 
 use std::rc::Rc;
 
@@ -9,14 +9,14 @@ use crate::engine::keyspace::ContextId;
 use crate::error::{Error, Result};
 use crate::value::DocWriter;
 
-/// `{flush: 1}`: folds what this context has journalled.
+/// `{flush: 1}`: folds this context's journals.
 pub async fn flush(engine: &Rc<Engine>) -> Result<Reply> {
     engine.flush().await?;
     Ok(Reply::ok(DocWriter::new()))
 }
 
-/// `{foldJournals: 1, alive: [context, ...]}`: folds the journals of every context that is neither this one nor in `alive`
-/// (sixteen hex digits each). Which contexts live only decides whether folding is worth it.
+/// `{foldJournals: 1, alive: [context, ...]}`: folds the journals of every context other than this one and those in
+/// `alive` (sixteen hex digits each). Correctness does not depend on `alive`; it only saves useless folds.
 pub async fn fold_journals(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["alive"])?;
     let alive: Vec<ContextId> = match request.array("alive")? {

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::value::DocWriter;
 
-/// `{getParameter: 1, <name>: 1, ...}` for some parameters, `{getParameter: '*'}` for all that there are.
+/// `{getParameter: 1, <name>: 1, ...}` for some parameters, `{getParameter: '*'}` for all.
 #[inline(never)]
 pub fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let all = request.target().as_str() == Some("*");
@@ -21,7 +21,7 @@ pub fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         }
     }
     if reply.is_empty() {
-        return Err(Error::invalid_options("no option found to get"));
+        return Err(Error::invalid_options("Name at least one parameter, or '*' for all"));
     }
     Ok(Reply::ok(reply))
 }

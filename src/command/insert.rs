@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DOCUMENT_SIZE_BYTES_MAX, JS_DATE_MS_MAX};
 use crate::value::{DocWriter, Kind, Value, sort_by};
 
-/// What is wrong with single measurements, by position, ascending.
+/// Errors of single measurements with their positions, ascending.
 type RowErrors = Vec<(usize, Error)>;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Block>) -> Result<Reply> {
@@ -35,10 +35,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
     }
     if let Some(meta) = request.field("meta") {
         let field = collection.meta_field().ok_or_else(|| {
-            Error::bad_value(format!("'meta' was given, but collection '{}' has no metaField", collection.name))
+            Error::bad_value(format!("'meta' is given, but collection '{}' has no metaField", collection.name))
         })?;
         if rows.column(field).is_some() {
-            return Err(Error::bad_value(format!("'meta' was given, and '{field}' as a column as well")));
+            return Err(Error::bad_value(format!("Metadata is given twice: as 'meta' and as the column '{field}'")));
         }
         rows.set_column(field, Column::constant(meta, count));
     }
@@ -89,10 +89,10 @@ fn pivot_documents(request: &Request<'_>) -> Result<(Block, RowErrors)> {
     Ok((pivot.finish(), errors))
 }
 
-/// Numbers below are times before 1971, or seconds that somebody took for milliseconds.
+/// A smaller number is a time before 1971, or a number of seconds taken for milliseconds.
 const YEAR_1971_MS: i64 = 365 * 86_400_000;
 
-/// Columns come from typed arrays, where a time is a number of `unit`s. Without a unit it is one of milliseconds, and late enough to be meant so.
+/// In columns from typed arrays, a time is a number of `unit`s. Without a unit it counts milliseconds, and must be late enough to be meant so.
 fn convert_numeric_times(rows: &mut Block, time_field: &str, unit: Option<&str>) -> Result<()> {
     let (factor, divisor) = match unit {
         None | Some("ms") => (1, 1),
@@ -107,13 +107,13 @@ fn convert_numeric_times(rows: &mut Block, time_field: &str, unit: Option<&str>)
     let Some(column) = rows.column(time_field) else { return Ok(()) };
     let mut times = Vec::with_capacity(column.len());
     for row in 0..column.len() {
-        let scaled = |number: i64| number.saturating_mul(factor) / divisor;
+        let scaled = |number: i64| if divisor == 1 { number.saturating_mul(factor) } else { number / divisor };
         let ms = match column.data() {
             ColumnData::I64(v) => scaled(v.get(row).copied().unwrap_or_default()),
             ColumnData::I32(v) => scaled(i64::from(v.get(row).copied().unwrap_or_default())),
             ColumnData::F64(v) => {
                 let number = v.get(row).copied().unwrap_or_default();
-                // What is no number is out of range as well. A fraction of a millisecond is cut off as `new Date` does.
+                // NaN counts as out of range. A fraction of a millisecond is cut off, as in `new Date`.
                 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
                 let ms = (number * factor as f64 / divisor as f64) as i64;
                 if number.is_nan() { i64::MAX } else { ms }
@@ -157,11 +157,12 @@ pub(super) fn time_errors(rows: &Block, time_field: &str) -> RowErrors {
     }
 }
 
-/// Measurements that no bucket can hold: their values stand in the columns and, as least and greatest ones, twice more.
+/// Errors for measurements that no bucket can hold: their values are stored in the columns and twice more, as minimum
+/// and maximum.
 pub(super) fn size_errors(rows: &Block, meta_field: Option<&str>) -> RowErrors {
-    /// Of a bucket: what holds its parts together, and all of the time but its values.
+    /// Overhead of a bucket: its structure, and its time without the values.
     const FRAME_BYTES: usize = 128;
-    /// Of a column: what holds its one value.
+    /// Overhead of a column with one value.
     const COLUMN_BYTES: usize = 10;
     let bucket_bytes = |value_bytes: &dyn Fn(&Column) -> Option<usize>| {
         let part = |(name, column): &(Box<str>, Column)| match value_bytes(column) {
@@ -176,8 +177,11 @@ pub(super) fn size_errors(rows: &Block, meta_field: Option<&str>) -> RowErrors {
     }
     let error = |row| {
         let bytes = bucket_bytes(&|column| column.is_present(row).then(|| column.value_bytes(row)));
-        let message =
-            || format!("A bucket of this measurement would have {bytes} bytes, more than {DOCUMENT_SIZE_BYTES_MAX}");
+        let message = || {
+            format!(
+                "The measurement is too large: its bucket would have {bytes} bytes, and the maximum is {DOCUMENT_SIZE_BYTES_MAX}"
+            )
+        };
         (bytes > DOCUMENT_SIZE_BYTES_MAX).then(|| (row, Error::new(ErrorCode::BSONObjectTooLarge, message())))
     };
     (0..rows.rows()).filter_map(error).collect()

@@ -9,7 +9,7 @@ use crate::block::DocPivot;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::value::{DocBuf, DocWriter};
-/// User names with type "timeseries"; their bucket collections are listed as well.
+/// Users' collections have the type "timeseries"; their buckets collections are listed as well.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["filter", "nameOnly", "authorizedCollections", "cursor"])?;
     let name_only = request.bool("nameOnly")?.unwrap_or(false);

@@ -1,4 +1,4 @@
-//! One file a command: parse the document, call the engine, build the reply. Knows no storage.
+//! One file per command: parse the document, call the engine, build the reply. Knows no storage.
 
 mod aggregate;
 mod aggregate_arguments;
@@ -43,21 +43,23 @@ use crate::storage::LocalFuture;
 use crate::value::{Doc, DocWriter, Value};
 use request::Request;
 
-/// What a page needs that inserts and reads.
+/// Commands of pages that insert and read.
 #[rustfmt::skip]
 const COMMON: [&str; 16] = [
     "insert", "find", "getMore", "killCursors", "count", "distinct", "delete", "create", "drop", "dropDatabase", "listCollections",
     "foldJournals", "flush", "expire", "maintain", "ping",
 ];
 
-/// True for a command that runs only once `Env::complete` has. The others await that themselves where a collection needs it.
+/// True for a command that runs only after `Env::complete`. Other commands await it themselves if a collection needs it
+/// (I36).
 pub fn is_rare(command: &[u8]) -> bool {
-    // Before all of it is looked at: it may be long, and nothing in it is rare. Behind the length comes the type of the first field, then its name.
+    // Inserts are recognised first, because they may be long and never need the second half. After the length come the
+    // type and the name of the first field.
     if command.get(5..12) == Some(b"insert\0") {
         return false;
     }
     let request = Doc::parse(command).and_then(Request::new);
-    // What is no command says so wherever it comes.
+    // An invalid command gives the same error in either half.
     request.is_ok_and(|request| {
         let name = request.name();
         !COMMON.contains(&name)
@@ -67,12 +69,13 @@ pub fn is_rare(command: &[u8]) -> bool {
     })
 }
 
-/// True for the next batch of a cursor.
-pub fn is_more(command: &[u8]) -> bool {
+/// True for `getMore`.
+pub fn is_get_more(command: &[u8]) -> bool {
     Doc::parse(command).and_then(Request::new).is_ok_and(|request| request.name() == "getMore")
 }
 
-/// True where a command was refused for what may be an operator of `query::expr::more`, or for arithmetic on decimals: once `Env::complete` has run, it may not be.
+/// True if a command was refused because of what may be an operator of `query::expr::more`, or arithmetic on decimals.
+/// After `Env::complete` it may succeed.
 pub fn lacks_operator(reply: &Reply) -> bool {
     reply.document.view().get("code").and_then(Value::as_i32) == Some(ErrorCode::InvalidPipelineOperator as i32)
 }
@@ -81,7 +84,8 @@ pub fn lacks_operator(reply: &Reply) -> bool {
 pub async fn run(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -> Reply {
     let mut outcome = dispatch(engine, command, payload).await;
     if outcome.as_ref().is_err_and(|e| e.code == ErrorCode::NamespaceNotFound) {
-        // Somebody may have dropped the collection that memory held, and made it again; it is forgotten now, and nothing was done.
+        // The collection in memory may have been dropped and created again by another context. It is forgotten now, and
+        // nothing was done.
         outcome = dispatch(engine, command, payload).await;
     }
     outcome.unwrap_or_else(Reply::from)
@@ -96,7 +100,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         let checking: LocalFuture<'_, ()> = Box::pin(strict_times::check(engine, &request));
         checking.await?;
     }
-    // Boxed, so that the future of every command is as small as this one, and its code stays apart.
+    // Boxed, so that every command's future is as small as this one, and its code stays separate.
     // Loaded by now: the door awaits it for every command that `is_rare`, and a strict database for all, above.
     let running: LocalFuture<'_, Reply> = match request.name() {
         "collMod" => Box::pin(coll_mod::run(engine, &request)),

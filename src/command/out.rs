@@ -1,4 +1,4 @@
-//! `aggregate` with `$out`: the rows become the content of a collection.
+//! `aggregate` with `$out`: the rows replace the content of a collection.
 
 // Loaded later.
 
@@ -14,10 +14,10 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::query::Out;
 use crate::value::DocWriter;
 
-/// Runs the pipeline that `parse` gives over `name`, or over its buckets where that is `raw`.
+/// Runs the parsed pipeline over `name`, or over its buckets if `raw`.
 pub async fn run(engine: &Rc<Engine>, (name, raw): (&str, bool), parse: &Parse<'_>, out: &Out) -> Result<Reply> {
     if out.database.as_ref().is_some_and(|database| **database != *engine.name()) {
-        let message = "$out can only write into the database that it reads";
+        let message = "$out can only write to the database that the pipeline reads";
         return Err(Error::new(ErrorCode::InvalidNamespace, message));
     }
     let options = match &out.timeseries {
@@ -32,9 +32,9 @@ pub async fn run(engine: &Rc<Engine>, (name, raw): (&str, bool), parse: &Parse<'
     Ok(Reply::ok(find::cursor(engine, name, 0, "firstBatch")).with_batch(Block::new(0)))
 }
 
-/// Rows as measurements of a collection.
+/// The rows as measurements of a collection.
 ///
-/// Errors: that of the first row which cannot be one.
+/// Errors: that of the first row that is not a valid measurement.
 fn measurements(collection: &Collection, mut rows: Block) -> Result<Block> {
     let time_field = collection.time_field();
     let errors =

@@ -1,4 +1,4 @@
-//! `insert` into `system.buckets.<name>`, and what every write there must say.
+//! `insert` into `system.buckets.<name>`, and the argument that every raw write needs.
 
 use std::rc::Rc;
 
@@ -8,10 +8,10 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, DocWriter};
 
-/// The argument by which a command says that it means to write buckets.
+/// The argument that confirms a write of raw buckets.
 pub const UNSAFE: &str = "unsafeBucketWrites";
 
-/// Refuses a write of buckets that is neither of the two there are, or does not say what it is.
+/// Refuses raw writes other than `insert` and `delete`, and those without the confirming argument.
 ///
 /// Errors: `IllegalOperation`.
 pub fn check(request: &Request<'_>) -> Result<()> {

@@ -1,15 +1,15 @@
-//! Replies, and how counts and errors stand in them.
+//! Replies, with their counts and errors.
 
 use crate::block::Block;
 use crate::error::Error;
 use crate::value::{DocBuf, DocWriter};
 
-/// What a command answers: a reply document and, for cursor batches, the batch as a block.
+/// The answer to a command: a reply document and, for cursors, the batch as a block.
 #[derive(Debug)]
 pub struct Reply {
     /// The reply; `ok` says whether the command succeeded.
     pub document: DocBuf,
-    /// The measurements of `cursor.firstBatch` or `cursor.nextBatch`, which are empty in the document.
+    /// The measurements of `cursor.firstBatch` or `cursor.nextBatch`; the array in the document is empty.
     pub batch: Option<Block>,
 }
 
@@ -19,9 +19,9 @@ impl Reply {
         Reply { document: document.finish(), batch: None }
     }
 
-    /// The reply for programs that speak the types of the crate `bson`; the module of the npm package has none of them.
+    /// The reply in types of the crate `bson`, for Rust programs. The module of the npm package does not contain this.
     pub fn to_bson(&self) -> bson::RawDocumentBuf {
-        // Checked when it was built.
+        // The bytes were checked when the reply was built.
         bson::RawDocumentBuf::from_bytes(self.document.view().as_bytes().to_vec()).unwrap_or_default()
     }
 
@@ -39,12 +39,12 @@ impl From<Error> for Reply {
     }
 }
 
-/// A count as BSON has it.
+/// A count as an int64.
 pub(super) fn long(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// A count as BSON has it where it always has been an int32.
+/// A count as an int32, where the server's type is always int32.
 pub(super) fn int<N>(n: N) -> i32
 where
     i32: TryFrom<N>,
@@ -52,7 +52,7 @@ where
     i32::try_from(n).unwrap_or(i32::MAX)
 }
 
-/// `writeErrors`, where there are any: the index of a measurement or statement, and what is wrong with it.
+/// Appends `writeErrors`, if there are any: the index of a measurement or statement, and its error.
 pub(super) fn write_errors(reply: &mut DocWriter, errors: &[(usize, Error)]) {
     if errors.is_empty() {
         return;

@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::WRITE_BATCH_COUNT_MAX;
 use crate::value::{Doc, Value};
 
-/// Arguments that every command accepts and that mean nothing here.
+/// Arguments that every command accepts and ignores.
 const GENERIC: &[&str] = &[
     "$db",
     "$clusterTime",
@@ -21,7 +21,7 @@ const GENERIC: &[&str] = &[
     "writeConcern",
 ];
 
-/// A command document: its first field names the command, usually with the collection as the value.
+/// A command document. Its first field names the command and usually has the collection as its value.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     doc: Doc<'a>,
@@ -30,7 +30,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the command name.
+    /// Reads the name of the command.
     ///
     /// Errors: `FailedToParse` for an empty document.
     pub fn new(doc: Doc<'a>) -> Result<Request<'a>> {
@@ -52,7 +52,7 @@ impl<'a> Request<'a> {
 
     /// The collection that the command is for.
     ///
-    /// Errors: `InvalidNamespace` where it is not a non-empty string.
+    /// Errors: `InvalidNamespace` if it is not a non-empty string.
     pub fn collection(&self) -> Result<&'a str> {
         self.target.as_str().filter(|name| !name.is_empty()).ok_or_else(|| {
             let message = format!("'{}' needs a collection name, not {:?}", self.name, self.target);
@@ -65,7 +65,7 @@ impl<'a> Request<'a> {
         self.target
     }
 
-    /// The number that the command name carries (`getMore`).
+    /// The number after the command's name (`getMore`).
     pub fn target_integer(&self) -> Option<i64> {
         self.target.as_integer()
     }
@@ -120,7 +120,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Refuses a write of nothing, or of too much.
+/// Refuses a write without statements or documents, or with too many.
 ///
 /// Errors: `InvalidLength`.
 pub fn check_batch(count: usize) -> Result<()> {

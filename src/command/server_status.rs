@@ -10,8 +10,8 @@ use crate::engine::Engine;
 use crate::engine::status::Status;
 use crate::value::DocWriter;
 
-/// `{serverStatus: 1}`: who this is, and what the catalogs of all collections hold and count. What the server can be asked to
-/// leave out or to add means nothing here. Nothing is read from storage.
+/// `{serverStatus: 1}`: identity, and the contents and counters of all catalogs. Ignores the sections that the server
+/// can leave out or add. Does not read storage.
 #[inline(never)]
 pub fn run(engine: &Rc<Engine>, _request: &Request<'_>) -> Reply {
     let uptime_ms = engine.uptime_ms();
@@ -27,7 +27,7 @@ pub fn run(engine: &Rc<Engine>, _request: &Request<'_>) -> Reply {
     Reply::ok(reply)
 }
 
-/// What tells this opening of the database from others, and the version.
+/// The identity of this opening of the database, and the version.
 pub fn append_identity(document: &mut DocWriter, engine: &Engine) {
     document.string("host", &engine.context_name()).string("version", env!("CARGO_PKG_VERSION"));
 }
@@ -41,6 +41,6 @@ fn bucket_catalog(catalog: &mut DocWriter, status: &Status) {
     stats.write(catalog);
     catalog.begin_doc("stateManagement").int64("bucketsManaged", size(status.managed));
     catalog.int64("currentEra", long(status.era)).int64("erasWithRemainingBuckets", size(status.eras_in_use));
-    // A clear takes effect at once, so that none is left to remember.
+    // A clear takes effect at once, so none is pending.
     catalog.int64("trackedClearOperations", 0).end();
 }

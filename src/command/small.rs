@@ -1,4 +1,4 @@
-//! Commands that answer with little, or with a refusal.
+//! Commands with a short reply, or with a refusal.
 
 // Loaded later.
 
@@ -9,16 +9,16 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::DocWriter;
 
-/// What a command does that has no file of its own.
+/// What a command without a file of its own does.
 #[derive(Clone, Copy, PartialEq)]
 enum Small {
-    /// It succeeds, and nothing needs to be done.
+    /// Succeeds; there is nothing to do.
     Nothing,
-    /// Time-series collections do not take it.
+    /// Time-series collections do not support it.
     Refused,
-    /// There are no transactions.
+    /// Refused, because there are no transactions.
     Transaction,
-    /// It says who this is, and what it takes.
+    /// Identifies this engine and its limits.
     Hello,
 }
 
@@ -49,7 +49,7 @@ static COMMANDS: [(&str, Small); 24] = [
     ("startSession", Small::Nothing),
 ];
 
-/// What drivers ask before anything else: the newest protocol that this speaks is that of 7.0.
+/// The first question of every driver. The newest wire protocol here is that of 7.0.
 static HELLO: [(&str, i32); 7] = [
     ("maxBsonObjectSize", 16_777_216),
     ("maxMessageSizeBytes", 48_000_000),
@@ -65,8 +65,10 @@ pub fn run(engine: &Engine, request: &Request<'_>) -> Result<Reply> {
     let name = request.name();
     let mut reply = DocWriter::new();
     let (code, what) = match COMMANDS.iter().find(|(known, _)| *known == name) {
-        Some((_, Small::Refused)) => (ErrorCode::CommandNotSupportedOnView, "A time-series collection does not take '"),
-        Some((_, Small::Transaction)) => (ErrorCode::IllegalOperation, "There are no transactions for '"),
+        Some((_, Small::Refused)) => {
+            (ErrorCode::CommandNotSupportedOnView, "A time-series collection does not support '")
+        }
+        Some((_, Small::Transaction)) => (ErrorCode::IllegalOperation, "Transactions are not supported: '"),
         Some((_, small)) => {
             if *small == Small::Hello {
                 append_identity(&mut reply, engine);

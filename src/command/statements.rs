@@ -1,4 +1,4 @@
-//! `delete` and `update`: lists of statements, one after the other.
+//! `delete` and `update`: statements, run one after another.
 
 use std::rc::Rc;
 
@@ -23,14 +23,14 @@ struct Statement<'a> {
     upsert: bool,
 }
 
-/// What the filters of a command may refer to.
-struct Scope<'a> {
+/// What the filters of a command refer to.
+struct StatementScope<'a> {
     globals: Globals,
     variables: Option<Doc<'a>>,
 }
 
-impl Scope<'_> {
-    /// What variables come to may depend on the collation, so that each statement evaluates them again.
+impl StatementScope<'_> {
+    /// Variables may depend on the collation, so each statement evaluates them again.
     fn with(&self, collation: &Collation) -> Result<Globals> {
         let globals = self.globals.with_collation(collation);
         match self.variables {
@@ -51,7 +51,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let ordered = request.bool("ordered")?.unwrap_or(true);
     let statements: Vec<Value<'_>> = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?.collect();
     check_batch(statements.len())?;
-    let scope = Scope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
+    let scope = StatementScope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
     scope.with(&Collation::default())?;
     let (mut n, mut modified) = (0_u64, 0_u64);
     let mut errors = Vec::new();
@@ -85,7 +85,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     Ok(Reply::ok(reply))
 }
 
-/// What a command of one statement changes, to be explained.
+/// The change that a command with one statement makes, for `explain`.
 ///
 /// Errors: `InvalidLength` for several statements; those of the statement.
 pub fn only_change<'a>(
@@ -103,7 +103,7 @@ pub fn only_change<'a>(
     let (Some(statement), None) = (statements.next(), statements.next()) else {
         return Err(Error::new(ErrorCode::InvalidLength, "Explained write batches must be of size 1"));
     };
-    let scope = Scope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
+    let scope = StatementScope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
     parse(statement, engine, request.name(), list)?.change(collection, is_update, raw, &scope)
 }
 
@@ -134,7 +134,7 @@ fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Re
             "multi" if is_update => statement.multi = flag()?,
             "upsert" if is_update => statement.upsert = flag()?,
             "arrayFilters" if is_update => statement.array_filters = Some(value),
-            // Constants belong to pipelines.
+            // Constants need a pipeline.
             "c" | "upsertSupplied" if is_update => {}
             _ => return Err(Error::unknown_field(&of, name)),
         }
@@ -146,13 +146,13 @@ fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Re
 }
 
 impl<'a> Statement<'a> {
-    /// What it changes, and how.
+    /// What the statement changes, and how.
     fn change(
         &self,
         collection: Option<&Collection>,
         is_update: bool,
         raw: bool,
-        scope: &Scope<'_>,
+        scope: &StatementScope<'_>,
     ) -> Result<Change<'a>> {
         if is_update && collection.is_none() {
             return Ok(Change { filter: Filter::all(), hint: None, kind: ChangeKind::Delete, raw });
@@ -180,7 +180,7 @@ impl<'a> Statement<'a> {
         Ok(Change { filter: Filter::parse(self.filter, &globals)?, hint: self.hint.clone(), kind, raw })
     }
 
-    /// The field that an update may change; nothing is known of it without a collection.
+    /// The field that an update may change; unknown without a collection.
     fn check_update<'c>(&self, collection: Option<&'c Collection>) -> Result<&'c str> {
         if !self.multi {
             return Err(not_allowed("multi: false, as updateOne sends it; updateMany changes metadata", ""));

@@ -13,11 +13,11 @@ use crate::error::{Error, Result};
 use crate::value::{DocWriter, Kind};
 
 const FLAGS: [&str; 5] = ["full", "checkBSONConformance", "repair", "metadata", "background"];
-/// What the server says instead of details.
+/// The server's text in place of details.
 const NOT_CONFORMANT: &str =
     "Detected one or more documents in this collection not conformant to time-series specifications";
 
-/// The reply of the server; `findings` and `nQuarantined` are additions of ours.
+/// The reply of the server; `findings` and `nQuarantined` are specific to timepail.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&FLAGS)?;
     let checks = checks_of(request)?;
@@ -34,7 +34,7 @@ fn checks_of(request: &Request<'_>) -> Result<Checks> {
     let [full, conformance, repair, metadata, background] = given;
     let full = full | conformance | repair;
     if full && metadata | background {
-        return Err(Error::invalid_options("'metadata' and 'background' do not go with 'full' or 'repair'"));
+        return Err(Error::invalid_options("'metadata' and 'background' cannot be combined with 'full' or 'repair'"));
     }
     Ok(Checks { full, repair })
 }

@@ -1,7 +1,8 @@
-//! Retention: whole buckets go when they are old enough, and the oldest ones when a collection has grown past its bound.
+//! Retention: deletes whole buckets when they are old enough, and the oldest ones when a collection exceeds its maximum
+//! size (I31).
 //!
-//! Age counts from the start of a bucket's span, so that a bucket can outlive its last measurement by up to one span. Nothing
-//! is filtered when it is read: what is due is found until a pass has deleted it.
+//! Age counts from the start of a bucket's span, so a bucket can outlive its last measurement by up to one span. Reads
+//! do not filter: expired measurements are found until a pass has deleted them.
 
 use std::rc::Rc;
 
@@ -19,38 +20,39 @@ use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS};
 use crate::storage::{self, LocalFuture};
 use crate::value::{Doc, Value, sort_by};
 
-/// What a pass has deleted of a collection.
+/// What a pass has deleted from a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
-    /// Buckets.
+    /// Number of buckets.
     pub buckets: u64,
-    /// Their measurements.
+    /// Number of measurements in them.
     pub measurements: u64,
     /// Bytes of their documents.
     pub bytes: u64,
-    /// Start of the oldest bucket that is left; `None` where nothing is, and where dates outside the standard range keep ids
-    /// from telling.
+    /// Start of the oldest bucket left. `None` if there is none, or if dates outside the standard range make ids
+    /// useless for that.
     pub oldest_ms: Option<i64>,
 }
 
-/// Whether a bucket goes, by its id, its latest time and its metadata.
-type Rule<'a> = &'a dyn Fn(&BucketId, i64, Option<Value<'_>>) -> bool;
+/// True if a bucket is to be deleted, judged by its id, its latest time and its metadata.
+type ExpiryRule<'a> = &'a dyn Fn(&BucketId, i64, Option<Value<'_>>) -> bool;
 
 impl Engine {
-    /// True where no pass has run in this context for a minute, or ever. Never, where only the command `expire` runs one.
+    /// True if this context has run no pass within the last minute. Always false if only the command `expire` runs one.
     pub(super) fn expiry_due(&self) -> bool {
         if self.expires_by_command {
             return false;
         }
         let now_ms = self.now_ms();
-        // A clock that was set back counts as a minute, too.
+        // If the clock was set back, a pass is due as well.
         self.last_expiry_ms.get().is_none_or(|last| !(last..last.saturating_add(EXPIRE_INTERVAL_MS)).contains(&now_ms))
     }
 
-    /// One pass over every collection: deletes the buckets that `expireAfterSeconds` and `maxBytes` say. Answers what went, by name.
+    /// Runs one pass over every collection: deletes the buckets that `expireAfterSeconds` and `maxBytes` select.
+    /// Returns what was deleted, by collection.
     ///
-    /// Errors: those of storage, `DataCorruptionDetected`, `WriteConflict` where others kept rewriting the same buckets. `OutOfDiskSpace` where
-    /// nothing has gone for want of room.
+    /// Errors: those of storage; `DataCorruptionDetected`; `WriteConflict` if others kept rewriting the same buckets;
+    /// `OutOfDiskSpace` if nothing could be deleted for lack of room.
     pub async fn expire(&self) -> Result<Vec<(String, Expired)>> {
         self.last_expiry_ms.set(Some(self.now_ms()));
         let mut all = Vec::new();
@@ -78,7 +80,7 @@ impl Engine {
                 match self.expire_collection(&collection, &mut expired).await {
                     Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                     Err(e) if e.code == ErrorCode::NamespaceNotFound => break,
-                    // Another collection may make some.
+                    // Deleting from another collection may make room.
                     Err(e) if e.code == ErrorCode::OutOfDiskSpace => break no_room = Some(e),
                     outcome => break outcome?,
                 }
@@ -93,7 +95,7 @@ impl Engine {
         }
     }
 
-    /// Boxed, for it comes with the second half of the module.
+    /// Boxed, because it is in the second half of the module.
     fn expire_collection<'a>(
         &'a self,
         collection: &'a Rc<Collection>,
@@ -104,12 +106,12 @@ impl Engine {
 
     // Loaded later.
     async fn expire_by_rules(&self, collection: &Rc<Collection>, expired: &mut Expired) -> Result<()> {
-        // Tells whether there are dates outside the standard range, and what others have made of the entry.
+        // Learns whether there are dates outside the standard range, and whether the entry has changed.
         self.journal_snapshot(collection, &[]).await?;
         let entry = collection.entry();
         let options = &entry.options;
         let mut no_room = Ok(());
-        // What one rule finds no room for must not keep another from making some.
+        // If one rule has no room to write, another one may still make room.
         let mut unless_full = |outcome: Result<()>| match outcome {
             Err(e) if e.code == ErrorCode::OutOfDiskSpace => {
                 no_room = Err(e);
@@ -140,10 +142,10 @@ impl Engine {
         no_room
     }
 
-    /// Deletes every bucket that began a span and `seconds` ago and whose metadata `goes`.
+    /// Deletes every bucket that began a span and `seconds` ago and whose metadata `goes` accepts.
     ///
-    /// With dates outside the standard range, ids do not sort by time: the latest measurement must be old as well, and the ids of
-    /// dates before 1970, which stand at the end, are looked at too.
+    /// If there are dates outside the standard range, ids do not sort by time. Then the latest measurement must be old
+    /// as well, and the ids of dates before 1970, which sort last, are included.
     async fn expire_by_age(
         &self,
         collection: &Rc<Collection>,
@@ -167,7 +169,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Deletes the oldest buckets until the others have `max_bytes` or less.
+    /// Deletes the oldest buckets until the remaining ones have `max_bytes` or less.
     async fn expire_by_size(&self, collection: &Rc<Collection>, max_bytes: u64, expired: &mut Expired) -> Result<()> {
         let mut measured = self.measure(collection).await?;
         let mut over = measured.iter().map(|bucket| bucket.bytes).sum::<u64>().saturating_sub(max_bytes);
@@ -187,7 +189,8 @@ impl Engine {
         self.sweep(collection, *first, *last, &|id, _, _| oldest.binary_search(id).is_ok(), expired).await
     }
 
-    /// The sizes of all stored buckets, in order of their ids. They are read where others have changed buckets since the last time.
+    /// The sizes of all stored buckets, in id order. Reads them again if others have changed buckets since the last
+    /// time.
     async fn measure(&self, collection: &Rc<Collection>) -> Result<Vec<Measured>> {
         let epoch = collection.journal.epoch();
         if let Some(measured) = &*collection.measured.borrow() {
@@ -206,14 +209,14 @@ impl Engine {
         Ok(all)
     }
 
-    /// Deletes the buckets from `low` to `high` that go by `rule`, with the journal rows that were theirs when it began. Where there is no
-    /// room to write, what goes without goes first.
+    /// Deletes the buckets from `low` to `high` that `rule` selects, with the journal rows that they had at the start
+    /// of the sweep. If there is no room to write, removes first what needs no write.
     async fn sweep(
         &self,
         collection: &Rc<Collection>,
         low: BucketId,
         high: BucketId,
-        rule: Rule<'_>,
+        rule: ExpiryRule<'_>,
         expired: &mut Expired,
     ) -> Result<()> {
         let goes =
@@ -245,7 +248,7 @@ impl Engine {
         &self,
         mut scan: Scan,
         (low, high): (BucketId, BucketId),
-        goes: Rule<'_>,
+        goes: ExpiryRule<'_>,
         expired: &mut Expired,
     ) -> Result<()> {
         let collection = &Rc::clone(scan.collection());
@@ -260,7 +263,7 @@ impl Engine {
             for unit in &units {
                 let Some(stored) = &unit.stored else { continue };
                 let view = BucketDoc::parse(stored.document.view(), &collection.entry().options.timeseries)?;
-                // Rows that came since may be later than what is stored.
+                // Newer rows may be later than the stored ones.
                 let last_ms = unit.unfolded().map_or(i64::MIN, |group| group.last_ms).max(view.max_time_ms());
                 if goes(&unit.id, last_ms, view.meta()) {
                     changes.remove(unit)?;

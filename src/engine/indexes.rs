@@ -1,7 +1,8 @@
-//! Making and dropping indexes, while others write.
+//! Creates and drops indexes while others write.
 //!
-//! **Invariant**: once an index stands in the catalog entry, every changeset that writes a bucket writes its entry: the entry moves the
-//! epoch on, so that whoever writes by the old one fails. Queries see the index when all buckets that were there have theirs.
+//! **Invariant I16**: once an index stands in the catalog entry, every changeset that writes a bucket writes its index
+//! entries. Changing the catalog entry moves the epoch on, so whoever writes by the old entry fails. Queries use the
+//! index once all earlier buckets have their entries.
 
 use std::rc::Rc;
 
@@ -22,24 +23,26 @@ use crate::value::{Doc, DocWriter, sort_by};
 
 /// Which indexes to drop.
 pub enum Dropped<'a> {
-    /// All.
+    /// All indexes.
     All,
-    /// Those of these names.
+    /// The indexes with these names.
     Names(Vec<&'a str>),
-    /// The one over this key.
+    /// The index over this user key.
     Key(Doc<'a>),
-    /// The one with this key over buckets.
+    /// The index with this key over buckets.
     BucketKey(Doc<'a>),
 }
 
 impl Engine {
-    /// Makes indexes; those that are there already stay. Answers how many there were and how many there are. `raw` specs are over buckets.
+    /// Creates indexes; existing ones stay. Returns the number of indexes before and after. If `raw`, the
+    /// specifications are over buckets.
     ///
-    /// Errors: `NamespaceNotFound`; those of `IndexSpec::parse`; `IndexOptionsConflict` and `IndexKeySpecsConflict`; `CannotCreateIndex` for
-    /// too many; 5930501 where an array stands on an indexed path. Where one cannot be made, none is.
+    /// Errors: `NamespaceNotFound`; those of `IndexSpec::parse`; `IndexOptionsConflict` and `IndexKeySpecsConflict`;
+    /// `CannotCreateIndex` for too many; 5930501 for an array on an indexed path. If one index cannot be created, none
+    /// is.
     pub async fn create_indexes(&self, name: &str, given: &[Doc<'_>], raw: bool) -> Result<(usize, usize)> {
         let collection = self.existing_collection(name).await?;
-        // Another one of this name may have taken its place, with other fields.
+        // Another collection of this name, with other fields, may have taken its place.
         self.refresh(&collection).await?;
         let options = collection.entry().options.timeseries.clone();
         let specs = given.iter().map(|spec| IndexSpec::of_user(*spec, raw, &options)).collect::<Result<Vec<_>>>()?;
@@ -68,9 +71,7 @@ impl Engine {
         self.change_entry(&collection, &mut |entry, changes| {
             let is_new = |spec: &IndexSpec| spec.born == born && new.contains(&spec.number);
             if entry.specs.iter().filter(|spec| is_new(spec)).count() < new.len() {
-                return Err(Error::write_conflict(
-                    "Another context has dropped an index, or made it anew, while it was built",
-                ));
+                return Err(Error::write_conflict("Another context dropped or replaced an index while it was built"));
             }
             match &built {
                 Ok(()) => {
@@ -85,9 +86,9 @@ impl Engine {
         built.map(|()| (before, after))
     }
 
-    /// Hides an index or shows it again, and changes the age at which its buckets go. Answers what it was like before.
+    /// Hides or unhides an index, and changes its expiry. Returns the previous specification.
     ///
-    /// Errors: `NamespaceNotFound`; `IndexNotFound`; `InvalidOptions` for an age where there is none.
+    /// Errors: `NamespaceNotFound`; `IndexNotFound`; `InvalidOptions` for an expiry if the index has none.
     pub async fn change_index(
         &self,
         name: &str,
@@ -100,9 +101,9 @@ impl Engine {
         self.change_entry(&collection, &mut |entry, _| {
             let numbers = entry.named(which)?;
             let found = entry.specs.iter_mut().find(|spec| numbers.contains(&spec.number)).and_then(Rc::get_mut);
-            let spec = found.ok_or_else(|| Error::internal("An index is in use while it is changed"))?;
+            let spec = found.ok_or_else(|| Error::internal("An index cannot be changed while it is in use"))?;
             if expire_after_seconds.is_some() && spec.expire_after_seconds.is_none() {
-                return Err(Error::invalid_options("Only an index that lets buckets go has an age to change"));
+                return Err(Error::invalid_options("'expireAfterSeconds' can only be changed on an index that has it"));
             }
             before = Some(spec.numbered(spec.number, spec.born, 0));
             let old = (spec.hidden, spec.expire_after_seconds);
@@ -114,9 +115,9 @@ impl Engine {
         before.ok_or_else(|| Error::internal("No index was changed"))
     }
 
-    /// Drops indexes, with all their entries. Answers how many there were.
+    /// Drops indexes with all their entries. Returns the number of indexes before.
     ///
-    /// Errors: `NamespaceNotFound`; `IndexNotFound`, and then none is dropped.
+    /// Errors: `NamespaceNotFound`; `IndexNotFound`, in which case none is dropped.
     pub async fn drop_indexes(&self, name: &str, which: &Dropped<'_>) -> Result<usize> {
         let collection = self.existing_collection(name).await?;
         let mut before = 0;
@@ -130,7 +131,7 @@ impl Engine {
         Ok(before)
     }
 
-    /// Learns what others have made of the entry of a collection, and removes indexes that nobody builds any longer.
+    /// Reloads the entry of a collection, and removes indexes whose build was abandoned.
     ///
     /// Errors: `NamespaceNotFound`; those of storage.
     pub async fn end_abandoned_builds(&self, collection: &Rc<Collection>) -> Result<()> {
@@ -139,7 +140,7 @@ impl Engine {
         self.change_entry(collection, &mut end).await
     }
 
-    /// One document for each index; nothing of a missing collection.
+    /// One document per index; none for a missing collection.
     ///
     /// Errors: those of storage.
     pub(super) async fn index_stats(&self, name: &str) -> Result<Block> {
@@ -156,7 +157,8 @@ impl Engine {
         Ok(pivot.finish())
     }
 
-    /// How many components of each path of an index lead to arrays in metadata that are there now; nothing of paths of measurements.
+    /// How many components of each path of an index lead to arrays in present metadata. Empty for paths of
+    /// measurements.
     ///
     /// Errors: those of storage.
     pub async fn multikey_depths(
@@ -204,7 +206,7 @@ impl Engine {
             scan.aim(Access::Range(from, BucketId::MAX));
             while let Some(units) = self.next_page(&mut scan).await? {
                 let mut changes = Changeset::new();
-                // Nobody has written a bucket since: what is written is the entry of what is stored.
+                // Guards against changes of buckets since: the entries written belong to the stored buckets.
                 changes.require(keyspace::epoch(&id, scan.epoch()));
                 for unit in &units {
                     let Some(stored) = &unit.stored else { continue };
@@ -233,14 +235,14 @@ impl Engine {
 }
 
 impl CollectionEntry {
-    /// The indexes that users see.
+    /// The indexes visible to users.
     pub fn ready_indexes(&self) -> impl Iterator<Item = &IndexSpec> {
         self.specs.iter().map(|spec| &**spec).filter(|spec| spec.ready)
     }
 
-    /// The numbers of indexes.
+    /// The numbers of the selected indexes.
     ///
-    /// Errors: `IndexNotFound` where one is not there; `AmbiguousIndexKeyPattern`.
+    /// Errors: `IndexNotFound` if one is not there; `AmbiguousIndexKeyPattern`.
     fn named(&self, which: &Dropped<'_>) -> Result<Vec<u16>> {
         let unknown = match which {
             Dropped::All => return Ok(self.specs.iter().map(|spec| spec.number).collect()),
@@ -261,13 +263,13 @@ impl CollectionEntry {
                 }
             }
         };
-        Err(Error::new(ErrorCode::IndexNotFound, ["index not found with ", &unknown].concat()))
+        Err(Error::new(ErrorCode::IndexNotFound, ["Index not found with ", &unknown].concat()))
     }
 
-    /// The index over a user's key, or over a key of buckets where `raw`: the one over the same parts of buckets, else the one that was asked
-    /// for by that key.
+    /// The index over a user's key, or over a bucket key if `raw`: the one over the same bucket parts, or else the one
+    /// that was asked for by that key.
     ///
-    /// Errors: `IndexNotFound` for a key that none can have; `AmbiguousIndexKeyPattern`.
+    /// Errors: `IndexNotFound` for a key that no index can have; `AmbiguousIndexKeyPattern`.
     pub fn index_of(&self, key: Doc<'_>, raw: bool) -> Result<Option<&IndexSpec>> {
         let mut asked = DocWriter::new();
         asked.doc("key", key).string("name", "key");
@@ -284,14 +286,14 @@ impl CollectionEntry {
         match (found.next(), found.next()) {
             (first, None) => Ok(first.map(|spec| &**spec)),
             _ => {
-                let message = format!("Several indexes have the key {key:?}; name the one that is meant");
+                let message = format!("Several indexes have the key {key:?}; select one by name");
                 Err(Error::new(ErrorCode::AmbiguousIndexKeyPattern, message))
             }
         }
     }
 }
 
-/// Adds an index that is still to be built.
+/// Adds an index that is yet to be built.
 fn add(
     entry: &mut CollectionEntry,
     changes: &mut Changeset,
@@ -299,19 +301,19 @@ fn add(
     new: &mut Vec<u16>,
     now_ms: i64,
 ) -> Result<()> {
-    // One that was begun and never became ready is made anew.
+    // An index whose build began but never completed is created again.
     remove(entry, changes, &|known| !known.ready && known.name == spec.name && !new.contains(&known.number));
     if new.iter().any(|number| entry.specs.iter().any(|known| known.number == *number && known.name == spec.name)) {
         return Ok(());
     }
     if entry.specs.len() >= INDEXES_MAX {
-        let message = format!("A collection has {INDEXES_MAX} indexes at most");
+        let message = format!("A collection can have at most {INDEXES_MAX} indexes");
         return Err(Error::new(ErrorCode::CannotCreateIndex, message));
     }
     let free = |number: &u16| entry.specs.iter().all(|spec| spec.number != *number);
     let is_default = IndexSpec::default_of(&entry.options.timeseries)
         .is_some_and(|default| default.bucket_key() == spec.bucket_key());
-    // The entries over whole metadata and time are always there.
+    // The entries of the default index always exist.
     let number = if is_default && !spec.sparse && spec.partial.is_none() && free(&META_TIME_INDEX) {
         META_TIME_INDEX
     } else {
@@ -322,8 +324,8 @@ fn add(
     Ok(())
 }
 
-/// Removes indexes whose build was broken off, true where there were any: after so long it has ended, or its context has. Should it live all
-/// the same, it finds its index gone in the end.
+/// Removes indexes whose build has not ended after `INDEX_BUILD_MS_MAX`; true if there were any. A builder that is
+/// still alive then finds its index gone.
 fn remove_abandoned(entry: &mut CollectionEntry, changes: &mut Changeset, now_ms: i64) -> bool {
     let before = entry.specs.len();
     let age_ms = |spec: &IndexSpec| now_ms.saturating_sub(spec.begun_ms).saturating_abs();
@@ -331,7 +333,7 @@ fn remove_abandoned(entry: &mut CollectionEntry, changes: &mut Changeset, now_ms
     entry.specs.len() < before
 }
 
-/// Removes indexes and their entries, but for those over whole metadata and time, by which measurements find their buckets.
+/// Removes indexes and their entries. Entries of the default index stay, because inserts find their buckets by them.
 fn remove(entry: &mut CollectionEntry, changes: &mut Changeset, goes: &dyn Fn(&IndexSpec) -> bool) {
     let id = entry.id();
     for spec in entry.specs.iter().filter(|spec| goes(spec) && spec.number != META_TIME_INDEX) {

@@ -1,4 +1,4 @@
-//! What is done apart from any command: journals are folded, what has expired is deleted; and the end of a context.
+//! Background work apart from any command: folding journals, deleting what has expired; and closing a context.
 
 use super::Engine;
 use super::expire::Expired;
@@ -7,15 +7,16 @@ use super::store::bucket_cache::BucketCache;
 use crate::error::Result;
 
 impl Engine {
-    /// True where `maintain` has work to do: a journal has passed its bound, or a minute has passed since the last pass of retention.
+    /// True if `maintain` has work to do: a journal exceeds its limit, or the last pass of retention was more than a
+    /// minute ago.
     pub fn maintenance_due(&self) -> bool {
         !self.closed.get() && (self.expiry_due() || self.collections.borrow().values().any(|c| self.fold_due(c)))
     }
 
-    /// Folds the journals that have passed their bound, and deletes what has expired. Apart from any insert: the caller runs it in
-    /// the background. Answers what has expired, by collection.
+    /// Folds the journals that exceed their limit, and deletes what has expired. The caller runs it in the background,
+    /// apart from any insert. Returns what has expired, by collection.
     ///
-    /// Errors: those of storage; the journals are then left as they were.
+    /// Errors: those of storage; the journals are then unchanged.
     pub async fn maintain(&self) -> Result<Vec<(String, Expired)>> {
         let expired = if self.expiry_due() { self.expire().await } else { Ok(Vec::new()) };
         let due: Vec<_> = self.collections.borrow().values().filter(|c| self.fold_due(c)).cloned().collect();
@@ -25,7 +26,7 @@ impl Engine {
         expired
     }
 
-    /// Folds what this context has journalled, in every collection that it has used.
+    /// Folds this context's journals in every collection that it has used.
     ///
     /// Errors: those of storage.
     pub async fn flush(&self) -> Result<()> {
@@ -38,7 +39,7 @@ impl Engine {
     }
 
     /// Folds this context's journals and refuses every further command. A failed fold loses nothing: whoever opens the
-    /// database next reads the journals, and folds them.
+    /// database next reads the journals and folds them.
     pub async fn close(&self) {
         if self.closed.get() {
             return;

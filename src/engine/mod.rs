@@ -1,9 +1,10 @@
 //! The floor that awaits storage: namespaces, commits, folds, reads, cursors.
 //!
-//! `Engine` is declared here, and each room has methods of it: a room calls only what lies below it, as `ARCHITECTURE.md` has them.
+//! `Engine` is declared here, and each room adds methods to it. A room calls only rooms below it; `ARCHITECTURE.md`
+//! lists them.
 //!
 //! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
-//! State between two awaits is consistent; nothing is borrowed across one.
+//! State is consistent at every await, and nothing is borrowed across one (I5).
 
 mod buckets;
 mod change;
@@ -50,7 +51,8 @@ pub struct Engine {
     storage: Rc<dyn Storage>,
     env: Rc<dyn Env>,
     context: ContextId,
-    /// The place of the next journal record, of any collection: a collection may take the place of another, journal and all.
+    /// The seq of the next journal record, of any collection. It is shared because a collection may take the place of
+    /// another, journal included.
     next_seq: Cell<u64>,
     bucket_format: BucketFormat,
     catalog_options: CatalogOptions,
@@ -59,17 +61,17 @@ pub struct Engine {
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
     buckets: RefCell<BucketCache>,
-    /// What the catalogs of all collections use together.
+    /// Totals over the catalogs of all collections.
     totals: Rc<Totals>,
     closed: Cell<bool>,
     opened_ms: i64,
-    /// When this context began its last pass of retention.
+    /// When this context last began a pass of retention.
     last_expiry_ms: Cell<Option<i64>>,
 }
 
 impl Engine {
-    /// An engine over `storage` that writes compressed buckets. `context` must be drawn at random: journals of two contexts
-    /// are told apart by it.
+    /// An engine over `storage` that writes compressed buckets. `context` must be random, because it tells the journals
+    /// of contexts apart.
     pub fn new(name: &str, storage: Rc<dyn Storage>, env: Rc<dyn Env>, context: ContextId) -> Engine {
         let opened_ms = env.now_ms();
         Engine {
@@ -92,12 +94,12 @@ impl Engine {
         }
     }
 
-    /// The same engine, writing buckets of another format. It reads every format.
+    /// The same engine, writing buckets in this format. It reads every format.
     pub fn with_bucket_format(self, bucket_format: BucketFormat) -> Engine {
         Engine { bucket_format, ..self }
     }
 
-    /// The same engine, with other settings for choosing buckets. To be called before it is used.
+    /// The same engine with these settings for choosing buckets. Call it before the engine is used.
     pub fn with_catalog_options(self, catalog_options: CatalogOptions) -> Engine {
         Engine { catalog_options, ..self }
     }
@@ -132,19 +134,19 @@ impl Engine {
         self.env.now_ms()
     }
 
-    /// Loads what is rarely used, where that comes apart from the rest.
+    /// Loads the rarely used code, if it comes as a separate file.
     ///
-    /// Errors: `OperationFailed` where it cannot be had.
+    /// Errors: `OperationFailed` if it cannot be loaded.
     pub(crate) async fn complete(&self) -> Result<()> {
         self.env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))
     }
 
-    /// What filters and expressions of a command that begins now may refer to.
+    /// What filters and expressions of a command that begins now refer to.
     pub fn globals(&self) -> Globals {
         Globals::new(&self.env)
     }
 
-    /// The collation that a command gives, if it does.
+    /// The collation of a command, if it has one.
     ///
     /// Errors: as `Collation::given`.
     pub fn collation(&self, given: Option<Value<'_>>) -> Result<Option<Collation>> {

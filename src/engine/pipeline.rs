@@ -1,4 +1,4 @@
-//! `aggregate`: what pipelines read of other collections, and then of their own.
+//! `aggregate`: reads what a pipeline needs of other collections, then runs it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,22 +12,23 @@ use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{FORGOTTEN_BATCH_ROWS, STAGE_SIZE_BYTES_MAX};
-use crate::query::{Aggregation, DocumentSource, FindOptions, Foreign, Others};
+use crate::query::{Aggregation, DocumentSource, FindCommand, Foreign, Others};
 use crate::storage::LocalFuture;
 use crate::value::Collation;
 
-/// A pipeline that has begun.
+/// A started pipeline.
 enum Opened {
-    /// It reads a collection.
-    Cursor(Box<FindCursor>, Box<FindOptions>),
-    /// It reads none, and this is all it gives.
+    /// A pipeline over a collection.
+    Cursor(Box<FindCursor>, Box<FindCommand>),
+    /// The complete result of a pipeline that reads no collection.
     Rows(Block),
 }
 
 impl Engine {
-    /// The first batch of a pipeline over `name`; `raw` asks for its bucket documents. `parse` is asked as `options` of `find`.
+    /// The first batch of a pipeline over `name`, or over its bucket documents if `raw`. `parse` is called like
+    /// `options` of `find`.
     ///
-    /// A missing collection is an empty one. Errors: as `find`, and those of the stages.
+    /// A missing collection counts as empty. Errors: as `find`, and those of the stages.
     pub async fn aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Batch> {
         let (mut cursor, options) = match self.open_pipeline(name, raw, parse).await? {
             Opened::Cursor(cursor, options) => (cursor, options),
@@ -38,7 +39,7 @@ impl Engine {
         Ok(Batch { rows, cursor_id })
     }
 
-    /// Runs a pipeline to its end, and forgets what it gives.
+    /// Runs a pipeline to its end and discards the result.
     ///
     /// Errors: as `aggregate`.
     pub async fn try_aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Option<Planned>> {
@@ -49,7 +50,7 @@ impl Engine {
         Ok(Some(cursor.into_planned()))
     }
 
-    /// Puts what a pipeline gives into a collection, after `check` has made measurements of it.
+    /// Inserts the result of a pipeline into a collection, after `check` has converted it to measurements.
     ///
     /// Errors: as `aggregate` and `insert`, and those of `check`.
     pub(super) async fn pour(
@@ -92,7 +93,7 @@ impl Engine {
         if let Some(rows) = source {
             return first.run_over(rows, &others).map(Opened::Rows);
         }
-        // Parsed anew where another collection has taken the place of the one that memory knew.
+        // Parsed again, because another collection may have replaced the one in memory.
         let pipeline = RefCell::new(None);
         let options = |defaults: Defaults<'_>| {
             let (find, stages) = parse(defaults)?.into_parts(&others);
@@ -108,7 +109,8 @@ impl Engine {
         }
     }
 
-    /// The rows that stages need of other collections, in the order in which they ask. Boxed, for what is read may need others itself.
+    /// The rows that stages need of other collections, in the order in which they are requested. Boxed, because reading
+    /// them may need further collections.
     fn read_others<'a>(&'a self, needed: &'a [Foreign]) -> LocalFuture<'a, Vec<Block>> {
         Box::pin(async move {
             let (mut all, mut size_bytes) = (Vec::new(), 0);
@@ -132,7 +134,7 @@ impl Engine {
                 if size_bytes > STAGE_SIZE_BYTES_MAX {
                     return Err(Error::new(
                         ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
-                        format!("What a stage reads of '{}' takes more memory than it may", other.collection),
+                        format!("The rows that a stage reads from '{}' exceed the memory limit", other.collection),
                     ));
                 }
                 rows.retain(|rows| rows.rows() > 0);

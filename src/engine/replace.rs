@@ -1,8 +1,9 @@
-//! `$out`: the content of a collection becomes another, all at once.
+//! `$out`: replaces the content of a collection, all at once.
 //!
-//! **Invariant**: new content is written into a collection of its own, with a name that users can see. The last changeset gives it the name
-//! that is meant, and removes what had this name with all that belongs to it. Until then everybody reads what was there, and afterwards what is
-//! new. What is broken off leaves the collection of the new content behind, which the next `$out` half an hour later removes.
+//! **Invariant I17**: new content is written into a collection of its own, whose name users can see. The last changeset
+//! renames it to the target, and removes the collection that had this name with everything that belongs to it. Until
+//! then everybody reads the old content, and afterwards the new. An interrupted `$out` leaves its temporary collection
+//! behind; the next `$out` removes it after half an hour.
 
 use std::rc::Rc;
 
@@ -18,13 +19,13 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, REPLACEMENT_MS_MAX};
 use crate::storage::Changeset;
 
-/// What the names of collections begin with that hold new content. When it was begun follows.
+/// Prefix of the names of temporary collections. The time at which it was begun follows.
 const TEMPORARY: &str = "tmp.agg_out.";
 
-/// A collection whose content others replace, and the epoch at which it is known.
+/// The target collection, and the epoch at which it is known.
 type Present = Option<(Rc<Collection>, u64)>;
 
-/// Which collection it is, and how often its entry was changed.
+/// The identity of a collection, and how often its entry was changed.
 type Identity = Option<([u8; 16], u64)>;
 
 fn identity(present: &Present) -> Identity {
@@ -32,11 +33,12 @@ fn identity(present: &Present) -> Identity {
 }
 
 impl Engine {
-    /// Makes what a pipeline gives the content of the collection `name`, which keeps its options and indexes. One that is not there is made
-    /// with `options`. `check` makes measurements of rows.
+    /// Replaces the content of the collection `name` with the result of a pipeline. The collection keeps its options
+    /// and indexes; a missing one is created with `options`. `check` converts rows to measurements.
     ///
-    /// Errors: `NamespaceNotFound` where there is none and no options, 7406103 where it has others; `CommandFailed` where it was changed or
-    /// dropped meanwhile; as `aggregate`, `create_collection` and `insert`. Nothing has then happened to the collection.
+    /// Errors: `NamespaceNotFound` if there is no collection and no options; 7406103 if the collection has other
+    /// options; `CommandFailed` if it was changed or dropped meanwhile; as `aggregate`, `create_collection` and
+    /// `insert`. The collection is unchanged then.
     pub async fn replace_content(
         &self,
         source: (&str, bool),
@@ -65,29 +67,29 @@ impl Engine {
             failed => failed,
         };
         if outcome.is_err() {
-            // Where it has its place all the same, there is none of this name any more.
+            // If the renaming took place after all, no collection has this name any more.
             let _ = self.drop_collection(&temporary).await;
         }
         outcome
     }
 
-    /// A collection as storage has it now.
+    /// The collection as storage has it now.
     async fn present(&self, name: &str) -> Result<Present> {
         loop {
             let Some(collection) = self.collection(name).await? else { return Ok(None) };
             match self.journal_snapshot(&collection, &[]).await {
                 Ok(snapshot) => return Ok(Some((collection, snapshot.epoch))),
-                // Memory has forgotten it; storage says whether it was made again.
+                // It was dropped, so memory has forgotten it; storage says whether it was created again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
                 Err(e) => return Err(e),
             }
         }
     }
 
-    /// The entry of a collection that is to take the place of another, or of none.
+    /// The entry of the collection that replaces another one, or none.
     fn successor(&self, name: &str, before: &Present, options: Option<CollectionOptions>) -> Result<CollectionEntry> {
         let Some((before, _)) = before else {
-            let message = "$out can only make a time-series collection: give 'timeseries'";
+            let message = "$out can only create a time-series collection and needs 'timeseries'";
             let options = options.ok_or_else(|| {
                 Error::new(ErrorCode::NamespaceNotFound, ["Collection '", name, "' does not exist; ", message].concat())
             })?;
@@ -95,24 +97,25 @@ impl Engine {
         };
         let before = before.entry();
         if options.is_some_and(|options| !options.timeseries.same_as(&before.options.timeseries)) {
-            let message = "Time-series options inputted must match the existing time-series collection";
+            let message = "The 'timeseries' options of $out must match those of the existing collection";
             return Err(Error::new(ErrorCode::Location7406103, message));
         }
         let mut entry = CollectionEntry::new(self.drawn_uuid(), before.options.clone());
-        // All buckets will be by these options.
+        // All buckets will have these options.
         entry.options.timeseries.rebucketed = false;
         entry.specs = before.specs.iter().filter(|spec| spec.ready).cloned().collect();
         entry.version = before.version;
         Ok(entry)
     }
 
-    /// Gives new content the name that is meant.
+    /// Renames the new content to the target.
     async fn put_in_place(&self, name: &str, known: Identity, made: &Rc<Collection>) -> Result<()> {
         self.fold_shared(made).await?;
         for attempt in 0.. {
             let there = self.present(name).await?;
             if identity(&there) != known {
-                let message = "The collection of $out was made, changed or dropped while its content was computed";
+                let message =
+                    "The target collection of $out was created, changed or dropped while its content was computed";
                 return Err(Error::new(ErrorCode::CommandFailed, message));
             }
             let epoch = self.journal_snapshot(made, &[]).await?.epoch;
@@ -143,7 +146,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes what was begun and broken off.
+    /// Removes temporary collections of interrupted runs.
     async fn remove_abandoned_content(&self) -> Result<()> {
         for (name, _) in self.list_collections().await? {
             let begun = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('.').next()?.parse::<i64>().ok());

@@ -1,4 +1,4 @@
-//! How much a collection holds.
+//! Sizes of a collection.
 
 use std::rc::Rc;
 
@@ -14,23 +14,23 @@ use crate::query::CollStats;
 use crate::storage::KeyRange;
 use crate::value::DocWriter;
 
-/// What `collStats` reports. Sizes are those of stored values.
+/// The figures of `collStats`. Sizes are those of stored values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Buckets, those that are in the journal only included.
+    /// Number of buckets, including those that are only in the journal.
     pub buckets: u64,
-    /// Measurements.
+    /// Number of measurements.
     pub measurements: u64,
     /// Bytes of bucket documents.
     pub bucket_bytes: u64,
-    /// Bytes of journal records, of every context.
+    /// Bytes of journal records of all contexts.
     pub journal_bytes: u64,
-    /// Names of indexes, and bytes of their entries.
+    /// Names of indexes with the bytes of their entries.
     pub indexes: Vec<(Box<str>, u64)>,
 }
 
 impl Engine {
-    /// Counts a collection by reading it.
+    /// Counts a collection by reading all of it.
     ///
     /// Errors: `NamespaceNotFound`, `DataCorruptionDetected`, those of storage.
     pub async fn sizes(&self, collection: &Rc<Collection>) -> Result<Sizes> {
@@ -59,7 +59,7 @@ impl Engine {
         Ok(sizes)
     }
 
-    /// Adds what `collStats` says of a collection, sizes in units of `scale` bytes.
+    /// Writes the `collStats` of a collection, with sizes in units of `scale` bytes.
     ///
     /// Errors: `NamespaceNotFound`, those of storage.
     pub async fn write_sizes(&self, name: &str, sizes: &Sizes, scale: i64, writer: &mut DocWriter) -> Result<()> {
@@ -73,7 +73,7 @@ impl Engine {
         if let Some(average) = sizes.bucket_bytes.checked_div(sizes.buckets) {
             writer.int64("avgBucketSize", long(average));
         }
-        // A collection that was not used in this process has counted nothing.
+        // A collection that was not used in this process has no counters.
         if stats != Stats::default() {
             stats.write(writer);
         }

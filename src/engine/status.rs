@@ -1,4 +1,4 @@
-//! What the catalogs of this context hold and count together.
+//! Totals over the catalogs of this context.
 
 use super::Engine;
 use crate::catalog::Stats;
@@ -6,18 +6,19 @@ use crate::catalog::Stats;
 /// The state of all catalogs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Status {
-    /// Gauges of the collections that exist, counters also of those that are gone.
+    /// Gauges of existing collections; counters also include dropped ones.
     pub stats: Stats,
-    /// Buckets whose state is kept.
+    /// Number of buckets whose state is kept.
     pub managed: usize,
-    /// How often buckets were changed by others than inserts.
+    /// How often buckets were changed other than by inserts.
     pub era: u64,
-    /// Eras that have buckets. A catalog forgets at once what an era ends, so it is one for each collection with open buckets.
+    /// Eras with buckets. A catalog drops at once what an era ends, so there is one for each collection with open
+    /// buckets.
     pub eras_in_use: usize,
 }
 
 impl Engine {
-    /// The state of all catalogs; `None` as long as no collection that exists has counted anything.
+    /// The state of all catalogs; `None` while no existing collection has counted anything.
     pub fn status(&self) -> Option<Status> {
         let mut status = Status { stats: self.totals.gone.get(), era: self.totals.era.get(), ..Status::default() };
         let mut used = false;
@@ -37,7 +38,7 @@ impl Engine {
         self.now_ms().saturating_sub(self.opened_ms).max(0)
     }
 
-    /// What tells this opening of the database from all others: sixteen hex digits.
+    /// Identifies this opening of the database: sixteen hex digits.
     pub fn context_name(&self) -> String {
         format!("{:016x}", u64::from_be_bytes(self.context))
     }

@@ -1,8 +1,9 @@
-//! The integrity check: every journal record, bucket and index entry of a collection, as storage holds them, and what can be done
-//! about those that are damaged.
+//! The integrity check: every journal record, bucket and index entry of a collection as stored, and the repair of
+//! damaged ones.
 //!
-//! Memory is not asked. Markers are read first and last: what was read between belongs together where the epoch is the same. **Invariant**:
-//! what cannot be read is moved, not removed: its bytes stay under a key of their own until the collection is dropped.
+//! It does not use what memory holds. Markers are read first and last: if the epoch is the same, everything read in
+//! between belongs together. **Invariant I28**: unreadable values are moved, not removed: their bytes stay under a key
+//! of their own until the collection is dropped.
 
 // Loaded later.
 
@@ -17,81 +18,82 @@ use super::store::entry::CollectionEntry;
 use super::store::keyspace::{self, Marker};
 use super::store::pages::go_on;
 use super::store::stored_bucket::StoredBucket;
-use crate::bucket::{B19, BucketDoc, BucketId, ColumnSet, Finding, Rule, is_extended_range, salvage, unpack, validate};
+use crate::bucket::{B19, BucketDoc, BucketId, Finding, Rule, is_extended_range, salvage, unpack, validate};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FINDINGS_MAX, SCAN_PAGE_BUCKETS};
 use crate::storage::{self, Bytes, Entry, KeyRange};
-use crate::value::{Doc, DocWriter, Value, sort_by};
+use crate::value::{Doc, DocWriter, FieldSet, Value, sort_by};
 
-/// What `validate` is asked for.
+/// The options of `validate`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checks {
-    /// Compressed columns are decoded.
+    /// True to decode compressed columns.
     pub full: bool,
-    /// What is wrong with the index is put right; damaged buckets and records are set aside.
+    /// True to repair the indexes and to quarantine damaged buckets and records.
     pub repair: bool,
 }
 
-/// What a collection was found to be.
+/// The result of `validate`.
 #[derive(Default)]
 pub struct Validation {
-    /// Buckets, those that are in journals only included.
+    /// Number of buckets, including those that are only in journals.
     pub buckets: usize,
-    /// Values that are no buckets at all.
+    /// Number of values that are not buckets at all.
     pub invalid: usize,
-    /// Buckets that break a rule.
+    /// Number of buckets that break a rule.
     pub non_compliant: usize,
-    /// How many values lie apart.
+    /// Number of quarantined values.
     pub quarantined: usize,
-    /// The indexes: name, number of entries, whether they are those that there should be.
+    /// The indexes: name, number of entries, and whether the entries are correct.
     pub indexes: Vec<(Box<str>, usize, bool)>,
-    /// Index entries that should be there, and those that should not.
+    /// Missing index entries, and extra ones.
     pub wrong_entries: [Vec<Bytes>; 2],
-    /// What was found, an array of documents, as far as it is listed.
+    /// The findings as an array of documents, up to the limit.
     pub findings: DocWriter,
     listed: usize,
     rounded_otherwise: bool,
-    /// True where there are warnings.
+    /// True if there are warnings.
     pub warned: bool,
-    /// True where something is wrong that was not put right.
+    /// True if something is wrong that was not repaired.
     pub broken: bool,
-    /// True where something was put right.
+    /// True if something was repaired.
     pub repaired: bool,
 }
 
-static STORED: Rule = Rule::new("STORED", ErrorCode::DataCorruptionDetected, "no bucket");
+static STORED: Rule = Rule::new("STORED", ErrorCode::DataCorruptionDetected, "not a bucket");
 static B20: Rule = Rule::new("B20", ErrorCode::BadValue, "stored under another id");
 static J1: Rule = Rule::new("J1", ErrorCode::DataCorruptionDetected, "cannot be read");
-static J2: Rule = Rule::new("J2", ErrorCode::DataCorruptionDetected, "not of the bucket");
-static RANGE: Rule = Rule::new("RANGE", ErrorCode::BadValue, "dates outside 1970 to 2038 are not known of");
+static J2: Rule = Rule::new("J2", ErrorCode::DataCorruptionDetected, "rows do not belong to their bucket");
+static RANGE: Rule =
+    Rule::new("RANGE", ErrorCode::BadValue, "dates outside 1970 to 2038 are stored, but the collection is not marked");
 static ARRAY: Rule = Rule::new("ARRAY", ErrorCode::Location5930501, "an array on an indexed path");
 
-/// One look at a collection.
-struct Look<'a> {
+/// One pass over a collection.
+struct Pass<'a> {
     engine: &'a Engine,
     collection: &'a Rc<Collection>,
     entry: Rc<CollectionEntry>,
     checks: Checks,
     found: Validation,
-    /// True where changes are being committed.
+    /// True while changes are being committed.
     changes: bool,
-    /// What is still to be read; none left where the last page has come.
+    /// What is still to be read; empty after the last page.
     ranges: Vec<KeyRange>,
     epoch: Option<u64>,
-    /// True where the epoch stands among the markers that were read last: what follows is in reserve.
+    /// True if the epoch was among the markers read last; the ones that follow are in reserve.
     epoch_read: bool,
-    /// What lies apart because of this look begins here.
+    /// Values quarantined by this pass begin at this key.
     own: Bytes,
-    /// Journal records as they come, and all of them by bucket once they have come.
+    /// Journal records as they arrive, then all of them by bucket.
     records: Vec<Rc<JournalEntry>>,
     journal: Option<ByBucket>,
-    /// Which buckets of the journal were met.
+    /// Which buckets of the journal were visited.
     met: Vec<bool>,
-    /// The index entries that there are, and those that the buckets should have.
+    /// The existing index entries, and those that the buckets should have.
     entries: [Vec<Bytes>; 2],
-    /// Buckets that stay although it is not known which entries they should have.
+    /// Buckets that stay although their index entries cannot be determined.
     unreadable: Vec<BucketId>,
-    /// True where there are dates outside the standard range, and where the collection says so.
+    /// Whether there are dates outside the standard range, and whether the collection says so.
     extended: [bool; 2],
 }
 
@@ -100,15 +102,15 @@ const PAGE: storage::Page = storage::Page { entries_max: SCAN_PAGE_BUCKETS, keys
 impl Engine {
     /// Checks a collection.
     ///
-    /// Errors: `NamespaceNotFound`; `WriteConflict` where others kept changing its buckets; those of storage.
+    /// Errors: `NamespaceNotFound`; `WriteConflict` if others kept changing its buckets; those of storage.
     pub async fn validate(&self, name: &str, checks: Checks) -> Result<Validation> {
         let collection = self.existing_collection(name).await?;
-        let mut look = Look::new(self, &collection, checks);
+        let mut look = Pass::new(self, &collection, checks);
         let mut conflicts = 0;
         loop {
             let entries = self.storage.scan(&look.ranges, PAGE).await?;
             if look.epoch.is_none() {
-                // A page has room for all markers. Whoever changes the entry moves the epoch on.
+                // A page has room for all markers, and changing the entry moves the epoch on.
                 self.reload_entry(&collection).await?;
             }
             let changes = look.take(entries);
@@ -120,13 +122,13 @@ impl Engine {
                 }
                 Err(e) if e.code != ErrorCode::WriteConflict => return Err(e),
                 _ if conflicts == CHANGE_CONFLICTS_MAX => {
-                    return Err(Error::write_conflict("Buckets were changed while they were looked at"));
+                    return Err(Error::write_conflict("Buckets were changed while they were checked"));
                 }
                 _ => {
                     conflicts += 1;
-                    // What was put right is no longer there to be found; what else was found is listed again.
+                    // What was repaired is no longer found; other findings are listed again.
                     let before = look.found;
-                    look = Look::new(self, &collection, checks);
+                    look = Pass::new(self, &collection, checks);
                     if before.repaired {
                         look.found.findings = before.findings;
                         look.found.listed = before.listed;
@@ -138,12 +140,12 @@ impl Engine {
     }
 }
 
-impl<'a> Look<'a> {
+impl<'a> Pass<'a> {
     #[inline(never)]
-    fn new(engine: &'a Engine, collection: &'a Rc<Collection>, checks: Checks) -> Box<Look<'a>> {
+    fn new(engine: &'a Engine, collection: &'a Rc<Collection>, checks: Checks) -> Box<Pass<'a>> {
         let mut ranges = keyspace::collection_ranges(&collection.id());
         ranges.extend(ranges.first().cloned());
-        Box::new(Look {
+        Box::new(Pass {
             engine,
             collection,
             entry: collection.entry(),
@@ -163,14 +165,14 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Notes that changes were committed; true where everything has been looked at.
+    /// Records that changes were committed; true if everything has been examined.
     fn go_on(&mut self, epoch: u64) -> bool {
         self.epoch = Some(epoch);
         self.found.repaired |= self.changes;
         self.ranges.is_empty()
     }
 
-    /// Looks at entries. Answers what is to be put right. The epoch is unknown then where it has moved on.
+    /// Examines entries and returns repairs. If the epoch has moved on, it is unknown afterwards.
     #[inline(never)]
     fn take(&mut self, entries: Vec<Entry>) -> BucketChanges<'a> {
         let mut changes = BucketChanges::new(self.collection);
@@ -178,7 +180,7 @@ impl<'a> Look<'a> {
         let is_last = entries.len() < PAGE.entries_max;
         if is_first {
             self.entry = self.collection.entry();
-            // The markers stand behind all else once more.
+            // The markers follow once more at the end.
             self.ranges.remove(0);
         }
         if let Some(last) = entries.last().filter(|_| !is_last) {
@@ -207,7 +209,7 @@ impl<'a> Look<'a> {
         changes
     }
 
-    /// Reads a marker; false where the epoch has moved on.
+    /// Reads a marker; false if the epoch has moved on.
     fn marker(&mut self, key: &[u8]) -> bool {
         let id = self.collection.id();
         let Some(epoch) = keyspace::epoch_of(key) else {
@@ -229,13 +231,13 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Lists findings; where they were put right, so many measurements of the bucket were kept.
+    /// Lists findings. If they were repaired, `kept` measurements of the bucket were kept.
     #[inline(never)]
     fn add(&mut self, bucket: Option<BucketId>, findings: Vec<Finding>, kept: Option<usize>) {
         let found = &mut self.found;
         let mut breaks = false;
         for Finding { rule, path, detail } in findings {
-            // Of one bucket or of all, and no longer a rule where somebody may have changed how starts are rounded.
+            // Reported once for all buckets, and not at all if the rounding may have been changed.
             if *rule == B19 && (self.entry.version > 0 || std::mem::replace(&mut found.rounded_otherwise, true)) {
                 continue;
             }
@@ -297,7 +299,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// The journal by bucket, once all of it has come.
+    /// The journal by bucket, once all of it has arrived.
     fn journal(&mut self) -> ByBucket {
         self.journal.take().unwrap_or_else(|| {
             let journal = ByBucket::of(self.records.iter());
@@ -306,7 +308,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Looks at a stored bucket.
+    /// Examines a stored bucket.
     fn stored(&mut self, key: Bytes, value: Bytes, changes: &mut BucketChanges<'_>) {
         let Ok(bucket) = keyspace::bucket_id(&key) else { return };
         let journal = self.journal();
@@ -324,7 +326,7 @@ impl<'a> Look<'a> {
                 if id.is_some_and(|id| id != *bucket.as_bytes()) {
                     findings.push(rule(&B20));
                 } else if self.collection.check_bucket(document).is_err_and(|e| e.code == ARRAY.code) {
-                    // Reads take for granted what an index has asked for.
+                    // Reads rely on what an index requires.
                     findings.push(rule(&ARRAY));
                 }
                 if findings.iter().all(|finding| finding.rule.warns) {
@@ -332,7 +334,7 @@ impl<'a> Look<'a> {
                         let sections = journal.groups().get(number).into_iter().flat_map(|group| group.sections());
                         let sections: Vec<_> = sections.filter(|s| !stored.coverage.covers(s.commit())).collect();
                         let Some(first) = sections.first() else { continue };
-                        // Rows of other metadata get a bucket of their own.
+                        // Rows with other metadata get a bucket of their own.
                         let same = first.meta() == document.get("meta");
                         if same {
                             findings.clear();
@@ -361,7 +363,7 @@ impl<'a> Look<'a> {
         changes.set_aside(self.epoch.unwrap_or_default(), key, value);
     }
 
-    /// Sets a bucket aside of which nothing can be kept.
+    /// Quarantines a bucket from which nothing can be salvaged.
     fn give_up(&mut self, bucket: &BucketId, (key, value): (Bytes, Bytes), changes: &mut BucketChanges<'_>) {
         if self.checks.repair {
             self.set_aside(key, value, changes);
@@ -371,7 +373,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Makes a bucket anew that breaks rules, where that loses nothing that can be read.
+    /// Rebuilds a bucket that breaks rules, if that loses nothing readable.
     fn damaged(
         &mut self,
         bucket: &BucketId,
@@ -384,7 +386,7 @@ impl<'a> Look<'a> {
         let entry = Rc::clone(&self.entry);
         let options = &entry.options.timeseries;
         let view = BucketDoc::parse(document, options);
-        let readable = view.and_then(|view| unpack(&view, &ColumnSet::All, options)).is_ok();
+        let readable = view.and_then(|view| unpack(&view, &FieldSet::All, options)).is_ok();
         let salvaged = salvage(document, bucket, self.engine.bucket_format, options).filter(|salvaged| {
             let document = salvaged.document.view();
             (salvaged.complete || !readable)
@@ -409,7 +411,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Notes the index entries of a bucket that stays.
+    /// Records the index entries of a bucket that stays.
     fn expect(&mut self, bucket: &BucketId, document: Doc<'_>) {
         match index_keys(self.collection, bucket, document) {
             Ok(keys) => self.entries[1].extend(keys),
@@ -420,7 +422,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// What can only be said once all was looked at.
+    /// Checks that need the whole collection.
     #[inline(never)]
     fn end(&mut self, changes: &mut BucketChanges<'_>) {
         let journal = self.journal();
@@ -454,12 +456,12 @@ impl<'a> Look<'a> {
         self.found.wrong_entries = wrong;
     }
 
-    /// Those of `these` that are not among the others, which ascend, and should be.
+    /// The entries of `these` that are missing from `others` (ascending) and belong to a complete index.
     #[inline(never)]
     fn without(&self, these: &[Bytes], others: &[Bytes]) -> Vec<Bytes> {
         let mut rest = Vec::new();
         for key in these {
-            // Whoever makes an index has not come to all buckets.
+            // The builder of an index has not reached all buckets yet.
             let is_ready = self.entry.ready_indexes().any(|spec| spec.number == keyspace::index_number(key));
             let may_differ = keyspace::bucket_id(key).is_ok_and(|bucket| self.unreadable.contains(&bucket));
             if is_ready && !may_differ && others.binary_search(key).is_err() {
@@ -470,7 +472,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// How many entries are of an index.
+/// The number of entries of an index.
 fn count(keys: &[Bytes], number: u16) -> usize {
     keys.iter().filter(|key| keyspace::index_number(key) == number).count()
 }

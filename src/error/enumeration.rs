@@ -1,6 +1,6 @@
-//! How the table of codes becomes an enumeration.
+//! Turns the table of codes into an enumeration.
 
-/// The enumeration of codes: those with a name, and bare numbers in two tables.
+/// Declares the enumeration of codes: those with a name, and bare numbers in two tables.
 macro_rules! error_codes {
     (named { $($(#[$doc:meta])* $name:ident = $number:literal,)* }
      numbered { $($(#[$bare_doc:meta])* $bare:ident = $bare_number:literal,)* }
@@ -24,7 +24,7 @@ macro_rules! error_codes {
                 })
             }
 
-            /// Every code, each of the two kinds in ascending order.
+            /// Every code: named ones and bare numbers, each in ascending order.
             pub fn all() -> [&'static [ErrorCode]; 2] {
                 [&[$(ErrorCode::$name,)*], &[$(ErrorCode::$bare,)* $(ErrorCode::$long,)*]]
             }

@@ -1,18 +1,20 @@
-//! Rectangles around geometries.
+//! Bounding rectangles of geometries.
 
 use super::geometry::{Geometry, Place, Polygon, edges};
 use super::parse::pair;
 use super::vector::Vector;
 use crate::value::{Kind, Value};
 
-/// By how much a rectangle on the sphere is wider than it must be, in degrees: more than what counts as on an edge.
+/// Margin around a rectangle on the sphere, in degrees. It is wider than the tolerance within which a place counts as
+/// on an edge.
 const MARGIN: f64 = 1e-9;
-/// Where all longitudes are one, in degrees.
+/// From this latitude on, in degrees, all longitudes count as the same place.
 const NEAR_POLE: f64 = 90.0 - 1e-6;
 
 /// A rectangle of coordinates, its sides included.
 ///
-/// On the sphere the longitudes may leave -180 to 180 where it lies across that line; they never go around more than once.
+/// On the sphere, a rectangle that crosses the antimeridian has longitudes outside -180 to 180. It never spans more
+/// than 360 degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rect {
     /// The least and the greatest first coordinate.
@@ -25,7 +27,7 @@ impl Rect {
     /// Everything on the sphere.
     pub const SPHERE: Rect = Rect { x: [-180.0, 180.0], y: [-90.0, 90.0] };
 
-    /// The rectangle of places on the plane.
+    /// The bounding rectangle of places on the plane.
     pub fn on_plane(places: &[Place]) -> Rect {
         let [x, y] = [|place: &Place| place.x, |place: &Place| place.y].map(|of| {
             let values = places.iter().map(of);
@@ -34,22 +36,22 @@ impl Rect {
         Rect { x, y }
     }
 
-    /// A rectangle that holds all places which lie at most `radius` radians from one.
+    /// A rectangle that holds all places at most `radius` radians from `center`.
     pub fn around(center: &Place, radius: f64) -> Rect {
         let reach = radius.to_degrees();
         let y = [center.y - reach, center.y + reach];
         let half = (radius.sin() / center.y.to_radians().cos()).asin().to_degrees();
-        // Not a number where a pole is near.
+        // NaN near a pole.
         let half = if half.is_nan() || reach >= 90.0 { 180.0 } else { half };
         Rect { x: [center.x - half, center.x + half], y }.widened()
     }
 
-    /// Rectangles that hold all of a geometry on the sphere, and whatever touches it.
+    /// Rectangles that hold all of a geometry on the sphere, and everything that touches it.
     pub fn of(geometry: &Geometry) -> Vec<Rect> {
         Rect::of_stored(geometry).into_iter().map(Rect::widened).collect()
     }
 
-    /// The same without a margin around points: that of what is asked for is enough.
+    /// The same without a margin around points, for stored values: the margin of the region asked for is enough.
     pub fn of_stored(geometry: &Geometry) -> Vec<Rect> {
         let points = geometry.points.iter().map(|at| Rect { x: [at.x, at.x], y: [at.y, at.y] });
         let lines = geometry.lines.iter().map(|line| Rect::of_line(line).widened());
@@ -79,7 +81,7 @@ impl Rect {
         for (a, b) in edges(line) {
             let normal = a.cross(b).normalized();
             let Vector([x, y, z]) = normal;
-            // Where the circle of the edge is nearest to a pole.
+            // The point of the edge's great circle that is nearest to a pole.
             let top = Vector([-x * z, -y * z, x * x + y * y]);
             let highest = top.0[2].sqrt().atan2(z.abs()).to_degrees();
             let is_on = |top: Vector| a.cross(top).dot(normal) >= 0.0 && top.cross(b).dot(normal) >= 0.0;
@@ -102,14 +104,14 @@ impl Rect {
         if farthest >= NEAR_POLE || x[1] - x[0] >= 360.0 { Rect { x: Rect::SPHERE.x, y } } else { Rect { x, y } }
     }
 
-    /// The rectangle of all points between the lowest and the highest of them, of which `low` and `high` are the extremes, member by
-    /// member. `None` where there may be a geometry that is no point, or pairs whose members are named.
+    /// The bounding rectangle of all points whose member-by-member extremes are `low` and `high`. `None` if there may
+    /// be a geometry other than a point, or a pair with named members.
     pub fn between(low: Value<'_>, high: Value<'_>) -> Option<Rect> {
         if low.kind() == Kind::Array {
             let are_numbers =
                 |value: Value<'_>| value.as_array().into_iter().flatten().all(|(_, item)| item.kind().is_number());
             let ((left, bottom), (right, top)) = (pair(low)?, pair(high)?);
-            // What is not a number is below all that are.
+            // Non-numbers sort below all numbers.
             let least = |x: f64| if x.is_nan() { f64::NEG_INFINITY } else { x };
             let rect = Rect { x: [least(left), right], y: [least(bottom), top] };
             return (are_numbers(low) && are_numbers(high)).then_some(rect);
@@ -131,12 +133,12 @@ impl Rect {
         Rect::between(least.get("coordinates")?, most.get("coordinates")?)
     }
 
-    /// True where a coordinate pair lies in it.
+    /// True if the coordinate pair lies in the rectangle.
     pub fn has(&self, x: f64, y: f64, on_plane: bool) -> bool {
         self.meets(&Rect { x: [x, x], y: [y, y] }, on_plane)
     }
 
-    /// False where they have certainly no place in common. What is not a number has none.
+    /// False if the rectangles certainly have no place in common. NaN lies in no rectangle.
     pub fn meets(&self, other: &Rect, on_plane: bool) -> bool {
         let overlap = |[a, b]: [f64; 2], [c, d]: [f64; 2]| a <= d && c <= b;
         let turned = |by: f64| [self.x[0] + by, self.x[1] + by];

@@ -1,15 +1,17 @@
-//! Cells of a grid that is halved again and again both ways, so that what lies in a cell has keys in one range.
+//! Cells of a grid that is halved again and again in both directions, so that everything in a cell has keys in one
+//! range.
 //!
-//! The key of a cell is the way down to it, two bits a level, then a one and zeros: all cells within it have keys around its own.
+//! The key of a cell is the path down to it, two bits per level, then a one and zeros. All cells inside it have keys
+//! around its own.
 
 use super::bounds::Rect;
 
 /// Levels below the whole grid.
 const LEVELS: u32 = 28;
-/// Most cells that cover a rectangle.
+/// Maximum number of cells that cover a rectangle.
 const COVER_MAX: u64 = 16;
 
-/// The keys from one to another, both included.
+/// A range of keys, both ends included.
 pub type Range = (i64, i64);
 
 /// A grid over a rectangle.
@@ -20,11 +22,11 @@ impl Grid {
     /// The grid over longitudes and latitudes.
     pub const SPHERE: Grid = Grid(Rect::SPHERE);
 
-    /// The least cell that holds all of `rects`.
+    /// The smallest cell that holds all of `rects`.
     pub fn cell(&self, rects: &[Rect]) -> i64 {
         let corners = rects.iter().map(|rect| (self.place([rect.x[0], rect.y[0]]), self.place([rect.x[1], rect.y[1]])));
         let Some((low, high)) = corners.reduce(|(a, b), (c, d)| (least(a, c), most(b, d))) else { return key(0, 0) };
-        // One that lies across the line of 180 degrees is on both sides of the grid.
+        // A rectangle across the antimeridian is on both sides of the grid.
         if rects.iter().any(|rect| rect.x[0] < self.0.x[0] || rect.x[1] > self.0.x[1]) {
             return key(0, 0);
         }
@@ -33,13 +35,14 @@ impl Grid {
         key(low >> (2 * (LEVELS - level)), level)
     }
 
-    /// Where the keys of all cells are that share a place with one of `rects`, in ascending order and apart from each other.
+    /// The key ranges of all cells that share a place with one of `rects`, ascending and disjoint.
     pub fn ranges(&self, rects: &[Rect]) -> Vec<Range> {
         let mut ranges = Vec::new();
         for rect in rects {
             let turn = self.0.x[1] - self.0.x[0];
             let [left, right] = rect.x;
-            // What lies beyond one side of the sphere is at the other; on the plane nothing is there.
+            // On the sphere, what leaves the grid on one side comes back on the other. On the plane, nothing lies
+            // there.
             for by in [0.0, turn, -turn] {
                 let [left, right] = [left + by, right + by];
                 if left <= self.0.x[1] && right >= self.0.x[0] && (by == 0.0 || *self == Grid::SPHERE) {
@@ -70,7 +73,7 @@ impl Grid {
                 let cell = key(interleave([x, y]), level);
                 let reach = (cell & -cell) - 1;
                 ranges.push((cell - reach, cell + reach));
-                // What is larger than the cell may hold it.
+                // A geometry larger than the cell may contain it, and is stored under a larger cell.
                 ranges.extend(
                     (0..level)
                         .map(|above| key(interleave([x, y]) >> (2 * (level - above)), above))
@@ -80,11 +83,11 @@ impl Grid {
         }
     }
 
-    /// The finest cell of a place, column and row; what is outside counts as at the edge.
+    /// The finest cell of a place, as column and row. Places outside the grid count as on its edge.
     fn place(&self, [x, y]: [f64; 2]) -> [u64; 2] {
         let on = |value: f64, [low, high]: [f64; 2]| {
             let cells = (1_u64 << LEVELS) as f64;
-            // Clamped to what fits.
+            // Clamped to the grid, so the cast loses nothing but the fraction.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let cell = ((value - low) / (high - low) * cells).clamp(0.0, cells - 1.0) as u64;
             cell

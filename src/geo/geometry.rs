@@ -1,8 +1,8 @@
-//! What lies somewhere: places, lines and polygons.
+//! Points, lines and polygons.
 
 use super::vector::{Vector, cross, on_edge};
 
-/// A place: its coordinates as they are written, and its direction.
+/// A place: its coordinates as written, and its direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     /// The longitude in degrees, or the first coordinate.
@@ -13,38 +13,38 @@ pub struct Place {
     pub at: Vector,
 }
 
-/// A way from place to place, at least one edge. A ring comes back to its first place.
+/// A line from place to place with at least one edge. A ring ends at its first place.
 pub type Line = Vec<Place>;
 
-/// The area within a ring and outside of others.
+/// The area within an outer ring and outside of its holes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Polygon {
     /// The outer ring and the holes.
     rings: Vec<Ring>,
-    /// A direction from which all of it lies less than a right angle away, and two that are at right angles to it.
+    /// A direction less than a right angle away from all of the polygon, and two directions perpendicular to it.
     axes: [Vector; 3],
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Ring {
     line: Line,
-    /// The same as the polygon sees it: edges are straight lines here.
+    /// The ring in the polygon's own projection, in which edges are straight.
     seen: Vec<[f64; 2]>,
 }
 
-/// A geometry as the sum of its parts.
+/// A geometry as the union of its parts.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Geometry {
-    /// Its places that stand alone.
+    /// Single points.
     pub points: Vec<Place>,
-    /// Its lines.
+    /// Lines.
     pub lines: Vec<Line>,
-    /// Its polygons.
+    /// Polygons.
     pub polygons: Vec<Polygon>,
 }
 
 impl Place {
-    /// A place on the sphere, by degrees.
+    /// A place on the sphere, from degrees.
     pub fn on_sphere(lng: f64, lat: f64) -> Place {
         Place { x: lng, y: lat, at: Vector::on_sphere(lng, lat) }
     }
@@ -56,15 +56,15 @@ impl Place {
 }
 
 impl Polygon {
-    /// The polygon of an outer ring and holes, each of at least four places, of which the last is the first. On the plane rings may be
-    /// anyhow.
+    /// The polygon of an outer ring and holes. Each ring has at least four places, and the last equals the first. On
+    /// the plane, rings may cross each other and themselves.
     ///
     /// Errors: what is wrong with the rings.
     pub fn new(mut lines: Vec<Line>, on_plane: bool) -> Result<Polygon, &'static str> {
         for line in &mut lines {
             line.dedup_by(|a, b| a.at == b.at);
             if line.len() < 4 {
-                return Err("a ring has fewer than three different places");
+                return Err("a ring has fewer than three distinct points");
             }
         }
         if !on_plane && lines.iter().any(|line| touches_itself(line)) {
@@ -90,12 +90,12 @@ impl Polygon {
         self.rings.iter().map(|ring| &ring.line)
     }
 
-    /// The direction from which all of it lies less than a right angle away.
+    /// The direction less than a right angle away from all of the polygon.
     pub fn middle(&self) -> Vector {
         self.axes[0]
     }
 
-    /// True where the place lies in it or on one of its rings.
+    /// True if the place lies in the polygon or on one of its rings.
     pub fn contains(&self, place: Vector) -> bool {
         self.is_on_ring(place) || self.has_inside(place)
     }
@@ -104,7 +104,7 @@ impl Polygon {
         self.lines().any(|line| on_line(line, place))
     }
 
-    /// True where the place lies in it; on a ring either answer is possible.
+    /// True if the place lies in the polygon. For a place on a ring, either answer is possible.
     pub(super) fn has_inside(&self, place: Vector) -> bool {
         self.axes[0].dot(place) > 0.0 && {
             let seen = see(&self.axes, place);
@@ -116,10 +116,10 @@ impl Polygon {
         on_line(&ring.line, place) || is_around(ring, see(&self.axes, place))
     }
 
-    /// A place inside of each of its holes.
+    /// A place inside each of the holes.
     pub(super) fn insides_of_holes(&self) -> impl Iterator<Item = Vector> {
         self.rings.iter().skip(1).filter_map(|ring| {
-            // Some three corners in a row cut off a triangle that lies inside.
+            // Some three consecutive corners cut off a triangle that lies inside.
             let ends = ring.line.iter().skip(2).chain(ring.line.get(1));
             edges(&ring.line).zip(ends).find_map(|((first, second), third)| {
                 let middle = first.plus(1.0, second).plus(1.0, third.at).normalized();
@@ -129,7 +129,7 @@ impl Polygon {
     }
 }
 
-/// True where the place lies on an edge of the line.
+/// True if the place lies on an edge of the line.
 pub(super) fn on_line(line: &[Place], place: Vector) -> bool {
     edges(line).any(|(a, b)| on_edge(a, b, place))
 }
@@ -146,7 +146,7 @@ fn touches_itself(ring: &[Place]) -> bool {
             let are_next = other == at + 1;
             let are_ends = at == 0 && other + 1 == count;
             match (are_next, are_ends) {
-                // Two edges in a row share a place, and nothing else.
+                // Consecutive edges share one place and nothing else.
                 (true, _) => on_edge(a, b, d) || on_edge(c, d, a),
                 (_, true) => on_edge(a, b, c) || on_edge(c, d, b),
                 _ => cross(a, b, c, d) || on_edge(a, b, c) || on_edge(c, d, a),
@@ -155,18 +155,18 @@ fn touches_itself(ring: &[Place]) -> bool {
     })
 }
 
-/// A direction from which all places lie less than a right angle away.
+/// A direction less than a right angle away from all places.
 fn middle(lines: &[Line]) -> Result<Vector, &'static str> {
     let all = || lines.iter().flatten().map(|place| place.at);
     let mut middle = all().fold(Vector::default(), |sum, at| sum.plus(1.0, at));
-    // Turned towards whatever is too far, it comes to lie right where such a direction is.
+    // Turning it towards whatever is too far away converges if such a direction exists.
     for _ in 0..1000 {
         match all().find(|at| middle.dot(*at) <= 1e-9) {
             Some(far) => middle = middle.plus(1.0, far),
             None => return Ok(middle.normalized()),
         }
     }
-    Err("it does not fit into half of the sphere")
+    Err("it is larger than half of the sphere")
 }
 
 fn axes_of(middle: Vector) -> [Vector; 3] {
@@ -176,14 +176,15 @@ fn axes_of(middle: Vector) -> [Vector; 3] {
     [middle, second, middle.cross(second)]
 }
 
-/// Where a place is seen from the middle of the sphere, on the plane that the axes span: great circles are straight lines there.
+/// Projects a place from the centre of the sphere onto the plane that the axes span. Great circles become straight
+/// lines.
 fn see(axes: &[Vector; 3], place: Vector) -> [f64; 2] {
     let [middle, x, y] = axes;
     let far = place.dot(*middle);
     [place.dot(*x) / far, place.dot(*y) / far]
 }
 
-/// True where a line from the place to one side crosses the ring an odd number of times.
+/// True if a ray from the place crosses the ring an odd number of times.
 fn is_around(ring: &Ring, [x, y]: [f64; 2]) -> bool {
     let mut is_around = false;
     for (&[ax, ay], &[bx, by]) in ring.seen.iter().zip(ring.seen.iter().skip(1)) {

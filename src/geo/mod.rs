@@ -1,7 +1,8 @@
-//! Places: GeoJSON and legacy pairs, the regions that queries ask about, and how they lie to each other.
+//! Geospatial values: GeoJSON and legacy pairs, the regions that queries ask about, and how they relate to each other.
 //!
-//! Edges are great circles on the sphere and straight lines on the plane. Both are computed alike: a place on the plane is the vector
-//! (x, y, 1), one on the sphere its unit vector, and a polygon is seen in the projection around its middle that keeps its edges straight.
+//! Edges are great circles on the sphere and straight lines on the plane. The same code computes both: a place on the
+//! plane is the vector (x, y, 1), a place on the sphere its unit vector, and each polygon uses the gnomonic projection
+//! around its middle, which keeps edges straight.
 
 // Loaded later.
 

@@ -1,4 +1,4 @@
-//! How far things are from a place.
+//! Distances from a place.
 
 use super::geometry::{Geometry, Place, Polygon, edges};
 use super::parse::{is_on_sphere, pair, point};
@@ -6,21 +6,22 @@ use super::region::{EARTH_RADIUS_M, Region};
 use super::vector::Vector;
 use crate::value::Value;
 
-/// A place that distances are measured from.
+/// A place from which distances are measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Near {
     /// The place.
     pub from: Place,
-    /// Distances are those of a plane.
+    /// True if distances are measured on the plane.
     pub on_plane: bool,
-    /// What a radian is: metres for GeoJSON, one for a pair.
+    /// The length of a radian: metres for GeoJSON, 1 for a pair.
     unit: f64,
 }
 
 impl Near {
-    /// Distances from a GeoJSON point, in metres; from a pair, in radians where `spherical`, else in the units of its coordinates.
+    /// Reads the operand of `$near` and its like. Distances from a GeoJSON point are in metres; from a pair, in radians
+    /// if `spherical`, otherwise in the units of its coordinates.
     ///
-    /// Errors: why `value` is no place.
+    /// Errors: why `value` is not a place.
     pub fn parse(value: Value<'_>, spherical: bool) -> Result<Near, &'static str> {
         let (x, y) = point(value).ok_or("it is neither a GeoJSON point nor a pair of numbers")?;
         let is_pair = pair(value).is_some();
@@ -33,7 +34,8 @@ impl Near {
         Ok(Near { from: Place::on_sphere(x, y), on_plane: false, unit: if is_pair { 1.0 } else { EARTH_RADIUS_M } })
     }
 
-    /// How far a value is away: the nearest part of it. `None` for what is no geometry, and on the plane for all but points.
+    /// The distance to the nearest part of a value. `None` if it is not a geometry, and on the plane for everything but
+    /// points.
     pub fn distance(&self, value: Value<'_>) -> Option<f64> {
         match point(value) {
             Some((x, y)) if self.on_plane => Some((x - self.from.x).hypot(y - self.from.y)).filter(|far| !far.is_nan()),
@@ -43,12 +45,12 @@ impl Near {
         }
     }
 
-    /// A distance in radians, or on the plane as it is.
+    /// Converts a distance to radians; on the plane it stays as it is.
     pub fn radius(&self, distance: f64) -> f64 {
         distance / self.unit
     }
 
-    /// The region in which all is that is at most so far away. It is a little wider, so that rounding decides nothing.
+    /// The region of everything at most this far away. It is a little wider, so that rounding does not decide.
     pub fn region(&self, distance: f64) -> Region {
         let radius = self.radius(distance);
         Region::near(self.from, radius + radius * 1e-12 + 1e-15, self.on_plane)
@@ -56,7 +58,7 @@ impl Near {
 }
 
 impl Geometry {
-    /// The angle to its nearest place, in radians; 0 where it holds the direction.
+    /// The angle to the nearest place of the geometry, in radians; 0 if the geometry contains the direction.
     pub(super) fn angle(&self, from: Vector) -> f64 {
         if self.polygons.iter().any(|polygon| polygon.contains(from)) {
             return 0.0;

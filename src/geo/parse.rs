@@ -1,4 +1,4 @@
-//! Geometries from values.
+//! Reads geometries from BSON values.
 
 use super::geometry::{Geometry, Line, Place, Polygon};
 use crate::value::{Doc, Kind, Number, Value};
@@ -6,9 +6,10 @@ use crate::value::{Doc, Kind, Number, Value};
 type Parsed<T> = Result<T, &'static str>;
 
 impl Geometry {
-    /// The geometry on the sphere that a value is: GeoJSON, or a pair of numbers that are a longitude and a latitude.
+    /// The geometry on the sphere that a value holds: GeoJSON, or a pair of numbers that are a longitude and a
+    /// latitude.
     ///
-    /// Errors: why it is none.
+    /// Errors: why the value is not one.
     pub fn parse(value: Value<'_>) -> Parsed<Geometry> {
         let mut geometry = Geometry::default();
         match pair(value) {
@@ -18,22 +19,22 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// The first two members of an array or an object, where they are numbers.
+    /// The first two members of an array or an object, if they are numbers.
     pub fn pair(value: Value<'_>) -> Option<(f64, f64)> {
         pair(value)
     }
 
-    /// True where it is one point and nothing else, as GeoJSON or as a pair.
+    /// True if the geometry is a single point, given as GeoJSON or as a pair.
     pub fn is_point(value: Value<'_>) -> bool {
         point(value).is_some()
     }
 
     fn add(&mut self, doc: Doc<'_>, outermost: bool) -> Parsed<()> {
         check_crs(doc)?;
-        let kind = doc.get("type").and_then(Value::as_str).ok_or("it has no GeoJSON type")?;
+        let kind = doc.get("type").and_then(Value::as_str).ok_or("it has no GeoJSON 'type'")?;
         if kind == "GeometryCollection" && outermost {
             for part in items(doc.get("geometries"))? {
-                self.add(part.as_doc().ok_or("a part of it is no GeoJSON")?, false)?;
+                self.add(part.as_doc().ok_or("a part of it is not GeoJSON")?, false)?;
             }
             return Ok(());
         }
@@ -53,13 +54,13 @@ impl Geometry {
                     self.polygons.push(polygon(Some(one))?);
                 }
             }
-            _ => return Err("its GeoJSON type is not known"),
+            _ => return Err("its GeoJSON 'type' is unknown"),
         }
         Ok(())
     }
 }
 
-/// The coordinates of a GeoJSON point or of a pair, wherever they lie.
+/// The coordinates of a GeoJSON point or of a pair, without a check of their range.
 pub fn point(value: Value<'_>) -> Option<(f64, f64)> {
     pair(value).or_else(|| {
         let doc = value.as_doc()?;
@@ -69,14 +70,14 @@ pub fn point(value: Value<'_>) -> Option<(f64, f64)> {
     })
 }
 
-/// The first two members of an array or an object, where they are numbers.
+/// The first two members of an array or an object, if they are numbers.
 pub fn pair(value: Value<'_>) -> Option<(f64, f64)> {
     let mut members = value.as_container()?.iter();
     let mut next = || members.next().and_then(|(_, member)| Number::of(member)).map(Number::near_double);
     Some((next()?, next()?))
 }
 
-/// True for a longitude and a latitude.
+/// True if the numbers are a valid longitude and latitude.
 pub fn is_on_sphere(lng: f64, lat: f64) -> bool {
     (-180.0..=180.0).contains(&lng) && (-90.0..=90.0).contains(&lat)
 }
@@ -87,13 +88,13 @@ fn on_sphere(lng: f64, lat: f64) -> Parsed<Place> {
 
 fn place(value: Option<Value<'_>>) -> Parsed<Place> {
     let array = value.filter(|value| value.kind() == Kind::Array);
-    let (lng, lat) = array.and_then(pair).ok_or("a place must be an array of two numbers")?;
+    let (lng, lat) = array.and_then(pair).ok_or("a point must be an array of two numbers")?;
     on_sphere(lng, lat)
 }
 
 fn items<'a>(value: Option<Value<'a>>) -> Parsed<impl Iterator<Item = Value<'a>>> {
     let array = value.and_then(Value::as_array).filter(|array| !array.is_empty());
-    Ok(array.ok_or("an array that is not empty is missing")?.iter().map(|(_, item)| item))
+    Ok(array.ok_or("a non-empty array of coordinates is missing")?.iter().map(|(_, item)| item))
 }
 
 fn line(value: Option<Value<'_>>) -> Parsed<Line> {
@@ -103,7 +104,7 @@ fn line(value: Option<Value<'_>>) -> Parsed<Line> {
 fn line_string(value: Option<Value<'_>>) -> Parsed<Line> {
     let mut line = line(value)?;
     line.dedup_by(|a, b| a.at == b.at);
-    if line.len() < 2 { Err("a line has fewer than two different places") } else { Ok(line) }
+    if line.len() < 2 { Err("a line has fewer than two distinct points") } else { Ok(line) }
 }
 
 fn polygon(value: Option<Value<'_>>) -> Parsed<Polygon> {
@@ -112,14 +113,14 @@ fn polygon(value: Option<Value<'_>>) -> Parsed<Polygon> {
         let ring = line(Some(item))?;
         if ring.len() < 4 || ring.first().map(|place| (place.x, place.y)) != ring.last().map(|place| (place.x, place.y))
         {
-            return Err("a ring must have four places at least, of which the last one is the first one again");
+            return Err("a ring must have at least four points, and the last must equal the first");
         }
         rings.push(ring);
     }
     Polygon::new(rings, false)
 }
 
-/// The system of all coordinates here is WGS 84.
+/// All coordinates are WGS 84, so other reference systems are refused.
 fn check_crs(doc: Doc<'_>) -> Parsed<()> {
     let Some(crs) = doc.get("crs") else { return Ok(()) };
     let name = crs.as_doc().filter(|crs| crs.get("type").and_then(Value::as_str) == Some("name"));

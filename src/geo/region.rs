@@ -5,41 +5,41 @@ use super::geometry::{Geometry, Place, Polygon};
 use super::parse::{is_on_sphere, pair, point};
 use crate::value::{Doc, Number, Value};
 
-/// The radius of the earth by which radians become metres.
+/// The radius of the earth, by which radians become metres.
 pub const EARTH_RADIUS_M: f64 = 6_378_100.0;
 
-/// A region, and whether values have to lie in it or only to touch it.
+/// A region, and whether values must lie in it or only touch it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    shape: Shape,
-    /// Coordinates are of a plane, not of the sphere.
+    shape: RegionShape,
+    /// True if coordinates are those of a plane, not of the sphere.
     pub on_plane: bool,
-    /// Rectangles that hold all of it.
+    /// Rectangles that together hold all of the region.
     pub bounds: Vec<Rect>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Shape {
-    /// On the plane, all of the rectangle.
+enum RegionShape {
+    /// On the plane, the whole rectangle.
     Rect,
-    /// All that is at most so far from a place: radians on the sphere.
+    /// Everything at most this far from a place; on the sphere, the distance is in radians.
     Circle(Place, f64),
-    /// All of which some part is at most so far from a place, in radians.
+    /// Everything of which some part is at most this far from a place, in radians.
     Near(Place, f64),
-    /// All that lies in polygons.
+    /// Everything that lies in the polygons.
     Within(Geometry),
-    /// All that touches a geometry.
+    /// Everything that touches the geometry.
     Touching(Geometry),
 }
 
 impl Region {
-    /// The region of the operand of `$geoWithin`, or of `$geoIntersects` where values only have to touch it.
+    /// Reads the operand of `$geoWithin`, or of `$geoIntersects` if `touching`.
     ///
-    /// Errors: what is wrong with it.
+    /// Errors: what is wrong with the operand.
     pub fn parse(operand: Doc<'_>, touching: bool) -> Result<Region, &'static str> {
         let mut shapes = operand.iter().filter(|(name, _)| *name != "$uniqueDocs");
         let (Some((name, value)), None) = (shapes.next(), shapes.next()) else {
-            return Err("needs one shape");
+            return Err("needs exactly one shape");
         };
         if touching && name != "$geometry" {
             return Err("needs a $geometry");
@@ -55,75 +55,76 @@ impl Region {
                     return Err("needs a Polygon or a MultiPolygon");
                 }
                 let bounds = Rect::of(&geometry);
-                (if touching { Shape::Touching(geometry) } else { Shape::Within(geometry) }, bounds)
+                (if touching { RegionShape::Touching(geometry) } else { RegionShape::Within(geometry) }, bounds)
             }
-            ("$box", [one, other]) => (Shape::Rect, vec![Rect::on_plane(&places(&[*one, *other])?)]),
+            ("$box", [one, other]) => (RegionShape::Rect, vec![Rect::on_plane(&places(&[*one, *other])?)]),
             ("$polygon", corners) => {
                 let mut ring = places(corners)?;
                 ring.extend(ring.first().copied());
                 let bounds = vec![Rect::on_plane(&ring)];
                 let polygons = vec![Polygon::new(vec![ring], true)?];
-                (Shape::Within(Geometry { polygons, ..Geometry::default() }), bounds)
+                (RegionShape::Within(Geometry { polygons, ..Geometry::default() }), bounds)
             }
             ("$center" | "$centerSphere", [center, radius]) => {
                 let (x, y) = pair(*center).ok_or("needs a center of two numbers")?;
                 let radius = Number::of(*radius).map(Number::near_double).filter(|radius| *radius >= 0.0);
-                let radius = radius.ok_or("needs a radius that is not negative")?;
+                let radius = radius.ok_or("needs a non-negative radius")?;
                 if on_plane {
                     let bounds = Rect { x: [x - radius, x + radius], y: [y - radius, y + radius] };
-                    (Shape::Circle(Place::on_plane(x, y), radius), vec![bounds])
+                    (RegionShape::Circle(Place::on_plane(x, y), radius), vec![bounds])
                 } else if is_on_sphere(x, y) {
                     let center = Place::on_sphere(x, y);
-                    (Shape::Circle(center, radius), vec![Rect::around(&center, radius)])
+                    (RegionShape::Circle(center, radius), vec![Rect::around(&center, radius)])
                 } else {
                     return Err("needs a center whose longitude and latitude are within bounds");
                 }
             }
-            ("$box" | "$center" | "$centerSphere", _) => return Err("needs a shape of two members"),
+            ("$box" | "$center" | "$centerSphere", _) => return Err("needs an array of two members"),
             _ => return Err("needs $geometry, $box, $polygon, $center or $centerSphere"),
         };
         Ok(Region { shape, on_plane, bounds })
     }
 
-    /// False where no value between two extremes, member by member, lies in the region or touches it.
+    /// False if no value between two extremes, taken member by member, lies in the region or touches it.
     #[inline(never)]
     pub fn may_lie_between(&self, low: Value<'_>, high: Value<'_>) -> bool {
         let between = Rect::between(low, high);
         between.is_none_or(|rect| self.bounds.iter().any(|bounds| bounds.meets(&rect, self.on_plane)))
     }
 
-    /// All that is at most so far from a place: radians on the sphere.
+    /// Everything at most this far from a place; on the sphere, the distance is in radians.
     pub(super) fn near(from: Place, radius: f64, on_plane: bool) -> Region {
         if on_plane {
             let bounds = Rect { x: [from.x - radius, from.x + radius], y: [from.y - radius, from.y + radius] };
-            return Region { shape: Shape::Circle(from, radius), on_plane, bounds: vec![bounds] };
+            return Region { shape: RegionShape::Circle(from, radius), on_plane, bounds: vec![bounds] };
         }
-        Region { shape: Shape::Near(from, radius), on_plane, bounds: vec![Rect::around(&from, radius)] }
+        Region { shape: RegionShape::Near(from, radius), on_plane, bounds: vec![Rect::around(&from, radius)] }
     }
 
-    /// True where all that lies in another region lies in this one; false where that is not seen.
+    /// True if everything in `other` lies in this region. False if that cannot be told.
     #[inline(never)]
     pub fn contains(&self, other: &Region) -> bool {
         match (&self.shape, &other.shape) {
-            (Shape::Within(wide), Shape::Within(narrow)) => {
+            (RegionShape::Within(wide), RegionShape::Within(narrow)) => {
                 self.on_plane == other.on_plane && !self.on_plane && wide.contains(narrow)
             }
             _ => self == other,
         }
     }
 
-    /// True where a stored value lies in the region, or touches it. What is no geometry does not.
+    /// True if a stored value lies in the region, or touches it if that is enough. Values that are not geometries do
+    /// not.
     #[inline(never)]
     pub fn has(&self, value: Value<'_>) -> bool {
         if let Some((x, y)) = point(value) {
-            // Most places are far away, and this is without a sine.
+            // Most places are far away, and this check needs no sine.
             if !self.bounds.iter().any(|bounds| bounds.has(x, y, self.on_plane)) {
                 return false;
             }
             return match (&self.shape, self.on_plane) {
-                (Shape::Rect, _) => true,
-                (Shape::Circle(center, radius), true) => (x - center.x).hypot(y - center.y) <= *radius,
-                (Shape::Within(geometry), true) => {
+                (RegionShape::Rect, _) => true,
+                (RegionShape::Circle(center, radius), true) => (x - center.x).hypot(y - center.y) <= *radius,
+                (RegionShape::Within(geometry), true) => {
                     let at = Place::on_plane(x, y).at;
                     geometry.polygons.iter().any(|polygon| polygon.contains(at))
                 }
@@ -135,14 +136,14 @@ impl Region {
 
     fn has_geometry(&self, geometry: &Geometry) -> bool {
         match &self.shape {
-            Shape::Rect => false,
-            Shape::Circle(center, radius) => {
+            RegionShape::Rect => false,
+            RegionShape::Circle(center, radius) => {
                 let corners = geometry.polygons.iter().flat_map(Polygon::lines).chain(&geometry.lines).flatten();
                 geometry.points.iter().chain(corners).all(|place| center.at.angle(place.at) <= *radius)
             }
-            Shape::Near(from, radius) => geometry.angle(from.at) <= *radius,
-            Shape::Within(region) => region.contains(geometry),
-            Shape::Touching(region) => region.intersects(geometry),
+            RegionShape::Near(from, radius) => geometry.angle(from.at) <= *radius,
+            RegionShape::Within(region) => region.contains(geometry),
+            RegionShape::Touching(region) => region.intersects(geometry),
         }
     }
 }
@@ -153,5 +154,5 @@ fn place(lng: f64, lat: f64) -> Geometry {
 
 fn places(values: &[Value<'_>]) -> Result<Vec<Place>, &'static str> {
     let places = values.iter().map(|value| pair(*value).map(|(x, y)| Place::on_plane(x, y)));
-    places.collect::<Option<Vec<Place>>>().ok_or("needs places of two numbers")
+    places.collect::<Option<Vec<Place>>>().ok_or("needs points of two numbers")
 }

@@ -1,10 +1,10 @@
-//! How geometries lie to each other.
+//! How geometries relate to each other.
 
 use super::geometry::{Geometry, Place, Polygon, edges, on_line};
 use super::vector::{Vector, cross, on_edge};
 
 impl Geometry {
-    /// True where all of `other` lies in polygons of this one, each part in one polygon. Edges belong to what they bound.
+    /// True if every part of `other` lies in one polygon of this geometry. Edges belong to what they bound.
     pub fn contains(&self, other: &Geometry) -> bool {
         let in_one = |is_in: &dyn Fn(&Polygon) -> bool| self.polygons.iter().any(is_in);
         other.points.iter().all(|point| in_one(&|polygon| polygon.contains(point.at)))
@@ -12,7 +12,7 @@ impl Geometry {
             && other.polygons.iter().all(|inner| in_one(&|polygon| contains_polygon(polygon, inner)))
     }
 
-    /// True where they have a place in common.
+    /// True if the geometries have a place in common.
     pub fn intersects(&self, other: &Geometry) -> bool {
         self.meets_points_of(other)
             || other.meets_points_of(self)
@@ -33,7 +33,8 @@ impl Geometry {
         })
     }
 
-    /// True where one of its lines or rings begins in a polygon of the other: where they do not meet, it lies in it as a whole.
+    /// True if one of its lines or rings begins in a polygon of the other. If their edges do not meet, that line then
+    /// lies inside as a whole.
     fn begins_in(&self, other: &Geometry) -> bool {
         let outer = self.polygons.iter().filter_map(|polygon| polygon.lines().next());
         let mut starts = self.lines.iter().chain(outer).filter_map(|line| line.first());
@@ -56,7 +57,7 @@ fn contains_line(polygon: &Polygon, line: &[Place]) -> bool {
             if cross(a, b, c, d) {
                 return false;
             }
-            // Where the edge touches a corner it may leave the polygon.
+            // An edge that touches a corner may leave the polygon there.
             if on_edge(a, b, c) {
                 stops.push(c);
             }

@@ -1,6 +1,7 @@
-//! Vectors, and on which side of each other they lie.
+//! Vectors, and on which side of an edge they lie.
 
-/// How far beside an edge, as a part of its length, a place still lies on it: what rounding makes of coordinates.
+/// How far beside an edge, relative to its length, a place still counts as on it. This covers the rounding of
+/// coordinates.
 const NEAR: f64 = 1e-12;
 
 /// A direction on the unit sphere, or a place on the plane with 1 as its third coordinate.
@@ -29,13 +30,13 @@ impl Vector {
         Vector([y * c - z * b, z * a - x * c, x * b - y * a])
     }
 
-    /// `self` and `by` times `other`.
+    /// `self` plus `by` times `other`.
     pub(super) fn plus(self, by: f64, Vector([a, b, c]): Vector) -> Vector {
         let Vector([x, y, z]) = self;
         Vector([x + by * a, y + by * b, z + by * c])
     }
 
-    /// The direction of it.
+    /// The same direction with length 1.
     pub(super) fn normalized(self) -> Vector {
         self.plus(1.0 / self.length() - 1.0, self)
     }
@@ -44,33 +45,33 @@ impl Vector {
         self.dot(self).sqrt()
     }
 
-    /// The angle to another direction, in radians. As exact for near directions as for far ones.
+    /// The angle to another direction, in radians. It is as exact for near directions as for far ones.
     pub fn angle(self, other: Vector) -> f64 {
         self.cross(other).length().atan2(self.dot(other))
     }
 }
 
-/// Above 0 where `p` lies left of the way from `a` to `b`, below 0 where it lies right of it.
+/// Positive if `p` lies left of the way from `a` to `b`, negative if it lies right of it.
 ///
-/// Of differences, because the products of near directions would cancel each other out.
+/// Computed from differences, because products of near directions would cancel each other out.
 pub(super) fn side(a: Vector, b: Vector, p: Vector) -> f64 {
     b.plus(-1.0, a).cross(p.plus(-1.0, a)).dot(a)
 }
 
-/// True where the edges `ab` and `cd` cross each other and none of their ends lies on the other edge.
+/// True if the edges `ab` and `cd` cross and no end of one lies on the other.
 pub(super) fn cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
     if on_edge(a, b, c) || on_edge(a, b, d) || on_edge(c, d, a) || on_edge(c, d, b) {
         return false;
     }
-    // All four alike, else the circles meet on the far side of the sphere, or beyond the edges.
+    // All four sides must agree; otherwise the circles meet on the far side of the sphere, or beyond the edges.
     let left = side(a, b, d) > 0.0;
     (side(a, b, c) > 0.0) != left && (side(c, d, a) > 0.0) == left && (side(c, d, b) > 0.0) != left
 }
 
-/// True where `p` lies on the edge `ab`, its ends included.
+/// True if `p` lies on the edge `ab`, its ends included.
 pub(super) fn on_edge(a: Vector, b: Vector, p: Vector) -> bool {
     let (to_a, to_b) = (a.plus(-1.0, p), b.plus(-1.0, p));
-    // The short way from a to b is what of their circle lies in the ball over their chord.
+    // The shorter way from `a` to `b` is the part of their great circle inside the ball over their chord.
     let length = b.plus(-1.0, a).length();
     side(a, b, p).abs() <= NEAR * length && to_a.dot(to_b) <= NEAR * (length + NEAR)
 }

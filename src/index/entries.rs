@@ -1,21 +1,21 @@
-//! The entries of a bucket in an index that a user has made.
+//! The entries of a bucket in a user's index.
 //!
-//! An entry is the keys of the parts one behind the other, all ascending; the storage key ends with the bucket id. What a part does not
-//! tell a bound about, an array on the path or several types in one bucket, has the key `ANY`, which every scan looks at as
-//! well. So what is between the bounds is a superset of the buckets that may match, and each is asked again.
+//! An entry is the concatenation of its parts' keys, all ascending; the storage key ends with the bucket id. A part
+//! without a known bound (an array on the path, or several types in one bucket) has the key `ANY`, which every scan
+//! includes. So a scan finds a superset of the matching buckets, and the whole filter is applied to each (I10).
 //!
-//! Places have the key of the least cell that holds those of the bucket. A wildcard has an entry for each path that leads to a value, or
-//! to an array, in which no path is followed.
+//! Geospatial parts have the key of the smallest cell that holds all places of the bucket. A wildcard index has an
+//! entry for each path to a value or to an array; it does not look inside arrays.
 
 use super::part::{Part, PartKind, Source};
 use super::places::Held;
 use super::spec::IndexSpec;
 use crate::value::{Doc, Kind, OwnedValue, Path, Value, append_key, append_missing_key};
 
-/// The key of a part that a bound says nothing about. It comes before all keys of values.
+/// The key of a part without a known bound. It sorts before all keys of values.
 pub const ANY: u8 = 0;
 
-/// What is known of a bucket without its columns.
+/// What is known of a bucket without decoding its columns.
 #[derive(Clone, Copy)]
 pub struct Summary<'a> {
     /// The metadata.
@@ -26,20 +26,20 @@ pub struct Summary<'a> {
     pub max: Doc<'a>,
 }
 
-/// What stands at the path of a part.
-enum Found<'a> {
+/// What is found at the path of a part.
+enum PathValue<'a> {
     /// An array, there or before the end of the path; or several types.
     Array(Option<Value<'a>>),
     Value(Option<Value<'a>>),
 }
 
-/// The keys of a bucket; none where the index is sparse and the bucket has none of its parts.
+/// The keys of a bucket; none if the index is sparse and the bucket has none of its parts.
 pub fn keys(index: &IndexSpec, bucket: &Summary<'_>) -> Vec<Vec<u8>> {
     if let [part] = index.parts.as_slice()
         && part.kind() == PartKind::Wildcard
     {
         let mut keys = Vec::new();
-        if let Found::Value(Some(value)) | Found::Array(Some(value)) = bucket.at(part) {
+        if let PathValue::Value(Some(value)) | PathValue::Array(Some(value)) = bucket.at(part) {
             add_each(value, part.path.as_str().to_owned(), &mut keys);
         }
         return keys;
@@ -58,20 +58,20 @@ pub fn keys(index: &IndexSpec, bucket: &Summary<'_>) -> Vec<Vec<u8>> {
             continue;
         }
         match bucket.at(part) {
-            Found::Array(_) => key.push(ANY),
-            Found::Value(None) => {
+            PathValue::Array(_) => key.push(ANY),
+            PathValue::Value(None) => {
                 append_missing_key(&mut key);
                 continue;
             }
-            Found::Value(Some(value)) => append_key(&mut key, value),
+            PathValue::Value(Some(value)) => append_key(&mut key, value),
         }
         is_there = true;
     }
-    // An index on places has the buckets that have some.
+    // A geospatial index contains only buckets with places.
     if places.unwrap_or(is_there || !index.sparse) { vec![key] } else { Vec::new() }
 }
 
-/// The beginning of the entries of a wildcard that are of a path.
+/// The prefix of a wildcard's entries for a path.
 pub fn wildcard_key(path: &str) -> Vec<u8> {
     let mut key = Vec::new();
     append_key(&mut key, OwnedValue::string(path).view());
@@ -94,7 +94,7 @@ fn add_each(value: Value<'_>, path: String, keys: &mut Vec<Vec<u8>>) {
 }
 
 impl<'a> Summary<'a> {
-    fn at(&self, part: &Part) -> Found<'a> {
+    fn at(&self, part: &Part) -> PathValue<'a> {
         let path = &part.path;
         if part.source == Source::Meta {
             return below(self.meta, path.rest().iter().map(|component| component.name()));
@@ -102,11 +102,12 @@ impl<'a> Summary<'a> {
         match self.extremes(path) {
             Some([low, _]) if part.source == Source::Min => of(low),
             Some([_, high]) => of(high),
-            None => Found::Array(None),
+            None => PathValue::Array(None),
         }
     }
 
-    /// The lowest and the highest value at the path of a measurement; `None` where there are several types, or an array before its end.
+    /// The lowest and the highest value at a measurement path; `None` if there are several types, or an array before
+    /// the end of the path.
     pub(super) fn extremes(&self, path: &Path) -> Option<[Option<Value<'a>>; 2]> {
         let mut ends = [Some(self.min.as_value()), Some(self.max.as_value())];
         for component in path.components() {
@@ -123,9 +124,9 @@ impl<'a> Summary<'a> {
     }
 }
 
-fn below<'a, 'p>(mut value: Option<Value<'a>>, names: impl Iterator<Item = &'p str>) -> Found<'a> {
+fn below<'a, 'p>(mut value: Option<Value<'a>>, names: impl Iterator<Item = &'p str>) -> PathValue<'a> {
     for name in names {
-        if let found @ Found::Array(_) = of(value) {
+        if let found @ PathValue::Array(_) = of(value) {
             return found;
         }
         value = value.and_then(Value::as_doc).and_then(|doc| doc.get(name));
@@ -133,6 +134,10 @@ fn below<'a, 'p>(mut value: Option<Value<'a>>, names: impl Iterator<Item = &'p s
     of(value)
 }
 
-fn of(value: Option<Value<'_>>) -> Found<'_> {
-    if value.is_some_and(|value| value.kind() == Kind::Array) { Found::Array(value) } else { Found::Value(value) }
+fn of(value: Option<Value<'_>>) -> PathValue<'_> {
+    if value.is_some_and(|value| value.kind() == Kind::Array) {
+        PathValue::Array(value)
+    } else {
+        PathValue::Value(value)
+    }
 }

@@ -1,15 +1,15 @@
 //! The default index over metadata and time.
 //!
-//! An entry is the order-preserving key of the metadata, then of the start of the bucket; the storage key ends with the bucket id.
-//! The latest time is not in it: the span bounds it well enough, and as it stands an entry never changes while rows are added. An
-//! array is found by each of its elements and as a whole, as the match language finds it.
+//! An entry is the order-preserving key of the metadata, then of the bucket's start; the storage key ends with the
+//! bucket id. The latest time is left out: the span bounds it well enough, and without it an entry never changes while
+//! rows are added. An array has an entry for each element and one for the whole, as the match language finds it.
 
 use crate::value::{OwnedValue, Value, append_key, append_missing_key, sort_by};
 
 /// Number of the default index in the key space.
 pub const META_TIME_INDEX: u16 = 1;
 
-/// The entries of a bucket: one, or one an element and one for the whole where the metadata is an array.
+/// The entries of a bucket: one, or for array metadata one per element and one for the whole.
 pub fn entries(meta: Option<Value<'_>>, min_time_ms: i64) -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = Vec::new();
     let mut add = |value: Option<Value<'_>>| {
@@ -30,8 +30,8 @@ pub fn entries(meta: Option<Value<'_>>, min_time_ms: i64) -> Vec<Vec<u8>> {
     keys
 }
 
-/// Where the entries of the buckets lie whose metadata equals `meta` (`None`: that have none) and which may hold a time in `[first_ms, last_ms]`
-/// (inclusive; `None` is open): first key and first key behind.
+/// The range of entries of buckets whose metadata equals `meta` (`None`: no metadata) and that may hold a time in
+/// `[first_ms, last_ms]` (inclusive; `None` is open): the first key, and the first key after the range.
 pub fn range(meta: Option<Value<'_>>, span_ms: i64, first_ms: Option<i64>, last_ms: Option<i64>) -> (Vec<u8>, Vec<u8>) {
     let key_at = |time: Option<i64>| {
         let mut key = Vec::with_capacity(32);
@@ -50,7 +50,7 @@ pub fn range(meta: Option<Value<'_>>, span_ms: i64, first_ms: Option<i64>, last_
     (start, end)
 }
 
-/// Where the entries of all buckets lie whose metadata is a string, or has one among its elements.
+/// The range of entries of all buckets whose metadata is a string or contains one as an element.
 pub fn texts() -> (Vec<u8>, Vec<u8>) {
     let mut start = Vec::new();
     append_key(&mut start, OwnedValue::string("").view());

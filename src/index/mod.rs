@@ -1,4 +1,5 @@
-//! Order-preserving index entries over bucket documents: of the default index over metadata and time, and of those that users make.
+//! Order-preserving index entries of bucket documents: for the default index over metadata and time, and for users'
+//! indexes.
 
 mod entries;
 mod meta_time;

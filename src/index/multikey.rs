@@ -1,4 +1,4 @@
-//! Arrays in metadata under an index: which there may be, and where they stand.
+//! Arrays in indexed metadata: which ones are allowed, and where they are.
 
 use super::part::{PartKind, Source};
 use super::spec::IndexSpec;
@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Component, Value};
 
 impl IndexSpec {
-    /// True where it does not take all metadata.
+    /// True if the index refuses some metadata.
     pub fn limits_meta(&self) -> bool {
         let mut on_meta = self.parts.iter().filter(|part| part.source == Source::Meta);
         self.is_hashed() || on_meta.clone().any(|part| part.kind().is_geo()) || on_meta.nth(1).is_some()
@@ -16,7 +16,7 @@ impl IndexSpec {
         self.parts.iter().any(|part| part.kind() == PartKind::Hashed)
     }
 
-    /// Refuses metadata that no bucket in this index can have.
+    /// Refuses metadata that this index cannot hold.
     ///
     /// Errors: 16766 for an array under a hashed index; `CannotIndexParallelArrays`; as `check_places`.
     pub fn check_meta(&self, meta: Value<'_>) -> Result<()> {
@@ -27,13 +27,13 @@ impl IndexSpec {
                 continue;
             }
             let (code, what) = if is_hashed && leads_to_array(meta, path) {
-                (ErrorCode::Location16766, "A hashed index takes no arrays: '")
+                (ErrorCode::Location16766, "A hashed index cannot contain arrays: '")
             } else if self.parts.iter().skip(place + 1).any(|other| {
                 other.source == Source::Meta
                     && [part, other].iter().all(|part| part.kind() == PartKind::Order)
                     && are_parallel(meta, path, other.path.rest())
             }) {
-                (ErrorCode::CannotIndexParallelArrays, "An index takes one array only, not parallel ones: '")
+                (ErrorCode::CannotIndexParallelArrays, "An index cannot contain parallel arrays: '")
             } else {
                 continue;
             };
@@ -51,7 +51,7 @@ fn leads_to_array(value: Value<'_>, path: &[Component]) -> bool {
         })
 }
 
-/// True where two paths lead to arrays that are not one and the same, there or in an element.
+/// True if two paths lead to different arrays, here or in an element.
 fn are_parallel(value: Value<'_>, one: &[Component], other: &[Component]) -> bool {
     if let Some(array) = value.as_array() {
         return array.iter().enumerate().any(|(place, (_, element))| {
@@ -70,7 +70,7 @@ fn are_parallel(value: Value<'_>, one: &[Component], other: &[Component]) -> boo
     }
 }
 
-/// How a path goes on in an element of an array: by its place, or by its fields.
+/// The rest of a path in an array element: after its position, or in its fields.
 fn into_element<'p>(place: usize, element: Value<'_>, path: &'p [Component]) -> Option<&'p [Component]> {
     let (name, rest) = path.split_first()?;
     if name.index() == Some(place) {
@@ -79,7 +79,7 @@ fn into_element<'p>(place: usize, element: Value<'_>, path: &'p [Component]) -> 
     element.as_doc().map(|_| path)
 }
 
-/// Notes how many components of a path lead from `value` to each array on it.
+/// Records the number of path components that lead from `value` to each array on the path.
 pub fn note_arrays(value: Value<'_>, path: &[Component], depth: usize, found: &mut Vec<usize>) {
     let mut note = |depth| {
         if !found.contains(&depth) {

@@ -1,27 +1,27 @@
-//! The parts of a key: what of a bucket each is over, and how.
+//! The parts of an index key: which bucket values each covers, and how.
 
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::INDEX_FIELDS_MAX;
 use crate::value::{Doc, Number, OwnedValue, Path, Value};
 
-/// The last component of a part that is over all that lies below a path.
+/// The last component of a wildcard part, which covers everything below its path.
 const EVERYTHING: &str = "$**";
 
-/// A part of the key, over buckets.
+/// One part of a bucket index key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Where the value stands in a bucket document, as a user of the raw buckets names it.
+    /// The field in the bucket document, as users of raw buckets name it.
     pub name: Box<str>,
-    /// What is looked at.
+    /// Which part of the bucket the values come from.
     pub source: Source,
-    /// The path below `data`, `control.min` or `control.max`, or that of the metadata, which begins with `meta`.
+    /// The path below `data`, `control.min` or `control.max`; for metadata, it begins with `meta`.
     pub path: Path,
-    /// The direction or the kind, as it is over buckets.
+    /// The direction, or the kind as a string, in the bucket key.
     pub direction: OwnedValue,
 }
 
-/// The parts of a bucket that an index looks at.
+/// Parts of a bucket that can be indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The metadata. The path begins with `meta`.
@@ -30,34 +30,34 @@ pub enum Source {
     Min,
     /// The highest values.
     Max,
-    /// Where all values lie.
+    /// All values.
     Data,
 }
 
-/// How a part tells its values apart.
+/// How the part orders or compares its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
-    /// By their order.
+    /// By BSON order.
     Order,
-    /// Equal ones from others.
+    /// By equality only.
     Hashed,
-    /// Places on a plane.
+    /// As places on a plane.
     Plane,
-    /// Places on the sphere.
+    /// As places on the sphere.
     Sphere,
-    /// All that lies below the path, each with its own path.
+    /// Everything below the path, each value under its own path.
     Wildcard,
 }
 
 impl PartKind {
-    /// True for places.
+    /// True for geospatial parts.
     pub fn is_geo(self) -> bool {
         matches!(self, PartKind::Plane | PartKind::Sphere)
     }
 }
 
 impl Part {
-    /// How it tells its values apart.
+    /// How the part orders or compares its values.
     pub fn kind(&self) -> PartKind {
         match self.direction.view().as_str() {
             Some("hashed") => PartKind::Hashed,
@@ -69,9 +69,9 @@ impl Part {
     }
 }
 
-/// The parts over buckets that stand for the fields of a user's key.
+/// The bucket parts for the fields of a user's key.
 ///
-/// Errors: `BadValue`, `InvalidOptions` for text; 16800 and 16801 for places on a plane that stand twice or not first.
+/// Errors: `BadValue`; `InvalidOptions` for text; 16800 and 16801 if a `2d` field occurs twice or not first.
 pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     if key.is_empty() {
@@ -114,45 +114,45 @@ pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<
         || [hashed, plane, sphere].iter().filter(|count| **count > 0).count() > 1
     {
         return Err(Error::bad_value(
-            "a key has at most 32 parts over buckets, one that is hashed, and one kind of places",
+            "an index key may have at most 32 parts over buckets, one hashed field and one kind of geospatial field",
         ));
     }
     if wildcard > 0 && parts.len() > 1 {
-        return Err(Error::bad_value("a wildcard stands alone in a key here"));
+        return Err(Error::bad_value("a wildcard must be the only field of an index key"));
     }
     if plane > 1 {
-        return Err(Error::new(ErrorCode::Location16800, "a 2d index is over one field with places"));
+        return Err(Error::new(ErrorCode::Location16800, "a 2d index must have exactly one 2d field"));
     }
     if plane > 0 && parts.first().is_some_and(|part| part.kind() != PartKind::Plane) {
-        return Err(Error::new(ErrorCode::Location16801, "the field with places is the first of a 2d index"));
+        return Err(Error::new(ErrorCode::Location16801, "the 2d field must be the first of a 2d index"));
     }
     Ok(parts)
 }
 
 fn check_part(name: &str, direction: Value<'_>, on_meta: bool, is_time: bool) -> Result<()> {
     let refuse =
-        |why: &str| Err(Error::bad_value(format!("the key part '{name}: {direction:?}' is not possible: {why}")));
+        |why: &str| Err(Error::bad_value(format!("the key field '{name}: {direction:?}' is not supported: {why}")));
     let (above, is_wildcard) = match name.strip_suffix(EVERYTHING) {
         Some(above) => (above.strip_suffix('.').unwrap_or(above), true),
         None => (name, false),
     };
     if is_wildcard && !on_meta {
-        return refuse("only the metaField has a wildcard");
+        return refuse("only the metaField can have a wildcard");
     }
     if above.split('.').any(|component| component.is_empty() || component.starts_with('$')) {
-        return refuse("a name in it is empty or begins with '$'");
+        return refuse("a name in its path is empty or begins with '$'");
     }
     match (Number::of(direction), direction.as_str()) {
         (Some(number), _) if number.is_nan() || number.compare(Number::Integer(0)).is_eq() => {
-            refuse("a direction is not 0")
+            refuse("a direction must not be 0")
         }
         (Some(_), _) => Ok(()),
         (_, Some("text")) => Err(Error::invalid_options("Text indexes are not supported on a time-series collection")),
-        (_, Some(_)) if is_wildcard => refuse("a wildcard has a direction"),
-        (_, Some("hashed" | "2d")) if !on_meta => refuse("only the metaField can be hashed or have places on a plane"),
-        (_, Some("2dsphere")) if is_time => refuse("a time is no place"),
+        (_, Some(_)) if is_wildcard => refuse("a wildcard needs a direction"),
+        (_, Some("hashed" | "2d")) if !on_meta => refuse("only the metaField can be hashed or 2d"),
+        (_, Some("2dsphere")) if is_time => refuse("the timeField is not geospatial"),
         (_, Some("hashed" | "2d" | "2dsphere")) => Ok(()),
-        (_, Some(_)) => refuse("there is no index of this kind"),
-        _ => refuse("it is no direction and no kind of index"),
+        (_, Some(_)) => refuse("unknown kind of index"),
+        _ => refuse("it is neither a direction nor a kind of index"),
     }
 }

@@ -1,4 +1,4 @@
-//! Places in an index: which values it takes, and the cell in which those of a bucket lie.
+//! Geospatial indexes: which values they accept, and the cell that holds a bucket's places.
 
 // Loaded later.
 
@@ -9,19 +9,19 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::geo::{Geometry, Grid, Rect};
 use crate::value::{Component, Kind, Leaf, Number, Path, Shown, Value, walk_from_value};
 
-/// What an index on places knows of those of a bucket.
+/// What a geospatial index knows of a bucket's places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     /// There are none.
     Nothing,
     /// They may be anywhere.
     Anywhere,
-    /// All of them are in this cell.
+    /// They are all in this cell.
     Cell(i64),
 }
 
 impl IndexSpec {
-    /// The grid of a part that is over places.
+    /// The grid of a geospatial part.
     pub fn grid(&self, part: &Part) -> Grid {
         if part.kind() == PartKind::Sphere {
             return Grid::SPHERE;
@@ -30,7 +30,7 @@ impl IndexSpec {
         Grid(Rect { x: side, y: side })
     }
 
-    /// Where the places of a bucket lie that a part is over.
+    /// Where a bucket's places at a part's path are.
     #[inline(never)]
     pub fn held(&self, part: &Part, bucket: &Summary<'_>) -> Held {
         let grid = self.grid(part);
@@ -61,9 +61,10 @@ impl IndexSpec {
         }
     }
 
-    /// Refuses metadata whose places the index does not take.
+    /// Refuses metadata with values that the index does not accept.
     ///
-    /// Errors: 16755 for what is no geometry on the sphere; 13026, 13027, 13068 and 16804 for what is no place on the plane.
+    /// Errors: 16755 if a value is not a geometry on the sphere; 13026, 13027, 13068 and 16804 if it is not a place on
+    /// the plane.
     #[inline(never)]
     pub fn check_places(&self, meta: Value<'_>) -> Result<()> {
         let parts = self.parts.iter().filter(|part| part.source == Source::Meta && part.kind().is_geo());
@@ -81,25 +82,25 @@ impl IndexSpec {
     }
 }
 
-/// Refuses a measurement whose value at `path`, of which `top` is the top-level field, has no place in an index on points.
+/// Refuses a measurement whose value at `path` an index on points cannot hold. `top` is the path's top-level field.
 ///
-/// Errors: 183934 for what is no geometry; 183493 for one that is no point.
+/// Errors: 183934 if the value is not a geometry; 183493 if it is not a point.
 #[inline(never)]
 pub fn check_points(top: Option<Value<'_>>, path: &Path) -> Result<()> {
     each_given(top, path.rest(), &mut |value| match Geometry::parse(value) {
         Err(why) => Err(refused(ErrorCode::Location183934, path, why, value)),
         Ok(_) if !Geometry::is_point(value) => {
-            Err(refused(ErrorCode::Location183493, path, "a time-series index takes points only", value))
+            Err(refused(ErrorCode::Location183493, path, "a time-series index can only contain points", value))
         }
         Ok(_) => Ok(()),
     })
 }
 
 fn refused(code: ErrorCode, path: &Path, why: &str, value: Value<'_>) -> Error {
-    Error::new(code, format!("The value of '{path}' cannot be in its index, for {why}: {value:?}"))
+    Error::new(code, format!("The value of '{path}' cannot be indexed, because {why}: {value:?}"))
 }
 
-/// Neither nothing nor empty.
+/// Neither missing nor empty.
 fn is_given(value: &Value<'_>) -> bool {
     !matches!(value.kind(), Kind::Null | Kind::Undefined)
         && value.as_container().is_none_or(|members| !members.is_empty())
@@ -120,25 +121,26 @@ fn each_given(
     outcome
 }
 
-/// Refuses what is neither a pair within bounds nor a list of such; what is no container is no place.
+/// Refuses values that are neither a pair within bounds nor a list of such pairs. Values other than objects and arrays
+/// hold no place.
 fn check_on_plane(value: Value<'_>, min: f64, max: f64) -> Result<()> {
     let Some(members) = value.as_container() else { return Ok(()) };
     let is_pair = members.iter().next().is_some_and(|(_, first)| Number::of(first).is_some());
-    let refuse = |code, why: &str| Err(Error::new(code, format!("A 2d index takes no {value:?}: {why}")));
+    let refuse = |code, why: &str| Err(Error::new(code, format!("A 2d index cannot contain {value:?}: {why}")));
     if !is_pair {
         for (_, member) in members {
             if member.as_container().is_none() {
-                return refuse(ErrorCode::Location16804, "a list holds what is no place");
+                return refuse(ErrorCode::Location16804, "a member of the list is not a point");
             }
             if member.as_container().is_some_and(|member| !member.is_empty()) && Geometry::pair(member).is_none() {
-                return refuse(ErrorCode::Location13026, "a place has two numbers");
+                return refuse(ErrorCode::Location13026, "a point needs two numbers");
             }
             check_within(member, min, max)?;
         }
         return Ok(());
     }
     if Geometry::pair(value).is_none() {
-        return refuse(ErrorCode::Location13068, "a place has two numbers");
+        return refuse(ErrorCode::Location13068, "a point needs two numbers");
     }
     check_within(value, min, max)
 }
@@ -146,11 +148,11 @@ fn check_on_plane(value: Value<'_>, min: f64, max: f64) -> Result<()> {
 fn check_within(value: Value<'_>, min: f64, max: f64) -> Result<()> {
     let Some((x, y)) = Geometry::pair(value) else { return Ok(()) };
     if x.is_nan() || y.is_nan() {
-        return Err(Error::new(ErrorCode::Location13026, "A place on a plane has two numbers"));
+        return Err(Error::new(ErrorCode::Location13026, "A point of a 2d index needs two numbers"));
     }
     if [x, y].iter().any(|at| !(min..=max).contains(at)) {
         let [min, max, x, y] = [min, max, x, y].map(Shown);
-        let message = format!("A place of a 2d index lies between {min} and {max}, not at [{x}, {y}]");
+        let message = format!("A point of this 2d index must lie between {min} and {max}, not at [{x}, {y}]");
         return Err(Error::new(ErrorCode::Location13027, message));
     }
     Ok(())

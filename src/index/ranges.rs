@@ -1,9 +1,9 @@
-//! Ranges of keys that a scan looks at one after the other.
+//! Key ranges that a scan reads one after another.
 
 use crate::storage::KeyRange;
 use crate::value::sort_by;
 
-/// The same keys in ranges that ascend and do not touch: a scan that goes on behind a key has to know in which range it lies.
+/// The same keys as ascending, disjoint ranges: a scan that continues after a key must know which range it is in.
 pub fn apart(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     ranges.retain(|range| !range.is_empty());
     sort_by(&mut ranges, |a, b| a.start.cmp(&b.start));

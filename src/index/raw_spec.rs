@@ -1,4 +1,4 @@
-//! Indexes as those see them who name buckets and not measurements.
+//! Indexes in terms of buckets instead of measurements.
 
 use super::part::{Part, Source};
 use super::spec::IndexSpec;
@@ -7,37 +7,37 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, DocBuf, DocWriter, Value, equal};
 
 impl IndexSpec {
-    /// As `parse`, of what a user asks for, or where `raw` somebody who names buckets.
+    /// Parses a user's index specification; if `raw`, one in terms of buckets.
     ///
-    /// Errors: those of `parse` and `of_raw`; `BadValue` for a field that stands in the key twice; those of `originalSpec`.
+    /// Errors: those of `parse` and `of_raw`; `BadValue` if a field occurs twice in the key; those of `originalSpec`.
     pub fn of_user(given: Doc<'_>, raw: bool, options: &TimeseriesOptions) -> Result<IndexSpec> {
         let asked = if raw { IndexSpec::of_raw(given, options)? } else { given.to_owned() };
         let spec = IndexSpec::parse(asked.view(), options)?;
         let twice = |part: &&Part| spec.parts.iter().filter(|other| other.name == part.name).count() > 1;
         if let Some(part) = spec.parts.iter().find(twice) {
-            return Err(Error::bad_value(["The field '", &part.name, "' stands in the key twice"].concat()));
+            return Err(Error::bad_value(["The field '", &part.name, "' occurs twice in the key"].concat()));
         }
-        // Not kept: there is always one, which is what was asked for.
+        // Not kept: the specification that was asked for is always kept.
         if let Some(original) = given.get("originalSpec").and_then(Value::as_doc) {
             if original.is_empty() {
                 return Err(Error::bad_value("The field 'originalSpec' of an index is empty"));
             }
             if original.get("collation") != given.get("collation") {
-                let message = "The field 'originalSpec' of an index has another collation than the index";
+                let message = "The 'originalSpec' of an index must have the same collation as the index";
                 return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
             }
         }
         Ok(spec)
     }
 
-    /// What a user would ask for to have an index that is asked for over buckets.
+    /// Translates a specification over buckets into what a user would ask for.
     ///
-    /// Errors: `CannotCreateIndex` where there is nothing that comes to this key, and for a filter; those of `parse`.
+    /// Errors: `CannotCreateIndex` if no user's key translates to this one, and for a filter; those of `parse`.
     fn of_raw(given: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
-        let refuse = |what: &str| Err(Error::new(ErrorCode::CannotCreateIndex, ["Over buckets here ", what].concat()));
+        let refuse = |what: &str| Err(Error::new(ErrorCode::CannotCreateIndex, ["Over buckets, ", what].concat()));
         let Some(key) = given.get("key").and_then(Value::as_doc) else { return Ok(given.to_owned()) };
         if given.get("partialFilterExpression").is_some() {
-            return refuse("an index has no filter");
+            return refuse("an index cannot have a partialFilterExpression");
         }
         let mut asked = DocWriter::new();
         asked.begin_doc("key");
@@ -50,7 +50,7 @@ impl IndexSpec {
             } else if let (Some(field), Some("2dsphere_bucket")) = (part.strip_prefix("data."), direction.as_str()) {
                 asked.string(field, "2dsphere");
             } else if let Some(field) = of_control.filter(|field| last != Some(*field)) {
-                // Both sides of a field are one part.
+                // The minimum and the maximum of a field are one part.
                 asked.value(field, direction);
             }
             last = of_control.filter(|field| last != Some(*field));
@@ -63,16 +63,17 @@ impl IndexSpec {
         match IndexSpec::parse(asked.view(), options) {
             Ok(spec) if spec.has_bucket_key(key) => Ok(asked),
             Err(error) if error.code != ErrorCode::CannotCreateIndex => Err(error),
-            _ => refuse("an index is over what users can ask for"),
+            _ => refuse("an index needs a key that an index on measurements would have"),
         }
     }
 
-    /// True where the key over buckets is this one.
+    /// True if the bucket key equals `key`.
     pub fn has_bucket_key(&self, key: Doc<'_>) -> bool {
         equal(self.bucket_key().view().as_value(), key.as_value())
     }
 
-    /// The index as it is over buckets, with its filter in their terms, and what was asked for where that cannot be told from the key.
+    /// The index in terms of buckets, filter included, with the original specification if the key does not determine
+    /// it.
     pub fn shown_raw(&self, filter: Option<&DocBuf>, time_field: &str) -> DocBuf {
         let mut writer = DocWriter::new();
         let shown = self.shown();

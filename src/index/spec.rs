@@ -1,7 +1,7 @@
-//! What an index is over: read from what a user asks for, kept in the catalog entry, shown again.
+//! Index specifications: parsed from a user's request, kept in the catalog entry, and shown again.
 //!
-//! Rule: mongodb/mongo src/mongo/db/timeseries/timeseries_index_schema_conversion_functions.cpp. A user names fields of measurements; the
-//! index is over buckets, on their metadata and on the extremes in their `control`.
+//! Source: mongodb/mongo src/mongo/db/timeseries/timeseries_index_schema_conversion_functions.cpp. A user names fields
+//! of measurements; the index covers buckets, by their metadata and by the extremes in their `control`.
 
 use super::meta_time::META_TIME_INDEX;
 use super::part::{Part, PartKind, Source, parts_of};
@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::TTL_SECONDS_MAX;
 use crate::value::{Doc, DocBuf, DocWriter, Number, OwnedValue, Path, Value, equal};
 
-/// The fields of an index, what they have to be, and whether they are shown as they were given.
+/// The fields of a specification, their types, and whether they are shown as given.
 const FIELDS: [(&str, &str, bool); 20] = [
     ("key", "an object", true),
     ("name", "a string", true),
@@ -38,32 +38,33 @@ const FIELDS: [(&str, &str, bool); 20] = [
 pub struct IndexSpec {
     /// Its number in the key space.
     pub number: u16,
-    /// The version of the catalog entry that it was made of: tells it from others that have its number later.
+    /// The version of the catalog entry in which it was created. It tells the index apart from later ones with the same
+    /// number.
     pub born: u64,
-    /// When it was begun to be built; of no use once it is ready.
+    /// When its build began; unused once it is ready.
     pub begun_ms: i64,
     /// Its name.
     pub name: Box<str>,
-    /// What the user has asked for, `hidden` and `expireAfterSeconds` aside.
+    /// The user's specification without `hidden` and `expireAfterSeconds`.
     spec: DocBuf,
     /// Its key.
     pub parts: Vec<Part>,
-    /// Buckets that have none of its parts are not in it.
+    /// True if it leaves out buckets that have none of its parts.
     pub sparse: bool,
-    /// Queries do not see it.
+    /// True if queries do not use it.
     pub hidden: bool,
-    /// All buckets that stood there when it was made are in it.
+    /// True once all buckets that existed when it was created are in it.
     pub ready: bool,
-    /// The age at which the buckets in it go.
+    /// The age at which buckets in it are deleted.
     pub expire_after_seconds: Option<i64>,
-    /// Only buckets in which a measurement may match this are in it.
+    /// The filter of a partial index: it contains only buckets in which a measurement may match.
     pub partial: Option<DocBuf>,
-    /// The span of a bucket when it was made, by which `partial` bounds times.
+    /// The bucket span when it was created, by which `partial` bounds times.
     pub span_seconds: i64,
 }
 
 impl IndexSpec {
-    /// The index that a collection with a metaField is made with.
+    /// The index that a collection with a meta field starts with.
     pub fn default_of(options: &TimeseriesOptions) -> Option<IndexSpec> {
         let (time, meta) = (&options.time_field, options.meta_field.as_deref()?);
         let mut spec = DocWriter::new();
@@ -74,7 +75,7 @@ impl IndexSpec {
             .end()
             .string("name", &[meta, "_1_", time, "_1"].concat());
         let part = |prefix: &str, source, path: &str| {
-            // Both are names that the options of the collection have been checked for.
+            // The options of the collection have checked both names.
             let path = Path::parse(path).ok()?;
             let name = [prefix, path.as_str()].concat();
             Some(Part { name: name.into(), source, path, direction: OwnedValue::int32(1) })
@@ -100,7 +101,7 @@ impl IndexSpec {
         })
     }
 
-    /// The same as it is stored, hidden or not; `None` where that is another one.
+    /// This specification as stored, whether hidden or not; `None` if `stored` is a different one.
     pub fn as_stored(&self, stored: Doc<'_>) -> Option<IndexSpec> {
         let number = stored.get("number").and_then(Value::as_integer);
         let is_same =
@@ -113,7 +114,7 @@ impl IndexSpec {
         })
     }
 
-    /// Parses what `createIndexes` asks for, or what `to_doc` has written of it.
+    /// Parses a specification from `createIndexes`, or one that `to_doc` has written.
     ///
     /// Errors: `FailedToParse` without key or name, `CannotCreateIndex`, `InvalidOptions`, `IndexOptionsConflict`,
     /// `InvalidIndexSpecificationOption`, `TypeMismatch`, `BadValue`, 10065.
@@ -154,7 +155,7 @@ impl IndexSpec {
         };
         let partial = given.get("partialFilterExpression").and_then(Value::as_doc).map(Doc::to_owned);
         if partial.is_some() && given.get("collation").is_some() {
-            let message = "An index cannot have both a collation and a partialFilterExpression here";
+            let message = "An index cannot have both a collation and a partialFilterExpression";
             return Err(Error::new(ErrorCode::IndexOptionsConflict, message));
         }
         if flag("unique") || flag("prepareUnique") {
@@ -162,7 +163,7 @@ impl IndexSpec {
         }
         let parts = parts_of(key, options).map_err(cannot_create)?;
         if given.get("wildcardProjection").is_some() {
-            // It is for a key over everything, and there is none.
+            // Only for a key over everything, which does not exist here.
             let is_wildcard = parts.iter().any(|part| part.kind() == PartKind::Wildcard);
             let code = if is_wildcard { ErrorCode::FailedToParse } else { ErrorCode::BadValue };
             return Err(Error::new(code, "The field 'wildcardProjection' needs an index over '$**'"));
@@ -177,7 +178,7 @@ impl IndexSpec {
             }
         }
         match name {
-            "" => return Err(cannot_create(Error::bad_value("its name is empty"))),
+            "" => return Err(cannot_create(Error::bad_value("'name' is empty"))),
             "*" => return Err(Error::bad_value("The index name '*' is not valid")),
             _ => {}
         }
@@ -205,7 +206,7 @@ impl IndexSpec {
         Ok(index)
     }
 
-    /// An index that expires buckets is over the time alone, and only some series are in it.
+    /// An index with expiry must be over the time alone and partial by metadata.
     fn check_ttl(&mut self, key: Doc<'_>, options: &TimeseriesOptions) -> Result<()> {
         let refuse = |message: &str| Err(Error::invalid_options(message));
         let is_meta = |name: &str| {
@@ -230,22 +231,22 @@ impl IndexSpec {
         Ok(())
     }
 
-    /// True where it lacks buckets that have none of what it is over.
+    /// True if it leaves out buckets that have none of its parts.
     pub fn is_sparse(&self) -> bool {
         self.sparse || self.parts.iter().any(|part| part.kind() == PartKind::Wildcard || part.kind().is_geo())
     }
 
-    /// A number among its options.
+    /// A numeric option.
     pub fn option(&self, name: &str) -> Option<f64> {
         self.spec.view().get(name).and_then(Number::of).map(Number::near_double)
     }
 
-    /// The same under a number, made of an entry of that version.
+    /// The same specification with a number, created in that version of the catalog entry.
     pub fn numbered(&self, number: u16, born: u64, begun_ms: i64) -> IndexSpec {
         IndexSpec { number, born, begun_ms, ..self.clone() }
     }
 
-    /// As users see it.
+    /// The specification as users see it.
     pub fn shown(&self) -> DocBuf {
         let mut writer = DocWriter::new();
         for (name, value) in self.spec.view() {
@@ -265,7 +266,7 @@ impl IndexSpec {
         self.spec.view().get("key").and_then(Value::as_doc).unwrap_or(Doc::EMPTY)
     }
 
-    /// The key over buckets.
+    /// The key in terms of buckets.
     pub fn bucket_key(&self) -> DocBuf {
         let mut writer = DocWriter::new();
         for part in &self.parts {
@@ -274,7 +275,7 @@ impl IndexSpec {
         writer.finish()
     }
 
-    /// Adds what the catalog entry keeps.
+    /// Writes what the catalog entry keeps.
     pub fn write(&self, writer: &mut DocWriter) {
         writer.int32("number", self.number.into()).bool("ready", self.ready).int64("span", self.span_seconds);
         writer.int64("born", self.born.cast_signed()).int64("begun", self.begun_ms);
@@ -285,7 +286,7 @@ impl IndexSpec {
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn read(stored: Doc<'_>, options: &TimeseriesOptions) -> Result<IndexSpec> {
-        let corrupt = || Error::corrupt("A catalog entry holds a damaged index");
+        let corrupt = || Error::corrupt("A catalog entry has a damaged index");
         let spec = stored.get("spec").and_then(Value::as_doc).ok_or_else(corrupt)?;
         let number = stored.get("number").and_then(Value::as_integer).and_then(|n| u16::try_from(n).ok());
         let span_seconds = stored.get("span").and_then(Value::as_integer).ok_or_else(corrupt)?;
@@ -296,8 +297,8 @@ impl IndexSpec {
         Ok(IndexSpec { number: number.ok_or_else(corrupt)?, born, begun_ms, span_seconds, ready, ..index })
     }
 
-    /// What the name, or else another index, would make the same again: `IndexKeySpecsConflict` and `IndexOptionsConflict`. True where it is
-    /// the same index.
+    /// Compares by name, then by content; true if it is the same index. Errors: `IndexKeySpecsConflict` if the name is
+    /// taken by another key, `IndexOptionsConflict` if the same index exists with other options.
     pub fn is_same_as(&self, other: &IndexSpec) -> Result<bool> {
         // By value: a shell writes 1 as a double, and so does JavaScript.
         let same = |field: &str| match (self.spec.view().get(field), other.spec.view().get(field)) {
@@ -314,18 +315,17 @@ impl IndexSpec {
             (true, false) => ErrorCode::IndexKeySpecsConflict,
             (_, true) => ErrorCode::IndexOptionsConflict,
         };
-        let message =
-            "An index exists already with the same name and another key, or the same key and another name or options: ";
+        let message = "An index with the same name and another key, or the same key and another name or options, already exists: ";
         Err(Error::new(code, format!("{message}{:?}", other.shown().view())))
     }
 
-    /// True where the user's key is this one.
+    /// True if the user's key is this one.
     pub fn has_key(&self, key: Doc<'_>) -> bool {
         equal(self.key().as_value(), key.as_value())
     }
 }
 
-/// Everything about the key that is wrong, as `createIndexes` says it.
+/// Checks the key, with the errors of `createIndexes`.
 fn cannot_create(error: Error) -> Error {
     match error.code {
         ErrorCode::BadValue => {
@@ -337,10 +337,11 @@ fn cannot_create(error: Error) -> Error {
 
 fn ttl_seconds(value: Value<'_>) -> Result<i64> {
     let seconds = value.as_integer().filter(|seconds| (0..=TTL_SECONDS_MAX).contains(seconds));
-    seconds.ok_or_else(|| cannot_create(Error::bad_value("expireAfterSeconds must be an integer from 0 to 2147483647")))
+    seconds
+        .ok_or_else(|| cannot_create(Error::bad_value("'expireAfterSeconds' must be an integer from 0 to 2147483647")))
 }
 
-/// True where every path of a filter passes.
+/// True if `check` accepts every path of a filter.
 fn reads_only(filter: Doc<'_>, passes: &dyn Fn(&str) -> bool) -> bool {
     filter.iter().all(|(name, value)| match (name.starts_with('$'), value.as_array()) {
         (true, Some(arms)) => arms.iter().all(|(_, arm)| arm.as_doc().is_some_and(|arm| reads_only(arm, passes))),

@@ -1,18 +1,18 @@
-//! How a failed guard reads, the same in every backend.
+//! The messages of failed guards, the same in every backend.
 
 use std::fmt::Write;
 
 use crate::error::Error;
 
-/// Bytes of a key shown in a message: enough for the longest key with a bucket id.
+/// Maximum bytes of a key in a message: enough for the longest key with a bucket id.
 const SHOWN_BYTES_MAX: usize = 48;
 
-/// An insert found its key taken.
+/// An insert whose key exists.
 pub(crate) fn exists_already(key: &[u8]) -> Error {
-    Error::write_conflict(format!("Key {} exists already", hex(key)))
+    Error::write_conflict(format!("Key {} already exists", hex(key)))
 }
 
-/// A required key is not there.
+/// A required key that does not exist.
 pub(crate) fn is_gone(key: &[u8]) -> Error {
     Error::write_conflict(format!("Key {} does not exist", hex(key)))
 }
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn names_the_key_in_hex() {
-        assert_eq!(exists_already(&[0x00, 0xAB]).message, "Key 00ab exists already");
+        assert_eq!(exists_already(&[0x00, 0xAB]).message, "Key 00ab already exists");
         assert_eq!(is_gone(&[0xFF]).message, "Key ff does not exist");
     }
 

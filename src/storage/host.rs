@@ -1,7 +1,7 @@
-//! A storage that the host has written in JavaScript: three methods over bytes, whose answers may be promises.
+//! Storage implemented by the host in JavaScript: three methods over bytes, whose answers may be promises.
 //!
-//! Nothing that it answers is taken on trust but the bytes themselves. A commit that it throws at may have taken place; it is asked
-//! once more, and the keys that it inserts tell whose writes the second attempt has met.
+//! Its answers are checked; only the bytes are taken as they are. A commit that throws may have taken place. It is
+//! tried once more, and the inserted keys show whether a conflict is with its own first attempt (I33).
 
 use std::rc::Rc;
 
@@ -25,21 +25,21 @@ extern "C" {
     fn commit(this: &HostObject, changes: &Array) -> Result<JsValue, JsValue>;
 }
 
-/// The storage that a host object is.
+/// A storage over a host object.
 pub struct HostStorage {
     host: HostObject,
 }
 
 impl HostStorage {
-    /// Lets `host` keep the entries.
+    /// Stores entries in `host`.
     pub fn new(host: HostObject) -> Rc<HostStorage> {
         Rc::new(HostStorage { host })
     }
 
-    /// True where `changes` took place, false where a guard did not hold.
+    /// Returns true if `changes` took place, false if a guard failed.
     async fn attempt(&self, changes: &Array) -> Result<bool> {
         let answer = settled(self.host.commit(changes)).await?;
-        answer.as_bool().ok_or_else(|| broken("commit must answer true or false"))
+        answer.as_bool().ok_or_else(|| broken("commit must return true or false"))
     }
 
     async fn write(&self, changes: &Changeset) -> Result<()> {
@@ -54,7 +54,7 @@ impl HostStorage {
         if took_place || (!is_first && holds(self, changes).await?) {
             return Ok(());
         }
-        Err(Error::write_conflict("The storage has changed meanwhile"))
+        Err(Error::write_conflict("A guard of the commit failed: others have changed the storage"))
     }
 }
 
@@ -64,7 +64,7 @@ impl Storage for HostStorage {
             let asked = keys.iter().map(|key| bytes(key)).collect();
             let found = list(settled(self.host.get_many(&asked)).await?)?;
             if found.length() != asked.length() {
-                return Err(broken("getMany must answer one value a key"));
+                return Err(broken("getMany must return one value per key"));
             }
             found.iter().map(|value| if is_absent(&value) { Ok(None) } else { owned(&value).map(Some) }).collect()
         })
@@ -77,12 +77,12 @@ impl Storage for HostStorage {
             let entries_max = u32::try_from(page.entries_max).unwrap_or(u32::MAX);
             let options = Object::new();
             for (name, value) in [("entriesMax", entries_max.into()), ("keysOnly", page.keys_only.into())] {
-                // An object of our own takes any property.
+                // Setting a property on an object of our own cannot fail.
                 let _ = Reflect::set(&options, &name.into(), &value);
             }
             let found = list(settled(self.host.scan(&asked, &options)).await?)?;
             if found.length() > entries_max {
-                return Err(broken("scan must answer no more entries than it was asked for"));
+                return Err(broken("scan must not return more entries than requested"));
             }
             let entry = |entry: JsValue| {
                 let entry = list(entry)?;
@@ -98,7 +98,7 @@ impl Storage for HostStorage {
     }
 }
 
-/// What a method has answered, or its promise.
+/// The answer of a method, awaited if it is a promise.
 async fn settled(answer: Result<JsValue, JsValue>) -> Result<JsValue> {
     let answer = match answer {
         Ok(answer) => JsFuture::from(Promise::resolve(&answer)).await,
@@ -114,7 +114,7 @@ fn change(change: &Change) -> JsValue {
         Change::Insert(key, value) => ("insert", key, Some(value)),
         Change::Delete(key) => ("delete", key, None),
         Change::DeleteRange(range) => ("deleteRange", &range.start, Some(&range.end)),
-        // A host need not know that one of them may be weaker.
+        // Hosts need not know that one of the two guards may be weaker.
         Change::Require(key) | Change::Expect(key) => ("require", key, None),
     };
     let list = pair(name.into(), bytes(key));
@@ -145,10 +145,10 @@ fn owned(value: &JsValue) -> Result<Bytes> {
 }
 
 fn list(value: JsValue) -> Result<Array> {
-    value.dyn_into().map_err(|_| broken("an array was expected"))
+    value.dyn_into().map_err(|_| broken("it must return an array"))
 }
 
-/// A host that does not keep to the contract.
+/// The error for a host that breaks the contract.
 fn broken(rule: &str) -> Error {
     Error::new(ErrorCode::OperationFailed, ["The storage breaks its contract: ", rule].concat())
 }

@@ -1,12 +1,12 @@
 //! IndexedDB: one database, one object store, version 1 for ever; keys and values are `ArrayBuffer`s.
 //!
 //! Creating a collection or an index is an ordinary commit, never a version upgrade, so no tab ever blocks another.
-//! Every operation is one transaction of its own. A connection that died under an operation (`versionchange`, a
-//! backgrounded tab, cleared site data) is opened anew and the whole operation is asked once more.
+//! Every operation is a transaction of its own. If the connection dies during an operation (`versionchange`, a
+//! backgrounded tab, cleared site data), it is opened again and the whole operation is repeated (I33).
 //!
-//! The crate `idb` opens, deletes and watches connections. Inside a transaction this module talks to `web-sys`, because
-//! there `idb` settles too early to be right: its transaction future answers on the first `error` event, when the
-//! transaction has no reason yet, reports an abort as `Ok`, and knows neither durability nor an abort from a callback.
+//! The crate `idb` opens, deletes and watches connections. Inside a transaction this module uses `web-sys`, because
+//! `idb` settles too early there: its transaction future resolves on the first `error` event, before the transaction
+//! has a reason; it reports an abort as `Ok`; and it supports neither durability nor an abort from a callback.
 
 mod commit;
 mod connection;
@@ -21,7 +21,7 @@ use js_sys::Promise;
 use web_sys::IdbDatabase;
 
 use self::connection::Connection;
-use self::failure::Failure;
+use self::failure::IdbFailure;
 pub use self::promise::promise;
 pub use self::transaction::Durability;
 use self::transaction::WriteWay;
@@ -29,7 +29,7 @@ use super::evidence::holds;
 use super::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 use crate::error::{Error, ErrorCode, Result};
 
-/// Every database of ours has this prefix, so that it never meets one of the page.
+/// Prefix of every database name, which keeps them apart from the page's own databases.
 const NAME_PREFIX: &str = "timepail:";
 
 /// One IndexedDB database.
@@ -39,41 +39,43 @@ pub struct IdbStorage {
 }
 
 impl IdbStorage {
-    /// Opens the database `name`, creating it where it does not exist.
+    /// Opens the database `name`, creating it if it does not exist. Waits while the database is being deleted
+    /// elsewhere.
     ///
-    /// `IllegalOperation` where this runtime has no IndexedDB; `OperationFailed` with the DOM's own name for the
-    /// trouble where it has one that does not open. Waits while the database is being deleted elsewhere.
+    /// Errors: `IllegalOperation` if this runtime has no IndexedDB; `OperationFailed` with the DOM's name for the
+    /// trouble if it cannot be opened.
     pub async fn open(name: &str, durability: Durability) -> Result<Rc<IdbStorage>> {
         IdbStorage::open_early(name, durability, None).await
     }
 
-    /// The same where the host may have begun to open it: `early` is a promise of the connection, which lets go on `versionchange`.
+    /// As `open`, if the host may have begun to open it: `early` is a promise of the connection, which closes on
+    /// `versionchange`.
     pub async fn open_early(name: &str, durability: Durability, early: Option<Promise>) -> Result<Rc<IdbStorage>> {
         let connection = Connection::new(database_name(name), early);
         connection.current().await?;
-        let way = WriteWay::new(durability).map_err(|thrown| Failure::thrown(&thrown).into_error())?;
+        let way = WriteWay::new(durability).map_err(|thrown| IdbFailure::thrown(&thrown).into_error())?;
         Ok(Rc::new(IdbStorage { connection, way }))
     }
 
-    /// Deletes the database `name`; absent is fine. Waits for connections of others, which ours give up by themselves.
+    /// Deletes the database `name`, if it exists. Waits for other connections; those of timepail close by themselves.
     pub async fn destroy(name: &str) -> Result<()> {
         connection::delete(&database_name(name)).await
     }
 
-    /// Ends it: what is under way still finishes, what comes later fails with `InterruptedAtShutdown`.
+    /// Closes the storage. Operations under way finish; later ones fail with `InterruptedAtShutdown`.
     pub fn close(&self) {
         self.connection.close();
     }
 
-    /// Runs a read, a second time on a new connection where the first one died. Reading twice does no harm.
-    async fn read<T>(&self, operation: impl AsyncFn(&IdbDatabase) -> Result<T, Failure>) -> Result<T> {
+    /// Runs a read, and once more on a new connection if the first one died. Repeating a read is harmless.
+    async fn read<T>(&self, operation: impl AsyncFn(&IdbDatabase) -> Result<T, IdbFailure>) -> Result<T> {
         let database = self.connection.current().await?;
         match operation(&database).await {
             Err(failure) if failure.is_worth_another_connection() => self.connection.forget(&database),
-            result => return result.map_err(Failure::into_error),
+            result => return result.map_err(IdbFailure::into_error),
         }
         let database = self.connection.current().await?;
-        operation(&database).await.map_err(Failure::into_error)
+        operation(&database).await.map_err(IdbFailure::into_error)
     }
 
     async fn write(&self, changes: &Changeset) -> Result<()> {
@@ -83,18 +85,18 @@ impl IdbStorage {
         }
         let first = match commit::commit(&database, changes, &self.way).await {
             Err(failure) if failure.is_worth_another_connection() => failure,
-            result => return result.map_err(Failure::into_error),
+            result => return result.map_err(IdbFailure::into_error),
         };
         self.connection.forget(&database);
         let replayed = match self.connection.current().await {
             Ok(database) => commit::commit(&database, changes, &self.way).await,
-            Err(error) => Err(Failure::Refused(error)),
+            Err(error) => Err(IdbFailure::Refused(error)),
         };
         let Err(second) = replayed else { return Ok(()) };
         if !first.may_have_committed() {
             return Err(second.into_error());
         }
-        // The first attempt may have committed, and then its own writes are what the replay collided with.
+        // The first attempt may have committed; then the second one collided with its own writes.
         let error = second.into_error();
         if error.code == ErrorCode::WriteConflict && holds(self, changes).await? {
             return Ok(());
@@ -102,7 +104,7 @@ impl IdbStorage {
         if error.code == ErrorCode::WriteConflict {
             return Err(error);
         }
-        Err(Error::new(error.code, format!("{}; the commit before it may have taken place", error.message)))
+        Err(Error::new(error.code, format!("{}; the first attempt may have been committed", error.message)))
     }
 }
 

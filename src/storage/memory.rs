@@ -1,7 +1,8 @@
-//! The storage of tests, of Node, and of whoever needs nothing kept: a map in memory.
+//! A map in memory: for tests, for Node, and for whoever does not need persistence.
 //!
-//! Its entries stand in one sorted list. An insert moves what is behind it, some 50 bytes an entry: a twentieth of a millisecond among
-//! twenty thousand, which are as many buckets of a thousand measurements; and a tree would be three kilobytes of the module.
+//! Entries are kept in one sorted list. An insert moves all entries after it, some 50 bytes each: with twenty thousand
+//! entries, as many as buckets of twenty million measurements, that is a twentieth of a millisecond. A tree would add
+//! three kilobytes to the module.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -10,7 +11,7 @@ use std::rc::Rc;
 use super::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage, guard};
 use crate::error::Result;
 
-/// A map in memory. A clone is a second handle on the same map, as a second tab is on one database.
+/// A map in memory. A clone is a second handle to the same map, as a second tab is to one database.
 ///
 /// ```
 /// use timepail::storage::memory::MemoryStorage;
@@ -31,7 +32,7 @@ impl MemoryStorage {
 
     fn apply(&self, changes: Changeset) -> Result<()> {
         let mut entries = self.entries.borrow_mut();
-        // Every guard is judged before anything changes: that is the atomicity, and the meaning of a guard.
+        // Every guard is judged before anything changes: this makes the changeset atomic (I32).
         for change in changes.changes() {
             match change {
                 Change::Insert(key, _) if get(&entries, key).is_some() => return Err(guard::exists_already(key)),
@@ -61,12 +62,12 @@ impl MemoryStorage {
     }
 }
 
-/// Where `key` stands in a sorted list, or where it belongs.
+/// The position of `key` in a sorted list, or where it would be inserted.
 fn place(entries: &[Entry], key: &[u8]) -> std::result::Result<usize, usize> {
     entries.binary_search_by(|entry| entry.key.as_slice().cmp(key))
 }
 
-/// Which entries lie in `range`, which may be empty.
+/// The positions of the entries in `range`, which may be empty.
 fn within(entries: &[Entry], range: &KeyRange) -> Range<usize> {
     let [start, end] = [&range.start, &range.end].map(|key| place(entries, key).unwrap_or_else(|at| at));
     start..end.max(start)
@@ -77,7 +78,7 @@ pub(super) fn get<'a>(entries: &'a [Entry], key: &[u8]) -> Option<&'a Bytes> {
     entries.get(place(entries, key).ok()?).map(|entry| &entry.value)
 }
 
-/// One write to a sorted list, its guard aside.
+/// Applies one write to a sorted list, without its guard.
 pub(super) fn apply(entries: &mut Vec<Entry>, change: Change) {
     match change {
         Change::Put(key, value) | Change::Insert(key, value) => match place(entries, &key) {

@@ -1,17 +1,17 @@
-//! A sorted map of bytes with atomic batches. Nothing more, and no word of BSON.
+//! A sorted map of bytes with atomic batches. It knows nothing of BSON.
 //!
 //! Keys sort by bytes; ranges are half-open; pages are owned data. No cursor or transaction lives across an await.
 
 #[cfg(target_arch = "wasm32")]
 mod evidence;
 pub(crate) mod guard;
-// What the host keeps its entries in, such as SQLite.
+// Storage objects of the host, such as SQLite.
 #[cfg(target_arch = "wasm32")]
 pub mod host;
 // IndexedDB, in pages and workers of a browser.
 #[cfg(target_arch = "wasm32")]
 pub mod idb;
-// A map in memory, for tests and for runtimes that keep nothing.
+// A map in memory, for tests and for runtimes without persistence.
 pub mod memory;
 #[cfg(target_arch = "wasm32")]
 mod thrown;
@@ -24,7 +24,7 @@ use crate::error::Result;
 /// A key or a value.
 pub type Bytes = Vec<u8>;
 
-/// What a storage method returns. Not `Send`: a realm of JavaScript has one thread.
+/// The result of a storage method. Not `Send`: a JavaScript realm has one thread.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
 /// Keys in `[start, end)`.
@@ -32,14 +32,14 @@ pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 pub struct KeyRange {
     /// First key of the range.
     pub start: Bytes,
-    /// First key behind the range.
+    /// The first key after the range.
     pub end: Bytes,
 }
 
 impl KeyRange {
-    /// Every key that begins with `prefix`: ends at the prefix counted up by one.
+    /// All keys that begin with `prefix`. The range ends at the prefix counted up by one.
     ///
-    /// A prefix of 0xFF bytes alone has no such end; the key space has no such prefix.
+    /// A prefix of only 0xFF bytes has no such end; the key space has no such prefix.
     pub fn prefix(prefix: &[u8]) -> KeyRange {
         let mut end = prefix.to_vec();
         while let Some(last) = end.pop() {
@@ -51,22 +51,22 @@ impl KeyRange {
         KeyRange { start: prefix.to_vec(), end }
     }
 
-    /// True where no key can lie inside. IndexedDB refuses such a range, so adapters answer it themselves.
+    /// True if no key can lie inside. IndexedDB refuses such a range, so adapters answer it themselves.
     pub fn is_empty(&self) -> bool {
         self.start >= self.end
     }
 }
 
-/// How much of a scan to answer.
+/// The limits of a scan's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// At most this many entries; above zero.
     pub entries_max: usize,
-    /// Answer empty values: the caller wants to know the keys only.
+    /// Answer with empty values, because the caller needs only the keys.
     pub keys_only: bool,
 }
 
-/// A key and its value (empty where only keys were asked for).
+/// A key and its value (empty if only keys were asked for).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The key.
@@ -80,7 +80,7 @@ pub struct Entry {
 pub enum Change {
     /// Set the key, whether it exists or not.
     Put(Bytes, Bytes),
-    /// Remove the key; absent is fine.
+    /// Remove the key, if it exists.
     Delete(Bytes),
     /// Remove every key of the range.
     DeleteRange(KeyRange),
@@ -88,7 +88,7 @@ pub enum Change {
     Insert(Bytes, Bytes),
     /// The key must exist when the commit begins.
     Require(Bytes),
-    /// As `Require`, but what the changeset puts may be there all the same when it has failed.
+    /// As `Require`, but if it fails, what the changeset puts may still be written.
     Expect(Bytes),
 }
 
@@ -103,7 +103,7 @@ impl Change {
     }
 }
 
-/// One atomic write: all of it or nothing. Guards are judged against the state before the changeset.
+/// One atomic write: all of it or nothing. Guards are judged against the state before the changeset (I32).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changeset {
     changes: Vec<Change>,
@@ -126,15 +126,15 @@ impl Changeset {
     pub fn delete_range(&mut self, range: KeyRange) {
         self.changes.push(Change::DeleteRange(range));
     }
-    /// Sets `key`; the commit fails with `WriteConflict` where it exists already.
+    /// Sets `key`; the commit fails with `WriteConflict` if it exists already.
     pub fn insert(&mut self, key: Bytes, value: Bytes) {
         self.changes.push(Change::Insert(key, value));
     }
-    /// The commit fails with `WriteConflict` where `key` does not exist.
+    /// The commit fails with `WriteConflict` if `key` does not exist.
     pub fn require(&mut self, key: Bytes) {
         self.changes.push(Change::Require(key));
     }
-    /// The commit fails with `WriteConflict` where `key` does not exist, and what it puts may then be there all the same.
+    /// The commit fails with `WriteConflict` if `key` does not exist; what it puts may still be written then.
     ///
     /// For puts that mean nothing without that key: a backend need not keep the transaction open until it knows.
     pub fn expect(&mut self, key: Bytes) {
@@ -144,31 +144,32 @@ impl Changeset {
     pub fn push(&mut self, change: Change) {
         self.changes.push(change);
     }
-    /// True where nothing would happen.
+    /// True if the changeset does nothing.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
-    /// The writes, in the order given; a later one wins over an earlier one on the same key.
+    /// The changes in the given order; a later one wins over an earlier one on the same key.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
-    /// The writes, by value.
+    /// The changes, by value.
     pub fn into_changes(self) -> Vec<Change> {
         self.changes
     }
 }
 
-/// A backend: a sorted map of bytes with atomic batches. Every backend passes `tests/contract/`.
+/// A storage backend: a sorted map of bytes with atomic batches. Every backend passes `tests/contract/`.
 pub trait Storage {
-    /// Values of `keys`, in the order asked; `None` where absent. One consistent snapshot.
+    /// Values of `keys` in the given order; `None` if absent. Reads one consistent snapshot.
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>>;
 
-    /// Entries of `ranges`, range after range in the order given, keys ascending inside each; at most `page.entries_max`
-    /// in all; fewer means that every range is done. One consistent snapshot.
+    /// Entries of `ranges`, range after range in the given order, with keys ascending inside each. At most
+    /// `page.entries_max` in all; fewer means that every range is exhausted. Reads one consistent snapshot.
     fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>>;
 
-    /// A scan for keys only, which may bring values of the range at `place` along: of as many of its first entries as the backend likes. An
-    /// empty value was not brought, so no value of that range is empty in storage. For backends to which every turn is dear.
+    /// Scans keys only, but may also bring values for the range at `place`, for as many of its first entries as the
+    /// backend likes. An empty value was not brought, so values of that range must not be empty in storage. For
+    /// backends on which every turn is expensive.
     fn scan_ahead<'a>(
         &'a self,
         ranges: &'a [KeyRange],
@@ -179,6 +180,6 @@ pub trait Storage {
         self.scan(ranges, Page { entries_max, keys_only: true })
     }
 
-    /// All of `changes` or none of them; resolves when durable. A failed guard is `WriteConflict`.
+    /// Commits all of `changes` or none of them; resolves when durable. Errors: `WriteConflict` if a guard fails.
     fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()>;
 }

@@ -11,24 +11,24 @@ use super::writer::DocWriter;
 use crate::env::{Collating, Collator, Env};
 use crate::error::{Error, ErrorCode, Result};
 
-/// How strings compare; by their bytes unless a locale says otherwise.
+/// How strings compare: by their bytes unless a locale says otherwise.
 ///
-/// Two are equal where their options are: whoever compares with one may use what was sorted by the other.
+/// Collations are equal if their options are equal, so that values sorted by one can be compared by the other.
 #[derive(Clone, Default)]
 pub struct Collation(Option<Rc<Rules>>);
 
 /// The rules of a locale.
 pub struct Rules {
     collator: Rc<dyn Collator>,
-    /// Strings that the collator takes for equal are told apart by their code points.
+    /// True if strings that the collator considers equal are told apart by their code points.
     identical: bool,
-    /// All options, those left out filled in.
+    /// All options, with defaults filled in.
     options: DocBuf,
 }
 
 impl Rules {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        // The host is far away.
+        // Calls to the host's collator are expensive.
         if a == b {
             return Ordering::Equal;
         }
@@ -38,7 +38,7 @@ impl Rules {
     }
 }
 
-/// The order of two strings, of which these are the bytes.
+/// The order of two strings, given as bytes.
 #[inline]
 pub(super) fn compare_texts(rules: Option<&Rules>, a: &[u8], b: &[u8]) -> Ordering {
     match rules {
@@ -47,49 +47,49 @@ pub(super) fn compare_texts(rules: Option<&Rules>, a: &[u8], b: &[u8]) -> Orderi
     }
 }
 
-/// What an option may be.
-enum Shape {
+/// The values that an option accepts.
+enum OptionValues {
     Text,
     Flag,
     Strength,
     OneOf(&'static [&'static str]),
 }
 
-impl Shape {
-    /// The place of `text` among what it may be, which is any text where there are no names.
+impl OptionValues {
+    /// The position of `text` among the accepted names; 0 if any text is accepted.
     fn place_of(&self, text: &str) -> Option<usize> {
         match self {
-            Shape::OneOf(names) => names.iter().position(|name| *name == text),
+            OptionValues::OneOf(names) => names.iter().position(|name| *name == text),
             _ => Some(0),
         }
     }
 }
 
-static OPTIONS: [(&str, Shape); 10] = [
-    ("locale", Shape::Text),
-    ("caseLevel", Shape::Flag),
-    ("caseFirst", Shape::OneOf(&["off", "upper", "lower"])),
-    ("strength", Shape::Strength),
-    ("numericOrdering", Shape::Flag),
-    ("alternate", Shape::OneOf(&["non-ignorable", "shifted"])),
-    ("maxVariable", Shape::OneOf(&["punct", "space"])),
-    ("normalization", Shape::Flag),
-    ("backwards", Shape::Flag),
-    // That of the server's library, which no host has.
-    ("version", Shape::Text),
+static OPTIONS: [(&str, OptionValues); 10] = [
+    ("locale", OptionValues::Text),
+    ("caseLevel", OptionValues::Flag),
+    ("caseFirst", OptionValues::OneOf(&["off", "upper", "lower"])),
+    ("strength", OptionValues::Strength),
+    ("numericOrdering", OptionValues::Flag),
+    ("alternate", OptionValues::OneOf(&["non-ignorable", "shifted"])),
+    ("maxVariable", OptionValues::OneOf(&["punct", "space"])),
+    ("normalization", OptionValues::Flag),
+    ("backwards", OptionValues::Flag),
+    // The version of the server's library, which no host has.
+    ("version", OptionValues::Text),
 ];
 
-/// The host's names of what `caseFirst` may be.
+/// The host's names for the values of `caseFirst`.
 const CASES: [&str; 3] = ["false", "upper", "lower"];
 
-/// What the server and hosts call the same variant of a locale.
+/// The server's and the hosts' names for the same variant of a locale.
 const VARIANTS: [(&str, &str); 4] =
     [("phonebook", "phonebk"), ("traditional", "trad"), ("dictionary", "dict"), ("gb2312han", "gb2312")];
 
 impl Collation {
-    /// The collation that a command gives in its field `collation`; `None` where it gives none, and for an empty document.
+    /// The collation in the field `collation` of a command; `None` if the field is missing or an empty document.
     ///
-    /// Errors: as `parse`, and `TypeMismatch` for what is no document.
+    /// Errors: as `parse`, and `TypeMismatch` if it is not a document.
     pub fn given(value: Option<Value<'_>>, env: &dyn Env) -> Result<Option<Collation>> {
         match value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) {
             None => Ok(None),
@@ -103,9 +103,9 @@ impl Collation {
 
     /// The collation that `doc` describes.
     ///
-    /// Errors: `TypeMismatch`; 40414 without a locale; 40415 for unknown options; `BadValue` for values and combinations that
-    /// make no sense, for locales that the host does not know, and for what no host can do; `FailedToParse` for options
-    /// beside the simple locale.
+    /// Errors: `TypeMismatch`; 40414 without a locale; 40415 for unknown options; `BadValue` for values and
+    /// combinations that make no sense, for locales that the host does not know, and for what no host can do;
+    /// `FailedToParse` for options together with the simple locale.
     pub fn parse(doc: Doc<'_>, env: &dyn Env) -> Result<Collation> {
         let (mut locale, mut given) = ("", [None; OPTIONS.len()]);
         for (name, value) in doc {
@@ -115,9 +115,11 @@ impl Collation {
                 return Err(Error::new(ErrorCode::IDLUnknownField, message));
             };
             let (choice, kind) = match shape {
-                Shape::Text | Shape::OneOf(_) => (value.as_str().map(|text| shape.place_of(text)), "string"),
-                Shape::Flag => (value.as_truthy().map(|flag| Some(usize::from(flag))), "bool"),
-                Shape::Strength => {
+                OptionValues::Text | OptionValues::OneOf(_) => {
+                    (value.as_str().map(|text| shape.place_of(text)), "string")
+                }
+                OptionValues::Flag => (value.as_truthy().map(|flag| Some(usize::from(flag))), "bool"),
+                OptionValues::Strength => {
                     (value.as_integer().map(|n| usize::try_from(n).ok().filter(|n| (1..=5).contains(n))), "int")
                 }
             };
@@ -198,53 +200,53 @@ impl Collation {
         let mut options = DocWriter::new();
         for ((name, shape), choice) in OPTIONS.iter().zip(choices) {
             match shape {
-                Shape::Text => options.string(name, locale),
-                Shape::Flag => options.bool(name, choice == 1),
-                Shape::Strength => options.int32(name, i32::try_from(choice).unwrap_or_default()),
-                Shape::OneOf(names) => options.string(name, names.get(choice).copied().unwrap_or_default()),
+                OptionValues::Text => options.string(name, locale),
+                OptionValues::Flag => options.bool(name, choice == 1),
+                OptionValues::Strength => options.int32(name, i32::try_from(choice).unwrap_or_default()),
+                OptionValues::OneOf(names) => options.string(name, names.get(choice).copied().unwrap_or_default()),
             };
         }
         Ok(Collation(Some(Rc::new(Rules { collator, identical: strength == 5, options: options.finish() }))))
     }
 
-    /// All options, those left out filled in; `None` where bytes compare.
+    /// All options, with defaults filled in; `None` if strings compare by their bytes.
     pub fn options(&self) -> Option<Doc<'_>> {
         self.0.as_ref().map(|rules| rules.options.view())
     }
 
-    /// True where bytes compare.
+    /// True if strings compare by their bytes.
     pub fn is_simple(&self) -> bool {
         self.0.is_none()
     }
 
-    /// BSON order of two values, their strings by this collation.
+    /// BSON order of two values, with strings ordered by this collation.
     #[inline(always)]
     pub fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
         compare_with(self.0.as_deref(), a, b)
     }
 
-    /// The order of two strings, of which these are the bytes.
+    /// The order of two strings, given as bytes.
     #[inline]
     pub fn compare_texts(&self, a: &[u8], b: &[u8]) -> Ordering {
         compare_texts(self.0.as_deref(), a, b)
     }
 
-    /// The same where a missing value sorts with undefined, which is below null.
+    /// The same for optional values: a missing value sorts like undefined, which is below null.
     pub fn compare_options(&self, a: Option<Value<'_>>, b: Option<Value<'_>>) -> Ordering {
         self.compare(a.unwrap_or(Value::UNDEFINED), b.unwrap_or(Value::UNDEFINED))
     }
 
-    /// True where neither value is before the other.
+    /// True if neither value sorts before the other.
     pub fn equal(&self, a: Value<'_>, b: Value<'_>) -> bool {
         a == b || self.compare(a, b).is_eq()
     }
 
-    /// True where `value` compares as it does by bytes: it holds no string, or bytes compare.
+    /// True if `value` compares as it does by bytes: it holds no string, or the collation is simple.
     pub fn is_simple_for(&self, value: Value<'_>) -> bool {
         self.is_simple() || holds_no_string(value)
     }
 
-    /// True where `value` compares in the same way by both.
+    /// True if `value` compares the same way by both collations.
     pub fn agrees_on(&self, value: Value<'_>, other: &Collation) -> bool {
         self == other || holds_no_string(value)
     }
@@ -257,12 +259,12 @@ fn holds_no_string(value: Value<'_>) -> bool {
     }
 }
 
-/// A locale as hosts know it; empty for what is none to the server.
+/// The host's tag for a locale; empty if the server does not know the locale.
 fn tag_of(locale: &str) -> String {
     let mut parts = locale.split('@');
     let mut tag = parts.next().unwrap_or_default().to_owned();
     let variant = parts.next().map(|part| part.strip_prefix("collation="));
-    // The server joins with `_`, and so do hosts not.
+    // The server joins the parts with `_`, which hosts do not accept.
     if tag.bytes().any(|byte| byte == b'-') || variant == Some(None) || parts.next().is_some() {
         return String::new();
     }

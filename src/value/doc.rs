@@ -1,4 +1,4 @@
-//! A BSON document: checked once, then walked without a second look.
+//! BSON documents: checked once, then walked without further checks.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ impl<'a> Doc<'a> {
     /// The document without fields.
     pub const EMPTY: Doc<'static> = Doc { bytes: &[5, 0, 0, 0, 0] };
 
-    /// Checks `bytes` deeply. They must be one document and nothing behind it.
+    /// Checks `bytes` deeply. They must be exactly one document.
     ///
     /// Errors: `InvalidBSON`.
     pub fn parse(bytes: &'a [u8]) -> Result<Doc<'a>> {
@@ -35,7 +35,7 @@ impl<'a> Doc<'a> {
         self.bytes
     }
 
-    /// True without fields.
+    /// True if there are no fields.
     pub fn is_empty(self) -> bool {
         self.bytes.len() <= 5
     }
@@ -50,7 +50,7 @@ impl<'a> Doc<'a> {
         self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
-    /// True where one of the texts stands somewhere in it, as a name or in a value.
+    /// True if one of the texts occurs anywhere in the document, as a name or in a value.
     pub fn mentions(self, texts: &[&str]) -> bool {
         (0..self.bytes.len()).any(|at| {
             let rest = self.bytes.get(at..).unwrap_or_default();
@@ -119,7 +119,7 @@ pub struct DocBuf {
 }
 
 impl DocBuf {
-    /// Takes bytes over, after checking them deeply.
+    /// Takes ownership of the bytes after checking them deeply.
     ///
     /// Errors: `InvalidBSON`.
     pub fn parse(bytes: Vec<u8>) -> Result<DocBuf> {
@@ -142,12 +142,12 @@ impl DocBuf {
         self.bytes
     }
 
-    /// Gives the first field another date, in place; false where it is none.
+    /// Overwrites the date in the first field, in place; false if that field is not a date.
     pub fn set_first_date(&mut self, ms: i64) -> bool {
         let Some((name, Kind::Date)) = self.view().iter().next().map(|(name, value)| (name, value.kind())) else {
             return false;
         };
-        // Behind the length, the type, the name and its NUL.
+        // After the length, the type, the name and its NUL.
         let start = 4 + 1 + name.len() + 1;
         let place = self.bytes.get_mut(start..start + 8);
         place.is_some_and(|place| {
@@ -168,15 +168,15 @@ fn invalid(message: impl Into<String>) -> Error {
 }
 
 fn prefix_len(bytes: &[u8]) -> Result<usize> {
-    let prefix: [u8; 4] = bytes.get(..4).and_then(|b| b.try_into().ok()).ok_or_else(|| invalid("length cut off"))?;
+    let prefix: [u8; 4] = bytes.get(..4).and_then(|b| b.try_into().ok()).ok_or_else(|| invalid("truncated length"))?;
     usize::try_from(i32::from_le_bytes(prefix)).map_err(|_| invalid("negative length"))
 }
 
-/// Bytes that the value at the start of `bytes` takes. Looks at length prefixes and NULs only.
+/// The number of bytes that the value at the start of `bytes` takes. Looks only at length prefixes and NULs.
 pub(crate) fn value_len(kind: Kind, bytes: &[u8]) -> Result<usize> {
     let cstring = |from: usize| -> Result<usize> {
         let rest = bytes.get(from..).unwrap_or_default();
-        rest.iter().position(|b| *b == 0).map(|n| from + n + 1).ok_or_else(|| invalid("cstring without end"))
+        rest.iter().position(|b| *b == 0).map(|n| from + n + 1).ok_or_else(|| invalid("cstring without terminator"))
     };
     let len = match kind {
         Kind::Double | Kind::Date | Kind::Int64 | Kind::Timestamp => 8,
@@ -191,11 +191,12 @@ pub(crate) fn value_len(kind: Kind, bytes: &[u8]) -> Result<usize> {
         Kind::Object | Kind::Array | Kind::CodeWithScope => prefix_len(bytes)?,
         Kind::Regex => cstring(cstring(0)?)?,
     };
-    if len > bytes.len() { Err(invalid(format!("{} cut off", kind.alias()))) } else { Ok(len) }
+    if len > bytes.len() { Err(invalid(format!("truncated {}", kind.alias()))) } else { Ok(len) }
 }
 
 fn check_text(bytes: &[u8]) -> Result<()> {
-    let (last, text) = bytes.get(4..).and_then(<[u8]>::split_last).ok_or_else(|| invalid("string without end"))?;
+    let (last, text) =
+        bytes.get(4..).and_then(<[u8]>::split_last).ok_or_else(|| invalid("string without terminator"))?;
     if *last != 0 || prefix_len(bytes)? != text.len() + 1 {
         return Err(invalid("string length and terminator disagree"));
     }
@@ -223,7 +224,7 @@ pub(crate) fn check_value(kind: Kind, bytes: &[u8], depth: usize) -> Result<()> 
     }
 }
 
-/// Length of a value of fixed width whose every bit pattern is valid.
+/// Length of a fixed-width value for which every bit pattern is valid.
 #[inline]
 fn plain_len(tag: u8) -> Option<usize> {
     const DOUBLE: u8 = Kind::Double as u8;
@@ -249,15 +250,15 @@ fn check_doc(bytes: &[u8], depth: usize) -> Result<()> {
     }
     let mut rest = bytes.get(4..bytes.len() - 1).unwrap_or_default();
     while let Some((tag, tail)) = rest.split_first() {
-        let name_len = tail.iter().position(|b| *b == 0).ok_or_else(|| invalid("field name without end"))?;
+        let name_len = tail.iter().position(|b| *b == 0).ok_or_else(|| invalid("field name without terminator"))?;
         let (name, tail) = tail.split_at(name_len);
-        // Nearly every name is ASCII; a stored bucket has thousands of them.
+        // Nearly every name is ASCII, and a stored bucket has thousands of names.
         if !name.is_ascii() && std::str::from_utf8(name).is_err() {
             return Err(invalid("field name is not UTF-8"));
         }
         let tail = tail.get(1..).unwrap_or_default();
         if let Some(len) = plain_len(*tag) {
-            rest = tail.get(len..).ok_or_else(|| invalid("a value is cut off"))?;
+            rest = tail.get(len..).ok_or_else(|| invalid("truncated value"))?;
             continue;
         }
         let kind = Kind::from_byte(*tag).ok_or_else(|| invalid(format!("unknown BSON type {tag:#04x}")))?;

@@ -1,15 +1,14 @@
-//! Keys that sort by their bytes as values sort by BSON order.
+//! Keys whose byte order is the BSON order of their values.
 //!
-//! A key starts with the class of its value and never needs to look at what follows it: no key is a prefix of another, so
-//! keys can be put one behind the other. Values that are equal in BSON order have the same key, which therefore serves for
-//! hashing too: 1, 1.0 and decimal 1.00 are one key.
+//! A key starts with the class of its value. No key is a prefix of another, so keys can be concatenated. Values that
+//! are equal in BSON order have the same key, so keys serve for hashing too: 1, 1.0 and decimal 1.00 are one key.
 //!
 //! | class | payload |
 //! |---|---|
-//! | number | the double next to it on the side of zero, 8 bytes, sign folded in; then how it relates to that double |
-//! | string, symbol, code | UTF-8 with `00` written `00 ff`; end `00 00` |
-//! | object | a field each: class, name, `00`, payload; end `00` |
-//! | array | a key each; end `00` |
+//! | number | the nearest double towards zero, 8 bytes, sign folded in; then how the number relates to that double |
+//! | string, symbol, code | UTF-8 with `00` written as `00 ff`; end `00 00` |
+//! | object | for each field: class, name, `00`, payload; end `00` |
+//! | array | the key of each element; end `00` |
 //! | binary | length, subtype, bytes |
 //! | regex | pattern, `00`, flags, `00` |
 //! | dbPointer | length, name, id |
@@ -22,34 +21,34 @@ use super::number::Number;
 use super::order::{canonical_class, code_and_scope, text_bytes};
 use super::raw::{Kind, Value};
 
-/// Ends an object or an array; below every class byte.
+/// Ends an object or an array; sorts below every class byte.
 const END: u8 = 0;
-/// A number below zero that lies beyond its double, a number that is its double, one above zero that lies beyond it.
+/// How a number relates to its double: below zero and beyond it, equal to it, above zero and beyond it.
 const BELOW: u8 = 0x7f;
 const EXACT: u8 = 0x80;
 const ABOVE: u8 = 0x81;
-/// The largest integer up to which doubles miss none.
+/// Doubles represent every integer up to this one.
 const DOUBLE_INTEGER_MAX: i64 = 1 << 53;
 
-/// Appends the key of `value`: keys compare by their bytes as values compare in BSON order.
+/// Appends the key of `value`. Keys compare by bytes as their values compare in BSON order.
 pub fn append_key(out: &mut Vec<u8>, value: Value<'_>) {
     out.push(class_byte(value.kind()));
     append_payload(out, value);
 }
 
-/// Appends the key of `value` for a descending position of a compound key: its bytes, complemented.
+/// Appends the key of `value` for a descending position of a compound key: the complemented bytes.
 pub fn append_key_descending(out: &mut Vec<u8>, value: Value<'_>) {
     let start = out.len();
     append_key(out, value);
     out.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
 }
 
-/// Appends the key of a missing value, which is that of undefined: below null.
+/// Appends the key of a missing value. It is the key of undefined, which sorts below null.
 pub fn append_missing_key(out: &mut Vec<u8>) {
     append_key(out, Value::UNDEFINED);
 }
 
-/// The string in front of `key`, and how many bytes it takes there; `None` where a value of another class is there.
+/// The string at the start of `key`, and how many bytes of the key it takes; `None` if another class of value is there.
 pub fn text_of_key(key: &[u8]) -> Option<(String, usize)> {
     let mut rest = key.strip_prefix(&[class_byte(Kind::String)])?.iter();
     let mut text = Vec::new();
@@ -62,7 +61,7 @@ pub fn text_of_key(key: &[u8]) -> Option<(String, usize)> {
     None
 }
 
-/// The classes from -1 to 127, moved up to leave 0 free.
+/// The classes -1 to 127, shifted up so that 0 stays free.
 fn class_byte(kind: Kind) -> u8 {
     (canonical_class(kind).cast_unsigned()).wrapping_add(2)
 }
@@ -89,7 +88,7 @@ fn append_payload(out: &mut Vec<u8>, value: Value<'_>) {
         Kind::ObjectId | Kind::Bool => out.extend_from_slice(value.bytes()),
         Kind::Date => append_signed(out, value.as_date_ms().unwrap_or_default()),
         Kind::Timestamp => append_reversed(out, value.bytes()),
-        // Both parts are ended by a NUL and hold none.
+        // Both parts end with a NUL and contain none.
         Kind::Regex => out.extend_from_slice(value.bytes()),
         Kind::DbPointer => {
             let (length, rest) = value.bytes().split_at_checked(4).unwrap_or_default();
@@ -104,7 +103,7 @@ fn append_payload(out: &mut Vec<u8>, value: Value<'_>) {
     }
 }
 
-/// Class before name before value, which is how objects compare. Names hold no NUL.
+/// Class, then name, then value, which is how objects compare. Names hold no NUL.
 fn append_object(out: &mut Vec<u8>, doc: Doc<'_>) {
     for (name, value) in doc {
         out.push(class_byte(value.kind()));
@@ -115,7 +114,7 @@ fn append_object(out: &mut Vec<u8>, doc: Doc<'_>) {
     out.push(END);
 }
 
-/// The end `00 00` is below an escaped NUL and below every other byte, so that a prefix comes first.
+/// The end `00 00` sorts below an escaped NUL and below every other byte, so that a prefix comes first.
 fn append_escaped(out: &mut Vec<u8>, text: &[u8]) {
     for (i, part) in text.split(|byte| *byte == 0).enumerate() {
         if i > 0 {
@@ -126,7 +125,7 @@ fn append_escaped(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// Little-endian bytes as big-endian ones.
+/// Appends little-endian bytes as big-endian ones.
 fn append_reversed(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend(bytes.iter().rev());
 }
@@ -159,10 +158,10 @@ fn append_number(out: &mut Vec<u8>, number: Number) {
     }
 }
 
-/// Eight bytes that sort as doubles do, NaN first; the zeros are one.
+/// Eight bytes that sort as doubles do. NaN comes first; both zeros are the same.
 fn append_double(out: &mut Vec<u8>, x: f64) {
     let bits = if x.is_nan() {
-        // Free, because the lowest number, minus infinity, has a few bits set in its complement.
+        // 0 is free: the lowest number, minus infinity, has some bits set in its complement.
         0
     } else if x < 0.0 {
         !x.to_bits()
@@ -172,7 +171,7 @@ fn append_double(out: &mut Vec<u8>, x: f64) {
     out.extend_from_slice(&bits.to_be_bytes());
 }
 
-/// How a number relates to its double. Numbers that share one are told apart by all their digits.
+/// How a number relates to its double. Numbers that share a double are told apart by all their digits.
 fn append_beyond(out: &mut Vec<u8>, beyond: Option<Magnitude>, negative: bool) {
     let Some(Magnitude { scale, digits }) = beyond else { return out.push(EXACT) };
     out.push(if negative { BELOW } else { ABOVE });
@@ -208,7 +207,7 @@ mod tests {
         out
     }
 
-    /// Keys agree with the order of their values, and neither key is the beginning of the other.
+    /// Asserts that keys order as their values do, and that neither key is a prefix of the other.
     fn agrees(a: &OwnedValue, b: &OwnedValue) -> Result<(), TestCaseError> {
         let order = compare(a.view(), b.view());
         let (left, right) = (key(a), key(b));

@@ -1,4 +1,4 @@
-//! Normalisation of metadata, so that binary identity is what tells series apart.
+//! Normalises metadata, so that byte identity tells series apart.
 
 use super::raw::{Kind, OwnedValue, Value};
 use super::sort::sort_by;
@@ -6,8 +6,8 @@ use super::sort::sort_by;
 /// `value` with the fields of every object in it sorted by the bytes of their names.
 ///
 /// Arrays keep their order; objects inside them are normalised too. Everything else stays as it is, and fields of the
-/// same name keep their order. Two measurements belong to one series where the results are `==`, which is binary
-/// identity: 1 and 1.0 are two series.
+/// same name keep their order. Two measurements belong to one series if their results are `==`, which is byte identity:
+/// 1 and 1.0 are two series.
 pub fn normalize(value: Value<'_>) -> OwnedValue {
     if is_normalized(value) {
         return value.to_owned();
@@ -18,7 +18,7 @@ pub fn normalize(value: Value<'_>) -> OwnedValue {
     OwnedValue::from_tagged_checked(tagged)
 }
 
-/// True where `normalize` would change nothing. Allocates nothing.
+/// True if `normalize` would change nothing. Does not allocate.
 pub fn is_normalized(value: Value<'_>) -> bool {
     let Some(container) = value.as_container() else { return true };
     let sorted = value.kind() == Kind::Array || container.iter().is_sorted_by_key(|(name, _)| name);
@@ -34,7 +34,7 @@ fn push_normalized(out: &mut Vec<u8>, value: Value<'_>) {
     if value.kind() == Kind::Object {
         sort_by(&mut fields, |(a, _), (b, _)| a.cmp(b));
     }
-    // Sorting moves elements and keeps their bytes, so the length is the same.
+    // Sorting only moves elements, so the length stays the same.
     out.extend_from_slice(container.as_bytes().get(..4).unwrap_or_default());
     for (name, inner) in fields {
         out.push(inner.kind().byte());
@@ -97,7 +97,7 @@ mod tests {
             });
             OwnedValue::doc(writer.finish().view())
         };
-        // Enough of them that an unstable sort would show.
+        // Enough fields for an unstable sort to show.
         let given = doc(&mut (0..100).map(|n| (["b", "a", "c"][n as usize % 3], n)));
         let of = |name, first| (first..100).step_by(3).map(move |n| (name, n));
         let wanted = doc(&mut of("a", 1).chain(of("b", 0)).chain(of("c", 2)));

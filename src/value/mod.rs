@@ -1,8 +1,9 @@
-//! BSON semantics over borrowed bytes: views, building, comparison order, numbers, paths, sortable keys, sizes.
+//! BSON semantics over borrowed bytes: views, builders, comparison order, numbers, paths, sortable keys, sizes.
 
 mod collation;
-mod decimal;
+pub mod decimal;
 mod doc;
+mod field_set;
 mod hash;
 mod key;
 mod meta;
@@ -22,6 +23,7 @@ pub use collation::Collation;
 pub use decimal::{Decimal, Magnitude};
 pub use doc::{Doc, DocBuf, Elements};
 pub(crate) use doc::{check_value, value_len};
+pub use field_set::FieldSet;
 pub use hash::hash;
 pub use key::{append_key, append_key_descending, append_missing_key, text_of_key};
 pub use meta::{is_normalized, normalize};

@@ -1,4 +1,4 @@
-//! Numbers of the four BSON types, compared by their exact mathematical value.
+//! Numbers of the four BSON types, compared by exact mathematical value.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The number in a value, where it is one.
+    /// The number in a value, if the value is a number.
     pub fn of(value: Value<'_>) -> Option<Number> {
         match value.kind() {
             Kind::Int32 => value.as_i32().map(|n| Number::Integer(n.into())),
@@ -37,11 +37,11 @@ impl Number {
         }
     }
 
-    /// The number without its fraction; `None` for NaN and for what lies outside an int64.
+    /// The number without its fraction; `None` for NaN and outside the range of int64.
     pub fn truncated(self) -> Option<i64> {
         match self {
             Number::Integer(n) => Some(n),
-            // In this range the cast only cuts the fraction off.
+            // In this range the cast only cuts off the fraction.
             #[allow(clippy::cast_possible_truncation)]
             Number::Double(x) => (-TWO_TO_63..TWO_TO_63).contains(&x).then_some(x as i64),
             Number::Decimal(Decimal::Finite { negative, coefficient, exponent }) => {
@@ -49,7 +49,7 @@ impl Number {
                 let size = match (exponent < 0, power) {
                     (true, power) => power.map_or(0, |power| coefficient / power),
                     (false, _) if coefficient == 0 => 0,
-                    // Whatever is more has more than 64 bits.
+                    // Anything larger has more than 64 bits.
                     (false, power) if coefficient < 1 << 64 && exponent <= 19 => coefficient * power?,
                     _ => return None,
                 };
@@ -57,7 +57,7 @@ impl Number {
                 if size > limit {
                     return None;
                 }
-                // At most 64 bits, of which the sign wraps around at the least integer.
+                // At most 64 bits. The sign wraps around at the smallest integer.
                 let size = u64::try_from(size).ok()?.cast_signed();
                 Some(if negative { size.wrapping_neg() } else { size })
             }
@@ -65,7 +65,7 @@ impl Number {
         }
     }
 
-    /// The double next to it; an infinity where it is too large.
+    /// The nearest double; an infinity if the number is too large.
     #[allow(clippy::cast_precision_loss)]
     pub fn near_double(self) -> f64 {
         match self {
@@ -75,7 +75,7 @@ impl Number {
         }
     }
 
-    /// The number as an int64; `None` unless it is exactly one.
+    /// The number as an int64; `None` unless the conversion is exact.
     pub fn whole(self) -> Option<i64> {
         self.truncated().filter(|n| self.compare(Number::Integer(*n)).is_eq())
     }
@@ -96,7 +96,7 @@ impl Number {
     }
 }
 
-/// Order of doubles in which NaN equals NaN and is below every other one.
+/// Order of doubles in which NaN equals NaN and sorts below every other double.
 pub(super) fn compare_doubles(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| b.is_nan().cmp(&a.is_nan()))
 }
@@ -108,7 +108,7 @@ fn compare_integer_double(n: i64, x: f64) -> Ordering {
     if x.is_nan() || x < -TWO_TO_63 {
         return Ordering::Greater;
     }
-    // In range, so the cast only cuts the fraction off; the fraction decides where the whole parts are equal.
+    // In range, so the cast only cuts off the fraction; if the whole parts are equal, the fraction decides.
     n.cmp(&(x.trunc() as i64)).then_with(|| compare_doubles(0.0, x.fract()))
 }
 

@@ -1,20 +1,21 @@
-//! Byte strings by number.
+//! Numbers distinct byte strings.
 
-/// Numbers byte strings from 0 in the order in which they are added.
+/// Numbers byte strings from 0 on, in the order in which they are added.
 ///
-/// One for names, metadata, values and ids alike. Keys lie end to end in one buffer and are found by an open table of their
-/// numbers: no allocation a key, and a tenth of the code of the standard map with its keyed hash.
+/// One type serves for names, metadata, values and ids. Keys lie end to end in one buffer, and an open-addressing table
+/// of their numbers finds them: no allocation per key, and a tenth of the code of the standard map with its keyed hash.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
     bytes: Vec<u8>,
-    /// Where each key ends; it begins where the one before ends.
+    /// Where each key ends, which is where the next one begins.
     ends: Vec<usize>,
-    /// Number plus one of a key, 0 where a place is free. Its length is a power of two, at most half of it taken.
+    /// The number of a key plus one, or 0 in a free slot. The length is a power of two, and at most half of the slots
+    /// are taken.
     table: Vec<u32>,
 }
 
 impl Numbers {
-    /// Without keys, with room for about `count` of them.
+    /// An empty set with room for about `count` keys.
     pub fn with_capacity(count: usize) -> Numbers {
         Numbers { table: vec![0; (2 * count).next_power_of_two()], ends: Vec::with_capacity(count), bytes: Vec::new() }
     }
@@ -25,7 +26,7 @@ impl Numbers {
         self.place(key).ok()
     }
 
-    /// The number of `key`, which is added where it is new; and whether it was new.
+    /// The number of `key`, which is added if it is new, and whether it was new.
     #[inline(never)]
     pub fn add(&mut self, key: &[u8]) -> (usize, bool) {
         if 2 * (self.ends.len() + 1) > self.table.len() {
@@ -41,7 +42,8 @@ impl Numbers {
         (number, true)
     }
 
-    /// Forgets the keys for whose number `renumber` has none, and gives the others what it answers: 0, 1, 2 and so on, each once.
+    /// Renumbers the keys by `renumber`, which gives 0, 1, 2 and so on, each once. Keys for which it gives `None` are
+    /// dropped.
     #[inline(never)]
     pub fn renumber(&mut self, renumber: &dyn Fn(usize) -> Option<usize>) {
         let mut kept: Vec<(usize, usize)> =
@@ -60,7 +62,7 @@ impl Numbers {
         self.bytes.get(start..end).unwrap_or_default()
     }
 
-    /// The number of a key, or the place in the table where it would be noted.
+    /// The number of a key, or else the free slot of the table for it.
     fn place(&self, key: &[u8]) -> Result<usize, usize> {
         let mask = self.table.len().wrapping_sub(1);
         let mut place = hash(key) & mask;
@@ -83,7 +85,7 @@ impl Numbers {
     fn grow(&mut self) {
         self.table = vec![0; (2 * self.table.len()).max(16)];
         for number in 0..self.ends.len() {
-            // Keys are known to differ, but only the search knows a free place.
+            // The keys are distinct, so the search ends at a free slot.
             if let Err(place) = self.place(self.key(number)) {
                 self.take(place, number);
             }
@@ -91,7 +93,7 @@ impl Numbers {
     }
 }
 
-/// Every bit of the key reaches the lower bits.
+/// A hash in which every bit of the key reaches the lower bits.
 fn hash(key: &[u8]) -> usize {
     const PRIME: u64 = 0x9E37_79B9_7F4A_7C15;
     let mix = |hash: u64, word: u64| {

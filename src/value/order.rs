@@ -7,9 +7,9 @@ use super::doc::Doc;
 use super::number::{Number, compare_doubles};
 use super::raw::{Kind, Value};
 
-/// The place of a type among the types; values of different classes compare by it alone.
+/// The rank of a type among the types. Values of different classes compare by it alone.
 ///
-/// Numbers are one class, and so are strings and symbols. A missing value is of the class of `Undefined`.
+/// Numbers are one class, and so are strings and symbols. A missing value has the class of `Undefined`.
 pub fn canonical_class(kind: Kind) -> i8 {
     match kind {
         Kind::MinKey => -1,
@@ -32,14 +32,14 @@ pub fn canonical_class(kind: Kind) -> i8 {
     }
 }
 
-/// BSON order of two values: a total order in which NaN equals itself and is below every other number. Strings compare by their
-/// bytes.
+/// BSON order of two values: a total order in which NaN equals itself and sorts below every other number. Strings
+/// compare by their bytes.
 #[inline(always)]
 pub fn compare(a: Value<'_>, b: Value<'_>) -> Ordering {
     compare_with(None, a, b)
 }
 
-/// The same where strings compare by `rules`.
+/// The same with strings compared by `rules`.
 pub(super) fn compare_with(rules: Option<&Rules>, a: Value<'_>, b: Value<'_>) -> Ordering {
     match (a.kind(), b.kind()) {
         (Kind::Double, Kind::Double) => compare_doubles(a.as_f64().unwrap_or_default(), b.as_f64().unwrap_or_default()),
@@ -51,12 +51,12 @@ pub(super) fn compare_with(rules: Option<&Rules>, a: Value<'_>, b: Value<'_>) ->
     }
 }
 
-/// BSON order where a missing value sorts with undefined, which is below null.
+/// BSON order of optional values: a missing value sorts like undefined, which is below null.
 pub fn compare_options(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Ordering {
     compare(a.unwrap_or(Value::UNDEFINED), b.unwrap_or(Value::UNDEFINED))
 }
 
-/// True where neither value is before the other: 1 equals 1.0, and "a" the symbol equals "a" the string.
+/// True if neither value sorts before the other: 1 equals 1.0, and "a" the symbol equals "a" the string.
 pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
     a == b || compare(a, b) == Ordering::Equal
 }
@@ -69,7 +69,7 @@ fn compare_in_class(rules: Option<&Rules>, a: Value<'_>, b: Value<'_>) -> Orderi
             _ => Ordering::Equal,
         },
         Kind::String | Kind::Symbol => compare_texts(rules, text_bytes(a), text_bytes(b)),
-        // Code is no text of any language.
+        // Code is not text in any language, so it compares by its bytes.
         Kind::Code => text_bytes(a).cmp(text_bytes(b)),
         Kind::Object => compare_objects(rules, doc_of(a), doc_of(b)),
         Kind::Array => compare_arrays(rules, doc_of(a), doc_of(b)),
@@ -78,7 +78,7 @@ fn compare_in_class(rules: Option<&Rules>, a: Value<'_>, b: Value<'_>) -> Orderi
         Kind::Date => a.as_date_ms().cmp(&b.as_date_ms()),
         Kind::Timestamp => a.as_timestamp().cmp(&b.as_timestamp()),
         Kind::Regex => a.as_regex().cmp(&b.as_regex()),
-        // As stored: the length of the name, the name, the id.
+        // In stored order: the length of the name, the name, the id.
         Kind::DbPointer => a.bytes().len().cmp(&b.bytes().len()).then_with(|| a.bytes().cmp(b.bytes())),
         Kind::CodeWithScope => {
             let ((code_a, scope_a), (code_b, scope_b)) = (code_and_scope(a), code_and_scope(b));
@@ -87,7 +87,7 @@ fn compare_in_class(rules: Option<&Rules>, a: Value<'_>, b: Value<'_>) -> Orderi
     }
 }
 
-/// Field by field: class of the value, then name, then value; a shorter object first.
+/// Field by field: class of the value, then name, then value. A shorter object comes first.
 fn compare_objects(rules: Option<&Rules>, a: Doc<'_>, b: Doc<'_>) -> Ordering {
     compare_elements(a, b, |(name_a, value_a), (name_b, value_b)| {
         canonical_class(value_a.kind())
@@ -119,7 +119,7 @@ fn compare_elements<'a, 'b>(
 
 fn compare_binaries(a: Value<'_>, b: Value<'_>) -> Ordering {
     let length = a.bytes().len().cmp(&b.bytes().len());
-    // Subtype and bytes lie behind the length, in this order.
+    // Subtype and bytes follow the length, in this order.
     length.then_with(|| a.bytes().get(4..).cmp(&b.bytes().get(4..)))
 }
 
@@ -133,7 +133,7 @@ pub(super) fn text_bytes(value: Value<'_>) -> &[u8] {
     bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or_default()
 }
 
-/// The parts of a code with scope: total length, then a string, then a document.
+/// The parts of a code with scope. It is stored as the total length, a string and a document.
 pub(super) fn code_and_scope(value: Value<'_>) -> (&[u8], Doc<'_>) {
     let inner = value.bytes().get(4..).unwrap_or_default();
     let code_len = super::doc::value_len(Kind::Code, inner).unwrap_or_default();

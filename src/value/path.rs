@@ -1,4 +1,4 @@
-//! Dotted paths: where a predicate, a sort or an index looks for its values.
+//! Dotted paths: how predicates, sorts and indexes name the values that they read.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -28,7 +28,7 @@ impl Component {
         &self.name
     }
 
-    /// The position in an array, where the name is a number as BSON writes array positions (no leading zero).
+    /// The position in an array, if the name is a number as BSON writes array positions (without leading zeros).
     pub fn index(&self) -> Option<usize> {
         self.index
     }
@@ -43,13 +43,13 @@ impl Component {
 impl Path {
     /// Splits `text` at its dots.
     ///
-    /// Lenient where matching is: the path "" names the field "", and components may be empty. A field whose stored
-    /// name holds a dot is out of reach for every path.
+    /// Lenient, because matching is: the path "" names the field "", and components may be empty. No path can reach a
+    /// field whose stored name contains a dot.
     ///
-    /// Errors: `BadValue` for a NUL byte, which no name can hold.
+    /// Errors: `BadValue` for a NUL byte, which no name can contain.
     pub fn parse(text: &str) -> Result<Path> {
         if text.as_bytes().contains(&0) {
-            return Err(Error::bad_value(format!("Field path \"{text}\" must not hold a NUL byte")));
+            return Err(Error::bad_value(format!("Field path \"{text}\" must not contain a NUL byte")));
         }
         Ok(Path { text: text.into(), components: text.split('.').map(Component::parse).collect() })
     }
@@ -74,12 +74,12 @@ impl Path {
         self.components.get(1..).unwrap_or_default()
     }
 
-    /// True without a dot.
+    /// True if the path has no dot.
     pub fn is_top_level(&self) -> bool {
         self.rest().is_empty()
     }
 
-    /// True where `other` is this path or lies below it.
+    /// True if `other` is this path or lies below it.
     pub fn is_prefix_of(&self, other: &Path) -> bool {
         other.components.starts_with(&self.components)
     }
@@ -97,7 +97,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Checks a path by which aggregations, sorts and projections name a field: they are stricter than filters.
+/// Checks the path of a field in an aggregation, a sort or a projection, which are stricter than filters.
 ///
 /// Errors: 40352 for "", 40353 for a dot at its end, and those of [`check_name`].
 pub fn check_path(path: &str) -> Result<()> {
@@ -110,39 +110,39 @@ pub fn check_path(path: &str) -> Result<()> {
     path.split('.').try_for_each(check_name)
 }
 
-/// Checks a name between the dots of such a path.
+/// Checks one component of such a path.
 ///
 /// Errors: 15998 for an empty name, 16410 for one that begins with `$`, 16411 for one with a NUL.
 pub fn check_name(name: &str) -> Result<()> {
     let (code, problem) = match name.bytes().next() {
         None => (ErrorCode::Location15998, "must not be empty"),
         Some(b'$') => (ErrorCode::Location16410, "must not begin with '$'"),
-        _ if name.contains('\0') => (ErrorCode::Location16411, "must not hold a NUL byte"),
+        _ if name.contains('\0') => (ErrorCode::Location16411, "must not contain a NUL byte"),
         _ => return Ok(()),
     };
     Err(Error::new(code, format!("A name in a field path {problem}: '{name}'")))
 }
 
-/// What a walk makes of an array at the end of its path.
+/// How a walk treats an array at the end of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
-    /// Each element and then the array: comparisons, `$in`, `$regex`, `$mod`, `$type`.
+    /// Visits each element, then the array: comparisons, `$in`, `$regex`, `$mod`, `$type`.
     Elements,
-    /// The array alone: operators about the field itself, such as `$size`, `$elemMatch`, `$exists`.
+    /// Visits only the array: operators on the field itself, such as `$size`, `$elemMatch`, `$exists`.
     Whole,
 }
 
-/// Presents to `visit` every value that `path` reaches in `doc`, until one answers true; tells whether one did.
+/// Calls `visit` with every value that `path` reaches in `doc`, until a call answers true. Returns whether one did.
 ///
-/// An array before the end of the path is expanded: objects in it continue, other elements present nothing, and a numeric
-/// component selects the element at that position as well (and as it is: an array selected by the last component is not
-/// expanded). Arrays directly in arrays are reached by position only. At the end of the path `leaf` decides. A missing
-/// leaf, or a scalar in the way, is presented as `None`, once a branch.
+/// An array before the end of the path is expanded: the walk continues in its objects and skips its other elements. A
+/// numeric component also selects the element at that position, as it is: an array selected by the last component is
+/// not expanded. Arrays directly inside arrays are reached by position only. At the end of the path `leaf` decides. A
+/// missing leaf, or a scalar in the way, is visited as `None`, once per branch.
 pub fn walk_doc<'a>(doc: Doc<'a>, path: &Path, leaf: Leaf, visit: &mut dyn FnMut(Option<Value<'a>>) -> bool) -> bool {
     walk_from_value(doc.get(path.first()), path.rest(), leaf, visit)
 }
 
-/// `walk_doc` from the value of the path's top-level field, which a column knows.
+/// `walk_doc` from the value of the path's top-level field, which the caller already has.
 pub fn walk_from_value<'a>(
     value: Option<Value<'a>>,
     rest: &[Component],
@@ -161,7 +161,7 @@ pub fn walk_from_value<'a>(
     }
 }
 
-/// Expands an array that lies before the end of the path.
+/// Expands an array before the end of the path.
 fn walk_elements<'a>(
     array: Value<'a>,
     rest: &[Component],
@@ -185,11 +185,11 @@ fn walk_elements<'a>(
     })
 }
 
-/// What a document sorts by: the least (ascending) or greatest (descending) value at a path.
+/// The sort key of a document: the least (ascending) or greatest (descending) value at a path.
 ///
-/// `value` is the path's top-level field, `rest` what is below it. Arrays are expanded once a level; an empty array at
-/// the end sorts as undefined. `None` is missing. Compare with `compare_sort_keys`. A numeric component takes the
-/// element at that position where there is one, and is a field name of the elements where there is none.
+/// `value` is the path's top-level field, `rest` the path below it. Arrays are expanded once per level; an empty array
+/// at the end sorts as undefined. `None` means missing. Compare keys with `compare_sort_keys`. A numeric component
+/// selects the element at that position if there is one; otherwise it is a field name of the elements.
 pub fn sort_key<'a>(
     value: Option<Value<'a>>,
     rest: &[Component],
@@ -202,13 +202,13 @@ pub fn sort_key<'a>(
     best.key.flatten()
 }
 
-/// The order of sort keys: BSON order, and a missing value ties with null.
+/// The order of sort keys: BSON order, except that a missing value equals null.
 pub fn compare_sort_keys(a: Option<Value<'_>>, b: Option<Value<'_>>, collation: &Collation) -> Ordering {
     collation.compare(a.unwrap_or(Value::NULL), b.unwrap_or(Value::NULL))
 }
 
 struct Best<'a, 'c> {
-    /// The outer option tells whether there was any key yet, the inner one is a key.
+    /// The outer option says whether any key was seen yet; the inner one is the key.
     key: Option<Option<Value<'a>>>,
     wanted: Ordering,
     collation: &'c Collation,
@@ -240,7 +240,8 @@ impl<'a> Best<'a, '_> {
         array.iter().for_each(|(_, element)| self.visit_element(Some(element), rest));
     }
 
-    /// Objects continue; whatever else stands before the end of the path hides it, an array in an array too.
+    /// The walk continues in objects. Any other value before the end of the path hides it, and so does an array inside
+    /// an array.
     fn visit_element(&mut self, value: Option<Value<'a>>, rest: &[Component]) {
         let Some((next, below)) = rest.split_first() else { return self.offer(value) };
         match value.and_then(Value::as_doc) {
@@ -261,7 +262,7 @@ mod tests {
         Path::parse(text).unwrap()
     }
 
-    /// What the walk presents, in the shell's notation.
+    /// The values that the walk visits, in the shell's notation.
     fn seen_with(leaf: Leaf, doc: &RawDocumentBuf, text: &str) -> Vec<String> {
         let value = object(doc);
         let mut seen = Vec::new();

@@ -98,7 +98,7 @@ impl Kind {
         }
     }
 
-    /// The number by which `$type` knows it: the type byte with its sign.
+    /// The number that `$type` uses for it: the type byte as a signed number.
     pub fn code(self) -> i64 {
         i64::from(self.byte().cast_signed())
     }
@@ -109,13 +109,13 @@ impl Kind {
     }
 }
 
-/// The double right above the integers of 64 bits.
+/// 2^63, the first double above the 64-bit integers.
 pub(super) const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
-/// A borrowed BSON value whose bytes were checked.
+/// A borrowed BSON value whose bytes have been checked.
 ///
-/// `==` is binary identity of type and bytes: int32 1, int64 1 and double 1.0 differ, and so do 0.0 and -0.0.
-/// For BSON's own order and equality see `value::order`.
+/// `==` compares type and bytes: int32 1, int64 1 and double 1.0 differ, and so do 0.0 and -0.0. For BSON's own order
+/// and equality see `value::order`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value<'a> {
     kind: Kind,
@@ -125,20 +125,20 @@ pub struct Value<'a> {
 impl<'a> Value<'a> {
     /// BSON null.
     pub const NULL: Value<'static> = Value { kind: Kind::Null, bytes: &[] };
-    /// BSON undefined: what an empty array sorts as.
+    /// BSON undefined: the sort key of an empty array.
     pub const UNDEFINED: Value<'static> = Value { kind: Kind::Undefined, bytes: &[] };
-    /// Below every other value.
+    /// Sorts below every other value.
     pub const MIN_KEY: Value<'static> = Value { kind: Kind::MinKey, bytes: &[] };
-    /// Above every other value.
+    /// Sorts above every other value.
     pub const MAX_KEY: Value<'static> = Value { kind: Kind::MaxKey, bytes: &[] };
 
-    /// A value whose bytes are known to be well formed: they lie in a checked document or column.
+    /// A value whose bytes are known to be well formed because they lie in a checked document or column.
     pub(crate) fn new_checked(kind: Kind, bytes: &'a [u8]) -> Value<'a> {
         debug_assert!(check_value(kind, bytes, 0).is_ok());
         Value { kind, bytes }
     }
 
-    /// A value of `kind` from foreign bytes, checked deeply.
+    /// A value of `kind` from unchecked bytes; checks them deeply.
     ///
     /// Errors: `InvalidBSON`.
     pub fn parse(kind: Kind, bytes: &'a [u8]) -> Result<Value<'a>> {
@@ -146,7 +146,7 @@ impl<'a> Value<'a> {
         Ok(Value { kind, bytes })
     }
 
-    /// A value from its type byte followed by its value bytes, checked deeply.
+    /// A value from a type byte followed by value bytes; checks them deeply.
     ///
     /// Errors: `InvalidBSON`.
     pub fn parse_tagged(tagged: &'a [u8]) -> Result<Value<'a>> {
@@ -167,33 +167,33 @@ impl<'a> Value<'a> {
         self.kind
     }
 
-    /// The value bytes, without type byte and name.
+    /// The value bytes, without the type byte and the name.
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
     /// An owned copy.
     pub fn to_owned(self) -> OwnedValue {
-        // Of known length: one allocation.
+        // The length is known, so this allocates once.
         OwnedValue { tagged: std::iter::once(self.kind.byte()).chain(self.bytes.iter().copied()).collect() }
     }
 
-    /// The double, where it is one.
+    /// The double, if it is one.
     pub fn as_f64(self) -> Option<f64> {
         (self.kind == Kind::Double).then(|| f64::from_le_bytes(fixed(self.bytes)))
     }
 
-    /// The int32, where it is one.
+    /// The int32, if it is one.
     pub fn as_i32(self) -> Option<i32> {
         (self.kind == Kind::Int32).then(|| i32::from_le_bytes(fixed(self.bytes)))
     }
 
-    /// The int64, where it is one.
+    /// The int64, if it is one.
     pub fn as_i64(self) -> Option<i64> {
         (self.kind == Kind::Int64).then(|| i64::from_le_bytes(fixed(self.bytes)))
     }
 
-    /// Milliseconds since the epoch, where it is a date.
+    /// Milliseconds since the epoch, if it is a date.
     pub fn as_date_ms(self) -> Option<i64> {
         (self.kind == Kind::Date).then(|| i64::from_le_bytes(fixed(self.bytes)))
     }
@@ -203,7 +203,7 @@ impl<'a> Value<'a> {
         (self.kind == Kind::Timestamp).then(|| u64::from_le_bytes(fixed(self.bytes)))
     }
 
-    /// The boolean, where it is one.
+    /// The boolean, if it is one.
     pub fn as_bool(self) -> Option<bool> {
         (self.kind == Kind::Bool).then(|| self.bytes.first() == Some(&1))
     }
@@ -233,7 +233,7 @@ impl<'a> Value<'a> {
         std::str::from_utf8(inner).unwrap_or_default()
     }
 
-    /// The document, where it is an object.
+    /// The document, if it is an object.
     pub fn as_doc(self) -> Option<Doc<'a>> {
         (self.kind == Kind::Object).then(|| Doc::new_checked(self.bytes))
     }
@@ -248,7 +248,7 @@ impl<'a> Value<'a> {
         matches!(self.kind, Kind::Object | Kind::Array).then(|| Doc::new_checked(self.bytes))
     }
 
-    /// Subtype and bytes of binary data. The old subtype 2 keeps its inner length.
+    /// Subtype and bytes of binary data. The old subtype 2 keeps its inner length prefix.
     pub fn as_binary(self) -> Option<(u8, &'a [u8])> {
         if self.kind != Kind::Binary {
             return None;
@@ -265,7 +265,7 @@ impl<'a> Value<'a> {
         Some((parts.next().unwrap_or_default(), parts.next().unwrap_or_default()))
     }
 
-    /// An integer from any numeric type that holds one exactly: int32, int64, or a double without a fraction.
+    /// The integer, if a numeric value is exactly one: int32, int64, or a double without a fraction.
     pub fn as_integer(self) -> Option<i64> {
         match self.kind {
             Kind::Int32 => self.as_i32().map(i64::from),
@@ -279,7 +279,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Truth as expressions understand it: everything but false, null, undefined and zeros.
+    /// Truth in expressions: everything but false, null, undefined and zeros.
     pub fn is_true(self) -> bool {
         match self.kind {
             Kind::Bool => self.as_bool() == Some(true),
@@ -288,7 +288,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Truth as commands understand it: a boolean, or a number other than zero.
+    /// Truth in commands: a boolean, or a number other than zero.
     pub fn as_truthy(self) -> Option<bool> {
         match self.kind {
             Kind::Bool => self.as_bool(),
@@ -300,7 +300,7 @@ impl<'a> Value<'a> {
 }
 
 impl fmt::Debug for Value<'_> {
-    /// Close to the shell's notation; used by error messages too.
+    /// Similar to the shell's notation; also used in error messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             Kind::Double => fmt::Display::fmt(&Shown(self.as_f64().unwrap_or_default()), f),
@@ -339,7 +339,7 @@ impl OwnedValue {
     fn build(kind: Kind, bytes: &[u8]) -> OwnedValue {
         Value { kind, bytes }.to_owned()
     }
-    /// Takes over a type byte and value bytes that this crate has built.
+    /// Takes ownership of a type byte and value bytes that this crate has built.
     pub(crate) fn from_tagged_checked(tagged: Vec<u8>) -> OwnedValue {
         debug_assert!(Value::parse_tagged(&tagged).is_ok());
         OwnedValue { tagged: tagged.into() }
@@ -398,7 +398,7 @@ impl fmt::Debug for OwnedValue {
     }
 }
 
-/// Appends the length-prefixed, NUL-terminated form of a string.
+/// Appends a string with its length prefix and its NUL.
 pub(crate) fn push_text(bytes: &mut Vec<u8>, text: &str) {
     // A document is at most 16 MiB, so the length fits.
     bytes.extend_from_slice(&u32::try_from(text.len() + 1).unwrap_or(u32::MAX).to_le_bytes());
@@ -406,7 +406,7 @@ pub(crate) fn push_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.push(0);
 }
 
-/// The first `N` bytes; zeros where the slice is shorter, which a checked value never is.
+/// The first `N` bytes, padded with zeros. A checked value is never shorter.
 pub(crate) fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.get(..N).and_then(|b| b.try_into().ok()).unwrap_or([0; N])
 }

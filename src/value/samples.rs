@@ -1,11 +1,11 @@
-//! Values for the tests of this folder: short constructors, and generators of what is easily got wrong.
+//! Values for the tests of this folder: short constructors, and generators of values that are easy to get wrong.
 
 use bson::{Binary, RawBson, RawDocumentBuf, spec::BinarySubtype};
 use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::{DocBuf, DocWriter, Kind, OwnedValue, Value};
 
-/// A value from whatever the `bson` crate can turn into one.
+/// A value from anything that the `bson` crate can convert.
 pub fn owned(value: impl Into<RawBson>) -> OwnedValue {
     let mut doc = RawDocumentBuf::new();
     doc.append(bson::cstr!("v"), value.into());
@@ -22,7 +22,7 @@ pub fn decimal(text: &str) -> OwnedValue {
     owned(text.parse::<bson::Decimal128>().unwrap_or_else(|error| panic!("{text}: {error}")))
 }
 
-/// Where doubles, integers and decimals meet, or stop to.
+/// Numbers at which doubles, integers and decimals meet or part.
 const LANDMARKS: &[f64] = &[
     0.0,
     5e-324,
@@ -59,7 +59,7 @@ const LANDMARKS: &[f64] = &[
     f64::NAN,
 ];
 
-/// A number at or right beside `landmark`, as one of the four types.
+/// A number at or next to `landmark`, as one of the four types.
 fn number_near(landmark: f64) -> BoxedStrategy<OwnedValue> {
     let extremes = ["1E-6176", "1E-330", "4.9E-324", "9E+6144", "1E+309", "0E+6111", "-0E-6176", "Infinity", "NaN"];
     (0..10, -2_i64..=2, any::<bool>(), select(extremes.to_vec()))
@@ -80,7 +80,7 @@ fn number_near(landmark: f64) -> BoxedStrategy<OwnedValue> {
         .boxed()
 }
 
-/// The first 34 digits of `x`, the last of which is moved by `step`.
+/// The first 34 digits of `x`, with the last digit moved by `step`.
 fn beside_in_34_digits(x: f64, step: i64) -> String {
     let text = format!("{x:.33e}");
     let (digits, exponent) = text.split_once('e').unwrap();
@@ -112,7 +112,7 @@ fn hostile_text() -> impl Strategy<Value = String> {
     vec(part, 0..4).prop_map(|parts| parts.concat())
 }
 
-/// Text that a name, a pattern or flags may hold.
+/// Text for a name, a pattern or flags.
 fn hostile_name() -> impl Strategy<Value = String> {
     hostile_text().prop_map(|text| text.replace('\0', ""))
 }
@@ -176,8 +176,8 @@ pub fn hostile_value() -> impl Strategy<Value = OwnedValue> {
     })
 }
 
-/// Something that sorts as the number does, found by writing all its digits down: an oracle that shares no code with
-/// the crate. `None` for what is not a number, and for exponents that would take too many digits.
+/// A value that sorts as the number does, found by writing out all its digits: an oracle that shares no code with the
+/// crate. `None` for NaN and infinities, and for exponents that would take too many digits.
 pub fn exact_expansion(value: Value<'_>) -> Option<(i8, Vec<u8>)> {
     const WHOLE: usize = 400;
     const FRACTION: usize = 1_200;

@@ -1,16 +1,17 @@
-//! How a double reads in a message.
+//! Formats doubles for messages.
 
 use std::fmt;
 
-/// Powers of ten by the bits of the exponent, the highest bit first.
+/// Powers of ten by the bits of the exponent, highest bit first.
 const POWERS: [(i32, f64); 9] =
     [(256, 1e256), (128, 1e128), (64, 1e64), (32, 1e32), (16, 1e16), (8, 1e8), (4, 1e4), (2, 1e2), (1, 1e1)];
-/// Digits that survive the divisions; beyond them a double has one or two more, which no message needs.
+/// Digits that the divisions keep exact. A double has one or two more, which no message needs.
 const DIGITS: i32 = 15;
 
-/// A double for a message, to fifteen digits: `1.0`, `0.25`, `1.5e300`.
+/// A double for a message, with up to fifteen digits: `1.0`, `0.25`, `1.5e300`.
 ///
-/// The formatter of the standard library gives every digit, from three algorithms and their tables: ten kilobytes of the module.
+/// The standard library's formatter gives every digit, but its three algorithms and their tables take ten kilobytes of
+/// the module.
 pub struct Shown(pub f64);
 
 impl fmt::Display for Shown {
@@ -46,12 +47,13 @@ impl fmt::Display for Shown {
     }
 }
 
-/// The digits of a finite number that is not negative, without zeros behind them, and the exponent of the first one.
+/// The digits of a finite number that is not negative, without trailing zeros, and the exponent of the first digit.
 fn digits(x: f64) -> (String, i32) {
     if x == 0.0 {
         return ("0".to_owned(), 0);
     }
-    // Into [1, 10): first from above, then from below. Dividing by a power is exact more often than multiplying by its inverse.
+    // Scales into [1, 10), first from above, then from below. Dividing by a power is exact more often than multiplying
+    // by its inverse.
     let mut scaled = x;
     let mut exponent = 0;
     for (bit, power) in POWERS {
@@ -66,7 +68,7 @@ fn digits(x: f64) -> (String, i32) {
             exponent -= bit;
         }
     }
-    // Below 10^15, which every double holds exactly.
+    // Below 10^15, which every double represents exactly.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let mut number = (scaled * 1e14 + 0.5) as u64;
     if number >= 10_u64.pow(DIGITS.unsigned_abs()) {

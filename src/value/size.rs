@@ -7,9 +7,9 @@ pub fn element_size(name_len: usize, value: Value<'_>) -> usize {
     1 + name_len + 1 + value.bytes().len()
 }
 
-/// Decimal digits of `n`, and none for zero.
+/// Decimal digits of `n`; 0 for zero.
 ///
-/// A cell of a row column is named by its row number; the server counts that name so, with nothing for row 0.
+/// The name of a cell in a row column is its row number. The server counts it this way, with nothing for row 0.
 pub fn digits(n: usize) -> usize {
     n.checked_ilog10().map_or(0, |log| usize::try_from(log).unwrap_or_default() + 1)
 }

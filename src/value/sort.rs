@@ -1,10 +1,10 @@
-//! Two sorts for the whole crate: those of the standard library are compiled again for each type and each order, at some
-//! kilobytes a time.
+//! Two sorts for the whole crate. The standard library's sorts are compiled again for each type and each order, at some
+//! kilobytes each.
 
 use std::cmp::Ordering;
 
-/// Sorts rows by their keys; rows of equal keys keep their order. For long lists: a radix sort, from the last byte of the keys to
-/// the first, without the bytes that all keys share. Times of one bucket, say, differ in three of eight.
+/// Sorts rows by their keys; stable. Meant for long lists: a radix sort from the last byte of the keys to the first
+/// that skips bytes equal in all keys. Times of one bucket, for example, differ in three of eight bytes.
 pub fn sort_rows(rows: &mut [(u64, u32)]) {
     if rows.is_sorted_by_key(|row| row.0) {
         return;
@@ -27,10 +27,10 @@ pub fn sort_rows(rows: &mut [(u64, u32)]) {
     }
 }
 
-/// Puts `rows` into `sorted` by the byte of their keys at `shift`; rows of the same byte keep their order.
+/// Distributes `rows` into `sorted` by the byte of their keys at `shift`; stable.
 fn pass(rows: &[(u64, u32)], sorted: &mut [(u64, u32)], shift: u32) {
     let digit = |row: &(u64, u32)| usize::from((row.0 >> shift) as u8);
-    // How many rows each byte has, and then where its next row goes.
+    // First how many rows have each byte, then where the next such row goes.
     let mut places = [0_usize; 256];
     for row in rows {
         if let Some(count) = places.get_mut(digit(row)) {
@@ -51,7 +51,7 @@ fn pass(rows: &[(u64, u32)], sorted: &mut [(u64, u32)], shift: u32) {
     }
 }
 
-/// Up to here the counting of digits takes longer than moving rows one by one.
+/// Up to this many rows, insertion is faster than counting bytes.
 const INSERTED_ROWS_MAX: usize = 64;
 
 fn insert_in_order(rows: &mut [(u64, u32)]) {
@@ -66,7 +66,7 @@ fn insert_in_order(rows: &mut [(u64, u32)]) {
     }
 }
 
-/// Sorts by `compare`; what is equal keeps its order. For lists that are short, or rarely sorted.
+/// Sorts by `compare`; stable. Meant for lists that are short or rarely sorted.
 pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let mut order = order_of(items.len(), &mut |a, b| match (items.get(a), items.get(b)) {
         (Some(a), Some(b)) => compare(a, b),
@@ -75,7 +75,7 @@ pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) 
     put_in_place(&mut order, &mut |a, b| items.swap(a, b));
 }
 
-/// The numbers below `count` in the order of `compare`: runs of 1, 2, 4… are merged until one is left.
+/// The numbers below `count` in the order of `compare`: merges runs of 1, 2, 4… until one is left.
 fn order_of(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     if (1..count).all(|at| compare(at - 1, at).is_le()) {
@@ -105,7 +105,7 @@ fn order_of(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> 
     order
 }
 
-/// Brings to every place what `order` says belongs there, cycle by cycle.
+/// Moves every item to the place that `order` gives it, cycle by cycle.
 fn put_in_place(order: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..order.len() {
         let mut at = start;
@@ -132,7 +132,7 @@ mod tests {
             wide in proptest::collection::vec(proptest::num::u64::ANY, 0..200),
             shift in 0..64,
         ) {
-            // Equal keys among them, and bytes that differ alone.
+            // Some equal keys, and keys that differ in one byte only.
             let keys = few.into_iter().map(|key| key << shift).chain(wide);
             let given: Vec<(u64, u32)> = keys.zip(0..).collect();
             let mut wanted = given.clone();

@@ -1,11 +1,11 @@
-//! Building documents without an intermediate tree.
+//! Builds documents without an intermediate tree.
 
 use super::doc::{Doc, DocBuf};
 use super::raw::{Kind, Value, push_text};
 
-/// Builds a document, field after field; nested documents are written in place.
+/// Builds a document field after field; nested documents are written in place.
 ///
-/// Names must not hold a NUL byte: they come from checked documents and blocks, or from this crate.
+/// Names must not contain a NUL byte: they come from checked documents and blocks, or from this crate.
 #[derive(Default)]
 pub struct DocWriter {
     bytes: Vec<u8>,
@@ -141,7 +141,7 @@ impl DocWriter {
         self.bytes.len() <= 4
     }
 
-    /// The raw buffer, for writers of many small elements. What is appended must be whole elements.
+    /// The raw buffer, for writers of many small elements. Append whole elements only.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }

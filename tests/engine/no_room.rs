@@ -170,7 +170,7 @@ fn inserts_that_are_all_of_the_series_go_and_one_that_mixes_series_stays_and_is_
         add(&db, 20, 2 * HOUR_MS, &["a"]).await;
         disk.faulty.set_full(true);
         let message = refused(&db, rawdoc! { "m": "a" }).await;
-        assert!(message.contains("; 3 measurements were deleted that need none; "), "{message}");
+        assert!(message.contains("; 3 measurements were deleted, those whose removal writes nothing; "), "{message}");
         assert_eq!(left(&db).await, [10, 11]);
         // With what stays, it goes.
         assert_eq!(deleted(&db, before(2 * HOUR_MS)).await, 2);

@@ -200,6 +200,8 @@ fn percentiles_between_numbers_are_exact_at_the_ends_of_all_numbers() {
         for (values, wanted) in [
             ([0.8, 9.5], 5.15),
             ([-1.5e308, 1.5e308], 0.0),
+            // Half of it and half of it were 0.
+            ([5e-324, 5e-324], 5e-324),
             ([f64::NEG_INFINITY, 1.0], f64::NEG_INFINITY),
             ([1.0, f64::INFINITY], f64::INFINITY),
             ([f64::NEG_INFINITY, f64::INFINITY], f64::NEG_INFINITY),

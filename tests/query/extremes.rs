@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use bson::{Bson, DateTime, Document, bson, doc, rawdoc};
 use futures::executor::block_on;
-use timepail::bucket::{BucketDoc, BucketFormat, CollectionOptions, ColumnSet, extreme_rows};
+use timepail::bucket::{BucketDoc, BucketFormat, CollectionOptions, extreme_rows};
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
-use timepail::value::Doc;
+use timepail::value::{Doc, FieldSet};
 
 use crate::support::closing::close_buckets;
 use crate::support::explained::explain;
@@ -398,7 +398,7 @@ fn summaries_that_need_not_be_the_value_of_a_row_are_not_taken_for_one() {
             "data": { "at": { "0": DateTime::from_millis(0) } },
         });
         let view = BucketDoc::parse(Doc::parse(bucket.as_bytes()).unwrap(), &options).unwrap();
-        extreme_rows(&view, &ColumnSet::Only(vec!["a".into()]), "at").unwrap().map(|rows| rows.columns().len())
+        extreme_rows(&view, &FieldSet::one("a"), "at", false).unwrap().map(|rows| rows.columns().len())
     };
     assert_eq!(known(Some(bson!(1)), Some(bson!(2.5))), Some(1));
     assert_eq!(known(Some(bson!(1)), Some(bson!(true))), Some(1));

@@ -66,7 +66,7 @@ fn a_file_of_several_buckets_is_printed_to_its_end_and_a_cut_one_is_refused() {
     let text = describe(&file).unwrap();
     assert_eq!(text.matches("bucket ObjectId").count(), 3);
     assert_eq!(text.matches("unreadable, control.version is none of 1, 2, 3").count(), 2);
-    assert!(describe(&file[..file.len() - 1]).unwrap_err().contains("it is cut off"));
+    assert!(describe(&file[..file.len() - 1]).unwrap_err().contains("it is truncated"));
 }
 
 #[test]

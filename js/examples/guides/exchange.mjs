@@ -1,15 +1,15 @@
-// Buckets of a collection as a file, and back: the server's own form, which mongodump writes and mongorestore reads.
+// Exports the buckets of a collection to a file and imports them again, in the server's form that mongodump writes and mongorestore reads.
 
 import { deserialize, serialize } from "bson";
 
-/** The buckets of a collection, one BSON document after the other. */
+/** The buckets of a collection, as consecutive BSON documents. */
 export async function* exportBuckets(db, name) {
-  // Numbers keep the types that they are stored with.
+  // Numbers keep their stored types.
   const buckets = db.collection(`system.buckets.${name}`, { promoteValues: false, bsonRegExp: true });
   for await (const bucket of buckets.find()) yield serialize(bucket);
 }
 
-/** Puts the buckets of such a file into a collection with the same `timeseries` options. Answers how many. */
+/** Imports the buckets of such a file into a collection with the same `timeseries` options. Returns how many there were. */
 export async function importBuckets(db, name, bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let documents = [];

@@ -1,15 +1,15 @@
-// Moves a Dexie table, one record a point, into a time-series collection.
+// Copies a Dexie table with one record per point into a time-series collection.
 
 /**
- * Copies the records of `table`, in the order of the index `timeField`, into `collection`. `toMeasurement` makes a measurement of a
- * record: the time as a Date, what names the source as the metaField. Answers how many.
+ * Copies the records of `table`, in the order of the index `timeField`, into `collection`. `toMeasurement` converts
+ * a record to a measurement: the time to a Date, the name of the source to the metaField. Returns the number of records.
  */
 export async function copyTable(table, collection, timeField, toMeasurement) {
   const PAGE = 10_000;
   let copied = 0;
   let after = { time: undefined, skip: 0 };
   for (;;) {
-    // A page begins where the one before has ended. Records of that very time are there again, as many as `skip` says.
+    // A page begins at the last time of the previous page. The first `skip` records with that time were already copied.
     const from = after.time === undefined ? table.orderBy(timeField) : table.where(timeField).aboveOrEqual(after.time);
     const records = await from.offset(after.skip).limit(PAGE).toArray();
     if (records.length === 0) return copied;

@@ -1,21 +1,21 @@
-// A telemetry outbox: what is recorded is kept on the device until the server has it.
+// A telemetry outbox: records stay on the device until the server has them.
 
 import { open } from "timepail";
 
 /**
- * Opens an outbox. `send(rows)` delivers rows and rejects where they did not arrive; it may get a row twice, if the page ends between
- * delivery and deletion, and knows it by its `_id`.
+ * Opens an outbox. `send(rows)` delivers rows and rejects if they did not arrive. It may get a row twice, if the page closes between
+ * delivery and deletion; the `_id` tells.
  */
 export async function openOutbox(name, send, options = {}) {
   const db = await open(name, { durability: "strict", ...options });
   const rows = await db.createCollection("outbox", {
     timeseries: { timeField: "at", metaField: "source" },
-    expireAfterSeconds: 14 * 86_400, // what could not be sent in two weeks
-    maxBytes: 20_000_000, // and never more than the device can spare
+    expireAfterSeconds: 14 * 86_400, // give up after two weeks
+    maxBytes: 20_000_000, // and limit the space on the device
     generateIds: true,
   });
 
-  /** Sends the oldest rows, a thousand at a time; answers how many. What is recorded meanwhile stays for the next time. */
+  /** Sends all rows, oldest first, a thousand at a time; returns how many. Rows recorded meanwhile are kept until they are sent, too. */
   async function flush() {
     let sent = 0;
     for (;;) {
@@ -29,7 +29,7 @@ export async function openOutbox(name, send, options = {}) {
 
   return {
     record: (source, values) => rows.insertOne({ at: new Date(), source, ...values }),
-    // One tab sends; the others find nothing left.
+    // One tab sends at a time; the others then find nothing left.
     flush: () => (globalThis.navigator?.locks ? navigator.locks.request(`${name}-outbox`, flush) : flush()),
     pending: () => rows.countDocuments(),
     close: () => db.close(),

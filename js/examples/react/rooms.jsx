@@ -1,4 +1,4 @@
-// A table of rooms that follows what is measured, here and in other tabs.
+// A table of rooms that follows new measurements, from this tab and others.
 
 import { useState } from "react";
 import { useDatabase, useQuery } from "./timepail-react.js";

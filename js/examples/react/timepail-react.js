@@ -1,14 +1,14 @@
-// Hooks for React: a database that is open as long as somebody uses it, and queries that follow its changes.
+// Hooks for React: a database that stays open while components use it, and queries that follow its changes.
 
 import { useEffect, useState } from "react";
 import { open } from "timepail";
 
-/** The databases that are open, by name. */
+/** The open databases, by name. */
 const databases = new Map();
 
 /**
- * The database `name`, or undefined until it is open. All components of a page share one, and the last to go closes it. `prepare(db)`
- * creates the collections; it is called once an opening, and what it fails with goes to the error boundary.
+ * The database `name`, or undefined until it is open. All components of a page share it, and the last one to unmount closes it.
+ * `prepare(db)` creates the collections. It is called once each time the database is opened; its errors go to the error boundary.
  */
 export function useDatabase(name, prepare = () => {}) {
   const [db, setDb] = useState();
@@ -24,7 +24,7 @@ export function useDatabase(name, prepare = () => {}) {
       isCurrent = false;
       setDb(undefined);
       shared.users--;
-      // Not at once: StrictMode mounts everything twice, and the next page of a router may use the database again.
+      // Not immediately: StrictMode mounts everything twice, and the router's next page may use the database again.
       setTimeout(() => shared.users === 0 && forget(name, shared) && close(shared));
     };
   }, [name]);
@@ -34,7 +34,7 @@ export function useDatabase(name, prepare = () => {}) {
 function share(name, prepare) {
   const shared = { users: 0, opened: openWith(name, prepare) };
   databases.set(name, shared);
-  // Whoever mounts later tries again.
+  // The next component that mounts tries again.
   shared.opened.catch(() => forget(name, shared));
   return shared;
 }
@@ -62,8 +62,8 @@ function close({ opened }) {
 }
 
 /**
- * What `query(db)` resolves to, or undefined until then: asked again when the collection changes, in this tab or another, and when one
- * of `deps` does. While one answer is awaited, further changes come to one more query.
+ * The result of `query(db)`, or undefined until it resolves. The query runs again when the collection changes, in this tab or another,
+ * and when one of `deps` changes. All changes during a running query lead to one more query.
  */
 export function useQuery(db, collection, query, deps = []) {
   const [result, setResult] = useState();
@@ -89,7 +89,7 @@ export function useQuery(db, collection, query, deps = []) {
       }
     }
     const onChange = (change) => (change.collection ?? collection) === collection && ask();
-    // Out of the back/forward cache, a page has missed what others wrote.
+    // A page restored from the back/forward cache has missed what other tabs wrote.
     const onShow = ({ persisted }) => persisted && ask();
     db.on("change", onChange);
     addEventListener("pageshow", onShow);
@@ -100,7 +100,7 @@ export function useQuery(db, collection, query, deps = []) {
       removeEventListener("pageshow", onShow);
     };
   }, [db, collection, ...deps]);
-  // What another database answered is no answer.
+  // Ignores the result of an earlier database.
   useEffect(() => () => setResult(undefined), [db, collection]);
   return result;
 }

@@ -1,4 +1,4 @@
-// Node 24 (22.13 and later have node:sqlite, too): node node.mjs [file]
+// Node 24 (node:sqlite exists since 22.13): node node.mjs [file]
 
 import process from "node:process";
 import { DatabaseSync } from "node:sqlite";

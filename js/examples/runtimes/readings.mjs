@@ -1,4 +1,4 @@
-// What the examples beside this one do with their database: one more reading each run, and a look at all of them.
+// Shared by the examples in this folder: adds one reading per run and queries all of them.
 
 export async function addReading(db) {
   const readings = await db.createCollection("readings", { timeseries: { timeField: "at", metaField: "sensor" } });

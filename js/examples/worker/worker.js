@@ -1,9 +1,9 @@
 // A Worker that takes measurements over HTTP and answers queries. Series are spread over Durable Objects: each keeps its share in its
-// own SQLite, and removes what is too old when its alarm rings.
+// own SQLite database, and deletes old measurements when its alarm fires.
 //
 //   POST /ingest   [{ "series": "roof", "at": 1704067200000, "temp": 21.5 }, ...]   -> { "stored": 1 }
 //   GET  /query?series=roof&from=1704067200000&to=1704153600000&every=3600000       -> [{ "at": ..., "count": ..., "avg": ..., "min": ..., "max": ... }]
-//   GET  /stats                                                                     -> one object a shard
+//   GET  /stats                                                                     -> one object per shard
 
 import { DurableObject } from "cloudflare:workers";
 import { open } from "timepail";
@@ -16,7 +16,7 @@ const RETENTION_EVERY_MS = 3_600_000;
 export class Shard extends DurableObject {
   #opening;
 
-  /** The collection, opened by the first request that wakes the object. A failure is not kept: the next request tries again. */
+  /** The collection, opened by the first request that wakes the object. If opening fails, the next request tries again. */
   async #readings() {
     this.#opening ??= this.#open().catch((error) => {
       this.#opening = undefined;
@@ -47,7 +47,7 @@ export class Shard extends DurableObject {
     if (set === null || set > due) await this.ctx.storage.setAlarm(due);
   }
 
-  /** Counts, means and extremes of a series, `every` milliseconds. */
+  /** Counts, means and extremes of a series for intervals of `every` milliseconds. */
   async query(series, from, to, every) {
     const readings = await this.#readings();
     const slot = { $subtract: [{ $toLong: "$at" }, { $mod: [{ $toLong: "$at" }, every] }] };
@@ -66,7 +66,7 @@ export class Shard extends DurableObject {
     return { series: (await readings.distinct("series")).length, readings: await readings.countDocuments(), alarms: (await this.ctx.storage.get("alarms")) ?? 0 };
   }
 
-  /** Removes what is too old, a bucket at a time, and puts what is left into buckets, so that the next one to wake has little to read. */
+  /** Deletes old buckets and folds the remaining rows into buckets, so that the object has little to read when it wakes next. */
   async alarm() {
     await this.#readings();
     const db = await this.#opening;
@@ -78,7 +78,7 @@ export class Shard extends DurableObject {
   }
 }
 
-/** A number for a series that never changes: the same series is always in the same object. */
+/** The shard of a series. It never changes, so a series is always in the same object. */
 function shardOf(series) {
   let hash = 2_166_136_261;
   for (const byte of new TextEncoder().encode(series)) hash = Math.imul(hash ^ byte, 16_777_619);

@@ -36,7 +36,7 @@ function same(found: unknown, wanted: unknown): void {
 }
 
 function sameBytes(found: Uint8Array | undefined | null, wanted: Uint8Array): void {
-  if (!found || compareBytes(found, wanted) !== 0) throw new Error(`${found?.length} bytes instead of ${wanted.length}, or other ones`);
+  if (!found || compareBytes(found, wanted) !== 0) throw new Error(`${found?.length} bytes instead of ${wanted.length}, or different ones`);
 }
 
 async function done(storage: HostStorage, ...changes: StorageChange[]): Promise<void> {

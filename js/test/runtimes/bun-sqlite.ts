@@ -4,6 +4,9 @@
 import { Database } from "bun:sqlite";
 import process from "node:process";
 import { sqliteStorage } from "timepail/sqlite";
+import { full } from "./full.ts";
 import { main } from "./run.ts";
 
-await main(async (name) => sqliteStorage(new Database(`${process.env["STATE"]}/${name}.db`, { create: true })));
+const file = (name: string) => new Database(`${process.env["STATE"]}/${name}.db`, { create: true });
+
+await main(async (name) => sqliteStorage(file(name)), full(file));

@@ -6,6 +6,7 @@ import type { HostStorage } from "timepail";
 import { sqliteStorage } from "timepail/sqlite";
 import type { Step } from "./end-to-end.ts";
 import { failure, same } from "./expect.ts";
+import { full } from "./full.ts";
 import { main } from "./run.ts";
 
 const file = (name: string): DatabaseSync => new DatabaseSync(`${process.env["STATE"]}/${name}.db`);
@@ -78,4 +79,4 @@ const own: Step[] = [
   },
 ];
 
-await main(async (name) => sqliteStorage(file(name)), own);
+await main(async (name) => sqliteStorage(file(name)), [...own, ...full(file)]);

@@ -1,4 +1,4 @@
-//! Rows of strings and of anything mixed: every value that repeats is stored once.
+//! Rows of strings or mixed values, with each repeated value stored once.
 
 use super::presence::Presence;
 use super::stream::text_of;
@@ -6,15 +6,15 @@ use crate::block::{Column, ColumnBuilder, ColumnData, VarData};
 use crate::limits::COLUMN_SIZE_BYTES_MAX;
 use crate::value::Kind;
 
-/// More bytes than a column may stand for.
-pub const TOO_LARGE: &str = "the column stands for too many bytes";
+/// The column decodes to more bytes than allowed (I1).
+pub const TOO_LARGE: &str = "the column decodes to too many bytes";
 
-/// How many values are remembered in order to be found again; a power of two.
+/// How many values are remembered to recognise repetitions; a power of two.
 const SEEN: usize = 256;
 
-/// The rows so far: the entry of each, and the entries.
+/// The rows so far: the distinct values, and which of them each row has.
 pub struct Entries {
-    /// Texts as long as all are strings; type bytes and value bytes since.
+    /// Bare strings while all values are strings; type bytes and value bytes afterwards.
     values: VarData,
     texts: bool,
     index: Vec<u32>,
@@ -22,14 +22,15 @@ pub struct Entries {
     present: usize,
     /// The entry of the last present row.
     last: u32,
-    /// The entries, by their bytes, and one more: most columns hold few values, though not always one behind the other.
+    /// Hash table of entries by their bytes, each plus one. Most columns hold few distinct values, but equal ones are
+    /// not always adjacent.
     seen: Vec<u32>,
-    /// How many more bytes may be brought forth.
+    /// How many more bytes may be decoded.
     room_bytes: usize,
 }
 
 impl Entries {
-    /// `absent` rows without a value.
+    /// Starts with `absent` rows without a value.
     pub fn new(absent: usize) -> Entries {
         let mut entries = Entries {
             values: VarData::default(),
@@ -58,12 +59,12 @@ impl Entries {
         entries
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// Takes bytes and work into account before they are spent.
+    /// Accounts for bytes and work before they are spent.
     ///
     /// Errors: `TOO_LARGE`.
     pub fn charge(&mut self, bytes: usize) -> Result<(), &'static str> {
@@ -77,13 +78,13 @@ impl Entries {
             self.end_texts();
         }
         let tag = [kind.byte()];
-        // Not `&[]`: some processors are slow to compare nothing at an address where nothing is.
+        // Not `&[]`: some processors are slow to compare an empty slice at a dangling address.
         let tag = tag.get(usize::from(self.texts)..).unwrap_or_default();
         let bytes = if self.texts { text_of(bytes) } else { bytes };
         let is = |entry: u32, values: &VarData| values.get(entry as usize).strip_prefix(tag) == Some(bytes);
         if self.present == 0 || !is(self.last, &self.values) {
             let new = self.values.len() as u32;
-            // Zero is none.
+            // Zero means none.
             let mut none = 0;
             let seen = self.seen.get_mut(hash(bytes) % SEEN).unwrap_or(&mut none);
             if *seen > 0 && is(*seen - 1, &self.values) {
@@ -98,7 +99,7 @@ impl Entries {
         self.push_same(1);
     }
 
-    /// Appends rows with the value of the last present row; there must be one.
+    /// Appends rows with the value of the last present row, which must exist.
     pub fn push_same(&mut self, count: usize) {
         self.present += count;
         self.index.resize(self.index.len() + count, self.last);
@@ -124,7 +125,7 @@ impl Entries {
         }
     }
 
-    /// The column: a dictionary where that pays.
+    /// The column, as a dictionary if that saves space.
     pub fn finish(self) -> Column {
         let rows = self.len();
         if self.present == 0 {
@@ -142,10 +143,10 @@ impl Entries {
             Some(presence) if !presence.get(row) => &[],
             _ => self.values.get(*entry as usize),
         };
-        // A dictionary of large values may stand for more bytes than can be counted.
+        // A dictionary of large values may stand for more bytes than a `usize` can count.
         let lengths = self.index.iter().enumerate().map(|(row, entry)| value(row, entry).len());
         let plain_bytes = lengths.fold(0, usize::saturating_add);
-        // Few large values that repeat must not be copied, however many small ones do not.
+        // A few large repeated values must not be copied, however many small ones do not repeat.
         if entries * 2 <= self.present || plain_bytes / 2 > self.values.bytes.len() {
             let values = Column::new(data(self.values), None);
             return Column::new(ColumnData::Dictionary(self.index, Box::new(values)), presence);
@@ -157,7 +158,7 @@ impl Entries {
     }
 }
 
-/// Anything that tells most values apart by their length, first and last eight bytes.
+/// A hash of the length and the first and last eight bytes, which tells most values apart.
 fn hash(bytes: &[u8]) -> usize {
     let number = |part: &[u8]| part.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
     let first = number(bytes.get(..8).unwrap_or(bytes));
@@ -172,7 +173,7 @@ mod tests {
     use crate::column::read::forge::{int, string};
     use crate::value::{OwnedValue, Value};
 
-    /// The column of these values; `None` is absent.
+    /// The column of these values; `None` means absent.
     fn column(values: &[Option<OwnedValue>]) -> Column {
         let mut entries = Entries::new(0);
         for value in values {

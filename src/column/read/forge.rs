@@ -1,32 +1,32 @@
-//! Columns made by hand, for tests.
+//! Builds columns by hand, for tests.
 
 use super::super::error::ColumnError;
-use super::super::selector::{BASE, Layout};
+use super::super::selector::{BASE, WordLayout};
 use super::decode;
 use crate::block::Column;
 use crate::value::{DocWriter, OwnedValue};
 
-/// A word of `layout` with these slots; `None` is one of all ones.
-pub fn pack(layout: Layout, slots: &[Option<u64>]) -> u64 {
+/// A word of `layout` with these slots; `None` is a slot of all ones.
+pub fn pack(layout: WordLayout, slots: &[Option<u64>]) -> u64 {
     slots.iter().enumerate().fold(layout.head(), |word, (i, slot)| {
         let bits = layout.slot_bits();
         word | slot.unwrap_or((1 << bits) - 1) << (layout.first_bit() + i as u32 * bits)
     })
 }
 
-/// A word of as many plain slots as there are raw values; there must be a layout for so many.
+/// A word of as many plain slots as there are raw values; a layout with that many slots must exist.
 pub fn plain(raws: &[Option<u64>]) -> u64 {
     let layout = BASE.iter().find(|layout| usize::from(layout.slots) == raws.len()).unwrap();
     assert!(raws.iter().flatten().all(|raw| *raw < (1 << layout.value_bits) - 1), "{raws:?} does not fit");
     pack(*layout, raws)
 }
 
-/// A word of such differences.
+/// A word of these differences.
 pub fn deltas(deltas: &[i64]) -> u64 {
     plain(&deltas.iter().map(|delta| Some(super::super::integer::zigzag(*delta))).collect::<Vec<_>>())
 }
 
-/// A run of `steps` times a hundred and twenty elements.
+/// A run of `steps` times 120 elements.
 pub fn run(steps: u64) -> u64 {
     15 | (steps - 1) << 4
 }
@@ -45,7 +45,7 @@ impl Forge {
         self
     }
 
-    /// A control; its byte gets the number of words.
+    /// A control; the number of words is added to its byte.
     pub fn control(mut self, nibble: u8, words: &[u64]) -> Forge {
         self.bytes.push(nibble | (words.len() as u8 - 1));
         self.bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
@@ -71,13 +71,13 @@ impl Forge {
         decode(&self.bytes, 10_000)
     }
 
-    /// The reason and offset for which it is refused.
+    /// The reason and offset with which the column is refused.
     pub fn refusal(&self) -> (&'static str, usize) {
         let error = self.read().unwrap_err();
         (error.reason, error.offset)
     }
 
-    /// Its cells, `None` where absent.
+    /// Its cells; `None` means absent.
     pub fn cells(&self) -> Vec<Option<OwnedValue>> {
         super::vectors::cells(&self.read().unwrap())
     }
@@ -92,7 +92,7 @@ pub fn object(fields: &[(&str, OwnedValue)]) -> OwnedValue {
     OwnedValue::doc(writer.finish().view())
 }
 
-/// An array of the fields of an object.
+/// An array with the values of an object's fields.
 pub fn array(of: &OwnedValue) -> OwnedValue {
     OwnedValue::from_tagged_checked([&[crate::value::Kind::Array.byte()][..], of.view().bytes()].concat())
 }

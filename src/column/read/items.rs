@@ -1,4 +1,4 @@
-//! The items of a column: where each begins and ends, with every bound checked.
+//! The items of a column: where each begins and ends, with every bound checked (I1).
 
 use super::super::error::ColumnError;
 use crate::value::{Kind, check_value, value_len};
@@ -8,9 +8,9 @@ use crate::value::{Kind, check_value, value_len};
 pub enum Item<'a> {
     /// A value.
     Literal(Kind, &'a [u8]),
-    /// Its byte, and its words: one to sixteen times eight bytes.
+    /// The control byte, and its one to sixteen words of eight bytes.
     Control(u8, &'a [u8]),
-    /// Objects: what kind, and the document that shows their shape.
+    /// The start of a section: its kind, and the reference document that shows the shape of its objects.
     Section(Section, &'a [u8]),
     /// The end of the open section, or of the column.
     End,
@@ -19,7 +19,7 @@ pub enum Item<'a> {
 /// The kinds of sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// Objects, as old servers wrote them: an array in them is one value.
+    /// Objects as old servers wrote them: an array inside is one value.
     Legacy,
     /// Objects.
     Object,
@@ -27,7 +27,7 @@ pub enum Section {
     Array,
 }
 
-/// A walk over the items of a column.
+/// Iterates over the items of a column.
 pub struct Items<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -39,9 +39,9 @@ impl<'a> Items<'a> {
         Items { bytes, at: 0 }
     }
 
-    /// The next item and its offset. `depth` is how deep a literal would be nested.
+    /// The next item and its offset. `depth` is the nesting depth of a literal.
     ///
-    /// Errors: unknown or cut off items, and literals that are no valid values.
+    /// Errors: unknown or truncated items, and literals that are not valid values.
     #[inline]
     pub fn next(&mut self, depth: usize) -> Result<(Item<'a>, usize), ColumnError> {
         let offset = self.at;
@@ -50,8 +50,11 @@ impl<'a> Items<'a> {
         let item = match first {
             0x80..=0xDF => {
                 let words = self.take(offset + 1, (usize::from(first & 15) + 1) * 8);
-                // At least the end of the column follows.
-                Item::Control(first, words.filter(|_| self.at < self.bytes.len()).ok_or(fail("a control is cut off"))?)
+                // At least the end of the column must follow.
+                Item::Control(
+                    first,
+                    words.filter(|_| self.at < self.bytes.len()).ok_or(fail("a control is truncated"))?,
+                )
             }
             0x01..=0x1F | 0x7F | 0xFF => {
                 let kind = Kind::from_byte(first).ok_or(fail("a literal has an unknown type"))?;
@@ -59,8 +62,8 @@ impl<'a> Items<'a> {
                     return Err(fail("a literal has a name"));
                 }
                 let literal = match width_of(kind) {
-                    Some(width) => self.take(offset + 2, width).ok_or(fail("a literal is cut off"))?,
-                    None => self.checked(kind, offset + 2, depth).ok_or(fail("a literal is no valid value"))?,
+                    Some(width) => self.take(offset + 2, width).ok_or(fail("a literal is truncated"))?,
+                    None => self.checked(kind, offset + 2, depth).ok_or(fail("a literal is not a valid value"))?,
                 };
                 Item::Literal(kind, literal)
             }
@@ -71,25 +74,25 @@ impl<'a> Items<'a> {
                     _ => Section::Array,
                 };
                 let reference = self.checked(Kind::Object, offset + 1, depth);
-                Item::Section(section, reference.ok_or(fail("the reference of a section is no valid document"))?)
+                Item::Section(section, reference.ok_or(fail("the reference of a section is not a valid document"))?)
             }
             0 => {
                 self.at += 1;
                 Item::End
             }
-            _ => return Err(fail("an item begins with a byte that means nothing")),
+            _ => return Err(fail("an item begins with an unknown byte")),
         };
         Ok((item, offset))
     }
 
-    /// Makes sure that nothing follows.
+    /// Checks that nothing follows.
     ///
-    /// Errors: bytes left.
+    /// Errors: bytes are left.
     pub fn finish(&self) -> Result<(), ColumnError> {
         if self.at == self.bytes.len() { Ok(()) } else { Err(ColumnError::new("bytes follow the end", self.at)) }
     }
 
-    /// Goes on behind `len` bytes from `start`, and gives them.
+    /// Takes `len` bytes from `start` and continues after them.
     #[inline]
     fn take(&mut self, start: usize, len: usize) -> Option<&'a [u8]> {
         let taken = self.bytes.get(start..)?.get(..len)?;
@@ -97,7 +100,7 @@ impl<'a> Items<'a> {
         Some(taken)
     }
 
-    /// As `take`, of a value that has to be looked into.
+    /// As `take`, for a value whose bytes must be checked.
     fn checked(&mut self, kind: Kind, start: usize, depth: usize) -> Option<&'a [u8]> {
         let rest = self.bytes.get(start..)?;
         let value = rest.get(..value_len(kind, rest).ok()?)?;
@@ -107,7 +110,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// The width of the types of which any bytes are a value.
+/// The width of types for which any bytes are a value.
 #[inline]
 fn width_of(kind: Kind) -> Option<usize> {
     match kind {
@@ -145,7 +148,7 @@ mod tests {
     #[test]
     fn bytes_that_begin_nothing_are_refused() {
         for first in (0x20..0x7F).chain(0xE0..0xF0).chain(0xF3..0xFF) {
-            assert!(reason(&[first, 0, 0, 0, 0]).contains("means nothing"), "{first:#x}");
+            assert!(reason(&[first, 0, 0, 0, 0]).contains("unknown byte"), "{first:#x}");
         }
         for first in 0x14..0x20 {
             assert!(reason(&[first, 0, 0]).contains("unknown type"), "{first:#x}");
@@ -157,7 +160,7 @@ mod tests {
         let control = [vec![0x81], vec![1; 16], vec![0]].concat();
         assert!(Items::new(&control).next(0).is_ok());
         for len in 1..control.len() {
-            assert_eq!(reason(&control[..len]), "a control is cut off");
+            assert_eq!(reason(&control[..len]), "a control is truncated");
         }
     }
 
@@ -167,15 +170,15 @@ mod tests {
             (&[], "has no end"),
             (&[0x10, b'a', 0, 1, 0, 0, 0, 0], "has a name"),
             (&[0x10], "has a name"),
-            (&[0x01, 0, 1, 2, 3], "cut off"),
-            (&[0x08, 0, 2, 0], "no valid value"),
-            (&[0x02, 0, 0, 0, 0, 0, 0], "no valid value"),
-            (&[0x02, 0, 2, 0, 0, 0, b'a', b'b', 0], "no valid value"),
-            (&[0x02, 0, 2, 0, 0, 0, 0xFF, 0, 0], "no valid value"),
-            (&[0x02, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0], "no valid value"),
-            (&[0x05, 0, 9, 0, 0, 0, 0, 1, 0], "no valid value"),
-            (&[0x0B, 0, b'a', 0, b'i'], "no valid value"),
-            (&[0xF1, 6, 0, 0, 0, 0, 0], "no valid document"),
+            (&[0x01, 0, 1, 2, 3], "truncated"),
+            (&[0x08, 0, 2, 0], "not a valid value"),
+            (&[0x02, 0, 0, 0, 0, 0, 0], "not a valid value"),
+            (&[0x02, 0, 2, 0, 0, 0, b'a', b'b', 0], "not a valid value"),
+            (&[0x02, 0, 2, 0, 0, 0, 0xFF, 0, 0], "not a valid value"),
+            (&[0x02, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0], "not a valid value"),
+            (&[0x05, 0, 9, 0, 0, 0, 0, 1, 0], "not a valid value"),
+            (&[0x0B, 0, b'a', 0, b'i'], "not a valid value"),
+            (&[0xF1, 6, 0, 0, 0, 0, 0], "not a valid document"),
         ];
         for (bytes, expected) in cases {
             assert!(reason(bytes).contains(expected), "{bytes:x?}: {}", reason(bytes));

@@ -1,20 +1,20 @@
-//! Which rows of a column being read are present; nothing as long as all are.
+//! Presence of the rows of a column being read. It is not stored while all rows are present.
 
 use crate::block::Bitmap;
 
-/// Presence so far. It is brought up to date only where rows are absent: those in between are present.
+/// Presence so far, which is updated only when rows are absent; rows in between are present.
 #[derive(Debug, Default)]
 pub struct Presence {
     bits: Option<Bitmap>,
 }
 
 impl Presence {
-    /// `count` absent rows behind `rows` rows.
+    /// Appends `count` absent rows after `rows` rows.
     pub fn push_absent(&mut self, rows: usize, count: usize) {
         self.up_to(rows).push_many(false, count);
     }
 
-    /// `count` rows behind `rows` rows, present where a bit is set.
+    /// Appends `count` rows after `rows` rows; each is present if its bit is set.
     pub fn push_bits(&mut self, rows: usize, bits: u64, count: usize) {
         self.up_to(rows).push_bits(bits, count);
     }

@@ -1,42 +1,42 @@
-//! Reading a column: item by item, into the kind of rows that its values allow.
+//! Reads a column item by item, in the most compact form that its values allow.
 
 use super::super::error::ColumnError;
 use super::entries::Entries;
 use super::items::{Item, Items};
 use super::section;
-use super::stream::{Element, Stream};
+use super::stream::{Element, StreamReader};
 use super::typed::{BAD_SCALE, TOO_MANY, TypedRows};
 use super::words::elements;
 use crate::block::Column;
 use crate::value::Kind;
 
-/// The rows so far: typed ones as long as all values are of one type that has a width, entries from the first that is not.
+/// The rows so far: typed while all values have one fixed-width type, entries from the first other value on.
 #[derive(Default)]
-struct Rows {
-    /// How many are absent, before any value.
+struct ReadRows {
+    /// Number of absent rows before the first value.
     absent: usize,
     typed: Option<TypedRows>,
     entries: Option<Entries>,
 }
 
-/// Reads a column of at most `rows_max` elements: of one typed form as long as all values have one type, of bson values
-/// otherwise; a dictionary where strings or bson values repeat.
+/// Reads a column of at most `rows_max` elements: typed if all values have one type, BSON otherwise; a dictionary if
+/// strings or BSON values repeat.
 ///
 /// Errors: the rule that is broken, and the offset of the item that breaks it.
 pub fn decode(bytes: &[u8], rows_max: usize) -> Result<Column, ColumnError> {
     decode_from(bytes, rows_max, 0)
 }
 
-/// As `decode`, of which the rows before `from` do not matter: their values may be any.
+/// As `decode`, but rows before `from` may get any values.
 ///
 /// Errors: as `decode`.
 pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column, ColumnError> {
-    // A word stands for two hundred and forty elements for each of its bytes at most.
+    // A word stands for at most 240 elements per byte.
     let capacity = rows_max.min(bytes.len().saturating_mul(240));
     let mut items = Items::new(bytes);
-    let mut rows = Rows::default();
-    // The state behind the last of `Rows::entries`.
-    let mut stream = Stream::new();
+    let mut rows = ReadRows::default();
+    // The stream state after the last row of `ReadRows::entries`.
+    let mut stream = StreamReader::new();
     loop {
         let (item, offset) = items.next(0)?;
         let fail = |reason| ColumnError::new(reason, offset);
@@ -48,7 +48,7 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
                 if rows.takes_typed(kind) {
                     rows.typed.get_or_insert_with(|| TypedRows::new(kind, rows.absent, capacity, from)).literal(bytes);
                 } else {
-                    stream = Stream::behind(kind, bytes);
+                    stream = StreamReader::behind(kind, bytes);
                     push(rows.entries(), kind, bytes).map_err(fail)?;
                 }
             }
@@ -70,9 +70,9 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
             }
             Item::Section(section, reference) => {
                 stream = match section::read(&mut items, offset, section, reference, rows.entries(), rows_max)? {
-                    // The control that may follow can only repeat the last object.
-                    Some(kind) => Stream::behind(kind, &[]),
-                    None => Stream::new(),
+                    // A control that follows can only repeat the last object.
+                    Some(kind) => StreamReader::behind(kind, &[]),
+                    None => StreamReader::new(),
                 };
             }
             Item::End => {
@@ -87,9 +87,9 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
     }
 }
 
-/// How many elements a column has, present or not, without reading its values.
+/// The number of elements of a column, present or not, without reading the values.
 ///
-/// Errors: as `decode`, as far as the items and their words tell.
+/// Errors: as `decode`, as far as items and words show them.
 pub fn count(bytes: &[u8], rows_max: usize) -> Result<usize, ColumnError> {
     let mut items = Items::new(bytes);
     let mut rows = 0;
@@ -112,7 +112,7 @@ pub fn count(bytes: &[u8], rows_max: usize) -> Result<usize, ColumnError> {
     }
 }
 
-impl Rows {
+impl ReadRows {
     fn len(&self) -> usize {
         match (&self.entries, &self.typed) {
             (Some(entries), _) => entries.len(),
@@ -126,7 +126,7 @@ impl Rows {
         self.entries.is_none() && self.typed.as_ref().map_or(TypedRows::takes(kind), |typed| typed.kind() == kind)
     }
 
-    /// The rows as entries, which they become if they are not.
+    /// The rows as entries, converted if necessary.
     fn entries(&mut self) -> &mut Entries {
         self.entries.get_or_insert_with(|| match self.typed.take() {
             Some(typed) => Entries::from_column(&typed.finish()),
@@ -142,7 +142,7 @@ fn push(entries: &mut Entries, kind: Kind, bytes: &[u8]) -> Result<(), &'static 
 }
 
 /// Appends all elements of the open control.
-fn read_stream(stream: &mut Stream<'_>, entries: &mut Entries, rows_max: usize) -> Result<(), &'static str> {
+fn read_stream(stream: &mut StreamReader<'_>, entries: &mut Entries, rows_max: usize) -> Result<(), &'static str> {
     while !stream.is_exhausted() {
         let room = rows_max - entries.len();
         if room == 0 {
@@ -170,15 +170,15 @@ mod tests {
     use crate::value::OwnedValue;
     use proptest::prelude::*;
 
-    /// The elements, or that there is an error: item by item and element by element, as the format is told.
+    /// Decodes item by item and element by element, as the format's description does; an error if any step fails.
     fn one_by_one(bytes: &[u8], rows_max: usize) -> Option<Vec<Option<OwnedValue>>> {
         let mut items = Items::new(bytes);
-        let mut stream = Stream::new();
+        let mut stream = StreamReader::new();
         let mut cells = Vec::new();
         loop {
             match items.next(0).ok()?.0 {
                 Item::Literal(kind, bytes) => {
-                    stream = Stream::behind(kind, bytes);
+                    stream = StreamReader::behind(kind, bytes);
                     cells.push(Some(OwnedValue::from_tagged_checked([&[kind.byte()][..], bytes].concat())));
                 }
                 Item::Control(control, words) => {
@@ -295,10 +295,10 @@ mod tests {
             (Forge::default(), "the column has no end", 0),
             (one.clone(), "the column has no end", 6),
             (one.clone().end().raw(&[0]), "bytes follow the end", 7),
-            (one.clone().control(0x80, &[14]), "a control is cut off", 6),
-            (one.clone().raw(&[0x81, 14, 0, 0, 0, 0, 0, 0, 0, 0]), "a control is cut off", 6),
-            (one.clone().control(0xE0, &[14]).end(), "an item begins with a byte that means nothing", 6),
-            (one.clone().control(0x70, &[14]).end(), "an item begins with a byte that means nothing", 6),
+            (one.clone().control(0x80, &[14]), "a control is truncated", 6),
+            (one.clone().raw(&[0x81, 14, 0, 0, 0, 0, 0, 0, 0, 0]), "a control is truncated", 6),
+            (one.clone().control(0xE0, &[14]).end(), "an item begins with an unknown byte", 6),
+            (one.clone().control(0x70, &[14]).end(), "an item begins with an unknown byte", 6),
             (one.clone().raw(&[0x1F, 0]).end(), "a literal has an unknown type", 6),
             (one.clone().control(0xB0, &[14]).end(), BAD_SCALE, 6),
             (Forge::default().control(0x90, &[14]).end(), BAD_SCALE, 0),

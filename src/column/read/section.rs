@@ -1,37 +1,37 @@
-//! Sections: objects, as one stream for every scalar of a reference document.
+//! Sections: objects, stored as one stream for each scalar of a reference document.
 
 use super::super::error::ColumnError;
 use super::entries::{Entries, TOO_LARGE};
 use super::items::{Item, Items, Section};
-use super::shape::{Part, Scalar, Shape};
-use super::stream::{Element, Stream};
+use super::shape::{Scalar, SectionShape, ShapePart};
+use super::stream::{Element, StreamReader};
 use super::typed::TOO_MANY;
 use super::words::elements;
 use crate::limits::COLUMN_SIZE_BYTES_MAX;
 use crate::value::Kind;
 
-/// The end of a section where an object still lacks values, or has values left.
+/// A section ends although an object still lacks values, or has values left.
 const UNEVEN: &str = "the streams of a section end at different objects";
 /// A section without objects.
 const EMPTY: &str = "a section has no objects";
-/// A section within a section.
-const NESTED: &str = "a section begins within a section";
+/// A section inside a section.
+const NESTED: &str = "a section begins inside another section";
 
-/// Most parts a section may have: what is kept for them is bounded like what a column stands for.
+/// Maximum number of parts of a section, so that its memory is bounded like that of decoded values.
 const PARTS_MAX: usize =
-    COLUMN_SIZE_BYTES_MAX / (size_of::<Part<'_>>() + size_of::<Scalar<'_>>() + size_of::<Leaf<'_>>());
+    COLUMN_SIZE_BYTES_MAX / (size_of::<ShapePart<'_>>() + size_of::<Scalar<'_>>() + size_of::<ScalarStream<'_>>());
 
 /// The stream of one scalar.
-struct Leaf<'a> {
-    stream: Stream<'a>,
+struct ScalarStream<'a> {
+    stream: StreamReader<'a>,
     depth: usize,
-    /// Whether the last object had it.
+    /// True if the last object had this scalar.
     present: bool,
 }
 
-/// Reads a section, behind its start at `offset`, as rows of `entries`, up to `rows_max` rows.
+/// Reads a section, after its start at `offset`, as rows of `entries`, up to `rows_max` rows.
 ///
-/// Gives the type of the last object, where that was not missing.
+/// Returns the type of the last object, or `None` if that is missing.
 pub fn read<'a>(
     items: &mut Items<'a>,
     offset: usize,
@@ -40,18 +40,22 @@ pub fn read<'a>(
     entries: &mut Entries,
     rows_max: usize,
 ) -> Result<Option<Kind>, ColumnError> {
-    let shape = Shape::new(section, reference, PARTS_MAX).map_err(|reason| ColumnError::new(reason, offset))?;
-    let mut leaves: Vec<Leaf<'a>> = shape
+    let shape = SectionShape::new(section, reference, PARTS_MAX).map_err(|reason| ColumnError::new(reason, offset))?;
+    let mut leaves: Vec<ScalarStream<'a>> = shape
         .scalars
         .iter()
-        .map(|scalar| Leaf { stream: Stream::behind(scalar.kind, scalar.bytes), depth: scalar.depth, present: false })
+        .map(|scalar| ScalarStream {
+            stream: StreamReader::behind(scalar.kind, scalar.bytes),
+            depth: scalar.depth,
+            present: false,
+        })
         .collect();
     let mut object = Vec::new();
-    // Whether the last object was present; `None` before any.
+    // Whether the last object was present; `None` before the first one.
     let mut last = None;
     loop {
         let mut changed = last.is_none();
-        // Where something is wrong with the object that begins here.
+        // The offset to report if the object that begins here is damaged.
         let mut at = offset;
         for number in 0..leaves.len() {
             let Some(leaf) = leaves.get_mut(number) else { break };
@@ -63,7 +67,7 @@ pub fn read<'a>(
                 at = item_at;
                 match item {
                     Item::Literal(kind, bytes) => {
-                        leaf.stream = Stream::behind(kind, bytes);
+                        leaf.stream = StreamReader::behind(kind, bytes);
                         is_literal = true;
                     }
                     Item::Control(control, words) => leaf.stream.open(control, words).map_err(fail)?,
@@ -85,7 +89,7 @@ pub fn read<'a>(
         if entries.len() >= rows_max {
             return Err(fail(TOO_MANY));
         }
-        // Also the work of streams that bring nothing forth.
+        // Charges the work of all streams, even those that produce nothing.
         entries.charge(leaves.len()).map_err(fail)?;
         if !changed {
             if last == Some(true) {
@@ -116,8 +120,8 @@ pub fn count<'a>(
     reference: &'a [u8],
     rows_max: usize,
 ) -> Result<usize, ColumnError> {
-    let shape = Shape::new(section, reference, PARTS_MAX).map_err(|reason| ColumnError::new(reason, offset))?;
-    // How many values every stream has left.
+    let shape = SectionShape::new(section, reference, PARTS_MAX).map_err(|reason| ColumnError::new(reason, offset))?;
+    // How many values each stream has left.
     let mut left = vec![0; shape.scalars.len()];
     let (mut rows, mut work) = (0, 0);
     loop {
@@ -135,7 +139,7 @@ pub fn count<'a>(
                 Item::End => return Ok(rows),
             };
         }
-        // So many objects need no further item.
+        // This many objects need no further item.
         let objects = left.iter().copied().min().unwrap_or_default();
         left.iter_mut().for_each(|left| *left -= objects);
         rows += objects;
@@ -212,12 +216,12 @@ mod tests {
         assert_eq!(column.cells(), [vec![again.clone(); 2], vec![None], vec![again; 121]].concat());
         let column = one(None).control(0x80, &[plain(&[Some(0), None, Some(0)])]).end();
         assert_eq!(column.cells(), vec![None; 4]);
-        // Where the section ended in nothing, any difference is to nothing.
+        // After a section that ended with a missing object, any difference has no base.
         assert_eq!(one(None).control(0x80, &[deltas(&[1])]).end().cells(), vec![None; 2]);
         assert!(one(Some(0)).control(0x80, &[deltas(&[1])]).end().read().is_err());
         assert!(one(Some(0)).control(0x90, &[deltas(&[0])]).end().read().is_err());
         assert!(one(None).control(0x90, &[deltas(&[0])]).end().read().is_err());
-        // A literal begins anew.
+        // A literal starts afresh.
         let column = one(Some(0)).literal(&int(1)).control(0x80, &[deltas(&[1])]).end();
         assert_eq!(column.cells(), [pair(1, 2), int(1), int(2)].map(Some));
     }
@@ -262,7 +266,7 @@ mod tests {
         let whole = column.clone().literal(&literal).end().end().cells();
         assert_eq!(whole, [Some(nested(DOCUMENT_DEPTH_MAX))]);
         let deeper = column.literal(&object(&[("o", literal)])).end().end();
-        assert_eq!(deeper.refusal().0, "a literal is no valid value");
+        assert_eq!(deeper.refusal().0, "a literal is not a valid value");
     }
 
     #[test]

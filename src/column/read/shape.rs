@@ -1,19 +1,19 @@
-//! The shape of a section's objects, flat: what its reference document holds, in order.
+//! The flattened shape of a section's objects: the contents of its reference document, in order.
 
 use super::items::Section;
 use crate::value::{Doc, Elements, Kind};
 
 /// One step through the shape.
-pub enum Part<'a> {
-    /// A scalar: the next stream's.
+pub enum ShapePart<'a> {
+    /// A scalar, which takes the next stream.
     Scalar(&'a str),
     /// An object or array begins.
     Open(Kind, &'a str),
-    /// It ends. True where it is empty in the reference: it is then in every object, empty.
+    /// The object or array ends. True if it is empty in the reference; then it is present and empty in every object.
     Close(bool),
 }
 
-/// A scalar of the reference: what its stream begins behind.
+/// A scalar of the reference: the initial value of its stream.
 pub struct Scalar<'a> {
     /// Its type.
     pub kind: Kind,
@@ -24,22 +24,22 @@ pub struct Scalar<'a> {
 }
 
 /// The shape of objects.
-pub struct Shape<'a> {
+pub struct SectionShape<'a> {
     /// Whether they are objects or arrays.
     pub root: Kind,
-    /// What they hold.
-    pub parts: Vec<Part<'a>>,
+    /// Their parts, in order.
+    pub parts: Vec<ShapePart<'a>>,
     /// The scalars among the parts.
     pub scalars: Vec<Scalar<'a>>,
 }
 
-impl<'a> Shape<'a> {
-    /// The shape of a reference, which is checked, so that it is not nested beyond measure. At most `parts_max` parts.
+impl<'a> SectionShape<'a> {
+    /// The shape of a reference with at most `parts_max` parts. The reference is checked, so its nesting is bounded.
     ///
     /// Errors: a reference without scalars, or with more parts.
-    pub fn new(section: Section, reference: &'a [u8], parts_max: usize) -> Result<Shape<'a>, &'static str> {
+    pub fn new(section: Section, reference: &'a [u8], parts_max: usize) -> Result<SectionShape<'a>, &'static str> {
         let root = if section == Section::Array { Kind::Array } else { Kind::Object };
-        let mut shape = Shape { root, parts: Vec::new(), scalars: Vec::new() };
+        let mut shape = SectionShape { root, parts: Vec::new(), scalars: Vec::new() };
         let mut open: Vec<Elements<'a>> = vec![Doc::new_checked(reference).iter()];
         while let Some(elements) = open.last_mut() {
             if shape.parts.len() >= parts_max {
@@ -47,19 +47,19 @@ impl<'a> Shape<'a> {
             }
             let Some((name, value)) = elements.next() else {
                 open.pop();
-                // The root has no parts of its own.
+                // The root itself is not a part.
                 if !open.is_empty() {
-                    let empty = matches!(shape.parts.last(), Some(Part::Open(..)));
-                    shape.parts.push(Part::Close(empty));
+                    let empty = matches!(shape.parts.last(), Some(ShapePart::Open(..)));
+                    shape.parts.push(ShapePart::Close(empty));
                 }
                 continue;
             };
             let container = value.as_container().filter(|_| section != Section::Legacy || value.kind() == Kind::Object);
             if let Some(inner) = container {
-                shape.parts.push(Part::Open(value.kind(), name));
+                shape.parts.push(ShapePart::Open(value.kind(), name));
                 open.push(inner.iter());
             } else {
-                shape.parts.push(Part::Scalar(name));
+                shape.parts.push(ShapePart::Scalar(name));
                 shape.scalars.push(Scalar { kind: value.kind(), bytes: value.bytes(), depth: open.len() });
             }
         }
@@ -69,26 +69,27 @@ impl<'a> Shape<'a> {
         Ok(shape)
     }
 
-    /// Writes an object whose scalars `next` gives, in order; `None` leaves one out. False where nothing is left of it.
+    /// Writes an object from its scalars: `next` gives them in order, `None` leaves one out. False if nothing is left
+    /// of it.
     pub fn build<'b>(&self, out: &mut Vec<u8>, mut next: impl FnMut() -> Option<(Kind, &'b [u8])>) -> bool {
         let mut open: Vec<(usize, usize)> = Vec::new();
         out.clear();
         out.extend_from_slice(&[0; 4]);
         for part in &self.parts {
             match part {
-                Part::Scalar(name) => {
+                ShapePart::Scalar(name) => {
                     if let Some((kind, bytes)) = next() {
                         push_header(out, kind, name);
                         out.extend_from_slice(bytes);
                     }
                 }
-                Part::Open(kind, name) => {
+                ShapePart::Open(kind, name) => {
                     let start = out.len();
                     push_header(out, *kind, name);
                     open.push((start, out.len()));
                     out.extend_from_slice(&[0; 4]);
                 }
-                Part::Close(empty) => {
+                ShapePart::Close(empty) => {
                     let (start, body) = open.pop().unwrap_or_default();
                     if out.len() > body + 4 || *empty {
                         close(out, body);
@@ -125,11 +126,11 @@ mod tests {
     use crate::column::read::forge::{array, int, object};
     use crate::value::OwnedValue;
 
-    fn shape<'a>(section: Section, reference: &'a OwnedValue) -> Result<Shape<'a>, &'static str> {
-        Shape::new(section, reference.view().bytes(), 100)
+    fn shape<'a>(section: Section, reference: &'a OwnedValue) -> Result<SectionShape<'a>, &'static str> {
+        SectionShape::new(section, reference.view().bytes(), 100)
     }
 
-    /// What is left of an object when only the scalars that `has` are kept.
+    /// The parts of an object that remain when only the scalars selected by `has` are kept.
     fn built(reference: &OwnedValue, has: &[bool]) -> Option<OwnedValue> {
         let shape = shape(Section::Object, reference).unwrap();
         assert_eq!(shape.scalars.len(), has.len());

@@ -1,51 +1,51 @@
-//! One stream, element by element: for the scalars of sections, and for types without a width.
+//! Reads one stream element by element: for the scalars of sections, and for types of variable width.
 
 use super::super::integer::{Coding, of_bytes, of_object_id, of_text, to_object_id, to_text, unzigzag, unzigzag128};
 use super::super::scale::{self, Scale};
-use super::super::selector::Layout;
+use super::super::selector::WordLayout;
 use super::typed::{BAD_SCALE, NO_INTEGER};
 use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, last_slot, run_len};
 use crate::value::{Kind, fixed};
 
-/// The most bytes that a value made from an integer has: a text of sixteen with its length and its end.
+/// Maximum bytes of a value made from an integer: a string of sixteen bytes with its length and its NUL.
 const MADE_LEN_MAX: usize = 21;
 
-/// What an element is.
+/// One element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
     /// Missing.
     Missing,
     /// The last present element again.
     Same,
-    /// What `Stream::value` gives now.
+    /// A new value, which `StreamReader::value` returns.
     New,
 }
 
-/// The state behind an element.
-pub struct Stream<'a> {
-    /// `None` before any value: all elements are missing.
+/// The state of a stream after an element.
+pub struct StreamReader<'a> {
+    /// `None` before the first value: all elements are missing.
     kind: Option<Kind>,
-    /// The last present element: as it stands in the column, or `made` if that has bytes.
+    /// The last present element as it stands in the column; if `made` is not empty, that is the element.
     literal: &'a [u8],
     made: [u8; MADE_LEN_MAX],
     made_len: u8,
     scale: Scale,
-    /// The integer of the last present element, and its difference to the one before.
+    /// The integer of the last present element, and its difference from the one before.
     integer: i128,
     slope: i64,
-    /// The words of the open control that were not begun.
+    /// The words of the open control that have not begun.
     words: &'a [u8],
-    /// The last word that is no run, and what is left of it.
+    /// The last word that is not a run, and what is left of it.
     word: u64,
     slots: Option<Slots>,
-    /// What is left of a run.
+    /// Elements left in the current run.
     run: usize,
 }
 
-impl<'a> Stream<'a> {
-    /// A stream without a value: elements are missing until there is one.
-    pub fn new() -> Stream<'a> {
-        Stream {
+impl<'a> StreamReader<'a> {
+    /// A stream without a value: elements are missing until one comes.
+    pub fn new() -> StreamReader<'a> {
+        StreamReader {
             kind: None,
             literal: &[],
             made: [0; MADE_LEN_MAX],
@@ -60,8 +60,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// A stream behind a value, which is checked.
-    pub fn behind(kind: Kind, literal: &'a [u8]) -> Stream<'a> {
+    /// A stream that continues after a checked value.
+    pub fn behind(kind: Kind, literal: &'a [u8]) -> StreamReader<'a> {
         let integer = match Coding::of(kind) {
             Coding::Delta128 => match kind {
                 Kind::String | Kind::Code => of_text(text_of(literal)),
@@ -78,10 +78,10 @@ impl<'a> Stream<'a> {
                 _ => i64::from_le_bytes(fixed(literal)),
             }),
         };
-        Stream { kind: Some(kind), literal, integer, ..Stream::new() }
+        StreamReader { kind: Some(kind), literal, integer, ..StreamReader::new() }
     }
 
-    /// Opens a control; the one before must be exhausted.
+    /// Opens a control. The previous one must be exhausted.
     ///
     /// Errors: `BAD_SCALE`, `NO_INTEGER`.
     pub fn open(&mut self, control: u8, words: &'a [u8]) -> Result<(), &'static str> {
@@ -96,15 +96,15 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// True where the next element needs another literal or control.
+    /// True if the next element needs another literal or control.
     pub fn is_exhausted(&self) -> bool {
         self.run == 0 && self.slots.is_none_or(|slots| slots.left() == 0) && self.words.is_empty()
     }
 
-    /// The next elements, if they are alike: how many, but not more than `count_max`, which is above zero. The stream must not
-    /// be exhausted.
+    /// The next elements, if several are alike: returns how many, at most `count_max`, which must be above zero. The
+    /// stream must not be exhausted.
     ///
-    /// Errors: `BAD_SELECTOR`, a difference that its type cannot have, and a text that is not UTF-8.
+    /// Errors: `BAD_SELECTOR`, a difference that its type cannot have, and a string that is not UTF-8.
     pub fn next(&mut self, count_max: usize) -> Result<(Element, usize), &'static str> {
         let raw = loop {
             if self.run > 0 {
@@ -120,7 +120,7 @@ impl<'a> Stream<'a> {
             match run_len(word) {
                 Some(len) => self.run = len,
                 None => {
-                    self.slots = Some(Slots::new(word, Layout::of(word).ok_or(BAD_SELECTOR)?));
+                    self.slots = Some(Slots::new(word, WordLayout::of(word).ok_or(BAD_SELECTOR)?));
                     self.word = word;
                 }
             }
@@ -130,7 +130,7 @@ impl<'a> Stream<'a> {
             _ => Element::Missing,
         };
         let mut count = 1;
-        // The rest of a run does the same, unless it was a change of slope that made the slope zero.
+        // The rest of the run does the same, unless this was a change of slope that made the slope zero.
         if element == Element::Missing || element == Element::Same && raw.is_some_and(|raw| raw.narrow() == 0) {
             let more = self.run.min(count_max - 1);
             self.run -= more;
@@ -140,11 +140,11 @@ impl<'a> Stream<'a> {
     }
 
     fn step(&mut self, kind: Kind, narrow: u64, wide: u128) -> Result<Element, &'static str> {
-        // The low half is the integer of all types of 64 bits.
+        // The low half is the integer of all 64-bit types.
         let low = self.integer as i64;
         self.integer = match Coding::of(kind) {
             Coding::Repeat if narrow == 0 => return Ok(Element::Same),
-            Coding::Repeat => return Err("a difference where there can only be the same value"),
+            Coding::Repeat => return Err("a difference for a type that can only repeat its value"),
             Coding::Delta | Coding::Double if narrow == 0 => return Ok(Element::Same),
             Coding::Delta | Coding::Double => low.wrapping_add(unzigzag(narrow)).into(),
             Coding::DeltaOfDelta => {
@@ -161,7 +161,7 @@ impl<'a> Stream<'a> {
         Ok(Element::New)
     }
 
-    /// Makes the value of the integer.
+    /// Builds the value of the integer.
     fn make(&mut self, kind: Kind) -> Result<(), &'static str> {
         let low = self.integer as i64;
         let wide = self.integer.to_le_bytes();
@@ -175,16 +175,16 @@ impl<'a> Stream<'a> {
             Kind::String | Kind::Code => {
                 let bytes = self.integer.to_be_bytes();
                 let text = to_text(&bytes);
-                std::str::from_utf8(text).map_err(|_| "a text is not UTF-8")?;
+                std::str::from_utf8(text).map_err(|_| "a string is not UTF-8")?;
                 put(&mut made, 0, &(text.len() as u32 + 1).to_le_bytes());
-                // Its end is zero already.
+                // The NUL at its end is zero already.
                 put(&mut made, 4, text) + 1
             }
             Kind::Binary => {
-                // Length and subtype stay.
+                // Length and subtype stay the same.
                 let len = self.bytes().len().saturating_sub(5);
                 put(&mut made, 0, self.bytes().get(..5).unwrap_or_default());
-                put(&mut made, 5, wide.get(..len).ok_or("a difference of binaries that are too long for one")?)
+                put(&mut made, 5, wide.get(..len).ok_or("a difference between binaries longer than 16 bytes")?)
             }
             _ => put(&mut made, 0, &low.to_le_bytes()),
         };
@@ -193,7 +193,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// The last present element, or what the stream began behind; `None` before any value.
+    /// The last present element, or the value after which the stream started; `None` before any value.
     pub fn value(&self) -> Option<(Kind, &[u8])> {
         self.kind.map(|kind| (kind, self.bytes()))
     }
@@ -203,7 +203,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Writes `bytes` at `at` and gives the end of them.
+/// Writes `bytes` at `at` and returns where they end.
 fn put(made: &mut [u8; MADE_LEN_MAX], at: usize, bytes: &[u8]) -> usize {
     if let Some(place) = made.get_mut(at..at + bytes.len()) {
         place.copy_from_slice(bytes);
@@ -211,7 +211,7 @@ fn put(made: &mut [u8; MADE_LEN_MAX], at: usize, bytes: &[u8]) -> usize {
     at + bytes.len()
 }
 
-/// The text in a string.
+/// The text in the bytes of a string value.
 pub fn text_of(string: &[u8]) -> &[u8] {
     string.get(4..string.len().saturating_sub(1)).unwrap_or_default()
 }
@@ -250,7 +250,7 @@ mod tests {
         let cells = cells(column);
         assert_eq!(cells[..3], [long.clone(), long.clone(), long]);
         assert_eq!(cells[3..6], ["A", "B", "C"].map(string));
-        // The same of one that begins with a NUL.
+        // The same with a string that begins with a NUL.
         let column = Forge::default().literal(&string("\0a")).control(0x80, &[deltas(&[0, 0x41])]);
         assert_eq!(self::cells(column), ["\0a", "\0a", "A"].map(string));
     }
@@ -272,13 +272,13 @@ mod tests {
     #[test]
     fn a_text_made_of_differences_that_is_not_utf8_is_refused() {
         let column = Forge::default().literal(&string("a")).control(0x80, &[deltas(&[0x60])]).end();
-        assert_eq!(column.refusal(), ("a text is not UTF-8", 8));
+        assert_eq!(column.refusal(), ("a string is not UTF-8", 8));
     }
 
     #[test]
     fn binaries_keep_their_length_and_subtype() {
         let column = Forge::default().literal(&binary(7, &[1, 2])).control(0x80, &[deltas(&[0x0100, 0x0100_0001])]);
-        // What overflows the length is lost to the value, though not to the differences.
+        // The value loses what exceeds its length; the differences do not.
         assert_eq!(cells(column), [[1, 2], [1, 3], [2, 3]].map(|bytes| binary(7, &bytes)));
     }
 
@@ -306,14 +306,14 @@ mod tests {
     #[test]
     fn a_run_is_taken_at_once_where_its_elements_are_alike_and_never_beyond_what_is_asked() {
         let null = Forge::default().control(0x80, &[run(1)]).bytes;
-        let mut stream = Stream::behind(Kind::Null, &[]);
+        let mut stream = StreamReader::behind(Kind::Null, &[]);
         stream.open(0x80, &null[1..]).unwrap();
         assert_eq!(stream.next(100), Ok((Element::Same, 100)));
         assert_eq!(stream.next(100), Ok((Element::Same, 20)));
         assert!(stream.is_exhausted());
         let counter = Forge::default().control(0x80, &[deltas(&[1]), run(1)]).bytes;
         let first = int(1);
-        let mut stream = Stream::behind(Kind::Int32, first.view().bytes());
+        let mut stream = StreamReader::behind(Kind::Int32, first.view().bytes());
         stream.open(0x80, &counter[1..]).unwrap();
         for n in 2..=122 {
             assert_eq!(stream.next(100), Ok((Element::New, 1)));

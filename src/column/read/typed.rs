@@ -1,23 +1,23 @@
-//! Rows of one type that has a width: decoded control by control into a vector of integers.
+//! Reads rows of one fixed-width type, control by control, into a vector of integers.
 
 use super::super::integer::{Coding, of_object_id, to_object_id, unzigzag};
 use super::super::scale::{self, Scale};
-use super::super::selector::Layout;
+use super::super::selector::WordLayout;
 use super::presence::Presence;
 use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, is_plain, last_slot, ones, run_len, words};
 use crate::block::{Bytes12, Column, ColumnData};
 use crate::value::{Kind, fixed};
 
-/// More elements than the column may have.
+/// The column has more elements than allowed.
 pub const TOO_MANY: &str = "the column has more elements than its bucket has rows";
-/// A control of a scale where there can be none.
-pub const BAD_SCALE: &str = "a control has the scale of a double behind a value that is none";
-/// A double that its control cannot go on from.
-pub const NO_INTEGER: &str = "the last double is no integer in the scale of a control";
+/// A control has a decimal scale after a value that is not a double.
+pub const BAD_SCALE: &str = "a control has a decimal scale after a value that is not a double";
+/// A double that the scale of the following control cannot represent.
+pub const NO_INTEGER: &str = "the last double has no integer in the scale of a control";
 
-/// The rows so far and the state behind the last of them.
+/// The rows so far and the state after the last one.
 ///
-/// Whatever the type, a row is 64 bits in one vector (of a double, its bits), so that one routine does for all types.
+/// Each row is 64 bits in one vector, whatever its type (for a double, its bits), so that one routine serves all types.
 pub struct TypedRows {
     kind: Kind,
     by_slope: bool,
@@ -25,25 +25,26 @@ pub struct TypedRows {
     from: usize,
     rows: Vec<i64>,
     presence: Presence,
-    /// The integer of the last present element, and its difference to the one before.
+    /// The integer of the last present element, and its difference from the one before.
     value: i64,
     slope: i64,
     /// The last present double.
     double: f64,
-    /// What a run repeats the last slot of.
+    /// The word whose last slot a run repeats.
     word: u64,
-    /// ObjectIds whose process is known; `rows` goes on behind them, with the process of `like`.
+    /// ObjectIds whose process is known; `rows` continues after them, with the process of `like`.
     ids: Vec<Bytes12>,
     like: Bytes12,
 }
 
 impl TypedRows {
-    /// True for the types this is made for.
+    /// True for the types that this reader handles.
     pub fn takes(kind: Kind) -> bool {
         matches!(kind, Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date | Kind::Bool | Kind::ObjectId)
     }
 
-    /// `absent` rows without a value; there will be no more than about `capacity`, and those before `from` do not matter.
+    /// Starts with `absent` rows without a value. About `capacity` rows are expected; values before row `from` do not
+    /// matter.
     pub fn new(kind: Kind, absent: usize, capacity: usize, from: usize) -> TypedRows {
         let mut rows = Vec::with_capacity(capacity);
         rows.resize(absent, 0);
@@ -71,7 +72,7 @@ impl TypedRows {
         self.kind
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.ids.len() + self.rows.len()
     }
@@ -95,7 +96,7 @@ impl TypedRows {
         self.rows.push(self.value);
     }
 
-    /// Appends the elements of a control, as long as there are no more than `rows_max` rows.
+    /// Appends the elements of a control, up to `rows_max` rows in total.
     ///
     /// Errors: `TOO_MANY`, `BAD_SCALE`, `NO_INTEGER`, `BAD_SELECTOR`.
     pub fn control(&mut self, control: u8, bytes: &[u8], rows_max: usize) -> Result<(), &'static str> {
@@ -106,9 +107,10 @@ impl TypedRows {
         } else if control & 0xF0 != 0x80 {
             return Err(BAD_SCALE);
         }
-        // The first row that still is an integer in `scale`.
+        // The first row that is still an integer in `scale`.
         let mut first = self.rows.len();
-        // How many more rows there may be, counted apart from `rows`, so that a loop over words need not ask for their number.
+        // How many more rows there may be. Counted apart from `rows`, so that the loop over words does not read their
+        // number.
         let mut room = rows_max.saturating_sub(self.len());
         for word in words(bytes) {
             if let Some(count) = run_len(word) {
@@ -122,7 +124,7 @@ impl TypedRows {
                     self.run(count);
                 }
             } else {
-                let layout = Layout::of(word).ok_or(BAD_SELECTOR)?;
+                let layout = WordLayout::of(word).ok_or(BAD_SELECTOR)?;
                 room = room.checked_sub(usize::from(layout.slots)).ok_or(TOO_MANY)?;
                 self.word = word;
                 if is_plain(word, layout) {
@@ -137,12 +139,12 @@ impl TypedRows {
         Ok(())
     }
 
-    /// True where a run is the last value again and again.
+    /// True if a run repeats the last value.
     fn repeats(&self) -> bool {
         !self.by_slope && last_slot(self.word).is_some_and(|raw| raw.narrow() == 0)
     }
 
-    /// A run of anything else: of missing elements, or of a difference.
+    /// A run of anything else: missing elements, or a repeated difference.
     fn run(&mut self, count: usize) {
         let Some(raw) = last_slot(self.word) else {
             self.presence.push_absent(self.len(), count);
@@ -162,13 +164,13 @@ impl TypedRows {
             value = value.wrapping_add(slope);
             value
         }));
-        // Without slopes nobody reads it.
+        // Nobody reads the slope of types without one.
         (self.value, self.slope) = (value, slope);
     }
 
-    /// A word of `is_plain`: the loop that most values go through.
+    /// A word of `is_plain`: most values go through this loop.
     #[inline]
-    fn plain_word(&mut self, word: u64, layout: Layout) {
+    fn plain_word(&mut self, word: u64, layout: WordLayout) {
         let width = layout.slot_bits();
         let ones = ones(width);
         let mut rest = word >> layout.first_bit();
@@ -183,7 +185,7 @@ impl TypedRows {
         (self.value, self.slope) = (value, slope);
     }
 
-    fn word_of_any_kind(&mut self, word: u64, layout: Layout) {
+    fn word_of_any_kind(&mut self, word: u64, layout: WordLayout) {
         let rows = self.len();
         let (mut value, mut slope, by_slope) = (self.value, self.slope, self.by_slope);
         let (mut present, mut bit) = (0_u64, 1_u64);
@@ -205,19 +207,19 @@ impl TypedRows {
         }
     }
 
-    /// Makes doubles of the integers from row `first` on.
+    /// Converts the integers from row `first` on to doubles.
     fn unscale(&mut self, first: usize, scale: Scale) {
         if scale == scale::RAW {
             return;
         }
         let multiplier = scale::multiplier(scale);
         for row in self.rows.get_mut(first.max(self.from)..).unwrap_or_default() {
-            // Integers beyond 2^53 come from damaged columns only; any double will do for them.
+            // Integers beyond 2^53 come from damaged columns only, for which any double will do.
             *row = bits(*row as f64 / multiplier);
         }
     }
 
-    /// Gives the ObjectIds that are still integers their process, before another one comes.
+    /// Completes the ObjectIds that are still integers with their process, before a different process comes.
     fn seal_ids(&mut self) {
         let like = self.like;
         self.ids.extend(self.rows.drain(..).map(|row| to_object_id(row, like)));
@@ -230,7 +232,7 @@ impl TypedRows {
         let data = match self.kind {
             Kind::Double => ColumnData::F64(bytemuck::cast_vec(rows)),
             Kind::Date => ColumnData::Date(rows),
-            // Its low half: the format lets them wrap.
+            // The low half: the format lets int32 wrap around.
             Kind::Int32 => ColumnData::I32(rows.into_iter().map(|row| row as i32).collect()),
             Kind::Bool => ColumnData::Bool(rows.into_iter().map(|row| u8::from(row != 0)).collect()),
             Kind::ObjectId => {
@@ -287,7 +289,7 @@ mod tests {
 
     #[test]
     fn doubles_go_on_in_hundredths() {
-        // One word of four slots, as an actual bucket holds it.
+        // One word of four slots, as in a real bucket.
         let words = 0x00B6_021C_0018_04FB;
         let column = Forge::default().literal(&double(254.03)).control(0xB0, &[words]).end();
         assert_eq!(doubles(&column), [254.03, 253.63, 253.61, 252.93, 252.47]);
@@ -298,11 +300,11 @@ mod tests {
         let column = date(1_639_842_900_000).control(0x80, &[0x1D4C0C, 0x0E]).end();
         let expected: Vec<i64> = (0..5).map(|i| 1_639_842_900_000 + i * 60_000).collect();
         assert_eq!(integers(&column), expected);
-        // A run repeats the bend, not the slope.
+        // A run repeats the delta of deltas, not the slope.
         let column = date(0).control(0x80, &[deltas(&[5]), run(1)]).end();
         let expected: Vec<i64> = (0..=121).map(|i| 5 * i * (i + 1) / 2).collect();
         assert_eq!(integers(&column), expected);
-        // A literal forgets the slope.
+        // A literal resets the slope.
         let column =
             date(0).control(0x80, &[deltas(&[7])]).literal(&OwnedValue::date(100)).control(0x80, &[0x0E]).end();
         assert_eq!(integers(&column), [0, 7, 100, 100]);
@@ -357,11 +359,11 @@ mod tests {
             .control(0x80, &[deltas(&[1])])
             .end();
         assert_eq!(doubles(&column), [1.0, 2.5, 2.5005, 2.5005, f64::from_bits(2.5005_f64.to_bits() + 1)]);
-        // A run after a change of scale repeats its raw value in the new one.
+        // A run after a change of scale repeats its raw value in the new scale.
         let column =
             Forge::default().literal(&double(0.0)).control(0x90, &[deltas(&[1])]).control(0xA0, &[run(1)]).end();
         assert_eq!(doubles(&column)[..4], [0.0, 1.0, 1.1, 1.2]);
-        // Constant runs are doubles too, whatever comes before and behind them.
+        // Constant runs are doubles too, whatever comes before and after them.
         let words = [deltas(&[5, 0]), run(1), deltas(&[1])];
         let cells = doubles(&Forge::default().literal(&double(0.5)).control(0xA0, &words).end());
         assert_eq!((cells.len(), cells[1], cells[122], cells[123]), (124, 1.0, 1.0, 1.1));
@@ -410,7 +412,7 @@ mod tests {
     #[test]
     fn words_of_every_layout_give_their_differences() {
         for layout in [&BASE[..], &SEVEN, &EIGHT_SMALL, &EIGHT_LARGE].concat() {
-            // Ones everywhere but in the lowest bit of the value, and one zero more than none.
+            // All ones except in the lowest bit, and one more zero than none.
             let count = u64::from(layout.count_bits > 0);
             let slot = (((1 << layout.value_bits) - 2) << layout.count_bits) | count;
             let raw = ((1_u64 << layout.value_bits) - 2) << (count as u32 * layout.unit());

@@ -1,11 +1,11 @@
-//! Columns whose elements are known, and what damage makes of them.
+//! Columns with known elements, and what damage does to them.
 
 use super::super::vectors::vectors;
 use super::{count, decode};
 use crate::block::Column;
 use crate::value::OwnedValue;
 
-/// The cells of a column, `None` where absent.
+/// The cells of a column; `None` means absent.
 pub(super) fn cells(column: &Column) -> Vec<Option<OwnedValue>> {
     let mut scratch = Vec::new();
     (0..column.len()).map(|row| column.value(row, &mut scratch).map(|value| value.to_owned())).collect()
@@ -38,7 +38,7 @@ fn a_column_with_one_element_too_many_is_refused() {
     }
 }
 
-/// What is accepted must walk to its end, and count must agree.
+/// An accepted column must be readable to its end, and `count` must agree.
 fn read_all(bytes: &[u8], rows_max: usize) {
     if let Ok(column) = decode(bytes, rows_max) {
         assert!(column.len() <= rows_max);

@@ -1,29 +1,29 @@
-//! Taking a Simple-8b word apart.
+//! Unpacks Simple-8b words.
 
-use super::super::selector::{BASE, Layout, RLE_SELECTOR, RUN_UNIT};
+use super::super::selector::{BASE, RLE_SELECTOR, RUN_UNIT, WordLayout};
 
-/// A word whose selector no layout has.
+/// A word whose selector does not exist.
 pub const BAD_SELECTOR: &str = "a word has a selector that does not exist";
 
-/// The word that a run repeats when nothing came before it: a single zero.
+/// The word that a run repeats if no word came before it: a single zero.
 pub const ZERO_WORD: u64 = 14;
 
-/// The number in a slot, before its trailing zeros are put back.
+/// The number in a slot, before its trailing zeros are restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Raw {
+pub struct RawSlot {
     value: u64,
     zeros: u32,
 }
 
-impl Raw {
-    /// The raw value of a stream of 64 bits.
+impl RawSlot {
+    /// The raw value in a 64-bit stream.
     #[inline]
     pub fn narrow(self) -> u64 {
-        // The format counts the zeros modulo 64 here.
+        // Here the format counts the zeros modulo 64.
         self.value << (self.zeros % 64)
     }
 
-    /// The raw value of a stream of 128 bits.
+    /// The raw value in a 128-bit stream.
     #[inline]
     pub fn wide(self) -> u128 {
         u128::from(self.value) << (self.zeros % 128)
@@ -34,17 +34,17 @@ impl Raw {
 #[derive(Clone, Copy, Debug)]
 pub struct Slots {
     rest: u64,
-    layout: Layout,
+    layout: WordLayout,
 }
 
 impl Slots {
     /// The slots of `word`, whose layout is `layout`.
     #[inline]
-    pub fn new(word: u64, layout: Layout) -> Slots {
+    pub fn new(word: u64, layout: WordLayout) -> Slots {
         Slots { rest: word >> layout.first_bit(), layout }
     }
 
-    /// How many are left.
+    /// The number of slots left.
     #[inline]
     pub fn left(&self) -> usize {
         usize::from(self.layout.slots)
@@ -52,10 +52,10 @@ impl Slots {
 }
 
 impl Iterator for Slots {
-    type Item = Option<Raw>;
+    type Item = Option<RawSlot>;
 
     #[inline]
-    fn next(&mut self) -> Option<Option<Raw>> {
+    fn next(&mut self) -> Option<Option<RawSlot>> {
         self.layout.slots = self.layout.slots.checked_sub(1)?;
         let ones = ones(self.layout.slot_bits());
         let slot = self.rest & ones;
@@ -64,9 +64,9 @@ impl Iterator for Slots {
             return Some(None);
         }
         let count_bits = u32::from(self.layout.count_bits);
-        // At most thirty-one times four.
+        // At most 31 times 4.
         let zeros = (slot as u32 & ones_below(count_bits)) * self.layout.unit();
-        Some(Some(Raw { value: slot >> count_bits, zeros }))
+        Some(Some(RawSlot { value: slot >> count_bits, zeros }))
     }
 }
 
@@ -81,11 +81,11 @@ fn ones_below(bits: u32) -> u32 {
     (1 << bits) - 1
 }
 
-/// The lowest bit of every slot of a word of plain values, its first slot at bit 0; by selector, less one.
+/// The lowest bit of every slot in a word of plain values, with the first slot at bit 0. Indexed by selector minus one.
 const LOWEST_BITS: [u64; 14] = {
     let mut all = [0; 14];
     let mut i = 0;
-    // Indexing is checked when this is compiled.
+    // Evaluated at compile time, where indexing is checked.
     #[allow(clippy::indexing_slicing)]
     while i < all.len() {
         let mut slot = 0;
@@ -98,26 +98,26 @@ const LOWEST_BITS: [u64; 14] = {
     all
 };
 
-/// True where no slot of `slots` is missing and none has zeros to be put back, so that each is its raw value.
+/// True if no slot of `slots` is missing and none has trailing zeros to restore, so that each slot is its raw value.
 #[inline]
-pub fn is_plain(word: u64, layout: Layout) -> bool {
+pub fn is_plain(word: u64, layout: WordLayout) -> bool {
     let lowest = LOWEST_BITS.get(usize::from(layout.selector) - 1).copied().unwrap_or_default();
-    // A slot of ones is one of zeros when turned over. Subtracting one from each slot borrows only from a zero, and then leaves
-    // its highest bit set where it was clear.
+    // After inversion, a slot of ones is a slot of zeros. Subtracting one from each slot borrows only from a zero, and
+    // then sets its highest bit, which was clear.
     let turned = !word >> layout.first_bit();
     let highest = lowest << (layout.value_bits - 1);
     layout.count_bits == 0 && turned.wrapping_sub(lowest) & !turned & highest == 0
 }
 
-/// The length of a run; `None` for a word of slots.
+/// The length of a run; `None` if the word holds slots.
 #[inline(always)]
 pub fn run_len(word: u64) -> Option<usize> {
     (word & 15 == RLE_SELECTOR).then(|| ((word >> 4 & 15) as usize + 1) * RUN_UNIT)
 }
 
-/// The last slot of `word`: what a run after it repeats.
-pub fn last_slot(word: u64) -> Option<Raw> {
-    Layout::of(word).and_then(|layout| Slots::new(word, layout).last()).flatten()
+/// The last slot of `word`, which a run after it repeats.
+pub fn last_slot(word: u64) -> Option<RawSlot> {
+    WordLayout::of(word).and_then(|layout| Slots::new(word, layout).last()).flatten()
 }
 
 /// The words of a control.
@@ -126,12 +126,12 @@ pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word))
 }
 
-/// How many elements the words of a control stand for.
+/// The number of elements in the words of a control.
 ///
 /// Errors: `BAD_SELECTOR`.
 pub fn elements(bytes: &[u8]) -> Result<usize, &'static str> {
     words(bytes).try_fold(0, |sum, word| {
-        let slots = run_len(word).or_else(|| Layout::of(word).map(|layout| usize::from(layout.slots)));
+        let slots = run_len(word).or_else(|| WordLayout::of(word).map(|layout| usize::from(layout.slots)));
         slots.map(|slots| sum + slots).ok_or(BAD_SELECTOR)
     })
 }
@@ -153,7 +153,7 @@ mod tests {
                     })
                     .collect();
                 let word = pack(layout, &slots);
-                let read: Vec<_> = Slots::new(word, layout).map(|slot| slot.map(Raw::wide)).collect();
+                let read: Vec<_> = Slots::new(word, layout).map(|slot| slot.map(RawSlot::wide)).collect();
                 let expected: Vec<_> = slots
                     .iter()
                     .map(|slot| {
@@ -164,7 +164,7 @@ mod tests {
                     })
                     .collect();
                 assert_eq!(read, expected, "{layout:?}");
-                assert_eq!(last_slot(word).map(Raw::wide), *expected.last().unwrap());
+                assert_eq!(last_slot(word).map(RawSlot::wide), *expected.last().unwrap());
                 let whole = missing == slots.len();
                 assert_eq!(is_plain(word, layout), whole && layout.count_bits == 0, "{layout:?} without {missing}");
                 assert_eq!(elements(&word.to_le_bytes()), Ok(slots.len()));
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn zeros_beyond_the_width_of_a_stream_start_anew() {
-        let slot = Raw { value: 5, zeros: 124 };
+        let slot = RawSlot { value: 5, zeros: 124 };
         assert_eq!(slot.narrow(), 5 << 60);
         assert_eq!(slot.wide(), 5 << 124);
     }

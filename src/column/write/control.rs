@@ -1,31 +1,31 @@
-//! The items of a stream as they are written: literals, and controls that grow word by word.
+//! Writes the items of a stream: literals, and controls that grow word by word.
 
-/// Words of one control.
+/// Maximum words of a control.
 const WORDS_MAX: u8 = 16;
 /// No control is open.
 const CLOSED: usize = usize::MAX;
 
-/// Bytes of a stream. A control byte counts its words, so it is raised in place while its control is open.
+/// The bytes of a stream. A control byte counts its words, so it is updated in place while its control is open.
 #[derive(Clone, Debug)]
 pub struct ControlWriter {
     bytes: Vec<u8>,
-    /// Where the open control's byte stands.
+    /// Position of the open control's byte.
     open: usize,
 }
 
 impl ControlWriter {
-    /// Without items.
+    /// A writer without items.
     pub fn new() -> ControlWriter {
         ControlWriter { bytes: Vec::new(), open: CLOSED }
     }
 
-    /// Bytes so far. They grow with every item and with every word, and with nothing else.
+    /// Bytes so far. They grow with every item and every word, and only then.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Appends a word to the open control, or to a new one where none is open or `nibble` is not that of the open one.
+    /// Appends a word to the open control. Opens a new control if none is open or `nibble` differs.
     pub fn word(&mut self, nibble: u8, word: u64) {
         match self.bytes.get_mut(self.open) {
             Some(control) if *control & 0xF0 == nibble => {
@@ -42,7 +42,7 @@ impl ControlWriter {
         self.bytes.extend_from_slice(&word.to_le_bytes());
     }
 
-    /// Appends a value in full: an element without a name. Closes the control.
+    /// Appends a whole value as an element without a name. Closes the control.
     pub fn literal(&mut self, kind: u8, value: &[u8]) {
         self.close();
         self.bytes.extend_from_slice(&[kind, 0]);
@@ -54,7 +54,7 @@ impl ControlWriter {
         self.open = CLOSED;
     }
 
-    /// The bytes of the items, to be read or to be continued by something that is no item.
+    /// The bytes of the items, for reading, or for appending something that is not an item.
     pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
         self.close();
         &mut self.bytes

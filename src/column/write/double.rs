@@ -1,11 +1,11 @@
-//! Doubles as they are written: scaled to integers, with the least scale that takes all of a word.
+//! Writes doubles: scaled to integers, with the smallest scale that can represent all of a word.
 
 use super::super::integer::{unzigzag, zigzag};
 use super::super::scale::{self, Scale};
 use super::control::ControlWriter;
-use super::word::{Raw, WordWriter};
+use super::word::{RawValue, WordWriter};
 
-/// The last double of a stream and its integer. What waits for its word is in the scale of that integer.
+/// The last double of a stream and its integer. Pending differences are in the scale of that integer.
 #[derive(Clone, Debug)]
 pub struct DoubleWriter {
     previous: f64,
@@ -16,19 +16,19 @@ pub struct DoubleWriter {
 type Words = WordWriter<u64>;
 
 impl DoubleWriter {
-    /// Behind the literal `x`.
+    /// The state after the literal `x`.
     pub fn after(x: f64) -> DoubleWriter {
         let (integer, scale) = scale::best(x, 0);
         DoubleWriter { previous: x, integer, scale }
     }
 
-    /// The high nibble of the controls of what waits.
+    /// The high nibble of the controls of pending values.
     #[inline]
     pub fn nibble(&self) -> u8 {
         scale::nibble_of(self.scale)
     }
 
-    /// Appends a double. False where it has to be a literal.
+    /// Appends a double. False if it must be written as a literal.
     #[inline(always)]
     pub fn push(&mut self, x: f64, words: &mut Words, controls: &mut ControlWriter) -> bool {
         let previous = self.previous;
@@ -44,12 +44,12 @@ impl DoubleWriter {
         let size = controls.len();
         words.skip(controls, self.nibble());
         if controls.len() > size && (0..words.waiting()).all(|index| words.waiting_at(index) == u64::MISSING) {
-            // No double waits any more, so the next one may have the scale that suits it.
+            // No double is pending any more, so the next one may use the scale that suits it.
             (self.integer, self.scale) = scale::best(self.previous, 0);
         }
     }
 
-    /// Appends `x`, which comes behind `previous`.
+    /// Appends `x`, which follows `previous`.
     fn append(&mut self, x: f64, previous: f64, words: &mut Words, controls: &mut ControlWriter) -> bool {
         let integer = match scale::encode(x, self.scale) {
             Some(integer) => integer,
@@ -70,8 +70,9 @@ impl DoubleWriter {
         true
     }
 
-    /// Finds a scale for `x`, which has none in the present one. `None`: what waits has that scale too, and `x` is appended.
-    /// Else all that waited is written, and `x` still has to be appended as the integer given back.
+    /// Finds a scale for `x` when it has no integer in the present one. `None` if the pending values have that scale
+    /// too; `x` is then appended. Otherwise all pending values are written, and the caller must append the returned
+    /// integer of `x`.
     #[inline(never)]
     fn raise(&mut self, x: f64, previous: f64, words: &mut Words, controls: &mut ControlWriter) -> Option<i64> {
         let (mut integer, mut scale) = scale::best(x, self.scale);
@@ -92,12 +93,13 @@ impl DoubleWriter {
         Some(integer)
     }
 
-    /// What waits and `integer` behind it, in `scale`; `None` where a double has no integer there or a word became full.
+    /// The pending values and then `integer`, in `scale`; `None` if a double has no integer there or a word became
+    /// full.
     fn rescaled(&self, integer: i64, scale: Scale, words: &Words) -> Option<Words> {
         let mut old = self.integer_before(words);
         let mut new = scale::encode(scale::decode(old, self.scale), scale)?;
         let mut rescaled = Words::like(words);
-        // Takes words only to show that there are any.
+        // Used only to find out whether a word was written.
         let mut probe = ControlWriter::new();
         for index in 0..words.waiting() {
             let raw = words.waiting_at(index);
@@ -118,7 +120,8 @@ impl DoubleWriter {
         (rescaled.append(zigzag(integer.wrapping_sub(new)), &mut probe, 0) && probe.len() == 0).then_some(rescaled)
     }
 
-    /// A word was written, and `newest` waits last: gives what waits a lower scale where the double before it has one.
+    /// After a word was written and `newest` is the last pending value: rescales the pending values to a lower scale,
+    /// if the double before them has an integer there.
     #[inline(never)]
     fn lower(&mut self, newest: u64, words: &mut Words, controls: &mut ControlWriter) {
         let old_scale = self.scale;
@@ -129,7 +132,7 @@ impl DoubleWriter {
         let mut previous = scale::decode(integer, old_scale);
         let lowest = scale::best(previous, 0);
         if lowest.1 == old_scale && newest != 0 {
-            // What waits would come out as it is.
+            // Rescaling would change nothing.
             return;
         }
         let fresh = Words::like(words);
@@ -143,13 +146,13 @@ impl DoubleWriter {
                 integer = integer.wrapping_add(unzigzag(raw));
                 let x = scale::decode(integer, old_scale);
                 let appended = self.append(x, previous, words, controls);
-                debug_assert!(appended, "a difference that waited fits");
+                debug_assert!(appended, "a pending difference fits");
                 previous = x;
             }
         }
     }
 
-    /// The integer of the double in front of all that wait.
+    /// The integer of the double before all pending values.
     fn integer_before(&self, words: &Words) -> i64 {
         let waiting = (0..words.waiting()).map(|index| words.waiting_at(index)).filter(|raw| *raw != u64::MISSING);
         waiting.fold(self.integer, |integer, raw| integer.wrapping_sub(unzigzag(raw)))

@@ -1,4 +1,4 @@
-//! Columns to bytes: what the server's encoder writes, byte for byte.
+//! Columns to bytes, byte for byte as the server's encoder writes them.
 
 mod control;
 mod double;

@@ -1,28 +1,28 @@
-//! References of sections: whether an object follows one, and one that two objects follow.
+//! Reference documents of sections: whether an object follows one, and the common reference of two objects.
 
 use std::collections::BinaryHeap;
 
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
 
-/// Objects and arrays, whose scalars are streams of their own.
+/// True for objects and arrays, whose scalars are streams of their own.
 pub fn is_container(value: Value<'_>) -> bool {
     matches!(value.kind(), Kind::Object | Kind::Array)
 }
 
-/// True where a scalar lies in the object, at any depth.
+/// True if the object contains a scalar, at any depth.
 pub fn has_scalar(object: Doc<'_>) -> bool {
     object.iter().any(|(_, value)| value.as_container().is_none_or(has_scalar))
 }
 
-/// True where an object or array without fields lies in the object, at any depth.
+/// True if the object contains an object or array without fields, at any depth.
 pub fn has_empty(object: Doc<'_>) -> bool {
     object.iter().any(|(_, value)| value.as_container().is_some_and(|inner| inner.is_empty() || has_empty(inner)))
 }
 
-/// Visits what `object` has for every scalar of `reference`, in the order of `reference`; `None` where it has nothing.
+/// Visits the value in `object` for every scalar of `reference`, in the order of `reference`; `None` if it has none.
 ///
-/// False where the object is of another shape; then the visits stop where it turns out. Scalars may change their type, but not
-/// their place; fields may be absent, unless they are empty objects, which could not be told from absent ones.
+/// Returns false if the object has a different shape; the visits stop where that shows. Scalars may change their type
+/// but not their place. Fields may be absent, unless they are empty objects, which could not be told from absent ones.
 pub fn walk(reference: Doc<'_>, object: Doc<'_>, visit: &mut dyn FnMut(Option<Value<'_>>)) -> bool {
     let mut rest = object.iter();
     let mut head = rest.next();
@@ -52,8 +52,8 @@ pub fn walk(reference: Doc<'_>, object: Doc<'_>, visit: &mut dyn FnMut(Option<Va
     head.is_none()
 }
 
-/// A reference that whatever follows `reference` follows, and `object` too. Values are those of `reference` where both have one.
-/// `None` where there is none.
+/// A reference that both `object` and everything that follows `reference` follow. If both have a value, it is that of
+/// `reference`. `None` if there is no such reference.
 pub fn merge(reference: Doc<'_>, object: Doc<'_>) -> Option<DocBuf> {
     let mut out = DocWriter::new();
     merge_level(reference, object, &mut out)?;
@@ -61,9 +61,9 @@ pub fn merge(reference: Doc<'_>, object: Doc<'_>) -> Option<DocBuf> {
 }
 
 fn merge_level(reference: Doc<'_>, object: Doc<'_>, out: &mut DocWriter) -> Option<()> {
-    // A field is either written from one side alone or from both together, so every name of either side comes out: once only
-    // if no side has a name twice and names of both sides meet.
-    let (in_reference, in_object) = (Names::of(reference)?, Names::of(object)?);
+    // A field is written either from one side alone or from both together, so every name of either side comes out. It
+    // comes out only once if no side has a name twice and names of both sides meet.
+    let (in_reference, in_object) = (LevelNames::of(reference)?, LevelNames::of(object)?);
     let (mut left, mut right) = (reference.iter(), object.iter());
     let (mut from_reference, mut from_object) = (left.next(), right.next());
     let mut position = 0;
@@ -84,7 +84,7 @@ fn merge_level(reference: Doc<'_>, object: Doc<'_>, out: &mut DocWriter) -> Opti
                 from_object = right.next();
                 position += 1;
             }
-            // The name lies ahead in an object that has ended.
+            // The name comes later in the object that has ended.
             (Some(_), None) => return None,
         }
     }
@@ -110,8 +110,8 @@ fn merge_field(name: &str, a: Value<'_>, b: Value<'_>, out: &mut DocWriter) -> O
     Some(())
 }
 
-/// A field that only one side has. What follows the other side lacks it, which an empty object does not allow.
-fn copy_alone(name: &str, value: Value<'_>, other_side: &Names<'_>, out: &mut DocWriter) -> Option<()> {
+/// A field that only one side has. Whatever follows the other side lacks it, which an empty object does not allow.
+fn copy_alone(name: &str, value: Value<'_>, other_side: &LevelNames<'_>, out: &mut DocWriter) -> Option<()> {
     if other_side.position(name).is_some() || value.as_container().is_some_and(|o| o.is_empty() || has_empty(o)) {
         return None;
     }
@@ -119,19 +119,19 @@ fn copy_alone(name: &str, value: Value<'_>, other_side: &Names<'_>, out: &mut Do
     Some(())
 }
 
-/// The names of one level and where they stand.
-struct Names<'a> {
+/// The names of one level and their positions.
+struct LevelNames<'a> {
     sorted: Vec<(&'a str, usize)>,
 }
 
-impl<'a> Names<'a> {
-    /// `None` where a name stands twice.
-    fn of(object: Doc<'a>) -> Option<Names<'a>> {
-        // Sorted by a heap: a general sort of its own would double the size of this file's code.
+impl<'a> LevelNames<'a> {
+    /// `None` if a name occurs twice.
+    fn of(object: Doc<'a>) -> Option<LevelNames<'a>> {
+        // A heap sort: another general sort would double the code size of this file.
         let heap: BinaryHeap<_> = object.iter().enumerate().map(|(position, field)| (field.0, position)).collect();
         let sorted = heap.into_sorted_vec();
         let twice = sorted.iter().zip(sorted.iter().skip(1)).any(|(a, b)| a.0 == b.0);
-        (!twice).then_some(Names { sorted })
+        (!twice).then_some(LevelNames { sorted })
     }
 
     fn position(&self, name: &str) -> Option<usize> {

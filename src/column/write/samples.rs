@@ -1,4 +1,4 @@
-//! Random columns for properties: walks, runs, holes, changes of type, objects of drifting shape.
+//! Random columns for property tests: walks, runs, holes, changes of type, objects of drifting shape.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use crate::value::{DocWriter, Kind, OwnedValue, Value};
 /// Cells of a column; `None` is a missing element.
 pub(super) type Cells = Vec<Option<OwnedValue>>;
 
-/// A stretch of cells of one sort.
+/// A stretch of similar cells.
 #[derive(Clone, Debug)]
 enum Stretch {
     Missing,
@@ -52,7 +52,7 @@ fn any_stretch() -> impl Strategy<Value = Stretch> {
     ]
 }
 
-/// Cells in stretches, some of lengths at which runs begin and end, with holes.
+/// Cells in stretches with holes; some lengths are those at which runs begin and end.
 pub(super) fn any_cells() -> impl Strategy<Value = Cells> {
     let length = prop_oneof![1..30_usize, 59..62_usize, 119..122_usize, Just(180_usize)];
     let holes = prop_oneof![Just(0_u8), Just(3), Just(30)];
@@ -106,7 +106,7 @@ fn cell(stretch: &Stretch, i: i64, walk: &mut i64, random: &mut Random) -> Optio
     })
 }
 
-/// Mostly the same fields in the same order, sometimes nested, absent, empty or elsewhere.
+/// Mostly the same fields in the same order; sometimes nested, absent, empty or moved.
 fn object(fields: u8, random: &mut Random) -> OwnedValue {
     let mut out = DocWriter::new();
     let mut names: Vec<u8> = (0..fields).filter(|_| random.below(8) > 0).collect();
@@ -163,7 +163,7 @@ impl Random {
     }
 }
 
-/// The column of some cells, typed where their type is one.
+/// The column of these cells, typed if they have one type.
 pub(super) fn column_of(cells: &[Option<OwnedValue>]) -> Column {
     let mut builder = ColumnBuilder::new();
     for cell in cells {
@@ -175,7 +175,7 @@ pub(super) fn column_of(cells: &[Option<OwnedValue>]) -> Column {
     builder.finish()
 }
 
-/// Ascending positions within `len` from random ones.
+/// Ascending positions within `len`, from random ones.
 pub(super) fn cuts(picks: &[Index], len: usize) -> Vec<usize> {
     let mut cuts: Vec<usize> = picks.iter().map(|pick| pick.index(len + 1)).chain([0, len]).collect();
     cuts.sort_unstable();

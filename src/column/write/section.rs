@@ -1,9 +1,9 @@
-//! A section as it is written: objects of one shape, one stream for every scalar in it.
+//! Writes a section: objects of one shape, with one stream for each scalar.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::super::selector::{Layout, RLE_SELECTOR, RUN_UNIT};
+use super::super::selector::{RLE_SELECTOR, RUN_UNIT, WordLayout};
 use super::reference;
 use super::stream::StreamWriter;
 use crate::value::{Doc, DocBuf, Kind, value_len};
@@ -13,23 +13,23 @@ const OBJECTS: u8 = 0xF1;
 /// First byte of a section of arrays.
 const ARRAYS: u8 = 0xF2;
 
-/// Collects objects, or arrays. The first ones may still widen the reference: they wait until it is fixed.
+/// Collects objects or arrays. The first ones wait, because they may still widen the reference.
 #[derive(Clone, Debug)]
 pub struct SectionWriter {
     /// Object or array.
     kind: Kind,
     reference: DocBuf,
     has_empty: bool,
-    /// Objects, each with the number of missing elements behind it.
+    /// Waiting objects, each with the number of missing elements after it.
     waiting: Vec<(DocBuf, usize)>,
-    /// How many elements that are.
+    /// How many elements these are.
     waiting_count: usize,
-    /// One for every scalar of the reference. None before it is fixed.
+    /// One stream for each scalar of the reference. Empty until the reference is fixed.
     streams: Vec<StreamWriter>,
 }
 
 impl SectionWriter {
-    /// A section that begins with `object`, in which there is a scalar. `kind` is that of all its elements.
+    /// A section that begins with `object`, which must contain a scalar. All its elements are of `kind`.
     pub fn new(kind: Kind, object: Doc<'_>) -> SectionWriter {
         let object = object.to_owned();
         SectionWriter {
@@ -42,7 +42,7 @@ impl SectionWriter {
         }
     }
 
-    /// Appends an object. False where it has no place here; then the section has to end.
+    /// Appends an object. False if it does not fit; then the section must end.
     pub fn push(&mut self, kind: Kind, object: Doc<'_>) -> bool {
         if kind != self.kind {
             return false;
@@ -59,7 +59,7 @@ impl SectionWriter {
             let Some(merged) = reference::merge(self.reference.view(), object) else { return false };
             self.reference = merged;
         }
-        // The format counts what the walk came by, also where it was in vain.
+        // The format counts every scalar that the walk visits, even if the walk fails.
         if 2 * visited >= self.waiting_count {
             self.waiting.push((object.to_owned(), 0));
             self.waiting_count += 1;
@@ -70,7 +70,7 @@ impl SectionWriter {
         true
     }
 
-    /// Appends missing elements. False where they would read as objects of empty objects; then the section has to end.
+    /// Appends missing elements. False if they would read back as objects of empty objects; then the section must end.
     pub fn skip(&mut self, count: usize) -> bool {
         if self.has_empty {
             return false;
@@ -86,7 +86,7 @@ impl SectionWriter {
         true
     }
 
-    /// The reference does not change any more: begins the streams.
+    /// Fixes the reference and begins the streams.
     fn fix(&mut self) {
         begin_streams(self.reference.view(), &mut self.streams);
         for (object, missing) in std::mem::take(&mut self.waiting) {
@@ -105,7 +105,7 @@ impl SectionWriter {
                 }
             }
         });
-        debug_assert!(follows, "what is fed was seen to follow the reference");
+        debug_assert!(follows, "collected objects follow the reference");
     }
 
     /// Appends the whole section.
@@ -116,7 +116,7 @@ impl SectionWriter {
         out.push(if self.kind == Kind::Array { ARRAYS } else { OBJECTS });
         out.extend_from_slice(self.reference.view().as_bytes());
         let streams: Vec<Vec<u8>> = self.streams.into_iter().map(StreamWriter::finish).collect();
-        // Whoever reads object by object needs the next item of the stream that has the fewest elements so far.
+        // A reader that decodes object by object needs the next item of the stream with the fewest elements so far.
         let mut heap: BinaryHeap<_> = (0..streams.len()).map(|index| Reverse((0_usize, index, 0_usize))).collect();
         while let Some(Reverse((elements, index, at))) = heap.pop() {
             let rest = streams.get(index).and_then(|bytes| bytes.get(at..)).unwrap_or_default();
@@ -129,7 +129,7 @@ impl SectionWriter {
     }
 }
 
-/// One stream behind every scalar of the reference.
+/// One stream for each scalar of the reference, starting after that scalar.
 fn begin_streams(reference: Doc<'_>, streams: &mut Vec<StreamWriter>) {
     for (_, value) in reference {
         match value.as_container() {
@@ -139,7 +139,7 @@ fn begin_streams(reference: Doc<'_>, streams: &mut Vec<StreamWriter>) {
     }
 }
 
-/// Length and elements of the item that `bytes` begin with, which this crate has written. `None` at the end.
+/// Length and element count of the item at the start of `bytes`, which this crate has written. `None` at the end.
 fn item(bytes: &[u8]) -> Option<(usize, usize)> {
     let (first, rest) = bytes.split_first()?;
     if let Some(kind) = Kind::from_byte(*first) {
@@ -155,5 +155,5 @@ fn elements_of(word: &[u8]) -> usize {
     if word & 15 == RLE_SELECTOR {
         return ((word >> 4 & 15) as usize + 1) * RUN_UNIT;
     }
-    Layout::of(word).map_or(0, |layout| usize::from(layout.slots))
+    WordLayout::of(word).map_or(0, |layout| usize::from(layout.slots))
 }

@@ -1,4 +1,4 @@
-//! Columns whose bytes are known: the fixture, and sizes of plain data.
+//! Columns with known bytes: the fixture, and the sizes of plain data.
 
 use super::super::vectors::vectors;
 use super::{ColumnWriter, encode};

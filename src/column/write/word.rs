@@ -1,30 +1,33 @@
-//! Packing raw values into Simple-8b words: as many a word as fit, runs of equal ones as counts.
+//! Packs raw values into Simple-8b words: as many per word as fit, and repetitions as counts.
 
-use super::super::selector::{BASE, EIGHT_LARGE, EIGHT_SMALL, Layout, RLE_SELECTOR, RUN_STEPS_MAX, RUN_UNIT, SEVEN};
+use super::super::selector::{
+    BASE, EIGHT_LARGE, EIGHT_SMALL, RLE_SELECTOR, RUN_STEPS_MAX, RUN_UNIT, SEVEN, WordLayout,
+};
 use super::control::ControlWriter;
 
-/// A raw value: 64 bits, or 128 for types whose integers are as wide. All ones is no value, it stands for a missing element.
-pub trait Raw: Copy + PartialEq {
+/// A raw value: 64 bits, or 128 bits for types with wider integers. All ones is not a value; it stands for a missing
+/// element.
+pub trait RawValue: Copy + PartialEq {
     /// The raw value 0.
     const ZERO: Self;
     /// A missing element.
     const MISSING: Self;
-    /// Bits that a slot needs for it, trailing zeros and all. None for a missing element: any slot can be all ones.
+    /// Bits that a slot needs for it, including trailing zeros. 0 for a missing element: any slot can be all ones.
     fn bits(self) -> u32;
-    /// Zero bits at its low end; none for 0.
+    /// The number of trailing zero bits; 0 for the value 0.
     fn zeros(self) -> u32;
-    /// Without its lowest `count` bits.
+    /// The value shifted right by `count` bits.
     fn without(self, count: u32) -> Self;
     /// The lowest 64 bits.
     fn low(self) -> u64;
 }
 
-impl Raw for u64 {
+impl RawValue for u64 {
     const ZERO: u64 = 0;
     const MISSING: u64 = u64::MAX;
     #[inline]
     fn bits(self) -> u32 {
-        // One more than its length where it is all ones; a missing element wraps to none.
+        // One more than its length if it is all ones; a missing element wraps to 0.
         64 - self.wrapping_add(1).leading_zeros()
     }
     #[inline]
@@ -41,11 +44,11 @@ impl Raw for u64 {
     }
 }
 
-impl Raw for u128 {
+impl RawValue for u128 {
     const ZERO: u128 = 0;
     const MISSING: u128 = u128::MAX;
     fn bits(self) -> u32 {
-        // Above 64 bits the format does not count all ones as one more: no slot is so wide that it had to.
+        // Above 64 bits the format does not add one for all ones: no slot is wide enough to need it.
         let counted = if self >> 64 == 0 || self == u128::MAX { self.wrapping_add(1) } else { self };
         128 - counted.leading_zeros()
     }
@@ -61,17 +64,17 @@ impl Raw for u128 {
     }
 }
 
-/// A family of layouts that store trailing zeros alike.
+/// A family of layouts that store trailing zeros in the same way.
 struct Class {
-    layouts: &'static [Layout],
-    /// Bits for slots in a word.
+    layouts: &'static [WordLayout],
+    /// Bits of a word that slots may use.
     data_bits: u32,
     /// Bits of the narrowest slot.
     slot_bits_min: u32,
     count_bits: u32,
-    /// Trailing zeros are stored in steps of so many …
+    /// Trailing zeros are stored in steps of this many …
     unit: u32,
-    /// … and no more than these.
+    /// … and at most this many.
     zeros_max: u32,
 }
 
@@ -84,22 +87,22 @@ const CLASSES: [Class; 4] = [
 ];
 
 impl Class {
-    /// How many trailing zeros of `raw` are counted instead of stored.
+    /// The number of trailing zeros of `raw` that are counted instead of stored.
     #[inline(always)]
-    fn stored_zeros<R: Raw>(&self, raw: R) -> u32 {
+    fn stored_zeros<R: RawValue>(&self, raw: R) -> u32 {
         let zeros = raw.zeros().min(self.zeros_max);
         zeros - zeros % self.unit
     }
 
-    /// Width of a slot that takes `raw`.
+    /// Width of a slot that can hold `raw`.
     #[inline(always)]
-    fn slot_bits<R: Raw>(&self, raw: R) -> u32 {
+    fn slot_bits<R: RawValue>(&self, raw: R) -> u32 {
         if raw == R::MISSING {
             return self.slot_bits_min;
         }
         let zeros = self.stored_zeros(raw);
-        // A count that is all ones may not stand beside a value that is: such values need a bit more, which `bits` sees in
-        // what is left of them.
+        // A count of all ones must not stand beside a value of all ones. Such values need one more bit, which `bits`
+        // sees in the remaining value.
         let value_bits =
             if zeros > 0 && zeros == self.zeros_max { raw.without(zeros).bits() } else { raw.bits() - zeros };
         (value_bits + self.count_bits).max(self.slot_bits_min)
@@ -107,7 +110,7 @@ impl Class {
 
     /// The slot of `raw`, `slot_bits` wide.
     #[inline]
-    fn slot<R: Raw>(&self, raw: R, slot_bits: u32) -> u64 {
+    fn slot<R: RawValue>(&self, raw: R, slot_bits: u32) -> u64 {
         if raw == R::MISSING {
             return (1 << slot_bits) - 1;
         }
@@ -116,37 +119,37 @@ impl Class {
     }
 }
 
-/// What of a stream waits for its word.
+/// The values of a stream that are pending for a word.
 ///
-/// A word is written when a value comes that does not fit beside those that wait. From then on values equal to the last written
-/// one are only counted, until another comes.
+/// A word is written when a value comes that does not fit beside the pending ones. From then on, values equal to the
+/// last one written are only counted, until a different one comes.
 #[derive(Clone, Debug)]
 pub struct WordWriter<R> {
-    /// In order. Empty during a run; at most sixty.
+    /// In order. Empty during a run; at most 60.
     pending: Vec<R>,
-    /// Index of the first class that fits `pending`. More values never fit an earlier one.
+    /// Index of the first class that fits `pending`. Adding values never makes an earlier class fit.
     class: usize,
-    /// Width of slots of that class that take every pending value.
+    /// Width of slots in that class that can hold every pending value.
     slot_bits: u32,
-    /// What a run repeats.
+    /// The value that a run repeats.
     last: R,
-    /// Elements of the run.
+    /// Elements of the run so far.
     run: usize,
 }
 
-impl<R: Raw> WordWriter<R> {
-    /// The state behind a literal: a run may only repeat 0.
+impl<R: RawValue> WordWriter<R> {
+    /// The state after a literal: a run can only repeat 0.
     pub fn new() -> WordWriter<R> {
         WordWriter { pending: Vec::new(), class: 0, slot_bits: 1, last: R::ZERO, run: 0 }
     }
 
-    /// Nothing pending; what a run may repeat is taken over where it is known.
+    /// Nothing pending; keeps the value that a run may repeat, if it is known.
     pub fn like(other: &WordWriter<R>) -> WordWriter<R> {
         let last = if other.pending.is_empty() { other.last } else { R::ZERO };
         WordWriter { last, ..WordWriter::new() }
     }
 
-    /// Appends a value. False where no slot takes it; then whatever waits must be flushed.
+    /// Appends a value. False if no slot can hold it; then pending values must be flushed.
     #[inline(always)]
     pub fn append(&mut self, raw: R, controls: &mut ControlWriter, nibble: u8) -> bool {
         raw != R::MISSING && self.add(raw, controls, nibble)
@@ -157,7 +160,7 @@ impl<R: Raw> WordWriter<R> {
         self.repeat(R::MISSING, 1, controls, nibble);
     }
 
-    /// Appends `count` times the same, which must be missing or fit a slot.
+    /// Appends the same value `count` times; it must be missing or fit a slot.
     pub fn repeat(&mut self, raw: R, count: usize, controls: &mut ControlWriter, nibble: u8) {
         for done in 0..count {
             if self.repeats(raw) {
@@ -180,7 +183,7 @@ impl<R: Raw> WordWriter<R> {
         self.push_base(raw) || self.add_to_next(raw, controls, nibble)
     }
 
-    /// Appends what does not fit a base word beside the pending values, if need be to the next word.
+    /// Appends a value that does not fit a base word together with the pending values, to the next word if necessary.
     #[inline(never)]
     fn add_to_next(&mut self, raw: R, controls: &mut ControlWriter, nibble: u8) -> bool {
         if self.push_counted(raw) {
@@ -203,7 +206,7 @@ impl<R: Raw> WordWriter<R> {
         }
     }
 
-    /// Adds to the pending values where they fit a base word together.
+    /// Adds a value to the pending ones if all fit a base word together.
     #[inline(always)]
     fn push_base(&mut self, raw: R) -> bool {
         let slot_bits = self.slot_bits.max(raw.bits());
@@ -215,18 +218,18 @@ impl<R: Raw> WordWriter<R> {
         fits
     }
 
-    /// Adds to the pending values where they fit any word together.
+    /// Adds a value to the pending ones if all fit any word together.
     fn try_push(&mut self, raw: R) -> bool {
         self.push_base(raw) || self.push_counted(raw)
     }
 
-    /// Adds to the pending values where they fit a word together that counts trailing zeros.
+    /// Adds a value to the pending ones if all fit a word that counts trailing zeros.
     fn push_counted(&mut self, raw: R) -> bool {
         let count = u32::try_from(self.pending.len() + 1).unwrap_or(u32::MAX);
         let mut index = self.class.max(1) - 1;
         while let Some(class) = CLASSES.get(index + 1) {
             index += 1;
-            // Most values need no look: so many do not fit a word of this class, whatever they are.
+            // A quick check for most values: this many do not fit a word of this class, whatever they are.
             if class.slot_bits_min * count > class.data_bits {
                 continue;
             }
@@ -245,7 +248,7 @@ impl<R: Raw> WordWriter<R> {
         false
     }
 
-    /// Writes a word of as many pending values as one takes without leaving slots empty.
+    /// Writes a word of as many pending values as fit without leaving slots empty.
     fn emit(&mut self, controls: &mut ControlWriter, nibble: u8) {
         let Some(class) = CLASSES.get(self.class) else { return };
         let count = self.pending.len();
@@ -262,13 +265,13 @@ impl<R: Raw> WordWriter<R> {
             self.pending.clear();
             (self.class, self.slot_bits) = (0, 1);
         } else {
-            // Base words only: the others have a layout for every count.
+            // Only base words: the other classes have a layout for every count.
             self.pending.drain(..slots);
             self.slot_bits = self.pending.iter().fold(1, |widest, raw| widest.max(raw.bits()));
         }
     }
 
-    /// Writes what of a run its words can say; the rest of it waits as single values.
+    /// Writes as much of a run as run words can express; the rest stays pending as single values.
     fn end_run(&mut self, controls: &mut ControlWriter, nibble: u8) {
         let (run, last) = (self.run, self.last);
         (self.run, self.last) = (0, R::ZERO);
@@ -285,7 +288,7 @@ impl<R: Raw> WordWriter<R> {
         }
     }
 
-    /// Writes all that waits. The next run may only be of 0.
+    /// Writes everything pending. After that, a run can only repeat 0.
     pub fn flush(&mut self, controls: &mut ControlWriter, nibble: u8) {
         self.end_run(controls, nibble);
         while !self.pending.is_empty() {
@@ -293,17 +296,17 @@ impl<R: Raw> WordWriter<R> {
         }
     }
 
-    /// True where one more of `raw` would only be counted.
+    /// True if one more `raw` would only be counted.
     pub fn repeats(&self, raw: R) -> bool {
         self.pending.is_empty() && self.last == raw
     }
 
-    /// How many elements wait, those of the run included.
+    /// The number of pending elements, including those of a run.
     pub fn waiting(&self) -> usize {
         self.pending.len() + self.run
     }
 
-    /// One of those that wait. During a run nothing else does.
+    /// One of the pending values. During a run, all are the same.
     pub fn waiting_at(&self, index: usize) -> R {
         self.pending.get(index).copied().unwrap_or(self.last)
     }
@@ -345,7 +348,7 @@ mod tests {
         assert_eq!(words(many(0, 120)), [RLE_SELECTOR]);
         assert_eq!(words(many(0, 1920)), [0xFF]);
         assert_eq!(words(many(0, 2040)), [0xFF, 0x0F]);
-        // One or two values that are left over take the widest words.
+        // One or two values that are left over use the widest words.
         assert_eq!(words(many(0, 121)), [0x0F, 0x0E]);
         assert_eq!(words(many(0, 34)), [2, 11]);
         assert_eq!(words(many(2, 180)).len(), 3);

@@ -1,4 +1,4 @@
-//! Columns as they are written, element by element or many at once.
+//! Writes columns, element by element or many at once.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::stream::StreamWriter;
 use crate::block::{Column, ColumnData};
 use crate::value::{Doc, Kind, Value};
 
-/// Integers that are widened at a time, so that one loop serves all types.
+/// Integers are widened in chunks of this many, so that one loop serves all types.
 const WIDENED: usize = 64;
 
 /// The bytes of a column, end byte included.
@@ -18,12 +18,12 @@ pub fn encode(column: &Column) -> Vec<u8> {
     writer.finish()
 }
 
-/// Writes a column. The same elements give the same bytes, however they come in.
+/// Writes a column. The same elements give the same bytes, whether they come one by one or many at once.
 #[derive(Clone, Debug)]
 pub struct ColumnWriter {
-    /// All that lies outside of sections, and the bytes of sections that have ended.
+    /// Everything outside of sections, and the bytes of ended sections.
     stream: StreamWriter,
-    /// The section that is open. Then nothing waits in `stream`.
+    /// The open section. While there is one, nothing is pending in `stream`.
     section: Option<Box<SectionWriter>>,
     len: usize,
 }
@@ -61,7 +61,7 @@ impl ColumnWriter {
         }
     }
 
-    /// Appends `count` missing elements. Takes no longer for many than for few.
+    /// Appends `count` missing elements. Its cost does not depend on `count`.
     pub fn skip(&mut self, count: usize) {
         if count == 0 {
             return;
@@ -73,7 +73,7 @@ impl ColumnWriter {
         }
     }
 
-    /// Appends rows `range` of `column`, which must lie inside; absent cells are missing elements.
+    /// Appends rows `range` of `column`, which must lie inside. Absent cells become missing elements.
     pub fn extend(&mut self, column: &Column, range: Range<usize>) {
         let mut row = range.start;
         while row < range.end {
@@ -144,7 +144,8 @@ impl ColumnWriter {
         }
     }
 
-    /// An object or array: into the section where it has a place there, else it begins the next, unless it has no scalar.
+    /// Appends an object or array to the section if it fits; otherwise begins a new section, unless it contains no
+    /// scalar.
     fn push_container(&mut self, value: Value<'_>) {
         let object = value.as_container().unwrap_or(Doc::EMPTY);
         if !object.is_empty()
@@ -168,7 +169,7 @@ impl ColumnWriter {
         }
     }
 
-    /// The whole column as of now. The writer goes on as if nothing had happened.
+    /// The whole column as of now. The writer can go on.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.clone().finish()
     }
@@ -209,7 +210,7 @@ mod tests {
         let bytes = encoded(&[254.03, 253.63, 253.61, 252.93, 252.47].map(OwnedValue::double));
         let literal = [0x01, 0, 0x29, 0x5C, 0x8F, 0xC2, 0xF5, 0xC0, 0x6F, 0x40];
         assert_eq!(bytes, [&literal[..], &[0xB0, 0xFB, 0x04, 0x18, 0x00, 0x1C, 0x02, 0xB6, 0x00, 0]].concat());
-        // Half a unit raises the scale of all behind the literal, not of the literal.
+        // A half raises the scale of everything after the literal, not of the literal.
         let bytes = encoded(&[1.0, 2.0, 2.5].map(OwnedValue::double));
         assert_eq!(bytes[2..11], [0, 0, 0, 0, 0, 0, 0xF0, 0x3F, 0xA0]);
     }
@@ -256,7 +257,7 @@ mod tests {
             let mut writer = ColumnWriter::new();
             for (start, end) in cuts.iter().zip(&cuts[1..]) {
                 writer.extend(&column, *start..*end);
-                // What the bytes are so far is another column, and changes nothing.
+                // Taking the bytes so far gives another column and changes nothing.
                 prop_assert_eq!(writer.len(), *end);
                 prop_assert_eq!(writer.to_bytes(), pushed(&cells[..*end]).finish());
             }

@@ -1,8 +1,8 @@
-//! What becomes of buckets: replacements and removals as one changeset of as few requests as can be.
+//! Replacements and removals of buckets, as one changeset with as few requests as possible.
 //!
-//! **Invariant**: whoever writes or removes a bucket moves the epoch of its collection on, in the same changeset, from the epoch of what
-//! it has read. So of two that have read the same state one fails whole, and what was read stands until the commit: a
-//! range may be deleted once all that is in it was looked at.
+//! **Invariants I14, I16, I19**: whoever writes or removes a bucket moves the epoch of its collection on, in the same
+//! changeset, from the epoch of what was read. So of two contexts that have read the same state, one fails as a whole,
+//! and what was read stays valid until the commit: a range may be deleted once everything in it has been examined.
 
 use std::rc::Rc;
 
@@ -21,20 +21,20 @@ use crate::value::{Doc, DocBuf, sort_by};
 /// Replacements and removals of buckets that were read at one epoch.
 pub(in crate::engine) struct BucketChanges<'a> {
     collection: &'a Collection,
-    /// Puts of buckets, and of index entries.
+    /// Puts of buckets and of index entries.
     changes: Changeset,
-    /// Index entries that go while their bucket stays.
+    /// Index entries to remove although their bucket stays.
     stale: Vec<Bytes>,
-    /// New forms; `None` for those that go.
+    /// New forms of buckets; `None` for removed ones.
     changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>,
-    /// True where rows may go that inserts build on.
+    /// True if rows may be removed that inserts rely on.
     direct: bool,
-    /// True where index entries change whose buckets do not.
+    /// True if index entries change although their buckets do not.
     relists: bool,
 }
 
 impl<'a> BucketChanges<'a> {
-    /// Leaves every bucket as it is.
+    /// A set of changes that is still empty.
     pub(in crate::engine) fn new(collection: &'a Collection) -> BucketChanges<'a> {
         BucketChanges {
             collection,
@@ -46,12 +46,12 @@ impl<'a> BucketChanges<'a> {
         }
     }
 
-    /// True where nothing changes.
+    /// True if nothing changes.
     pub(in crate::engine) fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.changes.is_empty() && self.stale.is_empty()
     }
 
-    /// Sets a bucket; `old` is its form before, if it was stored.
+    /// Sets a bucket; `old` is its previous form, if it was stored.
     ///
     /// Errors: `DataCorruptionDetected`.
     pub(in crate::engine) fn write(
@@ -75,7 +75,8 @@ impl<'a> BucketChanges<'a> {
 
     /// Removes a bucket.
     ///
-    /// Errors: `WriteConflict` where records are left whose rows it holds: with it would go what says so, and they would come back.
+    /// Errors: `WriteConflict` if journal records are left whose rows it holds. The bucket says that it holds them;
+    /// without it, the rows would come back.
     pub(in crate::engine) fn remove(&mut self, unit: &Unit) -> Result<()> {
         if unit.half_folded {
             return Err(Error::write_conflict(format!("Bucket {:?} is being folded", unit.id)));
@@ -84,13 +85,14 @@ impl<'a> BucketChanges<'a> {
         Ok(())
     }
 
-    /// Moves the value of a key that cannot be read out of the way.
+    /// Moves an unreadable value to a key for quarantined values.
     pub(in crate::engine) fn set_aside(&mut self, epoch: u64, key: Bytes, value: Bytes) {
         self.changes.put(keyspace::quarantined(&self.collection.id(), epoch, &key), value);
         self.stale.push(key);
     }
 
-    /// Notes what stands where a bucket was set aside: nothing, or a bucket without some of its rows. Its index entries are left alone.
+    /// Records what replaces a quarantined bucket: nothing, or a bucket without some of its rows. Leaves its index
+    /// entries alone.
     pub(in crate::engine) fn replace(&mut self, bucket: &BucketId, new: Option<StoredBucket>) {
         if let Some(new) = &new {
             let value = StoredBucket::encode(&new.coverage, new.document.view());
@@ -100,21 +102,22 @@ impl<'a> BucketChanges<'a> {
         self.direct = true;
     }
 
-    /// Adds index entries and takes others away.
+    /// Adds missing index entries and removes extra ones.
     pub(in crate::engine) fn correct_index(&mut self, missing: &[Bytes], extra: &[Bytes]) {
         missing.iter().for_each(|key| self.changes.put(key.clone(), Vec::new()));
         self.stale.extend_from_slice(extra);
         self.relists = true;
     }
 
-    /// Notes that there are dates outside the standard range.
+    /// Marks the collection as holding dates outside the standard range.
     pub(in crate::engine) fn mark_extended_range(&mut self) {
         self.changes.put(keyspace::marker(&self.collection.id(), Marker::ExtendedRange), Vec::new());
     }
 
-    /// Commits, with the removal of `folded` journal records. What is removed lies on `page`. Answers the epoch from then on.
+    /// Commits the changes together with the removal of `folded` journal records. Removed buckets are on `page`.
+    /// Returns the new epoch.
     ///
-    /// Errors: `WriteConflict` where somebody has changed a bucket of the collection since `epoch`; those of storage.
+    /// Errors: `WriteConflict` if somebody has changed a bucket of the collection since `epoch`; those of storage.
     pub(in crate::engine) async fn commit(
         mut self,
         engine: &Engine,
@@ -125,8 +128,8 @@ impl<'a> BucketChanges<'a> {
         if self.is_empty() && folded.is_empty() {
             return Ok(epoch);
         }
-        // A fold only adds what inserts have added already; whoever else changes a bucket keeps inserts from it meanwhile, so that they
-        // do not build on counts and schemas of rows that go.
+        // A fold only adds what inserts have already added. Any other change keeps inserts away from its buckets
+        // meanwhile, so that they do not build on counts and schemas of removed rows.
         let ids = self.changed.iter().map(|(id, _)| *id);
         let direct = if page.units.is_empty() && !self.direct { Vec::new() } else { ids.collect() };
         let _held = self.collection.direct_writes(direct).await;
@@ -145,12 +148,12 @@ impl<'a> BucketChanges<'a> {
         Ok(next)
     }
 
-    /// Removes a bucket, with all records that are left whose rows it holds.
+    /// Removes a bucket together with all journal records whose rows it holds.
     pub(in crate::engine) fn remove_with_records(&mut self, unit: &Unit) {
         self.changed.push((unit.id, None));
     }
 
-    /// Deletes the buckets that go and their index entries: one request for neighbours that nothing separates.
+    /// Deletes the removed buckets and their index entries, with one request for each run of neighbours.
     pub(in crate::engine) fn removals(&self, page: &Page<'_>, changes: &mut Changeset) -> Result<()> {
         if self.changed.iter().all(|(_, new)| new.is_some()) {
             return Ok(());
@@ -183,7 +186,7 @@ impl<'a> BucketChanges<'a> {
     }
 }
 
-/// The page of a scan that changes were made of.
+/// The page of a scan from which changes were made.
 #[derive(Default)]
 pub(in crate::engine) struct Page<'a> {
     units: &'a [Unit],
@@ -191,13 +194,13 @@ pub(in crate::engine) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// A page, and where its buckets are all that there are.
+    /// A page, and the range in which its buckets are all that are stored.
     pub(in crate::engine) fn of(units: &'a [Unit], covered: Option<&'a KeyRange>) -> Page<'a> {
         Page { units, covered }
     }
 }
 
-/// The keys of a bucket's index entries.
+/// The keys of a bucket's entries in all indexes.
 ///
 /// Errors: `DataCorruptionDetected`.
 pub(in crate::engine) fn index_keys(
@@ -221,7 +224,7 @@ pub(in crate::engine) fn index_keys(
 }
 
 impl Engine {
-    /// Keeps in mind that buckets are not stored yet: they were begun while the epoch was `epoch`.
+    /// Remembers that buckets are not stored yet: they were begun while the epoch was `epoch`.
     pub(in crate::engine) fn note_begun(&self, collection: &Collection, epoch: u64, begun: Vec<BucketId>) {
         if collection.journal.epoch() == epoch {
             let mut cache = self.buckets.borrow_mut();
@@ -229,7 +232,7 @@ impl Engine {
         }
     }
 
-    /// Keeps the new forms of buckets whose commit has succeeded, which has moved the epoch on to `next`.
+    /// Keeps the new forms of buckets after a successful commit, which has moved the epoch on to `next`.
     pub(in crate::engine) fn keep(
         &self,
         collection: &Collection,
@@ -238,7 +241,7 @@ impl Engine {
         changed: Vec<(BucketId, Option<Rc<StoredBucket>>)>,
     ) {
         if !collection.journal.epoch_moved(epoch, next) {
-            // Somebody has moved it on since, and what was kept is forgotten.
+            // Somebody has moved it on since, so the kept buckets are dropped.
             return;
         }
         if collection.directory.borrow().is_some() {

@@ -1,9 +1,10 @@
-//! Journal records become bucket documents.
+//! Folds journal records into bucket documents.
 //!
-//! **Invariant**: a fold writes its buckets in steps, each of them a changeset under the epoch (`bucket_changes`), and removes the records with
-//! the last. What a bucket covers says which records it holds, so that a fold that was broken off hides and doubles nothing, and
-//! whoever folds next goes on with it. Two folders collide: one step fails whole, reads again and goes on; acknowledged rows
-//! lie in the journal until they are in buckets. Anybody may fold any journal at any time.
+//! **Invariants I18, I20**: a fold writes its buckets in steps, each of them a changeset under the epoch (see
+//! `bucket_changes`), and removes the records with the last step. The coverage of a bucket says which records it holds.
+//! So an interrupted fold neither hides nor doubles rows, and whoever folds next continues it. If two contexts fold at
+//! once, one step fails as a whole, reads again and goes on. Acknowledged rows stay in the journal until they are in
+//! buckets. Any context may fold any journal at any time.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -26,7 +27,7 @@ use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS, UNK
 use crate::value::{Doc, DocBuf, Value};
 
 impl Engine {
-    /// True where this context's journal of a collection is to be folded and nobody folds it yet.
+    /// True if this context's journal of a collection should be folded and no fold runs yet.
     pub(in crate::engine) fn fold_due(&self, collection: &Collection) -> bool {
         let id = collection.id();
         let stored_bytes = |bucket: &BucketId| match self.buckets.borrow().get(&id, bucket) {
@@ -36,7 +37,7 @@ impl Engine {
         collection.folding.borrow().is_none() && collection.journal.fold_due(&stored_bytes)
     }
 
-    /// Folds what this context has journalled of a collection so far; callers that come while a fold runs share it.
+    /// Folds this context's journal of a collection as of now. Callers that come while a fold runs share it.
     ///
     /// Errors: those of storage. A dropped collection has nothing to fold.
     pub(in crate::engine) async fn fold_shared(&self, collection: &Rc<Collection>) -> Result<()> {
@@ -61,10 +62,11 @@ impl Engine {
         outcome
     }
 
-    /// Folds the journal records that `wanted` names by context and seq: with a record, all before it in its context's journal,
-    /// because a bucket says only up to which one it holds rows. Answers how many records.
+    /// Folds the journal records that `wanted` selects by context and seq. Earlier records of the same context are
+    /// folded with them, because coverage only says up to which record a bucket holds rows. Returns the number of
+    /// records.
     ///
-    /// Errors: those of storage, `WriteConflict` where others kept folding the same records, `DataCorruptionDetected`.
+    /// Errors: those of storage; `WriteConflict` if others kept folding the same records; `DataCorruptionDetected`.
     pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
         let mut conflicts = 0;
         loop {
@@ -75,8 +77,8 @@ impl Engine {
             let journal = collection.journal.entries();
             let entries: Vec<&Rc<JournalEntry>> =
                 journal.iter().filter(|entry| wanted(&entry.context, entry.seq)).collect();
-            // The next look tells whether it is still there: what others have deleted must not come into a bucket, and whoever changes
-            // metadata next counts on all of these having been folded.
+            // The next look tells whether the record still exists: rows that others have deleted must not get into a
+            // bucket, and the next change of metadata relies on all of these records being folded.
             if entries.iter().any(|entry| !collection.journal.is_confirmed(&entry.key())) {
                 continue;
             }
@@ -98,7 +100,8 @@ impl Engine {
         }
     }
 
-    /// Folds the journal records of a scan with rows of a group that `wanted` names, and those before them. False where there are none.
+    /// Folds the journal records of a scan that have rows of a group selected by `wanted`, and earlier ones. False if
+    /// there are none.
     ///
     /// Errors: as `fold`.
     pub(in crate::engine) async fn fold_groups(&self, scan: &Scan, wanted: &dyn Fn(&Group) -> bool) -> Result<bool> {
@@ -117,9 +120,10 @@ impl Engine {
         self.fold(scan.collection(), &wanted).await.map(|_| true)
     }
 
-    /// Folds, in every collection, the journals of contexts that are neither this one nor in `alive`: those of closed tabs.
+    /// Folds, in every collection, the journals of contexts other than this one and those in `alive`, such as those of
+    /// closed tabs.
     ///
-    /// Answers how many records. Errors: as `fold`.
+    /// Returns the number of records. Errors: as `fold`.
     pub async fn fold_abandoned(&self, alive: &[ContextId]) -> Result<usize> {
         let mut folded = 0;
         for (name, _) in self.list_collections().await? {
@@ -130,7 +134,8 @@ impl Engine {
         Ok(folded)
     }
 
-    /// Folds `entries`, which `by_bucket` has by bucket: a prefix of each context's journal in `journal`, as it stood at `epoch`.
+    /// Folds `entries`, which `by_bucket` holds by bucket. They are a prefix of each context's journal in `journal`, as
+    /// it was at `epoch`.
     async fn fold_entries(
         &self,
         collection: &Rc<Collection>,
@@ -157,7 +162,8 @@ impl Engine {
             let (mut changes, converted) =
                 self.step_changes(collection, &by_bucket, step, &journalled, &mut moved).await?;
             if rest.is_empty() {
-                // With the removal of their records: before, they are rows of these, and behind it of buckets.
+                // Written in the step that removes their records: until then the rows belong to the records, afterwards
+                // to the buckets.
                 for (bucket, coverage, document) in moved.drain(..) {
                     changes.write(&bucket, None, coverage, document)?;
                 }
@@ -175,7 +181,7 @@ impl Engine {
             if rest.is_empty() {
                 return commit.await.map(drop);
             }
-            // Begun, but not waited for: the next step is computed while storage writes this one.
+            // Started but not awaited: the next step is computed while storage writes this one.
             match poll_fn(|context| Poll::Ready(commit.as_mut().poll(context))).await {
                 Poll::Ready(outcome) => epoch = outcome?,
                 Poll::Pending => running = Some(commit),
@@ -183,9 +189,9 @@ impl Engine {
         }
     }
 
-    /// The buckets of one step with the rows of their sections, and how many of them are no longer in order of time.
+    /// The buckets of one step with the rows of their sections, and how many of them are no longer in time order.
     ///
-    /// Rows whose metadata is no longer that of their bucket go to `moved`, in buckets of their own.
+    /// Rows whose metadata no longer equals that of their bucket go to `moved`, into buckets of their own.
     async fn step_changes<'a>(
         &self,
         collection: &'a Rc<Collection>,
@@ -203,11 +209,12 @@ impl Engine {
             let bucket = &group.bucket;
             let mut coverage = old.as_ref().map(|stored| stored.coverage.clone()).unwrap_or_default();
             let all = by_bucket.sections_of(bucket);
-            // The other groups of a bucket are looked at together with its first one.
+            // The other groups of a bucket are handled together with its first one.
             if all.first().is_some_and(|first| first.meta() != group.meta()) {
                 continue;
             }
-            // Those of a fold that was broken off, or of a record that was written a second time, by a commit whose first answer was lost.
+            // Rows of an interrupted fold, or of a record written twice because the first answer to its commit was
+            // lost.
             let mut fresh: Vec<&SectionRef> = all.iter().filter(|s| !coverage.covers(s.commit())).collect();
             let Some(first) = fresh.first() else { continue };
             coverage.expire(now_ms, journalled);
@@ -217,7 +224,8 @@ impl Engine {
             };
             if fresh.iter().any(|section| section.meta() != meta) {
                 self.move_strangers(collection, &mut fresh, meta, &mut coverage, moved)?;
-                // What comes next from here goes elsewhere, if this context was one of those that did not know.
+                // This context may be one of those that did not know of the new metadata; its next rows go to another
+                // bucket.
                 collection.catalog.borrow_mut().clear_bucket(*bucket);
             }
             fresh.iter().for_each(|s| coverage.cover(s.commit(), now_ms));
@@ -242,7 +250,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Takes the rows of other metadata out of `fresh`, into buckets of their own, and notes in `coverage` that they went.
+    /// Moves the rows with other metadata from `fresh` to buckets of their own, and records that in `coverage`.
     fn move_strangers(
         &self,
         collection: &Collection,
@@ -252,7 +260,7 @@ impl Engine {
         moved: &mut Vec<(BucketId, Coverage, DocBuf)>,
     ) -> Result<()> {
         let now_ms = self.now_ms();
-        // Coverage knows whole records.
+        // Coverage can only name whole records.
         let mut commits = Vec::new();
         for section in &*fresh {
             if section.meta() != meta {
@@ -292,7 +300,7 @@ fn step_len(groups: &[Rc<Group>]) -> usize {
     groups.iter().take(FOLD_STEP_BUCKETS).take_while(fits).count().max(1).min(groups.len())
 }
 
-/// Clears the running fold however it ends.
+/// Ends the running fold on every way out (I6).
 struct FoldGuard<'a> {
     collection: &'a Collection,
     signal: Signal,
@@ -301,17 +309,17 @@ struct FoldGuard<'a> {
 impl Drop for FoldGuard<'_> {
     fn drop(&mut self) {
         *self.collection.folding.borrow_mut() = None;
-        self.signal.resolve(Err(Error::internal("The fold was given up before it had an outcome")));
+        self.signal.resolve(Err(Error::internal("The fold was abandoned")));
     }
 }
 
-/// True for a compressed bucket whose rows are not in order of time.
+/// True if the bucket is compressed and its rows are not in time order.
 fn is_unsorted(document: Doc<'_>) -> bool {
     let version = document.get("control").and_then(Value::as_doc).and_then(|control| control.get("version"));
     version.and_then(Value::as_integer) == Some(3)
 }
 
-/// The bucket document of a stored bucket and the journal rows that it does not hold.
+/// The document of a stored bucket merged with the journal rows that it does not hold.
 pub(in crate::engine) fn merge_sections(
     collection: &Collection,
     stored: Option<Doc<'_>>,
@@ -322,7 +330,7 @@ pub(in crate::engine) fn merge_sections(
     let options = &collection.entry().options.timeseries;
     let stored = stored.map(|document| BucketDoc::parse(document, options)).transpose()?;
     let first = sections.first().and_then(|section| section.section());
-    let first = first.ok_or_else(|| Error::internal("A bucket was to be merged with no rows"))?;
+    let first = first.ok_or_else(|| Error::internal("Cannot merge a bucket with no rows"))?;
     let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(|section| section.rows()).collect();
     let meta = first.meta.as_ref().map(|m| m.view());
     merge(stored.as_ref(), id, first.min_time_ms, meta, &additions, format, options)

@@ -1,29 +1,29 @@
-//! What the indexes of users take, and the entries of a bucket in them.
+//! What users' indexes accept, and the entries of a bucket in them.
 
 use crate::block::{Block, ColumnData};
-use crate::bucket::{BucketDoc, BucketId, ColumnSet, unpack};
+use crate::bucket::{BucketDoc, BucketId, unpack};
 use crate::engine::collections::collection::Collection;
 use crate::engine::store::keyspace;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{self, META_TIME_INDEX, Source, Summary, check_points};
 use crate::query::Index;
 use crate::storage::Bytes;
-use crate::value::{Component, Doc, Kind, Path, Value, sort_by};
+use crate::value::{Component, Doc, FieldSet, Kind, Path, Value, sort_by};
 
 impl Collection {
-    /// The rows with values or metadata that an index does not take, and what is wrong with them.
+    /// The rows whose values or metadata some index refuses, each with its error.
     pub fn index_errors(&self, rows: &Block) -> Vec<(usize, Error)> {
         if self.entry().has_more_indexes() { errors(self, rows) } else { Vec::new() }
     }
 
-    /// Refuses metadata that an index does not take.
+    /// Refuses metadata that some index does not accept.
     ///
     /// Errors: as `IndexSpec::check_meta`.
     pub(in crate::engine) fn check_meta(&self, meta: Option<Value<'_>>) -> Result<()> {
         if self.entry().has_more_indexes() { check_meta(self, meta) } else { Ok(()) }
     }
 
-    /// Refuses a bucket that an index does not take.
+    /// Refuses a bucket that some index does not accept.
     ///
     /// Errors: 5930501; as `check_points`, `check_meta` and `unpack`.
     pub(in crate::engine) fn check_bucket(&self, document: Doc<'_>) -> Result<()> {
@@ -31,7 +31,7 @@ impl Collection {
     }
 }
 
-/// Adds the keys of a bucket's entries.
+/// Adds the keys of a bucket's entries in users' indexes.
 #[inline(never)]
 pub fn add_keys(collection: &Collection, bucket: &BucketId, summary: &Summary<'_>, keys: &mut Vec<Bytes>) {
     let (id, entry) = (collection.id(), collection.entry());
@@ -42,7 +42,7 @@ pub fn add_keys(collection: &Collection, bucket: &BucketId, summary: &Summary<'_
     }
 }
 
-/// Refuses a bucket with measurements or with metadata that an index does not take.
+/// Refuses a bucket whose measurements or metadata some index does not accept.
 ///
 /// Errors: 5930501; as `check_points`, `check_meta` and `unpack`.
 #[inline(never)]
@@ -53,7 +53,7 @@ pub fn check_bucket(collection: &Collection, document: Doc<'_>) -> Result<()> {
     check_meta(collection, view.meta())?;
     let limited = limited_paths(collection);
     let has_places = limited.iter().any(|(source, _)| *source == Source::Data);
-    // Scalars alone leave scalars in the summaries.
+    // If all values are scalars, the summaries contain only scalars.
     let is_plain = |name: &str| {
         let kinds = [view.control_min(), view.control_max()].map(|doc| doc.get(name).map(|value| value.kind()));
         kinds[0] == kinds[1] && kinds[0].is_none_or(|kind| !matches!(kind, Kind::Object | Kind::Array))
@@ -66,11 +66,12 @@ pub fn check_bucket(collection: &Collection, document: Doc<'_>) -> Result<()> {
     }
     sort_by(&mut wanted, Ord::cmp);
     wanted.dedup();
-    let rows = unpack(&view, &ColumnSet::Only(wanted), options)?;
+    let rows = unpack(&view, &FieldSet::Only(wanted), options)?;
     errors(collection, &rows).into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Refuses metadata that an index does not take. Of a partial index the part of its filter decides that is on the metadata.
+/// Refuses metadata that some index does not accept. A partial index applies only if the part of its filter on the
+/// metadata matches.
 ///
 /// Errors: as `IndexSpec::check_meta`.
 #[inline(never)]
@@ -82,7 +83,7 @@ pub fn check_meta(collection: &Collection, meta: Option<Value<'_>>) -> Result<()
     entry.indexes.iter().filter(takes).try_for_each(|index| index.spec.check_meta(value))
 }
 
-/// The rows with values or metadata that an index does not take, and what is wrong with them.
+/// The rows whose values or metadata some index refuses, each with its error.
 #[inline(never)]
 pub fn errors(collection: &Collection, rows: &Block) -> Vec<(usize, Error)> {
     let mut errors = Vec::new();
@@ -100,7 +101,7 @@ pub fn errors(collection: &Collection, rows: &Block) -> Vec<(usize, Error)> {
                 // Loaded by now: `CollectionEntry::prepare` awaits it for an index on places.
                 Source::Data => check_points(value, &path),
                 _ if value.is_some_and(|value| meets_array(value, path.rest())) => {
-                    let message = format!("An index is over '{path}', which may hold no array in measurements");
+                    let message = format!("'{path}' is indexed, so it must not contain an array");
                     Err(Error::new(ErrorCode::Location5930501, message))
                 }
                 _ => Ok(()),
@@ -120,7 +121,7 @@ pub fn errors(collection: &Collection, rows: &Block) -> Vec<(usize, Error)> {
     errors
 }
 
-/// The paths of measurements that may not hold everything: no arrays below `Source::Min`, points alone below `Source::Data`.
+/// The paths of measurements with restricted values: no arrays for `Source::Min`, only points for `Source::Data`.
 fn limited_paths(collection: &Collection) -> Vec<(Source, Path)> {
     let entry = collection.entry();
     let parts = entry.specs.iter().flat_map(|spec| &spec.parts);

@@ -1,4 +1,4 @@
-//! Stored buckets change: as one changeset under the epoch, with their index entries; and folds.
+//! Changes of stored buckets as one changeset under the epoch, with their index entries; and folds.
 
 pub mod bucket_changes;
 pub mod fold;

@@ -1,7 +1,7 @@
-//! Deletes of journal records all of whose rows match: they go as they are, without having been folded.
+//! Deletes whole journal records if all of their rows match, without folding them.
 //!
-//! **Invariant**: a record goes this way only where no bucket holds rows of it, so that nothing of it is left. Others notice it as they notice
-//! a fold: the epoch moves on.
+//! **Invariant I23**: a record is dropped only if no bucket holds rows of it, so that nothing of it is left. Other
+//! contexts notice it as they notice a fold: the epoch moves on.
 
 use std::rc::Rc;
 
@@ -16,10 +16,11 @@ use crate::query::ReadPlan;
 use crate::storage::{Changeset, KeyRange};
 
 impl Engine {
-    /// Removes the records of a scan that has just begun all of whose rows match. Answers how many rows went.
+    /// Removes the records of a scan that has just begun if all of their rows match. Returns the number of rows
+    /// removed.
     ///
-    /// Errors: those of expressions on the metadata and of storage; `DataCorruptionDetected`; `WriteConflict` where somebody has changed a
-    /// bucket meanwhile.
+    /// Errors: those of expressions on the metadata and of storage; `DataCorruptionDetected`; `WriteConflict` if
+    /// somebody has changed a bucket meanwhile.
     pub(super) async fn drop_records(&self, collection: &Rc<Collection>, scan: &Scan, plan: &ReadPlan) -> Result<u64> {
         if !plan.is_decided_by_time() {
             return Ok(0);
@@ -41,7 +42,7 @@ impl Engine {
         for run in entries.iter().zip(&gone).collect::<Vec<_>>().chunk_by(of_one) {
             let (Some((first, true)), Some((last, _))) = (run.first(), run.last()) else { continue };
             let key = |entry: &JournalEntry| keyspace::journal(&id, &entry.context, entry.seq);
-            // A context writes its records in order: nothing comes between them any more.
+            // A context writes its records in order, so no new one can appear between these.
             changes.delete_range(KeyRange { start: key(first), end: [&key(last)[..], &[0]].concat() });
             rows += run.iter().map(|(entry, _)| entry.record.rows.rows() as u64).sum::<u64>();
             keys.extend(run.iter().map(|(entry, _)| entry.key()));
@@ -52,7 +53,7 @@ impl Engine {
         Ok(rows)
     }
 
-    /// True where no stored bucket holds rows of a group that may match, and none of these buckets is closed.
+    /// True if no stored bucket holds rows of a group that may match, and no such bucket is closed.
     async fn is_unfolded(&self, collection: &Collection, scan: &Scan, plan: &ReadPlan) -> Result<bool> {
         let mut groups: Vec<&Rc<Group>> = Vec::new();
         for group in scan.journal().groups() {
@@ -73,7 +74,7 @@ impl Engine {
     }
 }
 
-/// True where each row of a record matches, by its time and metadata alone.
+/// True if every row of a record matches, judged by its time and metadata only.
 fn all_match(plan: &ReadPlan, entry: &JournalEntry) -> Result<bool> {
     let sections = &entry.record.sections;
     let first_ms = sections.iter().map(|section| section.first_ms).min();

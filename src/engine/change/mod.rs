@@ -1,4 +1,4 @@
-//! Deletes and updates, and what goes without having been rewritten.
+//! Deletes and updates, and removals that rewrite nothing.
 
 pub mod dropping;
 pub mod removal;

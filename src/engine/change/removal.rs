@@ -1,8 +1,8 @@
-//! Removals that write nothing, for a storage that has no room left: whole buckets, and whole journal records.
+//! Removals of whole buckets and whole journal records that write nothing, for a storage without room.
 //!
-//! **Invariant**: a record goes only where each of its rows goes or is in a bucket, and a bucket only where no record is left whose rows it
-//! holds: with it would go what says so, and they would come back. All of it is one changeset, and the epoch that it moves on to was written
-//! in advance. Others notice it as they notice a fold.
+//! **Invariants I19, I23, I25**: a record is removed only if each of its rows is removed or in a bucket; a bucket only
+//! if no record is left whose rows it holds, because without the bucket those rows would come back. All of it is one
+//! changeset, to an epoch that was written in advance. Other contexts notice it as they notice a fold.
 
 // Loaded later.
 
@@ -21,45 +21,45 @@ use crate::error::Result;
 use crate::storage::Changeset;
 use crate::value::{Doc, sort_by};
 
-/// Asked of a stored bucket and its document.
+/// Asked for each stored bucket, with its document and its latest time.
 type OfBucket<'a> = &'a dyn Fn(&BucketId, Doc<'_>, &BucketDoc<'_>, i64) -> Result<bool>;
-/// Asked of a section, and the stored form of its bucket.
+/// Asked for each section, with the stored form of its bucket and the bucket's latest time.
 type OfRows<'a> = &'a dyn Fn(&SectionRef, Option<&BucketDoc<'_>>, i64) -> Result<bool>;
 
-/// What goes. Both are asked with the latest time that the bucket has, stored or in journals.
+/// Selects what to remove. Both functions get the latest time of the bucket, whether stored or in journals.
 pub(in crate::engine) struct Doomed<'a> {
-    /// Whether a stored bucket goes.
+    /// True if the stored bucket is to be removed.
     pub bucket: OfBucket<'a>,
-    /// Whether all rows of a section go.
+    /// True if all rows of the section are to be removed.
     pub rows: OfRows<'a>,
-    /// Leaves the buckets that journals have rows for.
+    /// True if buckets with journal rows must be kept.
     pub only_folded: bool,
 }
 
-/// What went.
+/// What was removed.
 #[derive(Default)]
 pub(in crate::engine) struct Removed {
     pub buckets: u64,
     pub measurements: u64,
-    /// Bytes of their documents.
+    /// Bytes of the removed bucket documents.
     pub bytes: u64,
 }
 
-/// The journals of a scan with what their buckets hold already.
+/// The journals of a scan, and which of their rows are already in buckets.
 struct Journals {
-    /// In order of their buckets.
+    /// In the order of their buckets.
     sections: Vec<Journalled>,
-    /// Whether each record goes.
+    /// Whether each record is to be removed.
     records: SortedMap<(ContextId, u64), bool>,
 }
 
-/// A section.
+/// A section of the journals.
 struct Journalled {
     bucket: BucketId,
     reference: SectionRef,
-    /// True where its bucket holds its rows.
+    /// True if its bucket holds its rows.
     covered: bool,
-    /// True where its bucket is not stored.
+    /// True if its bucket is not stored.
     unstored: bool,
 }
 
@@ -74,17 +74,18 @@ impl Journals {
         self.records.get(&section.reference.commit()) == Some(&true)
     }
 
-    /// The sections of records that go, in order of their buckets.
+    /// The sections of records to be removed, in the order of their buckets.
     fn gone(&self) -> impl Iterator<Item = &Journalled> {
         self.sections.iter().filter(|section| self.goes(section))
     }
 }
 
 impl Engine {
-    /// Removes what goes of a scan that is aimed, as far as that takes no room. Answers what went: nothing as well where no epoch is in reserve.
+    /// Removes what `doomed` selects from an aimed scan, as far as that needs no room. Returns what was removed; that
+    /// is nothing if no epoch is in reserve.
     ///
-    /// Errors: those of `doomed` and of storage; `DataCorruptionDetected`; `WriteConflict` where somebody has changed a bucket of the
-    /// collection meanwhile.
+    /// Errors: those of `doomed` and of storage; `DataCorruptionDetected`; `WriteConflict` if somebody has changed a
+    /// bucket of the collection meanwhile.
     pub(in crate::engine) async fn remove_without_room(&self, scan: &mut Scan, doomed: &Doomed<'_>) -> Result<Removed> {
         let collection = Rc::clone(scan.collection());
         let (id, epoch) = (collection.id(), scan.epoch());
@@ -136,7 +137,7 @@ impl Engine {
         Ok(removed)
     }
 
-    /// The journals of a scan, and which records go.
+    /// The journals of a scan, and which records are to be removed.
     async fn judge_journals(&self, scan: &Scan, doomed: &Doomed<'_>) -> Result<Journals> {
         let collection = scan.collection();
         let options = &collection.entry().options.timeseries;
@@ -175,7 +176,7 @@ fn last_of<'a>(stored: Option<&BucketDoc<'_>>, sections: impl Iterator<Item = &'
 }
 
 impl Collection {
-    /// Whether a bucket goes; `removed` then counts it.
+    /// True if a bucket is to be removed; then counts it in `removed`.
     fn is_doomed(&self, unit: &Unit, journals: &Journals, doomed: &Doomed<'_>, removed: &mut Removed) -> Result<bool> {
         let Some(stored) = &unit.stored else { return Ok(false) };
         let view = BucketDoc::parse(stored.document.view(), &self.entry().options.timeseries)?;

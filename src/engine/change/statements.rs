@@ -1,15 +1,16 @@
-//! Deletes and updates. A delete takes whole buckets where the bucket alone says so, else it rewrites them without the rows; an update
-//! changes the metadata of whole buckets.
+//! Deletes and updates. A delete removes whole buckets if the bucket alone shows that all rows match; otherwise it
+//! rewrites the bucket without the matching rows. An update changes the metadata of whole buckets.
 //!
-//! **Invariant**: no bucket changes its metadata as long as journal records are left whose rows it holds, so that such a record never
-//! has other metadata than its bucket. Records that come later, from whoever did not know, keep the metadata that they have: see `fold`.
+//! **Invariant I20**: a bucket does not change its metadata while journal records are left whose rows it holds, so such
+//! a record never has other metadata than its bucket. Later records, from contexts that did not know of the change,
+//! keep their own metadata: see `fold`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::removal::Doomed;
 use crate::block::{Bitmap, Block, Column};
-use crate::bucket::{BucketDoc, BucketId, ColumnSet, rebuild, unpack, with_meta};
+use crate::bucket::{BucketDoc, BucketId, rebuild, unpack, with_meta};
 use crate::engine::Engine;
 use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
 use crate::engine::collections::collection::Collection;
@@ -18,43 +19,42 @@ use crate::engine::journal::{Group, SectionRef};
 use crate::engine::read::unit::Unit;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
-use crate::query::projection::Projection;
-use crate::query::{Filter, FindOptions, Hint, ReadAccess, ReadPlan, Update};
+use crate::query::{Demand, Filter, FindCommand, Hint, Projection, Query, ReadAccess, ReadPlan, Update};
 use crate::storage::LocalFuture;
-use crate::value::{Doc, DocWriter, Numbers, OwnedValue, Value};
+use crate::value::{Doc, DocWriter, FieldSet, Numbers, OwnedValue, Value};
 
-/// What a statement changes, and how.
+/// A statement of a delete or an update.
 pub struct Change<'a> {
-    /// The measurements.
+    /// Selects the measurements.
     pub filter: Filter,
-    /// How they are found.
+    /// Selects the index.
     pub hint: Option<Hint>,
-    /// What becomes of them.
+    /// What happens to the measurements.
     pub kind: ChangeKind<'a>,
-    /// Buckets are meant, by their documents; they can only be deleted.
+    /// True if bucket documents are meant; they can only be deleted.
     pub raw: bool,
 }
 
-/// What becomes of measurements.
+/// What a statement does with measurements.
 pub enum ChangeKind<'a> {
-    /// All go.
+    /// Deletes all.
     Delete,
-    /// Any one goes.
+    /// Deletes any one.
     DeleteOne,
-    /// One goes that is this document, in whatever order its fields are.
+    /// Deletes one that has exactly the fields of this document, in any order.
     DeleteExactly(Doc<'a>),
-    /// The metadata of all becomes another. The filter asks for nothing else.
+    /// Changes the metadata of all. The filter must be on the metadata only.
     Update(Update),
 }
 
-/// What became of a change.
+/// The outcome of a statement.
 #[derive(Default)]
 pub struct Changed {
-    /// Measurements that matched, as far as they were wanted.
+    /// Measurements that matched and were wanted.
     pub matched: u64,
-    /// Of these, those whose metadata is another now.
+    /// How many of them got different metadata.
     pub modified: u64,
-    /// Buckets that an update has seen: what is looked at again after a conflict must not be changed twice.
+    /// Buckets already processed by an update, so that a repetition after a conflict does not change them twice.
     done: Numbers,
 }
 
@@ -65,14 +65,17 @@ impl Changed {
 }
 
 impl Engine {
-    /// Changes measurements that match.
+    /// Changes the measurements that match.
     ///
-    /// Journal rows of buckets that may hold a match are folded first, so that what was acknowledged before the call is in a
-    /// bucket; measurements that others insert meanwhile stay. Buckets that are closed stay as they are. Where a delete of many finds no
-    /// room to write, what goes without goes first: see `removal`.
-    /// `change` is asked with the collection, or without where there is none: then there is nothing to change.
-    /// Errors: `NamespaceNotFound` does not arise; those of `change`, of filters and updates, and of storage; `BadValue` for a hint at no index.
-    /// Behind `OutOfDiskSpace` some measurements may be deleted, as its message says.
+    /// Journal rows of buckets that may hold a match are folded first, so that everything acknowledged before the call
+    /// is in a bucket. Measurements inserted meanwhile stay, and so do closed buckets. If a delete of many measurements
+    /// finds no room to write, whatever can be removed without room is removed first: see `removal`.
+    ///
+    /// `change` is called with the collection, or without it if there is none; then nothing is changed.
+    ///
+    /// Errors: those of `change`, of filters and updates, and of storage; `BadValue` for a hint that names no index. A
+    /// missing collection is not an error. After `OutOfDiskSpace` some measurements may be deleted, as its message
+    /// says.
     pub async fn change<'a>(
         &self,
         name: &str,
@@ -87,9 +90,10 @@ impl Engine {
             let wanted = change(Some(&collection))?;
             let mut outcome = self.change_pass(&collection, &wanted, &mut changed).await;
             let no_room = outcome.as_ref().err().filter(|e| e.code == ErrorCode::OutOfDiskSpace).cloned();
-            // Where the answer to a commit that writes nothing is lost, nobody can tell that the one measurement went.
+            // Not for a single measurement: if the answer to a commit that writes nothing is lost, nobody can tell
+            // whether it was removed.
             if let Some(error) = no_room.filter(|_| matches!(wanted.kind, ChangeKind::Delete)) {
-                // Where the code for it cannot be had, nothing can be done without room.
+                // If that code cannot be loaded, nothing can be done without room.
                 let made = match self.complete().await {
                     // Loaded by now: awaited in the line above.
                     Ok(()) => self.make_room(&collection, &wanted, &mut changed).await,
@@ -102,7 +106,7 @@ impl Engine {
                 };
             }
             match outcome {
-                // Memory has forgotten it; storage says whether it was made again.
+                // It was dropped, so memory has forgotten it; storage says whether it was created again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                 other => return other.map(|()| changed),
@@ -112,11 +116,11 @@ impl Engine {
 
     async fn change_pass(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
-        let options = FindOptions { filter, hint, ..FindOptions::default() };
-        let plan = || collection.read_plan(options.clone(), change.raw);
+        let options = FindCommand { filter, hint, ..FindCommand::default() };
+        let plan = || collection.read_plan(options.clone().into(), change.raw);
         let (mut scan, mut aimed) = self.aimed_scan(collection, &plan).await?;
         collection.check_hint(change.raw, &options, &aimed)?;
-        // What is not folded yet is in no index.
+        // Rows that are not folded are in no index.
         let only_indexed = matches!(&aimed.access, ReadAccess::Index(access) if access.only_indexed);
         if matches!(change.kind, ChangeKind::Delete) && !change.raw && !only_indexed {
             let dropped = self.drop_records(collection, &scan, &aimed).await?;
@@ -125,7 +129,7 @@ impl Engine {
                 (scan, aimed) = self.aimed_scan(collection, &plan).await?;
             }
         }
-        // What fails here fails again on the bucket.
+        // An expression that fails here fails again on the bucket.
         let reached = |group: &Group| aimed.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
         if self.fold_groups(&scan, &reached).await? {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
@@ -158,8 +162,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Deletes what goes without a write. False where nothing does.
-    /// Boxed, for it comes with the second half of the module.
+    /// Deletes what can be removed without a write. False if there is nothing.
+    /// Boxed, because it is in the second half of the module.
     fn make_room<'a>(
         &'a self,
         collection: &'a Rc<Collection>,
@@ -177,10 +181,10 @@ impl Engine {
         changed: &mut Changed,
     ) -> Result<bool> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
-        let options = FindOptions { filter, hint, ..FindOptions::default() };
-        let plan = || collection.read_plan(options.clone(), change.raw);
+        let options = FindCommand { filter, hint, ..FindCommand::default() };
+        let plan = || collection.read_plan(options.clone().into(), change.raw);
         if matches!(&plan().access, ReadAccess::Index(access) if access.only_indexed) {
-            // What an index does not name stays, and folding tells what it names.
+            // The index does not name everything; folding brings the rest into it.
             return Ok(false);
         }
         let (mut scan, aimed) = self.aimed_scan(collection, &plan).await?;
@@ -195,7 +199,7 @@ impl Engine {
             if aimed.all_match(view) {
                 return Ok(true);
             }
-            let rows = unpack(view, &ColumnSet::All, options)?;
+            let rows = unpack(view, &FieldSet::All, options)?;
             Ok(aimed.select(&rows, view.meta())?.count() == rows.rows())
         };
         let rows = |reference: &SectionRef, stored: Option<&BucketDoc<'_>>, _| {
@@ -214,7 +218,7 @@ impl Engine {
         Ok(removed > 0)
     }
 
-    /// Adds what changing one bucket takes to `changes`, and what becomes of its measurements to `page`.
+    /// Adds the changes to one bucket to `changes`, and counts its measurements in `page`.
     fn change_unit(
         &self,
         collection: &Rc<Collection>,
@@ -239,7 +243,7 @@ impl Engine {
         }
         let meta = view.meta();
         if let ChangeKind::Update(update) = &change.kind {
-            // What is left for rows is a schema, which asks for the metadata by its name.
+            // What is left for rows is a schema, which names the metadata by the user's field name.
             let mut row = DocWriter::new();
             if let (Some(name), Some(meta)) = (collection.meta_field(), meta) {
                 row.value(name, meta);
@@ -252,7 +256,7 @@ impl Engine {
             }
             let rows = view.count()? as u64;
             page.matched += rows;
-            // Loaded by now: `update` is a rare command, and none other has an update.
+            // Loaded by now: `update` is a rare command, and no other command has an update.
             let new = update.apply(meta, &|| change.filter.position(meta))?;
             let new = new.as_ref().map(OwnedValue::view);
             if new != meta {
@@ -268,7 +272,7 @@ impl Engine {
             page.matched += view.count()? as u64;
             return Ok(());
         }
-        let rows = unpack(&view, &ColumnSet::All, options)?;
+        let rows = unpack(&view, &FieldSet::All, options)?;
         let mut matching = plan.select(&rows, meta)?;
         let only = match change.kind {
             ChangeKind::DeleteOne => Some(matching.iter().next()),
@@ -297,24 +301,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Deletes the first measurement of a query and answers it, as the query shows it; `None` where there is none.
+    /// Deletes the first measurement of a query and returns it as the query projects it; `None` if there is none.
     ///
-    /// Errors: as `find` and `change`; `WriteConflict` where others were faster each time.
+    /// Errors: as `find` and `change`; `WriteConflict` if other contexts were faster each time.
     pub async fn remove_one(&self, name: &str, options: &Options<'_>) -> Result<Option<Block>> {
         for _ in 0..WRITE_CONFLICT_RETRIES_MAX {
             let projection = RefCell::new(Projection::all());
             let whole = |defaults: Defaults<'_>| {
-                let options = options(defaults)?;
-                projection.replace(options.projection);
-                let limit = Some(1);
-                Ok(FindOptions {
-                    projection: Projection::all(),
-                    limit,
-                    single_batch: true,
-                    batch_size: limit,
-                    skips_closed: true,
-                    ..options
-                })
+                let Query { find, .. } = options(defaults)?;
+                projection.replace(find.projection);
+                let (projection, limit) = (Projection::all(), Some(1));
+                let find = FindCommand { projection, limit, single_batch: true, batch_size: limit, ..find };
+                Ok(Query { find, demand: Demand::of_write() })
             };
             let row = self.find(name, false, &whole).await?.rows;
             if row.rows() == 0 {
@@ -323,7 +321,7 @@ impl Engine {
             let mut writer = DocWriter::new();
             row.write_row(0, &mut writer);
             let document = writer.finish();
-            // What fails here must not have deleted anything.
+            // If this fails, nothing must have been deleted.
             let shown = projection.replace(Projection::all()).apply(row)?;
             let exactly = |collection: Option<&Collection>| {
                 let time_field = collection.map_or("", Collection::time_field);
@@ -335,17 +333,20 @@ impl Engine {
                 return Ok(Some(shown));
             }
         }
-        Err(Error::write_conflict("Others kept removing the measurement that was found"))
+        Err(Error::write_conflict("Other contexts kept removing the measurement first"))
     }
 }
 
-/// What a delete answers that has found no room for what has to be written.
+/// The error of a delete that finds no room for its writes.
 fn no_room_left(error: &Error, deleted: u64) -> Error {
-    let advice = "for the others, delete what shares their buckets or inserts as well, drop a collection, or make room elsewhere";
-    Error::new(error.code, format!("{}; {deleted} measurements were deleted that need none; {advice}", error.message))
+    let advice = "deleting the others needs room: delete whole series or time ranges, drop a collection, or free space elsewhere";
+    Error::new(
+        error.code,
+        format!("{}; {deleted} measurements were deleted, those whose removal writes nothing; {advice}", error.message),
+    )
 }
 
-/// True where a row has the fields of a document, and no others.
+/// True if the row has exactly the fields of the document.
 fn is_row(rows: &Block, row: usize, document: Doc<'_>) -> bool {
     let mut writer = DocWriter::new();
     rows.write_row(row, &mut writer);

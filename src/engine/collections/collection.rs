@@ -1,4 +1,4 @@
-//! A collection as this context knows it: its options, its open buckets, its unfolded commits.
+//! A collection as this context knows it: its options, open buckets and unfolded commits.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::engine::journal::Journal;
 use crate::engine::store::entry::CollectionEntry;
 use crate::engine::store::keyspace::{CollectionId, ContextId};
-use crate::engine::store::queue::Queue;
+use crate::engine::store::queue::InsertQueue;
 use crate::engine::store::signal::Signal;
 use crate::value::Collation;
 
@@ -17,31 +17,31 @@ use crate::value::Collation;
 pub struct Collection {
     /// The name that users know.
     pub name: String,
-    /// Its entry when this context first saw it: identity, fields and collation, which stay.
+    /// The entry when this context first saw it. Identity, fields and collation never change.
     first: Rc<CollectionEntry>,
-    /// Its entry as far as this context knows.
+    /// The latest entry known to this context.
     entry: RefCell<Rc<CollectionEntry>>,
     /// Open buckets.
     pub(in crate::engine) catalog: RefCell<Catalog>,
     /// True once dates outside the standard range are known to be stored.
     pub(in crate::engine) extended_range: Cell<bool>,
-    /// Commits that are not folded yet, and the epoch of what memory knows.
+    /// Unfolded commits, and the epoch of what memory knows.
     pub(in crate::engine) journal: Journal,
-    pub(in crate::engine) queue: RefCell<Queue>,
-    /// The sizes of all stored buckets, in order of their ids, where they are known at the epoch of `journal`. Of use with a `maxBytes`.
+    pub(in crate::engine) queue: RefCell<InsertQueue>,
+    /// The sizes of all stored buckets by id, if known at the epoch of `journal`. Used for `maxBytes`.
     pub(in crate::engine) measured: RefCell<Option<Vec<Measured>>>,
-    /// The stored buckets by series, where somebody has asked for them.
+    /// The stored buckets by series, if somebody has asked for them.
     pub(in crate::engine) directory: RefCell<Option<Rc<Directory>>>,
-    /// How often queries have gone through which index, by number.
+    /// How often queries have used each index, by number.
     pub(super) index_uses: RefCell<Vec<(u16, i64)>>,
-    /// Since when that is counted.
+    /// When that counting began.
     pub since_ms: i64,
-    /// The fold that runs.
+    /// The running fold.
     pub(in crate::engine) folding: RefCell<Option<Signal>>,
 }
 
 impl Collection {
-    /// A collection without open buckets, in the context whose journal it writes. `seed` must be random.
+    /// A collection without open buckets, with the journal of context `context`. `seed` must be random.
     pub(in crate::engine) fn new(
         name: &str,
         context: ContextId,
@@ -69,12 +69,12 @@ impl Collection {
         }
     }
 
-    /// Its identity and options. Others may change them: reads, folds and deletes notice it, inserts do not.
+    /// Identity and options. Other contexts may change them; reads, folds and deletes notice that, inserts do not.
     pub fn entry(&self) -> Rc<CollectionEntry> {
         Rc::clone(&self.entry.borrow())
     }
 
-    /// Takes over an entry that storage holds. Rows go to new buckets where these are to be filled in another way.
+    /// Takes over a newer entry from storage. If its bucketing differs, rows go to new buckets.
     pub(super) fn set_entry(&self, entry: CollectionEntry) {
         if entry.options.timeseries != self.entry().options.timeseries {
             self.catalog.borrow_mut().reconfigure(entry.options.timeseries.clone());
@@ -87,7 +87,7 @@ impl Collection {
         self.first.id()
     }
 
-    /// How strings compare unless a query says otherwise.
+    /// How strings compare unless a query has a collation of its own.
     pub fn collation(&self) -> &Collation {
         &self.first.options.timeseries.collation
     }
@@ -102,17 +102,17 @@ impl Collection {
         self.first.options.timeseries.meta_field.as_deref()
     }
 
-    /// What the catalog counted in this context.
+    /// The counters of the catalog in this context.
     pub fn stats(&self) -> crate::catalog::Stats {
         self.catalog.borrow().stats()
     }
 
-    /// Counts what the catalog cannot see itself.
+    /// Counts events that the catalog cannot see.
     pub fn count(&self, counter: Counter, n: u64) {
         self.catalog.borrow_mut().count(counter, n);
     }
 
-    /// Counts a query that goes through an index.
+    /// Counts a query that uses an index.
     pub(in crate::engine) fn count_use(&self, number: u16) {
         let mut uses = self.index_uses.borrow_mut();
         match uses.iter_mut().find(|(known, _)| *known == number) {
@@ -121,7 +121,7 @@ impl Collection {
         }
     }
 
-    /// How many queries have gone through an index in this context.
+    /// How many queries in this context have used an index.
     pub fn uses_of(&self, number: u16) -> i64 {
         self.index_uses.borrow().iter().find(|(known, _)| *known == number).map_or(0, |(_, n)| *n)
     }

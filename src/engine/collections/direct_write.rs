@@ -1,19 +1,19 @@
-//! Changes of stored buckets that do not come from inserts.
+//! Direct writes: changes of stored buckets that do not come from inserts (I27).
 
 use super::collection::Collection;
 use crate::bucket::BucketId;
 
-/// Buckets that no insert is given, neither from memory nor from storage, until this is dropped.
+/// Keeps buckets away from inserts, in memory and in storage, until it is dropped.
 pub struct DirectWrites<'a> {
     collection: &'a Collection,
     ids: Vec<BucketId>,
 }
 
 impl Collection {
-    /// Keeps inserts from these buckets, and waits for the rows of them that are being committed.
+    /// Keeps inserts away from these buckets, and waits for commits of their rows to end.
     ///
-    /// To be held while the buckets are rewritten, whatever comes of it. Where the server tells a writer that meets such a
-    /// commit to try again, this one waits: behind inserts that never pause it would try for ever.
+    /// Hold the result while the buckets are rewritten, whatever the outcome. The server tells a writer that meets such
+    /// a commit to retry. This method waits instead: behind inserts that never pause, a writer would retry for ever.
     pub async fn direct_writes(&self, ids: Vec<BucketId>) -> DirectWrites<'_> {
         let commit = {
             let mut catalog = self.catalog.borrow_mut();
@@ -23,7 +23,7 @@ impl Collection {
         };
         let writes = DirectWrites { collection: self, ids };
         if let Some(commit) = commit {
-            // Its outcome is told to the inserts; here only its end matters.
+            // The inserts receive its outcome; here only its end matters.
             let _ = commit.wait().await;
         }
         writes

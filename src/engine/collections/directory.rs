@@ -1,7 +1,8 @@
-//! Which stored buckets each series has, as the default index says: whoever wants the newest of each series asks the last ones.
+//! The stored buckets of each series, from the default index. A query for the newest row of each series reads only the
+//! last ones.
 //!
-//! **Invariant**: what is kept of a collection is what storage held at its epoch, or later. This context's own changes of buckets are
-//! noted; where somebody else has moved the epoch on, the index is listed anew.
+//! **Invariant I26**: the directory of a collection is as new as the collection's epoch, or newer. This context's own
+//! changes of buckets are applied to it; if another context has moved the epoch on, the index is listed again.
 
 // Loaded later.
 
@@ -20,11 +21,11 @@ use crate::value::{Numbers, Value, append_key, append_missing_key, sort_by};
 #[derive(Clone, Default)]
 pub struct Directory {
     epoch: u64,
-    /// Metadata by the keys of the index: what compares equal is one series.
+    /// Numbers of series by index key. Metadata that compares equal is one series.
     series: Numbers,
-    /// How many they are, those among them whose buckets have gone.
+    /// How many series there are, including those whose buckets are gone.
     count: usize,
-    /// In order of series and then of ids. Empty where a bucket stands under several keys, because its metadata is an array.
+    /// Ordered by series, then by id. Empty if a bucket has several keys because its metadata is an array.
     buckets: Vec<Listed>,
     has_arrays: bool,
 }
@@ -36,17 +37,17 @@ pub struct Listed {
     pub series: u32,
     /// Its id.
     pub id: BucketId,
-    /// No row of it is later, as far as somebody has looked.
+    /// Upper bound of the times in the bucket, as far as it was read.
     pub last_ms: Cell<i64>,
 }
 
 impl Directory {
-    /// The buckets in the entries of the default index; without a metaField, in the keys of buckets.
+    /// A directory from the keys of the default index, or from bucket keys if there is no meta field.
     pub(in crate::engine) fn of_keys(epoch: u64, keys: &[Bytes], has_meta: bool) -> Result<Directory> {
         let mut directory = Directory { epoch, ..Directory::default() };
         for key in keys {
             let series = if has_meta { keyspace::series_of(key) } else { Some(&[][..]) };
-            let series = series.ok_or_else(|| Error::corrupt("An index entry does not hold metadata and a time"))?;
+            let series = series.ok_or_else(|| Error::corrupt("An index entry has no metadata or no time"))?;
             directory.add(series, keyspace::bucket_id(key)?, i64::MAX);
         }
         sort_by(&mut directory.buckets, |a, b| (a.series, a.id).cmp(&(b.series, b.id)));
@@ -69,22 +70,22 @@ impl Directory {
         (self.has_arrays, self.buckets) = (true, Vec::new());
     }
 
-    /// The buckets, in order of series and then of ids.
+    /// The buckets, ordered by series, then by id.
     pub fn buckets(&self) -> &[Listed] {
         &self.buckets
     }
 
-    /// All numbers of series are below this one.
+    /// The number of series, which is above every series number.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The number of a series that has buckets, or had some.
+    /// The number of a series that has or had buckets.
     pub fn number(&self, series: &[u8]) -> Option<usize> {
         self.series.get(series)
     }
 
-    /// Takes over the new forms of some buckets; `None` are those that are gone.
+    /// Applies the new forms of some buckets; `None` for removed ones.
     fn note(&mut self, changed: &[(BucketId, Option<Rc<StoredBucket>>)], options: &TimeseriesOptions) -> Result<()> {
         let (mut moved, mut new) = (Vec::new(), Vec::new());
         for (id, stored) in changed {
@@ -120,8 +121,8 @@ impl Directory {
         Ok(())
     }
 
-    /// What it is at `next`, once this context has moved the epoch on from `epoch` by giving some buckets new forms; `None` where it was not
-    /// of `epoch`.
+    /// The directory at `next`, after this context has moved the epoch on from `epoch` by changing these buckets.
+    /// `None` if the directory is not of `epoch`.
     pub(super) fn moved_on(
         mut self: Rc<Directory>,
         (epoch, next): (u64, u64),
@@ -137,17 +138,17 @@ impl Directory {
         self.is_small().then_some(self)
     }
 
-    /// True where it may be kept.
+    /// True if it is small enough to be kept.
     pub(in crate::engine) fn is_small(&self) -> bool {
         self.buckets.len() <= DIRECTORY_BUCKETS_MAX
     }
 
-    /// The epoch of what it says.
+    /// The epoch to which it applies.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// True where buckets stand under several keys: it lists none then.
+    /// True if some buckets have several keys; then no bucket is listed.
     pub fn has_arrays(&self) -> bool {
         self.has_arrays
     }
@@ -158,7 +159,7 @@ impl Directory {
     }
 }
 
-/// The key under which a bucket of that metadata stands in the default index; empty without a metaField.
+/// The key in the default index of a bucket with that metadata; empty without a meta field.
 pub(in crate::engine) fn series_key(options: &TimeseriesOptions, meta: Option<Value<'_>>) -> Vec<u8> {
     let mut key = Vec::with_capacity(40);
     match meta {

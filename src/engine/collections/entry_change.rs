@@ -1,4 +1,4 @@
-//! The entry of a collection and its epoch: learnt anew, and moved on.
+//! Reloads and changes the catalog entry of a collection, under its epoch (I15).
 
 use std::rc::Rc;
 
@@ -11,15 +11,16 @@ use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::storage::Changeset;
 
 impl Engine {
-    /// Learns what others have made of the entry of a collection.
+    /// Reloads the entry of a collection, which other contexts may have changed.
     ///
     /// Errors: `NamespaceNotFound`; those of storage.
     pub async fn refresh(&self, collection: &Rc<Collection>) -> Result<()> {
         self.journal_snapshot(collection, &[]).await.map(|_| ())
     }
 
-    /// Changes the entry of a collection and what else `change` says, in one commit that moves the epoch on: whoever changes buckets by the
-    /// old entry fails, and finds the new one. Nothing happens where `change` answers false.
+    /// Changes the entry of a collection, and whatever else `change` adds, in one commit that moves the epoch on.
+    /// Contexts that change buckets by the old entry then fail and read the new one. Does nothing if `change` returns
+    /// false.
     ///
     /// Errors: those of `change`; `NamespaceNotFound`; those of storage.
     pub async fn change_entry(
@@ -29,7 +30,7 @@ impl Engine {
     ) -> Result<()> {
         let id = collection.id();
         for attempt in 0.. {
-            // With the epoch comes the entry of that moment.
+            // Reading the epoch also loads the entry of that moment.
             let epoch = self.journal_snapshot(collection, &[]).await?.epoch;
             let mut entry = CollectionEntry::decode(collection.entry().encode().view().as_bytes())?;
             entry.read_indexes()?;
@@ -48,7 +49,7 @@ impl Engine {
             match self.storage.commit(changes).await {
                 Ok(()) => {
                     if collection.journal.epoch_moved(epoch, next) {
-                        // No bucket has changed, so what memory holds of them stays.
+                        // No bucket has changed, so what memory holds of them stays valid.
                         collection.set_entry(entry);
                     }
                     break;
@@ -60,12 +61,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds to `changes` that the epoch of a collection moves on, from the one of what they were made of. Answers the next.
+    /// Adds to `changes` that the epoch of a collection moves on from `epoch`, at which they were made. Returns the
+    /// next epoch.
     pub(in crate::engine) fn move_epoch(&self, id: &CollectionId, epoch: u64, changes: &mut Changeset) -> u64 {
         let (next, reserve) = keyspace::next_epoch(id, epoch);
         changes.require(keyspace::epoch(id, epoch));
         changes.delete(keyspace::epoch(id, epoch));
-        // Whose changeset it was: where an answer is lost, an epoch that somebody else has begun must not look like our own.
+        // The value says whose changeset it was: if an answer is lost, an epoch that another context has begun must not
+        // look like our own.
         let value = self.env.random_u64().to_le_bytes().to_vec();
         changes.insert(keyspace::epoch(id, next), value);
         reserve.into_iter().for_each(|key| changes.put(key, Vec::new()));

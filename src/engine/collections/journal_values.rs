@@ -1,4 +1,4 @@
-//! The stored forms of journal records, in few requests: a context that has just been opened wants hundreds of them.
+//! Fetches stored journal records in few requests, because a context that has just been opened needs hundreds of them.
 
 use crate::engine::Engine;
 use crate::engine::store::keyspace::{self, CollectionId, ContextId};
@@ -6,15 +6,15 @@ use crate::engine::store::pages::go_on;
 use crate::error::Result;
 use crate::storage::{Bytes, KeyRange, Page};
 
-/// Fewer records are asked for one by one.
+/// Shorter runs of records are fetched one by one.
 const RUN_MIN: usize = 8;
 
-/// Whose record it is, and its place there.
+/// The context of a record, and its seq.
 type Place = (ContextId, u64);
 
 impl Engine {
-    /// The values of `wanted`, in that order; `None` for those that are gone. Both lists ascend. `listed` are the records that storage has,
-    /// and `brought` the values that came with their keys: those that are not empty.
+    /// The values of `wanted`, in that order; `None` for records that are gone. Both lists ascend. `listed` are the
+    /// records in storage, and `brought` holds the values that came with their keys: those that are not empty.
     ///
     /// Errors: those of storage.
     pub(in crate::engine) async fn journal_values(
@@ -24,7 +24,7 @@ impl Engine {
         listed: &[Place],
         mut brought: Vec<Bytes>,
     ) -> Result<Vec<Option<Bytes>>> {
-        // A record is never written anew, so its value is the one that it has had all along.
+        // A record is never rewritten, so its value is still the same.
         let known = |place: &Place| {
             let value = brought.get_mut(listed.binary_search(place).ok()?)?;
             (!value.is_empty()).then(|| std::mem::take(value))
@@ -49,7 +49,7 @@ impl Engine {
         let end = |last: &Place| [&key(last)[..], &[0]].concat();
         let mut ranges: Vec<_> =
             runs.iter().map(|(first, last)| KeyRange { start: key(first), end: end(last) }).collect();
-        // One more than there should be says whether that was all.
+        // One more entry than expected shows whether that was all.
         let page = Page { entries_max: wanted.len() + 1, keys_only: false };
         let mut entries = Vec::with_capacity(page.entries_max);
         loop {
@@ -70,7 +70,7 @@ impl Engine {
     }
 }
 
-/// The first and the last of `wanted` that follow each other among `listed`, and are of one context.
+/// The first and the last record of each run in `wanted` that is also a run in `listed`, within one context.
 fn runs_of(wanted: &[Place], listed: &[Place]) -> Vec<(Place, Place)> {
     let mut runs: Vec<(Place, Place)> = Vec::new();
     let mut next = None;

@@ -12,7 +12,7 @@ pub(in crate::engine) struct Measured {
 }
 
 impl Measured {
-    /// What is known of a stored bucket; `None` of one that cannot be read.
+    /// The size of a stored bucket; `None` if the bucket cannot be read.
     pub(in crate::engine) fn of(id: &BucketId, stored: &StoredBucket, options: &TimeseriesOptions) -> Option<Measured> {
         let document = stored.document.view();
         let view = BucketDoc::parse(document, options).ok()?;

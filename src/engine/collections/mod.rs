@@ -1,4 +1,5 @@
-//! Collections as this context knows them: by name, brought up to date by one look at storage, and what is known of their buckets.
+//! Collections as this context knows them: by name, brought up to date by one look at storage, with what is known of
+//! their buckets.
 
 pub mod collection;
 pub mod direct_write;

@@ -11,10 +11,12 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{Changeset, Page};
 
 impl Engine {
-    /// The collection called `name`, from memory or from storage; `None` where there is none.
+    /// The collection called `name`, from memory or from storage; `None` if there is none.
     ///
-    /// What is in memory may be stale: commits and reads check the collection's marker and call `forget`.
-    /// Errors: those of storage; `DataCorruptionDetected`; `BadValue` where this host does not know the locale of its collation.
+    /// The collection in memory may be stale: commits and reads check its marker and call `forget`.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`; `BadValue` if this host does not know the locale of its
+    /// collation.
     pub async fn collection(&self, name: &str) -> Result<Option<Rc<Collection>>> {
         if let Some(known) = self.collections.borrow().get(name) {
             return Ok(Some(Rc::clone(known)));
@@ -39,7 +41,7 @@ impl Engine {
 
     pub(in crate::engine) fn remember(&self, name: &str, entry: CollectionEntry) -> Rc<Collection> {
         let mut known = self.collections.borrow_mut();
-        // Somebody may have loaded it during the await; there must be one catalog of open buckets.
+        // Somebody may have loaded it during the await, and there must be only one catalog of open buckets.
         if let Some(there) = known.get(name) {
             if there.entry().uuid == entry.uuid {
                 return Rc::clone(there);
@@ -53,10 +55,10 @@ impl Engine {
         collection
     }
 
-    /// Drops what memory holds of a collection that storage no longer has.
+    /// Drops a collection from memory after it was dropped from storage.
     pub(in crate::engine) fn forget(&self, collection: &Rc<Collection>) {
         self.collections.borrow_mut().retain(|_, known| !Rc::ptr_eq(known, collection));
-        // Cursors may hold it for a while.
+        // Cursors may hold the collection for a while.
         collection.catalog.borrow_mut().retire();
     }
 
@@ -65,9 +67,9 @@ impl Engine {
         known.iter().for_each(|collection| self.forget(collection));
     }
 
-    /// Creates a collection; nothing happens where it exists with equal options. Answers its options where it exists with others.
+    /// Creates a collection; does nothing if it exists with equal options. Returns its options if it exists with others.
     ///
-    /// Errors: `InvalidNamespace`, those of collations and of storage, and `NamespaceExists` where somebody dropped it at this very moment.
+    /// Errors: `InvalidNamespace`, those of collations and of storage, and `NamespaceExists` if another context dropped it at this very moment.
     pub async fn create_collection(
         &self,
         name: &str,
@@ -79,12 +81,12 @@ impl Engine {
         entry.prepare(&*self.env, &self.globals()).await?;
         match self.storage.commit(creation(name, &entry)).await {
             Ok(()) => {
-                // Memory knows all of a collection that has nothing.
+                // A new collection is empty, so memory knows all of it.
                 self.remember(name, entry).journal.created(keyspace::FIRST_EPOCH);
                 Ok(None)
             }
             Err(e) if e.code == ErrorCode::WriteConflict => {
-                // Memory may be stale here: compare with what storage says now.
+                // Memory may be stale here, so compare with storage.
                 let keys = [keyspace::catalog(name)];
                 let stored = self.storage.get_many(&keys).await?.pop().flatten();
                 let stored = stored.as_deref().map(CollectionEntry::decode).transpose()?;
@@ -93,7 +95,7 @@ impl Engine {
                     Some(there) => Ok(Some(there.options)),
                     None => Err(Error::new(
                         ErrorCode::NamespaceExists,
-                        ["Collection '", name, "' was there and is dropped now"].concat(),
+                        ["Collection '", name, "' existed and was dropped at this moment: try again"].concat(),
                     )),
                 }
             }
@@ -110,9 +112,9 @@ impl Engine {
         uuid
     }
 
-    /// The entry that storage holds of a collection in use.
+    /// The stored entry of a collection in use.
     ///
-    /// Errors: `NamespaceNotFound` where it was dropped, and perhaps made again; those of storage.
+    /// Errors: `NamespaceNotFound` if it was dropped, even if created again; those of storage.
     async fn stored_entry(&self, collection: &Rc<Collection>) -> Result<CollectionEntry> {
         let bytes = self.storage.get_many(&[keyspace::catalog(&collection.name)]).await?.pop().flatten();
         let stored = bytes.as_deref().map(CollectionEntry::decode).transpose()?;
@@ -124,21 +126,21 @@ impl Engine {
         Ok(entry)
     }
 
-    /// Takes over what others have made of the entry of a collection.
+    /// Reloads the entry of a collection, which other contexts may have changed.
     ///
     /// Errors: as `stored_entry`.
     pub(in crate::engine) async fn reload_entry(&self, collection: &Rc<Collection>) -> Result<()> {
         let entry = self.stored_entry(collection).await?;
-        // Somebody here may have learnt of a later one meanwhile.
+        // This context may have learnt of a later entry meanwhile.
         if entry.version > collection.entry().version {
             collection.set_entry(entry);
         }
         Ok(())
     }
 
-    /// Drops a collection and everything that belongs to it, in one commit; absent is fine.
+    /// Drops a collection and everything that belongs to it in one commit, if it exists.
     ///
-    /// Answers whether there was one. Errors: those of storage.
+    /// Returns whether it existed. Errors: those of storage.
     pub async fn drop_collection(&self, name: &str) -> Result<bool> {
         let keys = [keyspace::catalog(name)];
         let Some(bytes) = self.storage.get_many(&keys).await?.pop().flatten() else {
@@ -177,13 +179,13 @@ impl Engine {
     }
 }
 
-/// What makes a collection, under a name that nobody has.
+/// The changeset that creates a collection under an unused name.
 pub(in crate::engine) fn creation(name: &str, entry: &CollectionEntry) -> Changeset {
     let mut changes = Changeset::new();
     changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
     changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
     changes.put(keyspace::epoch(&entry.id(), keyspace::FIRST_EPOCH), Vec::new());
-    // From the epoch before the first, for that has no reserve either.
+    // Starts from the epoch before the first, which has no reserve, so that the reserve is written too.
     let (_, reserve) = keyspace::next_epoch(&entry.id(), 0);
     reserve.into_iter().for_each(|key| changes.put(key, Vec::new()));
     changes

@@ -1,4 +1,4 @@
-//! What a context's own changes of buckets do to what it knows of a collection.
+//! Applies this context's own changes of buckets to what it knows of a collection.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use crate::bucket::BucketId;
 use crate::engine::store::stored_bucket::StoredBucket;
 
 impl Collection {
-    /// Takes over the new forms of buckets, by which this context has moved the epoch on from `epoch` to `next`.
+    /// Applies new forms of buckets to the directory, after this context has moved the epoch on from `epoch` to `next`.
     pub(in crate::engine) fn note_in_directory(
         &self,
         epoch: u64,
@@ -20,7 +20,7 @@ impl Collection {
         *kept = kept.take().and_then(|known| known.moved_on((epoch, next), changed, options));
     }
 
-    /// Notes the size of a bucket that was written, or that it is gone.
+    /// Records the size of a written bucket, or that the bucket is gone.
     pub(in crate::engine) fn note_size(&self, id: &BucketId, stored: Option<&StoredBucket>) {
         let mut measured = self.measured.borrow_mut();
         let Some(measured) = &mut *measured else { return };

@@ -1,4 +1,4 @@
-//! The journals of a collection at one moment: a look at storage, and the records that it tells of fetched.
+//! The journals of a collection at one moment: looks at storage and fetches the records that are missing in memory.
 
 use std::rc::Rc;
 
@@ -10,30 +10,31 @@ use crate::error::{Error, Result};
 use crate::limits::JOURNAL_SIZE_BYTES_MAX;
 use crate::storage::{Bytes, Entry, KeyRange};
 
-/// How much larger a record is in memory than in storage, about: that of many series with a row each.
+/// Roughly how much larger a record is in memory than in storage, if it has many series with one row each.
 const RECORD_GROWTH: usize = 14;
 
-/// The journals of a collection at one moment, and what else was asked for at that moment.
+/// The journals of a collection at one moment, and the keys read at the same moment.
 pub struct Snapshot {
     /// The epoch of the collection.
     pub epoch: u64,
-    /// What is not folded.
+    /// The unfolded rows.
     pub journal: Rc<ByBucket>,
-    /// The keys of `also`.
+    /// The keys in the ranges `also`.
     pub also: Vec<Bytes>,
 }
 
 impl Engine {
-    /// The journal records that storage holds, and the keys of `also` at the same moment: one storage call for both.
+    /// Reads the journal records in storage, and the keys of `also` at the same moment, in one storage call.
     ///
-    /// Where a fold removes a record before it could be fetched, all is asked once more: its rows may be missing in a bucket that is
-    /// in memory. Errors: `NamespaceNotFound` where the collection was dropped; `DataCorruptionDetected`; those of storage.
+    /// If a fold removes a record before it could be fetched, everything is read again, because its rows may be missing
+    /// from a bucket in memory. Errors: `NamespaceNotFound` if the collection was dropped; `DataCorruptionDetected`;
+    /// those of storage.
     pub(in crate::engine) async fn journal_snapshot(
         &self,
         collection: &Rc<Collection>,
         also: &[KeyRange],
     ) -> Result<Snapshot> {
-        // As long as nobody else has changed buckets, records were only added, and those that are known need not be listed.
+        // As long as nobody else has changed buckets, records were only added, so known ones need not be listed.
         let mut all = false;
         loop {
             if let Some(snapshot) = self.try_journal_snapshot(collection, also, &mut all).await? {
@@ -55,7 +56,7 @@ impl Engine {
             false => keyspace::markers(&id),
         };
         let ranges = [&[markers], &*journal.ranges(&id, &look), also].concat();
-        // The first look wants all records, which are the second range.
+        // The first look needs all records, which are the second range.
         let ahead = (journal.epoch() == 0).then_some(1);
         let (mut keys, mut listed, mut brought, mut also) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for Entry { key, value } in self.scan_ahead(ranges, ahead).await? {
@@ -80,13 +81,13 @@ impl Engine {
             self.reload_entry(collection).await?;
             return Ok(None);
         }
-        // Behind up to three other markers.
+        // The epoch comes after up to three other markers.
         let Some(epoch) = keys.iter().take(4).find_map(|key| keyspace::epoch_of(key)) else {
-            // Somebody had no room to write one, and has gone on to one in reserve.
+            // Another context had no room to write an epoch and took one from the reserve.
             if !std::mem::replace(all, true) {
                 return Ok(None);
             }
-            return Err(Error::corrupt("A collection does not say how often it was changed"));
+            return Err(Error::corrupt("A collection has no epoch"));
         };
         let missing = match journal.learn(&look, epoch, &listed) {
             Learnt::Again { all: again } => {
@@ -117,12 +118,12 @@ impl Engine {
     }
 }
 
-/// Makes room for the records of `values` at once. The memory of a module grows slowly: in small steps that took most of the time that
-/// many records take to read.
+/// Allocates memory for the records of `values` at once. A module's memory grows slowly: in small steps, growing took
+/// most of the time of reading many records.
 fn reserve(values: &[Option<Bytes>]) {
     let stored_bytes: usize = values.iter().flatten().map(Vec::len).sum();
     let mut room: Vec<u8> = Vec::new();
-    // What there is no room for is found out by whoever needs it.
+    // If there is not enough memory, the allocation that needs it reports it.
     let _ = room.try_reserve_exact((RECORD_GROWTH * stored_bytes).min(2 * JOURNAL_SIZE_BYTES_MAX));
     drop(std::hint::black_box(room));
 }

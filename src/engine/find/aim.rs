@@ -1,4 +1,4 @@
-//! From a plan to a scan: which keys of journals and indexes it looks at, and which buckets it then reads.
+//! From a plan to a scan: which keys of journals and indexes it reads, and which buckets it then fetches.
 
 use std::rc::Rc;
 
@@ -13,8 +13,8 @@ use crate::storage::KeyRange;
 use crate::value::OwnedValue;
 
 impl Engine {
-    /// A scan aimed at what a plan reads. `plan` is asked again where the snapshot tells what no one in this context
-    /// knew: that there are dates outside the standard range, or that the entry of the collection was changed.
+    /// A scan aimed at what a plan reads. `plan` is called again if the snapshot shows something new to this context:
+    /// dates outside the standard range, or a changed catalog entry.
     pub(in crate::engine) async fn aimed_scan(
         &self,
         collection: &Rc<Collection>,
@@ -24,13 +24,13 @@ impl Engine {
         let (mut scan, first, mut found) = loop {
             let first = plan();
             let known = (collection.extended_range.get(), collection.entry().version);
-            // One look at the journals and at the index: an index that is dropped later has lost nothing of what was there.
+            // Reads the journals and the index at one moment; an index dropped later still had every entry then.
             let (scan, found) = self.begin_scan(collection, &index_ranges(collection, &first)).await?;
             if (collection.extended_range.get(), collection.entry().version) != known {
                 continue;
             }
             let only_indexed = matches!(&first.access, ReadAccess::Index(access) if access.only_indexed);
-            // What is not folded yet is in no index.
+            // Rows that are not folded are in no index.
             if only_indexed && !is_folded && self.fold_groups(&scan, &|_| true).await? {
                 is_folded = true;
                 continue;
@@ -59,7 +59,7 @@ impl Engine {
     }
 }
 
-/// Where the entries of indexes lie that a plan looks at, and of a union the buckets; ascending and apart.
+/// The ranges of index entries, or of buckets in a union, that a plan reads; ascending and disjoint.
 fn index_ranges(collection: &Collection, plan: &ReadPlan) -> Vec<KeyRange> {
     let id = collection.id();
     let mut ranges: Vec<KeyRange> = Vec::new();
@@ -84,7 +84,7 @@ fn index_ranges(collection: &Collection, plan: &ReadPlan) -> Vec<KeyRange> {
     index::apart(ranges)
 }
 
-/// Where the entries of the index on metadata and time lie that a plan looks at.
+/// The ranges of entries in the default index that a plan reads.
 fn series_ranges(collection: &Collection, access: &ReadAccess) -> Vec<(Vec<u8>, Vec<u8>)> {
     let ReadAccess::Series { points, first_ms, last_ms } = access else { return Vec::new() };
     let span_ms = collection.entry().options.timeseries.span_ms();

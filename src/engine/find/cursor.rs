@@ -1,4 +1,4 @@
-//! Open cursors between two commands.
+//! Open cursors between commands.
 
 use super::find_cursor::FindCursor;
 use crate::engine::Engine;
@@ -22,30 +22,30 @@ struct Slot {
 }
 
 impl Slot {
-    /// True where it has rested or lived for too long.
+    /// True if it has been idle or open for too long.
     fn is_stale(&self, now_ms: i64) -> bool {
         now_ms.saturating_sub(self.last_used_ms) > CURSOR_IDLE_MS_MAX
             || now_ms.saturating_sub(self.opened_ms) > CURSOR_AGE_MS_MAX
     }
 }
 
-/// What `killCursors` reports.
+/// The outcome of `killCursors`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Killed {
-    /// Ids of cursors that are gone now.
+    /// Ids of cursors that were killed.
     pub killed: Vec<i64>,
-    /// Ids that named no cursor.
+    /// Ids without a cursor.
     pub not_found: Vec<i64>,
 }
 
 impl Engine {
-    /// Keeps a cursor for `getMore`; its id is never 0.
+    /// Keeps a cursor for `getMore`. Its id is never 0.
     pub(in crate::engine) fn keep_cursor(&self, collection: &str, cursor: FindCursor) -> i64 {
         let now_ms = self.now_ms();
         let mut cursors = self.cursors.borrow_mut();
         cursors.open.retain(|_, slot| slot.cursor.is_none() || !slot.is_stale(now_ms));
         loop {
-            // Exactly representable as a double, so that no client can mangle it.
+            // Exactly representable as a double, so no client can change it by accident.
             let id = i64::try_from(self.env.random_u64() >> 11).unwrap_or_default();
             if id == 0 || cursors.open.contains_key(&id) {
                 continue;
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// Takes a cursor out for the time of one `getMore`; `put_cursor_back` or `drop_cursor` must follow.
+    /// Takes a cursor out for one `getMore`; call `put_cursor_back` or `drop_cursor` afterwards.
     ///
     /// Errors: `CursorNotFound`; `CursorInUse` while another `getMore` has it.
     pub(super) fn take_cursor(&self, id: i64, collection: &str) -> Result<Box<FindCursor>> {
@@ -80,7 +80,7 @@ impl Engine {
         Ok(cursor)
     }
 
-    /// Ends a `getMore` of a cursor that has more to give. A cursor killed meanwhile stays dead.
+    /// Ends a `getMore` whose cursor has more rows. A cursor killed meanwhile stays dead.
     pub(super) fn put_cursor_back(&self, id: i64, cursor: Box<FindCursor>) {
         let now_ms = self.now_ms();
         if let Some(slot) = self.cursors.borrow_mut().open.get_mut(&id) {

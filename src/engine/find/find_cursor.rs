@@ -1,7 +1,7 @@
-//! A query between two batches: buckets that were fetched and not unpacked yet, and rows that wait.
+//! The state of a query between two batches: fetched buckets that are not unpacked yet, and rows that wait.
 //!
-//! **Invariant**: at any time it holds a page of buckets as they are stored, and unpacked what a batch takes; of a sort that does not
-//! stream, everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
+//! **Invariant I11**: it holds a page of buckets as they are stored, and unpacked rows for one batch. A sort that does
+//! not stream holds everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
 
 use super::planned::Planned;
 use super::push::push_unit;
@@ -13,26 +13,24 @@ use crate::engine::read::scan::{Scan, in_order};
 use crate::engine::read::unit::Unit;
 use crate::error::Result;
 use crate::limits::BATCH_SIZE_BYTES_MAX;
-use crate::query::plan::Plan;
-use crate::query::sort::{SortSpec, sorted_groups};
-use crate::query::{Exec, Flow, Pipeline, ReadPlan, Sink, Stream, TimeBound};
+use crate::query::{Exec, Flow, Pipeline, Plan, ReadPlan, Sink, SortSpec, Stream, TimeBound, sorted_groups};
 use crate::value::sort_by;
 
-/// Rows that go on together where buckets give a row or two each.
+/// Rows that are passed on together if buckets give only a row or two each.
 const EDGE_ROWS: usize = 256;
 
-/// A query between two batches.
+/// The state of a query between two batches.
 pub struct FindCursor {
     scan: Scan,
     plan: ReadPlan,
     exec: Exec,
-    /// The stages behind the find; `None` where rows are taken as they are.
+    /// The stages after the find; `None` if rows are returned as they are.
     pipeline: Option<Pipeline>,
-    /// True where the stages have seen everything.
+    /// True if the stages have seen all rows.
     is_through: bool,
-    /// Index entries that were looked at.
+    /// Number of index entries read.
     entries: usize,
-    /// Buckets to unpack, the next one last.
+    /// Buckets to unpack, in reverse order.
     units: Vec<Next>,
     scanned: bool,
 }
@@ -40,12 +38,12 @@ pub struct FindCursor {
 /// A bucket to unpack.
 struct Next {
     unit: Unit,
-    /// True where all rows of earlier buckets come before its own.
+    /// True if all rows of earlier buckets sort before the rows of this one.
     begins_group: bool,
 }
 
 impl FindCursor {
-    /// A cursor that has read nothing yet. The scan is in the order that the sort streams in, where that is one by time.
+    /// A cursor that has read nothing yet. If the sort streams by time, the scan is in that order.
     pub(in crate::engine) fn new(scan: Scan, plan: ReadPlan, entries: usize) -> FindCursor {
         let sort = match &plan.stream {
             Some(stream) => stream.rows.clone(),
@@ -55,14 +53,14 @@ impl FindCursor {
         FindCursor { scan, plan, exec, pipeline: None, is_through: false, entries, units: Vec::new(), scanned: false }
     }
 
-    /// What has become of it.
+    /// The plan with its statistics.
     pub(in crate::engine) fn into_planned(mut self) -> Planned {
         let counters = *self.exec.counters();
         let given = self.pipeline.map_or_else(Vec::new, |pipeline| pipeline.given().to_vec());
         Planned { given, ..Planned::of(&self.scan, self.plan, self.entries, counters) }
     }
 
-    /// Lets the rows go through stages. Called once, before the first batch.
+    /// Passes the rows through stages. Called once, before the first batch.
     pub(in crate::engine) fn run_through(&mut self, pipeline: Option<Pipeline>) {
         self.pipeline = pipeline;
     }
@@ -74,7 +72,7 @@ impl FindCursor {
         }
     }
 
-    /// Lets rows go that come before those of all buckets that are left. `wanted` is how many somebody waits for.
+    /// Releases rows that sort before all remaining buckets. `wanted` is how many rows the caller needs.
     fn release(&mut self, wanted: usize) -> Result<Flow> {
         let Some(stream) = &self.plan.stream else { return Ok(Flow::Continue) };
         let next = match self.units.last() {
@@ -82,7 +80,8 @@ impl FindCursor {
             Some(next) => Some(next.unit.id),
             None => self.scan.next_bucket(),
         };
-        // Where there are dates outside the range of ids, these say nothing; and behind the last bucket all is sorted.
+        // With dates outside the standard range, ids say nothing about order; after the last bucket everything is
+        // sorted.
         let (Some(ascending), Some(next), false) = (stream.time, next, self.scan.collection().extended_range.get())
         else {
             return Ok(Flow::Continue);
@@ -92,28 +91,28 @@ impl FindCursor {
         self.exec.release(Some(&bound), wanted)
     }
 
-    /// No measurement of the bucket is earlier; where `ascending` is false, each is.
+    /// A lower bound of the bucket's times, or an upper bound if not `ascending`.
     fn reach_ms(&self, id: &BucketId, ascending: bool) -> i64 {
-        // The id has the whole seconds of the start.
+        // The id holds the start in whole seconds.
         let span_ms = self.scan.collection().entry().options.timeseries.span_ms();
         let start_ms = i64::from(id.time_seconds()) * 1000;
         if ascending { start_ms } else { start_ms.saturating_add(span_ms).saturating_add(1000) }
     }
 
-    /// True where the bucket may hold a match.
+    /// True if the bucket may contain a match.
     fn may_match(&self, unit: &Unit) -> Result<bool> {
         let options = &self.scan.collection().entry().options.timeseries;
         let stored = match &unit.stored {
             Some(stored) => self.plan.may_match(&BucketDoc::parse(stored.document.view(), options)?)?,
             None => false,
         };
-        // What fails here fails again where the rows are looked at.
+        // An expression that fails here fails again on the rows.
         let may_match =
             |group: &Group| self.plan.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
         Ok(stored || unit.unfolded().is_some_and(may_match))
     }
 
-    /// Puts all buckets into the order of their metadata by `spec`, and those that tie into that of time.
+    /// Sorts all buckets by their metadata according to `spec`, and those that tie by time.
     fn put_in_order(&mut self, mut units: Vec<Unit>, spec: &SortSpec, ascending: bool) -> Result<()> {
         sort_by(&mut units, |a, b| in_order(ascending, &a.id, &b.id));
         let options = &self.scan.collection().entry().options.timeseries;
@@ -131,7 +130,7 @@ impl FindCursor {
         let mut block = Block::new(units.len());
         block.set_column(options.meta_field.as_deref().unwrap_or_default(), metas.finish());
         let Ok(sorted) = sorted_groups(spec, &block) else {
-            // Metadata that cannot be sorted: an error if a row of that bucket matches, and else none.
+            // Metadata that cannot be sorted: an error only if a row of that bucket matches.
             self.plan.stream = None;
             self.exec = Exec::new(self.plan.plan.clone());
             self.units = units.into_iter().rev().map(|unit| Next { unit, begins_group: false }).collect();
@@ -157,7 +156,7 @@ impl Engine {
         let mut batch = cursor.exec.take(batch_size, BATCH_SIZE_BYTES_MAX)?;
         let time_field = cursor.scan.collection().time_field();
         if batch.rows() == 0 && !cursor.plan.is_over_buckets() && cursor.plan.plan.projection.keeps_root(time_field) {
-            // Whoever takes columns finds the time column in an empty result as well.
+            // Callers that take columns get a time column even if the result is empty.
             batch.set_column(time_field, Column::new(ColumnData::Date(Vec::new()), None));
         }
         Ok(batch)
@@ -170,7 +169,8 @@ impl Engine {
             {
                 return Ok(pipeline.take(batch_size, BATCH_SIZE_BYTES_MAX));
             }
-            // A bucket at a time, as it was unpacked; of a sort all that it has. Where a bucket gives a row or two, all are wanted.
+            // One bucket at a time, as it was unpacked; for a sort, all that is ready. If buckets give only a row or
+            // two, as many as are wanted.
             let rows = if cursor.plan.plan.edge.is_some() { EDGE_ROWS } else { 1 };
             self.fill(cursor, rows).await?;
             let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
@@ -182,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// Unpacks buckets until `rows` rows are ready, or everything was seen.
+    /// Unpacks buckets until `rows` rows are ready, or all buckets are read.
     async fn fill(&self, cursor: &mut FindCursor, rows: usize) -> Result<()> {
         if cursor.scanned {
             return Ok(());
@@ -194,14 +194,14 @@ impl Engine {
             };
             let FindCursor { scan, plan, exec, .. } = &mut *cursor;
             let pushed = push_unit(scan.collection(), plan, exec, &next.unit, self.bucket_format)?;
-            // Stages wait for nothing in particular.
+            // Stages do not wait for a certain number of rows.
             let wanted = if cursor.pipeline.is_some() { usize::MAX } else { rows.saturating_sub(cursor.exec.ready()) };
             cursor.scanned = pushed == Flow::Enough || cursor.release(wanted)? == Flow::Enough;
         }
         if cursor.scanned { cursor.exec.finish() } else { Ok(()) }
     }
 
-    /// Fetches the next buckets; false where there are none left.
+    /// Fetches the next buckets; false if none are left.
     async fn fetch_units(&self, cursor: &mut FindCursor) -> Result<bool> {
         if let Some(Stream { buckets: Some(spec), time, .. }) = cursor.plan.stream.clone() {
             let mut units = Vec::new();
@@ -218,5 +218,104 @@ impl Engine {
         let Some(page) = self.next_page(&mut cursor.scan).await? else { return Ok(false) };
         cursor.units = page.into_iter().rev().map(|unit| Next { unit, begins_group: false }).collect();
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use bson::{RawDocumentBuf, rawdoc};
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::bucket::CollectionOptions;
+    use crate::env::fixed::FixedEnv;
+    use crate::limits::SCAN_PAGE_BUCKETS;
+    use crate::query::FindCommand;
+    use crate::storage::memory::MemoryStorage;
+    use crate::value::Doc;
+
+    const BUCKETS: usize = 600;
+    const BUCKET_ROWS: usize = 5;
+    const BATCH: usize = 10;
+
+    /// What a cursor holds between two batches.
+    struct Held {
+        /// Buckets as they are stored.
+        stored: usize,
+        /// Measurements that were unpacked and not given yet.
+        unpacked: usize,
+        given: usize,
+    }
+
+    /// What the cursor of a query holds after each of its batches. Each bucket has `BUCKET_ROWS` rows, and is of a series of its own
+    /// or, if `by_hour`, of an hour of its own.
+    fn held_after_each_batch(by_hour: bool, sort: RawDocumentBuf) -> Vec<Held> {
+        let storage: Rc<dyn crate::storage::Storage> = Rc::new(MemoryStorage::new());
+        let engine = || Engine::new("d", Rc::clone(&storage), Rc::new(FixedEnv::default()), [1; 8]);
+        let rows = BUCKETS * BUCKET_ROWS;
+        let numbers = |f: &dyn Fn(i64) -> i64| (0..rows as i64).map(f).collect::<Vec<i64>>();
+        let (hour, series) = if by_hour { (3_600_000, 1) } else { (0, BUCKETS as i64) };
+        let mut block = Block::new(rows);
+        let times = numbers(&|row| row / BUCKET_ROWS as i64 * hour + row % BUCKET_ROWS as i64);
+        block.set_column("t", Column::new(ColumnData::Date(times), None));
+        block.set_column("m", Column::new(ColumnData::I64(numbers(&|row| row / BUCKET_ROWS as i64 % series)), None));
+        block.set_column("v", Column::new(ColumnData::I64(numbers(&|row| row * 7919 % 3001)), None));
+        let create = rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } };
+        let options =
+            CollectionOptions::parse_create(Doc::parse(create.as_bytes()).unwrap(), FixedEnv::NOW_MS).unwrap();
+        block_on(async {
+            let writer = engine();
+            writer.create_collection("c", options).await.unwrap();
+            let collection = writer.existing_collection("c").await.unwrap();
+            writer.insert(&collection, block).await.unwrap();
+            writer.flush().await.unwrap();
+
+            let reader = engine();
+            let command = rawdoc! { "find": "c", "sort": sort, "batchSize": BATCH as i32 };
+            let command = Doc::parse(command.as_bytes()).unwrap();
+            let options =
+                |_: super::super::planned::Defaults<'_>| FindCommand::parse(command, &reader.globals()).map(Into::into);
+            let (mut cursor, _) = reader.open_cursor("c", false, &options, None).await.unwrap().unwrap();
+            let (mut held, mut given) = (Vec::new(), 0);
+            while !cursor.is_done() {
+                given += reader.next_batch(&mut cursor, BATCH).await.unwrap().rows();
+                let unpacked = cursor.exec.counters().measurements_examined as usize - given;
+                held.push(Held { stored: cursor.units.len(), unpacked, given });
+            }
+            assert_eq!(given, rows);
+            held
+        })
+    }
+
+    #[test]
+    fn a_find_and_a_sort_that_streams_hold_a_page_of_stored_buckets_and_unpack_what_a_batch_takes() {
+        for (by_hour, sort) in
+            [(false, rawdoc! {}), (true, rawdoc! {}), (true, rawdoc! { "t": 1 }), (true, rawdoc! { "t": -1 })]
+        {
+            let held = held_after_each_batch(by_hour, sort.clone());
+            let stored = held.iter().map(|held| held.stored).max().unwrap();
+            assert!((100..=SCAN_PAGE_BUCKETS).contains(&stored), "{sort:?} held {stored} stored buckets");
+            let unpacked = held.iter().map(|held| held.unpacked).max().unwrap();
+            assert!(unpacked <= BATCH + 2 * BUCKET_ROWS, "{sort:?} held {unpacked} unpacked rows");
+        }
+    }
+
+    #[test]
+    fn a_sort_that_does_not_stream_holds_everything_that_matches() {
+        for held in held_after_each_batch(false, rawdoc! { "v": 1 }) {
+            assert_eq!((held.stored, held.unpacked + held.given), (0, BUCKETS * BUCKET_ROWS));
+        }
+    }
+
+    #[test]
+    fn a_sort_that_begins_with_metadata_holds_all_its_buckets_as_they_are_stored() {
+        for sort in [rawdoc! { "m": 1 }, rawdoc! { "m": -1, "t": 1 }] {
+            for held in held_after_each_batch(false, sort) {
+                assert!(held.unpacked <= BATCH, "held {} unpacked rows", held.unpacked);
+                assert_eq!(held.stored + (held.unpacked + held.given) / BUCKET_ROWS, BUCKETS);
+            }
+        }
     }
 }

@@ -13,8 +13,8 @@ use crate::limits::KEYS_PAGE;
 use crate::storage::KeyRange;
 
 impl Engine {
-    /// The stored buckets by series, as they were at `epoch` or later; `None` where some have metadata that is an array, and where nobody
-    /// knows and `lists` is false.
+    /// The stored buckets by series, at `epoch` or later. `None` if some metadata is an array, or if the directory is
+    /// not in memory and `lists` is false.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
     pub(in crate::engine) async fn directory(
@@ -35,7 +35,7 @@ impl Engine {
                     false => keyspace::buckets(&id, &BucketId::MIN, &BucketId::MAX),
                 };
                 let keys = self.scan_keys(vec![range]).await?;
-                // Several pages need not be of one moment.
+                // Several pages may be of different moments.
                 if keys.len() >= KEYS_PAGE && self.journal_snapshot(collection, &[]).await?.epoch != epoch {
                     return Ok(None);
                 }

@@ -1,8 +1,8 @@
-//! The first or the last rows of each series without a look at all of its buckets: at the last ones, and from there backward as long as
-//! an earlier one may hold a row that is later. Rows that are not folded yet are always looked at.
+//! Finds the first or the last rows of each series without reading all of its buckets: it reads the last ones, and then
+//! backwards as long as an earlier bucket may hold a later row. Rows that are not folded yet are always examined.
 //!
-//! It only chooses buckets. What they hold is read like any rows, in the order in which all buckets would have come, so that of rows which
-//! tie the same ones win.
+//! This only chooses buckets. Their rows are then read in the same order as without it, so that the same rows win a
+//! tie.
 
 // Loaded later.
 
@@ -22,39 +22,40 @@ use crate::query::{Ends, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
 use crate::value::{Numbers, sort_by};
 
-/// The buckets of one series that were not looked at yet, or of all series together, and what was found in the others.
+/// The buckets of one series (or of all series together) that were not examined yet, and the best rows of the others.
 struct Series {
-    /// Places in `Search::order`.
+    /// The remaining range of positions in `Search::order`.
     from: usize,
     to: usize,
-    /// The places of the best rows.
+    /// The places of the best rows; see `Times`.
     best: Vec<i64>,
-    /// Every bucket is looked at.
+    /// True if every bucket must be examined.
     takes_all: bool,
 }
 
-/// Which buckets may hold what a plan looks for.
+/// The buckets that may hold what a plan looks for.
 struct Search<'a> {
     ends: &'a Ends,
     plan: &'a ReadPlan,
     collection: &'a Collection,
     directory: Rc<Directory>,
     span_ms: i64,
-    /// Places in the directory, by series.
+    /// Positions in the directory, grouped by series.
     order: Vec<usize>,
     series: Vec<Series>,
-    /// Series without stored buckets, numbered behind the others.
+    /// Series without stored buckets; they are numbered after the others.
     others: Numbers,
-    /// Series whose metadata does not match, by their numbers in the directory.
+    /// Whether the metadata of each series fails to match, by its number in the directory.
     excluded: Vec<bool>,
-    /// What has no metadata is told apart from what has a value that compares equal to none: its key. Empty without a metaField.
+    /// The key shared by missing metadata and values that compare equal to it: both are one series in the directory.
+    /// Empty without a meta field.
     unsure: Vec<u8>,
-    /// How many buckets of a series without a match are looked at next.
+    /// How many buckets of a series without a match are examined next.
     depth: usize,
-    /// Buckets with matching rows, their series and the place of their best row.
+    /// Buckets with matching rows, with their series and the place of their best row.
     found: Vec<(Unit, usize, i64)>,
     size_bytes: usize,
-    /// True where all buckets are to be read instead, page by page.
+    /// True if all buckets should be read instead, page by page.
     gives_up: bool,
 }
 
@@ -78,7 +79,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Says which buckets there are to look at: those of a range of ids, or those that an index has named.
+    /// Sets the buckets to examine: those in a range of ids, or those named by an index.
     fn aim(&mut self, named: Option<&[BucketId]>) {
         let directory = Rc::clone(&self.directory);
         let listed = directory.buckets();
@@ -114,13 +115,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// False where nearly every bucket is the only one of its series: to choose among them costs a fifth of reading them.
+    /// False if nearly every bucket is the only one of its series. Choosing among them would cost a fifth of reading
+    /// them.
     fn is_worth_it(&self) -> bool {
         let count = self.series.iter().filter(|series| series.from < series.to).count();
         self.order.len() > count + count / 4
     }
 
-    /// The places in the directory of what is to be looked at next; none where no other bucket can matter, and where it gives up.
+    /// Positions in the directory of the buckets to examine next. Empty if no other bucket can matter, or if the search
+    /// gives up.
     fn next(&mut self) -> Vec<usize> {
         let (mut next, mut starved) = (Vec::new(), 0);
         let (ends, listed) = (self.ends, self.directory.buckets());
@@ -136,7 +139,7 @@ impl<'a> Search<'a> {
                 };
                 let start_ms = i64::from(bucket.id.time_seconds()) * 1000;
                 if worst.is_some_and(|worst| ends.best_place(start_ms, self.span_ms) > worst) {
-                    // Nor may those behind it.
+                    // Nor can the ones after it.
                     series.from = series.to;
                     break;
                 }
@@ -162,7 +165,7 @@ impl<'a> Search<'a> {
         if self.gives_up { Vec::new() } else { next }
     }
 
-    /// Notes when the last row of a stored bucket was.
+    /// Records the latest time of a stored bucket.
     fn note(&self, listed: &Listed, stored: Option<&StoredBucket>) -> Result<()> {
         if let Some(stored) = stored.filter(|_| self.ends.is_last) {
             let entry = self.collection.entry();
@@ -172,7 +175,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Looks at some buckets.
+    /// Examines some buckets.
     ///
     /// Errors: as `look`.
     fn look_at(&mut self, units: Vec<Unit>) -> Result<()> {
@@ -183,7 +186,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Looks at a bucket and the rows of it that are not folded yet.
+    /// Examines a bucket and its rows that are not folded yet.
     ///
     /// Errors: those of filters; `DataCorruptionDetected`.
     fn look(&mut self, unit: Unit) -> Result<()> {
@@ -242,7 +245,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The buckets that hold what was looked for, in the order in which all buckets would have come; `named` as in `aim`.
+    /// The chosen buckets, in the order in which a full scan would give them; `named` as in `aim`.
     fn into_units(self, named: Option<&[BucketId]>) -> Vec<Unit> {
         let worst = |number: usize| {
             self.series.get(number).filter(|s| !s.takes_all).and_then(|s| s.best.get(self.ends.count - 1))
@@ -257,8 +260,8 @@ impl<'a> Search<'a> {
 }
 
 impl Engine {
-    /// Lets a scan give those units alone that hold what `plan` looks for at the ends of series; leaves it as it is where that takes a look at
-    /// all buckets. Answers how many buckets it has asked for.
+    /// Limits a scan to the units that hold what `plan` looks for at the ends of series. Leaves it unchanged if all
+    /// buckets must be read. Returns the number of buckets requested.
     ///
     /// Errors: those of storage and of filters; `DataCorruptionDetected`.
     pub(super) fn pick_ends<'a>(&'a self, scan: &'a mut Scan, plan: &'a ReadPlan) -> LocalFuture<'a, usize> {
@@ -282,10 +285,10 @@ impl Engine {
         })
     }
 
-    /// Looks at buckets until no other one can matter, or until the search gives up. Answers how many it has asked for.
+    /// Examines buckets until no other one can matter, or the search gives up. Returns the number of buckets requested.
     async fn search(&self, scan: &mut Scan, search: &mut Search<'_>) -> Result<usize> {
         let collection = Rc::clone(scan.collection());
-        // Which of their rows are journal rows as well, only they can tell.
+        // Which of their rows are also journal rows, only the stored buckets can tell.
         let mut journalled = scan.journalled();
         sort_by(&mut journalled, Ord::cmp);
         journalled.dedup();
@@ -306,7 +309,7 @@ impl Engine {
             for page in next.chunks(SCAN_PAGE_BUCKETS) {
                 let ids: Vec<BucketId> = page.iter().map(|listed| listed.id).collect();
                 let found = self.fetch(&collection, &ids).await?;
-                // The last bucket of a series is looked at every time.
+                // The last bucket of a series is examined every time.
                 for (listed, stored) in page.iter().zip(&found).filter(|_| is_later) {
                     search.note(listed, stored.as_deref())?;
                 }
@@ -320,8 +323,8 @@ impl Engine {
     }
 }
 
-/// The order in which all buckets would have come: that of ids, or where an index has named them that of its entries; behind them those that
-/// only the journals have.
+/// The order of a full scan: by id, or by index entry if an index has named the buckets; then those that only the
+/// journals have.
 fn put_in_order(units: &mut [Unit], order: Option<bool>, named: Option<&[BucketId]>) {
     let mut places: Vec<(BucketId, usize)> = named.unwrap_or_default().iter().copied().zip(0..).collect();
     sort_by(&mut places, Ord::cmp);

@@ -1,54 +1,54 @@
-//! What a query takes from its collection, and how it goes.
+//! What a query takes from its collection, and its plan with statistics.
 
 use std::rc::Rc;
 
 use crate::engine::collections::collection::Collection;
 use crate::engine::read::scan::Scan;
 use crate::error::{Error, Result};
-use crate::query::indexes::check_hint;
-use crate::query::{Aggregation, Counters, FindOptions, ReadAccess, ReadPlan};
+use crate::query::{Aggregation, Counters, FindCommand, Query, ReadAccess, ReadPlan, check_hint};
 use crate::value::Collation;
 
-/// What a command takes from its collection.
+/// What a command inherits from its collection.
 #[derive(Clone, Copy)]
 pub struct Defaults<'a> {
-    /// By which strings are compared where the command does not say.
+    /// How strings compare if the command does not say.
     pub collation: &'a Collation,
-    /// Which field of each row is a date; empty where none is known to be.
+    /// The field that is a date in every row; empty if none is known.
     pub time_field: &'a str,
 }
 
 impl<'a> Defaults<'a> {
-    /// Where there is no collection.
+    /// Defaults without a collection.
     pub fn of_nothing(collation: &'a Collation) -> Defaults<'a> {
         Defaults { collation, time_field: "" }
     }
 }
 
-/// The options of a query over a collection with these defaults: another one may be there in the end than the one that memory knew.
-pub type Options<'a> = dyn Fn(Defaults<'_>) -> Result<FindOptions> + 'a;
+/// Parses the options of a query, given the defaults of its collection. It may be called again, because the collection
+/// in storage may not be the one in memory.
+pub type Options<'a> = dyn Fn(Defaults<'_>) -> Result<Query> + 'a;
 
-/// A pipeline over a collection with these defaults.
+/// Parses a pipeline, given the defaults of its collection.
 pub type Parse<'a> = dyn Fn(Defaults<'_>) -> Result<Aggregation> + 'a;
 
-/// How a query goes.
+/// A plan with statistics.
 pub struct Planned {
-    /// What it is over.
+    /// The collection.
     pub collection: Rc<Collection>,
     /// The plan.
     pub plan: ReadPlan,
-    /// Index entries that were looked at.
+    /// Number of index entries read.
     pub entries: usize,
-    /// Stored buckets that were read.
+    /// Number of stored buckets read.
     pub examined: usize,
-    /// What was done with them.
+    /// Counters of the execution.
     pub counters: Counters,
-    /// How many rows came out of each step of a pipeline.
+    /// Number of rows from each step of a pipeline.
     pub given: Vec<u64>,
 }
 
 impl Planned {
-    /// What has become of a scan.
+    /// The plan of a finished scan.
     pub(in crate::engine) fn of(scan: &Scan, plan: ReadPlan, entries: usize, counters: Counters) -> Planned {
         Planned {
             collection: Rc::clone(scan.collection()),
@@ -62,27 +62,27 @@ impl Planned {
 }
 
 impl Collection {
-    /// What commands over its measurements, or over its bucket documents, take from it.
+    /// What commands inherit from this collection; `raw` for its bucket documents.
     pub fn defaults(&self, raw: bool) -> Defaults<'_> {
         Defaults { collation: self.collation(), time_field: if raw { "" } else { self.time_field() } }
     }
 
-    /// The plan of a query over its measurements, or its bucket documents where `raw`, with what is known about them now.
-    pub(in crate::engine) fn read_plan(&self, options: FindOptions, raw: bool) -> ReadPlan {
+    /// The plan of a query over its measurements, or over its bucket documents if `raw`, from what is known now.
+    pub(in crate::engine) fn read_plan(&self, query: Query, raw: bool) -> ReadPlan {
         if raw {
-            return ReadPlan::over_buckets(options);
+            return ReadPlan::over_buckets(query);
         }
         let entry = self.entry();
-        ReadPlan::new(options, &entry.options.timeseries, self.extended_range.get(), &entry.indexes)
+        ReadPlan::new(query, &entry.options.timeseries, self.extended_range.get(), &entry.indexes)
     }
 
-    /// Refuses a hint at an index that is not there, or that the plan could not take, as far as is known: what begins a scan learns what
-    /// others have made and hidden.
-    pub(in crate::engine) fn check_hint(&self, raw: bool, options: &FindOptions, plan: &ReadPlan) -> Result<()> {
-        let Some(hint) = &options.hint else { return Ok(()) };
+    /// Refuses a hint that names no index, or one that the plan cannot use, as far as this context knows. A scan learns
+    /// of indexes that others have created and hidden.
+    pub(in crate::engine) fn check_hint(&self, raw: bool, find: &FindCommand, plan: &ReadPlan) -> Result<()> {
+        let Some(hint) = &find.hint else { return Ok(()) };
         let depends = check_hint(hint, raw, &self.entry().indexes)?;
         if depends && !matches!(plan.access, ReadAccess::Index(_)) {
-            return Err(Error::bad_value("The hint provided names an index that this query cannot use"));
+            return Err(Error::bad_value("The hint names an index that this query cannot use"));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! One bucket and its journal rows, pushed into the pure executor.
+//! Pushes one bucket and its journal rows into the pure executor.
 
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::query::{Flow, ReadPlan, Sink, Which};
 use crate::value::Doc;
 
-/// Pushes one bucket and its journal rows into a sink, as one document where the plan is over these.
+/// Pushes one bucket and its journal rows into a sink; as one document, if the plan is over bucket documents.
 pub(super) fn push_unit(
     collection: &Collection,
     plan: &ReadPlan,
@@ -42,13 +42,13 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
             }
         }
     }
-    // Where an expression on the metadata fails, rows in time raise it.
+    // An expression that fails on the metadata fails again on the rows, which raises the error.
     let Some(group) = unit.unfolded() else { return Ok(Flow::Continue) };
     let times = (group.first_ms, group.last_ms);
     if !plan.may_match_rows(group.meta(), times.0, times.1)? || sink.excludes(times, None) {
         return Ok(Flow::Continue);
     }
-    // What only counts rows needs no columns of them.
+    // Counting needs no columns.
     if plan.is_decided_by_metadata() {
         let rows = || unit.unfolded_rows(group);
         if let Some(flow) = sink.push_whole(&|| Ok(rows()), group.meta())? {
@@ -65,7 +65,7 @@ fn push_rows(collection: &Collection, plan: &ReadPlan, sink: &mut dyn Sink, unit
     if plan.may_match(&view)? { push_bucket(plan, sink, &view, options, Some(&tail)) } else { Ok(Flow::Continue) }
 }
 
-/// Pushes the rows of a bucket that may match, which are those of `tail` where it is not stored.
+/// Pushes the rows of a bucket that may match; if it is not stored, these are the rows of `tail`.
 fn push_bucket(
     plan: &ReadPlan,
     sink: &mut dyn Sink,
@@ -84,7 +84,7 @@ fn push_bucket(
     // Loaded by now: only `query::stage` looks for rows at an edge.
     let edge = if all_match { plan.edge(view) } else { None };
     if edge.is_some_and(|(which, _)| which == Which::Extremes)
-        && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field)?
+        && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field, plan.counts())?
     {
         let flow = sink.push(rows, view.meta(), all_match)?;
         sink.counters().measurements_examined = examined;
@@ -105,7 +105,7 @@ fn push_bucket(
     sink.push(rows, view.meta(), all_match)
 }
 
-/// The bucket document, journal rows merged in, as a block of one row.
+/// The bucket document with journal rows merged in, as a block of one row.
 fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
     let stored = unit.stored.as_ref().map(|stored| stored.document.view());
     let sections: Vec<&SectionRef> = unit.sections().collect();

@@ -1,4 +1,4 @@
-//! `find`, `count` and `distinct`: pages of a scan, pushed into the pure executor.
+//! `find`, `count` and `distinct`: pushes pages of a scan into the pure executor.
 
 use super::find_cursor::FindCursor;
 use super::planned::{Defaults, Options, Planned};
@@ -9,10 +9,10 @@ use crate::engine::Engine;
 use crate::engine::read::scan::Scan;
 use crate::error::{ErrorCode, Result};
 use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
-use crate::query::{Counters, FindOptions, Flow, ReadPlan, Sink};
+use crate::query::{Counters, FindCommand, Flow, ReadPlan, Sink};
 use crate::value::Collation;
 
-/// One batch and the cursor that gives the next; id 0 where there is none.
+/// One batch, and the cursor for the next; id 0 if there is none.
 pub struct Batch {
     /// The measurements.
     pub rows: Block,
@@ -21,10 +21,10 @@ pub struct Batch {
 }
 
 impl Engine {
-    /// The first batch of a query over `name`; `raw` asks for its bucket documents. `options` is asked with the default collation of
-    /// the collection.
+    /// The first batch of a query over `name`, or over its bucket documents if `raw`. `options` is called with the
+    /// defaults of the collection.
     ///
-    /// A missing collection is an empty one. Errors: those of storage; `DataCorruptionDetected`; `BadValue` where a sort
+    /// A missing collection counts as empty. Errors: those of storage; `DataCorruptionDetected`; `BadValue` if a sort
     /// meets parallel arrays.
     pub async fn find(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Batch> {
         let Some((mut cursor, options)) = self.open_cursor(name, raw, options, None).await? else {
@@ -36,15 +36,14 @@ impl Engine {
         Ok(Batch { rows, cursor_id })
     }
 
-    /// A cursor that has read no bucket yet, for batches of a size that is not that of the options; `None` where there is no such
-    /// collection.
+    /// A cursor that has read no bucket yet, for batches of any size; `None` if there is no such collection.
     pub(in crate::engine) async fn open_cursor(
         &self,
         name: &str,
         raw: bool,
         options: &Options<'_>,
         batch_size: Option<usize>,
-    ) -> Result<Option<(FindCursor, FindOptions)>> {
+    ) -> Result<Option<(FindCursor, FindCommand)>> {
         let Some((mut scan, plan, options)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         let mut entries = scan.entries();
         let batch_size = batch_size.unwrap_or(batch_size_of(&options));
@@ -77,8 +76,8 @@ impl Engine {
         Ok(Batch { rows, cursor_id: id })
     }
 
-    /// Pushes the rows of `name` that match into a sink, until it has enough; its bucket documents where `raw`. `None` where there is no such
-    /// collection.
+    /// Pushes the matching rows of `name`, or its bucket documents if `raw`, into a sink until it has enough. `None` if
+    /// there is no such collection.
     ///
     /// Errors: as `find`, and those of the sink.
     pub async fn drain(
@@ -101,7 +100,7 @@ impl Engine {
         Ok(Some(Planned::of(&scan, plan, entries, *sink.counters())))
     }
 
-    /// Finds all that a query finds, and forgets it.
+    /// Runs a query to its end and discards the result.
     ///
     /// Errors: as `find`.
     pub async fn try_find(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Option<Planned>> {
@@ -114,17 +113,17 @@ impl Engine {
         Ok(Some(cursor.into_planned()))
     }
 
-    /// What a query would do, for all that is known without reading the collection.
+    /// The plan of a query, without reading the collection.
     ///
-    /// Errors: those of storage; `BadValue` for a hint at no index.
+    /// Errors: those of storage; `BadValue` for a hint that names no index.
     pub async fn plan(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Option<Planned>> {
         let Some(collection) = self.collection(name).await? else {
             return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
         };
-        let options = options(collection.defaults(raw))?;
+        let query = options(collection.defaults(raw))?;
         self.refresh(&collection).await?;
-        let plan = collection.read_plan(options.clone(), raw);
-        collection.check_hint(raw, &options, &plan)?;
+        let plan = collection.read_plan(query.clone(), raw);
+        collection.check_hint(raw, &query.find, &plan)?;
         Ok(Some(Planned {
             collection,
             plan,
@@ -135,33 +134,33 @@ impl Engine {
         }))
     }
 
-    /// A scan aimed at what a query reads; `None` where there is no such collection.
+    /// A scan aimed at what a query reads; `None` if there is no such collection.
     async fn begin_find(
         &self,
         name: &str,
         raw: bool,
         options: &Options<'_>,
-    ) -> Result<Option<(Scan, ReadPlan, FindOptions)>> {
+    ) -> Result<Option<(Scan, ReadPlan, FindCommand)>> {
         loop {
             let Some(collection) = self.collection(name).await? else {
                 return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
             };
-            let options = options(collection.defaults(raw))?;
-            match self.aimed_scan(&collection, &|| collection.read_plan(options.clone(), raw)).await {
-                // Memory has forgotten it; storage says whether it was made again.
+            let query = options(collection.defaults(raw))?;
+            match self.aimed_scan(&collection, &|| collection.read_plan(query.clone(), raw)).await {
+                // It was dropped, so memory has forgotten it; storage says whether it was created again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
                 other => {
                     let (scan, plan) = other?;
-                    collection.check_hint(raw, &options, &plan)?;
-                    return Ok(Some((scan, plan, options)));
+                    collection.check_hint(raw, &query.find, &plan)?;
+                    return Ok(Some((scan, plan, query.find)));
                 }
             }
         }
     }
 }
 
-/// Rows of the first batch.
-pub(in crate::engine) fn batch_size_of(options: &FindOptions) -> usize {
+/// Maximum rows of the first batch.
+pub(in crate::engine) fn batch_size_of(options: &FindCommand) -> usize {
     options.batch_size.map_or(FIRST_BATCH_COUNT, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 

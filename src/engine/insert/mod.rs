@@ -1,4 +1,4 @@
-//! Inserts: of rows, and of bucket documents.
+//! Inserts of rows and of bucket documents.
 
 pub mod raw_write;
 pub mod reopen;

@@ -1,4 +1,4 @@
-//! Buckets that come as such: those of another database, or of a server.
+//! Inserts of bucket documents from another database or a server (I29).
 
 // Loaded later.
 
@@ -15,15 +15,15 @@ use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::storage::LocalFuture;
 use crate::value::{Doc, Numbers, Value};
 
-/// What is wrong with documents, by position.
+/// Errors by position of the document, ascending.
 type Errors = Vec<(usize, Error)>;
 
 impl Engine {
-    /// Stores bucket documents of `name` as they are, all that are valid in one commit; where `ordered`, those before the first that is not.
-    /// Answers what is wrong with others.
+    /// Stores bucket documents of `name` unchanged, all valid ones in one commit; if `ordered`, only those before the
+    /// first invalid one. Returns the errors of the others.
     ///
-    /// Errors: `NamespaceNotFound`; those of storage. Nothing is then stored.
-    /// Boxed, for it comes with the second half of the module.
+    /// Errors: `NamespaceNotFound`; those of storage. Nothing is stored then.
+    /// Boxed, because it is in the second half of the module.
     pub fn insert_buckets<'a>(
         &'a self,
         name: &'a str,
@@ -50,7 +50,7 @@ impl Engine {
     }
 }
 
-/// The ids that are stored, or in a journal.
+/// The ids that are already stored or in a journal.
 #[inline(never)]
 fn taken(ids: &[BucketId], stored: &[Option<Rc<StoredBucket>>], journal: &ByBucket) -> Numbers {
     let mut taken = Numbers::default();
@@ -62,13 +62,13 @@ fn taken(ids: &[BucketId], stored: &[Option<Rc<StoredBucket>>], journal: &ByBuck
     taken
 }
 
-/// The id of a bucket; any where it has none.
+/// The id of a bucket; an arbitrary one if it has none.
 fn id_of(document: Doc<'_>) -> BucketId {
     BucketId::from_bytes(document.get("_id").and_then(Value::as_object_id).unwrap_or_default())
 }
 
 impl Collection {
-    /// Puts of those documents that are valid, and what is wrong with the others.
+    /// The puts of the valid documents, and the errors of the others.
     #[inline(never)]
     fn stage_buckets(&self, documents: &[Doc<'_>], mut taken: Numbers, ordered: bool) -> (BucketChanges<'_>, Errors) {
         let (mut changes, mut errors) = (BucketChanges::new(self), Vec::new());

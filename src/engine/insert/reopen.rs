@@ -1,12 +1,12 @@
-//! Buckets that are stored, or lie in journals only, and could take the measurements of an insert.
+//! Finds buckets, stored or in journals only, that could take the measurements of an insert.
 //!
-//! What was fetched may be stale when it is used: somebody writes meanwhile, and its rows and ours end in one bucket, which the
-//! next fold merges. Nothing depends on more than the start and the series of a bucket, which never change; a count or a schema
-//! that is out of date makes a bucket a little larger, or closes it a little earlier.
+//! What was fetched may be stale when it is used: others write meanwhile, and their rows and ours end up in one bucket,
+//! which the next fold merges. Correctness depends only on the start and the series of a bucket, which never change. An
+//! outdated count or schema makes a bucket a little larger, or closes it a little earlier.
 
 use std::rc::Rc;
 
-use crate::bucket::{BucketDoc, BucketId, BucketVersion, ColumnSet, Rows, Schema, unpack};
+use crate::bucket::{BucketDoc, BucketId, BucketVersion, Rows, Schema, unpack};
 use crate::catalog::{Offer, ReopenFailure, ReopenRequest, Reopened};
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -17,12 +17,12 @@ use crate::error::Result;
 use crate::index;
 use crate::limits::REOPEN_CANDIDATES_MAX;
 use crate::storage::{Bytes, KeyRange, Page};
-use crate::value::{OwnedValue, Value, sort_by};
+use crate::value::{FieldSet, OwnedValue, Value, sort_by};
 
-/// So many requests are asked of storage without a look whether there is anything to find.
+/// Up to this many requests are sent to storage without checking first whether there is anything to find.
 const REQUESTS_WITHOUT_A_LOOK: usize = 8;
 
-/// What is known of a bucket: its stored form, the journal rows that this does not hold, or both.
+/// What is known of a bucket: its stored form, journal rows outside of it, or both.
 struct Candidate {
     id: BucketId,
     stored: Option<Rc<StoredBucket>>,
@@ -32,8 +32,9 @@ struct Candidate {
 impl Engine {
     /// Answers every request of a batch to the catalog of `collection`.
     ///
-    /// Errors: those of storage, `NamespaceNotFound` where the collection was dropped, `DataCorruptionDetected` where a journal
-    /// or a key is damaged; the batch is then not to be staged again. A damaged bucket is an answer.
+    /// Errors: those of storage; `NamespaceNotFound` if the collection was dropped; `DataCorruptionDetected` if a
+    /// journal or a key is damaged. The batch must not be staged again then. A damaged bucket is not an error but an
+    /// answer.
     pub(in crate::engine) async fn reopen(
         &self,
         collection: &Rc<Collection>,
@@ -66,8 +67,8 @@ impl Engine {
                 None => ids.extend(journal.buckets_of(request.meta.as_ref(), request.time_ms)),
             }
             ids.dedup();
-            // A bucket with unfolded rows of others may be open elsewhere: two that fill it at once would fill it twice. The
-            // journals of contexts that are gone are folded by whoever comes next.
+            // A bucket with unfolded rows of others may be open elsewhere; two contexts filling it at once would fill
+            // it twice. Journals of contexts that are gone are folded by whoever comes next.
             let is_ours = |id: &BucketId| {
                 request.archived.is_some() || journal.sections_of(id).iter().all(|s| s.commit().0 == self.context)
             };
@@ -82,8 +83,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Answers a request with a bucket that memory knows: most late measurements meet one that this context wrote lately, and storage
-    /// need not be asked. False where there is none.
+    /// Answers a request from memory: most late measurements belong to a bucket that this context has just written, and
+    /// storage need not be asked. False if there is none.
     fn reopen_known(&self, collection: &Collection, journal: &ByBucket, request: &ReopenRequest) -> bool {
         let ids: Vec<BucketId> = match request.archived {
             Some(id) => vec![id],
@@ -103,14 +104,14 @@ impl Engine {
         false
     }
 
-    /// False where nothing was ever folded: no request can be met by a stored bucket.
+    /// False if nothing was ever folded, so that no stored bucket can exist.
     async fn has_buckets(&self, collection: &Collection) -> Result<bool> {
         let all = keyspace::buckets(&collection.id(), &BucketId::MIN, &BucketId::MAX);
         Ok(!self.storage.scan(&[all], Page { entries_max: 1, keys_only: true }).await?.is_empty())
     }
 }
 
-/// Where the keys lie that lead to the buckets of a request.
+/// The range of keys that lead to the buckets of a request.
 fn range_of(collection: &Collection, request: &ReopenRequest) -> KeyRange {
     let id = collection.id();
     let span_ms = collection.entry().options.timeseries.span_ms();
@@ -119,18 +120,18 @@ fn range_of(collection: &Collection, request: &ReopenRequest) -> KeyRange {
         return keyspace::buckets(&id, &bucket, &bucket);
     }
     if collection.meta_field().is_none() {
-        // Ids begin with the time; of dates outside the standard range this finds some buckets, not all.
+        // Ids begin with the time. For dates outside the standard range this finds some buckets, not all.
         return keyspace::buckets(&id, &BucketId::lowest_at(first_ms), &BucketId::highest_at(request.time_ms));
     }
-    // The range begins so that a bucket may hold the time; no bucket begins behind it.
+    // The range starts at the first bucket that may hold the time, and no bucket that begins after it can.
     let meta = request.meta.as_ref().map(OwnedValue::view);
     let (start, end) = index::range(meta, span_ms, Some(request.time_ms), Some(request.time_ms));
     let prefix = keyspace::index_prefix(&id, index::META_TIME_INDEX);
     KeyRange { start: [&prefix[..], &start].concat(), end: [&prefix[..], &end].concat() }
 }
 
-/// The buckets that `keys` lead to, for each range; at most `REOPEN_CANDIDATES_MAX` of each. Ranges may overlap: equal numbers of
-/// two types are two series with one range.
+/// The buckets that `keys` lead to, for each range; at most `REOPEN_CANDIDATES_MAX` each. Ranges may overlap: equal
+/// numbers of two types are two series with one range.
 fn refs_of(mut keys: Vec<Bytes>, ranges: &[KeyRange]) -> Result<Vec<Vec<BucketId>>> {
     sort_by(&mut keys, Ord::cmp);
     keys.dedup();
@@ -142,8 +143,8 @@ fn refs_of(mut keys: Vec<Bytes>, ranges: &[KeyRange]) -> Result<Vec<Vec<BucketId
     ranges.iter().map(within).collect()
 }
 
-/// The first candidate that takes measurements of the request. Where none does, why the last one of its series and time does not.
-/// Damaged ones and closed ones are frozen on the way.
+/// The first candidate that takes the measurements of the request. If none does, the reason of the last one of its
+/// series and time. Freezes damaged and closed buckets on the way.
 fn choose(collection: &Collection, request: &ReopenRequest, candidates: impl Iterator<Item = Candidate>) -> Offer {
     let mut failed = None;
     let mut chosen = None;
@@ -168,12 +169,12 @@ fn choose(collection: &Collection, request: &ReopenRequest, candidates: impl Ite
             collection.catalog.borrow_mut().count_failure(failed);
             Offer::Found(found)
         }
-        // The catalog counts the last one itself.
+        // The catalog counts the last failure itself.
         None => failed.map_or(Offer::NotFound, Offer::Failed),
     }
 }
 
-/// What the catalog has to know of a candidate; `None` for a bucket that is of another series or time, or full.
+/// What the catalog needs to know of a candidate; `None` if the bucket is of another series or time, or full.
 fn judge(
     collection: &Collection,
     request: &ReopenRequest,
@@ -182,7 +183,7 @@ fn judge(
     let options = &collection.entry().options.timeseries;
     let catalog = collection.catalog.borrow();
     let frozen = || catalog.is_frozen(candidate.id).then_some(ReopenFailure::MarkedFrozen).map_or(Ok(()), Err);
-    // Rows of other metadata go to a bucket of their own.
+    // Rows with other metadata go to a bucket of their own.
     let comes = |section: &&SectionRef| {
         let covered = candidate.stored.as_ref().is_some_and(|stored| stored.coverage.covers(section.commit()));
         !covered && section.section().is_some_and(|of| of.meta == request.meta)
@@ -191,7 +192,7 @@ fn judge(
     let journalled: usize = sections.iter().map(|section| section.rows().1.len()).sum();
     let in_time = |min_time_ms: i64| (0..options.span_ms()).contains(&request.time_ms.saturating_sub(min_time_ms));
     let has_room = |count: usize, size_bytes: usize| match request.archived {
-        // What was put aside fits again, or says why not.
+        // An archived bucket is taken unless it is full; otherwise it says why not.
         Some(_) => count < catalog.options().bucket_count_max,
         None => catalog.may_reopen(count, size_bytes),
     };
@@ -201,7 +202,7 @@ fn judge(
             if document.get("_id").and_then(Value::as_object_id) != Some(*candidate.id.as_bytes()) {
                 return Err(ReopenFailure::MalformedIdField);
             }
-            // The index finds what is equal in the order of BSON: a double finds an int32 of its value.
+            // The index finds values that are equal in BSON order: a double finds an int32 of the same value.
             if document.get("meta") != request.meta.as_ref().map(OwnedValue::view) {
                 return Err(ReopenFailure::HashCollision);
             }
@@ -217,16 +218,16 @@ fn judge(
                 return Err(ReopenFailure::UncompressedTimeColumn);
             }
             let size_bytes = document.as_bytes().len();
-            // Most buckets that are met are full or of another time, and their columns need not be read to see it.
+            // Most buckets found are full or of another time, which shows without reading their columns.
             let may_take = |rows| in_time(bucket.min_time_ms()) && has_room(rows + journalled, size_bytes);
             if request.archived.is_none() && bucket.count().is_ok_and(|rows| !may_take(rows)) {
                 return Ok(None);
             }
-            // Rows must not come to a bucket that can no longer be folded.
+            // Rows must not go to a bucket that can no longer be folded.
             let rows = match stored.checked_rows.get() {
                 Some(rows) => rows,
                 None => {
-                    let unpacked = unpack(&bucket, &ColumnSet::All, options);
+                    let unpacked = unpack(&bucket, &FieldSet::All, options);
                     unpacked.map_err(|_| ReopenFailure::CompressionFailure)?.rows()
                 }
             };

@@ -1,9 +1,9 @@
-//! Inserts: stage, commit one journal record, answer.
+//! Inserts: stage, commit one journal record (I12), answer.
 
 use std::rc::Rc;
 
 use crate::block::Block;
-use crate::catalog::{Counter, Stage};
+use crate::catalog::{Counter, Staging};
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::{JournalEntry, Record};
@@ -12,7 +12,8 @@ use crate::engine::store::signal::{Signal, yield_now};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Changeset;
 
-/// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue goes on.
+/// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue
+/// continues (I6).
 struct Claim<'a> {
     collection: &'a Collection,
     outcome: Signal,
@@ -35,22 +36,23 @@ impl Drop for Claim<'_> {
                 queue.blocks.clear();
             }
             let was_running = queue.running.take_if(|running| running.is(&self.outcome)).is_some();
-            // Where the commit was given up halfway, nobody knows whether its rows are stored.
+            // If the commit was given up halfway, nobody knows whether its rows are stored.
             if was_running && !self.outcome.is_resolved() {
                 self.collection.journal.doubtful();
                 self.collection.catalog.borrow_mut().abort();
             }
         }
-        self.outcome.resolve(Err(Error::internal("The insert was given up before its commit had an outcome")));
+        self.outcome.resolve(Err(Error::internal("The insert was abandoned; whether its rows are stored is unknown")));
     }
 }
 
 impl Engine {
     /// Stores measurements whose time column is a date column without holes; resolves when they are durable.
     ///
-    /// Inserts in flight at the same time share one commit: the first claims it, lets the others of this turn join, and
-    /// they wait for the same outcome.
-    /// Errors: `NamespaceNotFound` where the collection was dropped; those of storage. Nothing is then stored.
+    /// Inserts in flight at the same time share one commit: the first claims it and lets the others of this turn join,
+    /// and they all get the same outcome.
+    ///
+    /// Errors: `NamespaceNotFound` if the collection was dropped; those of storage. Nothing is stored then.
     pub async fn insert(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
         if rows.rows() == 0 {
             return Ok(());
@@ -67,7 +69,7 @@ impl Engine {
         let claim = Claim::new(collection);
         yield_now().await;
         if collection.journal.is_congested() {
-            // Folding frees the journal; where it fails, the insert itself may still succeed.
+            // Folding frees the journal; if it fails, the insert itself may still succeed.
             let _ = self.fold_shared(collection).await;
         }
         loop {
@@ -93,8 +95,8 @@ impl Engine {
         let staged = loop {
             let stage = collection.catalog.borrow_mut().stage(&mut batch)?;
             match stage {
-                Stage::Staged(staged) => break staged,
-                Stage::Reopen(requests) => self.reopen(collection, &requests).await?,
+                Staging::Staged(staged) => break staged,
+                Staging::Reopen(requests) => self.reopen(collection, &requests).await?,
             }
         };
         let id = collection.id();
@@ -109,7 +111,7 @@ impl Engine {
             let seq = self.next_seq.get();
             self.next_seq.set(seq + 1);
             written.push(JournalEntry::new((self.context, seq), record));
-            // A put, not an insert: the key is this context's own, and a commit that is sent twice writes the same twice.
+            // A put, not an insert: the key belongs to this context, and a repeated commit writes the same value.
             changes.put(keyspace::journal(&id, &self.context, seq), bytes);
         }
         let epoch = collection.journal.epoch();
@@ -127,14 +129,15 @@ impl Engine {
             Err(e) => {
                 collection.catalog.borrow_mut().abort();
                 if e.code == ErrorCode::WriteConflict {
-                    // The marker is the only guard. What was put without it means nothing, and nobody else would remove it.
+                    // The marker is the only guard (I13). A record put without it means nothing, and nobody else would
+                    // remove it.
                     self.forget(collection);
                     let mut left = Changeset::new();
                     left.delete_range(keyspace::journals(&id));
                     let _ = self.storage.commit(left).await;
                     return Err(self.namespace_not_found(&collection.name));
                 }
-                // The answer may be all that was lost.
+                // Perhaps only the answer was lost.
                 collection.journal.doubtful();
                 Err(e)
             }

@@ -13,15 +13,15 @@ use crate::value::{OwnedValue, Value};
 /// Context and place in that context's journal.
 pub type RecordKey = (ContextId, u64);
 
-/// A journal record and where it stands.
+/// A journal record with its context and seq.
 pub struct JournalEntry {
-    /// Whose commit it was.
+    /// The context that committed it.
     pub context: ContextId,
-    /// Its place in that context's journal.
+    /// Its position in that context's journal.
     pub seq: u64,
-    /// What it added.
+    /// The rows that it added.
     pub record: Record,
-    /// True once the journal has let it go.
+    /// True once the journal has dropped it.
     is_gone: Cell<bool>,
 }
 
@@ -31,12 +31,12 @@ impl JournalEntry {
         JournalEntry { context, seq, record, is_gone: Cell::new(false) }
     }
 
-    /// True once the journal has let it go: its rows are in buckets, or deleted.
+    /// True once the journal has dropped it: its rows are in buckets, or deleted.
     pub fn is_gone(&self) -> bool {
         self.is_gone.get()
     }
 
-    /// Says whether the journal has let it go.
+    /// Sets whether the journal has dropped it.
     pub(super) fn set_gone(&self, is_gone: bool) {
         self.is_gone.set(is_gone);
     }
@@ -47,7 +47,7 @@ impl JournalEntry {
     }
 }
 
-/// One section of a journal record. There are as many as series times commits: it is kept small.
+/// One section of a journal record. There are as many as series times commits, so it is kept small.
 #[derive(Clone)]
 pub struct SectionRef {
     entry: Rc<JournalEntry>,
@@ -56,7 +56,7 @@ pub struct SectionRef {
 }
 
 impl SectionRef {
-    /// Whose commit it was, and its place in that context's journal.
+    /// The context that committed it, and its position in that context's journal.
     pub fn commit(&self) -> RecordKey {
         self.entry.key()
     }
@@ -71,7 +71,7 @@ impl SectionRef {
         self.section().and_then(|section| section.meta.as_ref()).map(OwnedValue::view)
     }
 
-    /// What stands for the names and types of the rows, where they have one each.
+    /// The hash of the names and types of the rows, if each column has one type.
     pub fn types(&self) -> Option<u64> {
         self.entry.record.types
     }
@@ -83,7 +83,7 @@ impl SectionRef {
         (&self.entry.record.rows, start..start + count)
     }
 
-    /// True once the journal has let its record go.
+    /// True once the journal has dropped its record.
     pub(super) fn is_gone(&self) -> bool {
         self.entry.is_gone()
     }

@@ -1,7 +1,8 @@
-//! What a context knows of the commits of a collection that are not folded yet: its own and those of others.
+//! The unfolded commits of a collection, of this context and of others, as this context knows them (I22).
 //!
-//! `record` is the stored form of one commit, `entry` a record in memory, `state` the journal and its verbs, `sections` the rows of all commits by bucket, `tail` those
-//! of one bucket as growing columns, `snapshot` how a look at storage brings the journal up to date. Nothing here awaits.
+//! `record` is the stored form of one commit, `entry` a record in memory, `state` the journal and its operations,
+//! `sections` the rows of all commits by bucket, `tail` those of one bucket as growing columns, and `snapshot` brings
+//! the journal up to date after a look at storage. Nothing here awaits.
 
 mod entry;
 mod record;

@@ -1,10 +1,11 @@
-//! The journal record: what one commit of one context added.
+//! The journal record: the rows that one commit of one context added.
 //!
-//! `version u8 = 3 · 3 zero bytes · section count u32 · numbers · metadata · row count u32 · column count u32 · columns`. Sections tile
-//! the rows in order; their numbers are one compressed column of int64: of all sections the seconds of the bucket's id, then of
-//! all the rest of the id, the number of rows, the start of the bucket, the earliest and the latest time; their metadata is
-//! another. So of a thousand series with a row each, a section takes some two bytes. Both are `length u32 · compressed column`, a column of
-//! rows is `name length u32 · name · length u32 · compressed column`. All integers are little-endian.
+//! `version u8 = 3 · 3 zero bytes · section count u32 · numbers · metadata · row count u32 · column count u32 ·
+//! columns`. Sections divide the rows in order. Their numbers are one compressed column of int64: first, for all
+//! sections, the seconds in the bucket's id; then, likewise, the rest of the id, the row count, the bucket's start, the
+//! earliest and the latest time. Their metadata is another compressed column. So with a thousand series of one row
+//! each, a section takes about two bytes. Both are stored as `length u32 · compressed column`, and a column of rows as
+//! `name length u32 · name · length u32 · compressed column`. All integers are little-endian.
 
 use crate::block::{Block, Column, ColumnData};
 use crate::bucket::BucketId;
@@ -15,10 +16,10 @@ use crate::limits::{BLOCK_ROWS_MAX, COLUMN_SIZE_BYTES_MAX, VALUE_SIZE_BYTES_SOFT
 use crate::value::Numbers;
 
 const VERSION: u8 = 3;
-/// Numbers of a section.
+/// How many numbers a section has.
 const NUMBERS: usize = 6;
 
-/// One commit: rows without their metadata column, and which of them go to which bucket.
+/// One commit: rows without their metadata column, and the sections that say which rows go to which bucket.
 #[derive(Debug, PartialEq)]
 pub struct Record {
     /// The rows, in section order.
@@ -27,16 +28,16 @@ pub struct Record {
     pub sections: Vec<Section>,
     /// Length of the stored form.
     pub stored_bytes: usize,
-    /// How many bytes of it are columns of rows.
+    /// How many of these bytes are columns of rows.
     pub columns_bytes: usize,
-    /// What stands for the names and types of the rows.
+    /// The hash of the names and types of the rows.
     pub types: Option<u64>,
 }
 
 impl Record {
-    /// About how many bytes it takes in memory: what keeping and folding it costs, however well it was compressed.
+    /// Approximate bytes in memory, which is the cost of keeping and folding it, however well it was compressed.
     pub fn size_bytes(&self) -> usize {
-        // Metadata is shared with the catalog, or with other records.
+        // Metadata is shared with the catalog or with other records.
         self.rows.size_bytes() + self.sections.len() * size_of::<Section>()
     }
 
@@ -57,8 +58,8 @@ impl Record {
         (Record { rows, sections, stored_bytes: out.len(), columns_bytes: out.len() - before, types }, out)
     }
 
-    /// Reads a stored record, trusting nothing. `before` are the sections of one that was read before: commits mostly name the same
-    /// series in the same order, and then share their metadata in memory.
+    /// Decodes a stored record, which may be damaged (I3). `before` are the sections of a record decoded earlier: most
+    /// commits name the same series in the same order, and then share their metadata in memory.
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn decode(bytes: &[u8], before: &[Section]) -> Result<Record> {
@@ -67,44 +68,46 @@ impl Record {
         if reader.take(4) != Some(&[VERSION, 0, 0, 0]) {
             return Err(corrupt("unknown version"));
         }
-        let count = reader.u32().filter(|count| *count <= BLOCK_ROWS_MAX).ok_or_else(|| corrupt("cut off"))?;
+        let count = reader.u32().filter(|count| *count <= BLOCK_ROWS_MAX).ok_or_else(|| corrupt("truncated"))?;
         let mut column = |len: usize| -> Result<Column> {
-            let bytes = reader.bytes().ok_or_else(|| corrupt("cut off in its sections"))?;
+            let bytes = reader.bytes().ok_or_else(|| corrupt("truncated sections"))?;
             let column = column::decode(bytes, len).map_err(|e| corrupt(&format!("its sections: {e}")))?;
-            if column.len() == len { Ok(column) } else { Err(corrupt("a section is not complete")) }
+            if column.len() == len { Ok(column) } else { Err(corrupt("a section lacks a number or its metadata")) }
         };
         let (numbers, metadata) = (column(NUMBERS * count)?, column(count)?);
-        let sections = sections_of(&numbers, &metadata, before).ok_or_else(|| corrupt("a section holds no numbers"))?;
+        let sections = sections_of(&numbers, &metadata, before)
+            .ok_or_else(|| corrupt("the numbers of its sections are invalid"))?;
         let rows_total = sections.iter().fold(0_usize, |sum, section| sum.saturating_add(section.rows));
-        let (rows, columns) = reader.u32().zip(reader.u32()).ok_or_else(|| corrupt("cut off behind its sections"))?;
+        let (rows, columns) = reader.u32().zip(reader.u32()).ok_or_else(|| corrupt("truncated after its sections"))?;
         if rows != rows_total || rows > BLOCK_ROWS_MAX {
-            return Err(corrupt("its sections do not tile its rows"));
+            return Err(corrupt("its sections and its rows do not match"));
         }
         let start = reader.at;
         let mut block = Block::new(rows);
         let mut seen = Numbers::default();
         for _ in 0..columns {
-            let (name, column) = reader.column().ok_or_else(|| corrupt("a column is cut off or has no name"))?;
+            let (name, column) = reader.column().ok_or_else(|| corrupt("a column is truncated or has no name"))?;
             if !seen.add(name.as_bytes()).1 {
-                return Err(corrupt(&format!("column '{name}' stands in it twice")));
+                return Err(corrupt(&format!("column '{name}' occurs twice")));
             }
             let column = column::decode(column, rows).map_err(|e| corrupt(&format!("column '{name}': {e}")))?;
             if column.len() != rows {
-                return Err(corrupt(&format!("column '{name}' has {} elements, not {rows}", column.len())));
+                return Err(corrupt(&format!("column '{name}' has {} elements instead of {rows}", column.len())));
             }
             block.push_new_column(name, column);
         }
         if reader.at != bytes.len() {
-            return Err(corrupt("bytes behind its columns"));
+            return Err(corrupt("bytes after its columns"));
         }
         let types = block.types();
         Ok(Record { rows: block, sections, stored_bytes: bytes.len(), columns_bytes: bytes.len() - start, types })
     }
 
-    /// Staged rows as records whose stored form stays near `VALUE_SIZE_BYTES_SOFT_MAX`, each with its stored form.
+    /// Splits staged rows into records whose stored form stays near `VALUE_SIZE_BYTES_SOFT_MAX`, each with its stored
+    /// form (I12).
     pub fn parts(rows: Block, sections: Vec<Section>) -> Vec<(Record, Vec<u8>)> {
         let total = rows.rows();
-        // Decoding a record must stay within bounds, however well its rows compress.
+        // Decoding a record must stay within its limits, however well its rows compress.
         let metadata: usize =
             sections.iter().map(|section| section.meta.as_ref().map_or(0, |m| m.tagged().len())).sum();
         let pieces = rows.size_bytes().max(metadata).div_ceil(COLUMN_SIZE_BYTES_MAX / 2);
@@ -119,7 +122,7 @@ impl Record {
         Record::cut(&rows, sections, pieces)
     }
 
-    /// Parts of about equal numbers of rows, each cut again where it is still too large.
+    /// Parts with about equal numbers of rows; parts that are still too large are cut again.
     fn cut(rows: &Block, sections: Vec<Section>, pieces: usize) -> Vec<(Record, Vec<u8>)> {
         let rows_max = rows.rows().div_ceil(pieces.max(2));
         let mut parts = Vec::new();
@@ -128,7 +131,7 @@ impl Record {
             let mut left = section.rows;
             while left > 0 {
                 let take = left.min(start + rows_max - at);
-                // Bounds of the whole section bound each of its parts.
+                // The time bounds of the whole section also bound each of its parts.
                 part.push(Section { rows: take, ..section.clone() });
                 at += take;
                 left -= take;
@@ -145,7 +148,7 @@ impl Record {
     }
 }
 
-/// The numbers of sections.
+/// The numbers of all sections as one column.
 fn numbers_of(sections: &[Section]) -> Column {
     let mut numbers = Vec::with_capacity(NUMBERS * sections.len());
     let mut add = |number: fn(&Section) -> i64| numbers.extend(sections.iter().map(number));
@@ -170,7 +173,7 @@ fn encode_metadata(sections: &[Section]) -> Vec<u8> {
     writer.finish()
 }
 
-/// The sections whose numbers and metadata these are.
+/// The sections with these numbers and metadata.
 fn sections_of(numbers: &Column, metadata: &Column, before: &[Section]) -> Option<Vec<Section>> {
     let count = metadata.len();
     if count == 0 {
@@ -295,7 +298,7 @@ mod tests {
     #[test]
     fn a_large_commit_is_cut_into_values_below_the_soft_limit_and_loses_no_row() {
         let (mut rows, sections) = record(20_000);
-        // Noise, so that compression does not make it small.
+        // Noise, so that it does not compress well.
         let noise = (0..20_000_u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 12) as f64 * 1e-16);
         rows.set_column("x", Column::new(ColumnData::F64(noise.collect()), None));
         let parts = Record::parts(rows.clone(), sections.clone());

@@ -9,7 +9,7 @@ use crate::bucket::{BucketId, Granularity, TimeseriesOptions};
 use crate::catalog::Section;
 use crate::value::{Collation, OwnedValue};
 
-/// Options of a collection with the time field `t` and the metaField `m`.
+/// Options of a collection with the time field `t` and the meta field `m`.
 pub fn options() -> TimeseriesOptions {
     TimeseriesOptions {
         time_field: "t".to_owned(),
@@ -22,7 +22,8 @@ pub fn options() -> TimeseriesOptions {
     }
 }
 
-/// The entry of a commit of one section for each `(bucket, times)`; the metadata is the number of the bucket, and `x` twice the time.
+/// The entry of a commit with one section for each `(bucket, times)`. The metadata is the number of the bucket, and `x`
+/// is twice the time.
 pub fn entry(context: u8, seq: u64, sections: &[(u8, &[i64])]) -> JournalEntry {
     let times: Vec<i64> = sections.iter().flat_map(|(_, times)| times.iter().copied()).collect();
     let mut rows = Block::new(times.len());
@@ -41,7 +42,7 @@ pub fn entry(context: u8, seq: u64, sections: &[(u8, &[i64])]) -> JournalEntry {
     JournalEntry::new(([context; 8], seq), record)
 }
 
-/// As `entry`, shared.
+/// As `entry`, in an `Rc`.
 pub fn shared(context: u8, seq: u64, sections: &[(u8, &[i64])]) -> Rc<JournalEntry> {
     Rc::new(entry(context, seq, sections))
 }

@@ -1,4 +1,4 @@
-//! What the journals of a collection hold, by bucket and by series.
+//! The contents of a collection's journals, by bucket and by series.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,9 +13,9 @@ use crate::index;
 use crate::limits::TAILS_SIZE_BYTES_MAX;
 use crate::value::{Numbers, OwnedValue, Value, sort_by};
 
-/// The sections of one bucket that have one metadata, in commit order of each context. There is at least one.
+/// The sections of one bucket with the same metadata, in commit order per context. There is at least one.
 ///
-/// A bucket has several groups where an update has changed its metadata, and a context that did not know went on with it.
+/// A bucket has several groups if an update has changed its metadata and a context that did not know kept adding to it.
 #[derive(Clone)]
 pub struct Group {
     /// The bucket.
@@ -26,11 +26,11 @@ pub struct Group {
     pub first_ms: i64,
     /// No row is later.
     pub last_ms: i64,
-    /// How many rows there are.
+    /// Number of rows.
     pub rows: usize,
     meta: Option<OwnedValue>,
     sections: Vec<SectionRef>,
-    /// The first record of each context that it has rows of.
+    /// The first record of each context in the group.
     firsts: Vec<RecordKey>,
     /// The rows as columns, as far as somebody has asked for them.
     tail: RefCell<Option<Rc<Tail>>>,
@@ -65,9 +65,9 @@ impl Group {
         self.sections.push(section);
     }
 
-    /// True where some of its rows are in the bucket that says so.
+    /// True if the bucket with this coverage already holds some of its rows.
     pub fn is_covered(&self, coverage: &Coverage) -> bool {
-        // Nearly always the bucket holds older records only.
+        // Nearly always the bucket holds only older records.
         self.firsts.iter().any(|first| coverage.reaches(first))
             && self.sections.iter().any(|section| coverage.covers(section.commit()))
     }
@@ -83,26 +83,26 @@ impl Group {
     }
 }
 
-/// Sections by bucket; buckets in the order of their first commit.
+/// Sections grouped by bucket, with buckets in the order of their first commit.
 #[derive(Clone, Default)]
 pub struct ByBucket {
     numbers: Numbers,
     groups: Vec<Rc<Group>>,
-    /// The groups that are not the first ones of their buckets.
+    /// Positions of groups that are not the first ones of their buckets.
     others: Vec<usize>,
     series: Numbers,
-    /// The buckets of each series, and where they begin.
+    /// The buckets of each series, and their starts.
     buckets_of_series: Vec<Vec<(BucketId, i64)>>,
     by_meta: RefCell<ByMeta>,
-    /// Bytes of the tails that are kept.
+    /// Bytes of the tails kept.
     tails_size_bytes: Cell<usize>,
 }
 
-/// Groups by their entries in the index on metadata and time, as far as somebody has asked for them.
+/// Groups by their entries in the default index, as far as somebody has asked for them.
 #[derive(Clone, Default)]
 struct ByMeta {
     entries: Vec<(Vec<u8>, usize)>,
-    /// How many groups are in it.
+    /// How many groups it contains so far.
     groups: usize,
 }
 
@@ -138,7 +138,7 @@ impl ByBucket {
         }
     }
 
-    /// What is left without the records that are gone. Groups of which nothing went keep their tails.
+    /// What is left without dropped records. Groups that lost nothing keep their tails.
     pub(super) fn without_gone(&self) -> ByBucket {
         let mut left = ByBucket::default();
         for group in &self.groups {
@@ -156,7 +156,7 @@ impl ByBucket {
         left
     }
 
-    /// Adds a group that is none of those that there are.
+    /// Adds a group that does not exist yet.
     fn adopt(&mut self, group: Rc<Group>) {
         if !self.numbers.add(group.bucket.as_bytes()).1 {
             self.others.push(self.groups.len());
@@ -178,7 +178,7 @@ impl ByBucket {
         }
     }
 
-    /// The group of a section, given one of its bucket; true for a new one.
+    /// The group of a section, given a group of its bucket; true if it is new.
     fn group_of(&mut self, known: usize, section: &Section) -> (usize, bool) {
         let is_of = |number: usize| self.groups.get(number).is_some_and(|group| group.meta == section.meta);
         if is_of(known) {
@@ -194,7 +194,7 @@ impl ByBucket {
         }
     }
 
-    /// The groups of a bucket, by their places in `groups`.
+    /// The groups of a bucket, as positions in `groups`.
     #[inline(never)]
     pub fn groups_of(&self, bucket: &BucketId) -> Vec<usize> {
         let mut groups = Vec::new();
@@ -207,7 +207,7 @@ impl ByBucket {
         groups
     }
 
-    /// The groups with entries in `ranges` of the index on metadata and time, by their places in `groups`, each once.
+    /// The groups with entries in `ranges` of the default index, as positions in `groups`, each once.
     #[inline(never)]
     pub fn groups_within(&self, ranges: &[(Vec<u8>, Vec<u8>)]) -> Vec<usize> {
         let by_meta = &mut *self.by_meta.borrow_mut();
@@ -231,12 +231,12 @@ impl ByBucket {
         found
     }
 
-    /// True where rows of that record are in it.
+    /// True if it contains rows of that record.
     pub fn holds(&self, commit: RecordKey) -> bool {
         self.groups.iter().flat_map(|group| &group.sections).any(|section| section.commit() == commit)
     }
 
-    /// The sections of a bucket, whatever their metadata.
+    /// The sections of a bucket, with any metadata.
     pub fn sections_of(&self, bucket: &BucketId) -> Vec<SectionRef> {
         let mut all = Vec::new();
         for number in self.groups_of(bucket) {
@@ -245,7 +245,7 @@ impl ByBucket {
         all
     }
 
-    /// Every group.
+    /// All groups.
     pub fn groups(&self) -> &[Rc<Group>] {
         &self.groups
     }
@@ -257,9 +257,9 @@ impl ByBucket {
         buckets.filter(move |(_, min_time_ms)| *min_time_ms <= time_ms).map(|(id, _)| *id)
     }
 
-    /// The rows of a group as columns. They are kept, within a bound, and grow with the group.
+    /// The rows of a group as columns. They are kept up to `TAILS_SIZE_BYTES_MAX` and grow with the group.
     ///
-    /// Errors: `DataCorruptionDetected` where rows have no dates.
+    /// Errors: `DataCorruptionDetected` if the times of the rows are not dates.
     pub fn tail(&self, group: &Group, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
         let mut slot = group.tail.borrow_mut();
         if let Some(tail) = slot.as_ref().filter(|tail| tail.sections() == group.sections.len()) {
@@ -269,7 +269,7 @@ impl ByBucket {
             Some(tail) => {
                 let kept = self.tails_size_bytes.get();
                 self.tails_size_bytes.set(kept.saturating_sub(tail.size_bytes()));
-                // Where somebody still reads it, it is made anew.
+                // If somebody still reads it, it is built again.
                 Rc::into_inner(tail)
             }
             None => None,
@@ -285,12 +285,12 @@ impl ByBucket {
     }
 }
 
-/// The bytes that tell a group which is not the first one of its bucket from every other.
+/// The key of a group that is not the first one of its bucket.
 fn key_of(bucket: &BucketId, meta: Option<&OwnedValue>) -> Vec<u8> {
     [bucket.as_bytes(), &[0][..], tagged(meta)].concat()
 }
 
-/// The bytes that tell one series from every other; none for the one without metadata.
+/// The bytes that identify a series; empty without metadata.
 fn tagged(meta: Option<&OwnedValue>) -> &[u8] {
     meta.map_or(&[], OwnedValue::tagged)
 }
@@ -308,7 +308,7 @@ mod tests {
             let meta = OwnedValue::double(f64::from(number));
             index::range(Some(meta.view()), 1000, None, last_ms)
         };
-        // The metadata is an int32, and equal to the double.
+        // The metadata is an int32 that equals the double.
         assert_eq!(by_bucket.groups_within(&[of(2, None)]), [1]);
         assert_eq!(by_bucket.groups_within(&[of(2, Some(-1))]), [0; 0]);
         by_bucket.push(&shared(1, 1, &[(7, &[1]), (2, &[3])]));

@@ -1,4 +1,4 @@
-//! How a look at storage brings the journal up to date: which keys to list, and what they tell.
+//! Brings the journal up to date by a look at storage: which keys to list, and what they mean.
 
 use super::entry::{JournalEntry, RecordKey};
 use super::record::Record;
@@ -9,41 +9,41 @@ use crate::storage::KeyRange;
 
 /// A look at the journals that has begun.
 pub struct Look {
-    /// All records are listed, not only those that may be new.
+    /// True if all records are listed, not only those that may be new.
     all: bool,
-    /// This context's records from here on were committed while keys were listed, which need not tell them.
+    /// This context committed records from this one on while keys were listed, so the listing may lack them.
     own_end: u64,
     doubtful_commits: usize,
-    /// What was known of records of others when it began.
+    /// The value of `State::others_changes` when the look began.
     others_changes: u64,
 }
 
-/// What a look has told.
+/// The outcome of a look.
 pub enum Learnt {
-    /// Others have changed buckets, or a fold has gone on meanwhile: another look is needed, at all records if so said.
+    /// Others have changed buckets, or a fold has progressed meanwhile: look again, at all records if `all`.
     Again {
-        /// List all records.
+        /// True to list all records.
         all: bool,
     },
-    /// Memory knows which records there are; these are to be fetched.
+    /// Memory knows which records exist; fetch the missing ones.
     Known {
         /// Records that memory does not hold, ascending.
         missing: Vec<RecordKey>,
-        /// Others have moved the epoch on: what else memory holds of buckets is out of date.
+        /// True if others have moved the epoch on: whatever else memory holds of buckets is outdated.
         moved: bool,
     },
 }
 
 impl Look {
-    /// True where all records are listed.
+    /// True if all records are listed.
     pub fn is_at_all(&self) -> bool {
         self.all
     }
 }
 
 impl Journal {
-    /// A look at the journals. Where commits are doubtful, it is one at all records; and where none is known, for that costs nothing, and
-    /// the first look need not be followed by another.
+    /// Begins a look at the journals. It lists all records if commits are doubtful. It also does so if no record is
+    /// known, which costs nothing and saves a second look.
     pub fn begin_look(&self, all: bool) -> Look {
         let state = self.state.borrow();
         let own_end = state.records.last_up_to(&(self.context, u64::MAX)).filter(|key| key.0 == self.context);
@@ -55,14 +55,14 @@ impl Journal {
         }
     }
 
-    /// Where keys lie that have to be listed: all, or what may have come since the last look.
+    /// The ranges of keys to list: all, or those that may have appeared since the last look.
     pub fn ranges(&self, id: &CollectionId, look: &Look) -> Vec<KeyRange> {
         let all = keyspace::journals(id);
         if look.all {
             return vec![all];
         }
         let mut known = self.last_keys();
-        // Of this context nothing can be new.
+        // This context knows its own records, so none can be new.
         match known.binary_search_by(|(context, _)| context.cmp(&self.context)) {
             Ok(at) => known.iter_mut().skip(at).take(1).for_each(|own| own.1 = u64::MAX),
             Err(at) => known.insert(at, (self.context, u64::MAX)),
@@ -79,21 +79,22 @@ impl Journal {
         ranges
     }
 
-    /// Takes in what a look has listed: the epoch, and keys of records, ascending.
+    /// Processes a listing: the epoch, and the keys of records, ascending.
     pub fn learn(&self, look: &Look, epoch: u64, listed: &[RecordKey]) -> Learnt {
         let state = &mut *self.state.borrow_mut();
         if epoch < state.epoch {
-            // This context has moved it on since the keys were read: some of the records may be gone, and the keys do not tell buckets.
+            // This context has moved the epoch on since the keys were read. Some records may be gone, and the keys do
+            // not say which buckets hold their rows.
             return Learnt::Again { all: look.all };
         }
         let moved = epoch > state.epoch;
         if moved && !look.all {
-            // That is noted only together with what others have left of the records: whoever asks meanwhile, or after a failure, must not
-            // take those in memory for all there are.
+            // The new epoch is recorded only together with the records that others have left. Whoever asks in between,
+            // or after a failure, must not take the records in memory for all that exist.
             return Learnt::Again { all: true };
         }
         if look.all && state.others_changes != look.others_changes {
-            // Another look has ended meanwhile, and may have listed later: what it has found must not be taken for gone.
+            // Another look has ended meanwhile and may have listed later; its records must not be taken for removed.
             return Learnt::Again { all: true };
         }
         state.epoch = epoch;
@@ -103,7 +104,8 @@ impl Journal {
             // Committed while keys were listed, or after others had removed it.
             let is_unsure = moved && newest.is_some_and(|key| key.1 >= look.own_end && is_unlisted(key));
             state.unconfirmed_from = is_unsure.then_some(look.own_end);
-            // Records that others have folded are gone. Those of commits that ended meanwhile are not among the keys.
+            // Records that others have folded are gone. Records of commits that ended meanwhile are missing from the
+            // listing.
             let is_new = |key: &RecordKey| key.0 == self.context && key.1 >= look.own_end;
             state.retain(self.context, &|key| is_new(key) || listed.binary_search(key).is_ok());
         }
@@ -111,8 +113,8 @@ impl Journal {
         Learnt::Known { missing, moved }
     }
 
-    /// Takes in records that were fetched after `learn` at that epoch, in ascending order of their keys; false where one is gone, or the
-    /// epoch is another now, so that another look is needed.
+    /// Adds records fetched after `learn` at that epoch, in ascending order of their keys. False if a record is gone or
+    /// the epoch has changed, so that another look is needed.
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn add_fetched(&self, epoch: u64, keys: &[RecordKey], values: Vec<Option<Vec<u8>>>) -> Result<bool> {
@@ -134,18 +136,18 @@ impl Journal {
         Ok(true)
     }
 
-    /// Ends a look whose records are all here; false where the epoch is no longer the one that it met.
+    /// Ends a look after all records have arrived; false if the epoch has changed since it began.
     pub fn end_look(&self, look: &Look, epoch: u64) -> bool {
         let mut state = self.state.borrow_mut();
         let stands = state.epoch == epoch;
         if stands && look.all {
-            // Commits that have failed since then are looked for the next time.
+            // Commits that failed after the look began are settled by the next one.
             state.doubtful_commits = state.doubtful_commits.saturating_sub(look.doubtful_commits);
         }
         stands
     }
 
-    /// The last record of each context of which one is known.
+    /// The last known record of each context.
     fn last_keys(&self) -> Vec<RecordKey> {
         let records = &self.state.borrow().records;
         let mut known = Vec::new();
@@ -167,7 +169,7 @@ mod tests {
     const ID: CollectionId = [9; 8];
     const OWN: ContextId = [5; 8];
 
-    /// A journal of this context's records 0 and 1, and of record 3 of another one.
+    /// A journal with this context's records 0 and 1, and record 3 of another context.
     fn journal() -> Journal {
         let journal = Journal::new(OWN);
         journal.committed(vec![entry(5, 0, &[(1, &[1])]), entry(5, 1, &[(1, &[2])])]);
@@ -183,7 +185,8 @@ mod tests {
         journal.entries().iter().map(|entry| entry.key()).collect()
     }
 
-    /// A look that lists these records, and fetches those that are missing. Answers those, or whether another look is to list all.
+    /// A look that lists these records and fetches the missing ones. Returns those, or whether another look must list
+    /// all.
     fn fetch(journal: &Journal, epoch: u64, all: bool, listed: &[(u8, u64)]) -> Result<Vec<RecordKey>, bool> {
         let look = journal.begin_look(all);
         match journal.learn(&look, epoch, &keys(listed)) {
@@ -221,7 +224,7 @@ mod tests {
             assert_eq!((context, seq, lists(&journal, false, context, seq)), (context, seq, listed));
             assert!(lists(&journal, true, context, seq));
         }
-        // Of which nothing is known, all is listed.
+        // Nothing is known of it, so all is listed.
         assert!(lists(&Journal::new(OWN), false, 5, 0) && lists(&Journal::new(OWN), false, 4, 0));
     }
 
@@ -242,7 +245,7 @@ mod tests {
         assert_eq!(journal.epoch(), 0);
         assert_eq!(fetch(&journal, 1, true, &[(2, 4), (5, 1)]), Ok(keys(&[(2, 4)])));
         assert_eq!((journal.epoch(), known(&journal)), (1, keys(&[(2, 4), (5, 1)])));
-        // Who has begun to read keeps what it has.
+        // Whoever has begun to read keeps what it has.
         assert_eq!((before.groups()[0].rows, journal.by_bucket().groups()[0].rows), (3, 2));
     }
 
@@ -281,7 +284,7 @@ mod tests {
         let journal = journal();
         assert_eq!(journal.add_fetched(0, &keys(&[(2, 4)]), vec![None]), Ok(false));
         assert!(journal.add_fetched(0, &keys(&[(2, 4)]), vec![Some(vec![1])]).is_err());
-        // What was fetched before the epoch moved on may be gone.
+        // Records fetched before the epoch moved on may be gone.
         assert_eq!(journal.add_fetched(1, &keys(&[(2, 4)]), vec![Some(vec![1])]), Ok(false));
     }
 
@@ -291,7 +294,7 @@ mod tests {
         let slow = journal.begin_look(false);
         assert!(slow.is_at_all());
         assert_eq!(fetch(&journal, 0, false, &[(2, 1)]), Ok(keys(&[(2, 1)])));
-        // It has listed the keys before that record came.
+        // It listed the keys before that record came.
         assert!(matches!(journal.learn(&slow, 0, &[]), Learnt::Again { all: true }));
         assert_eq!(known(&journal), keys(&[(2, 1)]));
     }
@@ -299,7 +302,7 @@ mod tests {
     #[test]
     fn a_record_that_went_before_its_commit_was_told_of_does_not_come_back() {
         let journal = Journal::new(OWN);
-        // A look at all has met it; a delete has removed it; then comes the answer to its commit.
+        // A look at all records finds it; a delete removes it; then the answer to its commit arrives.
         assert_eq!(fetch(&journal, 0, true, &[(5, 0)]), Ok(keys(&[(5, 0)])));
         journal.folded(&keys(&[(5, 0)]));
         journal.committed(vec![entry(5, 0, &[(1, &[1])])]);

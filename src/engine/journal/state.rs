@@ -1,8 +1,9 @@
-//! The journal of a collection as this context knows it: which records exist, and what they hold by bucket.
+//! The journal of a collection as this context knows it: which records exist, and their contents by bucket.
 //!
-//! **Invariant**: storage says which records exist; what is here is a cache of that. This context's own records are all here, as long as
-//! the epoch stands and no commit is doubtful. Of another context, all records up to the last one that is here are here, as long as
-//! the epoch stands: a context writes its records in order, and whoever removes one moves the epoch on.
+//! **Invariant I22**: storage says which records exist; this is a cache of that. As long as the epoch stands and no
+//! commit is doubtful, it holds all of this context's own records. As long as the epoch stands, it holds all records of
+//! another context up to the last one it knows: a context writes its records in order, and whoever removes one moves
+//! the epoch on.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,33 +25,34 @@ pub struct Journal {
     pub(super) state: RefCell<State>,
 }
 
-/// What changes of a journal.
+/// The mutable state of a journal.
 #[derive(Default)]
 pub(super) struct State {
-    /// What memory holds is at least as new as this.
+    /// Everything in memory is at least as new as this epoch.
     pub(super) epoch: u64,
-    /// Commits of this context that have failed since all of its records were listed: theirs may be in storage.
+    /// How many commits of this context have failed since all of its records were last listed: their records may be in
+    /// storage.
     pub(super) doubtful_commits: usize,
     pub(super) records: SortedMap<RecordKey, Rc<JournalEntry>>,
-    /// How often records of others have come or gone.
+    /// How often records of others were added or removed.
     pub(super) others_changes: u64,
-    /// This context's records from here on were committed while a look listed all after others had moved the epoch on: whether they are
-    /// still there, the next look tells.
+    /// From this record on, this context's records were committed during a full look after others had moved the epoch
+    /// on. The next look tells whether they still exist.
     pub(super) unconfirmed_from: Option<u64>,
-    /// All of this context's commits before this place were told of by `committed`.
+    /// All of this context's commits before this seq were reported by `committed`.
     told_end: u64,
-    /// Records of this context that were met and went before their commit was told of.
+    /// Records of this context that were found and removed before their commit was reported.
     gone_early: Vec<u64>,
     own: Own,
-    /// So many own records make it worth a look whether to fold them.
+    /// At this many own records, check whether a fold is worthwhile.
     fold_look_at: usize,
     by_bucket: Rc<ByBucket>,
-    /// Records that `by_bucket` lacks; where some that it has are gone, it is made anew.
+    /// Records that `by_bucket` lacks. If some that it has are gone, it is built again.
     unsorted: Vec<Rc<JournalEntry>>,
     some_went: bool,
 }
 
-/// What this context's own records come to.
+/// This context's own records in numbers.
 #[derive(Clone, Copy, Default)]
 struct Own {
     records: usize,
@@ -73,17 +75,17 @@ impl Journal {
         Journal { context, state: RefCell::new(state) }
     }
 
-    /// The epoch that memory is as new as. See `bucket_cache`.
+    /// The epoch that memory is at least as new as; see `bucket_cache`.
     pub fn epoch(&self) -> u64 {
         self.state.borrow().epoch
     }
 
-    /// Records of this context were committed.
+    /// Adds records that this context has committed.
     pub fn committed(&self, entries: Vec<JournalEntry>) {
         let state = &mut *self.state.borrow_mut();
         for entry in entries {
             state.told_end = state.told_end.max(entry.seq.saturating_add(1));
-            // Somebody may have folded or deleted it before the answer to its commit came.
+            // Somebody may have folded or deleted it before the answer to its commit arrived.
             if !state.gone_early.contains(&entry.seq) {
                 state.add(self.context, entry);
             }
@@ -92,26 +94,26 @@ impl Journal {
         state.gone_early.retain(|seq| *seq >= told_end);
     }
 
-    /// A commit of this context has failed, and may have taken place all the same.
+    /// Records that a commit of this context has failed, although it may have taken place.
     pub fn doubtful(&self) {
         self.state.borrow_mut().doubtful_commits += 1;
     }
 
-    /// Records were removed from storage, by this context: their rows are in buckets, or deleted.
+    /// Drops records that this context has removed from storage: their rows are in buckets, or deleted.
     pub fn folded(&self, keys: &[RecordKey]) {
         let mut keys = keys.to_vec();
         keys.sort_unstable();
         self.state.borrow_mut().retain(self.context, &|key| keys.binary_search(key).is_err());
     }
 
-    /// The collection was made by this context, and is at that epoch: memory knows all of it.
+    /// Records that this context has created the collection at that epoch, so that memory knows all of it.
     pub fn created(&self, epoch: u64) {
         let mut state = self.state.borrow_mut();
         state.epoch = state.epoch.max(epoch);
     }
 
-    /// This context has moved the epoch on from `before` to `next`. False where somebody else has moved it since: what memory holds of
-    /// what this context has changed may be out of date.
+    /// Records that this context has moved the epoch on from `before` to `next`. False if somebody else has moved it
+    /// since: what memory holds of the changed buckets may then be outdated.
     pub fn epoch_moved(&self, before: u64, next: u64) -> bool {
         let mut state = self.state.borrow_mut();
         let stands = state.epoch == before;
@@ -121,56 +123,57 @@ impl Journal {
         stands
     }
 
-    /// Everything that is known, by bucket.
+    /// All known records, by bucket.
     pub fn by_bucket(&self) -> Rc<ByBucket> {
         let state = &mut *self.state.borrow_mut();
         if std::mem::take(&mut state.some_went) {
             state.by_bucket = Rc::new(state.by_bucket.without_gone());
         }
         if !state.unsorted.is_empty() {
-            // Where somebody still reads what is there, this copies the groups that grow and not their rows.
+            // If somebody still reads the old one, this copies the groups that grow, but not their rows.
             let by_bucket = Rc::make_mut(&mut state.by_bucket);
             state.unsorted.drain(..).filter(|entry| !entry.is_gone()).for_each(|entry| by_bucket.push(&entry));
         }
         Rc::clone(&state.by_bucket)
     }
 
-    /// The records that are known, contexts apart and in order of seq inside each.
+    /// All known records, grouped by context and ordered by seq.
     pub fn entries(&self) -> Vec<Rc<JournalEntry>> {
         self.state.borrow().records.values().cloned().collect()
     }
 
-    /// True where a record is known to have been there when the journals were looked at last.
+    /// True if the last look at the journals confirmed that the record exists.
     pub fn is_confirmed(&self, (context, seq): &RecordKey) -> bool {
         let unconfirmed_from = self.state.borrow().unconfirmed_from;
         *context != self.context || unconfirmed_from.is_none_or(|from| *seq < from)
     }
 
-    /// A fold has failed: the next one is due when a quarter more records have come.
+    /// Records that a fold has failed: the next one is due after a quarter more records.
     pub fn fold_failed(&self) {
         let mut state = self.state.borrow_mut();
         state.fold_look_at = state.own.records + state.own.records / 4;
     }
 
-    /// Bytes of the stored forms of all records that are known.
+    /// Bytes of the stored forms of all known records.
     pub fn stored_bytes(&self) -> u64 {
         self.state.borrow().records.values().map(|entry| entry.record.stored_bytes as u64).sum()
     }
 
-    /// True where a record of this context from before `seq` is left.
+    /// True if a record of this context before `seq` is left.
     pub fn has_own_before(&self, seq: u64) -> bool {
         let state = self.state.borrow();
         let first = state.records.first_from(&(self.context, 0));
         first.is_some_and(|(context, first)| *context == self.context && *first < seq)
     }
 
-    /// True where inserts outran the fold so far that the next one has to wait.
+    /// True if inserts are so far ahead of the fold that the next one must wait.
     pub fn is_congested(&self) -> bool {
         self.state.borrow().own.size_bytes > JOURNAL_BACKPRESSURE_FACTOR * JOURNAL_SIZE_BYTES_MAX
     }
 
-    /// True where this context's records are to be folded: they have passed their bound in bytes; or in number, and a fold of them writes
-    /// few enough bytes a row. `stored_bytes` says how long a bucket is that would be written anew.
+    /// True if this context's records should be folded: they exceed their limit in bytes, or they exceed it in number
+    /// and a fold would rewrite few enough bytes per row. `stored_bytes` gives the size of a bucket that would be
+    /// rewritten.
     pub fn fold_due(&self, stored_bytes: &dyn Fn(&BucketId) -> usize) -> bool {
         let own = self.state.borrow().own;
         if own.size_bytes > JOURNAL_SIZE_BYTES_MAX {
@@ -190,7 +193,7 @@ impl Journal {
 }
 
 impl State {
-    /// Adds a record, unless it is known: somebody else here may have asked storage for it at the same time.
+    /// Adds a record unless it is known: another reader here may have fetched it at the same time.
     pub(super) fn add(&mut self, context: ContextId, entry: JournalEntry) {
         if self.records.contains_key(&entry.key()) {
             return;
@@ -204,7 +207,7 @@ impl State {
         self.records.insert(entry.key(), entry);
     }
 
-    /// Forgets the records that are not kept.
+    /// Drops the records that are not kept.
     pub(super) fn retain(&mut self, context: ContextId, is_kept: &dyn Fn(&RecordKey) -> bool) {
         let before = self.records.len();
         let (mut own, mut others_went) = (Own::default(), false);
@@ -236,7 +239,7 @@ mod tests {
 
     const OWN: ContextId = [5; 8];
 
-    /// A journal of so many records of two series.
+    /// A journal of this many records of two series.
     fn journal(records: u64) -> Journal {
         let journal = Journal::new(OWN);
         (0..records).for_each(|seq| journal.committed(vec![entry(5, seq, &[(1, &[1]), (2, &[2])])]));
@@ -251,7 +254,7 @@ mod tests {
         let journal = journal(max);
         let dear = |_: &BucketId| FOLD_BYTES_A_ROW_MAX * JOURNAL_RECORDS_MAX + 1;
         assert!(!journal.fold_due(&dear));
-        // It is looked at again when a quarter more has come.
+        // It is checked again after a quarter more records.
         journal.committed(vec![entry(5, max, &[(1, &[1])])]);
         assert!(!journal.fold_due(&|_| 0));
         (max + 1..max + max / 4).for_each(|seq| journal.committed(vec![entry(5, seq, &[(1, &[1]), (2, &[2])])]));
@@ -309,7 +312,7 @@ mod tests {
                 }
                 journal.folded(&went.iter().map(|seq| (OWN, *seq)).collect::<Vec<_>>());
                 let (mut found, mut expected) = (seen(&journal), seen(&of(&left)));
-                // The order of groups is that of their first commits, which may be gone.
+                // Groups are in the order of their first commits, which may be gone.
                 found.sort_by_key(|group| group.0);
                 expected.sort_by_key(|group| group.0);
                 assert_eq!(found, expected, "without {went:?}");

@@ -1,4 +1,5 @@
-//! The rows of one bucket that are not folded yet, as growing columns with a summary: they read like a bucket that needs no decoding.
+//! The unfolded rows of one bucket as growing columns with a summary: they read like a bucket that needs no decoding
+//! (I24).
 
 use super::entry::SectionRef;
 use crate::block::{Block, ColumnData};
@@ -6,7 +7,7 @@ use crate::bucket::{BucketDoc, BucketId, MinMax, Rows, TimeseriesOptions};
 use crate::error::{Error, Result};
 use crate::value::{DocBuf, Value};
 
-/// Rows of one bucket and one metadata, in commit order of each context.
+/// Rows of one bucket with the same metadata, in commit order per context.
 pub struct Tail {
     rows: Block,
     sections: usize,
@@ -18,7 +19,7 @@ pub struct Tail {
     last: Edge,
 }
 
-/// The row that is first, or last, by time.
+/// The first or the last row by time.
 #[derive(Clone, Copy)]
 struct Edge {
     time_ms: i64,
@@ -26,7 +27,7 @@ struct Edge {
 }
 
 impl Tail {
-    /// A tail without rows, of a bucket that begins at `min_time_ms`.
+    /// An empty tail of a bucket that begins at `min_time_ms`.
     pub fn new(min_time_ms: i64, options: &TimeseriesOptions) -> Tail {
         let summary = MinMax::seed_time(&options.time_field, min_time_ms, &options.collation);
         let (min, max) = (summary.min_doc(), summary.max_doc());
@@ -34,7 +35,7 @@ impl Tail {
         Tail { rows: Block::new(0), sections: 0, summary, min, max, min_time_ms, first, last }
     }
 
-    /// The rows of sections, whatever their commits.
+    /// The rows of the given sections, from any commits.
     ///
     /// Errors: as `extend`.
     pub fn of<'a>(
@@ -50,7 +51,7 @@ impl Tail {
 
     /// Adds the rows of further sections.
     ///
-    /// Errors: `DataCorruptionDetected` where rows have no dates.
+    /// Errors: `DataCorruptionDetected` if the times of the rows are not dates.
     pub fn extend(&mut self, sections: &[SectionRef], options: &TimeseriesOptions) -> Result<()> {
         let before = self.rows.rows();
         let parts: Vec<_> = sections.iter().map(SectionRef::rows).collect();
@@ -60,9 +61,9 @@ impl Tail {
         let mut changed = self.summary.update_rows(&self.rows, added, Some(time_field));
         let times = match self.rows.column(time_field).map(|times| (times.data(), times.presence())) {
             Some((ColumnData::Date(times), None)) => times,
-            _ => return Err(Error::corrupt("A journal record holds rows without dates")),
+            _ => return Err(Error::corrupt("A journal record has rows without dates")),
         };
-        // Of rows of one time the first of all is first, and the last of all is last.
+        // Of rows with equal times, the earliest one is first and the latest one is last.
         for (row, time_ms) in times.iter().copied().enumerate().skip(before) {
             if time_ms < self.first.time_ms || row == 0 {
                 self.first = Edge { time_ms, row };
@@ -72,7 +73,7 @@ impl Tail {
             }
         }
         if let Some(column) = self.rows.column(time_field) {
-            // Nearly always the latest time is all that is new, and stands first.
+            // Nearly always only the latest time is new, and it comes first.
             let time = self.summary.update_column(time_field, column, added);
             changed.min |= time.min;
             changed.max |= time.max && (changed.max || !self.max.set_first_date(self.last.time_ms));
@@ -86,7 +87,7 @@ impl Tail {
         Ok(())
     }
 
-    /// The rows: the time and the other fields, without the metadata.
+    /// The rows: time and other fields, without the metadata.
     pub fn rows(&self) -> &Block {
         &self.rows
     }
@@ -96,23 +97,23 @@ impl Tail {
         self.sections
     }
 
-    /// The place of the row that is first by time, or of that which is last.
+    /// The position of the first row by time, or of the last.
     pub fn edge(&self, is_last: bool) -> usize {
         if is_last { self.last.row } else { self.first.row }
     }
 
-    /// The time of that row.
+    /// The time of the first row, or of the last.
     pub fn edge_ms(&self, is_last: bool) -> i64 {
         if is_last { self.last.time_ms } else { self.first.time_ms }
     }
 
-    /// The bucket that these rows would be, for all that is asked of one before its columns are.
+    /// The bucket that these rows would make, for everything that is asked before columns are decoded.
     pub fn summary<'a>(&'a self, bucket: BucketId, meta: Option<Value<'a>>) -> BucketDoc<'a> {
         let bounds = (self.min_time_ms, self.last.time_ms.max(self.min_time_ms));
         BucketDoc::of_summary(bucket, meta, (self.min.view(), self.max.view()), bounds, self.rows.rows())
     }
 
-    /// Bytes that it takes in memory, about.
+    /// Approximate bytes in memory.
     pub fn size_bytes(&self) -> usize {
         self.rows.size_bytes() + 4 * (self.min.view().as_bytes().len() + self.max.view().as_bytes().len()) + 200
     }
@@ -150,7 +151,7 @@ mod tests {
             prop_assert_eq!((stored.control_min(), stored.control_max()), (summary.control_min(), summary.control_max()));
             prop_assert_eq!((stored.min_time_ms(), stored.max_time_ms()), (summary.min_time_ms(), summary.max_time_ms()));
             prop_assert_eq!((stored.count(), stored.meta()), (summary.count(), summary.meta()));
-            // Of rows of one time the one in front is first, and the one behind is last.
+            // Of rows with equal times, the earlier one is first, and the later one is last.
             prop_assert_eq!(Some(tail.edge(false)), (0..times.len()).min_by_key(|row| times[*row]));
             prop_assert_eq!(Some(tail.edge(true)), (0..times.len()).max_by_key(|row| times[*row]));
         }

@@ -1,7 +1,8 @@
-//! A scan over a collection: stored buckets, page by page, and the journal rows that they do not hold yet.
+//! A scan over a collection: stored buckets page by page, and the journal rows that they do not hold yet.
 //!
-//! **Invariant**: the journals are read first. A bucket read afterwards either covers a journal record, and its rows are
-//! dropped here, or does not, and they are rows like any other. So a fold in the middle of a scan neither hides nor doubles a row.
+//! **Invariant I21**: the journals are read first. A bucket read afterwards either covers a journal record, whose rows
+//! are then skipped here, or it does not, and they are rows like any others. So a fold during a scan neither hides nor
+//! doubles a row.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -18,66 +19,66 @@ use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_CACHE_BYTES_MAX, SCAN_PAGE_BUCKETS}
 use crate::storage::{Bytes, KeyRange, Page};
 use crate::value::{Numbers, sort_by};
 
-/// Which buckets to fetch.
+/// The buckets to fetch.
 pub enum Access {
-    /// All whose ids lie in `[low, high]`.
+    /// All buckets with ids in `[low, high]`.
     Range(BucketId, BucketId),
-    /// These, in this order.
+    /// These buckets, in this order.
     Ids(Vec<BucketId>),
 }
 
 enum Rest {
     Range(KeyRange),
-    /// The next one last.
+    /// In reverse order.
     Ids(Vec<BucketId>),
-    /// These, which were fetched already.
+    /// These units, which were already fetched.
     Units(Vec<Unit>),
     Done,
 }
 
-/// The state of a scan between two pages. Owns all that it holds: no transaction lives between pages.
+/// The state of a scan between two pages. It owns everything it holds: no transaction lives between pages.
 pub struct Scan {
     collection: Rc<Collection>,
     rest: Rest,
-    /// What the journals held when the scan began.
+    /// The journals when the scan began.
     journal: Rc<ByBucket>,
-    /// Which groups of the journals were met, by their number.
+    /// Which groups of the journals have been returned, by number.
     met: Vec<bool>,
-    /// Which of them count as met from the start.
+    /// Which groups count as returned from the start.
     left_out: Vec<bool>,
-    /// What the last page covered: its units are all buckets that were stored there.
+    /// The range that the last page covered: its units are all buckets stored there.
     covered: Option<KeyRange>,
     /// The epoch at which the journals were read.
     epoch: u64,
-    /// Most stored buckets that the next page has.
+    /// Maximum number of stored buckets on the next page.
     page_max: usize,
-    /// Where the order of units matters.
+    /// Set if the order of units matters.
     order: Option<InOrder>,
-    /// Stored buckets that were read.
+    /// Number of stored buckets read.
     examined: usize,
-    /// How many bytes of buckets may still go into memory.
+    /// How many more bytes of buckets the scan may put into the cache.
     may_keep_bytes: usize,
 }
 
-/// A scan in the order of bucket ids. Buckets that only the journals have come where their ids say, not at the end.
+/// A scan in the order of bucket ids. Buckets that exist only in journals come in their place, not at the end.
 struct InOrder {
     ascending: bool,
-    /// The buckets of the journals with their numbers, the next one last.
+    /// The buckets of the journals with their numbers, in reverse order.
     journal: Vec<(BucketId, usize)>,
 }
 
 impl Scan {
-    /// The collection under scan.
+    /// The scanned collection.
     pub fn collection(&self) -> &Rc<Collection> {
         &self.collection
     }
 
-    /// What the journals held when the scan began.
+    /// The journals when the scan began.
     pub(in crate::engine) fn journal(&self) -> &ByBucket {
         &self.journal
     }
 
-    /// Leaves out the groups of the journals that are not `wanted`: no row of them can match.
+    /// Leaves out journal groups that are not `wanted`, because no row of them can match.
     pub(in crate::engine) fn keep_groups(&mut self, wanted: &dyn Fn(usize, &Group) -> bool) {
         for (number, (group, met)) in self.journal.groups().iter().zip(&mut self.met).enumerate() {
             *met |= !wanted(number, group);
@@ -85,22 +86,23 @@ impl Scan {
         self.left_out.clone_from(&self.met);
     }
 
-    /// Where the buckets of the last page are all that were stored; `None` where it was picked from an index.
+    /// The range in which the last page has all stored buckets; `None` if it was picked from an index.
     pub(in crate::engine) fn covered(&self) -> Option<&KeyRange> {
         self.covered.as_ref()
     }
 
-    /// The epoch at which the journals were read. What is read later is of that epoch, or a commit that requires it fails.
+    /// The epoch at which the journals were read. Whatever is read later is of that epoch, or a commit that requires
+    /// the epoch fails.
     pub(in crate::engine) fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Notes that whoever scans has moved the epoch on himself.
+    /// Records that the caller has moved the epoch on itself.
     pub(in crate::engine) fn set_epoch(&mut self, epoch: u64) {
         self.epoch = epoch;
     }
 
-    /// The next bucket of a scan in order: no other one that is still to come is before it.
+    /// The next bucket of an ordered scan: no remaining bucket comes before it.
     pub(in crate::engine) fn next_bucket(&self) -> Option<BucketId> {
         let order = self.order.as_ref()?;
         let stored = match &self.rest {
@@ -113,7 +115,7 @@ impl Scan {
         if order.ascending { both.min() } else { both.max() }
     }
 
-    /// The buckets that an index has named; `None` where all of a range are fetched.
+    /// The buckets named by an index; `None` if a whole range is fetched.
     pub(in crate::engine) fn named(&self) -> Option<Vec<BucketId>> {
         match &self.rest {
             Rest::Ids(ids) => Some(ids.iter().rev().copied().collect()),
@@ -121,31 +123,31 @@ impl Scan {
         }
     }
 
-    /// The buckets that the journals know.
+    /// The buckets in the journals.
     pub(in crate::engine) fn journalled(&self) -> Vec<BucketId> {
         let left = self.journal.groups().iter().zip(&self.met).filter(|(_, met)| !**met);
         left.map(|(group, _)| group.bucket).collect()
     }
 
-    /// The journal rows of buckets that were not met.
+    /// The journal rows of buckets that were not returned.
     pub(in crate::engine) fn unmet(&self) -> Vec<Unit> {
         let left = self.journal.groups().iter().zip(&self.met).zip(0..).filter(|((_, met), _)| !**met);
         left.map(|((group, _), number)| Unit::of_journal(group.bucket, number, &self.journal)).collect()
     }
 
-    /// Gives these units and nothing else.
+    /// Makes the scan return these units and nothing else.
     pub(in crate::engine) fn give(&mut self, units: Vec<Unit>) {
         self.rest = Rest::Units(units);
         self.met.fill(true);
     }
 
-    /// Forgets which buckets were met.
+    /// Forgets which buckets were returned.
     pub(in crate::engine) fn begin_again(&mut self) {
         self.met.clone_from(&self.left_out);
         self.examined = 0;
     }
 
-    /// How many buckets an index has named that are still to be fetched.
+    /// How many buckets named by an index are still to be fetched.
     pub(in crate::engine) fn entries(&self) -> usize {
         if let Rest::Ids(ids) = &self.rest { ids.len() } else { 0 }
     }
@@ -155,12 +157,12 @@ impl Scan {
         self.examined
     }
 
-    /// Says that most likely the first buckets do: fewer are fetched, and then more and more.
+    /// Expects that the first buckets will suffice: fetches few at first, then more and more.
     pub(in crate::engine) fn expect_few(&mut self) {
         self.page_max = FIRST_PAGE_BUCKETS;
     }
 
-    /// Says which buckets are fetched. Called once, before the first page.
+    /// Sets the buckets to fetch. Called once, before the first page.
     pub(in crate::engine) fn aim(&mut self, access: Access) {
         self.rest = match access {
             Access::Range(low, high) => Rest::Range(keyspace::buckets(&self.collection.id(), &low, &high)),
@@ -172,13 +174,13 @@ impl Scan {
     }
 }
 
-/// A stored bucket; an error names the bucket.
+/// Decodes a stored bucket; an error names the bucket.
 pub(super) fn decode_stored(bucket: &BucketId, value: Vec<u8>) -> Result<StoredBucket> {
     StoredBucket::decode(value).map_err(|e| Error::new(e.code, format!("Bucket {bucket:?}: {}", e.message)))
 }
 
 impl Engine {
-    /// Begins a scan: reads the journals and, at the same moment, the entries of index ranges.
+    /// Begins a scan: reads the journals and, at the same moment, the index entries in some ranges.
     ///
     /// Errors: as `journal_snapshot`.
     pub(in crate::engine) async fn begin_scan(
@@ -205,7 +207,8 @@ impl Engine {
         Ok((scan, snapshot.also))
     }
 
-    /// Puts a scan that is aimed in the order of bucket ids. Storage is read forward only: to go backward, the ids are listed first.
+    /// Puts an aimed scan in the order of bucket ids. Storage is only read forwards: for descending order, the ids are
+    /// listed first.
     ///
     /// Errors: those of storage.
     pub(in crate::engine) async fn order_scan(&self, scan: &mut Scan, ascending: bool) -> Result<()> {
@@ -230,7 +233,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The next page; `None` after the last. The last page holds the journal rows of buckets that were not met.
+    /// The next page; `None` after the last. The last page holds the journal rows of buckets that were not returned.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
     pub(in crate::engine) async fn next_page(&self, scan: &mut Scan) -> Result<Option<Vec<Unit>>> {
@@ -295,7 +298,8 @@ impl Engine {
         Ok(Some(scan.with_journal(units, last)))
     }
 
-    /// The stored buckets of a page of one range, and where they are all. Memory keeps them as far as it may.
+    /// The stored buckets of a page of one range, and the range in which they are complete. Caches them as far as
+    /// allowed.
     async fn read_page(
         &self,
         collection: &Collection,
@@ -314,7 +318,7 @@ impl Engine {
             let bucket = keyspace::bucket_id(&entry.key)?;
             found.push((bucket, Rc::new(decode_stored(&bucket, entry.value)?)));
         }
-        // As in `fetch`. What a scan brings beyond its share would push out what it has brought before.
+        // As in `fetch`. Beyond its share, a scan would evict its own earlier buckets.
         if *may_keep_bytes > 0 && collection.journal.epoch() == epoch {
             let mut cache = self.buckets.borrow_mut();
             let mut kept = covered.clone();
@@ -331,7 +335,7 @@ impl Engine {
         Ok((found, covered))
     }
 
-    /// The stored forms of buckets in the same order, from memory or storage; `None` for one that is not stored.
+    /// The stored forms of these buckets in the same order, from the cache or storage; `None` if not stored.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
     pub(in crate::engine) async fn fetch(
@@ -357,7 +361,7 @@ impl Engine {
             for ((slot, bucket), value) in slots.zip(values) {
                 let Some(value) = value else { continue };
                 let stored = Some(Rc::new(decode_stored(bucket, value)?));
-                // Where the epoch has moved on meanwhile, this may be older than what memory may hold.
+                // If the epoch has moved on meanwhile, these may be too old for the cache.
                 if collection.journal.epoch() == epoch {
                     self.buckets.borrow_mut().put(&id, bucket, stored.clone());
                 }
@@ -369,14 +373,14 @@ impl Engine {
 }
 
 impl Scan {
-    /// Buckets that were met, with the journal rows that they do not hold.
+    /// These buckets with the journal rows that they do not hold; marks them as returned.
     #[inline(never)]
     pub(in crate::engine) fn units(&mut self, found: Vec<(BucketId, Option<Rc<StoredBucket>>)>) -> Vec<Unit> {
         let mut units = Vec::with_capacity(found.len());
         for (id, stored) in found {
             let Some(stored) = stored else { continue };
             self.examined += 1;
-            // Its rows are still rows of a record here, under the bucket that they went from.
+            // These rows also belong to a record here, under the bucket that they came from.
             if stored.coverage.origins().any(|origin| self.journal.holds(origin)) {
                 continue;
             }
@@ -407,7 +411,8 @@ impl Scan {
 }
 
 impl Scan {
-    /// The units of a page that ends with the bucket `last`; of a scan in order with those that only the journals have and that come before it.
+    /// The units of a page that ends with the bucket `last`. An ordered scan adds the earlier buckets that exist only
+    /// in journals.
     fn with_journal(&mut self, mut units: Vec<Unit>, last: Option<BucketId>) -> Vec<Unit> {
         let Some(order) = &mut self.order else { return units };
         let last = last.filter(|_| !matches!(self.rest, Rest::Done));
@@ -427,12 +432,12 @@ impl Scan {
     }
 }
 
-/// How two buckets follow each other.
+/// The order of two buckets.
 pub(in crate::engine) fn in_order(ascending: bool, a: &BucketId, b: &BucketId) -> Ordering {
     if ascending { a.cmp(b) } else { b.cmp(a) }
 }
 
-/// The buckets at the end of index entries, each once.
+/// The buckets at the ends of index entries, each once.
 pub(in crate::engine) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
     let mut seen = Numbers::default();
     let mut found = Vec::with_capacity(entries.len());

@@ -1,4 +1,4 @@
-//! What a scan gives: a bucket with the journal rows that it does not hold.
+//! What a scan returns: a bucket with the journal rows that it does not hold.
 
 use std::rc::Rc;
 
@@ -7,18 +7,18 @@ use crate::engine::journal::{ByBucket, Group, SectionRef, Tail};
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 
-/// What a scan answers: a bucket, or rows of a bucket that is not stored yet (or was not reached).
+/// A bucket with its journal rows, or only journal rows of a bucket that is not stored yet (or was not reached).
 pub struct Unit {
     /// The bucket.
     pub id: BucketId,
-    /// Its stored form; `None` as well for journal rows whose metadata is another than that of the stored form.
+    /// Its stored form. Also `None` if the metadata of the journal rows differs from that of the stored form.
     pub stored: Option<Rc<StoredBucket>>,
-    /// The bucket as it is stored, whatever its metadata: says which journal rows are in it.
+    /// The stored form, whatever its metadata. Its coverage says which journal rows it holds.
     pub(super) holder: Option<Rc<StoredBucket>>,
     pub(in crate::engine) journal: Rc<ByBucket>,
-    /// Its place in the journals, where it is in them.
+    /// The number of its group in the journals, if it has one.
     pub(in crate::engine) number: Option<usize>,
-    /// True where the stored form holds rows of records that are still there: a fold of them runs, or was broken off.
+    /// True if the stored form holds rows of records that still exist, because a fold of them runs or was interrupted.
     pub half_folded: bool,
 }
 
@@ -29,7 +29,7 @@ impl Unit {
         Unit { id, stored: None, holder: None, journal, number: Some(number), half_folded: false }
     }
 
-    /// True where it is, or belongs to, a bucket that is stored.
+    /// True if its bucket is stored.
     pub fn is_stored(&self) -> bool {
         self.holder.is_some()
     }
@@ -38,12 +38,13 @@ impl Unit {
         self.journal.groups().get(self.number?).map(|group| &**group)
     }
 
-    /// True where the bucket as it is stored holds rows of the group.
+    /// True if the stored bucket holds some rows of the group.
     fn is_partly_stored(&self, group: &Group) -> bool {
         self.holder.as_ref().is_some_and(|stored| group.is_covered(&stored.coverage))
     }
 
-    /// Journal rows that no stored form holds, in commit order. All have one metadata, that of the stored form where there is one.
+    /// Journal rows that no stored form holds, in commit order. All have the same metadata, which is that of the stored
+    /// form if there is one.
     pub fn sections(&self) -> impl Iterator<Item = &SectionRef> {
         let group = self.group();
         let holder = self.holder.as_ref().filter(|_| group.is_some_and(|group| self.is_partly_stored(group)));
@@ -51,12 +52,12 @@ impl Unit {
         all.iter().filter(move |s| !holder.is_some_and(|stored| stored.coverage.covers(s.commit())))
     }
 
-    /// The group of these rows; `None` where there are none.
+    /// The group of these rows; `None` if there are none.
     pub fn unfolded(&self) -> Option<&Group> {
         self.group().filter(|group| !self.is_partly_stored(group) || self.sections().next().is_some())
     }
 
-    /// How many rows these are.
+    /// The number of these rows.
     pub fn unfolded_rows(&self, group: &Group) -> usize {
         match self.is_partly_stored(group) {
             true => self.sections().map(|section| section.rows().1.len()).sum(),
@@ -66,10 +67,10 @@ impl Unit {
 
     /// These rows as columns.
     ///
-    /// Errors: `DataCorruptionDetected` where rows have no dates.
+    /// Errors: `DataCorruptionDetected` if the times of the rows are not dates.
     pub fn tail(&self, group: &Group, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
         if self.is_partly_stored(group) {
-            // As long as a fold runs, or after one that was broken off.
+            // While a fold runs, or after an interrupted one.
             return Tail::of(self.sections(), group.min_time_ms, options).map(Rc::new);
         }
         self.journal.tail(group, options)

@@ -1,10 +1,11 @@
-//! Stored buckets that were written or read lately, and ids that are known not to be stored yet.
+//! A cache of stored buckets that were recently written or read, and of ids known not to be stored yet.
 //!
-//! **Invariant**: what is kept of a collection is at least as new as the epoch that its `Collection` knows. Whoever learns that the epoch
-//! has moved on, and has not moved it itself, has the buckets of the collection forgotten; what was asked of storage before that
-//! is not kept any more when it comes.
+//! **Invariant I26**: the cached buckets of a collection are at least as new as the epoch that its `Collection` knows.
+//! Whoever learns that somebody else has moved the epoch on drops all cached buckets of the collection, and answers
+//! requested from storage before that are not cached.
 //!
-//! Of one range of keys it may know that every bucket that is stored there is kept. Scans of that range need no storage.
+//! For one range of keys, the cache may know that it holds every bucket stored there. Scans of that range need no
+//! storage.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -15,31 +16,31 @@ use crate::bucket::BucketId;
 use crate::limits::BUCKET_CACHE_BYTES_MAX;
 use crate::storage::KeyRange;
 
-type Key = (CollectionId, BucketId);
-/// A bucket that is stored.
+type CacheKey = (CollectionId, BucketId);
+/// A stored bucket.
 type Kept = (BucketId, Rc<StoredBucket>);
 
-/// Up to `BUCKET_CACHE_BYTES_MAX` of stored buckets. The one that was put first goes first.
+/// Up to `BUCKET_CACHE_BYTES_MAX` of stored buckets; the oldest is evicted first.
 #[derive(Default)]
 pub struct BucketCache {
-    /// In order of their keys. A number tells which entry of `order` is the present one.
-    kept: Vec<(Key, u64, Option<Rc<StoredBucket>>)>,
-    /// Keys and numbers in the order in which they were put.
-    order: VecDeque<(Key, u64)>,
+    /// In key order. The number says which entry of `order` is current.
+    kept: Vec<(CacheKey, u64, Option<Rc<StoredBucket>>)>,
+    /// Keys and numbers, oldest first.
+    order: VecDeque<(CacheKey, u64)>,
     next: u64,
     size_bytes: usize,
-    /// A collection, and where all its stored buckets are kept.
+    /// A collection, and the range in which all its stored buckets are cached.
     covered: Option<(CollectionId, KeyRange)>,
 }
 
 impl BucketCache {
-    /// What is known of a bucket: its form, or that it is not stored. `None` where nothing is.
+    /// What is known of a bucket: its stored form, or that it is not stored. `None` if nothing is known.
     pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Option<Rc<StoredBucket>>> {
         let at = self.place(&(*collection, *bucket)).ok()?;
         self.kept.get(at).map(|(_, _, stored)| stored.clone())
     }
 
-    /// Keeps what is known of a bucket, in place of what was known before.
+    /// Caches what is known of a bucket, replacing earlier knowledge.
     pub fn put(&mut self, collection: &CollectionId, bucket: &BucketId, stored: Option<Rc<StoredBucket>>) {
         self.remove(collection, bucket);
         let key = (*collection, *bucket);
@@ -56,13 +57,13 @@ impl BucketCache {
                 && *of == oldest.0
                 && range.start <= keyspace::bucket(of, &oldest.1)
             {
-                // What has come first lies in front, for scans go forward.
+                // The oldest bucket comes first in the range, because scans go forwards.
                 range.start = keyspace::buckets(of, &oldest.1, &oldest.1).end.max(std::mem::take(&mut range.start));
             }
         }
     }
 
-    /// Notes that all buckets of `range` that are stored were put.
+    /// Records that all buckets stored in `range` were cached.
     pub fn cover(&mut self, collection: &CollectionId, range: &KeyRange) {
         let known = self.covered.take();
         let mut range = range.clone();
@@ -76,7 +77,8 @@ impl BucketCache {
         self.covered = Some((*collection, range));
     }
 
-    /// The stored buckets of `range` from its start on, at most `count`, and where they are all; `None` where that is not known of its start.
+    /// The first stored buckets of `range`, at most `count`, and the range in which they are complete; `None` if the
+    /// cache does not cover its start.
     pub fn scan(&self, collection: &CollectionId, range: &KeyRange, count: usize) -> Option<(Vec<Kept>, KeyRange)> {
         let (_, known) = self.covered.as_ref().filter(|(of, _)| of == collection)?;
         if range.start < known.start || known.end <= range.start {
@@ -99,13 +101,13 @@ impl BucketCache {
         Some((found, KeyRange { start: range.start.clone(), end }))
     }
 
-    /// Forgets a bucket.
+    /// Drops a bucket.
     pub fn remove(&mut self, collection: &CollectionId, bucket: &BucketId) {
         self.take(&(*collection, *bucket), None);
-        // Many replacements of few buckets leave more behind in `order` than there is.
+        // Many replacements of few buckets would fill `order` with outdated entries.
         if self.order.len() > 2 * self.kept.len() + 16 {
             let kept = &self.kept;
-            let present = |key: &Key, number: u64| {
+            let present = |key: &CacheKey, number: u64| {
                 kept.binary_search_by(|(kept, ..)| kept.cmp(key))
                     .is_ok_and(|at| kept.get(at).is_some_and(|k| k.1 == number))
             };
@@ -113,7 +115,7 @@ impl BucketCache {
         }
     }
 
-    /// Forgets every bucket of a collection.
+    /// Drops every bucket of a collection.
     pub fn forget(&mut self, collection: &CollectionId) {
         self.kept.retain(|((of, _), ..)| of != collection);
         self.order.retain(|((of, _), _)| of != collection);
@@ -121,8 +123,8 @@ impl BucketCache {
         self.covered.take_if(|(of, _)| of == collection);
     }
 
-    /// Takes out what is kept of a bucket; true where there was something.
-    fn take(&mut self, key: &Key, number: Option<u64>) -> bool {
+    /// Removes the cached form of a bucket; true if there was one.
+    fn take(&mut self, key: &CacheKey, number: Option<u64>) -> bool {
         let Ok(at) = self.place(key) else { return false };
         let found = self.kept.get(at).is_some_and(|kept| number.is_none_or(|number| number == kept.1));
         if found {
@@ -131,12 +133,12 @@ impl BucketCache {
         found
     }
 
-    fn place(&self, key: &Key) -> Result<usize, usize> {
+    fn place(&self, key: &CacheKey) -> Result<usize, usize> {
         self.kept.binary_search_by(|(kept, ..)| kept.cmp(key))
     }
 }
 
-/// About what an entry takes.
+/// Approximate bytes of an entry.
 fn size_bytes(stored: Option<&StoredBucket>) -> usize {
     stored.map_or(200, StoredBucket::size_bytes)
 }
@@ -197,7 +199,7 @@ mod tests {
         }
         let kept = |cache: &BucketCache| [0, 1, 2, 3, 4].map(|number| cache.get(&[1; 8], &id(number)).is_some());
         assert_eq!(kept(&cache), [false, false, true, true, true]);
-        // Put again, it is the youngest.
+        // Cached again, it is the youngest.
         cache.put(&[1; 8], &id(2), stored(BUCKET_CACHE_BYTES_MAX / 4));
         cache.put(&[1; 8], &id(0), stored(BUCKET_CACHE_BYTES_MAX / 4));
         assert_eq!(kept(&cache), [true, false, true, false, true]);
@@ -227,13 +229,13 @@ mod tests {
         assert_eq!(scanned(&cache, 2, 9, 2), Some((vec![2, 3], range(2, 3))));
         assert_eq!((scanned(&cache, 1, 3, 9), scanned(&cache, 5, 9, 9)), (None, None));
         assert!(cache.scan(&[2; 8], &range(2, 3), 9).is_none());
-        // What is known not to be stored, and what is gone, are no buckets; what is written is one.
+        // Ids known not to be stored, and removed buckets, do not count as buckets; written ones do.
         cache.put(&[1; 8], &id(3), None);
         assert_eq!(scanned(&cache, 2, 4, 9).unwrap().0, [2, 4]);
         cache.remove(&[1; 8], &id(2));
         cache.put(&[1; 8], &id(3), stored(2));
         assert_eq!(scanned(&cache, 2, 4, 9).unwrap().0, [3, 4]);
-        // Neither is next to the other: the later one is known.
+        // The ranges are not adjacent, so only the later one is covered.
         cache.cover(&[1; 8], &range(7, 9));
         assert!(scanned(&cache, 2, 4, 9).is_none() && scanned(&cache, 7, 8, 9).is_some());
         cache.forget(&[1; 8]);
@@ -246,7 +248,7 @@ mod tests {
         (1..4).for_each(|number| cache.put(&[1; 8], &id(number), stored(BUCKET_CACHE_BYTES_MAX / 5)));
         cache.cover(&[1; 8], &keyspace::buckets(&[1; 8], &id(1), &id(4)));
         assert_eq!(scanned(&cache, 1, 4, 9).unwrap().0, [1, 2, 3]);
-        // Of another collection.
+        // A bucket of another collection.
         cache.put(&[2; 8], &id(1), stored(BUCKET_CACHE_BYTES_MAX / 2));
         assert!(scanned(&cache, 1, 4, 9).is_none());
         assert_eq!(scanned(&cache, 2, 4, 9).unwrap().0, [2, 3]);

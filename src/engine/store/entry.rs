@@ -1,4 +1,4 @@
-//! The catalog entry of a collection: its identity, options and indexes, stored and ready for use.
+//! The catalog entry of a collection: identity, options and indexes, as stored and as used.
 
 use std::rc::Rc;
 
@@ -11,20 +11,20 @@ use crate::limits::RARE_OPERATORS;
 use crate::query::{Globals, Index};
 use crate::value::{Doc, DocBuf, DocWriter, Value};
 
-/// What storage holds about a collection: identity and options.
+/// The stored identity, options and indexes of a collection.
 #[derive(Debug)]
 pub struct CollectionEntry {
-    /// Drawn at random by `create`. Its first eight bytes are the collection's id in the key space.
+    /// Random, from `create`. The first eight bytes are the collection's id in the key space.
     pub uuid: [u8; 16],
-    /// The options of `create`, normalised.
+    /// The normalised options of `create`.
     pub options: CollectionOptions,
     /// How often the entry was changed.
     pub version: u64,
-    /// Its indexes as users have made them, the default one among them.
+    /// Its indexes as specified by users, including the default one.
     pub specs: Vec<Rc<IndexSpec>>,
-    /// The same as they are stored, where there are more than the default one and they are not read yet.
+    /// The stored form of `specs`, if there are more than the default index and they have not been read yet.
     stored: Option<DocBuf>,
-    /// The same as `specs`, ready for planning; empty before `prepare`.
+    /// `specs`, prepared for planning; empty before `prepare`.
     pub indexes: Vec<Index>,
 }
 
@@ -57,7 +57,7 @@ impl CollectionEntry {
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn decode(bytes: &[u8]) -> Result<CollectionEntry> {
-        let corrupt = || Error::corrupt("A catalog entry does not hold a collection");
+        let corrupt = || Error::corrupt("A catalog entry is not a collection");
         let doc = Doc::parse(bytes).map_err(|_| corrupt())?;
         let (_, uuid) = doc.get("uuid").and_then(|v| v.as_binary()).ok_or_else(corrupt)?;
         let options = doc.get("options").and_then(|v| v.as_doc()).ok_or_else(corrupt)?;
@@ -77,34 +77,34 @@ impl CollectionEntry {
         Ok(entry)
     }
 
-    /// The entry of a new collection, which has the default index where it has a metaField.
+    /// The entry of a new collection. With a meta field it has the default index.
     pub fn new(uuid: [u8; 16], options: CollectionOptions) -> CollectionEntry {
         let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).collect();
         CollectionEntry { uuid, options, version: 0, specs, stored: None, indexes: Vec::new() }
     }
 
-    /// True where there are other indexes than the one over metadata and time.
+    /// True if there are indexes besides the default one.
     pub fn has_more_indexes(&self) -> bool {
         self.stored.is_some() || self.specs.iter().any(|spec| spec.number != META_TIME_INDEX)
     }
 
-    /// Reads the indexes that `decode` has left.
+    /// Reads the indexes that `decode` did not read.
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn read_indexes(&mut self) -> Result<()> {
         let Some(stored) = self.stored.take() else { return Ok(()) };
         let read = |(_, spec): (_, Value<'_>)| {
-            let spec = spec.as_doc().ok_or_else(|| Error::corrupt("A catalog entry holds a damaged index"))?;
+            let spec = spec.as_doc().ok_or_else(|| Error::corrupt("A catalog entry has a damaged index"))?;
             IndexSpec::read(spec, &self.options.timeseries).map(Rc::new)
         };
         self.specs = stored.view().iter().map(read).collect::<Result<_>>()?;
         Ok(())
     }
 
-    /// Makes ready what it takes to compare strings and to plan.
+    /// Prepares collation and indexes for use.
     ///
-    /// Errors: as `CollectionOptions::collate`, `read_indexes` and `Index::new`; `OperationFailed` where code that its indexes need cannot
-    /// be had.
+    /// Errors: as `CollectionOptions::collate`, `read_indexes` and `Index::new`; `OperationFailed` if code that its
+    /// indexes need cannot be loaded.
     pub async fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
         self.options.collate(env)?;
         if self.has_more_indexes() {
@@ -127,7 +127,7 @@ impl CollectionEntry {
     }
 }
 
-/// True where the entries of an index, or its filter, take what comes with `Env::complete`.
+/// True if an index, or its filter, needs `Env::complete`.
 fn is_rare(spec: &IndexSpec) -> bool {
     spec.parts.iter().any(|part| part.kind().is_geo())
         || spec.partial.as_ref().is_some_and(|filter| filter.view().mentions(&RARE_OPERATORS))

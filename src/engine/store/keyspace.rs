@@ -1,17 +1,18 @@
-//! The layout of the one key space. No other file knows a prefix.
+//! The layout of the one key space. No other file knows a prefix (I35).
 //!
 //! | key | value |
 //! |---|---|
-//! | `C` name | collection: id, options |
+//! | `M` collection flag | marker: the collection exists (0), has dates in the extended range (1) |
 //! | `M` collection flag | marker: the collection exists (0), holds extended-range dates (1) |
-//! | `M` collection 2 epoch | marker: how often its buckets were changed |
+//! | `M` collection 3 version | marker: how often its catalog entry was changed; absent if never |
 //! | `M` collection 3 version | marker: how often its catalog entry was changed; none where it never was |
 //! | `M` collection 4 epoch | marker: an epoch in reserve |
 //! | `J` collection context seq | journal record |
 //! | `B` collection bucket-id | stored bucket |
-//! | `I` collection index key bucket-id | empty |
+//! | `Q` collection epoch key | the value of an unreadable key of that collection, moved here by the change that ended
+//! the epoch |
 //! | `Q` collection epoch key | the value of a key of that collection that could not be read, moved here by the change that ended the epoch |
-//!
+//! Numbers are big-endian, so that keys sort by number.
 //! Numbers are big-endian, so that keys sort as they count.
 
 use crate::bucket::BucketId;
@@ -24,28 +25,29 @@ const JOURNAL: u8 = b'J';
 const BUCKET: u8 = b'B';
 const INDEX: u8 = b'I';
 const QUARANTINE: u8 = b'Q';
-/// Stands where the flag of other markers is.
+/// In the position of the flag in other markers.
 const EPOCH: u8 = 2;
 const VERSION: u8 = 3;
-/// Behind all other flags, so that who lists the markers need not see the reserve.
+/// After all other flags, so that listing the markers can leave out the reserve.
 const RESERVE: u8 = 4;
-/// How far the epochs in reserve lie apart: a collection never counts that far between two of them.
+/// The distance between epochs in reserve. A collection never counts that far between two of them.
 const RESERVE_STEP: u64 = 1 << 32;
-/// How many epochs are in reserve.
+/// Number of epochs in reserve.
 const RESERVE_LEN: u64 = 16;
 
-/// Identity of one life of a collection: drawn at random by `create`, so that a re-created collection shares no key.
+/// Identity of one life of a collection: random, from `create`, so that a collection created again shares no key with
+/// the old one.
 pub type CollectionId = [u8; 8];
 /// Identity of one writer: a tab, a worker, a process.
 pub type ContextId = [u8; 8];
 
-/// What a marker key says.
+/// What a marker key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Marker {
     /// The collection exists.
     Exists = 0,
-    /// The collection holds dates outside 1970..2038: bucket ids do not sort by time.
+    /// The collection has dates outside 1970..2038, so bucket ids do not sort by time.
     ExtendedRange = 1,
 }
 
@@ -66,11 +68,11 @@ pub fn catalog_range() -> KeyRange {
     KeyRange::prefix(&[CATALOG])
 }
 
-/// The name in a catalog key.
+/// The collection name in a catalog key.
 pub fn catalog_name(key: &[u8]) -> Result<&str> {
     key.get(1..)
         .and_then(|name| std::str::from_utf8(name).ok())
-        .ok_or_else(|| Error::corrupt("A catalog key does not hold a name"))
+        .ok_or_else(|| Error::corrupt("A catalog key has no collection name"))
 }
 
 /// A marker of a collection.
@@ -78,21 +80,21 @@ pub fn marker(collection: &CollectionId, marker: Marker) -> Bytes {
     key(MARKER, &[collection, &[marker as u8]])
 }
 
-/// The markers of a collection, the epochs in reserve aside.
+/// The markers of a collection, without the epochs in reserve.
 pub fn markers(collection: &CollectionId) -> KeyRange {
     KeyRange { start: key(MARKER, &[collection]), end: key(MARKER, &[collection, &[RESERVE]]) }
 }
 
-/// The markers of a collection, and then its epochs in reserve.
+/// The markers of a collection, then its epochs in reserve.
 pub fn markers_and_reserve(collection: &CollectionId) -> KeyRange {
     KeyRange::prefix(&key(MARKER, &[collection]))
 }
 
-/// The epoch of a new collection. Those below are of databases that have no reserve.
+/// The epoch of a new collection. Lower ones belong to databases without a reserve.
 pub const FIRST_EPOCH: u64 = RESERVE_STEP + 1;
 
-/// The marker that says how often buckets of a collection were written or removed. The lowest one tells the epoch: those in reserve
-/// are higher than every other.
+/// The marker of the epoch, which counts how often buckets of a collection were written or removed. The lowest one is
+/// the present epoch: those in reserve are higher than all others.
 pub fn epoch(collection: &CollectionId, epoch: u64) -> Bytes {
     let kind = if is_from_reserve(epoch) { RESERVE } else { EPOCH };
     key(MARKER, &[collection, &[kind], &epoch.to_be_bytes()])
@@ -103,7 +105,7 @@ pub fn is_from_reserve(epoch: u64) -> bool {
     epoch > 0 && epoch.is_multiple_of(RESERVE_STEP)
 }
 
-/// The epoch behind another, and the epochs that have to be in reserve then where some may be missing.
+/// The epoch after another, and the epochs that must then be in reserve, if some may be missing.
 pub fn next_epoch(collection: &CollectionId, epoch: u64) -> (u64, Vec<Bytes>) {
     let next = if epoch < RESERVE_STEP { FIRST_EPOCH } else { epoch.wrapping_add(1) };
     let is_full = epoch > RESERVE_STEP && !is_from_reserve(epoch);
@@ -115,7 +117,7 @@ pub fn next_epoch(collection: &CollectionId, epoch: u64) -> (u64, Vec<Bytes>) {
     (next, reserve.collect())
 }
 
-/// The epoch behind another where nothing can be written.
+/// The next epoch if nothing can be written.
 pub fn next_in_reserve(epoch: u64) -> u64 {
     (epoch / RESERVE_STEP).wrapping_add(1).wrapping_mul(RESERVE_STEP)
 }
@@ -125,7 +127,7 @@ pub fn epoch_of(key: &[u8]) -> Option<u64> {
     number_of(key, EPOCH).or_else(|| number_of(key, RESERVE))
 }
 
-/// The marker that says how often the catalog entry of a collection was changed, which is more than never.
+/// The marker that counts how often the catalog entry of a collection was changed, at least once.
 pub fn version(collection: &CollectionId, version: u64) -> Bytes {
     key(MARKER, &[collection, &[VERSION], &version.to_be_bytes()])
 }
@@ -186,12 +188,12 @@ pub fn buckets(collection: &CollectionId, low: &BucketId, high: &BucketId) -> Ke
     KeyRange { start: bucket(collection, low), end: [&bucket(collection, high)[..], &[0]].concat() }
 }
 
-/// Where the entries of an index begin.
+/// The prefix of an index's entries.
 pub fn index_prefix(collection: &CollectionId, index: u16) -> Bytes {
     key(INDEX, &[collection, &index.to_be_bytes()])
 }
 
-/// The index of an entry.
+/// The index number of an entry.
 pub fn index_number(key: &[u8]) -> u16 {
     key.get(9..11).and_then(|number| number.try_into().ok()).map_or(0, u16::from_be_bytes)
 }
@@ -201,49 +203,49 @@ pub fn index_entry(collection: &CollectionId, index: u16, entry: &[u8], bucket: 
     key(INDEX, &[collection, &index.to_be_bytes(), entry, bucket.as_bytes()])
 }
 
-/// Where the value of `moved`, a key of the collection, lies apart.
+/// The key under which the value of `moved`, a key of the collection, is quarantined.
 pub fn quarantined(collection: &CollectionId, epoch: u64, moved: &[u8]) -> Bytes {
     key(QUARANTINE, &[collection, &epoch.to_be_bytes(), moved])
 }
 
-/// The bucket that a key ends with, be it that of an index entry or that of a bucket.
+/// The bucket id at the end of a bucket key or an index entry.
 pub fn bucket_id(key: &[u8]) -> Result<BucketId> {
     match key.split_last_chunk() {
         Some((prefix, id)) if prefix.len() >= 9 => Ok(BucketId::from_bytes(*id)),
-        _ => Err(Error::corrupt(format!("A key of {} bytes does not end with a bucket", key.len()))),
+        _ => Err(Error::corrupt(format!("A key of {} bytes does not end with a bucket id", key.len()))),
     }
 }
 
-/// The key of the metadata in an entry of the default index.
+/// The metadata key in an entry of the default index.
 pub fn series_of(entry: &[u8]) -> Option<&[u8]> {
-    // A date of nine bytes, then the bucket.
+    // A date takes nine bytes; then comes the bucket id.
     let (front, _) = entry.split_last_chunk::<21>()?;
     front.get(1 + size_of::<CollectionId>() + 2..)
 }
 
-/// The lowest id that a key in a range of buckets can have, which may begin behind the key of one.
+/// The lowest id in a range of bucket keys, which may begin right after the key of a bucket.
 pub fn lowest_bucket(range: &KeyRange) -> Option<BucketId> {
     bucket_id(range.start.get(..1 + size_of::<CollectionId>() + size_of::<BucketId>())?).ok()
 }
 
-/// All buckets that begin in the seconds from that of `low` to that of `high`, as ids tell them.
+/// All buckets that begin from the second of `low` to the second of `high`, judged by their ids.
 pub fn buckets_of_seconds(collection: &CollectionId, low: &BucketId, high: &BucketId) -> KeyRange {
     buckets(collection, &low.second().0, &high.second().1)
 }
 
-/// True where every key between two keys, both of buckets or both of index entries, is that of a bucket in `known`.
+/// True if every key between `low` and `high`, both bucket keys or both index entries, belongs to a bucket in `known`.
 ///
-/// Entries of equal metadata sort by the start of their buckets, and so do ids in the standard range: a bucket whose entry lies
-/// between two others begins in their seconds or between them.
+/// Entries of equal metadata sort by the start of their buckets, and so do ids in the standard range. So a bucket whose
+/// entry lies between two others begins in or between their seconds.
 pub fn encloses_known_only(collection: &CollectionId, low: &[u8], high: &[u8], known: &KeyRange) -> bool {
     if low.first() == Some(&BUCKET) && high.first() == Some(&BUCKET) {
         return known.start.as_slice() <= low && high < known.end.as_slice();
     }
-    // Of other indexes nothing is known of what lies between two entries.
+    // For other indexes, nothing is known of entries in between.
     if low.get(9..11) != Some(&crate::index::META_TIME_INDEX.to_be_bytes()) {
         return false;
     }
-    // A date of nine bytes, then the bucket.
+    // A date takes nine bytes; then comes the bucket id.
     let meta = |key: &[u8]| key.split_last_chunk::<21>().map(|(meta, _)| meta.len());
     let (Some(len), Some(_)) = (meta(low), meta(high)) else { return false };
     if low.get(..len) != high.get(..len) || meta(high) != Some(len) {
@@ -254,7 +256,8 @@ pub fn encloses_known_only(collection: &CollectionId, low: &[u8], high: &[u8], k
     !low.is_extended() && !high.is_extended() && known.start <= seconds.start && seconds.end <= known.end
 }
 
-/// Everything that belongs to a collection, its catalog entry aside: markers, journal, buckets, index entries, what lies apart.
+/// Everything that belongs to a collection except its catalog entry: markers, journal, buckets, index entries,
+/// quarantined values.
 pub fn collection_ranges(collection: &CollectionId) -> Vec<KeyRange> {
     [MARKER, JOURNAL, BUCKET, INDEX, QUARANTINE]
         .iter()
@@ -323,7 +326,7 @@ mod tests {
         // As long as none is taken, none is missing.
         assert_eq!(next_epoch(&coll, first), (first + 1, Vec::new()));
         assert_eq!(next_in_reserve(first + 1), next_in_reserve(first));
-        // Two were taken: the others are there, and two more come.
+        // Two were taken; the others exist, and two more come.
         let second = next_in_reserve(next_in_reserve(first));
         let (next, filled) = next_epoch(&coll, second);
         assert_eq!((next, filled.len(), is_from_reserve(next)), (second + 1, reserve.len(), false));

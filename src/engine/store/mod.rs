@@ -1,4 +1,4 @@
-//! What lies in storage: keys, entries, buckets; and what waits, counts and sorts for those above.
+//! Keys, entries and buckets in storage; and the signals, queues and maps that the rooms above use.
 
 pub mod bucket_cache;
 pub mod entry;

@@ -13,7 +13,7 @@ impl Engine {
         Ok(self.scan_ahead(ranges, None).await?.into_iter().map(|entry| entry.key).collect())
     }
 
-    /// The same, with values of the range at `ahead`, as far as storage brings them along.
+    /// The same, with values of the range at `ahead`, as far as storage brings them.
     pub(in crate::engine) async fn scan_ahead(
         &self,
         mut ranges: Vec<KeyRange>,
@@ -34,7 +34,8 @@ impl Engine {
     }
 }
 
-/// What is left of `ranges` behind `last`, the last key of a page: the range in which it lies goes on, and those before it are done.
+/// What is left of `ranges` after `last`, the last key of a page: the range that holds it continues after it, and
+/// earlier ranges are done.
 pub(in crate::engine) fn go_on(ranges: &mut Vec<KeyRange>, last: &[u8]) {
     let at = ranges.iter().position(|range| range.start[..] <= *last && *last < range.end[..]).unwrap_or(ranges.len());
     ranges.drain(..at);

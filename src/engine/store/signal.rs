@@ -1,4 +1,4 @@
-//! One result that many futures wait for.
+//! A result that many futures wait for (I6).
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -9,24 +9,24 @@ use std::task::{Context, Poll, Waker};
 use crate::error::Result;
 
 #[derive(Default)]
-struct State {
+struct SignalState {
     result: Option<Result<()>>,
     wakers: Vec<Waker>,
 }
 
-/// A one-shot outcome: resolved once, seen by every waiter, however late it comes.
+/// A one-shot outcome: resolved once, and seen by every waiter, however late it comes.
 #[derive(Clone, Default)]
 pub struct Signal {
-    state: Rc<RefCell<State>>,
+    state: Rc<RefCell<SignalState>>,
 }
 
 impl Signal {
-    /// An outcome that is not known yet.
+    /// An unresolved signal.
     pub fn new() -> Signal {
         Signal::default()
     }
 
-    /// Tells the outcome; a second call is ignored.
+    /// Resolves the signal; a second call is ignored.
     pub fn resolve(&self, result: Result<()>) {
         let wakers = {
             let mut state = self.state.borrow_mut();
@@ -36,7 +36,7 @@ impl Signal {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// True where the outcome is known.
+    /// True if it was resolved.
     pub fn is_resolved(&self) -> bool {
         self.state.borrow().result.is_some()
     }
@@ -46,14 +46,14 @@ impl Signal {
         Wait { state: Rc::clone(&self.state) }
     }
 
-    /// True where both are the same signal.
+    /// True if both are the same signal.
     pub fn is(&self, other: &Signal) -> bool {
         Rc::ptr_eq(&self.state, &other.state)
     }
 }
 
 struct Wait {
-    state: Rc<RefCell<State>>,
+    state: Rc<RefCell<SignalState>>,
 }
 
 impl Future for Wait {

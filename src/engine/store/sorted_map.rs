@@ -1,14 +1,14 @@
-//! A map for hundreds of entries: a queue in order of the keys.
+//! A map for hundreds of entries: a deque in key order.
 //!
-//! A hash map or a tree costs kilobytes of code for every pair of types; this one costs a few hundred bytes.
+//! A hash map or a tree costs kilobytes of code for each pair of types, this one a few hundred bytes.
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;
 
-/// Entries in ascending order of their keys.
+/// Entries in ascending key order.
 ///
-/// Adding or removing moves the entries of the shorter side, so both ends are as cheap as in a queue. Journals live at the
-/// ends: records are added behind the last one and folded from the first one on.
+/// Adding and removing moves the entries on the shorter side, so both ends are as cheap as in a deque. Journals work at
+/// the ends: records are added at the back and folded from the front.
 #[derive(Clone, Debug)]
 pub struct SortedMap<K, V> {
     entries: VecDeque<(K, V)>,
@@ -36,13 +36,13 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.entries.get(self.place(key).ok()?).map(|(_, value)| value)
     }
 
-    /// The value of `key`, to be changed.
+    /// The value of `key`, mutable.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let at = self.place(key).ok()?;
         self.entries.get_mut(at).map(|(_, value)| value)
     }
 
-    /// True where `key` has a value.
+    /// True if `key` has a value.
     pub fn contains_key(&self, key: &K) -> bool {
         self.place(key).is_ok()
     }
@@ -59,7 +59,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         }
     }
 
-    /// Removes `key` and its value; absent is fine.
+    /// Removes `key` and its value, if present.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q)
     where
         K: Borrow<Q>,
@@ -69,39 +69,39 @@ impl<K: Ord, V> SortedMap<K, V> {
         }
     }
 
-    /// Keeps what `is_kept` says.
+    /// Keeps the entries for which `is_kept` is true.
     pub fn retain(&mut self, mut is_kept: impl FnMut(&K, &V) -> bool) {
         self.entries.retain(|(key, value)| is_kept(key, value));
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The first key that is `key` or behind it.
+    /// The first key at or after `key`.
     pub fn first_from(&self, key: &K) -> Option<&K> {
         let at = self.entries.partition_point(|(known, _)| known < key);
         self.entries.get(at).map(|(key, _)| key)
     }
 
-    /// The last key that is `key` or in front of it.
+    /// The last key at or before `key`.
     pub fn last_up_to(&self, key: &K) -> Option<&K> {
         let end = self.entries.partition_point(|(known, _)| known <= key);
         self.entries.get(end.checked_sub(1)?).map(|(key, _)| key)
     }
 
-    /// Removes everything.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// Keys and values, in order of the keys.
+    /// Keys and values, in key order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.entries.iter().map(|(key, value)| (key, value))
     }
 
-    /// The values, in order of their keys.
+    /// The values, in key order.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.entries.iter().map(|(_, value)| value)
     }

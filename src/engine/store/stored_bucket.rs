@@ -1,9 +1,9 @@
 //! The stored value of a bucket: a small wrapper around the bucket document.
 //!
-//! `version u8 = 1 · 3 zero bytes · entries u32 · entries · document`. An entry, `context 8 · seq u64 · folded at i64`, says up
-//! to which journal record of a context the document holds that context's rows. Integers are little-endian.
-//! An entry whose seq has its highest bit says that the rows of that one record are not in the document, but in a bucket of their
-//! own, because their metadata is another; one with the next bit stands in that bucket and says from which record it was made.
+//! `version u8 = 1 · 3 zero bytes · entries u32 · entries · document`. An entry, `context 8 · seq u64 · folded at i64`,
+//! says up to which journal record of a context the document holds that context's rows. Integers are little-endian. If
+//! the highest bit of the seq is set, the rows of that one record are not in the document but in a bucket of their own,
+//! because their metadata differs. If the next bit is set, the bucket is such a bucket, made from that record.
 
 use std::cell::Cell;
 
@@ -14,9 +14,9 @@ use crate::value::{Doc, DocBuf};
 
 const VERSION: u8 = 1;
 const ENTRY_LEN: usize = 24;
-/// Marks an entry: the rows of that record went elsewhere.
+/// Flag of an entry: the rows of that record went to another bucket.
 const WENT: u64 = 1 << 63;
-/// Marks an entry: the bucket was made of rows of that record which went from another one.
+/// Flag of an entry: the bucket was made from rows of that record which left another bucket.
 const CAME: u64 = 1 << 62;
 
 /// Up to which record of each context a bucket holds that context's rows.
@@ -26,37 +26,37 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// True where the rows of that record are in the document.
+    /// True if the rows of that record are in the document.
     pub fn covers(&self, (context, seq): (ContextId, u64)) -> bool {
         let of = || self.entries.iter().filter(move |(c, _, _)| *c == context).map(|(_, up_to, _)| *up_to);
         of().any(|up_to| up_to < CAME && seq <= up_to) && of().all(|up_to| up_to != seq | WENT)
     }
 
-    /// False where it covers no record of that context that is at this place or behind it.
+    /// False if no covered record of that context is at this seq or after it.
     pub fn reaches(&self, (context, seq): &(ContextId, u64)) -> bool {
         self.entries.iter().any(|(c, up_to, _)| c == context && *up_to < CAME && up_to >= seq)
     }
 
-    /// Notes that the rows of one record are in no document of this bucket: their metadata is another.
+    /// Records that the rows of one record are not in this bucket, because their metadata differs.
     pub fn except(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
-        // A fold that was broken off has noted it already.
+        // An interrupted fold has recorded it already.
         if self.entries.iter().all(|(c, marked, _)| *c != context || *marked != seq | WENT) {
             self.entries.push((context, seq | WENT, now_ms));
         }
     }
 
-    /// Notes that the bucket was made of rows of a record which went from another bucket.
+    /// Records that the bucket was made from rows of a record which left another bucket.
     pub fn came_from(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
         self.entries.push((context, seq | CAME, now_ms));
     }
 
-    /// The records from which rows came that had gone from other buckets: who has them still skips this one.
+    /// The records whose rows came from other buckets. A reader who still has such a record skips this bucket.
     pub fn origins(&self) -> impl Iterator<Item = (ContextId, u64)> {
         let came = self.entries.iter().filter(|(_, seq, _)| *seq & (CAME | WENT) == CAME);
         came.map(|(context, seq, _)| (*context, *seq ^ CAME))
     }
 
-    /// Notes that the rows of `context` up to `seq` are in the document since `now_ms`.
+    /// Records that the rows of `context` up to `seq` are in the document since `now_ms`.
     pub fn cover(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
         if let Some(at) = self.entries.iter().position(|(c, up_to, _)| *c == context && *up_to == seq | WENT) {
             self.entries.remove(at);
@@ -67,10 +67,10 @@ impl Coverage {
         }
     }
 
-    /// Forgets entries that nobody can still need: cursors opened before such a fold have timed out, and `journalled` finds no record
-    /// of the context up to that seq. A fold that was broken off leaves records that some of the buckets hold.
+    /// Drops entries that nobody can still need: cursors opened before that fold have timed out, and `journalled` finds
+    /// no record of the context up to that seq. (An interrupted fold leaves records that some buckets hold.)
     ///
-    /// Some time more than that, because the clocks of two contexts may differ a little.
+    /// Waits somewhat longer, because the clocks of two contexts may differ.
     pub fn expire(&mut self, now_ms: i64, journalled: &dyn Fn(&ContextId, u64) -> bool) {
         let recent = |at: i64| now_ms.saturating_sub(at) <= CURSOR_AGE_MS_MAX + CURSOR_IDLE_MS_MAX;
         self.entries.retain(|(context, up_to, at)| recent(*at) || journalled(context, *up_to & !(CAME | WENT)));
@@ -80,21 +80,21 @@ impl Coverage {
 /// A bucket as storage holds it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredBucket {
-    /// Whose rows it holds.
+    /// Which journal records it holds.
     pub coverage: Coverage,
     /// The bucket document.
     pub document: DocBuf,
-    /// How many rows its columns hold, once somebody has read all of them.
+    /// The row count of its columns, once somebody has read all of them.
     pub checked_rows: Cell<Option<usize>>,
 }
 
 impl StoredBucket {
-    /// A bucket nobody has read yet.
+    /// A bucket that nobody has read yet.
     pub fn new(coverage: Coverage, document: DocBuf) -> StoredBucket {
         StoredBucket { coverage, document, checked_rows: Cell::new(None) }
     }
 
-    /// About what it takes in memory.
+    /// Approximate bytes in memory.
     pub fn size_bytes(&self) -> usize {
         self.document.view().as_bytes().len() + 200
     }
@@ -113,18 +113,18 @@ impl StoredBucket {
         out
     }
 
-    /// Reads a stored bucket, trusting nothing; takes the bytes over.
+    /// Decodes a stored bucket, which may be damaged (I3); takes ownership of the bytes.
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn decode(mut bytes: Vec<u8>) -> Result<StoredBucket> {
         let corrupt = |what: &str| Error::corrupt(format!("A stored bucket is damaged: {what}"));
         if bytes.get(..4) != Some(&[VERSION, 0, 0, 0]) {
-            return Err(corrupt("unknown version of its wrapper"));
+            return Err(corrupt("unknown wrapper version"));
         }
         let count = bytes.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
-        let count = count.ok_or_else(|| corrupt("cut off"))? as usize;
+        let count = count.ok_or_else(|| corrupt("truncated"))? as usize;
         let end = count.saturating_mul(ENTRY_LEN).saturating_add(8);
-        let entries = bytes.get(8..end).ok_or_else(|| corrupt("cut off in its wrapper"))?;
+        let entries = bytes.get(8..end).ok_or_else(|| corrupt("truncated wrapper"))?;
         let entries = entries
             .chunks_exact(ENTRY_LEN)
             .filter_map(|entry| {

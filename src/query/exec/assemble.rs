@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
+use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, joined_weights};
 use crate::value::{Numbers, Value};
 
 /// Consecutive rows of one of several blocks.
@@ -50,6 +50,10 @@ pub(super) fn assemble(blocks: &[Block], runs: &[Run]) -> Block {
         if let Some(column) = (Join { sources, pieces: &pieces, rows }).column() {
             joined.push_new_column(name, column);
         }
+    }
+    if used.iter().any(|block| block.weights().is_some()) {
+        let part = |piece: &Piece| used.get(piece.slot).map(|block| (*block, piece.rows.clone()));
+        joined.set_weights(joined_weights(&pieces.iter().filter_map(part).collect::<Vec<_>>()));
     }
     joined
 }

@@ -8,9 +8,9 @@ use super::threshold::Threshold;
 use crate::block::Block;
 use crate::error::Result;
 use crate::limits::BLOCK_ROWS_MAX;
-use crate::query::find_options::Which;
 use crate::query::plan::Plan;
-use crate::query::projection::Projection;
+use crate::query::plan::Projection;
+use crate::query::plan::Which;
 use crate::value::{Doc, Value};
 
 /// Whether the scan has to go on.
@@ -166,14 +166,14 @@ mod tests {
     use crate::block::{ColumnData, pivot_docs};
     use crate::query::exec::Count;
     use crate::query::filter::samples::globals;
-    use crate::query::find_options::FindOptions;
     use crate::query::plan::CollectionFacts;
+    use crate::query::plan::FindCommand;
     use crate::value::{Doc, OwnedValue};
     use bson::{RawDocumentBuf, rawdoc};
 
     fn plan(command: &RawDocumentBuf) -> Plan {
-        let find = FindOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
-        Plan::new(find, &CollectionFacts { time_field: "t", meta_field: Some("m") })
+        let find = FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
+        Plan::new(find.into(), &CollectionFacts { time_field: "t", meta_field: Some("m") })
     }
 
     fn exec(command: &RawDocumentBuf) -> Exec {

@@ -1,9 +1,9 @@
 //! Decoded rows of one bucket, made whole and filtered.
 
+use super::ends::several;
 use super::sink::Counters;
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::Result;
-use crate::query::ends::several;
 use crate::query::filter::Filter;
 use crate::query::plan::Plan;
 use crate::value::Value;

@@ -3,6 +3,7 @@
 mod assemble;
 mod count;
 mod distinct;
+mod ends;
 mod executor;
 mod known;
 mod measurements;
@@ -15,6 +16,7 @@ mod threshold;
 
 pub use count::Count;
 pub use distinct::Distinct;
+pub use ends::Ends;
 pub use executor::{Exec, Flow};
 pub use known::KnownValues;
 pub use queue::Queue;

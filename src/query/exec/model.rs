@@ -10,14 +10,14 @@ use super::{Count, Distinct, Exec, Flow, Sink};
 use crate::block::{Block, pivot_docs};
 use crate::bucket::TimeseriesOptions;
 use crate::query::filter::samples::globals;
-use crate::query::find_options::FindOptions;
-use crate::query::read_plan::ReadPlan;
+use crate::query::plan::FindCommand;
+use crate::query::plan::ReadPlan;
 use crate::value::{
     Collation, Doc, DocBuf, DocWriter, Leaf, OwnedValue, Path, Value, compare_sort_keys, equal, sort_key, walk_doc,
 };
 
 /// The plan of a find on a collection of time `t` and metadata `m`.
-fn plan_of(find: FindOptions) -> ReadPlan {
+fn plan_of(find: FindCommand) -> ReadPlan {
     let options = TimeseriesOptions {
         time_field: "t".into(),
         meta_field: Some("m".into()),
@@ -27,7 +27,7 @@ fn plan_of(find: FindOptions) -> ReadPlan {
         rounding_seconds: None,
         collation: Collation::default(),
     };
-    ReadPlan::new(find, &options, false, &[])
+    ReadPlan::new(find.into(), &options, false, &[])
 }
 
 /// A measurement without its metadata, and its metadata.
@@ -161,7 +161,7 @@ fn key<'a>(doc: &'a DocBuf, part: &crate::query::sort::SortPart) -> Option<Value
 }
 
 /// What the query returns, computed document by document.
-fn expected(rows: &[Row], find: &FindOptions, project: fn(&mut Document)) -> Vec<Document> {
+fn expected(rows: &[Row], find: &FindCommand, project: fn(&mut Document)) -> Vec<Document> {
     let mut found: Vec<DocBuf> =
         rows.iter().map(with_meta).filter(|doc| find.filter.matches_doc(doc.view()).unwrap()).collect();
     if let Some(sort) = &find.sort {
@@ -217,10 +217,10 @@ fn command(
     projection: &RawDocumentBuf,
     skip: i32,
     limit: i32,
-) -> FindOptions {
+) -> FindCommand {
     let command = rawdoc! { "find": "c", "filter": filter.clone(), "sort": sort.clone(), "projection": projection.clone(),
     "skip": skip, "limit": limit };
-    FindOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap()
+    FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap()
 }
 
 proptest! {
@@ -282,7 +282,7 @@ proptest! {
         whole in any::<bool>(),
     ) {
         let mut find = command(&filter, &rawdoc! {}, &rawdoc! {}, 0, 0);
-        find.projection = crate::query::projection::Projection::only(key.split('.').next().unwrap());
+        find.projection = crate::query::plan::Projection::only(key.split('.').next().unwrap());
         let read = plan_of(find.clone());
         let path = Path::parse(key).unwrap();
         let mut distinct = Distinct::new(path.clone());

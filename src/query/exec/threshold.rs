@@ -107,8 +107,8 @@ mod tests {
     use crate::block::pivot_docs;
     use crate::bucket::MinMax;
     use crate::query::filter::samples::globals;
-    use crate::query::find_options::FindOptions;
     use crate::query::plan::CollectionFacts;
+    use crate::query::plan::FindCommand;
     use crate::value::{Collation, OwnedValue};
     use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
     use proptest::prelude::*;
@@ -146,9 +146,9 @@ mod tests {
     /// What a query gives of buckets, and how many of them it left out; all are pushed unless `excluding`.
     fn run(command: &Document, buckets: &[Vec<RawDocumentBuf>], excluding: bool) -> (Vec<Option<OwnedValue>>, usize) {
         let command = RawDocumentBuf::try_from(command).unwrap();
-        let find = FindOptions::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
+        let find = FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
         let facts = CollectionFacts { time_field: "t", meta_field: Some("m") };
-        let mut exec = Exec::new(Plan::new(find, &facts));
+        let mut exec = Exec::new(Plan::new(find.into(), &facts));
         let mut left_out = 0;
         for docs in buckets {
             let docs = || docs.iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap());

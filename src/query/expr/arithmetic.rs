@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, failure, given, integer, number};
 use super::datum::Datum;
-use super::more::decimals_if_loaded;
+use super::decimals::decimals_if_loaded;
 use super::operators::{Op, Operator};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Kind, Number, Value};

@@ -2,27 +2,31 @@
 
 use std::fmt;
 
+use super::date::{bins, is_alike, is_monotonic};
 use super::evaluate::Scope;
 use super::globals::Globals;
-use super::more::{bins, doubles_if_loaded, is_alike, is_monotonic};
 use super::operators::Op;
-use super::tree::{Expr, Reads, Variable};
+use super::tree::{Expr, Variable};
+use super::vectors::doubles_if_loaded;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
-use crate::value::{Doc, DocWriter, OwnedValue, Value};
+use crate::value::{Doc, DocWriter, FieldSet, OwnedValue, Value};
 
 /// An expression, what it reads, and what else it refers to.
 #[derive(Clone)]
 pub struct BoundExpr {
     expr: Expr,
-    reads: Reads,
+    fields: FieldSet,
+    is_random: bool,
+    reads_outer: bool,
     globals: Globals,
 }
 
 impl BoundExpr {
     /// What `expr` says where it was parsed with `globals`.
     pub fn new(expr: Expr, globals: Globals) -> BoundExpr {
-        BoundExpr { reads: expr.reads(), expr, globals }
+        let (fields, is_random, reads_outer) = (expr.fields(), expr.is_random(), expr.reads_outer());
+        BoundExpr { expr, fields, is_random, reads_outer, globals }
     }
 
     /// The expression.
@@ -35,9 +39,19 @@ impl BoundExpr {
         &self.globals
     }
 
-    /// What the expression depends on.
-    pub fn reads(&self) -> &Reads {
-        &self.reads
+    /// The top-level fields of the document that it reads.
+    pub fn fields(&self) -> &FieldSet {
+        &self.fields
+    }
+
+    /// True where its value differs from call to call.
+    pub fn is_random(&self) -> bool {
+        self.is_random
+    }
+
+    /// True where it reads a variable of a pipeline around.
+    pub fn reads_outer(&self) -> bool {
+        self.reads_outer
     }
 
     /// True for fields and constants, which do not fail.
@@ -90,10 +104,8 @@ impl BoundExpr {
             return resolved.column(block);
         }
         let rows = block.rows();
-        let only_field = match self.reads.fields.as_slice() {
-            [first, more @ ..] if !self.reads.whole && !self.reads.chance && more.iter().all(|name| name == first) => {
-                Some(first)
-            }
+        let only_field = match self.fields.names() {
+            [only] if !self.is_random => Some(only),
             _ => None,
         };
         let column = only_field.and_then(|name| Some((name, block.column(name)?)));
@@ -115,7 +127,7 @@ impl BoundExpr {
                     }
                 }
                 (ColumnData::Date(times), Expr::Call(operator, arguments)) if operator.op == Op::DateTrunc => {
-                    // Loaded by now: `$dateTrunc` is an operator of `query::expr::more`.
+                    // Loaded by now: `$dateTrunc` is not among `OPERATORS`.
                     if let Some(starts) = bins(operator, arguments, &self.globals, times) {
                         return Ok(Column::new(ColumnData::Date(starts), None));
                     }
@@ -128,8 +140,8 @@ impl BoundExpr {
             return Ok(Column::new(ColumnData::F64(doubles), None));
         }
         // Where no row has any of the fields all are alike, as those of a bucket without metadata.
-        let is_there = self.reads.fields.iter().any(|name| block.column(name).is_some());
-        let is_same = !self.reads.whole && !self.reads.chance && !is_there;
+        let is_there = self.fields.names().iter().any(|name| block.column(name).is_some());
+        let is_same = !self.fields.is_all() && !self.is_random && !is_there;
         let evaluated = if is_same { rows.min(1) } else { rows };
         let mut builder = ColumnBuilder::with_capacity(evaluated);
         self.for_each_row(block, &mut (0..evaluated), &mut |_, value| match value {
@@ -160,11 +172,11 @@ impl BoundExpr {
         if let Some(resolved) = self.resolved()? {
             return resolved.for_each_row(block, rows, see);
         }
-        let columns: Vec<_> = self.reads.fields.iter().filter_map(|f| Some((f, block.column(f)?))).collect();
+        let columns: Vec<_> = self.fields.names().iter().filter_map(|f| Some((f, block.column(f)?))).collect();
         let mut scratch = Vec::new();
         for row in rows {
             let mut writer = DocWriter::new();
-            if self.reads.whole {
+            if self.fields.is_all() {
                 block.write_row(row, &mut writer);
             } else {
                 for (name, column) in &columns {
@@ -195,7 +207,7 @@ impl PartialEq for BoundExpr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::filter::samples::globals;
+    use crate::query::expr::samples::globals;
     use crate::value::{Kind, OwnedValue};
     use bson::rawdoc;
 

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::date::Zones;
 use super::evaluate::Scope;
-use super::more::Zones;
 use super::outer::Outer;
 use super::tree::Expr;
 use crate::env::Env;
@@ -68,8 +68,7 @@ impl Globals {
         let mut evaluated = Vec::new();
         for (name, value) in variables {
             let expr = Expr::parse(value, self)?;
-            let reads = expr.reads();
-            if reads.whole || !reads.fields.is_empty() {
+            if !expr.fields().is_empty() {
                 let message = format!("The variable '{name}' of let must not access a field");
                 return Err(Error::new(ErrorCode::Location4890500, message));
             }

@@ -3,28 +3,41 @@
 mod arguments;
 mod arithmetic;
 mod array;
+mod binary;
 mod bound;
 mod compare;
 mod control;
+mod convert;
+mod date;
 mod datum;
+mod decimals;
 mod evaluate;
 mod globals;
-mod more;
+mod math;
+mod objects;
 mod operators;
 mod outer;
 mod parse;
+mod patterns;
+mod quantiles;
+mod regex;
+#[cfg(test)]
+pub mod samples;
+mod sets;
 mod string;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod types;
 mod unparse;
+mod vectors;
 
 pub use arithmetic::computed;
 pub use bound::BoundExpr;
-pub use datum::Datum;
-pub use evaluate::Scope;
+pub use compare::CompareOp;
+pub use date::Unit;
 pub use globals::Globals;
-pub use more::{Unit, decimal, decimal_sum, is_continuous, minus, over, plus, quantile, result, shares, times, total};
 pub use operators::Operator;
-pub use tree::{Expr, Reads, Variable};
+pub use quantiles::{is_continuous, quantile, shares};
+pub use regex::Regex;
+pub use tree::{Expr, Variable};

@@ -3,13 +3,15 @@
 use std::fmt;
 
 use super::arguments::{Want, Want::*};
+use super::compare::CompareOp;
 use super::datum::Datum;
 use super::evaluate::Scope;
 use super::globals::Globals;
 use super::tree::Expr;
-use super::{arithmetic, array, compare, control, more, string, types};
+use super::{
+    arithmetic, array, compare, control, convert, date, math, objects, patterns, quantiles, sets, string, types,
+};
 use crate::error::{Error, ErrorCode, ErrorCode::*, Result};
-use crate::query::filter::CompareOp;
 use crate::value::{Collation, Value};
 
 /// An operator, by number: to compare names takes far more code.
@@ -173,9 +175,31 @@ impl Operator {
     ///
     /// Errors: 168 for an unknown one.
     pub(super) fn named(name: &str) -> Result<&'static Operator> {
-        let known = OPERATORS.iter().find(|operator| operator.name == name).or_else(|| more::operator_if_loaded(name));
+        let known = OPERATORS.iter().find(|operator| operator.name == name).or_else(|| operator_if_loaded(name));
         known.ok_or_else(|| Error::new(InvalidPipelineOperator, format!("Unrecognized expression '{name}'")))
     }
+}
+
+/// The operator of a name among those of the second half of the module, where that is there. Who parses one before it is there finds it
+/// unknown, and `bindings` asks again with both.
+// Loaded later.
+#[inline(never)]
+fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
+    let [units, parts, texts] = date::TABLES;
+    let tables = [
+        string::TABLE,
+        array::TABLE,
+        objects::TABLE,
+        sets::TABLE,
+        math::TABLE,
+        units,
+        parts,
+        texts,
+        convert::TABLE,
+        patterns::TABLE,
+        quantiles::TABLE,
+    ];
+    tables.into_iter().flatten().find(|operator| operator.name() == name)
 }
 
 impl fmt::Debug for Operator {

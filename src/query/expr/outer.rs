@@ -61,7 +61,7 @@ impl BoundExpr {
     ///
     /// Errors: those of operators.
     pub fn resolved(&self) -> Result<Option<BoundExpr>> {
-        if !self.reads().outer {
+        if !self.reads_outer() {
             return Ok(None);
         }
         let expr = self.expr().clone().resolved(self.globals())?;
@@ -100,7 +100,7 @@ impl Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::filter::samples::globals;
+    use crate::query::expr::samples::globals;
     use bson::rawdoc;
 
     /// An expression where `a` and `b` are the variables of one pipeline, and `c` that of one in it.
@@ -124,7 +124,7 @@ mod tests {
         sum.globals().set_outer(0, vec![Some(OwnedValue::string("x"))]);
         assert!(sum.resolved().is_err());
         let field = expr(rawdoc! { "$eq": ["$x", "$$b"] }).resolved().unwrap().unwrap();
-        assert_eq!((field.reads().outer, field.reads().fields.len()), (false, 1));
+        assert_eq!((field.reads_outer(), field.fields().names().len()), (false, 1));
         assert!(expr(rawdoc! { "$eq": ["$x", 1] }).resolved().unwrap().is_none());
     }
 

@@ -1,9 +1,54 @@
-//! Strings: `$concat`, `$strLenBytes`, `$strLenCP`, `$indexOfCP`.
+//! Strings: joined, measured, searched, trimmed, split, replaced and cut; their bytes and their case.
 
-use super::arguments::{Arguments, natural, text};
-use super::datum::Datum;
-use super::operators::{Op, Operator};
+use super::arguments::{Arguments, Want::*, failure, given, natural, number, text};
+use super::array::int32;
+use super::date::civil;
+use super::datum::{ArrayWriter, Datum, is_nullish};
+use super::globals::Globals;
+use super::operators::{
+    ANY, Binds, Names, Op, Operator, Syntax, TWO, Wants, asking_of, named, names, null_in, operator,
+};
+use crate::error::ErrorCode::*;
 use crate::error::Result;
+use crate::value::{Kind, Value};
+
+static TRIM: Names = names(&["input", "chars"], 1, 0, Binds::Nothing, &[Location50696, Location50694, Location50695]);
+static REPLACE: Names = names(
+    &["input", "find", "replacement"],
+    3,
+    0,
+    Binds::Nothing,
+    &[Location51751, Location51750, Location51749, Location51748, Location51747],
+);
+const TRIM_WANTS: Wants = &[(Text, Location50699), (Text, Location50700)];
+const REPLACE_WANTS: Wants = &[(Text, Location51746), (Text, Location51745), (Text, Location51744)];
+const PART_WANTS: Wants = &[(Any, InternalError), (Numeric, Location16034), (Numeric, Location16035)];
+const CHARACTER_WANTS: Wants = &[(Any, InternalError), (Numeric, Location34450), (Numeric, Location34452)];
+/// What is no letter and no mark at the ends of a string, as the server has it.
+const SPACES: &str = "\0 \t\n\u{b}\u{c}\r\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}";
+
+pub(super) static TABLE: &[Operator] = &[
+    named(Op::More, "$trim", &TRIM, TRIM_WANTS, |_, a| trim(a, true, true)),
+    named(Op::More, "$ltrim", &TRIM, TRIM_WANTS, |_, a| trim(a, true, false)),
+    named(Op::More, "$rtrim", &TRIM, TRIM_WANTS, |_, a| trim(a, false, true)),
+    null_in(Op::More, "$split", &[(Text, Location40085), (Text, Location40086)], split),
+    named(Op::More, "$replaceOne", &REPLACE, REPLACE_WANTS, |_, a| replace(a, 1)),
+    named(Op::More, "$replaceAll", &REPLACE, REPLACE_WANTS, |_, a| replace(a, usize::MAX)),
+    asking_of(Op::More, "$substrBytes", PART_WANTS, part),
+    asking_of(Op::More, "$substr", PART_WANTS, part),
+    asking_of(Op::More, "$substrCP", CHARACTER_WANTS, characters),
+    asking_of(Op::More, "$toLower", ANY, |by, a, g| Ok(Datum::string(&written(by, a, 0, g)?.to_ascii_lowercase()))),
+    asking_of(Op::More, "$toUpper", ANY, |by, a, g| Ok(Datum::string(&written(by, a, 0, g)?.to_ascii_uppercase()))),
+    operator(
+        Op::More,
+        "$indexOfBytes",
+        Syntax::Positional(2, 4),
+        &[(Text, Location40091), (Text, Location40092), (Natural, Location40096)],
+        true,
+        index_of_bytes,
+    ),
+    asking_of(Op::More, "$strcasecmp", TWO, compare),
+];
 
 /// Where the character of a number begins, in bytes; the end where there are not so many.
 #[inline(never)]
@@ -42,4 +87,120 @@ pub(super) fn index_of(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Dat
         Some(at) => Datum::count(count(text.get(..at).unwrap_or_default())),
         None => Datum::int32(-1),
     })
+}
+
+fn trim(arguments: Arguments<'_, '_>, left: bool, right: bool) -> Result<Datum<'static>> {
+    let chars = given(arguments, 1).and_then(Value::as_str).unwrap_or(SPACES);
+    let goes = |letter: char| chars.chars().any(|other| other == letter);
+    let mut rest = text(arguments, 0);
+    if left {
+        rest = rest.trim_start_matches(goes);
+    }
+    if right {
+        rest = rest.trim_end_matches(goes);
+    }
+    Ok(Datum::string(rest))
+}
+
+/// Where a string stands in another, from a place on.
+fn find(text: &str, wanted: &str, from: usize) -> Option<usize> {
+    let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
+    (from..=text.len()).find(|at| text.get(*at..).is_some_and(|rest| rest.starts_with(wanted)))
+}
+
+fn split(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let (whole, by) = (text(arguments, 0), text(arguments, 1));
+    if by.is_empty() {
+        return Err(failure(Location40087, "$split", "requires a non-empty separator"));
+    }
+    let mut parts = ArrayWriter::new();
+    let mut start = 0;
+    while let Some(end) = find(whole, by, start) {
+        parts.push(Datum::string(whole.get(start..end).unwrap_or_default()).view());
+        start = end + by.len();
+    }
+    parts.push(Datum::string(whole.get(start..).unwrap_or_default()).view());
+    Ok(parts.finish())
+}
+
+fn replace(arguments: Arguments<'_, '_>, count: usize) -> Result<Datum<'static>> {
+    let (whole, wanted, new) = (text(arguments, 0), text(arguments, 1), text(arguments, 2));
+    let (mut made, mut start, mut from, mut left) = (String::new(), 0, 0, count);
+    while let Some(at) = find(whole, wanted, from).filter(|_| left > 0) {
+        // Nothing stands between any two characters.
+        if whole.is_char_boundary(at) {
+            made.push_str(whole.get(start..at).unwrap_or_default());
+            made.push_str(new);
+            (start, left) = (at + wanted.len(), left - 1);
+        }
+        from = at + wanted.len().max(1);
+    }
+    made.push_str(whole.get(start..).unwrap_or_default());
+    Ok(Datum::string(&made))
+}
+
+/// A string, or what a number or a date is written as; the empty one for null.
+fn written(operator: &Operator, arguments: Arguments<'_, '_>, at: usize, globals: &Globals) -> Result<String> {
+    use Kind::{Date, Decimal128, Double, Int32, Int64, String as Text};
+    let value = given(arguments, at);
+    let Some(value) = value.filter(|_| !is_nullish(value)) else { return Ok(String::new()) };
+    let written = match value.kind() {
+        Text => value.as_str().map(str::to_owned),
+        Double | Int32 | Int64 | Decimal128 | Date => super::convert::text(value, globals),
+        _ => None,
+    };
+    let problem = || format!("cannot write {} as a string", value.kind().alias());
+    written.ok_or_else(|| failure(Location16007, operator.name(), &problem()))
+}
+
+/// From a byte on, so many bytes; all that are left where the count is below zero.
+fn part(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let whole = &*written(operator, arguments, 0, globals)?;
+    let [start, count] = [1, 2].map(|at| number(arguments, at).truncated().unwrap_or(i64::MAX));
+    let Ok(start) = usize::try_from(start) else {
+        return Err(failure(Location50752, operator.name(), "begins at a byte below 0"));
+    };
+    let start = start.min(whole.len());
+    let count = usize::try_from(count).ok();
+    let end = count.and_then(|count| start.checked_add(count)).map_or(whole.len(), |end| end.min(whole.len()));
+    if !whole.is_char_boundary(start) {
+        return Err(failure(Location28656, operator.name(), "begins inside a character"));
+    }
+    let part = whole.get(start..end);
+    part.map(Datum::string).ok_or_else(|| failure(Location28657, operator.name(), "ends inside a character"))
+}
+
+fn index_of_bytes(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let whole = text(arguments, 0);
+    let (start, end) = (natural(arguments, 2, 0), natural(arguments, 3, usize::MAX).min(whole.len()));
+    let found = find(whole, text(arguments, 1), start).filter(|at| at + text(arguments, 1).len() <= end);
+    Ok(found.map_or(Datum::int32(-1), Datum::count))
+}
+
+/// From a character on, so many characters.
+fn characters(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let whole = &*written(operator, arguments, 0, globals)?;
+    let (mut range, codes) = ([0; 2], [(Location34451, Location34455), (Location34453, Location34454)]);
+    for (at, (place, (no_integer, below))) in (1..).zip(range.iter_mut().zip(codes)) {
+        let n = int32(operator, arguments, at, no_integer)?;
+        *place = usize::try_from(n).map_err(|_| failure(below, operator.name(), "takes no integers below 0"))?;
+    }
+    let [start, count] = range;
+    let tail = whole.get(byte_of(whole, start)..).unwrap_or_default();
+    Ok(Datum::string(tail.get(..byte_of(tail, count)).unwrap_or_default()))
+}
+
+/// Without regard to case, which is that of ASCII.
+fn compare(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
+    let [a, b] = [0, 1].map(|at| written(operator, arguments, at, globals));
+    Ok(Datum::int32(a?.to_ascii_uppercase().cmp(&b?.to_ascii_uppercase()) as i32))
+}
+
+/// A date as the server writes it.
+pub(super) fn iso(ms: i64) -> String {
+    const DAY_MS: i64 = 86_400_000;
+    let ((year, month, day), of_day) = (civil(ms.div_euclid(DAY_MS)), ms.rem_euclid(DAY_MS));
+    let (seconds, ms) = (of_day / 1000, of_day % 1000);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
 }

@@ -1,7 +1,7 @@
 //! The tree of an expression.
 
 use super::operators::{Op, Operator};
-use crate::value::OwnedValue;
+use crate::value::{FieldSet, OwnedValue};
 
 /// An expression, parsed. Built by `Expr::parse`, which folds what is constant.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,26 +29,6 @@ pub enum Variable {
     Outer(usize),
 }
 
-/// What an expression depends on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reads {
-    /// Top-level fields of the document; a name may come twice.
-    pub fields: Vec<Box<str>>,
-    /// The whole document.
-    pub whole: bool,
-    /// Chance.
-    pub chance: bool,
-    /// A variable of a pipeline around.
-    pub outer: bool,
-}
-
-impl Reads {
-    /// True where every document gives the same value.
-    pub fn nothing(&self) -> bool {
-        self.fields.is_empty() && !self.whole && !self.chance && !self.outer
-    }
-}
-
 impl Expr {
     /// The lack of a value.
     pub const MISSING: Expr = Expr::Constant(None);
@@ -74,19 +54,32 @@ impl Expr {
         foldable
     }
 
-    /// What this expression depends on.
-    pub fn reads(&self) -> Reads {
-        let mut reads = Reads::default();
-        self.visit(&mut |expr| match expr {
-            Expr::Field(Variable::Root, path) => match path.first() {
-                Some(root) => reads.fields.push(root.clone()),
-                None => reads.whole = true,
-            },
-            Expr::Field(Variable::Outer(_), _) => reads.outer = true,
-            Expr::Call(operator, _) => reads.chance |= operator.op == Op::Rand,
-            _ => {}
+    /// The top-level fields of the document that it reads.
+    pub fn fields(&self) -> FieldSet {
+        let mut fields = FieldSet::none();
+        self.visit(&mut |expr| {
+            if let Expr::Field(Variable::Root, path) = expr {
+                match path.first() {
+                    Some(name) => fields.add(name),
+                    None => fields = FieldSet::All,
+                }
+            }
         });
-        reads
+        fields
+    }
+
+    /// True where its value differs from call to call.
+    pub fn is_random(&self) -> bool {
+        let mut is_random = false;
+        self.visit(&mut |expr| is_random |= matches!(expr, Expr::Call(operator, _) if operator.op == Op::Rand));
+        is_random
+    }
+
+    /// True where it reads a variable of a pipeline around.
+    pub fn reads_outer(&self) -> bool {
+        let mut reads_outer = false;
+        self.visit(&mut |expr| reads_outer |= matches!(expr, Expr::Field(Variable::Outer(_), _)));
+        reads_outer
     }
 
     /// The same with every path into the document beginning at `root` instead.

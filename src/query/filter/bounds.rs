@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::compare::CompareOp;
+use crate::query::expr::CompareOp;
 use crate::value::Number;
 
 /// The first double that is too large for an int64.

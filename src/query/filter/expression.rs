@@ -6,8 +6,8 @@ use super::compare::Compare;
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block};
 use crate::error::Result;
-use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Reads, Variable};
-use crate::value::{Collation, Doc, DocWriter, Kind, Path, Value};
+use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Variable};
+use crate::value::{Collation, Doc, DocWriter, FieldSet, Kind, Path, Value};
 
 /// An expression and what is known of it without evaluating it.
 #[derive(Clone, Debug)]
@@ -66,9 +66,14 @@ impl Condition {
         Condition { expr, twin }
     }
 
-    /// What the expression depends on.
-    pub fn reads(&self) -> &Reads {
-        self.expr.reads()
+    /// The top-level fields that it reads.
+    pub fn fields(&self) -> &FieldSet {
+        self.expr.fields()
+    }
+
+    /// True where it differs from call to call.
+    pub fn is_random(&self) -> bool {
+        self.expr.is_random()
     }
 
     /// The same condition in the language of filters; true or false of documents without an array on its path.
@@ -94,7 +99,7 @@ impl Condition {
     /// True of a document whose fields are all `value`.
     pub(super) fn matches_value(&self, value: Option<Value<'_>>) -> Result<bool> {
         let mut writer = DocWriter::new();
-        for (field, value) in self.reads().fields.iter().zip(std::iter::repeat(value)) {
+        for (field, value) in self.fields().names().iter().zip(std::iter::repeat(value)) {
             if let Some(value) = value {
                 writer.value(field, value);
             }

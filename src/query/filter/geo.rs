@@ -91,7 +91,7 @@ mod tests {
             wrong(
                 rawdoc! { "$geoWithin": { "$geometry": { "type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1]]] } } }
             ),
-            "$geoWithin a ring must have four places at least, of which the last one is the first one again"
+            "$geoWithin a ring must have at least four points, and the last must equal the first"
         );
     }
 

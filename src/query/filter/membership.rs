@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::bounds::{self, Doubles};
-use super::compare::CompareOp;
 use crate::block::{Bitmap, Bytes12, Column, ColumnData, kernels};
+use crate::query::expr::CompareOp;
 use crate::value::{Collation, Kind, Number, OwnedValue, Value, sort_by};
 
 /// A set of constants, of which a value must equal one. Null stands for missing too.

@@ -21,14 +21,8 @@ mod select;
 mod tree;
 mod unparse;
 
-pub use arrays::ElemMatch;
-pub use bits::Bits;
-pub use compare::{Compare, CompareOp};
-pub use expression::Condition;
+pub use compare::Compare;
 pub use geo::Geo;
 pub use kinds::Kinds;
 pub use membership::In;
-pub use modulo::Modulo;
-pub use regex::Regex;
-pub use schema::Schema;
-pub use tree::{Filter, Reads, Test};
+pub use tree::{Filter, Test};

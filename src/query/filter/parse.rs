@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use super::arrays::{parse_all, parse_elem_match, parse_size};
 use super::bits::{self, Bits};
-use super::compare::{Compare, CompareOp};
+use super::compare::Compare;
 use super::membership::In;
-use super::regex::{self, Regex};
+use super::regex;
 use super::tree::{Filter, Test};
 use super::{exists, expression, geo, kinds, modulo, schema};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::Globals;
+use crate::query::expr::{CompareOp, Globals, Regex};
 use crate::value::{Doc, Kind, Number, Path, Value};
 
 /// An operator on the value of a field.

@@ -1,7 +1,5 @@
 //! Hostile values, rows and filters for the tests of this folder and its neighbours.
 
-use std::rc::Rc;
-
 use bson::oid::ObjectId;
 use bson::raw::CString;
 use bson::spec::BinarySubtype;
@@ -12,9 +10,9 @@ use proptest::sample::select;
 
 use super::Filter;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
-use crate::env::{Env, fixed::FixedEnv};
+use crate::env::fixed::FixedEnv;
 use crate::error::Error;
-use crate::query::expr::Globals;
+pub use crate::query::expr::samples::globals;
 use crate::value::{Collation, Doc, DocBuf, Kind, OwnedValue};
 
 /// A value from whatever the `bson` crate can turn into one.
@@ -40,11 +38,6 @@ pub fn raw_array(items: impl IntoIterator<Item = RawBson>) -> RawBson {
     let mut array = RawArrayBuf::new();
     items.into_iter().for_each(|item| array.push(item));
     RawBson::Array(array)
-}
-
-/// The world of unit tests.
-pub fn globals() -> Globals {
-    Globals::new(&(Rc::new(FixedEnv::default()) as Rc<dyn Env>))
 }
 
 /// The filter of a document.

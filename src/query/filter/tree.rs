@@ -4,16 +4,16 @@ use std::rc::Rc;
 
 use super::arrays::ElemMatch;
 use super::bits::Bits;
-use super::compare::{Compare, CompareOp};
+use super::compare::Compare;
 use super::expression::Condition;
 use super::geo::Geo;
 use super::kinds::Kinds;
 use super::membership::In;
 use super::modulo::Modulo;
-use super::regex::Regex;
 use super::schema::Schema;
 use crate::error::Result;
-use crate::value::{Collation, Path, Value};
+use crate::query::expr::{CompareOp, Regex};
+use crate::value::{Collation, FieldSet, Path, Value};
 
 /// Which measurements a query wants.
 ///
@@ -39,17 +39,6 @@ pub enum Filter {
     Expr(Rc<Condition>),
     /// Documents that are as a schema says.
     Schema(Rc<Schema>),
-}
-
-/// What a filter depends on, piece by piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads<'a> {
-    /// The top-level field of that name, or what lies below it.
-    Field(&'a str),
-    /// Every field.
-    Everything,
-    /// Chance.
-    Chance,
 }
 
 /// What an operator asks of a value at a path; one case an operator file.
@@ -183,23 +172,23 @@ impl Filter {
         }
     }
 
-    /// Shows everything that the filter depends on to `visit`; a field may come twice.
-    pub fn for_each_read<'a>(&'a self, visit: &mut dyn FnMut(Reads<'a>)) {
+    /// The top-level fields that it reads.
+    pub fn fields(&self) -> FieldSet {
+        let mut fields = FieldSet::none();
         self.for_each_leaf(&mut |leaf| match leaf {
-            Filter::Field(path, _) => visit(Reads::Field(path.first())),
-            Filter::Expr(condition) => {
-                let reads = condition.reads();
-                reads.fields.iter().for_each(|field| visit(Reads::Field(field)));
-                if reads.whole {
-                    visit(Reads::Everything);
-                }
-                if reads.chance {
-                    visit(Reads::Chance);
-                }
-            }
-            Filter::Schema(_) => visit(Reads::Everything),
+            Filter::Field(path, _) => fields.add(path.first()),
+            Filter::Expr(condition) => fields.add_all(condition.fields()),
+            Filter::Schema(_) => fields = FieldSet::All,
             _ => {}
         });
+        fields
+    }
+
+    /// True where it differs from call to call.
+    pub fn is_random(&self) -> bool {
+        let mut is_random = false;
+        self.for_each_leaf(&mut |leaf| is_random |= matches!(leaf, Filter::Expr(condition) if condition.is_random()));
+        is_random
     }
 
     /// True where evaluating the filter can fail.

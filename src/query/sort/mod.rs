@@ -7,4 +7,6 @@ mod spec;
 
 pub use keys::{key_of_double, key_of_int};
 pub use order::{sorted_groups, sorted_rows};
-pub use spec::{SortPart, SortSpec};
+#[cfg(test)]
+pub use spec::SortPart;
+pub use spec::SortSpec;

@@ -2,30 +2,26 @@
 //! order. The first of these finds reads the collection, so that all of it is pushed down to buckets; the others run over rows.
 
 use super::accumulator::Accumulation;
-use super::foreign::{Foreign, Others};
 use super::group::GroupSpec;
-use super::out::Out;
+use super::model::{DocumentSource, Foreign, Others, Out};
 use super::parse::Parser;
 use super::pipeline::Pipeline;
-use super::source::{DocumentSource, documents};
-use super::spec::{Shown, Step, reads};
-use super::unpack::settle;
+use super::source::documents;
+use super::spec::{Shown, Step, reads, settle};
 use crate::block::Block;
-use crate::bucket::WEIGHT;
 use crate::error::{Error, Result};
 use crate::query::expr::Globals;
-use crate::query::find_options::FindOptions;
-use crate::query::projection::{Needed, Projection};
+use crate::query::plan::{Demand, FindCommand, Projection, Query};
 use crate::query::sort::SortSpec;
-use crate::value::{Doc, DocBuf, DocWriter};
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet};
 
 /// A pipeline: what is found first, and what becomes of it.
 pub struct Aggregation {
     /// The find in front.
-    pub find: FindOptions,
+    pub find: FindCommand,
+    /// What of its rows the steps want.
+    demand: Demand,
     steps: Vec<Shown>,
-    /// True where the projection of the find only says what the first step reads.
-    is_narrowed: bool,
     /// The stage in front that gives documents of its own, if there is one.
     pub source: Option<DocumentSource>,
     /// Where its rows go, if they are written.
@@ -66,11 +62,6 @@ impl Aggregation {
         shown
     }
 
-    /// True where the projection of the find only says what the first step reads.
-    pub fn is_narrowed(&self) -> bool {
-        self.is_narrowed
-    }
-
     /// The documents that it has of itself; `None` where it has none, or has them from a collection.
     ///
     /// Errors: 5858203 and 40228 for what is no list of objects, and those of expressions.
@@ -82,22 +73,27 @@ impl Aggregation {
     }
 
     /// The find in front, and the steps behind it, ready to run; `None` where there are none. `others` are the rows of what they need.
-    pub fn into_parts(self, others: &Others) -> (FindOptions, Option<Pipeline>) {
+    pub fn into_parts(self, others: &Others) -> (Query, Option<Pipeline>) {
         let pipeline = Pipeline::new(&mut self.steps.iter().map(|(step, _)| step), others);
-        (self.find, Some(pipeline).filter(|_| !self.steps.is_empty()))
+        (Query { find: self.find, demand: self.demand }, Some(pipeline).filter(|_| !self.steps.is_empty()))
+    }
+
+    /// The find in front, and what the steps behind it want of its rows.
+    pub fn into_query(self) -> Query {
+        Query { find: self.find, demand: self.demand }
     }
 
     /// What becomes of documents that its source has given.
     ///
     /// Errors: those of the stages.
     pub fn run_over(&self, rows: Block, others: &Others) -> Result<Block> {
-        self.run(FindOptions::clone(&self.find), rows, others)
+        self.run(FindCommand::clone(&self.find), rows, others)
     }
 
     /// The same with another find in front.
     ///
     /// Errors: those of the stages.
-    pub(super) fn run(&self, find: FindOptions, rows: Block, others: &Others) -> Result<Block> {
+    pub(super) fn run(&self, find: FindCommand, rows: Block, others: &Others) -> Result<Block> {
         let find = Step::Find(Box::new(find));
         let steps = self.steps.iter().map(|(step, _)| step);
         let mut pipeline = Pipeline::new(&mut std::iter::once(&find).chain(steps), others);
@@ -107,6 +103,17 @@ impl Aggregation {
         }
         pipeline.finish()?;
         Ok(pipeline.take(usize::MAX, usize::MAX))
+    }
+}
+
+impl Foreign {
+    /// The pipeline, over a collection whose rows have this time field.
+    ///
+    /// Errors: as `Aggregation::parse`.
+    pub fn parse(&self, time_field: &str) -> Result<Aggregation> {
+        let mut parsed = Aggregation::parse(self.stages.view(), &self.globals, time_field)?;
+        parsed.find.collation = self.globals.collation().clone();
+        Ok(parsed)
     }
 }
 
@@ -122,27 +129,27 @@ impl Parser<'_> {
         };
         let mut steps: Vec<Shown> = steps.collect();
         settle(&mut steps, !time_field.is_empty())?;
-        let mut is_narrowed = false;
+        let mut demand = Demand::default();
         if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
         {
-            is_narrowed = serve(&mut find, group, shown, time_field);
+            demand = serve(&mut find, group, shown, time_field);
         } else if source.is_none() {
-            find.reads = reads(&steps);
+            demand.fields = reads(&steps);
         }
-        Ok(Aggregation { find: *find, steps, is_narrowed, source, out, others })
+        Ok(Aggregation { find: *find, demand, steps, source, out, others })
     }
 }
 
-/// Has a find give no more than the group behind it needs, and the group take what it gives. True where the projection of the find only says
-/// what the group reads.
-fn serve(find: &mut FindOptions, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> bool {
+/// What a group wants of the find in front of it, which then gives no more than that; and has the group take what it gives.
+fn serve(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> Demand {
     let takes_all = find.skip == 0 && find.limit.is_none();
+    let mut demand = Demand::default();
     match &find.sort {
         _ if !takes_all || time_field.is_empty() => {}
-        Some(sort) => find.edge = group.edge_behind(sort, time_field),
+        Some(sort) => demand.edge = group.edge_behind(sort, time_field),
         None => {
             group.take_edges(time_field);
-            find.edge = group.edge(time_field);
+            demand.edge = group.edge(time_field);
         }
     }
     if let Some([by_time, more @ ..]) = find.sort.as_ref().map(SortSpec::parts)
@@ -151,19 +158,17 @@ fn serve(find: &mut FindOptions, group: &mut GroupSpec, shown: &mut DocBuf, time
         if more.is_empty() && takes_all && group.fields.iter().all(Accumulation::takes_any_order) {
             group.unsorted_by = Some((time_field.into(), by_time.ascending));
             find.sort = None;
-            find.edge = group.edge(time_field);
+            demand.edge = group.edge(time_field);
         } else {
             show_streaming(&group.stream(time_field), shown);
         }
     }
     // What the group does not read is not decoded.
-    let mut needed = group.needed_fields();
-    if find.edge.is_some() && group.counts() {
-        needed.add_path(WEIGHT);
+    if let FieldSet::Only(names) = group.needed_fields() {
+        find.projection = Projection::of_roots(&names);
+        demand.is_narrowed = true;
     }
-    let Needed::Roots(roots) = needed else { return false };
-    find.projection = Projection::of_roots(&roots);
-    true
+    demand
 }
 
 /// Shows a `$group` as one whose groups are given as soon as those fields of their ids, if there are any, have other values.

@@ -4,20 +4,19 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::Others;
 use super::granularity::Series;
 use super::group::{Group, GroupSpec, Key};
+use super::model::Others;
 use super::parse::Parser;
+use super::running::Stage;
 use super::spec::Spec;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::Expr;
-use crate::query::projection::Needed;
 use crate::query::sort::SortSpec;
-use crate::value::{DocWriter, OwnedValue, Value, canonical_class, sort_by};
+use crate::value::{DocWriter, FieldSet, OwnedValue, Value, canonical_class, sort_by};
 
 #[cold]
 #[inline(never)]
@@ -214,7 +213,7 @@ struct BucketAutoSpec {
 }
 
 impl Spec for BucketAutoSpec {
-    fn reads(&self, _behind: Needed) -> Needed {
+    fn reads(&self, _behind: FieldSet) -> FieldSet {
         self.group.needed_fields()
     }
 

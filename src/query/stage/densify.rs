@@ -6,18 +6,21 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::Others;
+use super::model::Others;
 use super::parse::{Parser, check_fields};
+use super::running::Stage;
 use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
 use crate::query::exec::{Flow, KnownValues};
-use crate::query::expr::{BoundExpr, Unit, plus, result};
-use crate::query::projection::{Needed, write_set};
+use crate::query::expr::{BoundExpr, Unit};
+use crate::query::plan::write_set;
 use crate::query::sort::SortSpec;
-use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare};
+use crate::value::decimal::{plus, result};
+use crate::value::{
+    Collation, DocWriter, FieldSet, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare,
+};
 
 /// What a `$densify` asks for, its sort apart.
 struct DensifySpec {
@@ -43,7 +46,7 @@ enum Bounds {
 }
 
 impl Spec for DensifySpec {
-    fn reads(&self, behind: Needed) -> Needed {
+    fn reads(&self, behind: FieldSet) -> FieldSet {
         read_by(behind, self.partition.iter().chain([&self.field]).map(|(_, expr)| expr))
     }
 

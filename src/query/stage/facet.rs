@@ -4,19 +4,18 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::Others;
+use super::model::Others;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
+use super::running::Stage;
+use super::spec::settle;
 use super::spec::{Shown, Spec, reads};
 use super::table::{Place, place_of};
-use super::unpack::settle;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::projection::Needed;
-use crate::value::{DocWriter, Kind, Value};
+use crate::value::{DocWriter, FieldSet, Kind, Value};
 
 impl Parser<'_> {
     /// `$facet`.
@@ -66,8 +65,10 @@ impl Parser<'_> {
 struct FacetSpec(Vec<(Box<str>, Vec<Shown>)>);
 
 impl Spec for FacetSpec {
-    fn reads(&self, _behind: Needed) -> Needed {
-        self.0.iter().map(|(_, steps)| reads(steps)).reduce(Needed::union).unwrap_or_else(Needed::none)
+    fn reads(&self, _behind: FieldSet) -> FieldSet {
+        let mut fields = FieldSet::none();
+        self.0.iter().for_each(|(_, steps)| fields.add_all(&reads(steps)));
+        fields
     }
 
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {

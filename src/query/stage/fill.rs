@@ -4,7 +4,7 @@
 
 use super::parse::{Parser, Part, check_fields};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::projection::Projection;
+use crate::query::plan::Projection;
 use crate::value::{DocWriter, Value, check_path};
 
 impl Parser<'_> {

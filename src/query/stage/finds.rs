@@ -3,7 +3,7 @@
 use super::parse::{Parser, Part};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::filter::Filter;
-use crate::query::projection::Projection;
+use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocWriter, Value, check_path};
 

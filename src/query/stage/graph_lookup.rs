@@ -5,12 +5,13 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::{Others, Split, array_of};
 use super::lookup::is_any_of;
+use super::model::Others;
 use super::parse::Parser;
 use super::reshape::{Made, with};
+use super::running::Stage;
 use super::spec::Spec;
+use super::subpipeline::{SubPipeline, array_of};
 use crate::block::{Bitmap, Block};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -23,7 +24,7 @@ use crate::value::{
 
 /// What a `$graphLookup` asks for.
 struct GraphSpec {
-    split: Split,
+    split: SubPipeline,
     start: BoundExpr,
     from: Path,
     to: Box<str>,

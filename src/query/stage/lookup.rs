@@ -6,11 +6,12 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::{Others, Split, elements};
+use super::model::Others;
 use super::parse::Parser;
 use super::reshape::{Made, with};
+use super::running::Stage;
 use super::spec::Spec;
+use super::subpipeline::{SubPipeline, elements};
 use super::table::forbid_writes;
 use super::union::begins_with_documents;
 use crate::block::Block;
@@ -23,7 +24,7 @@ use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path
 
 /// What a `$lookup` asks for.
 struct LookupSpec {
-    split: Split,
+    split: SubPipeline,
     /// The field of a row and that of the others that are to be equal.
     fields: Option<(Path, Box<str>)>,
     /// The variables of its `let`, and the number of the first one.

@@ -2,16 +2,16 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::Others;
+use super::model::Others;
 use super::parse::{Parser, Part, check_fields};
+use super::running::Stage;
 use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::geo::Near;
 use crate::query::exec::Flow;
 use crate::query::filter::{Filter, Geo, Test};
-use crate::query::projection::write_set;
+use crate::query::plan::write_set;
 use crate::value::{DocWriter, Leaf, Number, OwnedValue, Path, Value, check_path, sort_rows, walk_from_value};
 
 const FIELDS: [&str; 9] = [

@@ -2,22 +2,10 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_out.cpp.
 
+use super::model::Out;
 use super::parse::{Parser, check_fields};
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Doc, DocBuf, DocWriter, Value};
-
-/// Where the rows of a pipeline go.
-#[derive(Clone)]
-pub struct Out {
-    /// The database; `None` for the own one.
-    pub database: Option<Box<str>>,
-    /// The collection whose content they become.
-    pub collection: Box<str>,
-    /// The options by which it is made, where it is not there yet.
-    pub timeseries: Option<DocBuf>,
-    /// The stage as it is written.
-    pub(super) shown: DocBuf,
-}
+use crate::value::{Doc, DocWriter, Value};
 
 impl Parser<'_> {
     /// `$merge`.

@@ -2,14 +2,11 @@
 
 use std::rc::Rc;
 
-use super::foreign::Foreign;
-use super::out::Out;
-use super::source::{DocumentSource, unknown};
+use super::model::{DocumentSource, Foreign, Out};
 use super::spec::{Shown, Spec, Step};
-use super::table::{Place, not_first, row};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Globals};
-use crate::query::find_options::FindOptions;
+use crate::query::plan::FindCommand;
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocWriter, OwnedValue, Value};
 
@@ -46,40 +43,6 @@ impl<'g> Parser<'g> {
         Parser { globals, steps, out: None, source: None, others, part: Part::Filter }
     }
 
-    /// Adds the stages of a pipeline.
-    ///
-    /// Errors: as `Aggregation::parse`.
-    pub fn stages(&mut self, pipeline: Doc<'_>) -> Result<()> {
-        let count = pipeline.iter().count();
-        for (place, (_, stage)) in pipeline.iter().enumerate() {
-            self.stage_at(stage, place, place + 1 == count)?;
-        }
-        Ok(())
-    }
-
-    /// Adds the stage that stands at a place; answers its name.
-    ///
-    /// Errors: as `Aggregation::parse`.
-    pub fn stage_at<'s>(&mut self, stage: Value<'s>, place: usize, is_last: bool) -> Result<&'s str> {
-        let message = "Each element of the 'pipeline' array must be an object";
-        let mut fields = stage.as_doc().ok_or_else(|| Error::type_mismatch(message))?.iter();
-        let (Some((name, argument)), None) = (fields.next(), fields.next()) else {
-            let message = "A pipeline stage specification object must contain exactly one field.";
-            return Err(Error::new(ErrorCode::Location40323, message));
-        };
-        let Some((_, stands, parse)) = row(name) else { return Err(unknown(name, place)) };
-        match stands {
-            Place::First if place > 0 => return Err(not_first(name)),
-            Place::Last if !is_last => {
-                let message = [name, " can only be the final stage in the pipeline"].concat();
-                return Err(Error::new(ErrorCode::Location40601, message));
-            }
-            _ => {}
-        }
-        parse(self, argument)?;
-        Ok(name)
-    }
-
     /// True where what was added so far is a filter.
     pub fn is_filter(&self) -> bool {
         matches!(self.steps.as_slice(), [(Step::Find(find), _)] if self.part == Part::Filter && find.projection.is_all())
@@ -111,9 +74,9 @@ impl<'g> Parser<'g> {
     }
 
     /// The find that a part belongs to: the last one where that has not come further, else a new one.
-    pub fn find(&mut self, part: Part) -> &mut FindOptions {
+    pub fn find(&mut self, part: Part) -> &mut FindCommand {
         // What leaves some rows out may do so before they are projected.
-        let begins = |find: &FindOptions| {
+        let begins = |find: &FindCommand| {
             self.part > part || !find.projection.is_all() && !matches!(part, Part::Skip | Part::Limit)
         };
         if self.steps.last().is_none_or(|(step, _)| !matches!(step, Step::Find(find) if !begins(find))) {

@@ -1,7 +1,7 @@
 //! Stages one behind the other.
 
-use super::Stage;
-use super::foreign::Others;
+use super::model::Others;
+use super::running::Stage;
 use super::spec::Step;
 use crate::block::Block;
 use crate::error::Result;

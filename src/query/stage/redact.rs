@@ -4,10 +4,10 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::Others;
+use super::model::Others;
 use super::parse::Parser;
 use super::reshape::Made;
+use super::running::Stage;
 use super::spec::Spec;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};

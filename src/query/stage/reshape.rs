@@ -2,17 +2,17 @@
 
 use std::rc::Rc;
 
-use super::Stage;
 use super::finds::object;
-use super::foreign::Others;
+use super::model::Others;
 use super::parse::Parser;
+use super::running::Stage;
 use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
-use crate::query::projection::{Needed, write_set};
-use crate::value::{Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, check_path};
+use crate::query::plan::write_set;
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path};
 
 impl Parser<'_> {
     /// `$replaceWith`.
@@ -68,8 +68,8 @@ impl Made {
 struct RootSpec(BoundExpr);
 
 impl Spec for RootSpec {
-    fn reads(&self, _behind: Needed) -> Needed {
-        read_by(Needed::none(), [&self.0])
+    fn reads(&self, _behind: FieldSet) -> FieldSet {
+        read_by(FieldSet::none(), [&self.0])
     }
 
     fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
@@ -175,7 +175,7 @@ impl UnwindSpec {
 }
 
 impl Spec for UnwindSpec {
-    fn reads(&self, mut behind: Needed) -> Needed {
+    fn reads(&self, mut behind: FieldSet) -> FieldSet {
         self.path.iter().take(1).for_each(|root| behind.add_path(root));
         behind
     }

@@ -2,16 +2,15 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::Others;
+use super::model::Others;
 use super::parse::Parser;
+use super::running::Stage;
 use super::spec::Spec;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
-use crate::query::projection::Needed;
-use crate::value::{DocWriter, Number, Value, sort_rows};
+use crate::value::{DocWriter, FieldSet, Number, Value, sort_rows};
 
 impl Parser<'_> {
     /// `$sample`.
@@ -52,7 +51,7 @@ struct SampleSpec {
 }
 
 impl Spec for SampleSpec {
-    fn reads(&self, behind: Needed) -> Needed {
+    fn reads(&self, behind: FieldSet) -> FieldSet {
         behind
     }
 

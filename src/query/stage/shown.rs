@@ -1,10 +1,10 @@
 //! A find in the middle of a pipeline as the stages that it is made of.
 
-use crate::query::find_options::FindOptions;
+use crate::query::plan::FindCommand;
 use crate::query::sort::SortSpec;
 use crate::value::{DocBuf, DocWriter};
 
-impl FindOptions {
+impl FindCommand {
     /// Its parts as stages, in the order in which they run.
     pub(super) fn shown(&self) -> Vec<DocBuf> {
         let mut stages = Vec::new();

@@ -1,44 +1,11 @@
-//! Stages in front of a pipeline that have documents of their own.
+//! Stages in front of a pipeline that have documents of their own: `$collStats`, `$documents`, `$indexStats`.
 
+use super::model::{CollStats, DocumentSource};
 use super::parse::Parser;
-use super::table::not_first;
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::BoundExpr;
-use crate::value::{Doc, DocWriter, Value};
-
-/// Where documents come from that are no measurements.
-#[derive(Clone)]
-pub enum DocumentSource {
-    /// `$indexStats`: one for each index.
-    IndexStats,
-    /// `$collStats`: one that says how much the collection holds.
-    CollStats(CollStats),
-    /// `$documents`: a list.
-    Documents(BoundExpr),
-}
-
-/// What `$collStats` is asked for.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CollStats {
-    /// Sizes, in units of so many bytes.
-    pub scale: Option<i64>,
-    /// How many measurements there are.
-    pub count: bool,
-}
-
-/// Stages that a time-series collection does not take, or that there is nothing for here. Each would be the first of its pipeline.
-const REFUSED: [(&str, ErrorCode); 9] = [
-    ("$changeStream", ErrorCode::CommandNotSupportedOnView),
-    ("$planCacheStats", ErrorCode::CommandNotSupportedOnView),
-    ("$listCatalog", ErrorCode::CommandNotSupportedOnView),
-    ("$search", ErrorCode::Location10170100),
-    ("$searchMeta", ErrorCode::Location10170100),
-    ("$vectorSearch", ErrorCode::Location10170100),
-    ("$scoreFusion", ErrorCode::Location10557300),
-    ("$rankFusion", ErrorCode::Location10557301),
-    ("$_internalSearchIdLookup", ErrorCode::Location10557302),
-];
+use crate::value::{Doc, Value};
 
 impl Parser<'_> {
     /// `$indexStats`.
@@ -88,17 +55,6 @@ impl Parser<'_> {
     }
 }
 
-/// What is wrong with a stage that the table of stages does not have.
-pub(super) fn unknown(name: &str, place: usize) -> Error {
-    match REFUSED.iter().find(|(refused, _)| *refused == name) {
-        Some((_, code)) if place == 0 => {
-            Error::new(*code, ["A time-series collection does not take the stage ", name].concat())
-        }
-        Some(_) => not_first(name),
-        None => Error::new(ErrorCode::Location40324, ["Unrecognized pipeline stage name: '", name, "'"].concat()),
-    }
-}
-
 /// The rows of `$documents`.
 ///
 /// Errors: 5858203 for what is no array, 40228 for an element that is no object, and those of the expression.
@@ -113,31 +69,4 @@ pub(super) fn documents(list: &BoundExpr) -> Result<Block> {
         rows.push(element.as_doc().ok_or_else(|| Error::new(ErrorCode::Location40228, message))?)?;
     }
     Ok(rows.finish())
-}
-
-impl DocumentSource {
-    /// The stage as it is written.
-    pub(super) fn write(&self, writer: &mut DocWriter) {
-        match self {
-            DocumentSource::IndexStats => {
-                writer.begin_doc("$indexStats").end();
-            }
-            DocumentSource::CollStats(asked) => {
-                writer.begin_doc("$collStats");
-                if let Some(scale) = asked.scale {
-                    writer.begin_doc("storageStats").int64("scale", scale).end();
-                }
-                if asked.count {
-                    writer.begin_doc("count").end();
-                }
-                writer.end();
-            }
-            DocumentSource::Documents(list) => list.expr().write("$documents", writer),
-        }
-    }
-
-    /// True where it has its documents from no collection.
-    pub fn is_independent(&self) -> bool {
-        matches!(self, DocumentSource::Documents(_))
-    }
 }

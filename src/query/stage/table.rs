@@ -2,7 +2,7 @@
 
 use super::parse::Parser;
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::Value;
+use crate::value::{Doc, Value};
 
 /// Where a stage may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Place {
 }
 
 /// The name of a stage, where it may stand, and what adds it to a pipeline.
-pub(super) type Row = (&'static str, Place, fn(&mut Parser<'_>, Value<'_>) -> Result<()>);
+type Row = (&'static str, Place, fn(&mut Parser<'_>, Value<'_>) -> Result<()>);
 
 const STAGES: &[Row] = &[
     ("$_internalInhibitOptimization", Place::Anywhere, |parser, argument| parser.inhibit(argument)),
@@ -57,8 +57,57 @@ const STAGES: &[Row] = &[
     ("$unwind", Place::Anywhere, |parser, argument| parser.unwind(argument)),
 ];
 
+/// Stages that a time-series collection does not take, or that there is nothing for here. Each would be the first of its pipeline.
+const REFUSED: [(&str, ErrorCode); 9] = [
+    ("$changeStream", ErrorCode::CommandNotSupportedOnView),
+    ("$planCacheStats", ErrorCode::CommandNotSupportedOnView),
+    ("$listCatalog", ErrorCode::CommandNotSupportedOnView),
+    ("$search", ErrorCode::Location10170100),
+    ("$searchMeta", ErrorCode::Location10170100),
+    ("$vectorSearch", ErrorCode::Location10170100),
+    ("$scoreFusion", ErrorCode::Location10557300),
+    ("$rankFusion", ErrorCode::Location10557301),
+    ("$_internalSearchIdLookup", ErrorCode::Location10557302),
+];
+
+impl Parser<'_> {
+    /// Adds the stages of a pipeline.
+    ///
+    /// Errors: as `Aggregation::parse`.
+    pub fn stages(&mut self, pipeline: Doc<'_>) -> Result<()> {
+        let count = pipeline.iter().count();
+        for (place, (_, stage)) in pipeline.iter().enumerate() {
+            self.stage_at(stage, place, place + 1 == count)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the stage that stands at a place; answers its name.
+    ///
+    /// Errors: as `Aggregation::parse`.
+    pub fn stage_at<'s>(&mut self, stage: Value<'s>, place: usize, is_last: bool) -> Result<&'s str> {
+        let message = "Each element of the 'pipeline' array must be an object";
+        let mut fields = stage.as_doc().ok_or_else(|| Error::type_mismatch(message))?.iter();
+        let (Some((name, argument)), None) = (fields.next(), fields.next()) else {
+            let message = "A pipeline stage specification object must contain exactly one field.";
+            return Err(Error::new(ErrorCode::Location40323, message));
+        };
+        let Some((_, stands, parse)) = row(name) else { return Err(unknown(name, place)) };
+        match stands {
+            Place::First if place > 0 => return Err(not_first(name)),
+            Place::Last if !is_last => {
+                let message = [name, " can only be the final stage in the pipeline"].concat();
+                return Err(Error::new(ErrorCode::Location40601, message));
+            }
+            _ => {}
+        }
+        parse(self, argument)?;
+        Ok(name)
+    }
+}
+
 /// The row of a stage.
-pub(super) fn row(name: &str) -> Option<&'static Row> {
+fn row(name: &str) -> Option<&'static Row> {
     STAGES.iter().find(|(known, ..)| *known == name)
 }
 
@@ -80,5 +129,16 @@ pub(super) fn forbid_writes<'a>(stages: impl Iterator<Item = Value<'a>>, code: E
     match names.find(|name| place_of(name) == Some(Place::Last)) {
         Some(name) => Err(Error::new(code, [name, " is not allowed within the pipeline of another stage"].concat())),
         None => Ok(()),
+    }
+}
+
+/// What is wrong with a stage that the table of stages does not have.
+fn unknown(name: &str, place: usize) -> Error {
+    match REFUSED.iter().find(|(refused, _)| *refused == name) {
+        Some((_, code)) if place == 0 => {
+            Error::new(*code, ["A time-series collection does not take the stage ", name].concat())
+        }
+        Some(_) => not_first(name),
+        None => Error::new(ErrorCode::Location40324, ["Unrecognized pipeline stage name: '", name, "'"].concat()),
     }
 }

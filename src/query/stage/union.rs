@@ -4,10 +4,11 @@
 
 use std::rc::Rc;
 
-use super::Stage;
-use super::foreign::{Others, Split};
+use super::model::Others;
 use super::parse::{Parser, check_fields};
+use super::running::Stage;
 use super::spec::Spec;
+use super::subpipeline::SubPipeline;
 use super::table::forbid_writes;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
@@ -49,7 +50,7 @@ pub(super) fn begins_with_documents(stages: Doc<'_>) -> bool {
 }
 
 /// What a `$unionWith` asks for.
-struct UnionSpec(Split);
+struct UnionSpec(SubPipeline);
 
 impl Spec for UnionSpec {
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {

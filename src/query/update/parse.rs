@@ -7,7 +7,7 @@ use super::tree::{Node, Step, Update, refused};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
 use crate::query::expr::Globals;
-use crate::query::filter::{Filter, Reads};
+use crate::query::filter::Filter;
 use crate::value::{Doc, Kind, OwnedValue, Value};
 
 impl Update {
@@ -66,12 +66,12 @@ impl Update {
 
     fn add_filter(&mut self, doc: Doc<'_>) -> Result<()> {
         let filter = Filter::parse(doc, &self.globals)?;
-        let (mut name, mut is_one): (Option<Box<str>>, bool) = (None, true);
-        filter.for_each_read(&mut |read| match read {
-            Reads::Field(read) if name.as_deref().is_none_or(|name| name == read) => name = Some(read.into()),
-            _ => is_one = false,
-        });
-        let Some(name) = name.filter(|name| is_one && self.filters.iter().all(|(known, _)| known != name)) else {
+        let fields = filter.fields();
+        let name = match fields.names() {
+            [only] if !filter.is_random() => Some(only.clone()),
+            _ => None,
+        };
+        let Some(name) = name.filter(|name| self.filters.iter().all(|(known, _)| known != name)) else {
             return Err(shown(
                 ErrorCode::FailedToParse,
                 "An array filter must have a top-level field name of its own:",

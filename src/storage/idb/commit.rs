@@ -1,4 +1,4 @@
-//! A changeset as one transaction: guards first, then the writes, all asked for in one turn.
+//! Commits a changeset as one transaction: guards first, then the writes, all requested in one turn (I32).
 
 use std::collections::BinaryHeap;
 
@@ -6,35 +6,35 @@ use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest};
 
-use super::failure::Failure;
+use super::failure::IdbFailure;
 use super::read::{js_bytes, js_range};
 use super::transaction::{Running, WriteWay};
 use crate::storage::{Bytes, Change, Changeset, KeyRange, guard};
 
-/// All of `changes` or none of them.
-pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, way: &WriteWay) -> Result<(), Failure> {
-    let plan = Plan::new(changes.changes());
+/// Commits all of `changes` or none of them.
+pub(super) async fn commit(database: &IdbDatabase, changes: &Changeset, way: &WriteWay) -> Result<(), IdbFailure> {
+    let plan = CommitPlan::new(changes.changes());
     let running = Running::write(database, way)?;
-    let asked = plan.ask_guards(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
-    plan.ask_writes(&running.store).map_err(|thrown| Failure::thrown(&thrown))?;
+    let asked = plan.ask_guards(&running.store).map_err(|thrown| IdbFailure::thrown(&thrown))?;
+    plan.ask_writes(&running.store).map_err(|thrown| IdbFailure::thrown(&thrown))?;
     if plan.may_be_sealed() {
         running.seal();
         running.committed().await?;
-        // Judged now and not when each answer comes: nothing could be called off any more, and a callback costs time.
+        // Judged now and not when each answer comes: it is too late to abort, and a callback costs time.
         let judged = plan.guards.iter().zip(&asked).find_map(|(guard, request)| guard.verdict(request));
         return judged.map_or(Ok(()), Err);
     }
     let judge = plan.judge(&running, &asked);
     let result = running.committed().await;
-    // The callback of the guards has to outlive their answers.
+    // The callback of the guards must outlive their answers.
     drop(judge);
     result
 }
 
-/// Hears the answers to the guards.
+/// The callback that receives the answers to guards.
 type Judge = Closure<dyn FnMut(Event)>;
 
-/// A guard that no write can judge, so that it is looked up.
+/// A guard that must be looked up, because no write judges it.
 #[derive(Clone)]
 enum Guard {
     Present(Bytes),
@@ -48,35 +48,35 @@ impl Guard {
         }
     }
 
-    /// Why the changeset fails, where it does. An answer that cannot be read says nothing about the key: who takes it for
-    /// absent may throw away what belongs to it.
-    fn verdict(&self, request: &IdbRequest) -> Option<Failure> {
+    /// Why the changeset fails, if it does. An unreadable answer is an error and not an absent key: a caller who
+    /// believes the key absent may delete what belongs to it.
+    fn verdict(&self, request: &IdbRequest) -> Option<IdbFailure> {
         let answer = match request.result() {
             Ok(answer) => answer,
-            Err(thrown) => return Some(Failure::unread(&thrown)),
+            Err(thrown) => return Some(IdbFailure::unread(&thrown)),
         };
         let error = match self {
             Guard::Present(key) => answer.is_undefined().then(|| guard::is_gone(key)),
             Guard::Absent(key) => (!answer.is_undefined()).then(|| guard::exists_already(key)),
         };
-        error.map(Failure::Refused)
+        error.map(IdbFailure::Refused)
     }
 }
 
-/// A changeset with its guards sorted out.
+/// A changeset with its guards separated.
 ///
-/// Guards speak of the state before the changeset, requests see the state left by those before them. So what must be
-/// looked up is asked first. An insert is judged by `add`, which costs nothing, unless the same changeset writes or
-/// deletes its key elsewhere: then it is looked up, and written with `put`.
-struct Plan<'a> {
+/// Guards refer to the state before the changeset, while each request sees the effects of earlier requests. So lookups
+/// come first. `add` judges an insert at no cost, unless the same changeset also writes or deletes its key; then the
+/// key is looked up, and written with `put`.
+struct CommitPlan<'a> {
     changes: &'a [Change],
     guards: Vec<Guard>,
-    /// Keys of the inserts that are looked up, ascending.
+    /// Keys of inserts that are looked up, ascending.
     put_keys: Vec<&'a [u8]>,
 }
 
-impl<'a> Plan<'a> {
-    fn new(changes: &'a [Change]) -> Plan<'a> {
+impl<'a> CommitPlan<'a> {
+    fn new(changes: &'a [Change]) -> CommitPlan<'a> {
         let put_keys = inserts_touched_elsewhere(changes);
         let required = changes.iter().filter_map(|change| match change {
             Change::Require(key) | Change::Expect(key) => Some(Guard::Present(key.clone())),
@@ -84,22 +84,23 @@ impl<'a> Plan<'a> {
         });
         let absent = put_keys.iter().map(|key| Guard::Absent(key.to_vec()));
         let guards = required.chain(absent).collect();
-        Plan { changes, guards, put_keys }
+        CommitPlan { changes, guards, put_keys }
     }
 
-    /// True for one write with no guard but expectations. Its request is the last one: where that fails, nothing is written.
+    /// True for a single write with no guards but expectations. Its request is the last one, so if it fails, nothing is
+    /// written.
     fn may_be_sealed(&self) -> bool {
         let mut writes = self.changes.iter().filter(|change| !matches!(change, Change::Expect(_)));
         let first = writes.next();
         self.put_keys.is_empty() && !matches!(first, Some(Change::Require(_))) && writes.next().is_none()
     }
 
-    /// Asks for every guard's key.
+    /// Requests the key of every guard.
     fn ask_guards(&self, store: &IdbObjectStore) -> Result<Vec<IdbRequest>, JsValue> {
         self.guards.iter().map(|guard| guard.ask(store)).collect()
     }
 
-    /// Calls the transaction off at the first answer that a guard does not stand. Must live until the transaction has settled.
+    /// Aborts the transaction at the first failed guard. Must live until the transaction has settled.
     fn judge(&self, running: &Running, asked: &[IdbRequest]) -> Option<Judge> {
         if asked.is_empty() {
             return None;
@@ -138,7 +139,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Keys that are inserted, and written or deleted by another change as well. Ascending, each once.
+/// Keys that are inserted and also written or deleted by another change. Ascending, each once.
 fn inserts_touched_elsewhere(changes: &[Change]) -> Vec<&[u8]> {
     let mut written: BinaryHeap<&[u8]> = BinaryHeap::new();
     let mut deleted: Vec<&KeyRange> = Vec::new();

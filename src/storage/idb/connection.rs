@@ -1,4 +1,4 @@
-//! The connection to a database, opened again whenever it has gone.
+//! The connection to a database, opened again whenever it is lost.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -15,28 +15,28 @@ use crate::error::{Error, ErrorCode, Result};
 
 /// The one object store.
 pub(super) const STORE_NAME: &str = "entries";
-/// The version of every database: never raised, for an upgrade would have to wait for all other tabs.
+/// The version of every database. It is never raised, because an upgrade would have to wait for all other tabs.
 const VERSION: u32 = 1;
 
-/// The way to the database `name`.
+/// Opens the database `name` on demand.
 pub(super) struct Connection {
     name: String,
-    /// What the host has begun to open before us, until somebody waits for it.
+    /// The connection that the host began to open, until somebody waits for it.
     early: RefCell<Option<Promise>>,
-    state: RefCell<State>,
+    state: RefCell<ConnectionState>,
 }
 
-enum State {
-    /// The next operation opens.
+enum ConnectionState {
+    /// Not open; the next operation opens it.
     Absent,
-    /// Everybody who comes now waits for the same opening.
+    /// Being opened; everybody who comes now waits for it.
     Opening(Opening),
     Open(OpenDatabase),
-    /// By us and for good.
+    /// Closed by us for good.
     Closed,
 }
 
-/// The promise resolves in any case; where opening failed, `failure` is set before.
+/// The promise always resolves; if opening failed, `failure` is set before.
 #[derive(Clone)]
 struct Opening {
     done: Promise,
@@ -51,7 +51,8 @@ struct OpenDatabase {
 
 impl Drop for OpenDatabase {
     fn drop(&mut self) {
-        // Callbacks go with `_watched`; an event must not find the place where they were. Transactions under way finish.
+        // The callbacks are dropped with `_watched`, so no event may reach them afterwards. Transactions under way
+        // finish.
         self.handle.set_onversionchange(None);
         self.handle.set_onclose(None);
         self.handle.close();
@@ -59,23 +60,23 @@ impl Drop for OpenDatabase {
 }
 
 impl Connection {
-    /// `early` is a promise of the first connection, where somebody has asked for it already.
+    /// `early` is a promise of the first connection, if somebody has already requested it.
     pub(super) fn new(name: String, early: Option<Promise>) -> Rc<Connection> {
-        Rc::new(Connection { name, early: RefCell::new(early), state: RefCell::new(State::Absent) })
+        Rc::new(Connection { name, early: RefCell::new(early), state: RefCell::new(ConnectionState::Absent) })
     }
 
-    /// The live connection, opened if need be.
+    /// The live connection, opened if necessary.
     pub(super) async fn current(self: &Rc<Self>) -> Result<IdbDatabase> {
         loop {
             let opening = {
                 let mut state = self.state.borrow_mut();
                 match &*state {
-                    State::Closed => return Err(closed()),
-                    State::Open(open) => return Ok(open.handle.clone()),
-                    State::Opening(opening) => opening.clone(),
-                    State::Absent => {
+                    ConnectionState::Closed => return Err(closed()),
+                    ConnectionState::Open(open) => return Ok(open.handle.clone()),
+                    ConnectionState::Opening(opening) => opening.clone(),
+                    ConnectionState::Absent => {
                         let opening = self.begin_opening();
-                        *state = State::Opening(opening.clone());
+                        *state = ConnectionState::Opening(opening.clone());
                         opening
                     }
                 }
@@ -88,20 +89,20 @@ impl Connection {
         }
     }
 
-    /// Gives up `database`, if it is still the current one: it is dead, or somebody wants it gone.
+    /// Drops `database` if it is the current connection: it is dead, or somebody wants it closed.
     pub(super) fn forget(&self, database: &IdbDatabase) {
-        let is_current = matches!(&*self.state.borrow(), State::Open(open) if open.handle == *database);
+        let is_current = matches!(&*self.state.borrow(), ConnectionState::Open(open) if open.handle == *database);
         if is_current {
-            // Replaced first, dropped after: dropping calls into JavaScript.
-            drop(self.state.replace(State::Absent));
+            // Replaced first and dropped afterwards, because dropping calls into JavaScript.
+            drop(self.state.replace(ConnectionState::Absent));
         }
     }
 
     pub(super) fn close(&self) {
-        drop(self.state.replace(State::Closed));
+        drop(self.state.replace(ConnectionState::Closed));
     }
 
-    /// Runs as a task of its own, so that it goes on when the caller who began it stops waiting.
+    /// Runs as a task of its own, so that it continues if the caller who began it stops waiting.
     fn begin_opening(self: &Rc<Self>) -> Opening {
         let failure = Rc::new(RefCell::new(None));
         let (this, failed) = (Rc::clone(self), Rc::clone(&failure));
@@ -111,8 +112,8 @@ impl Connection {
             if let Err(error) = result {
                 failed.replace(Some(error));
                 let mut state = this.state.borrow_mut();
-                if matches!(*state, State::Opening(_)) {
-                    *state = State::Absent;
+                if matches!(*state, ConnectionState::Opening(_)) {
+                    *state = ConnectionState::Absent;
                 }
             }
             Ok(JsValue::UNDEFINED)
@@ -121,20 +122,20 @@ impl Connection {
     }
 
     fn adopt(self: &Rc<Self>, mut database: ::idb::Database) -> Result<()> {
-        if matches!(*self.state.borrow(), State::Closed) {
+        if matches!(*self.state.borrow(), ConnectionState::Closed) {
             database.close();
             return Err(closed());
         }
-        // `idb` hands out neither a second handle nor the one it has without losing its callbacks.
+        // `idb` offers no second handle, and taking its only one would lose its callbacks.
         let handle = IdbDatabase::from(database);
         database = ::idb::Database::from(handle.clone());
-        // `versionchange` is somebody who deletes the database: we let go at once and open again when asked. `close` is
-        // the browser, which has cut the connection already.
+        // `versionchange` means that somebody deletes the database: we close at once and open again when needed.
+        // `close` means that the browser has already cut the connection.
         let (weak, gone) = (Rc::downgrade(self), handle.clone());
         database.on_version_change(move |_| forget_weak(&weak, &gone));
         let (weak, gone) = (Rc::downgrade(self), handle.clone());
         database.on_close(move |_| forget_weak(&weak, &gone));
-        self.state.replace(State::Open(OpenDatabase { handle, _watched: database }));
+        self.state.replace(ConnectionState::Open(OpenDatabase { handle, _watched: database }));
         Ok(())
     }
 }
@@ -164,7 +165,7 @@ async fn open(name: &str, early: Option<Promise>) -> Result<::idb::Database> {
 fn ask(name: &str) -> Result<::idb::request::OpenDatabaseRequest> {
     let mut request = Factory::new().and_then(|factory| factory.open(name, Some(VERSION))).map_err(connection_error)?;
     request.on_upgrade_needed(|event| {
-        // Where this fails the store is missing, which is found out when it has been opened.
+        // If this fails, the store is missing, which is noticed after opening.
         if let Ok(database) = event.database() {
             let _ = database.create_object_store(STORE_NAME, ObjectStoreParams::new());
         }

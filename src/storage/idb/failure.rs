@@ -1,4 +1,4 @@
-//! What a DOMException means for an operation: the error for the caller, and what is known of its effect.
+//! What a DOMException means for an operation: the error for the caller, and what is known of the effect.
 
 use wasm_bindgen::JsValue;
 use web_sys::DomException;
@@ -6,80 +6,80 @@ use web_sys::DomException;
 use crate::error::{Error, ErrorCode};
 use crate::storage::thrown::{self, describe};
 
-/// Why an operation did not succeed.
+/// Why an operation failed.
 #[derive(Clone, Debug)]
-pub(super) enum Failure {
-    /// A definite answer: nothing was written, and asking again would give the same.
+pub(super) enum IdbFailure {
+    /// A definite answer: nothing was written, and repeating the operation would give the same.
     Refused(Error),
-    /// The connection was dead before the transaction could begin: nothing was written.
+    /// The connection was dead before the transaction began: nothing was written.
     Unsent(Error),
-    /// The transaction ended for a reason that is neither ours nor definite: a commit may have taken place or not.
+    /// The transaction ended for an external and indefinite reason: a commit may or may not have taken place.
     Unknown(Error),
 }
 
-impl Failure {
-    /// From what a call into IndexedDB has thrown, before its transaction could commit.
-    pub(super) fn thrown(thrown: &JsValue) -> Failure {
+impl IdbFailure {
+    /// For an exception from a call into IndexedDB, before its transaction could commit.
+    pub(super) fn thrown(thrown: &JsValue) -> IdbFailure {
         let (name, message) = describe(thrown);
         let error = error(&name, &message);
-        if is_transient(&name) { Failure::Unsent(error) } else { Failure::Refused(error) }
+        if is_transient(&name) { IdbFailure::Unsent(error) } else { IdbFailure::Refused(error) }
     }
 
-    /// From what reading the answer to a request has thrown: its transaction may have committed.
-    pub(super) fn unread(thrown: &JsValue) -> Failure {
+    /// For an exception while reading the answer to a request: its transaction may have committed.
+    pub(super) fn unread(thrown: &JsValue) -> IdbFailure {
         let (name, message) = describe(thrown);
-        Failure::Unknown(error(&name, &message))
+        IdbFailure::Unknown(error(&name, &message))
     }
 
-    /// From the error of a request, or of a transaction that was aborted; `None` where it gives no reason.
-    pub(super) fn aborted(reason: Option<DomException>) -> Failure {
+    /// For the error of a request or of an aborted transaction; `None` if it gives no reason.
+    pub(super) fn aborted(reason: Option<DomException>) -> IdbFailure {
         let (name, message) = match reason {
             Some(reason) => (reason.name(), reason.message()),
             None => ("AbortError".to_owned(), "the transaction was aborted without a reason".to_owned()),
         };
         let error = error(&name, &message);
-        if is_transient(&name) { Failure::Unknown(error) } else { Failure::Refused(error) }
+        if is_transient(&name) { IdbFailure::Unknown(error) } else { IdbFailure::Refused(error) }
     }
 
     pub(super) fn is_worth_another_connection(&self) -> bool {
-        !matches!(self, Failure::Refused(_))
+        !matches!(self, IdbFailure::Refused(_))
     }
 
     pub(super) fn may_have_committed(&self) -> bool {
-        matches!(self, Failure::Unknown(_))
+        matches!(self, IdbFailure::Unknown(_))
     }
 
     pub(super) fn into_error(self) -> Error {
         match self {
-            Failure::Refused(error) | Failure::Unsent(error) | Failure::Unknown(error) => error,
+            IdbFailure::Refused(error) | IdbFailure::Unsent(error) | IdbFailure::Unknown(error) => error,
         }
     }
 }
 
-/// From what `idb` answers about a connection.
+/// For an error of `idb` about a connection.
 pub(super) fn connection_error(error: ::idb::Error) -> Error {
     match error {
         ::idb::Error::IndexedDbNotFound(_) => Error::new(
             ErrorCode::IllegalOperation,
-            "This runtime has no IndexedDB; open the database with another storage, for instance memory",
+            "This runtime has no IndexedDB; open the database with another storage, such as memory",
         ),
         ::idb::Error::DomException(exception) => self::error(&exception.name(), &exception.message()),
         ::idb::Error::IndexedDbOpenFailed(thrown) | ::idb::Error::IndexedDbDeleteFailed(thrown) => {
             let (name, message) = describe(&thrown);
             self::error(&name, &message)
         }
-        // Nothing that a page could act on, and nothing that an opening is known to give: the texts of `idb` for its sixty kinds
-        // of errors would be five kilobytes of the module.
-        _ => Error::new(ErrorCode::OperationFailed, "IndexedDB gave an answer that it should not give"),
+        // Not known to occur when a database is opened, and nothing that a page could act on. The texts of `idb` for
+        // its sixty kinds of errors would add five kilobytes to the module.
+        _ => Error::new(ErrorCode::OperationFailed, "Unexpected answer from IndexedDB"),
     }
 }
 
-/// An error that says what IndexedDB said.
+/// An error with IndexedDB's own words.
 fn error(name: &str, message: &str) -> Error {
     thrown::named("IndexedDB", name, message)
 }
 
-/// What a dying connection gives for a reason; browsers differ, and none of these names says that nothing was written.
+/// Reasons that dying connections give. Browsers differ, and none of these names says that nothing was written.
 fn is_transient(name: &str) -> bool {
     matches!(name, "AbortError" | "InvalidStateError" | "TransactionInactiveError" | "UnknownError")
 }

@@ -1,4 +1,4 @@
-//! A future as a promise.
+//! Converts a future to a promise.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,11 +7,11 @@ use js_sys::Promise;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::future_to_promise;
 
-/// What a promise is made of. Boxed: `future_to_promise` writes all that it does, and the whole of the future in it, out once
-/// more for every type of future, five kilobytes each.
+/// The future behind a promise. Boxed: `future_to_promise` is compiled again for every type of future, at five
+/// kilobytes each.
 pub type Task = Pin<Box<dyn Future<Output = Result<JsValue, JsValue>>>>;
 
-/// Runs `task` and resolves to what it gives.
+/// Runs `task` and resolves to its result.
 #[inline(never)]
 pub fn promise(task: Task) -> Promise {
     future_to_promise(task)

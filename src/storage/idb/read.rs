@@ -1,28 +1,28 @@
-//! Point reads and scans: one transaction each, its requests asked for in as few turns as can be.
+//! Point reads and scans: one transaction each, with requests in as few turns as possible.
 
 use js_sys::{Array, ArrayBuffer, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{IdbDatabase, IdbKeyRange, IdbRequest};
 
-use super::failure::Failure;
+use super::failure::IdbFailure;
 use super::transaction::Running;
 use crate::error::Error;
 use crate::storage::{Bytes, Entry, KeyRange, Page};
 
-/// Values of a range asked for together with its keys, before their size is known.
+/// Values of a range that are requested together with its keys, before their size is known.
 const SHARE_MAX: usize = 8;
-/// Values that one request should bring. Chromium takes three times as long for 3 MB in one answer as for the same in
-/// answers of 128 KiB; for small values, fewer requests are better.
+/// Target size of the answer to one request. Chromium takes three times as long for 3 MB in one answer as in answers of
+/// 128 KiB; for small values, fewer requests are better.
 const ANSWER_SIZE_BYTES: usize = 128 * 1024;
-/// Values of one request, however large they are.
+/// Minimum number of values per request, however large they are.
 const ANSWER_VALUES_MIN: usize = 4;
 /// Values of the range ahead that come in the first turn, whatever their size.
 const AHEAD_VALUES: usize = 64;
-/// Most keys that one turn over several ranges may bring: what bounds its memory besides the page itself.
+/// Maximum number of keys in one turn over several ranges; it bounds the memory besides the page itself.
 const TURN_KEYS_MAX: usize = 1 << 16;
 
 /// Values of `keys` in the order asked.
-pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, Failure> {
+pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, IdbFailure> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
@@ -42,23 +42,23 @@ pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<V
         .collect()
 }
 
-/// A page of `ranges`.
+/// Reads a page of `ranges`.
 ///
-/// A turn asks several ranges at once, each for the keys of the whole page and for its share of the values; what a
-/// range has beyond its share is asked for by exact counts in a second turn. So many ranges with an entry or two each,
-/// and a range of few entries, take one turn; and what is read to be thrown away is never more than the page.
-/// Of `ahead`, all values come with the keys even where the page is one of keys.
+/// A turn asks several ranges at once, each for the keys of the whole page and for its share of the values. A second
+/// turn fetches what a range has beyond its share, by exact counts. So a range of few entries takes one turn, and so do
+/// many ranges with an entry or two each; and what is read in vain is never more than a page. All values of `ahead`
+/// come with the keys, even if the page is for keys only.
 pub(super) async fn scan(
     database: &IdbDatabase,
     ranges: &[KeyRange],
     page: Page,
     ahead: Option<&KeyRange>,
-) -> Result<Vec<Entry>, Failure> {
+) -> Result<Vec<Entry>, IdbFailure> {
     let ranges: Vec<&KeyRange> = ranges.iter().filter(|range| !range.is_empty()).collect();
     if ranges.is_empty() || page.entries_max == 0 {
         return Ok(Vec::new());
     }
-    let mut scan = Scan { running: Running::read(database)?, page, ahead, entries: Vec::new() };
+    let mut scan = RangeScan { running: Running::read(database)?, page, ahead, entries: Vec::new() };
     let mut rest = ranges.as_slice();
     while !rest.is_empty() && scan.room() > 0 {
         let ranges_max = scan.room().min((TURN_KEYS_MAX / scan.room()).max(1));
@@ -70,37 +70,37 @@ pub(super) async fn scan(
 }
 
 /// A scan under way.
-struct Scan<'a> {
+struct RangeScan<'a> {
     running: Running,
     page: Page,
     ahead: Option<&'a KeyRange>,
     entries: Vec<Entry>,
 }
 
-/// What a turn asks of one range.
+/// The requests of a turn to one range.
 struct Asked<'a> {
     range: &'a KeyRange,
     keys: IdbRequest,
-    /// How many values at most, and these. Absent where only keys are wanted.
+    /// The maximum number of values, and their request. Absent if only keys are wanted.
     values: Option<(usize, IdbRequest)>,
 }
 
-/// Entries of one range whose values no share has brought.
+/// Entries of one range whose values did not come with a share.
 struct Missing<'a> {
     range: &'a KeyRange,
     first: usize,
     end: usize,
-    /// Entries before them whose values have come.
+    /// Number of entries before them whose values have come.
     share: usize,
 }
 
-impl Scan<'_> {
+impl RangeScan<'_> {
     fn room(&self) -> usize {
         self.page.entries_max - self.entries.len()
     }
 
-    /// Appends the entries of `ranges`, which are not none, as far as there is room.
-    async fn turn(&mut self, ranges: &[&KeyRange], is_last: bool) -> Result<(), Failure> {
+    /// Appends the entries of `ranges`, of which there must be at least one, as far as there is room.
+    async fn turn(&mut self, ranges: &[&KeyRange], is_last: bool) -> Result<(), IdbFailure> {
         let share = (2 * self.room() / ranges.len()).clamp(1, SHARE_MAX.min(self.room()));
         let asked = ranges.iter().map(|range| self.ask(range, share)).collect::<Result<Vec<_>, _>>().map_err(thrown)?;
         let Some(last) = asked.last() else { return Ok(()) };
@@ -128,8 +128,8 @@ impl Scan<'_> {
         Ok(Asked { range, keys, values })
     }
 
-    /// Appends the keys answered, up to the page, with the values that came with them.
-    fn take<'a>(&mut self, asked: &[Asked<'a>]) -> Result<Vec<Missing<'a>>, Failure> {
+    /// Appends the keys of an answer, up to the page, with the values that came with them.
+    fn take<'a>(&mut self, asked: &[Asked<'a>]) -> Result<Vec<Missing<'a>>, IdbFailure> {
         let mut missing = Vec::new();
         for Asked { range, keys, values } in asked {
             let first = self.entries.len();
@@ -150,8 +150,8 @@ impl Scan<'_> {
         Ok(missing)
     }
 
-    /// Fetches the values that are missing, in answers of a good size.
-    async fn fetch(&mut self, missing: &[Missing<'_>], is_last: bool) -> Result<(), Failure> {
+    /// Fetches the missing values, in answers of the target size.
+    async fn fetch(&mut self, missing: &[Missing<'_>], is_last: bool) -> Result<(), IdbFailure> {
         if missing.is_empty() {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl Scan<'_> {
         requests.iter().try_for_each(|(first, values)| self.fill(*first, values))
     }
 
-    /// How many values make an answer of a good size, going by the shares that have come.
+    /// How many values make an answer of the target size, judging by the shares that have come.
     fn answer_values(&self, missing: &[Missing<'_>]) -> usize {
         let before = |missing: &Missing<'_>| self.entries.get(missing.first - missing.share..missing.first);
         let seen = missing.iter().filter_map(before).flatten();
@@ -182,8 +182,8 @@ impl Scan<'_> {
         (ANSWER_SIZE_BYTES * count / size_bytes.max(1)).max(ANSWER_VALUES_MIN)
     }
 
-    /// Gives the entries from `first` on their values.
-    fn fill(&mut self, first: usize, values: &IdbRequest) -> Result<(), Failure> {
+    /// Fills in the values of the entries from `first` on.
+    fn fill(&mut self, first: usize, values: &IdbRequest) -> Result<(), IdbFailure> {
         let values: Array = result_of(values)?.unchecked_into();
         for (entry, value) in self.entries.iter_mut().skip(first).zip(values.iter()) {
             entry.value = bytes(&value)?;
@@ -192,11 +192,11 @@ impl Scan<'_> {
     }
 }
 
-fn thrown(thrown: JsValue) -> Failure {
-    Failure::thrown(&thrown)
+fn thrown(thrown: JsValue) -> IdbFailure {
+    IdbFailure::thrown(&thrown)
 }
 
-fn result_of(request: &IdbRequest) -> Result<JsValue, Failure> {
+fn result_of(request: &IdbRequest) -> Result<JsValue, IdbFailure> {
     request.result().map_err(thrown)
 }
 
@@ -205,21 +205,21 @@ pub(super) fn limit(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX).max(1)
 }
 
-/// A copy for JavaScript. A view would make IndexedDB clone the whole memory of the module; and an `ArrayBuffer` is
-/// read and written a good tenth faster than a typed array.
+/// A copy for JavaScript. With a view, IndexedDB would clone the whole memory of the module. An `ArrayBuffer` is read
+/// and written about a tenth faster than a typed array.
 pub(super) fn js_bytes(bytes: &[u8]) -> JsValue {
     Uint8Array::from(bytes).buffer().into()
 }
 
-/// `[start, end)`; throws where that is empty.
+/// The range `[start, end)`; throws if it is empty.
 pub(super) fn js_range(start: &[u8], end: &[u8]) -> Result<IdbKeyRange, JsValue> {
     IdbKeyRange::bound_with_lower_open_and_upper_open(&js_bytes(start), &js_bytes(end), false, true)
 }
 
 /// The bytes of a key or a value, copied once.
-pub(super) fn bytes(value: &JsValue) -> Result<Bytes, Failure> {
+pub(super) fn bytes(value: &JsValue) -> Result<Bytes, IdbFailure> {
     if value.is_instance_of::<ArrayBuffer>() {
         return Ok(Uint8Array::new(value).to_vec());
     }
-    Err(Failure::Refused(Error::corrupt("An entry of the IndexedDB database is not an ArrayBuffer")))
+    Err(IdbFailure::Refused(Error::corrupt("An entry of the IndexedDB database is not an ArrayBuffer")))
 }

@@ -1,7 +1,7 @@
 //! Buckets that are changed behind the catalog's back.
 
 use timepail::bucket::BucketId;
-use timepail::catalog::{Catalog, Counter, Offer, ReopenFailure, Stage};
+use timepail::catalog::{Catalog, Counter, Offer, ReopenFailure, Staging};
 use timepail::error::ErrorCode;
 
 use super::harness::*;
@@ -195,6 +195,6 @@ fn rows_that_wait_for_an_answer_are_not_being_committed() {
     let docs = [of(1, "b"), of(0, "a")];
     let docs = docs.iter().map(|doc| timepail::value::Doc::parse(doc.as_bytes()).unwrap());
     let mut batch = catalog.batch(timepail::block::pivot_docs(docs).unwrap());
-    assert!(matches!(catalog.stage(&mut batch).unwrap(), Stage::Reopen(_)));
+    assert!(matches!(catalog.stage(&mut batch).unwrap(), Staging::Reopen(_)));
     assert!(catalog.direct_write_start(&[open]).is_ok());
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
 use timepail::block::pivot_docs;
 use timepail::bucket::{CollectionOptions, Schema};
-use timepail::catalog::{Catalog, CatalogOptions, Offer, ReopenRequest, Reopened, Section, Stage, Totals};
+use timepail::catalog::{Catalog, CatalogOptions, Offer, ReopenRequest, Reopened, Section, Staging, Totals};
 use timepail::engine::Engine;
 use timepail::engine::signal::Signal;
 use timepail::error::{Error, ErrorCode};
@@ -55,8 +55,8 @@ pub fn stage_answering(
     let mut batch = catalog.batch(pivot_docs(docs).unwrap());
     loop {
         match catalog.stage(&mut batch).unwrap() {
-            Stage::Staged(staged) => return staged.sections,
-            Stage::Reopen(requests) => requests.iter().for_each(|request| {
+            Staging::Staged(staged) => return staged.sections,
+            Staging::Reopen(requests) => requests.iter().for_each(|request| {
                 let offer = answer(catalog, request);
                 catalog.offer(request, offer);
             }),

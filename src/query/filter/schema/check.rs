@@ -5,10 +5,9 @@ use std::rc::Rc;
 use super::keywords::{Keyword, Shape, keyword_of};
 use super::validate::Schema;
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::Globals;
+use crate::query::expr::{Globals, Regex};
 use crate::query::filter::kinds::Kinds;
 use crate::query::filter::parse::bad;
-use crate::query::filter::regex::Regex;
 use crate::query::filter::tree::Filter;
 use crate::value::{Doc, Kind, Number, Value};
 

@@ -1,7 +1,7 @@
 //! A value against a schema.
 
 use super::keywords::{Keyword, keyword_of};
-use crate::query::filter::regex::Regex;
+use crate::query::expr::Regex;
 use crate::value::{Doc, DocBuf, Kind, Number, OwnedValue, Value, compare, equal, normalize, sort_by};
 
 /// What a document has to be: a schema, checked once and then read as it stands.

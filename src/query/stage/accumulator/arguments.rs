@@ -2,7 +2,9 @@
 //!
 //! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_multi.cpp, accumulator_percentile.cpp.
 
-use super::{Accumulation, AccumulatorSpec, Settings};
+use super::accumulation::Accumulation;
+use super::model::Settings;
+use super::table::AccumulatorSpec;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Globals, is_continuous, shares};
 use crate::query::sort::SortSpec;

@@ -4,10 +4,10 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, Times, each_cell};
+use super::model::{Accumulator, Times, each_cell};
 use crate::block::Column;
 use crate::error::Result;
-use crate::query::expr::{minus, over, plus, result, times};
+use crate::value::decimal::{minus, over, plus, result, times};
 use crate::value::{Number, OwnedValue};
 
 const ZERO: Number = Number::Integer(0);

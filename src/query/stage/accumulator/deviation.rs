@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, Times, each_cell, number};
+use super::model::{Accumulator, Times, each_cell, number};
 use crate::block::Column;
 use crate::error::Result;
 use crate::value::OwnedValue;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, Times, each_cell};
+use super::model::{Accumulator, Times, each_cell};
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{DocWriter, Kind, OwnedValue, Value};

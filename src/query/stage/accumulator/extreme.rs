@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::{Accumulator, Times};
+use super::model::{Accumulator, Times};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
 use crate::value::{Collation, Kind, OwnedValue, Value};

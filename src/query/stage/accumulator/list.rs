@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, Times, array_of, each_cell, list_is_full};
+use super::model::{Accumulator, Times, array_of, each_cell, list_is_full};
 use crate::block::Column;
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, Settings, Times, array_of, each_cell, list_is_full, number};
+use super::model::{Accumulator, Settings, Times, array_of, each_cell, list_is_full, number};
 use crate::block::Column;
 use crate::error::Result;
 use crate::limits::STAGE_SIZE_BYTES_MAX;

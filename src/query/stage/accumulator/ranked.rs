@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::{Accumulator, Settings, Times, array_of, list_is_full};
+use super::model::{Accumulator, Settings, Times, array_of, list_is_full};
 use crate::block::Column;
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;

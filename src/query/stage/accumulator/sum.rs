@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::{Accumulator, Times, each_cell};
+use super::model::{Accumulator, Times, each_cell};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
-use crate::query::expr::{decimal_sum, total};
-use crate::value::{Decimal, Kind, Number, OwnedValue, Value};
+use crate::value::decimal::{sum, total};
+use crate::value::{Decimal, Kind, Number, OwnedValue};
 
 /// The product of two integers below this is exact as a double.
 const EXACT_MAX: f64 = 67_108_864.0;
@@ -48,7 +48,7 @@ impl Sum {
     }
 
     fn add_decimal(&mut self, decimal: Decimal) {
-        self.decimals = Some(self.decimals.map_or(decimal, |sum| decimal_sum(sum, decimal)));
+        self.decimals = Some(self.decimals.map_or(decimal, |before| sum(before, decimal)));
     }
 
     /// The sum as a decimal where there is one in it; the mean where it is of so many.
@@ -56,8 +56,7 @@ impl Sum {
         let coefficient = self.integers.unsigned_abs();
         let integers = Decimal::Finite { negative: self.integers < 0, coefficient, exponent: 0 };
         let doubles = Number::Double(if self.has_double { self.doubles + self.lost } else { 0.0 });
-        let total = total(decimal_sum(self.decimals?, integers), doubles, count);
-        Some(total.view().map_or_else(OwnedValue::null, Value::to_owned))
+        Some(total(sum(self.decimals?, integers), doubles, count))
     }
 
     fn value(&self) -> OwnedValue {

@@ -5,12 +5,18 @@
 use std::ops::Range;
 
 use super::super::parse::Parser;
-use super::parse::misuse;
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{Expr, Unit, plus};
+use crate::query::expr::{Expr, Unit};
 use crate::query::sort::SortSpec;
+use crate::value::decimal::plus;
 use crate::value::{Number, OwnedValue, Value, compare};
+
+#[cold]
+#[inline(never)]
+pub(super) fn misuse(message: &str) -> Error {
+    Error::new(ErrorCode::FailedToParse, message)
+}
 
 /// From where to where a window reaches, as distances from the row; `None` is the edge of the partition.
 #[derive(Clone, Debug, PartialEq)]

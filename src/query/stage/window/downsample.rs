@@ -3,9 +3,9 @@
 //! A sort in front, and partitions, as of `$setWindowFields`. Rows are chosen by numbers that stand in typed vectors, whole, and no row is built.
 
 use super::super::parse::{Parser, check_fields};
-use super::WindowSpec;
+use super::bounds::misuse;
 use super::function::place;
-use super::parse::misuse;
+use super::windows::WindowSpec;
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
 use crate::query::expr::BoundExpr;

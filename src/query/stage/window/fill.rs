@@ -3,7 +3,7 @@
 use super::function::{Partition, place};
 use crate::block::{Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{minus, over, plus, result, times};
+use crate::value::decimal::{minus, over, plus, result, times};
 use crate::value::{Kind, Number, Value};
 
 fn is_null(value: Option<Value<'_>>) -> bool {

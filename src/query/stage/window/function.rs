@@ -7,7 +7,7 @@ use super::bounds::Window;
 use super::slide::over_windows;
 use crate::block::{Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{minus, over, plus, result, times};
+use crate::value::decimal::{minus, over, plus, result, times};
 use crate::value::{Collation, Decimal, Kind, Number, OwnedValue, Value, compare_sort_keys, sort_key};
 
 const ZERO: Number = Number::Integer(0);

@@ -2,23 +2,18 @@
 
 use super::super::accumulator::Accumulation;
 use super::super::parse::{Parser, Part, check_fields};
-use super::bounds::{Window, parse_unit};
+use super::bounds::{Window, misuse, parse_unit};
 use super::function::Function;
-use super::{Output, WindowSpec};
+use super::windows::{Output, WindowSpec};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{BoundExpr, Expr, Variable, decimal, over};
-use crate::query::projection::Projection;
+use crate::query::expr::{BoundExpr, Expr, Variable};
+use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
+use crate::value::decimal::{of_number, over};
 use crate::value::{Doc, DocWriter, Number, OwnedValue, Value, check_path};
 
 /// What begins the names of columns that are dropped again.
 const TEMPORARY: &str = "__internal_setWindowFields_";
-
-#[cold]
-#[inline(never)]
-pub(super) fn misuse(message: &str) -> Error {
-    Error::new(ErrorCode::FailedToParse, message)
-}
 
 impl Parser<'_> {
     /// `$setWindowFields`: the partition as a field where it is none, a sort, the windows; fields below others go where they belong
@@ -239,7 +234,7 @@ impl Parser<'_> {
                 let value = argument.get("input").filter(|_| argument.iter().count() == 2 && is_weight && parts > 0);
                 let message = "$expMovingAvg needs a sortBy, an 'input', and either 'N', an integer above 0, or 'alpha' between 0 and 1";
                 input = Some(self.expr(value.ok_or_else(|| misuse(message))?)?);
-                Function::MovingAverage(decimal(alpha))
+                Function::MovingAverage(of_number(alpha))
             }
             "$locf" => Function::Carry,
             "$linearFill" if window.is_none() && parts != 1 => {

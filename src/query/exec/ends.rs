@@ -1,0 +1,169 @@
+//! Where only the first or the last rows of each series by time matter: what of a bucket says how far one has to look.
+//!
+//! Times are turned into *places*, of which the least is the best, be that the first time or the last.
+
+// Loaded later.
+
+use crate::block::{Block, ColumnData};
+use crate::bucket::{BucketDoc, TimeseriesOptions, unpack, unpack_edge};
+use crate::error::{Error, Result};
+use crate::query::plan::{ReadPlan, Which};
+use crate::value::{FieldSet, Value};
+
+/// What is looked for in each series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ends {
+    /// True for the last rows, false for the first ones.
+    pub is_last: bool,
+    /// How many of them.
+    pub count: usize,
+    /// True where those of all series together are looked for.
+    pub as_one: bool,
+    /// True where metadata does not match if metadata that compares equal does not.
+    excludes: bool,
+    /// The columns that tell which rows match, and when they were.
+    columns: FieldSet,
+}
+
+impl Ends {
+    /// What a plan looks for; `None` where every bucket has to be asked: for other rows, where a key says more than which metadata is equal,
+    /// where bucket ids say nothing of times, where the default index is not to be used, and where a filter may fail.
+    pub fn of(plan: &ReadPlan) -> Option<Ends> {
+        let edge = plan.plan.edge.as_ref().filter(|edge| edge.which != Which::Extremes && edge.by_value)?;
+        let split =
+            plan.split.as_ref().filter(|_| plan.lists_series && !plan.extended_range && edge.bins.is_empty())?;
+        let residual = &plan.plan.residual;
+        if residual.can_fail() || split.meta.can_fail() {
+            return None;
+        }
+        let sorted = plan.plan.sort.as_ref().is_some_and(|sort| sort.parts().len() > 1);
+        let excludes = split.meta.takes_equal_for_same();
+        let mut columns = residual.fields();
+        columns.add(&plan.plan.time_field);
+        let is_last = edge.which == Which::Last;
+        Some(Ends { is_last, count: edge.count, as_one: edge.alike.is_empty() && !sorted, excludes, columns })
+    }
+
+    /// True where no row of that metadata matches, nor of any that compares equal.
+    ///
+    /// Errors: those of filters.
+    pub fn exclude(&self, plan: &ReadPlan, meta: Option<Value<'_>>) -> Result<bool> {
+        match plan.split.as_ref().filter(|_| self.excludes) {
+            Some(split) => Ok(!split.meta.matches_value(meta)?),
+            None => Ok(false),
+        }
+    }
+
+    /// Where a time stands: below the places of times that matter less.
+    pub fn place(&self, ms: i64) -> i64 {
+        if self.is_last { !ms } else { ms }
+    }
+
+    /// The best place that a row can have in a bucket that begins at `start_ms` or up to a second later.
+    pub fn best_place(&self, start_ms: i64, span_ms: i64) -> i64 {
+        self.place(if self.is_last { start_ms.saturating_add(span_ms).saturating_add(1000) } else { start_ms })
+    }
+
+    /// Adds the places of the matching rows of a bucket that may hold some to the best ones, as far as they are among these.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    pub fn add_bucket(
+        &self,
+        best: &mut Vec<i64>,
+        plan: &ReadPlan,
+        bucket: &BucketDoc<'_>,
+        options: &TimeseriesOptions,
+    ) -> Result<()> {
+        let all_match = plan.all_match(bucket);
+        if all_match && self.is_last && self.count == 1 {
+            self.add(best, self.place(bucket.max_time_ms()));
+            return Ok(());
+        }
+        let rows = match all_match {
+            true => unpack_edge(bucket, &self.columns, options, (self.is_last, self.count))?,
+            false => unpack(bucket, &self.columns, options)?,
+        };
+        self.add_rows(best, plan, &rows, bucket.meta(), all_match)
+    }
+
+    /// The same of rows, which have the columns that it takes.
+    ///
+    /// Errors: those of filters.
+    pub fn add_rows(
+        &self,
+        best: &mut Vec<i64>,
+        plan: &ReadPlan,
+        rows: &Block,
+        meta: Option<Value<'_>>,
+        all_match: bool,
+    ) -> Result<()> {
+        let Some(ColumnData::Date(times)) = rows.column(&plan.plan.time_field).map(|times| times.data()) else {
+            return if rows.rows() == 0 {
+                Ok(())
+            } else {
+                Err(Error::internal("Rows without a column of their times"))
+            };
+        };
+        match all_match {
+            true => times.iter().for_each(|ms| self.add(best, self.place(*ms))),
+            false => {
+                let selected = plan.select(rows, meta)?.to_rows();
+                let times = selected.iter().filter_map(|row| times.get(*row as usize));
+                times.for_each(|ms| self.add(best, self.place(*ms)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one place to the best ones.
+    pub fn add(&self, best: &mut Vec<i64>, place: i64) {
+        add_place(best, place, self.count);
+    }
+
+    /// The columns that it takes.
+    pub fn columns(&self) -> &FieldSet {
+        &self.columns
+    }
+}
+
+fn add_place(best: &mut Vec<i64>, place: i64, count: usize) {
+    if best.len() >= count && best.last().is_none_or(|worst| place >= *worst) {
+        return;
+    }
+    best.insert(best.partition_point(|known| *known <= place), place);
+    best.truncate(count);
+}
+
+/// Of some rows those that are among the `count` with the first times, or the last, and all that tie with one of them.
+pub fn several(times: &[i64], rows: &[u32], is_last: bool, count: usize) -> Vec<u32> {
+    let place = |row: u32| times.get(row as usize).map(|ms| if is_last { !*ms } else { *ms });
+    let mut best = Vec::new();
+    rows.iter().filter_map(|row| place(*row)).for_each(|place| add_place(&mut best, place, count));
+    let worst = best.last().copied();
+    rows.iter().copied().filter(|row| place(*row) <= worst).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_rows_those_that_tie_with_the_last_wanted_one_stay() {
+        let times = [5, 3, 9, 5, 1, 9];
+        let all: Vec<u32> = (0..6).collect();
+        assert_eq!(several(&times, &all, true, 2), [2, 5]);
+        assert_eq!(several(&times, &all, true, 3), [0, 2, 3, 5]);
+        assert_eq!(several(&times, &all, false, 2), [1, 4]);
+        assert_eq!(several(&times, &all[..2], false, 9), [0, 1]);
+        assert!(several(&times, &[], true, 2).is_empty());
+    }
+
+    #[test]
+    fn the_best_places_are_kept_in_order_and_no_more_than_are_wanted() {
+        let mut best = Vec::new();
+        for place in [7, 3, 9, 3, 5] {
+            add_place(&mut best, place, 3);
+        }
+        assert_eq!(best, [3, 3, 5]);
+    }
+}

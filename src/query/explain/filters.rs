@@ -1,0 +1,41 @@
+//! What buckets are asked before they are unpacked, as `explain` shows it.
+
+// Loaded later.
+
+use crate::query::plan::ReadPlan;
+use crate::value::DocWriter;
+
+/// What is asked of a bucket before it is unpacked, in the terms of its document; none where nothing is. Writes leave closed ones alone.
+pub(super) fn write_bucket_filter(name: &str, plan: &ReadPlan, is_write: bool, writer: &mut DocWriter) {
+    let meta = plan.split.as_ref().map_or(&plan.plan.residual, |split| &split.meta);
+    let meta = Some(meta).filter(|meta| !meta.is_trivial());
+    let bucket = plan.split.as_ref().map(|split| &split.bucket).filter(|bucket| !bucket.is_trivial());
+    let parts = [is_write.then_some(0), meta.map(|_| 1), bucket.map(|_| 2)].into_iter().flatten().collect::<Vec<_>>();
+    let count = parts.len();
+    if count == 0 {
+        return;
+    }
+    writer.begin_doc(name);
+    if count > 1 {
+        writer.begin_array("$and");
+    }
+    for (place, part) in parts.into_iter().enumerate() {
+        if count > 1 {
+            writer.begin_doc(&place.to_string());
+        }
+        match part {
+            0 => {
+                writer.begin_doc("control.closed").begin_doc("$not").bool("$eq", true).end().end();
+            }
+            1 => meta.into_iter().for_each(|meta| meta.write(writer)),
+            _ => bucket.into_iter().for_each(|bucket| bucket.write(writer)),
+        }
+        if count > 1 {
+            writer.end();
+        }
+    }
+    if count > 1 {
+        writer.end();
+    }
+    writer.end();
+}

@@ -1,0 +1,11 @@
+//! A plan as `explain` shows it: how buckets are found, how they are unpacked, and what becomes of their measurements.
+
+// Loaded later.
+
+mod bounds;
+mod cursor;
+mod filters;
+mod model;
+mod stages;
+
+pub use model::{Explain, Group, Run, Write};

@@ -1,0 +1,152 @@
+//! The stages of a pipeline, as `explain` shows them: how buckets are unpacked, and what becomes of their measurements.
+
+// Loaded later.
+
+use super::model::{Explain, long};
+use crate::bucket::TimeseriesOptions;
+use crate::query::plan::{ReadPlan, Split};
+use crate::value::{DocWriter, FieldSet, Value};
+
+impl Explain<'_> {
+    /// Adds `stages`, or where there is no collection what a stage would hold.
+    pub fn write(&self, writer: &mut DocWriter) {
+        if self.write.is_some() || self.plan.is_none() && self.later.is_empty() {
+            return self.write_cursor(writer);
+        }
+        writer.begin_array("stages");
+        let mut place = 0;
+        if !self.has_source {
+            writer.begin_doc("0").begin_doc("$cursor");
+            self.write_cursor(writer);
+            writer.end();
+            self.end(self.passed(), writer);
+            place = 1;
+        }
+        if let Some((plan, options)) = self.plan {
+            place = self.write_stages(plan, options, writer);
+        }
+        for (stage, rows) in self.later {
+            writer.begin_doc(&place.to_string());
+            stage.view().iter().for_each(|(name, argument)| {
+                writer.value(name, argument);
+            });
+            rows.iter().for_each(|rows| {
+                writer.int64("nReturned", long(*rows));
+            });
+            writer.end();
+            place += 1;
+        }
+        writer.end();
+    }
+
+    /// What comes behind the cursor; answers the place behind it.
+    fn write_stages(&self, plan: &ReadPlan, options: &TimeseriesOptions, writer: &mut DocWriter) -> usize {
+        let counters = self.counters();
+        let mut rows = counters.measurements_matched;
+        let mut place = 0;
+        let mut begin = |writer: &mut DocWriter| {
+            place += 1;
+            writer.begin_doc(&place.to_string());
+        };
+        if let Some(split) = &plan.split {
+            begin(writer);
+            write_unpacking(plan, split, options, writer);
+            if self.run.is_some() {
+                writer.int64("nBucketsUnpacked", long(counters.buckets_unpacked));
+                writer.int64("nMeasurementsExamined", long(counters.measurements_examined));
+            }
+            self.end(rows, writer);
+        }
+        let time = plan.stream.as_ref().and_then(|stream| stream.time).filter(|_| !plan.extended_range);
+        let plan = &plan.plan;
+        let limit = plan.limit.unwrap_or(u64::MAX);
+        if let Some(sort) = &plan.sort {
+            begin(writer);
+            let name = if time.is_some() { "$_internalBoundedSort" } else { "$sort" };
+            writer.begin_doc(name).doc("sortKey", sort.to_doc().view());
+            if let Some(ascending) = time {
+                // No measurement is earlier than its bucket, or later than a span behind that.
+                let offset = if ascending { 0 } else { options.span_seconds };
+                writer.begin_doc("bound").string("base", "min").int64("offsetSeconds", offset).end();
+            }
+            let kept = limit.saturating_add(plan.skip);
+            if plan.limit.is_some() {
+                writer.int64("limit", long(kept));
+            }
+            writer.end();
+            rows = rows.min(kept);
+            self.end(rows, writer);
+        }
+        if plan.skip > 0 {
+            begin(writer);
+            writer.int64("$skip", long(plan.skip));
+            rows = rows.saturating_sub(plan.skip);
+            self.end(rows, writer);
+        }
+        rows = rows.min(limit);
+        if plan.limit.is_some() && plan.sort.is_none() {
+            begin(writer);
+            writer.int64("$limit", long(limit));
+            self.end(rows, writer);
+        }
+        if let Some((name, accumulator, operand)) = &self.group {
+            begin(writer);
+            writer.begin_doc("$group").value("_id", Value::NULL).begin_doc(name);
+            writer.value(accumulator, operand.view()).end().end();
+            self.end(rows.min(1), writer);
+        } else if !plan.projection.is_all() && !plan.is_narrowed {
+            begin(writer);
+            plan.projection.write(plan.projection.stage(), writer);
+            self.end(rows, writer);
+        }
+        place + 1
+    }
+
+    /// The end of a stage that gives so many rows.
+    fn end(&self, rows: u64, writer: &mut DocWriter) {
+        if self.run.is_some() {
+            writer.int64("nReturned", long(rows));
+        }
+        writer.end();
+    }
+}
+
+/// `$_internalUnpackBucket`: the columns that are decoded, and what is left to be asked of their rows.
+fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, writer: &mut DocWriter) {
+    writer.begin_doc("$_internalUnpackBucket");
+    let meta = plan.plan.meta_field.as_deref();
+    match &plan.columns {
+        FieldSet::All => {
+            writer.begin_array("exclude");
+        }
+        FieldSet::Only(names) => {
+            writer.begin_array("include");
+            let meta = meta.filter(|_| plan.plan.wants_meta);
+            for (at, name) in names.iter().map(|name| &**name).chain(meta).enumerate() {
+                writer.string(&at.to_string(), name);
+            }
+        }
+    }
+    writer.end().string("timeField", &options.time_field);
+    meta.into_iter().for_each(|meta| {
+        writer.string("metaField", meta);
+    });
+    writer.int32("bucketMaxSpanSeconds", i32::try_from(options.span_seconds).unwrap_or(i32::MAX));
+    if plan.extended_range {
+        writer.bool("usesExtendedRange", true);
+    }
+    if !split.exact && !split.residual.is_trivial() {
+        if !split.whole.is_trivial() {
+            writer.begin_doc("wholeBucketFilter");
+            split.whole.write(writer);
+            writer.end();
+        }
+        writer.begin_doc("eventFilter");
+        split.residual.write(writer);
+        writer.end();
+    }
+    if options.is_fixed() {
+        writer.bool("fixedBuckets", true);
+    }
+    writer.end();
+}

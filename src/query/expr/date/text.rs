@@ -1,0 +1,225 @@
+//! Dates to and from texts: `$dateToString`, `$dateFromString`.
+
+use super::super::arguments::{date_ms, failure};
+use super::super::datum::{Datum, is_nullish, type_name};
+use super::super::evaluate::Scope;
+use super::super::globals::Globals;
+use super::super::operators::{Binds, Names, Op, Operator, Syntax, lazy, names};
+use super::super::tree::Expr;
+use super::fields::{Cursor, Fields};
+use super::units::parts;
+use super::zone::Zone;
+use crate::error::ErrorCode::*;
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::Value;
+
+static TO_STRING: Names = names(
+    &["date", "format", "timezone", "onNull"],
+    1,
+    0,
+    Binds::Nothing,
+    &[Location18629, Location18534, Location18628],
+);
+static FROM_STRING: Names = names(
+    &["dateString", "format", "timezone", "onError", "onNull"],
+    1,
+    0,
+    Binds::Nothing,
+    &[Location40540, Location40541, Location40542],
+);
+/// Letters of formats, the places of their parts in `date::parts`, and how many digits they have.
+const LETTERS: [(u8, usize, usize); 13] = [
+    (b'Y', 0, 4),
+    (b'm', 1, 2),
+    (b'd', 2, 2),
+    (b'j', 3, 3),
+    (b'w', 4, 1),
+    (b'U', 5, 2),
+    (b'V', 6, 2),
+    (b'G', 7, 4),
+    (b'u', 8, 1),
+    (b'H', 9, 2),
+    (b'M', 10, 2),
+    (b'S', 11, 2),
+    (b'L', 12, 3),
+];
+pub(super) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+pub(super) static TABLE: &[Operator] = &[
+    lazy(Op::More, "$dateToString", Syntax::Named(&TO_STRING), to_string),
+    lazy(Op::More, "$dateFromString", Syntax::Named(&FROM_STRING), from_string),
+];
+
+/// What an argument says that is a string; `None` where it is not given.
+///
+/// Errors: the outer one with the code for what is no string; the inner one where it is null.
+fn wanted(name: &str, argument: &Expr, scope: &Scope<'_>, code: ErrorCode) -> Result<Option<Option<String>>> {
+    if *argument == Expr::MISSING {
+        return Ok(Some(None));
+    }
+    let found = argument.evaluate(scope)?;
+    match found.view() {
+        value if is_nullish(value) => Ok(None),
+        Some(value) if value.as_str().is_some() => Ok(Some(value.as_str().map(str::to_owned))),
+        other => Err(failure(code, name, &format!("needs a string, found {}", type_name(other)))),
+    }
+}
+
+/// The zone that the argument names, and whether it is given; `None` where it is null.
+fn zone(name: &str, argument: &Expr, scope: &Scope<'_>) -> Result<Option<(Zone, bool)>> {
+    let Some(text) = wanted(name, argument, scope, Location40517)? else { return Ok(None) };
+    let value = text.as_deref().map(Datum::string);
+    let zone = Zone::of(name, &[value.as_ref().and_then(Datum::view)], 0, scope.globals())?;
+    Ok(Some((zone, value.is_some())))
+}
+
+/// What stands in for null: null itself where nothing is given.
+pub fn instead<'s>(argument: &'s Expr, scope: &Scope<'s>) -> Result<Datum<'s>> {
+    if *argument == Expr::MISSING { Ok(Datum::NULL) } else { argument.evaluate(scope) }
+}
+
+fn to_string<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
+    const NAME: &str = "$dateToString";
+    let [date, format, timezone, on_null] = arguments else { return Ok(Datum::NULL) };
+    let (Some(format), Some((zone, _))) = (wanted(NAME, format, scope, Location18533)?, zone(NAME, timezone, scope)?)
+    else {
+        return Ok(Datum::NULL);
+    };
+    let date = date.evaluate(scope)?;
+    if is_nullish(date.view()) {
+        return instead(on_null, scope);
+    }
+    let ms = date.view().and_then(date_ms);
+    let ms =
+        ms.ok_or_else(|| failure(Location16006, NAME, &format!("needs a date, found {}", type_name(date.view()))))?;
+    let format = format.as_deref().unwrap_or(match zone {
+        Zone::Fixed(0) => "%Y-%m-%dT%H:%M:%S.%LZ",
+        _ => "%Y-%m-%dT%H:%M:%S.%L",
+    });
+    Ok(Datum::string(&written(ms, &zone, format)?))
+}
+
+fn of_format(code: ErrorCode, problem: &str) -> Error {
+    failure(code, "The format of a date", problem)
+}
+
+/// A date in a format.
+fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
+    let offset_minutes = zone.offset(ms) / 60_000;
+    let parts = parts(zone.local(ms));
+    let part = |at: usize| parts.get(at).copied().unwrap_or_default();
+    let mut out = String::new();
+    let mut letters = format.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '%' {
+            out.push(letter);
+            continue;
+        }
+        let letter = letters.next().ok_or_else(|| of_format(Location18535, "ends with an unmatched '%'"))?;
+        let sign = if offset_minutes < 0 { '-' } else { '+' };
+        let size = offset_minutes.abs();
+        let month = usize::try_from(part(1) - 1).ok().and_then(|at| MONTHS.get(at)).copied().unwrap_or_default();
+        match letter {
+            '%' => out.push('%'),
+            'z' => out.push_str(&format!("{sign}{:02}{:02}", size / 60, size % 60)),
+            'Z' => out.push_str(&format!("{sign}{size}")),
+            'b' => out.push_str(month.get(..3).unwrap_or_default()),
+            'B' => out.push_str(month),
+            _ => {
+                let found = LETTERS.iter().find(|(known, ..)| char::from(*known) == letter);
+                let Some((_, at, width)) = found else {
+                    return Err(of_format(Location18536, &format!("has the unknown letter '{letter}'")));
+                };
+                if *width == 4 && !(0..=9999).contains(&part(*at)) {
+                    return Err(failure(Location18537, "$dateToString", "knows the years from 0 to 9999 only"));
+                }
+                out.push_str(&format!("{:0width$}", part(*at)));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn from_string<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
+    const NAME: &str = "$dateFromString";
+    let [text, format, timezone, on_error, on_null] = arguments else { return Ok(Datum::NULL) };
+    let (format, zone) = (wanted(NAME, format, scope, Location40684)?, zone(NAME, timezone, scope)?);
+    let text = text.evaluate(scope)?;
+    if is_nullish(text.view()) {
+        return instead(on_null, scope);
+    }
+    let (Some(format), Some(zone)) = (format, zone) else { return Ok(Datum::NULL) };
+    match read(text.view(), format.as_deref(), zone, scope.globals())? {
+        Some(ms) => Ok(Datum::date(ms)),
+        None if *on_error != Expr::MISSING => on_error.evaluate(scope),
+        None => Err(failure(ConversionFailure, NAME, &format!("cannot read a date from {:?}", text.view()))),
+    }
+}
+
+/// The date that a value says; `None` where it says none.
+///
+/// Errors: of formats.
+pub fn read(
+    value: Option<Value<'_>>,
+    format: Option<&str>,
+    (zone, is_given): (Zone, bool),
+    globals: &Globals,
+) -> Result<Option<i64>> {
+    let Some(text) = value.and_then(Value::as_str) else { return Ok(None) };
+    let fields = match format {
+        None => Fields::free(text, globals),
+        Some(format) => formatted(text, format)?,
+    };
+    // Two zones are one too many.
+    let fields = fields.filter(|fields| fields.zone.is_none() || !is_given);
+    Ok(fields.and_then(|fields| fields.local_ms().and_then(|ms| fields.zone.as_ref().unwrap_or(&zone).utc(ms))))
+}
+
+/// What a text says that has a format.
+///
+/// Errors: 18535 and 18536 for formats that there are not.
+fn formatted(text: &str, format: &str) -> Result<Option<Fields>> {
+    let (mut fields, mut is_right) = (Fields::default(), true);
+    let mut text = Cursor(text.as_bytes());
+    let mut letters = format.bytes();
+    while let Some(letter) = letters.next() {
+        if letter != b'%' {
+            is_right &= text.eat(letter);
+            continue;
+        }
+        let letter = letters.next().ok_or_else(|| of_format(Location18535, "ends with an unmatched '%'"))?;
+        is_right &= match letter {
+            b'%' => text.eat(b'%'),
+            b'z' => text.zone().map(|zone| fields.zone = Some(zone)).is_some(),
+            b'Z' => {
+                let negative = text.eat(b'-');
+                let _ = !negative && text.eat(b'+');
+                let minutes = text.number(4).map(|(minutes, _)| if negative { -minutes } else { minutes });
+                minutes.map(|minutes| fields.zone = Some(Zone::Fixed(minutes * 60_000))).is_some()
+            }
+            b'b' | b'B' => text.month().map(|month| fields.set(1, month)).is_some(),
+            _ => {
+                let found = LETTERS.iter().find(|(known, ..)| *known == letter && !matches!(letter, b'w' | b'U'));
+                let Some((_, at, width)) = found else {
+                    let letter = char::from(letter);
+                    return Err(of_format(Location18536, &format!("has the unknown letter '{letter}'")));
+                };
+                text.number(*width).map(|(part, _)| fields.set(*at, part)).is_some()
+            }
+        };
+    }
+    Ok(Some(fields).filter(|_| is_right && text.0.is_empty()))
+}

@@ -1,0 +1,245 @@
+//! Time zones: fixed offsets from UTC, and those that the host knows, with what it has said of them.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::super::arguments::{Arguments, failure, given, text};
+use super::super::globals::Globals;
+use super::calendar::DAY_MS;
+use crate::env::{TimeZone, offset_ms};
+use crate::error::ErrorCode::*;
+use crate::error::Result;
+
+/// A span of three days has as many bits, in milliseconds. No clocks that were changed were changed back as soon: in St. John's five
+/// days passed once, in Recife seven.
+const SPAN_BITS: u32 = 28;
+/// Four years of spans, most of which differ in these bits of their numbers.
+const SPANS: usize = 512;
+/// No date of the host is farther from the epoch.
+const HOST_MS_MAX: i64 = 8_640_000_000_000_000;
+
+/// The time zones that a command has met.
+pub type Zones = Vec<(Box<str>, Zone)>;
+
+/// A time zone: so far ahead of UTC, in milliseconds, or as its place has it.
+#[derive(Clone)]
+pub enum Zone {
+    Fixed(i64),
+    Named(Rc<Named>),
+}
+
+/// A zone of the host. It is asked twice for three days, and more often only where clocks are changed.
+pub struct Named {
+    host: Rc<dyn TimeZone>,
+    spans: RefCell<Vec<Span>>,
+}
+
+/// What is known of some days: the offset up to the moment when the clocks are changed, and from then on.
+#[derive(Clone, Copy)]
+struct Span {
+    number: i64,
+    before: i64,
+    change_ms: i64,
+    after: i64,
+}
+
+impl Zone {
+    pub const UTC: Zone = Zone::Fixed(0);
+
+    /// The zone that the argument at a place names; UTC where it is not given.
+    ///
+    /// Errors: 40485 for an unknown one.
+    pub fn of(name: &str, arguments: Arguments<'_, '_>, at: usize, globals: &Globals) -> Result<Zone> {
+        if given(arguments, at).is_none() {
+            return Ok(Zone::UTC);
+        }
+        let zone = text(arguments, at);
+        let found = Zone::named(zone, globals);
+        found.ok_or_else(|| failure(Location40485, name, &format!("does not know the time zone \"{zone}\"")))
+    }
+
+    /// The zone of a name, or the fixed offset.
+    pub fn named(name: &str, globals: &Globals) -> Option<Zone> {
+        if matches!(name, "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT") {
+            return Some(Zone::UTC);
+        }
+        if let Some(offset) = offset_ms(name.as_bytes()) {
+            return Some(Zone::Fixed(offset));
+        }
+        let mut zones = globals.zones().borrow_mut();
+        if let Some((_, zone)) = zones.iter().find(|(known, _)| **known == *name) {
+            return Some(zone.clone());
+        }
+        let named = Named { host: globals.env().time_zone(name)?, spans: RefCell::default() };
+        let zone = Zone::Named(Rc::new(named));
+        zones.push((name.into(), zone.clone()));
+        Some(zone)
+    }
+
+    /// How far its clocks are ahead of UTC at a moment, and around the moment, but not beyond those bounds.
+    pub fn span(&self, at_ms: i64) -> (i64, Range<i64>) {
+        let named = match self {
+            Zone::Fixed(offset) => return (*offset, i64::MIN..i64::MAX),
+            Zone::Named(named) => named,
+        };
+        let span = named.span(at_ms.clamp(-HOST_MS_MAX, HOST_MS_MAX) >> SPAN_BITS);
+        let (start, end) = (span.number << SPAN_BITS, (span.number + 1) << SPAN_BITS);
+        if at_ms < span.change_ms {
+            (span.before, start..span.change_ms.min(end))
+        } else {
+            (span.after, span.change_ms.max(start)..end)
+        }
+    }
+
+    /// How far its clocks are ahead of UTC at a moment.
+    pub fn offset(&self, at_ms: i64) -> i64 {
+        self.span(at_ms).0
+    }
+
+    /// What its clocks say at a moment.
+    pub fn local(&self, at_ms: i64) -> i64 {
+        at_ms.saturating_add(self.offset(at_ms))
+    }
+
+    /// The first moment at which its clocks say so. A time that they skip is as much later as it would be had they not been changed yet.
+    pub fn utc(&self, local_ms: i64) -> Option<i64> {
+        let [before, after] = [-DAY_MS, DAY_MS].map(|step| self.offset(local_ms.saturating_add(step)));
+        let first = local_ms.checked_sub(before)?;
+        if self.offset(first) == before {
+            return Some(first);
+        }
+        let second = local_ms.checked_sub(after)?;
+        Some(if self.offset(second) == after { second } else { first })
+    }
+}
+
+impl Named {
+    /// What is known of the span of a number.
+    fn span(&self, number: i64) -> Span {
+        let mut spans = self.spans.borrow_mut();
+        if spans.is_empty() {
+            spans.resize(SPANS, Span { number: i64::MAX, before: 0, change_ms: 0, after: 0 });
+        }
+        let place = usize::try_from(number.rem_euclid(SPANS as i64)).unwrap_or_default();
+        match spans.get_mut(place) {
+            Some(known) if known.number == number => *known,
+            known => {
+                let span = self.asked(number);
+                known.into_iter().for_each(|known| *known = span);
+                span
+            }
+        }
+    }
+
+    fn asked(&self, number: i64) -> Span {
+        let ask = |at_ms: i64| self.host.offset_ms(at_ms.clamp(-HOST_MS_MAX, HOST_MS_MAX));
+        let (mut low, mut high) = (number << SPAN_BITS, (number + 1) << SPAN_BITS);
+        let (before, after) = (ask(low), ask(high));
+        while before != after && high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if ask(middle) == before { low = middle } else { high = middle }
+        }
+        Span { number, before, change_ms: high, after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::env::native_zone;
+    use crate::query::expr::samples::globals;
+
+    /// Clocks that go forward or back by an hour, by half of it, across midnight, by a day, every few weeks or days, or not at all.
+    const NAMES: [&str; 11] = [
+        "America/New_York",
+        "Europe/London",
+        "Australia/Lord_Howe",
+        "Asia/Kolkata",
+        "America/St_Johns",
+        "America/Sao_Paulo",
+        "Pacific/Apia",
+        "Africa/Casablanca",
+        "America/Havana",
+        "Africa/Monrovia",
+        "America/Recife",
+    ];
+
+    #[test]
+    fn offsets_are_read_in_all_their_forms_and_nothing_else_is() {
+        for (text, seconds) in [("+05:30", 19_800), ("-0330", -12_600), ("+14", 50_400), ("-04:56:02", -17_762)] {
+            assert_eq!(offset_ms(text.as_bytes()), Some(seconds * 1000));
+        }
+        for text in ["", "+", "5", "+5", "+530", "+0:530", "05:30", "+05:3a", "+05:30:000", "Z", "+05-30"] {
+            assert_eq!(offset_ms(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_zone_is_made_once_and_an_unknown_one_never() {
+        let globals = globals();
+        let [first, second] = [0, 1].map(|_| match Zone::named("Europe/London", &globals) {
+            Some(Zone::Named(zone)) => zone,
+            _ => panic!("not a zone of the host"),
+        });
+        assert!(Rc::ptr_eq(&first, &second));
+        assert!(Zone::named("Europe/Nowhere", &globals).is_none());
+    }
+
+    #[test]
+    fn the_host_is_asked_rarely() {
+        struct Counting(Rc<dyn TimeZone>, Rc<Cell<u32>>);
+        impl TimeZone for Counting {
+            fn offset_ms(&self, at_ms: i64) -> i64 {
+                self.1.set(self.1.get() + 1);
+                self.0.offset_ms(at_ms)
+            }
+        }
+        let count = Rc::new(Cell::new(0));
+        let host = Rc::new(Counting(native_zone::zone("Europe/London").unwrap(), Rc::clone(&count)));
+        let zone = Zone::Named(Rc::new(Named { host, spans: RefCell::default() }));
+        // Three years, forwards and back.
+        for minute in 0..3 * 365 * 1440_i64 {
+            zone.offset(1_600_000_000_000 + minute * 60_000);
+            zone.offset(1_690_000_000_000 - minute * 60_000);
+        }
+        assert!(count.get() < 1000, "{}", count.get());
+    }
+
+    proptest! {
+        #[test]
+        fn offsets_are_those_of_the_host(at in 0..NAMES.len(), times in prop::collection::vec(-3i64<<38..4i64<<38, 50)) {
+            let (host, zone) = (native_zone::zone(NAMES[at]).unwrap(), Zone::named(NAMES[at], &globals()).unwrap());
+            for ms in times {
+                prop_assert_eq!(zone.offset(ms), host.offset_ms(ms), "{} at {}", NAMES[at], ms);
+                let (offset, around) = zone.span(ms);
+                prop_assert!(around.contains(&ms));
+                prop_assert_eq!([around.start, around.end - 1].map(|ms| host.offset_ms(ms)), [offset; 2]);
+            }
+        }
+
+        #[test]
+        fn what_clocks_say_is_the_first_such_moment_or_one_as_late_as_they_are_forward(
+            at in 0..NAMES.len(),
+            around in 0..500_usize,
+            minutes in -2000..2000_i64,
+        ) {
+            // Where clocks are changed, or else somewhere.
+            let reference = jiff::tz::TimeZone::get(NAMES[at]).unwrap();
+            let changes: Vec<i64> = reference
+                .following(Timestamp::UNIX_EPOCH)
+                .take(60)
+                .map(|change| change.timestamp().as_millisecond())
+                .collect();
+            let local_ms = changes.get(around % 60).copied().unwrap_or(around as i64 * 3_000_000_000) + minutes * 60_000;
+            let civil = Timestamp::from_millisecond(local_ms).unwrap().to_zoned(jiff::tz::TimeZone::UTC).datetime();
+            let wanted = civil.to_zoned(reference).unwrap().timestamp().as_millisecond();
+            prop_assert_eq!(Zone::named(NAMES[at], &globals()).unwrap().utc(local_ms), Some(wanted), "{} {}", NAMES[at], civil);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What operators of arithmetic make of decimals.
+
+// Loaded later.
+
+use super::datum::Datum;
+use super::operators::Op;
+use crate::value::Number;
+use crate::value::decimal::{
+    Decimal, Rounding, absolute, difference, of_number, product, quotient, remainder, rounded, sqrt, sum, to_value,
+};
+
+/// What an operator of arithmetic makes of two numbers one of which is a decimal, or of one, to so many places. False where the second
+/// half of the module is not there.
+#[inline(never)]
+pub(super) fn decimals_if_loaded(op: Op, numbers: [Number; 2], places: i64, result: &mut Datum<'_>) -> bool {
+    let [a, b] = numbers.map(of_number);
+    *result = datum(match op {
+        Op::Add => sum(a, b),
+        Op::Subtract => difference(a, b),
+        Op::Multiply => product(a, b),
+        Op::Divide => quotient(a, b),
+        Op::Mod => remainder(a, b),
+        Op::Abs => absolute(a),
+        Op::Ceil => rounded(a, 0, Rounding::Ceil),
+        Op::Floor => rounded(a, 0, Rounding::Floor),
+        Op::Trunc => rounded(a, places, Rounding::Trunc),
+        Op::Round => rounded(a, places, Rounding::HalfEven),
+        Op::Sqrt => sqrt(a),
+        // Nobody asks, but without this answer the compiler would leave all of them out.
+        _ => return false,
+    });
+    true
+}
+
+/// A decimal as what an expression gives.
+pub(super) fn datum(decimal: Decimal) -> Datum<'static> {
+    Datum::Built(to_value(decimal))
+}

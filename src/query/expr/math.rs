@@ -1,0 +1,253 @@
+//! Powers, logarithms, trigonometry, bits; sums, means and deviations; sizes.
+
+// Loaded later.
+
+use std::cmp::Ordering;
+
+use super::arguments::{Arguments, Want::*, failure, given, number};
+use super::datum::Datum;
+use super::decimals::datum;
+use super::operators::{ANY, MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic};
+use crate::error::ErrorCode::*;
+use crate::error::{ErrorCode, Result};
+use crate::value::decimal;
+use crate::value::{Decimal, Kind, Number, Value};
+
+const BASE: Wants = &[(Numeric, Location28756), (Numeric, Location28757)];
+const POWER: Wants = &[(Numeric, Location28762), (Numeric, Location28763)];
+const ANGLES: Wants = &[(Numeric, Location51044), (Numeric, Location51045)];
+const BITS: Wants = &[(Whole, TypeMismatch)];
+
+pub(super) static TABLE: &[Operator] = &[
+    null_in(Op::More, "$exp", NUMBER, |by, x| of_one(by, x, never, f64::exp, Some(decimal::exp))),
+    null_in(Op::More, "$atan", NUMBER, |by, x| of_one(by, x, never, f64::atan, None)),
+    null_in(Op::More, "$sinh", NUMBER, |by, x| of_one(by, x, never, f64::sinh, None)),
+    null_in(Op::More, "$cosh", NUMBER, |by, x| of_one(by, x, never, f64::cosh, None)),
+    null_in(Op::More, "$tanh", NUMBER, |by, x| of_one(by, x, never, f64::tanh, None)),
+    null_in(Op::More, "$asinh", NUMBER, |by, x| of_one(by, x, never, f64::asinh, None)),
+    null_in(Op::More, "$degreesToRadians", NUMBER, |by, x| of_one(by, x, never, f64::to_radians, Some(to_radians))),
+    null_in(Op::More, "$radiansToDegrees", NUMBER, |by, x| of_one(by, x, never, f64::to_degrees, Some(to_degrees))),
+    null_in(Op::More, "$sigmoid", NUMBER, |by, x| of_one(by, x, never, |x| 1.0 / (1.0 + (-x).exp()), Some(sigmoid))),
+    null_in(Op::More, "$ln", NUMBER, |by, x| {
+        of_one(by, x, |x| is_at_most(x, 0).then_some(Location28766), f64::ln, Some(decimal::ln))
+    }),
+    null_in(Op::More, "$log10", NUMBER, |by, x| {
+        of_one(by, x, |x| is_at_most(x, 0).then_some(Location28761), f64::log10, Some(decimal::log10))
+    }),
+    null_in(Op::More, "$sin", NUMBER, |by, x| of_one(by, x, infinite, f64::sin, None)),
+    null_in(Op::More, "$cos", NUMBER, |by, x| of_one(by, x, infinite, f64::cos, None)),
+    null_in(Op::More, "$tan", NUMBER, |by, x| of_one(by, x, infinite, f64::tan, None)),
+    null_in(Op::More, "$asin", NUMBER, |by, x| of_one(by, x, beyond_one, f64::asin, None)),
+    null_in(Op::More, "$acos", NUMBER, |by, x| of_one(by, x, beyond_one, f64::acos, None)),
+    null_in(Op::More, "$atanh", NUMBER, |by, x| of_one(by, x, beyond_one, f64::atanh, None)),
+    null_in(Op::More, "$acosh", NUMBER, |by, x| of_one(by, x, below_one, f64::acosh, None)),
+    null_in(Op::More, "$log", BASE, log),
+    null_in(Op::More, "$pow", POWER, power),
+    null_in(Op::More, "$atan2", ANGLES, |_, x| {
+        let (y, x) = (number(x, 0), number(x, 1));
+        let angle = y.near_double().atan2(x.near_double());
+        Ok(if is_decimal(y) || is_decimal(x) { datum(decimal::from_double(angle)) } else { Datum::double(angle) })
+    }),
+    null_in(Op::More, "$bitNot", BITS, |_, x| bits(x, |_, n| !n)),
+    variadic(Op::More, "$bitAnd", BITS, |_, x| folded(x, -1, |a, b| a & b)),
+    variadic(Op::More, "$bitOr", BITS, |_, x| folded(x, 0, |a, b| a | b)),
+    variadic(Op::More, "$bitXor", BITS, |_, x| folded(x, 0, |a, b| a ^ b)),
+    operator(Op::More, "$sum", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, |_, x| total(x, false)),
+    operator(Op::More, "$avg", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, |_, x| total(x, true)),
+    operator(Op::More, "$stdDevPop", Syntax::Positional(0, MANY), ANY, false, |_, x| deviation(x, 0.0)),
+    operator(Op::More, "$stdDevSamp", Syntax::Positional(0, MANY), ANY, false, |_, x| deviation(x, 1.0)),
+    null_in(Op::More, "$binarySize", ANY, |_, x| {
+        let value = given(x, 0).unwrap_or(Value::NULL);
+        let size = value.as_str().map(str::len).or(value.as_binary().map(|(_, bytes)| bytes.len()));
+        size.map(Datum::count).ok_or_else(|| failure(Location51276, "$binarySize", "needs a string or binary data"))
+    }),
+    null_in(Op::More, "$bsonSize", ANY, |_, x| {
+        let size = given(x, 0).and_then(Value::as_doc).map(|doc| doc.as_bytes().len());
+        size.map(Datum::count).ok_or_else(|| failure(Location31393, "$bsonSize", "needs an object"))
+    }),
+];
+
+fn is_decimal(x: Number) -> bool {
+    matches!(x, Number::Decimal(_))
+}
+
+fn order(x: Number, n: i64) -> Ordering {
+    if x.is_nan() { Ordering::Equal } else { x.compare(Number::Integer(n)) }
+}
+
+fn is_at_most(x: Number, n: i64) -> bool {
+    !x.is_nan() && order(x, n).is_le()
+}
+
+fn infinite(x: Number) -> Option<ErrorCode> {
+    let is_finite = matches!(x, Number::Decimal(Decimal::Finite { .. }));
+    (!is_finite && x.near_double().is_infinite()).then_some(Location50989)
+}
+
+fn beyond_one(x: Number) -> Option<ErrorCode> {
+    (order(x, 1).is_gt() || order(x, -1).is_lt()).then_some(Location50989)
+}
+
+fn below_one(x: Number) -> Option<ErrorCode> {
+    order(x, 1).is_lt().then_some(Location50989)
+}
+
+fn never(_: Number) -> Option<ErrorCode> {
+    None
+}
+
+/// A function of one number that `beyond` does not refuse. Without one for decimals, they are the decimals of doubles, as for angles.
+fn of_one(
+    operator: &Operator,
+    arguments: Arguments<'_, '_>,
+    beyond: fn(Number) -> Option<ErrorCode>,
+    of_double: fn(f64) -> f64,
+    of_decimal: Option<fn(Decimal) -> Decimal>,
+) -> Result<Datum<'static>> {
+    let x = number(arguments, 0);
+    if let Some(code) = beyond(x) {
+        return Err(failure(code, operator.name(), "needs a number within its bounds"));
+    }
+    Ok(match (x, of_decimal) {
+        (Number::Decimal(Decimal::NaN), _) => datum(Decimal::NaN),
+        (Number::Decimal(x), Some(of_decimal)) => datum(of_decimal(x)),
+        (Number::Decimal(_), None) => datum(decimal::from_double(of_double(x.near_double()))),
+        _ => Datum::double(of_double(x.near_double())),
+    })
+}
+
+fn sigmoid(x: Decimal) -> Decimal {
+    let below = decimal::sum(1.into(), decimal::exp(decimal::negated(x)));
+    decimal::quotient(1.into(), below)
+}
+
+fn to_radians(x: Decimal) -> Decimal {
+    times(x, 1745329251994329576923690768488613, -35)
+}
+
+fn to_degrees(x: Decimal) -> Decimal {
+    times(x, 5729577951308232087679815481410517, -32)
+}
+
+fn times(x: Decimal, coefficient: u128, exponent: i32) -> Decimal {
+    decimal::product(x, Decimal::Finite { negative: false, coefficient, exponent })
+}
+
+fn log(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let (x, base) = (number(arguments, 0), number(arguments, 1));
+    if is_at_most(x, 0) {
+        return Err(failure(Location28758, "$log", "needs a number above 0"));
+    }
+    if is_at_most(base, 0) || base.compare(Number::Integer(1)).is_eq() {
+        return Err(failure(Location28759, "$log", "needs a base above 0 that is not 1"));
+    }
+    if is_decimal(x) || is_decimal(base) {
+        let [x, base] = [x, base].map(|number| decimal::ln(decimal::of_number(number)));
+        return Ok(datum(decimal::quotient(x, base)));
+    }
+    Ok(Datum::double(x.near_double().ln() / base.near_double().ln()))
+}
+
+/// Integers stay integers where the power is one of 64 bits.
+fn power(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let (base, exponent) = (number(arguments, 0), number(arguments, 1));
+    if base.compare(Number::Integer(0)).is_eq() && exponent.compare(Number::Integer(0)).is_lt() {
+        return Err(failure(Location28764, "$pow", "cannot take a base of 0 and a negative exponent"));
+    }
+    if let (Number::Integer(base), Number::Integer(exponent)) = (base, exponent) {
+        let whole = match (base, u32::try_from(exponent)) {
+            (_, Ok(exponent)) => base.checked_pow(exponent),
+            (1, _) => Some(1),
+            (-1, _) => Some(if exponent % 2 == 0 { 1 } else { -1 }),
+            (_, Err(_)) => None,
+        };
+        if let Some(whole) = whole {
+            return Ok(integer(whole, is_narrow(arguments)));
+        }
+    }
+    if is_decimal(base) || is_decimal(exponent) {
+        return Ok(datum(decimal::power(decimal::of_number(base), decimal::of_number(exponent))));
+    }
+    Ok(Datum::double(base.near_double().powf(exponent.near_double())))
+}
+
+/// True where all arguments are int32.
+fn is_narrow(arguments: Arguments<'_, '_>) -> bool {
+    arguments.iter().flatten().all(|value| value.kind() == Kind::Int32)
+}
+
+fn integer(n: i64, narrow: bool) -> Datum<'static> {
+    match i32::try_from(n) {
+        Ok(n) if narrow => Datum::int32(n),
+        _ => Datum::int64(n),
+    }
+}
+
+fn bits(arguments: Arguments<'_, '_>, step: fn(i64, i64) -> i64) -> Result<Datum<'static>> {
+    folded(arguments, 0, step)
+}
+
+/// Of int32 and int64 alone.
+fn folded(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) -> Result<Datum<'static>> {
+    let mut all = first;
+    for value in arguments.iter().flatten() {
+        match value.kind() {
+            Kind::Int32 | Kind::Int64 => all = step(all, value.as_integer().unwrap_or_default()),
+            _ => return Err(failure(TypeMismatch, "An operator of bits", "takes int and long only")),
+        }
+    }
+    Ok(integer(all, is_narrow(arguments)))
+}
+
+/// The arguments, or the elements of the only one.
+fn values<'b>(arguments: Arguments<'_, 'b>) -> Vec<Value<'b>> {
+    match arguments {
+        [Some(only)] if only.as_array().is_some() => only.as_array().into_iter().flatten().map(|(_, x)| x).collect(),
+        _ => arguments.iter().flatten().copied().collect(),
+    }
+}
+
+/// The standard deviation of numbers; anything else counts as nothing.
+fn deviation(arguments: Arguments<'_, '_>, fewer: f64) -> Result<Datum<'static>> {
+    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    for number in values(arguments).into_iter().filter_map(Number::of) {
+        let x = number.near_double();
+        count += 1.0;
+        let distance = x - mean;
+        mean += distance / count;
+        squares += distance * (x - mean);
+    }
+    Ok(if count > fewer { Datum::double((squares / (count - fewer)).sqrt()) } else { Datum::NULL })
+}
+
+/// The sum of numbers, or their mean; of one array that of its elements. Anything else counts as nothing.
+fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> {
+    let inner = values(arguments);
+    let (mut whole, mut fraction, mut count) = (Some(0_i64), 0.0, 0_u32);
+    let (mut is_double, mut narrow) = (false, true);
+    let mut decimals: Option<Decimal> = None;
+    for value in inner {
+        let Some(number) = Number::of(value) else { continue };
+        count += 1;
+        narrow &= value.kind() == Kind::Int32;
+        match number {
+            Number::Integer(n) => whole = whole.and_then(|sum| sum.checked_add(n)),
+            Number::Decimal(decimal) => {
+                decimals = Some(decimals.map_or(decimal, |sum| decimal::sum(sum, decimal)));
+                continue;
+            }
+            _ => is_double = true,
+        }
+        fraction += number.near_double();
+    }
+    if let Some(decimals) = decimals {
+        let others = whole.filter(|_| !is_double).map_or(Number::Double(fraction), Number::Integer);
+        return Ok(Datum::Built(decimal::total(decimals, others, is_mean.then_some(count.into()))));
+    }
+    Ok(match whole.filter(|_| !is_double) {
+        _ if is_mean && count == 0 => Datum::NULL,
+        _ if is_mean => Datum::double(fraction / f64::from(count)),
+        Some(whole) => integer(whole, narrow),
+        None => Datum::double(fraction),
+    })
+}

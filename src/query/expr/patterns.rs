@@ -1,0 +1,86 @@
+//! Regular expressions: `$regexMatch`, `$regexFind`, `$regexFindAll`.
+
+// Loaded later.
+
+use super::arguments::failure;
+use super::datum::{ArrayWriter, Datum, container, is_nullish};
+use super::evaluate::Scope;
+use super::operators::{Binds, Names, Op, Operator, Syntax, lazy, names};
+use super::regex::Regex;
+use super::tree::Expr;
+use crate::env::Match;
+use crate::error::ErrorCode::*;
+use crate::error::Result;
+use crate::value::{DocWriter, Kind, Value};
+
+static REGEX: Names = names(
+    &["input", "regex", "options"],
+    2,
+    0,
+    Binds::Nothing,
+    &[Location51103, Location31024, Location31022, Location31023],
+);
+
+pub(super) static TABLE: &[Operator] = &[
+    lazy(Op::More, "$regexMatch", Syntax::Named(&REGEX), |arguments, scope| {
+        let asked = asked("$regexMatch", arguments, scope)?;
+        Ok(Datum::bool(asked.is_some_and(|(regex, input)| regex.matches(input.view()))))
+    }),
+    lazy(Op::More, "$regexFind", Syntax::Named(&REGEX), |arguments, scope| {
+        let found = found("$regexFind", arguments, scope, false)?;
+        Ok(found.first().map_or(Datum::NULL, object))
+    }),
+    lazy(Op::More, "$regexFindAll", Syntax::Named(&REGEX), |arguments, scope| {
+        let mut all = ArrayWriter::new();
+        for found in found("$regexFindAll", arguments, scope, true)? {
+            all.push(object(&found).view());
+        }
+        Ok(all.finish())
+    }),
+];
+
+fn found(name: &str, arguments: &[Expr], scope: &Scope<'_>, all: bool) -> Result<Vec<Match>> {
+    let asked = asked(name, arguments, scope)?;
+    let found = asked.map(|(regex, input)| regex.find(input.view().and_then(Value::as_str).unwrap_or_default(), all));
+    Ok(found.unwrap_or_default())
+}
+
+fn object(found: &Match) -> Datum<'static> {
+    let [whole, groups @ ..] = found.groups.as_slice() else { return Datum::NULL };
+    let mut writer = DocWriter::new();
+    writer.string("match", whole.as_deref().unwrap_or_default());
+    writer.value("idx", Datum::count(found.at).view().unwrap_or(Value::NULL));
+    let mut captures = ArrayWriter::new();
+    for group in groups {
+        captures.push(group.as_deref().map(Datum::string).as_ref().and_then(Datum::view));
+    }
+    writer.value("captures", captures.finish().view().unwrap_or(Value::NULL));
+    container(Kind::Object, writer)
+}
+
+/// The regular expression and the string that it is asked of; `None` where one of them is null.
+fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Option<(Regex, Datum<'s>)>> {
+    let [input, regex, options] = arguments else { return Ok(None) };
+    let (input, regex, options) = (input.evaluate(scope)?, regex.evaluate(scope)?, options.evaluate(scope)?);
+    let refuse = |code, problem: &str| Err(failure(code, name, problem));
+    let wanted = match options.view() {
+        found if is_nullish(found) => None,
+        Some(found) if found.as_str().is_some() => found.as_str(),
+        _ => return refuse(Location51106, "needs a string as its options"),
+    };
+    let (pattern, own) = match regex.view() {
+        found if is_nullish(found) => return Ok(None),
+        Some(found) if found.as_regex().is_some() => found.as_regex().unwrap_or_default(),
+        Some(found) if found.as_str().is_some() => (found.as_str().unwrap_or_default(), ""),
+        _ => return refuse(Location51105, "needs a regular expression or a string as its regex"),
+    };
+    if !own.is_empty() && wanted.is_some() {
+        return refuse(Location51107, "has options in its regex and beside it");
+    }
+    let regex = Regex::new(pattern, wanted.unwrap_or(own), scope.globals())?;
+    match input.view() {
+        found if is_nullish(found) => Ok(None),
+        Some(found) if found.as_str().is_some() => Ok(Some((regex, input))),
+        _ => refuse(Location51104, "needs a string as its input"),
+    }
+}

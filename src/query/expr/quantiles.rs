@@ -1,0 +1,102 @@
+//! `$median` and `$percentile` of an array's numbers, exact whatever the method: `approximate` is what `discrete` is.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/accumulator_percentile.cpp, percentile_algo_discrete.cpp, percentile_algo_continuous.cpp.
+
+// Loaded later.
+
+use super::datum::{ArrayWriter, Datum};
+use super::evaluate::Scope;
+use super::operators::{Binds, Names, Op, Operator, Syntax, lazy, names};
+use super::tree::Expr;
+use crate::error::ErrorCode::*;
+use crate::error::{Error, Result};
+use crate::value::{Number, Value};
+
+static MEDIAN: Names =
+    names(&["input", "method"], 2, 0, Binds::Nothing, &[Location7436201, IDLUnknownField, IDLFailedToParse]);
+static PERCENTILE: Names =
+    names(&["input", "method", "p"], 3, 0, Binds::Nothing, &[Location7436200, IDLUnknownField, IDLFailedToParse]);
+
+pub(super) static TABLE: &[Operator] = &[
+    lazy(Op::More, "$median", Syntax::Named(&MEDIAN), quantiles),
+    lazy(Op::More, "$percentile", Syntax::Named(&PERCENTILE), quantiles),
+];
+
+/// The value of which so large a share is not above it, between its neighbours where that is `continuous`; `None` of no numbers.
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
+pub fn quantile(sorted: &[f64], share: f64, is_continuous: bool) -> Option<f64> {
+    let count = sorted.len() as f64;
+    // Casts of what is below zero are zero.
+    let rank = if is_continuous { share * (count - 1.0) } else { (count * share).ceil() - 1.0 };
+    let below = sorted.get(rank as usize).copied()?;
+    match sorted.get(rank as usize + 1) {
+        // Of infinite neighbours there is nothing between.
+        Some(above) if rank.fract() > 0.0 && below > f64::NEG_INFINITY => match *above < f64::INFINITY {
+            true => Some(between(below, *above, rank.fract())),
+            false => Some(f64::INFINITY),
+        },
+        _ => Some(below),
+    }
+}
+
+/// What is so large a share of the way from `below` to `above`, and never outside of the two: each term is rounded by itself, so that
+/// without bounds half of 5e-324 and half of 5e-324 would be 0.
+fn between(below: f64, above: f64, share: f64) -> f64 {
+    let mean = (1.0 - share) * below + share * above;
+    // Unlike `min` and `max`, comparisons say which of two zeros is given.
+    if mean < below {
+        below
+    } else if mean > above {
+        above
+    } else {
+        mean
+    }
+}
+
+/// The shares that `p` says: numbers from 0 to 1.
+///
+/// Errors: 7750300 for what is not constant, 7750301 to 7750303 for other values.
+pub fn shares(p: &Expr) -> Result<Vec<f64>> {
+    let refuse = |code| Error::new(code, "The 'p' of $percentile must be an array of constant numbers from 0 to 1");
+    let Expr::Constant(Some(array)) = p else { return Err(refuse(Location7750300)) };
+    let Some(array) = array.view().as_array().filter(|array| !array.is_empty()) else {
+        return Err(refuse(Location7750301));
+    };
+    let each = array.iter().map(|(_, p)| match Number::of(p).map(Number::near_double) {
+        None => Err(refuse(Location7750302)),
+        Some(p) if (0.0..=1.0).contains(&p) => Ok(p),
+        Some(_) => Err(refuse(Location7750303)),
+    });
+    each.collect()
+}
+
+/// True for `continuous`.
+///
+/// Errors: `TypeMismatch` for what is no string, `BadValue` for another method than there are.
+pub fn is_continuous(method: Option<Value<'_>>) -> Result<bool> {
+    let method = method.and_then(Value::as_str);
+    match method.ok_or_else(|| Error::type_mismatch("'method' must be a string"))? {
+        "continuous" => Ok(true),
+        "approximate" | "discrete" => Ok(false),
+        _ => Err(Error::bad_value("'method' must be approximate, discrete or continuous")),
+    }
+}
+
+fn quantiles<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
+    let [input, method, p @ ..] = arguments else { return Ok(Datum::NULL) };
+    let Expr::Constant(Some(method)) = method else { return Err(Error::type_mismatch("'method' must be constant")) };
+    let is_continuous = is_continuous(Some(method.view()))?;
+    let wanted = p.first().map(shares).transpose()?;
+    let input = input.evaluate(scope)?;
+    let number = |value| Number::of(value).map(Number::near_double);
+    let mut sorted: Vec<f64> = match input.view().and_then(Value::as_array) {
+        Some(array) => array.iter().filter_map(|(_, value)| number(value)).filter(|x| !x.is_nan()).collect(),
+        None => input.view().and_then(number).into_iter().collect(),
+    };
+    sorted.sort_unstable_by(f64::total_cmp);
+    let at = |share| quantile(&sorted, share, is_continuous).map_or(Datum::NULL, Datum::double);
+    let Some(wanted) = wanted else { return Ok(at(0.5)) };
+    let mut found = ArrayWriter::new();
+    wanted.into_iter().for_each(|share| found.push(at(share).view()));
+    Ok(found.finish())
+}

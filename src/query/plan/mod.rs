@@ -1,0 +1,19 @@
+//! What a query asks, and how it runs: plain data that `explain` shows.
+
+mod demand;
+mod find;
+mod indexes;
+mod projection;
+mod pushdown;
+mod read_plan;
+mod rows;
+mod stream;
+
+pub use demand::{Demand, Edge, Query, Which};
+pub use find::{FindCommand, Hint, arguments};
+pub use indexes::{Index, IndexAccess, Interval, ReadAccess, check_hint, of_class};
+pub use projection::{Projection, write_set};
+pub use pushdown::Split;
+pub use read_plan::ReadPlan;
+pub use rows::{CollectionFacts, Plan};
+pub use stream::Stream;

@@ -1,0 +1,404 @@
+//! A projection of the columns of a block.
+//!
+//! Rule: mongodb/mongo src/mongo/db/exec/projection_node.cpp.
+
+use super::parse::{Child, Node, Projection};
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::error::Result;
+use crate::value::{Doc, DocWriter, Kind, Value};
+
+impl Projection {
+    /// The rows of `block` with the fields that the projection keeps, in their order, and behind them those that it computes.
+    ///
+    /// Errors: those of expressions.
+    pub fn apply(&self, mut block: Block) -> Result<Block> {
+        let computed = self.computed.iter().map(|(_, expr)| expr.column(&block)).collect::<Result<Vec<_>>>()?;
+        block.retain_columns(|name| self.keeps_root(name));
+        for (name, child) in &self.root.children {
+            let (Child::Below(node), Some(column)) = (child, block.column(name)) else { continue };
+            match self.rewrite_column(node, column) {
+                Rewritten::Same => {}
+                Rewritten::Column(column) => block.set_column(name, column),
+                Rewritten::Nothing => {
+                    block.remove_column(name);
+                }
+            }
+        }
+        for ((path, _), values) in self.computed.iter().zip(computed) {
+            let Some((root, below)) = path.split_first() else { continue };
+            let values = if below.is_empty() { values } else { set_below(block.column(root), below, &values) };
+            match values.present_count() {
+                0 => drop(block.remove_column(root)),
+                _ => block.set_column(root, values),
+            }
+        }
+        Ok(block)
+    }
+
+    /// True where something of the top-level field called `root` may be left.
+    pub fn keeps_root(&self, root: &str) -> bool {
+        match self.root.child(root) {
+            None => !self.inclusion,
+            Some(Child::Named) => self.inclusion,
+            Some(Child::Computed) => false,
+            Some(Child::Below(_)) => true,
+        }
+    }
+
+    /// True where the top-level field called `root` stays as it is.
+    pub fn leaves_root(&self, root: &str) -> bool {
+        let is_kept = match self.root.child(root) {
+            None => !self.inclusion,
+            Some(Child::Named) => self.inclusion,
+            Some(Child::Computed | Child::Below(_)) => false,
+        };
+        is_kept && self.computed.iter().all(|(path, _)| path.first().is_none_or(|first| **first != *root))
+    }
+
+    /// True where `apply` looks at the top-level field called `root`.
+    pub fn reads_root(&self, root: &str) -> bool {
+        self.keeps_root(root) || self.computed.iter().any(|(_, expr)| expr.fields().contains(root))
+    }
+
+    /// Whether a scalar where `node` is goes: it has none of the fields below. Where some are computed it keeps its place for them.
+    fn drops_scalars(&self, node: &Node) -> bool {
+        self.inclusion && !node.computes()
+    }
+
+    fn rewrite_column(&self, node: &Node, column: &Column) -> Rewritten {
+        match column.data() {
+            ColumnData::Bson(_) => {
+                let (rewritten, present) = self.rewrite_cells(node, column);
+                if present == 0 { Rewritten::Nothing } else { Rewritten::Column(rewritten) }
+            }
+            ColumnData::Dictionary(index, values) => self.rewrite_dictionary(node, column, index, values),
+            // Typed cells are scalars, and a scalar has no field below it.
+            _ if self.drops_scalars(node) => Rewritten::Nothing,
+            _ => Rewritten::Same,
+        }
+    }
+
+    /// The rewritten cells, and how many of them are left.
+    fn rewrite_cells(&self, node: &Node, column: &Column) -> (Column, usize) {
+        let mut builder = ColumnBuilder::with_capacity(column.len());
+        let mut scratch = Vec::new();
+        let mut present = 0;
+        for row in 0..column.len() {
+            let value = column.value(row, &mut scratch);
+            match value.and_then(|v| v.as_container().map(|container| (v.kind(), container))) {
+                Some((kind, container)) => {
+                    let mut writer = DocWriter::with_capacity(container.as_bytes().len());
+                    self.write_container(node, kind, container, &mut writer);
+                    let doc = writer.finish();
+                    builder.push(Value::new_checked(kind, doc.view().as_bytes()));
+                    present += 1;
+                }
+                None => match value.filter(|_| !self.drops_scalars(node)) {
+                    Some(scalar) => {
+                        builder.push(scalar);
+                        present += 1;
+                    }
+                    None => builder.push_absent(1),
+                },
+            }
+        }
+        (builder.finish(), present)
+    }
+
+    fn rewrite_dictionary(&self, node: &Node, column: &Column, index: &[u32], values: &Column) -> Rewritten {
+        if !matches!(values.data(), ColumnData::Bson(_)) {
+            return if self.drops_scalars(node) { Rewritten::Nothing } else { Rewritten::Same };
+        }
+        let (rewritten, present) = self.rewrite_cells(node, values);
+        if present == 0 {
+            return Rewritten::Nothing;
+        }
+        let presence = Bitmap::from_fn(column.len(), |row| {
+            let at = index.get(row).map_or(usize::MAX, |at| *at as usize);
+            column.is_present(row) && rewritten.is_present(at)
+        });
+        // A dictionary has no absent values: those that the projection emptied leave it.
+        let left: Vec<u32> =
+            (0..rewritten.len()).filter(|i| rewritten.is_present(*i)).filter_map(|i| u32::try_from(i).ok()).collect();
+        let index = index.iter().enumerate().map(|(row, at)| {
+            let at = left.binary_search(at).ok().filter(|_| presence.get(row));
+            at.and_then(|at| u32::try_from(at).ok()).unwrap_or(0)
+        });
+        let data = ColumnData::Dictionary(index.collect(), Box::new(rewritten.gather(&left)));
+        Rewritten::Column(Column::new(data, Some(presence)))
+    }
+
+    /// Writes what is left of an object or an array into the document that `writer` has open.
+    fn write_container(&self, node: &Node, kind: Kind, container: Doc<'_>, writer: &mut DocWriter) {
+        let mut position = 0_usize;
+        for (name, value) in container {
+            let inner = value.as_container();
+            if kind == Kind::Array {
+                // The elements move up where a scalar disappears, and arrays in arrays are walked too.
+                match inner {
+                    Some(inner) => self.write_inner(node, &position.to_string(), value.kind(), inner, writer),
+                    None if self.drops_scalars(node) => continue,
+                    None => {
+                        writer.value(&position.to_string(), value);
+                    }
+                }
+                position += 1;
+                continue;
+            }
+            match (node.child(name), inner) {
+                (Some(Child::Below(child)), Some(inner)) => self.write_inner(child, name, value.kind(), inner, writer),
+                // Kept: a named field of an inclusion; of an exclusion an unnamed one, or a scalar above the named path.
+                (Some(Child::Named), _) if self.inclusion => {
+                    writer.value(name, value);
+                }
+                (None, _) if !self.inclusion => {
+                    writer.value(name, value);
+                }
+                (Some(Child::Below(child)), None) if !self.drops_scalars(child) => {
+                    writer.value(name, value);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn write_inner(&self, node: &Node, name: &str, kind: Kind, inner: Doc<'_>, writer: &mut DocWriter) {
+        if kind == Kind::Array {
+            writer.begin_array(name)
+        } else {
+            writer.begin_doc(name)
+        };
+        self.write_container(node, kind, inner, writer);
+        writer.end();
+    }
+}
+
+/// `column` with the fields at `path` in its objects set to `values`.
+fn set_below(column: Option<&Column>, path: &[Box<str>], values: &Column) -> Column {
+    let mut builder = ColumnBuilder::with_capacity(values.len());
+    let (mut scratch, mut new) = (Vec::new(), Vec::new());
+    for row in 0..values.len() {
+        let before = column.and_then(|column| column.value(row, &mut scratch));
+        let mut writer = DocWriter::new();
+        write_below(&mut writer, "", before, path, values.value(row, &mut new));
+        let doc = writer.finish();
+        push(&mut builder, doc.view().get(""));
+    }
+    builder.finish()
+}
+
+/// Writes the fields of an object with `new` at `path`: in its place, or behind the others where there was none. In an array it goes into
+/// each element; anything else on the way gives way to an object.
+pub fn write_set(writer: &mut DocWriter, object: Option<Doc<'_>>, path: &[Box<str>], new: Option<Value<'_>>) {
+    let Some((first, below)) = path.split_first() else { return };
+    let put = |writer: &mut DocWriter, before: Option<Value<'_>>| match new {
+        _ if !below.is_empty() => write_below(writer, first, before, below, new),
+        Some(new) => drop(writer.value(first, new)),
+        None => {}
+    };
+    let mut is_set = false;
+    for (name, value) in object.into_iter().flatten() {
+        if *name == **first {
+            is_set = true;
+            put(writer, Some(value));
+        } else {
+            writer.value(name, value);
+        }
+    }
+    if !is_set {
+        put(writer, None);
+    }
+}
+
+fn write_below(
+    writer: &mut DocWriter,
+    name: &str,
+    before: Option<Value<'_>>,
+    path: &[Box<str>],
+    new: Option<Value<'_>>,
+) {
+    if let Some(array) = before.and_then(Value::as_array) {
+        writer.begin_array(name);
+        array.iter().for_each(|(name, element)| write_below(writer, name, Some(element), path, new));
+    } else {
+        writer.begin_doc(name);
+        write_set(writer, before.and_then(Value::as_doc), path, new);
+    }
+    writer.end();
+}
+
+fn push(builder: &mut ColumnBuilder, value: Option<Value<'_>>) {
+    match value {
+        Some(value) => builder.push(value),
+        None => builder.push_absent(1),
+    }
+}
+
+/// What a projection leaves of a column.
+enum Rewritten {
+    Same,
+    Column(Column),
+    Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::pivot_docs;
+    use crate::query::filter::samples::globals;
+    use crate::value::OwnedValue;
+    use bson::{RawDocumentBuf, cstr, rawdoc};
+
+    fn parse(spec: &RawDocumentBuf) -> Result<Projection> {
+        Projection::parse(Doc::parse(spec.as_bytes()).unwrap(), &globals())
+    }
+
+    fn project(spec: RawDocumentBuf, doc: RawDocumentBuf) -> RawDocumentBuf {
+        let block = pivot_docs([Doc::parse(doc.as_bytes()).unwrap()]).unwrap();
+        row(&parse(&spec).unwrap().apply(block).unwrap(), 0)
+    }
+
+    fn row(block: &Block, row: usize) -> RawDocumentBuf {
+        let mut writer = DocWriter::new();
+        block.write_row(row, &mut writer);
+        RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn an_inclusion_keeps_its_fields_and_the_id_in_the_order_of_the_document() {
+        let doc = rawdoc! { "t": 1, "b": 2, "_id": 3, "a": 4 };
+        assert_eq!(project(rawdoc! { "a": 1, "b": true }, doc.clone()), rawdoc! { "b": 2, "_id": 3, "a": 4 });
+        assert_eq!(project(rawdoc! { "a": 2.5, "_id": 0 }, doc.clone()), rawdoc! { "a": 4 });
+        assert_eq!(project(rawdoc! { "_id": 1 }, doc), rawdoc! { "_id": 3 });
+        assert_eq!(project(rawdoc! { "a": 1 }, rawdoc! { "b": 2 }), rawdoc! {});
+    }
+
+    #[test]
+    fn an_exclusion_drops_its_fields_and_the_id_only_where_it_is_named() {
+        let doc = rawdoc! { "t": 1, "b": 2, "_id": 3 };
+        assert_eq!(project(rawdoc! { "b": 0 }, doc.clone()), rawdoc! { "t": 1, "_id": 3 });
+        assert_eq!(project(rawdoc! { "b": false, "_id": 0 }, doc.clone()), rawdoc! { "t": 1 });
+        assert_eq!(project(rawdoc! { "_id": 1, "b": 0 }, doc.clone()), rawdoc! { "t": 1, "_id": 3 });
+        assert_eq!(project(rawdoc! { "_id": 0_i64 }, doc.clone()), rawdoc! { "t": 1, "b": 2 });
+        assert_eq!(project(rawdoc! {}, doc.clone()), doc);
+    }
+
+    #[test]
+    fn a_nested_inclusion_maps_over_arrays_and_drops_scalars_in_the_way() {
+        let spec = || rawdoc! { "a.b": 1, "_id": 0 };
+        assert_eq!(project(spec(), rawdoc! { "a": { "b": 1, "c": 2 } }), rawdoc! { "a": { "b": 1 } });
+        assert_eq!(project(spec(), rawdoc! { "a": { "c": 2 } }), rawdoc! { "a": {} });
+        assert_eq!(project(spec(), rawdoc! { "a": 5 }), rawdoc! {});
+        assert_eq!(
+            project(spec(), rawdoc! { "a": [1, { "b": 2, "c": 3 }, [{ "b": 4 }, 5], {}] }),
+            rawdoc! { "a": [{ "b": 2 }, [{ "b": 4 }], {}] }
+        );
+        assert_eq!(project(rawdoc! { "a.b.c": 1 }, rawdoc! { "a": { "b": 7 } }), rawdoc! { "a": {} });
+    }
+
+    #[test]
+    fn a_nested_exclusion_maps_over_arrays_and_keeps_scalars_in_the_way() {
+        let spec = || rawdoc! { "a.b": 0 };
+        assert_eq!(project(spec(), rawdoc! { "a": { "b": 1, "c": 2 } }), rawdoc! { "a": { "c": 2 } });
+        assert_eq!(project(spec(), rawdoc! { "a": 5 }), rawdoc! { "a": 5 });
+        assert_eq!(
+            project(spec(), rawdoc! { "a": [1, { "b": 2, "c": 3 }, [{ "b": 4 }, 5]] }),
+            rawdoc! { "a": [1, { "c": 3 }, [{}, 5]] }
+        );
+        assert_eq!(project(rawdoc! { "a.b.c": 0 }, rawdoc! { "a": { "b": 7 } }), rawdoc! { "a": { "b": 7 } });
+    }
+
+    #[test]
+    fn computed_fields_come_behind_those_that_are_kept_in_the_order_of_the_projection() {
+        let doc = rawdoc! { "t": 1, "b": 2, "_id": 3, "a": 4 };
+        let spec = rawdoc! { "z": { "$add": ["$a", "$b"] }, "b": 1, "a": { "$multiply": ["$a", 10] }, "k": "text" };
+        assert_eq!(project(spec, doc.clone()), rawdoc! { "b": 2, "_id": 3, "z": 6, "a": 40, "k": "text" });
+        // Of the document as it was, and not where there is no value.
+        let spec = rawdoc! { "_id": 0, "a": "$b", "b": "$a", "x": "$none" };
+        assert_eq!(project(spec, doc.clone()), rawdoc! { "a": 2, "b": 4 });
+        assert_eq!(
+            project(rawdoc! { "_id": 0, "l": ["$a", "$none"] }, doc.clone())
+                .get_array("l")
+                .unwrap()
+                .into_iter()
+                .count(),
+            2
+        );
+        assert_eq!(project(rawdoc! { "_id": { "$literal": 7 } }, doc.clone()), rawdoc! { "_id": 7 });
+        assert_eq!(project(rawdoc! { "all": "$$ROOT", "_id": 0 }, doc.clone()), rawdoc! { "all": doc });
+    }
+
+    #[test]
+    fn a_computed_path_is_set_in_objects_and_in_each_element_of_arrays() {
+        let spec = || rawdoc! { "_id": 0, "a.b": "$n", "a.c": 1 };
+        assert_eq!(
+            project(spec(), rawdoc! { "n": 5, "a": { "b": 1, "c": 2, "d": 3 } }),
+            rawdoc! { "a": { "c": 2, "b": 5 } }
+        );
+        assert_eq!(project(spec(), rawdoc! { "n": 5, "a": 7 }), rawdoc! { "a": { "b": 5 } });
+        assert_eq!(project(spec(), rawdoc! { "n": 5 }), rawdoc! { "a": { "b": 5 } });
+        assert_eq!(project(spec(), rawdoc! { "a": { "b": 1 } }), rawdoc! { "a": {} });
+        assert_eq!(
+            project(spec(), rawdoc! { "n": 5, "a": [1, { "c": 2, "d": 3 }, [{ "b": 4 }]] }),
+            rawdoc! { "a": [{ "b": 5 }, { "c": 2, "b": 5 }, [{ "b": 5 }]] }
+        );
+        assert_eq!(
+            project(rawdoc! { "_id": 0, "a": { "x": { "y": "$n" } } }, rawdoc! { "n": 5, "a": { "x": 1 } }),
+            rawdoc! { "a": { "x": { "y": 5 } } }
+        );
+    }
+
+    #[test]
+    fn a_computed_path_begins_where_its_field_stood() {
+        let doc = rawdoc! { "b": 4, "o": { "p": { "q": 1 }, "s": 3, "r": 2 }, "a": 1 };
+        assert_eq!(
+            project(rawdoc! { "_id": 0, "b.c": "$a", "a": 1 }, doc.clone()),
+            rawdoc! { "b": { "c": 1 }, "a": 1 }
+        );
+        for (path, place) in [(cstr!("o.p.z"), cstr!("p")), (cstr!("o.s.z"), cstr!("s"))] {
+            let found = project(rawdoc! { "_id": 0, path: "$a", "o.r": 1 }, doc.clone());
+            assert_eq!(found, rawdoc! { "o": { place: { "z": 1 }, "r": 2 } });
+        }
+        let set = rawdoc! { "o.s": "$a", "b.c": "$a" };
+        let set = Projection::parse_set(Doc::parse(set.as_bytes()).unwrap(), &globals()).unwrap();
+        let block = pivot_docs([Doc::parse(doc.as_bytes()).unwrap()]).unwrap();
+        let expected = rawdoc! { "b": { "c": 1 }, "o": { "p": { "q": 1 }, "s": 1, "r": 2 }, "a": 1 };
+        assert_eq!(row(&set.apply(block).unwrap(), 0), expected);
+    }
+
+    #[test]
+    fn an_expression_that_fails_fails_the_projection() {
+        let block = pivot_docs([Doc::parse(rawdoc! { "a": "text" }.as_bytes()).unwrap()]).unwrap();
+        let failed = parse(&rawdoc! { "x": { "$add": ["$a", 1] } }).unwrap().apply(block).unwrap_err();
+        assert_eq!(failed.code, crate::error::ErrorCode::TypeMismatch);
+    }
+
+    #[test]
+    fn a_dictionary_is_rewritten_value_by_value_and_stays_one() {
+        let meta = rawdoc! { "b": 1, "c": 2 };
+        let meta = Doc::parse(meta.as_bytes()).unwrap().as_value();
+        let mut block = Block::new(3);
+        block.set_column("m", Column::constant(meta, 3));
+        let included = parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block.clone()).unwrap();
+        assert!(matches!(included.column("m").unwrap().data(), ColumnData::Dictionary(..)));
+        assert_eq!(row(&included, 2), rawdoc! { "m": { "b": 1 } });
+        block.set_column("m", Column::constant(OwnedValue::int32(1).view(), 3));
+        assert!(parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block.clone()).unwrap().columns().is_empty());
+        assert_eq!(row(&parse(&rawdoc! { "m.b": 0 }).unwrap().apply(block).unwrap(), 0), rawdoc! { "m": 1 });
+    }
+
+    #[test]
+    fn values_that_an_inclusion_empties_leave_the_dictionary() {
+        let mut values = ColumnBuilder::new();
+        values.push(OwnedValue::int32(1).view());
+        let object = rawdoc! { "b": 1, "c": 2 };
+        values.push(Doc::parse(object.as_bytes()).unwrap().as_value());
+        let data = ColumnData::Dictionary(vec![0, 1, 1, 0], Box::new(values.finish()));
+        let mut block = Block::new(4);
+        block.set_column("m", Column::new(data, Some(Bitmap::from_fn(4, |row| row != 1))));
+        let block = parse(&rawdoc! { "m.b": 1 }).unwrap().apply(block).unwrap();
+        let rows: Vec<_> = (0..4).map(|i| row(&block, i)).collect();
+        assert_eq!(rows, [rawdoc! {}, rawdoc! {}, rawdoc! { "m": { "b": 1 } }, rawdoc! {}]);
+        assert!(crate::block::decode(&crate::block::encode(&block)).is_ok());
+    }
+}

@@ -1,0 +1,263 @@
+//! Tests on the summaries of a bucket: `control.min`, `control.max` and the metadata.
+
+use std::rc::Rc;
+
+use crate::query::expr::CompareOp;
+use crate::query::filter::{Filter, Geo, In};
+use crate::value::{Collation, Doc, Kind, OwnedValue, Path, Value};
+
+/// One of the two summaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Min,
+    Max,
+}
+
+/// A test on a bucket.
+///
+/// Comparisons are by the whole BSON order, a missing value below null. Strings stand in them only where they compare as those of the
+/// summaries did. Summaries keep the extremes of arrays element by
+/// element, which tells nothing about any one array: where a path meets an array, every test on it is true. Hence a test
+/// on a path that may hold arrays can only ever say that some measurement *may* match.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum BucketTest {
+    Always(bool),
+    And(Vec<BucketTest>),
+    Or(Vec<BucketTest>),
+    /// A summary against a constant.
+    Bound {
+        side: Side,
+        path: Path,
+        op: CompareOp,
+        value: OwnedValue,
+        collation: Collation,
+    },
+    /// Some constant of a set lies between the summaries.
+    Encloses {
+        path: Path,
+        set: In,
+    },
+    /// Some measurement has the field.
+    Exists(Path),
+    /// Measurements of several types may lie at the path or before its end, so that the summaries tell nothing.
+    TypesDiffer(Path),
+    /// Some measurement may lie in a region, or touch it.
+    Near(Path, Rc<Geo>),
+    /// The metadata passes a filter whose paths all begin at it.
+    Meta(Filter),
+}
+
+/// What is known of a bucket without unpacking it.
+#[derive(Clone, Copy)]
+pub(super) struct Summary<'a> {
+    pub(super) min: Doc<'a>,
+    pub(super) max: Doc<'a>,
+    pub(super) meta: Option<Value<'a>>,
+}
+
+/// What stands at a path of a summary.
+enum Found<'a> {
+    Array,
+    Value(Option<Value<'a>>),
+}
+
+impl BucketTest {
+    pub(super) fn holds(&self, bucket: Summary<'_>) -> bool {
+        match self {
+            BucketTest::Always(answer) => *answer,
+            BucketTest::And(children) => children.iter().all(|child| child.holds(bucket)),
+            BucketTest::Or(children) => children.iter().any(|child| child.holds(bucket)),
+            BucketTest::Bound { side, path, op, value, collation } => match bucket.at(*side, path) {
+                Found::Array => true,
+                Found::Value(found) => op.holds(collation.compare_options(found, Some(value.view()))),
+            },
+            BucketTest::Encloses { path, set } => {
+                let low = match bucket.at(Side::Min, path) {
+                    Found::Array | Found::Value(None) => Value::MIN_KEY,
+                    Found::Value(Some(low)) => low,
+                };
+                match bucket.at(Side::Max, path) {
+                    Found::Array => !set.between(low, Value::MAX_KEY).is_empty(),
+                    Found::Value(None) => false,
+                    Found::Value(Some(high)) => !set.between(low, high).is_empty(),
+                }
+            }
+            BucketTest::Exists(path) => {
+                [Side::Min, Side::Max].iter().all(|side| !matches!(bucket.at(*side, path), Found::Value(None)))
+            }
+            BucketTest::TypesDiffer(path) => bucket.types_differ(path),
+            // Loaded by now: `filter::geo` has made the region.
+            BucketTest::Near(path, geo) => bucket.may_lie(path, geo),
+            // What fails decides nothing; only loose predicates hold what can fail.
+            BucketTest::Meta(filter) => filter.matches_value(bucket.meta).unwrap_or(true),
+        }
+    }
+}
+
+impl BucketTest {
+    /// As `LooseBucketPredicate::region`.
+    pub(super) fn region(&self, path: &Path) -> Option<&Geo> {
+        match self {
+            BucketTest::And(children) => children.iter().find_map(|child| child.region(path)),
+            BucketTest::Near(other, geo) if other == path => Some(geo),
+            _ => None,
+        }
+    }
+
+    /// As `LooseBucketPredicate::interval`.
+    pub(super) fn narrow(&self, side: Side, path: &Path, found: &mut (Option<OwnedValue>, Option<OwnedValue>)) {
+        match self {
+            BucketTest::And(children) => children.iter().for_each(|child| child.narrow(side, path, found)),
+            // One type it is.
+            BucketTest::Or(arms) => {
+                if let [test, BucketTest::TypesDiffer(other)] = arms.as_slice()
+                    && other == path
+                {
+                    test.narrow(side, path, found);
+                }
+            }
+            BucketTest::Bound { side: of, path: other, op, value, collation }
+                if *of == side && other == path && collation.is_simple_for(value.view()) =>
+            {
+                if !op.includes_less() {
+                    found.0 = Some(value.clone());
+                }
+                if matches!(op, CompareOp::Lt | CompareOp::Lte | CompareOp::Eq) {
+                    found.1 = Some(value.clone());
+                }
+            }
+            BucketTest::Encloses { path: other, set }
+                if other == path && set.values().iter().all(|value| set.collation().is_simple_for(value.view())) =>
+            {
+                match side {
+                    Side::Min => found.1 = set.values().last().cloned(),
+                    Side::Max => found.0 = set.values().first().cloned(),
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Summary<'a> {
+    fn at(&self, side: Side, path: &Path) -> Found<'a> {
+        let doc = match side {
+            Side::Min => self.min,
+            Side::Max => self.max,
+        };
+        let mut found = doc.get(path.first());
+        for component in path.rest() {
+            match found {
+                Some(value) if value.kind() == Kind::Array => return Found::Array,
+                Some(value) => found = value.as_doc().and_then(|doc| doc.get(component.name())),
+                None => return Found::Value(None),
+            }
+        }
+        if found.is_some_and(|value| value.kind() == Kind::Array) { Found::Array } else { Found::Value(found) }
+    }
+
+    /// Tells only of buckets all of whose values are points, written alike.
+    ///
+    /// Pairs that are objects may name their coordinates in any order, so those are not told apart.
+    fn may_lie(&self, path: &Path, geo: &Geo) -> bool {
+        if self.types_differ(path) {
+            return true;
+        }
+        let (mut low, mut high) = (Some(self.min.as_value()), Some(self.max.as_value()));
+        for component in path.components() {
+            let below = |value: Option<Value<'a>>| value?.as_doc()?.get(component.name());
+            let found = (below(low), below(high));
+            if found.0.is_none() && low.is_some_and(|value| value.kind() != Kind::Object) {
+                return low.is_some_and(|value| value.kind() == Kind::Array);
+            }
+            (low, high) = found;
+        }
+        let (Some(low), Some(high)) = (low, high) else { return false };
+        geo.region.may_lie_between(low, high)
+    }
+
+    /// Compares the types at every prefix of the path. An array ends the walk: tests below it are true anyhow.
+    fn types_differ(&self, path: &Path) -> bool {
+        let (mut low, mut high) = (self.min.get(path.first()), self.max.get(path.first()));
+        let differ = |low: Option<Value<'_>>, high: Option<Value<'_>>| low.map(Value::kind) != high.map(Value::kind);
+        for component in path.rest() {
+            if differ(low, high) {
+                return true;
+            }
+            let below = |value: Option<Value<'a>>| value?.as_doc()?.get(component.name());
+            (low, high) = (below(low), below(high));
+        }
+        differ(low, high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::DocBuf;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    fn doc(doc: RawDocumentBuf) -> DocBuf {
+        DocBuf::parse(doc.into_bytes()).unwrap()
+    }
+
+    fn holds(test: &BucketTest, min: RawDocumentBuf, max: RawDocumentBuf) -> bool {
+        let (min, max) = (doc(min), doc(max));
+        test.holds(Summary { min: min.view(), max: max.view(), meta: None })
+    }
+
+    fn bound(side: Side, path: &str, op: CompareOp, n: i32) -> BucketTest {
+        BucketTest::Bound {
+            side,
+            path: Path::parse(path).unwrap(),
+            op,
+            value: OwnedValue::int32(n),
+            collation: Collation::default(),
+        }
+    }
+
+    #[test]
+    fn bounds_compare_by_the_whole_order_and_missing_is_below_everything() {
+        let above = bound(Side::Max, "a", CompareOp::Gt, 5);
+        assert!(holds(&above, rawdoc! {}, rawdoc! { "a": "text" }));
+        assert!(!holds(&above, rawdoc! {}, rawdoc! { "a": 5.0 }));
+        assert!(!holds(&above, rawdoc! {}, rawdoc! {}));
+        assert!(holds(&bound(Side::Min, "a", CompareOp::Lt, 5), rawdoc! {}, rawdoc! {}));
+        assert!(!holds(&bound(Side::Max, "a", CompareOp::Gte, 5), rawdoc! {}, rawdoc! { "a": f64::NAN }));
+    }
+
+    #[test]
+    fn an_array_anywhere_on_the_path_makes_a_test_true() {
+        for (path, max) in [
+            ("a", rawdoc! { "a": [1] }),
+            ("a.b", rawdoc! { "a": [1] }),
+            ("a.b.c", rawdoc! { "a": { "b": [{ "c": 1 }] } }),
+            ("a.0", rawdoc! { "a": [1] }),
+        ] {
+            assert!(holds(&bound(Side::Max, path, CompareOp::Gt, 5), rawdoc! {}, max.clone()));
+            assert!(holds(&BucketTest::Exists(Path::parse(path).unwrap()), max.clone(), max));
+        }
+        assert!(!holds(&bound(Side::Max, "a.0", CompareOp::Gt, 5), rawdoc! {}, rawdoc! { "a": { "0": 5 } }));
+    }
+
+    #[test]
+    fn types_are_compared_at_every_prefix() {
+        let differ = BucketTest::TypesDiffer(Path::parse("a.b").unwrap());
+        assert!(holds(&differ, rawdoc! { "a": 1 }, rawdoc! { "a": { "b": 3 } }));
+        assert!(holds(&differ, rawdoc! { "a": { "b": 3 } }, rawdoc! { "a": { "b": [1, 2] } }));
+        assert!(!holds(&differ, rawdoc! { "a": { "b": 3 } }, rawdoc! { "a": { "b": 4 } }));
+        assert!(holds(&differ, rawdoc! { "a": [{ "b": 3 }] }, rawdoc! { "a": true }));
+        assert!(!holds(&differ, rawdoc! {}, rawdoc! {}));
+    }
+
+    #[test]
+    fn a_set_is_met_where_one_of_it_lies_between_the_summaries() {
+        let set = In::new([3, 7].map(OwnedValue::int32).to_vec(), &Collation::default());
+        let met =
+            |min, max| holds(&BucketTest::Encloses { path: Path::parse("a").unwrap(), set: set.clone() }, min, max);
+        assert!(met(rawdoc! { "a": 1 }, rawdoc! { "a": 3.0 }));
+        assert!(!met(rawdoc! { "a": 4 }, rawdoc! { "a": 6 }));
+        assert!(!met(rawdoc! {}, rawdoc! {}));
+        assert!(met(rawdoc! { "a": [9] }, rawdoc! { "a": [9] }));
+    }
+}

@@ -1,0 +1,136 @@
+//! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
+
+use super::demand::{Demand, Edge, Query};
+use super::find::FindCommand;
+use super::projection::Projection;
+use crate::query::filter::Filter;
+use crate::query::sort::SortSpec;
+use crate::value::{Collation, FieldSet};
+
+/// What a plan has to know about a collection.
+#[derive(Clone, Copy, Debug)]
+pub struct CollectionFacts<'a> {
+    /// Name of the timeField.
+    pub time_field: &'a str,
+    /// Name of the metaField, where there is one.
+    pub meta_field: Option<&'a str>,
+}
+
+/// How a `find` runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Name of the timeField.
+    pub time_field: Box<str>,
+    /// Name of the metaField, where there is one.
+    pub meta_field: Option<Box<str>>,
+    /// What rows are filtered by.
+    pub residual: Filter,
+    /// The fields to decode, the metaField not among them unless all are.
+    pub decode: FieldSet,
+    /// True where somebody reads the metadata of a row.
+    pub wants_meta: bool,
+    /// What of a match is returned.
+    pub projection: Projection,
+    /// In which order; `None` for that of the scan.
+    pub sort: Option<SortSpec>,
+    /// Matches that are left out at the front.
+    pub skip: u64,
+    /// Most matches that are returned; `None` for all.
+    pub limit: Option<u64>,
+    /// How strings compare that are neither filtered nor sorted by.
+    pub collation: Collation,
+    /// Where of the matches of one series that come together only some matter.
+    pub edge: Option<Edge>,
+    /// True if the projection is not the user's, but says which fields the stage behind it reads.
+    pub is_narrowed: bool,
+}
+
+impl Plan {
+    /// The plan of a `find`.
+    pub fn new(query: Query, facts: &CollectionFacts<'_>) -> Plan {
+        let Query { find, demand } = query;
+        let FindCommand { filter, projection, sort, skip, limit, collation, .. } = find;
+        let Demand { edge, fields, is_narrowed, .. } = demand;
+        let residual = filter;
+        let mut decode = projection.needed_fields(&fields);
+        decode.add_all(&residual.fields());
+        for part in sort.iter().flat_map(SortSpec::parts) {
+            decode.add_path(part.path.as_str());
+        }
+        let of_series = |edge: &Edge| edge.alike.iter().all(|name| facts.meta_field == Some(name));
+        // Of a series, a sort of metadata and then of the time is one of the time.
+        let by_time = |sort: &SortSpec| match sort.parts() {
+            [front @ .., last] => {
+                let of_meta = |name: &str| facts.meta_field == Some(name);
+                last.path.as_str() == facts.time_field && front.iter().all(|part| of_meta(part.path.first()))
+            }
+            [] => false,
+        };
+        let in_order = sort.as_ref().is_none_or(by_time);
+        let edge = edge.filter(|edge| of_series(edge) && skip == 0 && limit.is_none() && in_order);
+        let wants_meta = facts.meta_field.is_some_and(|meta| decode.contains(meta));
+        if let Some(meta) = facts.meta_field {
+            decode.remove(meta);
+        }
+        Plan {
+            time_field: facts.time_field.into(),
+            meta_field: facts.meta_field.map(Into::into),
+            residual,
+            decode,
+            wants_meta,
+            projection,
+            sort,
+            skip,
+            limit,
+            collation,
+            edge,
+            is_narrowed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::filter::samples::globals;
+    use crate::value::Doc;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    const FACTS: CollectionFacts<'_> = CollectionFacts { time_field: "t", meta_field: Some("m") };
+
+    fn find(command: RawDocumentBuf) -> Plan {
+        Plan::new(FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap().into(), &FACTS)
+    }
+
+    /// The names of the decoded columns, and whether the metadata is wanted.
+    fn reads(plan: &Plan) -> (Vec<&str>, bool) {
+        let names = match &plan.decode {
+            FieldSet::All => vec!["*"],
+            FieldSet::Only(roots) => roots.iter().map(|root| &**root).collect(),
+        };
+        (names, plan.wants_meta)
+    }
+
+    #[test]
+    fn what_filter_projection_and_sort_read_is_decoded_but_for_the_metadata() {
+        assert_eq!(reads(&find(rawdoc! { "find": "c" })), (vec!["*"], true));
+        let plan =
+            find(rawdoc! { "find": "c", "filter": { "a.x": 2 }, "projection": { "b.y": 1 }, "sort": { "t": 1 } });
+        assert_eq!(reads(&plan), (vec!["_id", "a", "b", "t"], false));
+        let plan = find(rawdoc! { "find": "c", "projection": { "a": 1, "_id": 0 }, "sort": { "m.id": 1 } });
+        assert_eq!(reads(&plan), (vec!["a"], true));
+        let plan =
+            find(rawdoc! { "find": "c", "filter": { "$or": [{ "m": 1 }, { "a": 1 }] }, "projection": { "_id": 1 } });
+        assert_eq!(reads(&plan), (vec!["_id", "a"], true));
+    }
+
+    #[test]
+    fn a_count_decodes_what_its_filter_reads() {
+        let count = |command: RawDocumentBuf| {
+            let options = FindCommand::of_count(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
+            Plan::new(options.into(), &FACTS)
+        };
+        assert_eq!(reads(&count(rawdoc! { "count": "c" })), (vec![], false));
+        assert_eq!(reads(&count(rawdoc! { "count": "c", "query": { "a.b": 1 } })), (vec!["a"], false));
+    }
+}

@@ -1,0 +1,123 @@
+//! A field of a `$group`, parsed.
+
+use super::arguments;
+use super::model::{Accumulator, Settings};
+use super::table::AccumulatorSpec;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::EDGE_ROWS_MAX;
+use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
+use crate::value::{Doc, DocWriter, Kind, Value};
+
+/// A field of a `$group`, parsed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accumulation {
+    /// The name of the field.
+    pub name: Box<str>,
+    pub(super) spec: AccumulatorSpec,
+    /// What it adds of each row.
+    pub input: BoundExpr,
+    /// How many values it keeps, an expression of the id of a group.
+    pub(super) n: Option<BoundExpr>,
+    /// Of `$top` and its like by one field: which, whether ascending, and what comes of a row.
+    pub(super) by_one: Option<(Box<str>, bool, BoundExpr)>,
+    pub(super) settings: Settings,
+}
+
+impl Accumulation {
+    /// Parses `{<operator>: <argument>}`, what the field `name` is to be.
+    ///
+    /// Errors: 15952 for an unknown operator, and those of its arguments.
+    pub fn parse(name: &str, operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Accumulation> {
+        arguments::parse(name, operator, argument, globals)
+    }
+
+    /// True where the order of rows does not matter, or that of their times is enough.
+    pub fn takes_any_order(&self) -> bool {
+        self.spec.takes_any_order
+    }
+
+    /// Where it takes one row only of those in the order of their times: whether that is the last, and not the first.
+    pub fn is_last(&self) -> Option<bool> {
+        match self.spec.name {
+            "$first" => Some(false),
+            "$last" => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Where it takes rows from one end of those in the order of their times only: whether that is the last, and how many. `ascending` is the
+    /// order of the times in which rows come; without one it takes them by an order of its own.
+    pub fn end(&self, ascending: Option<bool>, time_field: &str) -> Option<(bool, usize)> {
+        let count = match &self.n {
+            None => 1,
+            Some(n) => match n.expr() {
+                Expr::Constant(Some(n)) => usize::try_from(n.view().as_integer()?).ok()?,
+                _ => return None,
+            },
+        };
+        let of_time = matches!(self.input.expr(), Expr::Field(Variable::Root, path) if matches!(&path[..], [name] if **name == *time_field));
+        let is_last = match (self.spec.name, &self.by_one) {
+            ("$first" | "$firstN", _) => !ascending?,
+            ("$last" | "$lastN", _) => ascending?,
+            ("$min", _) if of_time => false,
+            ("$max", _) if of_time => true,
+            (name, Some((path, ascending, _))) if **path == *time_field => name.starts_with("$top") != *ascending,
+            _ => return None,
+        };
+        (1..=EDGE_ROWS_MAX).contains(&count).then_some((is_last, count))
+    }
+
+    /// The type of the ones that it adds up where it counts rows: a number from JavaScript is a double.
+    pub fn counts_as(&self) -> Option<Kind> {
+        let Expr::Constant(Some(one)) = self.input.expr() else { return None };
+        (one.view().as_integer() == Some(1) && matches!(self.spec.name, "$sum" | "$count")).then(|| one.view().kind())
+    }
+
+    /// True where the number of rows and the least and the greatest value of each top-level field tell what comes of it; of the time the
+    /// greatest. Of values that compare equal, as 1 and 1.0 do, they do not tell which comes first of rows that are sorted.
+    pub fn is_summary(&self, time_field: &str, sorted: bool) -> bool {
+        let is_extreme = |name: &str| match name == time_field {
+            true => self.spec.name == "$max",
+            false => !sorted && matches!(self.spec.name, "$min" | "$max"),
+        };
+        let is_field = |expr: &Expr| matches!(expr, Expr::Field(Variable::Root, path) if matches!(&path[..], [name] if is_extreme(name)));
+        self.counts_as().is_some() || is_field(self.input.expr())
+    }
+
+    /// The same as the first or the last of rows in ascending order of `time_field`, where it keeps one row by that field alone.
+    pub fn as_edge(&self, time_field: &str) -> Option<Accumulation> {
+        let (path, ascending, output) = self.by_one.as_ref().filter(|(path, ..)| **path == *time_field)?;
+        debug_assert!(!path.is_empty());
+        let is_one = |n: &Expr| matches!(n, Expr::Constant(Some(n)) if n.view().as_integer() == Some(1));
+        let spec = AccumulatorSpec::named(match self.spec.name.starts_with("$top") == *ascending {
+            true => "$first",
+            false => "$last",
+        })?;
+        let (name, settings) = (self.name.clone(), self.settings.clone());
+        let edge = Accumulation { name, spec, input: output.clone(), n: None, by_one: None, settings };
+        Some(edge).filter(|_| self.n.as_ref().is_none_or(|n| is_one(n.expr())))
+    }
+
+    /// How many values a group keeps: what `n` says of the fields of its id.
+    ///
+    /// Errors: 5787902, 5787903 and 5787908 for what is no integer above 0.
+    pub fn count(&self, id: Option<Doc<'_>>) -> Result<usize> {
+        let Some(n) = &self.n else { return Ok(1) };
+        let empty = DocWriter::new().finish();
+        let refuse = |code, what: &str| Err(Error::new(code, format!("Value for 'n' must be {what}")));
+        let n = n.value(id.unwrap_or(empty.view()))?;
+        let Some(n) = n.filter(|n| n.view().kind().is_number()) else {
+            return refuse(ErrorCode::Location5787902, "of integral type");
+        };
+        match n.view().as_integer() {
+            None => refuse(ErrorCode::Location5787903, "of integral type"),
+            Some(n) if n > 0 => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
+            Some(_) => refuse(ErrorCode::Location5787908, "greater than 0"),
+        }
+    }
+
+    /// The accumulator, without groups.
+    pub fn start(&self) -> Box<dyn Accumulator> {
+        (self.spec.start)(&self.settings)
+    }
+}

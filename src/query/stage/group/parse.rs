@@ -1,0 +1,72 @@
+//! `$group`, parsed.
+
+use super::spec::{GroupSpec, Key};
+use crate::error::{Error, ErrorCode, Result};
+use crate::query::stage::accumulator::{Accumulation, COVARIANCES};
+use crate::query::stage::parse::Parser;
+use crate::query::stage::spec::Step;
+use crate::value::Value;
+
+impl Parser<'_> {
+    /// `$group`.
+    ///
+    /// Errors: 15947, 15948, 15952, 15955, 40234 to 40238, and those of accumulators and expressions.
+    pub fn group(&mut self, argument: Value<'_>) -> Result<()> {
+        let spec = self.group_spec(argument)?;
+        self.push_step(Step::Group(Box::new(spec)), "$group", argument);
+        Ok(())
+    }
+
+    /// The argument of a `$group`.
+    ///
+    /// Errors: as `group`.
+    pub fn group_spec(&self, argument: Value<'_>) -> Result<GroupSpec> {
+        let Some(doc) = argument.as_doc() else {
+            return Err(Error::new(ErrorCode::Location15947, "a group's fields must be specified in an object"));
+        };
+        let (mut key, mut fields) = (None, Vec::new());
+        for (name, value) in doc {
+            if name == "_id" {
+                if key.replace(self.key(value)?).is_some() {
+                    return Err(Error::new(ErrorCode::Location15948, "a group's _id may only be specified once"));
+                }
+                continue;
+            }
+            let refuse = |code, problem: &str| Err(Error::new(code, format!("The field '{name}' {problem}")));
+            if name.contains('.') {
+                return refuse(ErrorCode::Location40235, "cannot contain '.'");
+            }
+            if name.starts_with('$') {
+                return refuse(ErrorCode::Location40236, "cannot be an operator name");
+            }
+            let Some(accumulation) = value.as_doc() else {
+                return refuse(ErrorCode::Location40234, "must be an accumulator object");
+            };
+            let mut operators = accumulation.iter();
+            let (Some((operator, input)), None) = (operators.next(), operators.next()) else {
+                return refuse(ErrorCode::Location40238, "must specify one accumulator");
+            };
+            if COVARIANCES.contains(&operator) {
+                let message = ["unknown group operator '", operator, "'"].concat();
+                return Err(Error::new(ErrorCode::Location15952, message));
+            }
+            fields.push(Accumulation::parse(name, operator, input, self.globals)?);
+        }
+        let key =
+            key.ok_or_else(|| Error::new(ErrorCode::Location15955, "a group specification must include an _id"))?;
+        let collation = self.globals.collation().clone();
+        Ok(GroupSpec { key, fields, collation, unsorted_by: None, in_order: Vec::new() })
+    }
+
+    fn key(&self, value: Value<'_>) -> Result<Key> {
+        match value.as_doc() {
+            Some(object) if object.iter().next().is_some_and(|(name, _)| !name.starts_with('$')) => {
+                let fields = object.iter().map(|(name, value)| Ok((name.into(), self.expr(value)?)));
+                // Parsed as a whole as well: names of fields have rules of their own.
+                self.expr(value)?;
+                fields.collect::<Result<Vec<_>>>().map(Key::Object)
+            }
+            _ => self.expr(value).map(Key::One),
+        }
+    }
+}

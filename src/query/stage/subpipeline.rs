@@ -1,0 +1,112 @@
+//! Pipelines inside stages. Stages never await: what they need of other collections is gathered while they are parsed, and read before they
+//! begin.
+
+use super::aggregation::Aggregation;
+use super::model::{Foreign, Others};
+use super::parse::Parser;
+use super::table::{Place, not_first, place_of};
+use crate::block::Block;
+use crate::error::Result;
+use crate::query::expr::Globals;
+use crate::query::filter::Filter;
+use crate::query::plan::FindCommand;
+use crate::value::{Doc, DocBuf, DocWriter, Value};
+
+/// Some of the stages of an array, as an array.
+pub(super) fn array_of<'a>(stages: impl Iterator<Item = Value<'a>>) -> DocBuf {
+    let mut array = DocWriter::new();
+    for (place, stage) in stages.enumerate() {
+        array.value(&place.to_string(), stage);
+    }
+    array.finish()
+}
+
+/// The elements of an array.
+pub(super) fn elements(array: Doc<'_>) -> Vec<Value<'_>> {
+    array.iter().map(|(_, element)| element).collect()
+}
+
+/// A pipeline over another collection: what is the same for all rows is read once, and what is left runs for each row.
+pub(super) struct SubPipeline {
+    /// Which of the others its rows are.
+    place: usize,
+    /// The stages that are left, where there are any, or rows are to be equal in fields.
+    rest: Option<Aggregation>,
+}
+
+impl Parser<'_> {
+    /// A pipeline over another collection, which sees the variables of `globals`. `by_fields` where rows are to be equal in fields as well, which
+    /// comes before all stages but filters.
+    ///
+    /// Errors: 40602, and those of stages, but for what is read once: these come when it is read.
+    pub fn split(
+        &mut self,
+        collection: &str,
+        stages: Doc<'_>,
+        by_fields: bool,
+        globals: &Globals,
+    ) -> Result<SubPipeline> {
+        let stages = elements(stages);
+        let (mut once, mut rest) = (stages.len(), None);
+        // As long as no row is known, nothing depends on one.
+        if by_fields || globals.outer_count() > 0 {
+            let mut parser = Parser::new(globals);
+            parser.begin_find();
+            parser.others = std::mem::take(&mut self.others);
+            once = parser.rest(&stages, by_fields)?;
+            self.others = std::mem::take(&mut parser.others);
+            if once < stages.len() || by_fields {
+                rest = Some(parser.finish("")?);
+            }
+        }
+        let first = array_of(stages.into_iter().take(once));
+        self.others.push(Foreign { collection: collection.into(), stages: first, globals: globals.without_outer() });
+        Ok(SubPipeline { place: self.others.len() - 1, rest })
+    }
+
+    /// Parses the stages of which some may depend on a row. Answers how many of them, in front, are the same for all rows: all, or the filters
+    /// and the stage that they begin with. These are not among the steps then.
+    fn rest(&mut self, stages: &[Value<'_>], by_fields: bool) -> Result<usize> {
+        let (known, count) = (self.others.len(), self.globals.outer_count());
+        let mut outermost = self.globals.take_outer_read();
+        let (mut once, mut is_front, mut is_same) = (0, true, !by_fields);
+        for (place, stage) in stages.iter().enumerate() {
+            let name = self.stage_at(*stage, place, place + 1 == stages.len())?;
+            // Which rows are equal comes before it.
+            if by_fields && self.source.is_none() && place_of(name) == Some(Place::First) {
+                return Err(not_first(name));
+            }
+            // Those of pipelines in the stage are its own.
+            let read = self.globals.take_outer_read();
+            outermost = outermost.min(read);
+            is_same = is_same && read >= count;
+            is_front = is_front && read >= count && (self.is_filter() || self.source.is_some());
+            if is_front {
+                once += 1;
+                self.forget(known);
+            }
+        }
+        self.globals.note_outer_read(outermost);
+        if is_same {
+            self.forget(known);
+            return Ok(stages.len());
+        }
+        Ok(once)
+    }
+}
+
+impl SubPipeline {
+    /// The rows that were read, or what the rest of the stages makes of them with the values that variables have now. `wanted` says which of them a
+    /// row wants, where fields are to be equal.
+    ///
+    /// Errors: those of the stages.
+    pub fn rows(&self, wanted: Option<Filter>, others: &Others) -> Result<Block> {
+        let rows = others.get(self.place).cloned().unwrap_or_default();
+        let Some(rest) = &self.rest else { return Ok(rows) };
+        let mut find = FindCommand::clone(&rest.find);
+        if let Some(wanted) = wanted {
+            find.filter = Filter::and([wanted, find.filter]);
+        }
+        rest.run(find, rest.own_rows()?.unwrap_or(rows), others)
+    }
+}

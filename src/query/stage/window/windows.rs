@@ -1,0 +1,159 @@
+//! `$setWindowFields` at work: fields that are computed of the rows around each row.
+//!
+//! Rule: mongodb/mongo src/mongo/db/pipeline/document_source_set_window_fields.cpp. A sort in front brings partitions together and
+//! their rows into order; here a partition is held until it is whole, and goes on with its new columns.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::bounds::Window;
+use super::downsample::Choice;
+use super::function::{Function, Partition};
+use crate::block::Block;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::query::exec::Flow;
+use crate::query::expr::BoundExpr;
+use crate::query::stage::group::run_end;
+use crate::query::stage::model::Others;
+use crate::query::stage::running::Stage;
+use crate::query::stage::spec::{Spec, read_by};
+use crate::value::{Collation, FieldSet, Kind, OwnedValue, Value};
+
+/// What a `$setWindowFields` asks for, its sort apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct WindowSpec {
+    /// What rows of a partition have in common; `None` where all rows are one.
+    pub(super) partition: Option<BoundExpr>,
+    /// What rows are sorted by where that is one field, and whether it ascends.
+    pub(super) order: Option<(BoundExpr, bool)>,
+    pub(super) outputs: Vec<Output>,
+    /// Which rows stay; all of them where nothing says so.
+    pub(super) choice: Option<Choice>,
+    pub(super) collation: Collation,
+}
+
+impl Spec for WindowSpec {
+    fn reads(&self, behind: FieldSet) -> FieldSet {
+        let order = self.order.iter().map(|(expr, _)| expr);
+        let chosen = self.choice.iter().map(|choice| &choice.field);
+        let inputs = self.outputs.iter().map(|output| &output.input);
+        read_by(behind, self.partition.iter().chain(order).chain(inputs).chain(chosen))
+    }
+
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Windows::new(self))
+    }
+}
+
+/// A field that is computed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Output {
+    pub(super) name: Box<str>,
+    pub(super) function: Function,
+    pub(super) input: BoundExpr,
+    pub(super) window: Window,
+}
+
+/// A `$setWindowFields` at work, over rows that are sorted.
+struct Windows {
+    spec: Rc<WindowSpec>,
+    /// What the rows held have in common.
+    key: Option<OwnedValue>,
+    held: Vec<Block>,
+    size_bytes: usize,
+    ready: VecDeque<Block>,
+}
+
+impl Windows {
+    fn new(spec: Rc<WindowSpec>) -> Windows {
+        Windows { spec, key: None, held: Vec::new(), size_bytes: 0, ready: VecDeque::new() }
+    }
+
+    fn hold(&mut self, rows: Block) -> Result<()> {
+        self.size_bytes += rows.size_bytes();
+        if self.size_bytes > STAGE_SIZE_BYTES_MAX {
+            return Err(too_large());
+        }
+        self.held.push(rows);
+        Ok(())
+    }
+
+    /// The partition that is held is whole.
+    fn close(&mut self) -> Result<()> {
+        self.size_bytes = 0;
+        if let (Some(choice), Some((order, _))) = (&self.spec.choice, &self.spec.order) {
+            let rows = choice.rows(&std::mem::take(&mut self.held), order)?;
+            self.ready.extend(Some(rows).filter(|rows| rows.rows() > 0));
+            return Ok(());
+        }
+        let mut rows = Block::concat(std::mem::take(&mut self.held));
+        if rows.rows() == 0 {
+            return Ok(());
+        }
+        let order = match &self.spec.order {
+            Some((expr, ascending)) => Some((expr.column(&rows)?, *ascending)),
+            None => None,
+        };
+        let mut columns = Vec::new();
+        for Output { function, input, window, .. } in &self.spec.outputs {
+            let partition = Partition {
+                rows: rows.rows(),
+                order: order.as_ref(),
+                input: input.column(&rows)?,
+                window,
+                collation: &self.spec.collation,
+            };
+            columns.push(partition.compute(function)?);
+        }
+        for (output, column) in self.spec.outputs.iter().zip(columns) {
+            rows.set_column(&output.name, column);
+        }
+        self.ready.push_back(rows);
+        Ok(())
+    }
+}
+
+impl Stage for Windows {
+    fn push(&mut self, rows: Block) -> Result<Flow> {
+        let keys = self.spec.partition.as_ref().map(|partition| partition.column(&rows)).transpose()?;
+        let mut start = 0;
+        while let Some(keys) = keys.as_ref().filter(|_| start < rows.rows()) {
+            let end = run_end(keys, start);
+            let mut scratch = Vec::new();
+            // Missing and null are one partition, as they tie in a sort.
+            let key = keys.value(start, &mut scratch).unwrap_or(Value::NULL);
+            if key.kind() == Kind::Array {
+                let message = "An expression used to partition cannot evaluate to value of type array";
+                return Err(Error::type_mismatch(message));
+            }
+            if self.key.as_ref().is_none_or(|known| !self.spec.collation.equal(known.view(), key)) {
+                let key = key.to_owned();
+                self.close()?;
+                self.key = Some(key);
+            }
+            self.hold(rows.slice(start..end))?;
+            start = end;
+        }
+        if keys.is_none() {
+            self.hold(rows)?;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.close()
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.ready.pop_front())
+    }
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::new(
+        ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
+        "Exceeded memory limit for a partition, and there is no disk to spill to",
+    )
+}

@@ -1,0 +1,257 @@
+//! Arithmetic of decimals, exact and then rounded once: to 34 digits, halves to even.
+
+// Loaded later.
+
+use std::cmp::Ordering;
+
+use super::model::Decimal;
+use super::parse::{DIGITS_MAX, Digits};
+
+const NAN: Decimal = Decimal::NaN;
+
+fn infinity(negative: bool) -> Decimal {
+    Decimal::Infinity { negative }
+}
+
+/// True with a minus, zeros included.
+fn has_minus(decimal: Decimal) -> bool {
+    matches!(decimal, Decimal::Infinity { negative: true } | Decimal::Finite { negative: true, .. })
+}
+
+fn is_zero(decimal: Decimal) -> bool {
+    matches!(decimal, Decimal::Finite { coefficient: 0, .. })
+}
+
+/// The same with the other sign.
+pub fn negated(decimal: Decimal) -> Decimal {
+    match decimal {
+        Decimal::NaN => NAN,
+        Decimal::Infinity { negative } => infinity(!negative),
+        Decimal::Finite { negative, coefficient, exponent } => {
+            Decimal::Finite { negative: !negative, coefficient, exponent }
+        }
+    }
+}
+
+/// The difference of two decimals.
+pub fn difference(a: Decimal, b: Decimal) -> Decimal {
+    sum(a, negated(b))
+}
+
+/// The sum of two decimals.
+pub fn sum(a: Decimal, b: Decimal) -> Decimal {
+    let (Some(mut x), Some(mut y)) = (Digits::of(a), Digits::of(b)) else {
+        return match (a, b) {
+            (Decimal::Finite { .. }, special) => special,
+            (Decimal::Infinity { negative: one }, Decimal::Infinity { negative: other }) if one != other => NAN,
+            (special, Decimal::Finite { .. } | Decimal::Infinity { .. }) => special,
+            _ => NAN,
+        };
+    };
+    // Digit below digit: for exponents at the two ends these are twelve thousand, which nobody adds often.
+    let exponent = x.exponent.min(y.exponent);
+    for number in [&mut x, &mut y] {
+        let zeros = usize::try_from(number.exponent - exponent).unwrap_or_default();
+        if !number.digits.is_empty() {
+            number.digits.extend(std::iter::repeat_n(0, zeros));
+        }
+    }
+    let order = x.digits.len().cmp(&y.digits.len()).then_with(|| x.digits.cmp(&y.digits));
+    let (large, small) = if order.is_lt() { (y, x) } else { (x, y) };
+    let is_sum = large.negative == small.negative;
+    // A difference of nothing has no minus.
+    let negative = large.negative && (is_sum || order.is_ne());
+    let mut others = small.digits.iter().rev();
+    let (mut digits, mut carry) = (Vec::with_capacity(large.digits.len() + 1), 0);
+    for digit in large.digits.iter().rev() {
+        let other = others.next().copied().unwrap_or(0) + carry;
+        let total = if is_sum { digit + other } else { digit + 10 - other };
+        digits.push(total % 10);
+        carry = u8::from(is_sum == (total >= 10));
+    }
+    if is_sum {
+        digits.push(carry);
+    }
+    digits.reverse();
+    Digits { negative, digits, exponent }.round(false)
+}
+
+/// The product of two decimals.
+pub fn product(a: Decimal, b: Decimal) -> Decimal {
+    if a == NAN || b == NAN {
+        return NAN;
+    }
+    let negative = has_minus(a) != has_minus(b);
+    let (Some(x), Some(y)) = (Digits::of(a), Digits::of(b)) else {
+        return if is_zero(a) || is_zero(b) { NAN } else { infinity(negative) };
+    };
+    let mut places = vec![0_u32; x.digits.len() + y.digits.len()];
+    for (shift, digit) in x.digits.iter().enumerate() {
+        for (place, other) in places.iter_mut().skip(shift + 1).zip(&y.digits) {
+            *place += u32::from(*digit) * u32::from(*other);
+        }
+    }
+    let mut carry = 0;
+    for place in places.iter_mut().rev() {
+        let total = *place + carry;
+        (*place, carry) = (total % 10, total / 10);
+    }
+    let digits = places.iter().map(|place| *place as u8).collect();
+    Digits { negative, digits, exponent: x.exponent + y.exponent }.round(false)
+}
+
+/// The quotient of two decimals, of which the second is not zero.
+pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
+    if a == NAN || b == NAN {
+        return NAN;
+    }
+    let negative = has_minus(a) != has_minus(b);
+    let Decimal::Finite { coefficient: divisor, exponent, .. } = b else {
+        // Of two infinities nothing is known.
+        return if let Decimal::Finite { .. } = a {
+            Digits { negative, digits: Vec::new(), exponent: i32::MIN / 2 }.round(false)
+        } else {
+            NAN
+        };
+    };
+    let Some(x) = Digits::of(a) else { return infinity(negative) };
+    let divisor = divisor.max(1);
+    let (mut digits, mut rest) = (Vec::new(), 0);
+    let mut exponent = x.exponent - exponent;
+    let mut given = x.digits.iter();
+    // No divisor is above 10^34, and ten times what is left fits.
+    loop {
+        let next = given.next();
+        if next.is_none() {
+            if rest == 0 || digits.len() > DIGITS_MAX {
+                break;
+            }
+            exponent -= 1;
+        }
+        rest = rest * 10 + u128::from(next.copied().unwrap_or(0));
+        if rest >= divisor || !digits.is_empty() {
+            digits.push((rest / divisor) as u8);
+        }
+        rest %= divisor;
+    }
+    Digits { negative, digits, exponent }.round(rest != 0)
+}
+
+/// What is left of `a`, with its sign, when whole multiples of `b`, which is not zero, are taken away.
+pub fn remainder(a: Decimal, b: Decimal) -> Decimal {
+    if a == NAN || b == NAN {
+        return NAN;
+    }
+    let (Some(x), Decimal::Finite { coefficient: mut divisor, exponent, .. }) = (Digits::of(a), b) else {
+        return if let Decimal::Finite { .. } = a { a } else { NAN };
+    };
+    let mut lowest = exponent;
+    while lowest > x.exponent {
+        // What is above all digits of `a` is never reached.
+        match divisor.checked_mul(10).filter(|larger| larger.ilog10() < 37) {
+            Some(larger) => divisor = larger,
+            None => return a,
+        }
+        lowest -= 1;
+    }
+    let mut rest = 0;
+    let zeros = usize::try_from(x.exponent - lowest).unwrap_or_default();
+    for digit in x.digits.iter().copied().chain(std::iter::repeat_n(0, zeros)) {
+        rest = (rest * 10 + u128::from(digit)) % divisor.max(1);
+    }
+    Decimal::Finite { negative: x.negative, coefficient: rest, exponent: lowest }
+}
+
+/// The same without its sign.
+pub fn absolute(decimal: Decimal) -> Decimal {
+    match decimal {
+        Decimal::Infinity { .. } => infinity(false),
+        Decimal::Finite { negative: true, .. } => negated(decimal),
+        other => other,
+    }
+}
+
+/// Which decimal of few places stands for one of more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// The next one above.
+    Ceil,
+    /// The next one below.
+    Floor,
+    /// The next one on the side of zero.
+    Trunc,
+    /// The nearest; between two, that with an even last digit.
+    HalfEven,
+}
+
+/// A decimal with so many places behind the dot; in front of it where `places` is negative.
+pub fn rounded(decimal: Decimal, places: i64, rounding: Rounding) -> Decimal {
+    let Some(mut number) = Digits::of(decimal) else { return decimal };
+    let exponent = i32::try_from(-places).unwrap_or_default();
+    let cut = usize::try_from(exponent - number.exponent).unwrap_or_default();
+    let kept = number.digits.len().saturating_sub(cut);
+    let mut dropped = number.digits.split_off(kept);
+    // What lies in front of the first digit are zeros.
+    let behind_zero = cut > dropped.len();
+    if behind_zero {
+        dropped.insert(0, 0);
+    }
+    let is_more = dropped.iter().any(|digit| *digit > 0);
+    let half = dropped.split_first().map_or(Ordering::Less, |(first, rest)| {
+        first.cmp(&5).then(if rest.iter().any(|digit| *digit > 0) { Ordering::Greater } else { Ordering::Equal })
+    });
+    let is_odd = number.digits.last().is_some_and(|digit| digit % 2 == 1);
+    let up = match rounding {
+        Rounding::Ceil => is_more && !number.negative,
+        Rounding::Floor => is_more && number.negative,
+        Rounding::HalfEven => half.is_gt() || half.is_eq() && is_odd,
+        Rounding::Trunc => false,
+    };
+    if up {
+        number.count_up();
+    }
+    // Zeros behind, as many as there is room for.
+    let zeros = usize::try_from(number.exponent - exponent).unwrap_or_default();
+    number.exponent = number.exponent.max(exponent);
+    if number.digits.is_empty() || zeros + number.digits.len() <= DIGITS_MAX {
+        if !number.digits.is_empty() {
+            number.digits.extend(std::iter::repeat_n(0, zeros));
+        }
+        number.exponent = exponent;
+    }
+    number.round(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::parse;
+    use super::*;
+
+    /// `operator a b result`, a line each, by the rules of IEEE 754-2008 for 128 bits.
+    fn check(vectors: &str) {
+        for line in vectors.lines() {
+            let [name, a, b, wanted] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
+            let [x, wanted] = [a, wanted].map(|text| parse(text).unwrap());
+            let y = || parse(b).unwrap();
+            let places = || b.parse().unwrap();
+            let found = match name {
+                "add" => sum(x, y()),
+                "subtract" => difference(x, y()),
+                "multiply" => product(x, y()),
+                "divide" => quotient(x, y()),
+                "mod" => remainder(x, y()),
+                "round" => rounded(x, places(), Rounding::HalfEven),
+                "trunc" => rounded(x, places(), Rounding::Trunc),
+                "ceil" => rounded(x, 0, Rounding::Ceil),
+                "floor" => rounded(x, 0, Rounding::Floor),
+                other => panic!("{other} in a vector"),
+            };
+            assert_eq!(found, wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn results_are_rounded_once_and_keep_the_exponents_that_the_standard_wants() {
+        check(include_str!("arithmetic_vectors.txt"));
+    }
+}

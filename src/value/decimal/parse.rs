@@ -1,0 +1,328 @@
+//! Decimals from their digits and to their bytes, and from and to texts and doubles.
+
+// Loaded later.
+
+use std::cmp::Ordering;
+
+use super::model::Decimal;
+use crate::env::Env;
+use crate::value::{Kind, Number, OwnedValue, Value};
+
+/// Digits of the longest coefficient.
+pub(super) const DIGITS_MAX: usize = 34;
+const EXPONENT_MIN: i32 = -6176;
+const EXPONENT_MAX: i32 = 6111;
+
+/// ± 0.d₁d₂… × 10^(exponent + digits): digits from the first to the last, as numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Digits {
+    pub negative: bool,
+    pub digits: Vec<u8>,
+    pub exponent: i32,
+}
+
+impl Digits {
+    /// Those of a finite decimal; zero has none.
+    pub fn of(decimal: Decimal) -> Option<Digits> {
+        let Decimal::Finite { negative, mut coefficient, exponent } = decimal else { return None };
+        let mut digits = Vec::new();
+        while coefficient > 0 {
+            digits.push((coefficient % 10) as u8);
+            coefficient /= 10;
+        }
+        digits.reverse();
+        Some(Digits { negative, digits, exponent })
+    }
+
+    /// Those of a text like `-12.50e+3`; the lack of a number before or behind the dot is one.
+    pub fn parse(text: &str) -> Option<Digits> {
+        let (negative, mut rest) = signed(text.as_bytes());
+        let (mut digits, mut exponent, mut found, mut behind_dot) = (Vec::new(), 0, false, false);
+        while let Some((byte, tail)) = rest.split_first() {
+            match byte {
+                b'0'..=b'9' => {
+                    found = true;
+                    exponent -= i32::from(behind_dot);
+                    if *byte > b'0' || !digits.is_empty() {
+                        digits.push(byte - b'0');
+                    }
+                }
+                b'.' if !behind_dot => behind_dot = true,
+                b'e' | b'E' => {
+                    let (negative, power) = signed(tail);
+                    let all_digits = !power.is_empty() && power.iter().all(u8::is_ascii_digit);
+                    // More digits than these make no difference.
+                    let power =
+                        power.iter().fold(0_i32, |power, digit| (power * 10 + i32::from(digit & 15)).min(99_999));
+                    exponent += if negative { -power } else { power };
+                    return Some(Digits { negative: text.starts_with('-'), digits, exponent })
+                        .filter(|_| found && all_digits);
+                }
+                _ => return None,
+            }
+            rest = tail;
+        }
+        found.then_some(Digits { negative, digits, exponent })
+    }
+
+    /// The decimal next to it: to 34 digits, halves to even; `is_more` where something but zeros follows.
+    pub fn round(self, is_more: bool) -> Decimal {
+        self.round_to(DIGITS_MAX, is_more)
+    }
+
+    /// The same to so many digits.
+    pub fn round_to(mut self, most: usize, is_more: bool) -> Decimal {
+        let leading = self.digits.iter().take_while(|digit| **digit == 0).count();
+        self.digits.drain(..leading);
+        let too_small = usize::try_from(EXPONENT_MIN - self.exponent).unwrap_or_default();
+        let cut = self.digits.len().saturating_sub(most).max(too_small);
+        if cut > 0 {
+            let kept = self.digits.len().checked_sub(cut);
+            let dropped = self.digits.split_off(kept.unwrap_or_default());
+            self.exponent = self.exponent.saturating_add(i32::try_from(cut).unwrap_or(i32::MAX));
+            // Where even the first digit that is dropped is a zero, nothing is rounded up.
+            let half = match (kept.is_some(), dropped.split_first()) {
+                (true, Some((first, rest))) => first.cmp(&5).then(if is_more || rest.iter().any(|digit| *digit > 0) {
+                    Ordering::Greater
+                } else {
+                    Ordering::Equal
+                }),
+                _ => Ordering::Less,
+            };
+            let is_odd = self.digits.last().is_some_and(|digit| digit % 2 == 1);
+            if half.is_gt() || half.is_eq() && is_odd {
+                self.count_up();
+                if self.digits.len() > most {
+                    self.digits.pop();
+                    self.exponent += 1;
+                }
+            }
+        }
+        self.fold_down()
+    }
+
+    fn multiply(&mut self, factor: u8) {
+        let mut carry = 0;
+        for digit in self.digits.iter_mut().rev() {
+            let total = *digit * factor + carry;
+            (*digit, carry) = (total % 10, total / 10);
+        }
+        if carry > 0 {
+            self.digits.insert(0, carry);
+        }
+    }
+
+    pub fn count_up(&mut self) {
+        for digit in self.digits.iter_mut().rev() {
+            if *digit < 9 {
+                *digit += 1;
+                return;
+            }
+            *digit = 0;
+        }
+        self.digits.insert(0, 1);
+    }
+
+    /// Within the exponents that there are.
+    fn fold_down(mut self) -> Decimal {
+        let negative = self.negative;
+        if self.digits.is_empty() {
+            return Decimal::Finite {
+                negative,
+                coefficient: 0,
+                exponent: self.exponent.clamp(EXPONENT_MIN, EXPONENT_MAX),
+            };
+        }
+        while self.exponent > EXPONENT_MAX {
+            if self.digits.len() == DIGITS_MAX {
+                return Decimal::Infinity { negative };
+            }
+            self.digits.push(0);
+            self.exponent -= 1;
+        }
+        let coefficient = self.digits.iter().fold(0, |number, digit| number * 10 + u128::from(*digit));
+        Decimal::Finite { negative, coefficient, exponent: self.exponent }
+    }
+
+    /// In the form of JSON, without its sign.
+    fn json(&self) -> String {
+        let mut text: String = self.digits.iter().map(|digit| char::from(b'0' + digit)).collect();
+        if text.is_empty() {
+            text.push('0');
+        }
+        text.push('e');
+        text.push_str(&self.exponent.to_string());
+        text
+    }
+
+    /// The double next to it.
+    pub fn double(&self, env: &dyn Env) -> f64 {
+        let size = env.double(&self.json());
+        if self.negative { -size } else { size }
+    }
+
+    /// As people write it: with a power of ten where the first digit stands for less than 10^`least` or for 10^`end` and more.
+    fn written(&self, least: i32, end: i32, zero_exponent: bool) -> String {
+        let mut text = String::new();
+        if self.negative {
+            text.push('-');
+        }
+        let digits: String = match self.digits.is_empty() {
+            true => "0".to_owned(),
+            false => self.digits.iter().map(|digit| char::from(b'0' + digit)).collect(),
+        };
+        let len = i32::try_from(digits.len()).unwrap_or_default();
+        let first = self.exponent + len - 1;
+        let (head, tail) = digits.split_at_checked(1).unwrap_or_default();
+        if first < least || first >= end || zero_exponent && self.exponent > 0 {
+            text.push_str(head);
+            if !tail.is_empty() {
+                text.push('.');
+                text.push_str(tail);
+            }
+            let upper = zero_exponent;
+            text.push(if upper { 'E' } else { 'e' });
+            text.push(if first < 0 { '-' } else { '+' });
+            // Powers of doubles have two digits at least.
+            if !upper && first.abs() < 10 {
+                text.push('0');
+            }
+            text.push_str(&first.unsigned_abs().to_string());
+        } else if first < 0 {
+            text.push_str("0.");
+            (1..first.unsigned_abs()).for_each(|_| text.push('0'));
+            text.push_str(&digits);
+        } else {
+            let whole = usize::try_from(first + 1).unwrap_or_default();
+            for at in 0..digits.len().max(whole) {
+                if at == whole {
+                    text.push('.');
+                }
+                text.push_str(digits.get(at..at + 1).unwrap_or("0"));
+            }
+        }
+        text
+    }
+}
+
+fn signed(text: &[u8]) -> (bool, &[u8]) {
+    match text.split_first() {
+        Some((b'-', rest)) => (true, rest),
+        Some((b'+', rest)) => (false, rest),
+        _ => (false, text),
+    }
+}
+
+/// The infinity or the lack of a number that a text names.
+fn special(text: &str) -> Option<Decimal> {
+    let (negative, name) = signed(text.as_bytes());
+    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+    if is("inf") || is("infinity") {
+        return Some(Decimal::Infinity { negative });
+    }
+    is("nan").then_some(Decimal::NaN)
+}
+
+/// The decimal that a text says; `None` where it says none, or one too large.
+pub fn parse(text: &str) -> Option<Decimal> {
+    special(text).or_else(|| match Digits::parse(text)?.round(false) {
+        Decimal::Infinity { .. } => None,
+        finite => Some(finite),
+    })
+}
+
+/// The double that a text says; `None` where it says none, or one too large.
+pub fn parse_double(text: &str, env: &dyn Env) -> Option<f64> {
+    match special(text) {
+        Some(special) => Some(special.near_double()),
+        None => Some(Digits::parse(text)?.double(env)).filter(|x| x.is_finite()),
+    }
+}
+
+/// The double next to a decimal; `None` where it is too large.
+pub fn to_double(decimal: Decimal) -> Option<f64> {
+    let is_finite = matches!(decimal, Decimal::Finite { .. });
+    Some(decimal.near_double()).filter(|x| x.is_finite() || !is_finite)
+}
+
+/// The shortest digits that say a finite double.
+fn shortest(x: f64, env: &dyn Env) -> Digits {
+    let mut digits =
+        Digits::parse(&env.digits(x.abs())).unwrap_or(Digits { negative: false, digits: Vec::new(), exponent: 0 });
+    while digits.digits.last() == Some(&0) {
+        digits.digits.pop();
+        digits.exponent += 1;
+    }
+    Digits {
+        negative: x.is_sign_negative(),
+        exponent: if digits.digits.is_empty() { 0 } else { digits.exponent },
+        ..digits
+    }
+}
+
+/// A double as the server writes it.
+pub fn double_text(x: f64, env: &dyn Env) -> String {
+    if x.is_finite() { shortest(x, env).written(-4, 16, false) } else { text(from_double(x)) }
+}
+
+/// A decimal as the server writes it.
+pub fn text(decimal: Decimal) -> String {
+    match (Digits::of(decimal), decimal) {
+        (Some(digits), _) => digits.written(-6, i32::MAX, true),
+        (_, Decimal::NaN) => "NaN".to_owned(),
+        (_, Decimal::Infinity { negative: true }) => "-Infinity".to_owned(),
+        _ => "Infinity".to_owned(),
+    }
+}
+
+/// A double to fifteen digits, as the server has it.
+pub fn from_double(x: f64) -> Decimal {
+    const DIGITS: usize = 15;
+    const FRACTION_BITS: u32 = 52;
+    let (negative, bits) = (x.is_sign_negative(), x.to_bits());
+    if x.is_nan() {
+        return Decimal::NaN;
+    }
+    if x.is_infinite() {
+        return Decimal::Infinity { negative };
+    }
+    let field = i32::try_from(bits >> FRACTION_BITS & 0x7ff).unwrap_or_default();
+    let fraction = bits & ((1 << FRACTION_BITS) - 1);
+    let whole = if field > 0 { fraction | 1 << FRACTION_BITS } else { fraction };
+    // An odd number times a power of two: of ten, and of five the other way round.
+    let zeros = whole.trailing_zeros();
+    let power = field.max(1) - 1075 + zeros.cast_signed();
+    let decimal = Decimal::Finite { negative, coefficient: whole.checked_shr(zeros).unwrap_or(0).into(), exponent: 0 };
+    let Some(mut digits) = Digits::of(decimal).filter(|digits| !digits.digits.is_empty()) else { return decimal };
+    for _ in 0..power.unsigned_abs() {
+        digits.multiply(if power < 0 { 5 } else { 2 });
+    }
+    digits.exponent = power.min(0);
+    while digits.digits.len() < DIGITS {
+        digits.digits.push(0);
+        digits.exponent -= 1;
+    }
+    digits.round_to(DIGITS, false)
+}
+
+/// A number as a decimal.
+pub fn of_number(number: Number) -> Decimal {
+    match number {
+        Number::Integer(n) => n.into(),
+        Number::Double(x) => from_double(x),
+        Number::Decimal(decimal) => decimal,
+    }
+}
+
+/// A decimal as a value.
+pub fn to_value(decimal: Decimal) -> OwnedValue {
+    let bits = match decimal {
+        Decimal::NaN => 0b1_1111 << 122,
+        Decimal::Infinity { negative } => 0b1_1110 << 122 | u128::from(negative) << 127,
+        Decimal::Finite { negative, coefficient, exponent } => {
+            let biased = u128::try_from(exponent - EXPONENT_MIN).unwrap_or_default();
+            u128::from(negative) << 127 | biased << 113 | coefficient
+        }
+    };
+    Value::new_checked(Kind::Decimal128, &bits.to_le_bytes()).to_owned()
+}

@@ -1,0 +1,122 @@
+//! Sets of top-level fields: what an expression reads, what a plan decodes.
+
+/// Some of the top-level fields of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldSet {
+    /// Every field.
+    All,
+    /// The fields of these names, which ascend.
+    Only(Vec<Box<str>>),
+}
+
+impl Default for FieldSet {
+    fn default() -> Self {
+        FieldSet::none()
+    }
+}
+
+impl FieldSet {
+    /// No field at all.
+    pub const fn none() -> FieldSet {
+        FieldSet::Only(Vec::new())
+    }
+
+    /// One field.
+    pub fn one(name: &str) -> FieldSet {
+        FieldSet::Only(vec![name.into()])
+    }
+
+    /// Adds the field of that name, which may have dots.
+    pub fn add(&mut self, name: &str) {
+        if let FieldSet::Only(names) = self
+            && let Err(at) = place(names, name)
+        {
+            names.insert(at, name.into());
+        }
+    }
+
+    /// Adds the first component of `path`.
+    pub fn add_path(&mut self, path: &str) {
+        self.add(path.split('.').next().unwrap_or_default());
+    }
+
+    /// Adds the fields of another set.
+    pub fn add_all(&mut self, other: &FieldSet) {
+        match other {
+            FieldSet::All => *self = FieldSet::All,
+            FieldSet::Only(names) => names.iter().for_each(|name| self.add(name)),
+        }
+    }
+
+    /// Takes a field out, unless every field is in it.
+    pub fn remove(&mut self, name: &str) {
+        if let FieldSet::Only(names) = self {
+            names.retain(|known| **known != *name);
+        }
+    }
+
+    /// True where the field called `name` is in it.
+    pub fn contains(&self, name: &str) -> bool {
+        match self {
+            FieldSet::All => true,
+            FieldSet::Only(names) => place(names, name).is_ok(),
+        }
+    }
+
+    /// True where every field is in it.
+    pub fn is_all(&self) -> bool {
+        matches!(self, FieldSet::All)
+    }
+
+    /// True where no field is in it.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, FieldSet::Only(names) if names.is_empty())
+    }
+
+    /// The names, in ascending order; none where every field is in it.
+    pub fn names(&self) -> &[Box<str>] {
+        match self {
+            FieldSet::All => &[],
+            FieldSet::Only(names) => names,
+        }
+    }
+}
+
+/// Where `name` stands among `names`, or where it belongs.
+fn place(names: &[Box<str>], name: &str) -> Result<usize, usize> {
+    names.binary_search_by(|known| (**known).cmp(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_adds_its_first_component_and_a_name_with_dots_itself() {
+        let mut fields = FieldSet::none();
+        fields.add_path("a.b");
+        fields.add("c.d");
+        assert!(fields.contains("a") && !fields.contains("b"));
+        assert!(fields.contains("c.d") && !fields.contains("c"));
+    }
+
+    #[test]
+    fn names_ascend_and_come_once() {
+        let mut fields = FieldSet::none();
+        ["b", "a", "b", "c", "a"].iter().for_each(|name| fields.add(name));
+        assert_eq!(fields.names(), ["a".into(), "b".into(), "c".into()]);
+        fields.remove("b");
+        assert_eq!(fields.names(), ["a".into(), "c".into()]);
+    }
+
+    #[test]
+    fn all_fields_and_some_are_all_fields() {
+        let mut fields = FieldSet::one("a");
+        fields.add_all(&FieldSet::one("b"));
+        assert_eq!(fields.names(), ["a".into(), "b".into()]);
+        fields.add_all(&FieldSet::All);
+        fields.add("c");
+        fields.remove("a");
+        assert!(fields.is_all() && fields.contains("a") && !fields.is_empty());
+    }
+}
