@@ -27,6 +27,7 @@ const MODULES = [
   ],
   ["timepail/slim", ["entry/slim.d.ts"]],
   ["timepail/file", ["file.d.ts"]],
+  ["timepail/pipelines", ["pipelines.d.ts"]],
   ["timepail/sqlite", ["sqlite.d.ts"]],
   ["timepail/deno-kv", ["deno-kv.d.ts"]],
   ["timepail/testing", ["testing/memory.d.ts", "testing/contract.d.ts"]],

@@ -16,11 +16,13 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
 /** What the second half takes from the first, as wasm-bindgen's module has it. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "file", "sqlite", "deno-kv", "testing/index"];
+const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "file", "pipelines", "sqlite", "deno-kv", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
+/** Those that run where they lie, in Node, Bun and Deno: an uncaught error prints the line that it comes from, which should not be the whole file. */
+const READABLE = ["node", "file", "sqlite", "deno-kv", "testing"];
 /** What users' compilers read; the declarations of the other entries are those of `index`. */
-const DECLARED = ["index", "entry/slim", "file", "sqlite", "deno-kv", "testing/index", "entry/wasm-source"];
+const DECLARED = ["index", "entry/slim", "file", "pipelines", "sqlite", "deno-kv", "testing/index", "entry/wasm-source"];
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
 async function compile(toolEnv, { features, cargo, rustc }, dev) {
@@ -133,8 +135,15 @@ export { __wbg_init as default, complete };
 /** A bundle for browsers, one for Node and so on, each whole: what they could share would be a second file for every page, 0.4 KB with its head. */
 async function bundle() {
   for (const entry of readdirSync(DIST)) if (!MODULES.includes(entry)) rmSync(join(DIST, entry), { recursive: true });
-  const { metafile } = await esbuild({
-    entryPoints: ENTRIES,
+  const named = Object.entries(ENTRIES);
+  const kinds = [true, false].map((minify) => [minify, Object.fromEntries(named.filter(([name]) => READABLE.includes(name) !== minify))]);
+  const built = await Promise.all(kinds.map(([minify, entryPoints]) => bundleOf(entryPoints, minify)));
+  return built.flatMap(({ metafile }) => Object.keys(metafile.outputs)).map((file) => join(ROOT, file));
+}
+
+function bundleOf(entryPoints, minify) {
+  return esbuild({
+    entryPoints,
     outdir: DIST,
     absWorkingDir: ROOT,
     bundle: true,
@@ -142,7 +151,7 @@ async function bundle() {
     platform: "neutral",
     target: "es2022",
     external: ["bson", "node:*", "timepail", "*.wasm"],
-    minify: true,
+    minify,
     charset: "utf8",
     legalComments: "none",
     sourcemap: true,
@@ -151,7 +160,6 @@ async function bundle() {
   }).catch(() => {
     throw new Stop("esbuild found the errors above");
   });
-  return Object.keys(metafile.outputs).map((file) => join(ROOT, file));
 }
 
 /** Declarations of what those of the entries reach; those of inner modules would be noise in an editor. */

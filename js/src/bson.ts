@@ -1,6 +1,6 @@
 // BSON as this package writes it: like the npm package `bson`, but every JavaScript number is a double.
 
-import { deserialize, serialize, type Double, type Int32, type Long, type ObjectId } from "bson";
+import { deserialize, serialize, type DeserializeOptions, type Double, type Int32, type Long, type ObjectId } from "bson";
 import { BadValueError } from "./errors.js";
 import type { BSONReadOptions, Document } from "./types.js";
 import { writeText } from "./text.js";
@@ -262,7 +262,7 @@ export function encodeDocument(document: object, depth = 0): Uint8Array {
 /** Reads a document. Damaged bytes are a {@link BadValueError}. */
 export function decodeDocument(bytes: Uint8Array, options?: BSONReadOptions): Document {
   try {
-    return deserialize(bytes, options);
+    return deserialize(bytes, options as DeserializeOptions);
   } catch (cause) {
     throw new BadValueError(`A BSON value cannot be read: ${(cause as Error).message}`, cause);
   }

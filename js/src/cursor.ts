@@ -7,7 +7,8 @@ import { readOptions, type Answer, type Door } from "./door.js";
 import { CursorExhaustedError, CursorInUseError } from "./errors.js";
 import { blockToDocuments, setOwn } from "./rows.js";
 import { blocksToColumns } from "./typed.js";
-import type { Columns } from "./shapes.js";
+import { seriesOf } from "./series.js";
+import type { Columns, Series } from "./shapes.js";
 import type { BSONReadOptions, Document, ExplainVerbosity } from "./types.js";
 
 /** Rows a batch when everything is wanted: few round trips, and still not all of a large result twice in memory. */
@@ -128,8 +129,18 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    * ```ts
    * const { at, temp } = await weather.find({ "station.id": 7 }).sort({ at: 1 }).toColumns();
    * ```
+   *
+   * With `by`, returns the columns of each series by itself, in the order in which the series come first: for a chart with a line for each.
+   *
+   * @example
+   * ```ts
+   * const series = await weather.find().sort({ at: 1 }).project({ at: 1, temp: 1, station: 1 }).toColumns({ by: "station" });
+   * plot.setData(uPlot.join(series.map(({ columns: { at, temp } }) => [at, temp])));
+   * ```
    */
-  async toColumns(): Promise<TColumns> {
+  toColumns(options?: { by?: never }): Promise<TColumns>;
+  toColumns(options: { by: string }): Promise<Series<TColumns>[]>;
+  async toColumns({ by }: { by?: string } = {}): Promise<any> {
     const blocks: Block[] = [];
     while (await this.#advance(true, true)) {
       const rest = this.#batch.slice(this.#position);
@@ -141,7 +152,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     // A result without rows still has columns, empty ones.
     const columns = blocksToColumns(blocks.length === 0 && this.#last?.rows === 0 ? [this.#last] : blocks, this.#readOptions) as Document;
     if (blocks.length === 0) for (const name of this.named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
-    return columns as TColumns;
+    return by === undefined ? columns : seriesOf(columns, by);
   }
 
   /** Calls `iterator` for each document in order, until it returns `false`. */

@@ -118,9 +118,12 @@ export function readOptions(options: BSONReadOptions = {}): BSONReadOptions {
   return pick(options, "promoteLongs", "promoteValues", "promoteBuffers", "bsonRegExp", "useBigInt64");
 }
 
+/** Some properties of `T`, without those that are `undefined`. */
+export type Picked<T, K extends keyof T> = { [P in K]?: Exclude<T[P], undefined> };
+
 /** The named properties of `from` that are not `undefined`, in the order named. */
-export function pick<T extends object, K extends keyof T & string>(from: T, ...keys: K[]): Pick<T, K> {
+export function pick<T extends object, K extends keyof T & string>(from: T, ...keys: K[]): Picked<T, K> {
   const picked: Partial<T> = {};
   for (const key of keys) if (from[key] !== undefined) picked[key] = from[key];
-  return picked as Pick<T, K>;
+  return picked as Picked<T, K>;
 }

@@ -1,17 +1,17 @@
 // Options by name: each one given is known, or refused with the known one that is nearest.
 
-import { pick } from "./door.js";
+import { pick, type Picked } from "./door.js";
 
 /** What decides how BSON is read. */
 export const READ_OPTIONS = ["promoteLongs", "promoteValues", "promoteBuffers", "bsonRegExp", "useBigInt64"] as const;
 
 /** Refuses what is not among `known`: an option that is misspelt would be a promise that nobody keeps. */
 export function checkNames(given: object, known: readonly string[], what = "option"): void {
-  for (const name of Object.keys(given)) if (!known.includes(name)) throw new TypeError(`There is no ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);
+  for (const name of Object.keys(given)) if (!known.includes(name)) throw new TypeError(`Unknown ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);
 }
 
 /** The named properties of `given`, which has no others. */
-export function only<T extends object, K extends keyof T & string>(given: T, ...known: K[]): Pick<T, K> {
+export function only<T extends object, K extends keyof T & string>(given: T, ...known: K[]): Picked<T, K> {
   checkNames(given, known);
   return pick(given, ...known);
 }

@@ -43,14 +43,14 @@ type Path<TSchema> = NestedPaths<MaybeId<TSchema>>;
 
 // ---------------------------------------------------------------------------------------------------------- inserts
 
-/** What may be stored where the schema says `T`: for a `number` also an `Int32`, `Long` or `Double`, for a `bigint` also a `Long`, and the other way round. */
+/** What may be stored where the schema says `T`: for a `number` also an `Int32`, `Long` or `Double`, for a `bigint` also a `Long`, and the other way round. An optional field may be `undefined`, which leaves it out. */
 export type Insertable<T> =
   IsAny<T> extends true ? any
   : T extends number | Int32 | Double ? T | number | Int32 | Long | Double
   : T extends bigint | Long ? T | bigint | Long
   : T extends Leaf ? T
   : T extends readonly (infer U)[] ? T | readonly Insertable<U>[]
-  : T extends object ? { [K in keyof T]: Insertable<T[K]> }
+  : T extends object ? { [K in keyof T]: Insertable<T[K]> | ({} extends Pick<T, K> ? undefined : never) }
   : T;
 
 /** A measurement to insert: what the schema says, with numbers of any kind. */

@@ -127,6 +127,14 @@ export type ColumnOf<T> =
 export type Columns<TSchema = Document> = { [P in keyof TSchema]: ColumnOf<TSchema[P]> };
 
 
+/** A series, as `toColumns({ by })` returns it. */
+export interface Series<TColumns> {
+  /** The value at the path `by` that all rows of the series have; `undefined` for rows that have none. */
+  key: any;
+  /** Their columns, without that of `by`. All have the same length. */
+  columns: TColumns;
+}
+
 /** A column for {@link Collection.insertColumns}. In a plain array, `undefined` means that the row does not have the field. */
 export type ColumnInput =
   | Float64Array

@@ -33,25 +33,25 @@ export type IndexKeys = string | readonly (string | readonly [string, 1 | -1 | "
 /** Options of {@link Collection.createIndex}. */
 export interface CreateIndexOptions {
   /** Name of the index. Default: made of the keys, such as `station_1_at_-1`. */
-  name?: string;
+  name?: string | undefined;
   /** Leaves out buckets that have none of the indexed fields. Not allowed with fields of measurements. */
-  sparse?: boolean;
+  sparse?: boolean | undefined;
   /** Hides the index from queries. */
-  hidden?: boolean;
+  hidden?: boolean | undefined;
   /** Indexes only buckets in which a measurement may match this filter. */
-  partialFilterExpression?: Document;
+  partialFilterExpression?: Document | undefined;
   /** Deletes the buckets in the index at this age, in seconds. Only for an index on the time, with a `partialFilterExpression` on the metadata. */
-  expireAfterSeconds?: number;
+  expireAfterSeconds?: number | undefined;
   /** Language rules of the indexed strings; see COMPAT.md for the queries that can use it. */
-  collation?: CollationOptions;
+  collation?: CollationOptions | undefined;
   /** Of a "2d" index: the smallest coordinate. Default -180. */
-  min?: number;
+  min?: number | undefined;
   /** Of a "2d" index: the largest coordinate. Default 180. */
-  max?: number;
+  max?: number | undefined;
   /** Of a "2d" index: stored and shown, without an effect. */
-  bits?: number;
+  bits?: number | undefined;
   /** Of a "2dsphere" index: stored and shown, without an effect. */
-  "2dsphereIndexVersion"?: number;
+  "2dsphereIndexVersion"?: number | undefined;
 }
 
 /** An index to create, for {@link Collection.createIndexes}. */
@@ -71,35 +71,35 @@ export interface CollationOptions {
   /** Such as `"de"`, or `"simple"` for comparison byte by byte. */
   locale: string;
   /** Compares case, but not accents. Only with strength 1. */
-  caseLevel?: boolean;
+  caseLevel?: boolean | undefined;
   /** `"upper"`, `"lower"` or `"off"`. Default: as the locale does. */
-  caseFirst?: string;
+  caseFirst?: string | undefined;
   /** 1 compares letters, 2 also accents, 3 also case; up to 5. Default 3. */
-  strength?: number;
+  strength?: number | undefined;
   /** Compares digits as numbers: "9" before "10". Default false. */
-  numericOrdering?: boolean;
+  numericOrdering?: boolean | undefined;
   /** `"non-ignorable"`, or `"shifted"`, which ignores spaces and punctuation. Default: as the locale does. */
-  alternate?: string;
+  alternate?: string | undefined;
   /** What `alternate: "shifted"` ignores: `"punct"`. `"space"` is refused with it. */
-  maxVariable?: string;
+  maxVariable?: string | undefined;
   /** Compares accents from the end. Only as the locale does. */
-  backwards?: boolean;
+  backwards?: boolean | undefined;
   /** Has no effect: hosts always normalise. */
-  normalization?: boolean;
+  normalization?: boolean | undefined;
 }
 
 /** Options for converting BSON values to JavaScript values. */
 export interface BSONReadOptions {
   /** 64-bit integers within ±2^53 become `number`, others `Long`. Default true. */
-  promoteLongs?: boolean;
+  promoteLongs?: boolean | undefined;
   /** Numbers become `number`. With `false` they stay `Double`, `Int32`, `Long`. Default true. */
-  promoteValues?: boolean;
+  promoteValues?: boolean | undefined;
   /** Binary values of subtype 0 become `Uint8Array`. Default false. */
-  promoteBuffers?: boolean;
+  promoteBuffers?: boolean | undefined;
   /** Regular expressions stay `BSONRegExp`. Default false. */
-  bsonRegExp?: boolean;
+  bsonRegExp?: boolean | undefined;
   /** 64-bit integers become `bigint`. Cannot be combined with `promoteLongs: false` or `promoteValues: false`. Default false. */
-  useBigInt64?: boolean;
+  useBigInt64?: boolean | undefined;
 }
 
 /** Options of every command. */
@@ -111,25 +111,25 @@ export interface CommandOptions {
 /** Options of {@link Collection.find}. */
 export interface FindOptions<TSchema = Document> extends BSONReadOptions, CommandOptions {
   /** The fields to return, such as `{ _id: 0, temp: 1 }`. Default: all fields. */
-  projection?: Projection<TSchema>;
+  projection?: Projection<TSchema> | undefined;
   /** The sort order of the documents. */
-  sort?: SortOf<TSchema>;
+  sort?: SortOf<TSchema> | undefined;
   /** How many documents to leave out at the start. Default 0. */
-  skip?: number;
+  skip?: number | undefined;
   /** Returns at most this many documents. 0 means no limit. A negative number is a limit of its absolute value, in a single batch. */
-  limit?: number;
+  limit?: number | undefined;
   /** How many documents a batch has. Default: 101 in the first batch when you iterate, otherwise as many as fit. */
-  batchSize?: number;
+  batchSize?: number | undefined;
   /** Ends the cursor after the first batch. */
-  singleBatch?: boolean;
+  singleBatch?: boolean | undefined;
   /** The index to use. Default: the engine chooses. */
-  hint?: Hint;
+  hint?: Hint | undefined;
   /** Language rules for comparing strings. Default: those of the collection. */
-  collation?: CollationOptions;
+  collation?: CollationOptions | undefined;
   /** Variables for the expressions of the query, `$$name`. */
-  let?: Document;
+  let?: Document | undefined;
   /** Accepted, without an effect. */
-  allowDiskUse?: boolean;
+  allowDiskUse?: boolean | undefined;
 }
 
 /** The argument of the stage `$downsample`, an extension of timepail: it picks the rows that show the line drawn by all rows. Rows without a finite number are left out. */
@@ -153,15 +153,15 @@ export interface Downsample<TSchema = Document> {
 /** Options of {@link Collection.aggregate}. */
 export interface AggregateOptions extends BSONReadOptions, CommandOptions {
   /** How many documents a batch has, as in {@link FindOptions}. */
-  batchSize?: number;
+  batchSize?: number | undefined;
   /** The index to use. Default: the engine chooses. */
-  hint?: Hint;
+  hint?: Hint | undefined;
   /** Language rules for comparing strings. Default: those of the collection. */
-  collation?: CollationOptions;
+  collation?: CollationOptions | undefined;
   /** Variables for the expressions of the pipeline, `$$name`. */
-  let?: Document;
+  let?: Document | undefined;
   /** Accepted, without an effect. */
-  allowDiskUse?: boolean;
+  allowDiskUse?: boolean | undefined;
 }
 
 /** How much `explain` reports: only the plan, the plan with figures of its execution, or also the rejected plans (there are never any). */
@@ -170,9 +170,9 @@ export type ExplainVerbosity = "queryPlanner" | "executionStats" | "allPlansExec
 /** Options of {@link Collection.insertMany}. */
 export interface InsertManyOptions extends CommandOptions {
   /** Stops at the first refused document. Default true. With `false` the insert is faster and stores every document that can be stored. */
-  ordered?: boolean;
+  ordered?: boolean | undefined;
   /** Accepted, without an effect. */
-  bypassDocumentValidation?: boolean;
+  bypassDocumentValidation?: boolean | undefined;
 }
 
 /** Options of {@link Collection.insertOne}. */
@@ -186,61 +186,61 @@ export interface InsertColumnsOptions extends InsertManyOptions {
    * What numbers in the time column count, since the epoch. Default: milliseconds. Without this option, numbers that as milliseconds are before 1971 are refused,
    * because they are nearly always seconds.
    */
-  timeUnit?: "s" | "ms" | "us" | "ns";
+  timeUnit?: "s" | "ms" | "us" | "ns" | undefined;
 }
 
 /** Options of {@link Collection.deleteMany} and {@link Collection.deleteOne}. */
 export interface DeleteOptions extends CommandOptions {
   /** Has no effect on a single statement. */
-  ordered?: boolean;
+  ordered?: boolean | undefined;
   /** Language rules for comparing strings. Default: those of the collection. */
-  collation?: CollationOptions;
+  collation?: CollationOptions | undefined;
   /** The index to use. Default: the engine chooses. */
-  hint?: Hint;
+  hint?: Hint | undefined;
   /** Variables for the expressions of the filter, `$$name`. */
-  let?: Document;
+  let?: Document | undefined;
 }
 
 /** Options of {@link Collection.updateMany}. */
 export interface UpdateOptions extends DeleteOptions {
   /** Conditions for the array elements that `$[name]` in the update changes. */
-  arrayFilters?: Document[];
+  arrayFilters?: Document[] | undefined;
   /** Must not be true: an update cannot insert. */
-  upsert?: boolean;
+  upsert?: boolean | undefined;
 }
 
 /** Options of {@link Collection.findOneAndDelete}. */
 export interface FindOneAndDeleteOptions<TSchema = Document> extends CommandOptions {
   /** The fields to return. Default: all fields. */
-  projection?: Projection<TSchema>;
+  projection?: Projection<TSchema> | undefined;
   /** Deletes the first match in this order. */
-  sort?: SortOf<TSchema>;
+  sort?: SortOf<TSchema> | undefined;
   /** The index to use. Default: the engine chooses. */
-  hint?: Hint;
+  hint?: Hint | undefined;
   /** Language rules for comparing strings. Default: those of the collection. */
-  collation?: CollationOptions;
+  collation?: CollationOptions | undefined;
   /** Variables for the expressions of the filter, `$$name`. */
-  let?: Document;
+  let?: Document | undefined;
 }
 
 /** Options of {@link Collection.countDocuments}. */
 export interface CountDocumentsOptions extends CommandOptions {
   /** Stops counting at this number. Default: no limit. */
-  limit?: number;
+  limit?: number | undefined;
   /** How many matches not to count. Default 0. */
-  skip?: number;
+  skip?: number | undefined;
   /** The index to use. Default: the engine chooses. */
-  hint?: Hint;
+  hint?: Hint | undefined;
   /** Language rules for comparing strings. Default: those of the collection. */
-  collation?: CollationOptions;
+  collation?: CollationOptions | undefined;
 }
 
 /** Options of {@link Collection.distinct}. */
 export interface DistinctOptions extends CommandOptions {
   /** The index to use. Default: the engine chooses. */
-  hint?: Hint;
+  hint?: Hint | undefined;
   /** Language rules for comparing strings. Default: those of the collection. */
-  collation?: CollationOptions;
+  collation?: CollationOptions | undefined;
 }
 
 /** The fields and buckets of a time-series collection. */
@@ -248,13 +248,13 @@ export interface TimeSeriesCollectionOptions<TSchema = Document> {
   /** The top-level field that holds the `Date` of every measurement. */
   timeField: keyof TSchema & string;
   /** The field that names the source of a measurement. Measurements with equal metadata share buckets. Default: none. */
-  metaField?: keyof TSchema & string;
+  metaField?: keyof TSchema & string | undefined;
   /** The rough distance between measurements of one source. Default `"seconds"`. */
-  granularity?: "seconds" | "minutes" | "hours";
+  granularity?: "seconds" | "minutes" | "hours" | undefined;
   /** The longest time of one bucket, in seconds. Replaces `granularity`, and requires an equal `bucketRoundingSeconds`. */
-  bucketMaxSpanSeconds?: number;
+  bucketMaxSpanSeconds?: number | undefined;
   /** The start of a bucket is rounded down to a multiple of this, in seconds. Must equal `bucketMaxSpanSeconds`. */
-  bucketRoundingSeconds?: number;
+  bucketRoundingSeconds?: number | undefined;
 }
 
 /** Options of {@link Database.createCollection}. */
@@ -262,36 +262,36 @@ export interface CreateCollectionOptions<TSchema = Document> extends CollectionO
   /** The time field, the metadata field and the granularity. */
   timeseries: TimeSeriesCollectionOptions<TSchema>;
   /** Deletes measurements older than this, in seconds, whole buckets at a time. Default: keeps them for ever. */
-  expireAfterSeconds?: number;
+  expireAfterSeconds?: number | undefined;
   /** Deletes the oldest buckets when the stored buckets exceed this many bytes. An extension of timepail. Default: no limit. */
-  maxBytes?: number;
+  maxBytes?: number | undefined;
   /** Language rules for comparing strings, the default for all queries of the collection. Default: byte by byte. */
-  collation?: CollationOptions;
+  collation?: CollationOptions | undefined;
   /**
    * What to do if the collection exists with other options. `"modify"` makes them these, as far as the command `collMod` can: `expireAfterSeconds`, `maxBytes`, and
    * `granularity` or a span that is longer. Default: fails with `NamespaceExists`. An extension of timepail.
    */
-  ifExists?: "modify";
+  ifExists?: "modify" | undefined;
   /** Accepted, without an effect. */
-  storageEngine?: Document;
+  storageEngine?: Document | undefined;
   /** Accepted, without an effect. */
-  indexOptionDefaults?: Document;
+  indexOptionDefaults?: Document | undefined;
 }
 
 /** Options of {@link Database.collection}. */
 export interface CollectionOptions extends BSONReadOptions {
   /** Adds an `ObjectId` as `_id`, in first position, to every inserted document that has none. Default: the option of `open`. */
-  generateIds?: boolean;
+  generateIds?: boolean | undefined;
 }
 
 /** Options of {@link Database.listCollections}. */
 export interface ListCollectionsOptions extends BSONReadOptions, CommandOptions {
   /** Returns only names and types. Default false. */
-  nameOnly?: boolean;
+  nameOnly?: boolean | undefined;
   /** Accepted, without an effect. */
-  authorizedCollections?: boolean;
+  authorizedCollections?: boolean | undefined;
   /** Accepted, without an effect: the list is one batch. */
-  batchSize?: number;
+  batchSize?: number | undefined;
 }
 
 /** Options of {@link Database.command}. */
@@ -311,25 +311,25 @@ export type WasmSource = string | Host<"URL"> | Host<"Response"> | ArrayBuffer |
  */
 export interface EngineParameters {
   /** Maximum number of measurements in a bucket, from 1 to 1 000 000. Default 1000. */
-  timeseriesBucketMaxCount?: number;
+  timeseriesBucketMaxCount?: number | undefined;
   /** Maximum size of a bucket in bytes, from 1 to 12 582 912. Default 128 000. */
-  timeseriesBucketMaxSize?: number;
+  timeseriesBucketMaxSize?: number | undefined;
   /** A bucket with fewer measurements than this may exceed `timeseriesBucketMaxSize`, so that large measurements share buckets. 1 allows no bucket to. Default 10. */
-  timeseriesBucketMinCount?: number;
+  timeseriesBucketMinCount?: number | undefined;
   /** Each bucket may have this many bytes, however many buckets share `cacheBytes`. Default 5120. */
-  timeseriesBucketMinSize?: number;
+  timeseriesBucketMinSize?: number | undefined;
   /** A value with more bytes than this counts with its full size until it is stored; a smaller value counts with its compressed size only. Default 32. */
-  timeseriesLargeMeasurementThreshold?: number;
+  timeseriesLargeMeasurementThreshold?: number | undefined;
   /** If the bucket catalog takes more memory than this, in bytes, idle open buckets are archived. 0 or less means the default, 16 MiB. */
-  timeseriesIdleBucketExpiryMemoryUsageThreshold?: number;
+  timeseriesIdleBucketExpiryMemoryUsageThreshold?: number | undefined;
   /** At most this many plus one are archived at a time; at least 2. Default 3. */
-  timeseriesIdleBucketExpiryMaxCountPerAttempt?: number;
+  timeseriesIdleBucketExpiryMaxCountPerAttempt?: number | undefined;
   /** How often the search for a stored bucket is repeated while others change it. Default 16. */
-  timeseriesMaxRetriesForWriteConflictsOnReopening?: number;
+  timeseriesMaxRetriesForWriteConflictsOnReopening?: number | undefined;
   /** How many more ids are drawn for a new bucket if its id is taken. Default 10. */
-  timeseriesInsertMaxRetriesOnDuplicates?: number;
+  timeseriesInsertMaxRetriesOnDuplicates?: number | undefined;
   /** Bytes shared by all open and archived buckets: the more buckets there are, the earlier each one is closed. Corresponds to the server's storage cache. Default 256 MiB. */
-  cacheBytes?: number;
+  cacheBytes?: number | undefined;
 }
 
 /** Options of `open`. */
@@ -338,45 +338,45 @@ export interface OpenOptions {
    * `"indexeddb"`, `"memory"` (lives as long as the database is open), or an object that stores the entries, such as that of `timepail/sqlite`.
    * Default: `"indexeddb"` where it exists, else `"memory"`.
    */
-  storage?: "indexeddb" | "memory" | HostStorage;
+  storage?: "indexeddb" | "memory" | HostStorage | undefined;
   /**
    * When a write resolves. Applies to IndexedDB; other storages take this option when you create them.
    *
    * - `"relaxed"` (default): when the browser has it. The write survives a crash of the page or the browser; a loss of power may destroy the last moments.
    * - `"strict"`: when it is on disk.
    */
-  durability?: "relaxed" | "strict";
+  durability?: "relaxed" | "strict" | undefined;
   /** Version of the buckets that are written: 2 (compressed columns, default) or 1 (plain documents). All versions are read. */
-  bucketVersion?: 1 | 2;
+  bucketVersion?: 1 | 2 | undefined;
   /**
    * Parameters that control how buckets are filled, kept in memory and closed.
    *
    * @throws ServerError 2 `BadValue` for a number out of range, 14 `TypeMismatch` for a value that is no number, 72 `InvalidOptions` for an unknown name
    */
-  parameters?: EngineParameters;
+  parameters?: EngineParameters | undefined;
   /**
    * Refuses filters that compare the time with a number or a string. Nothing matches such a filter, because a time is a `Date`. Default false, as on a server. With
    * `true`, the second module is loaded with the first command.
    *
    * @throws ServerError 2 `BadValue` by every command with such a filter
    */
-  strict?: boolean;
+  strict?: boolean | undefined;
   /** The default of {@link CollectionOptions.generateIds} for all collections. Default false, because measurements need no `_id`. */
-  generateIds?: boolean;
+  generateIds?: boolean | undefined;
   /**
    * When measurements expire (`expireAfterSeconds`, `maxBytes`). `"automatic"` (default): after the first command, then at most once a minute. `"manual"`: only when you
    * run `db.command({ expire: 1 })`, and in the interval of `retentionIntervalMS` if you set one.
    */
-  retention?: "automatic" | "manual";
+  retention?: "automatic" | "manual" | undefined;
   /**
    * Interval of retention in milliseconds: deletes expired buckets even while nothing else happens. Without it, retention runs after a
    * command, at most once a minute, and on `db.command({ expire: 1 })`.
    */
-  retentionIntervalMS?: number;
+  retentionIntervalMS?: number | undefined;
   /** Source of the WebAssembly module. Default: `timepail.wasm` in the folder of the package's JavaScript. The first `open` of a page decides for all. */
-  wasm?: WasmSource | Promise<WasmSource>;
+  wasm?: WasmSource | Promise<WasmSource> | undefined;
   /** Source of the second module, `timepail-more.wasm`. The first less common command, such as `aggregate`, loads it. */
-  wasmMore?: WasmSource | Promise<WasmSource>;
+  wasmMore?: WasmSource | Promise<WasmSource> | undefined;
 }
 
 /** A change, as a listener of {@link Database.on} receives it. */
@@ -427,7 +427,7 @@ export type AnyBulkWriteOperation<TSchema = Document> =
 /** Options of {@link Collection.bulkWrite}. */
 export interface BulkWriteOptions extends InsertManyOptions {
   /** Variables for the expressions of the filters, `$$name`. */
-  let?: Document;
+  let?: Document | undefined;
 }
 
 /** Result of {@link Collection.bulkWrite}. */

@@ -109,7 +109,7 @@ test("methods of the driver that are not here say what to do instead", async () 
 });
 
 test("a path where a storage belongs says what to pass", async () => {
-  await assert.rejects(open("plant", { storage: "plant.db" as "memory" }), /no storage "plant\.db".*openFile\("plant\.db"\) of timepail\/file/);
+  await assert.rejects(open("plant", { storage: "plant.db" as "memory" }), /Unknown storage "plant\.db".*openFile\("plant\.db"\) of timepail\/file/);
   assert.throws(() => sqliteStorage("plant.db" as never), /an open database, such as new DatabaseSync\("plant\.db"\)/);
   assert.throws(() => sqliteStorage(undefined as never), TypeError);
 });

@@ -101,6 +101,20 @@ test("a chart of a typed collection is ready whether or not there are rows", asy
   await db.close();
 });
 
+test("charts have the newest of each, means, and a line for each station", async () => {
+  const { lines, means, newestOfEach } = await example("charts.mjs");
+  const db = await open("charts", { storage: "memory" });
+  const weather = await db.createCollection("weather", { timeseries: { timeField: "at", metaField: "station" } });
+  await weather.insertMany(["roof", "cellar"].flatMap((station, s) => Array.from({ length: 30 }, (_, i) => ({ at: new Date(i * 60_000), station, temp: s * 10 + i }))));
+  assert.deepEqual((await newestOfEach(weather)).map(({ station, temp }) => [station, temp]).sort(), [["cellar", 39], ["roof", 29]]);
+  assert.deepEqual(await means(weather, "roof"), [Float64Array.of(0, 900_000), Float64Array.of(7, 22)]);
+  assert.deepEqual(await means(weather, "attic"), [new Float64Array(), new Float64Array()]);
+  const { labels, tables } = await lines(weather, new Date(28 * 60_000));
+  const at = Float64Array.of(28 * 60_000, 29 * 60_000);
+  assert.deepEqual(new Map(labels.map((label, i) => [label, tables[i]])), new Map([["roof", [at, Float64Array.of(28, 29)]], ["cellar", [at, Float64Array.of(38, 39)]]]));
+  await db.close();
+});
+
 test("what is recorded while an outbox sends stays for the next time", async () => {
   const { openOutbox } = await example("outbox.mjs");
   const batches = [];

@@ -179,7 +179,7 @@ test("a storage that breaks its contract is told so", async () => {
     [{ scan: () => ({}) }, /breaks its contract: it must return an array/],
     [{ scan: () => [1] }, /breaks its contract: it must return an array/],
     [{ scan: () => [[5, new Uint8Array(1)]] }, /breaks its contract: keys and values must be Uint8Arrays/],
-    [{ scan: (_: unknown, page: { entriesMax: number }) => Array(page.entriesMax + 1).fill([new Uint8Array(1), new Uint8Array(1)]) }, /breaks its contract: scan must answer no more entries/],
+    [{ scan: (_: unknown, page: { entriesMax: number }) => Array(page.entriesMax + 1).fill([new Uint8Array(1), new Uint8Array(1)]) }, /breaks its contract: scan must not return more entries/],
   ];
   for (const [breach, pattern] of breaches) {
     const db = await open("plant", { storage: { ...methods(new MemoryStorage()), ...breach } as HostStorage });

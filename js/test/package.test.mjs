@@ -1,11 +1,13 @@
 // What npm would publish: its files, its manifest, and what the linters of packages say.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { buildSync } from "esbuild";
 import { shipped, withLinks } from "../scripts/manifest.mjs";
 
 const JS = process.cwd();
@@ -27,7 +29,7 @@ test("the package is what users need, and nothing else", () => {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(folder.length + 9)).sort();
   const guides = readdirSync(join(JS, "../docs")).filter((name) => name.endsWith(".md"));
-  const entries = ["deno-kv", "file", "index", "node", "slim", "sqlite", "testing", "workerd"];
+  const entries = ["deno-kv", "file", "index", "node", "pipelines", "slim", "sqlite", "testing", "workerd"];
   const code = names.filter((name) => !name.endsWith(".d.ts"));
   assert.deepEqual(code, [
     "CHANGELOG.md",
@@ -79,7 +81,7 @@ test("the manifest runs nothing on users' machines and names every entry for eve
   const { exports, scripts, devDependencies, optionalDependencies, dependencies, type, sideEffects } = manifest();
   assert.deepEqual([scripts, devDependencies, optionalDependencies, type, sideEffects], [undefined, undefined, undefined, "module", false]);
   assert.deepEqual(Object.keys(dependencies), ["bson"]);
-  assert.deepEqual(Object.keys(exports), [".", "./slim", "./file", "./sqlite", "./deno-kv", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(exports), [".", "./slim", "./file", "./pipelines", "./sqlite", "./deno-kv", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
   // Conditions are tried from the first to the last: Bun and Deno have "node", too, and Workers have "browser".
   assert.deepEqual(Object.keys(exports["."]), ["types", "workerd", "deno", "bun", "browser", "node", "default"]);
   for (const target of Object.values(exports).flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))) {
@@ -89,13 +91,35 @@ test("the manifest runs nothing on users' machines and names every entry for eve
 
 test("nothing runs when it is imported, and adapters bring no engine along", async () => {
   const before = Object.keys(globalThis);
-  for (const entry of ["index", "node", "slim", "file", "sqlite", "deno-kv", "testing"]) {
+  for (const entry of ["index", "node", "slim", "file", "pipelines", "sqlite", "deno-kv", "testing"]) {
     const exported = await import(join(JS, `dist/${entry}.js`));
     assert.ok(Object.keys(exported).length > 0, entry);
   }
   assert.deepEqual(Object.keys(globalThis), before);
-  for (const entry of ["file", "sqlite", "deno-kv", "testing"]) assert.doesNotMatch(readFileSync(join(JS, `dist/${entry}.js`), "utf8"), /WebAssembly|from ?"bson"/, entry);
+  for (const entry of ["file", "pipelines", "sqlite", "deno-kv", "testing"]) assert.doesNotMatch(readFileSync(join(JS, `dist/${entry}.js`), "utf8"), /WebAssembly|from ?"bson"/, entry);
   assert.doesNotMatch(readFileSync(join(JS, "dist/slim.js"), "utf8"), /import\.meta|\.wasm"/);
+});
+
+test("an uncaught error in Node prints the line that it comes from, and no more", async () => {
+  for (const entry of ["node", "file", "sqlite", "deno-kv", "testing"]) {
+    const longest = Math.max(...readFileSync(join(folder, `package/dist/${entry}.js`), "utf8").split("\n").map((line) => line.length));
+    assert.ok(longest < 400, `${entry}: a line of ${longest} characters`);
+  }
+  const program = `import { sqliteStorage } from ${JSON.stringify(join(JS, "dist/sqlite.js"))}; sqliteStorage("plant.db");`;
+  const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+  assert.equal(status, 1);
+  assert.match(stderr, /sqlite\.js:\d+\n +throw new TypeError\(`sqliteStorage takes an open database/);
+  assert.ok(stderr.length < 1500, stderr);
+});
+
+test("the README tells what a page downloads, to a fiftieth", () => {
+  const { outputFiles } = buildSync({ stdin: { contents: 'export * from "./dist/index.js"', resolveDir: JS }, bundle: true, minify: true, format: "esm", write: false });
+  const files = [Buffer.from(outputFiles[0].contents), ...["timepail.wasm", "timepail-more.wasm"].map((name) => readFileSync(join(JS, "dist", name)))];
+  const sizes = [(bytes) => gzipSync(bytes, { level: 9 }), (bytes) => brotliCompressSync(bytes)].map((compress) => files.map((file) => compress(file).length / 1000));
+  const told = [...readFileSync(join(JS, "../README.md"), "utf8").matchAll(/^\| .* \| (\d+) KB \| (\d+) KB \|$/gm)].map((row) => row.slice(1).map(Number));
+  const sums = [2, 3].map((count) => sizes.map((all) => all.slice(0, count).reduce((sum, size) => sum + size)));
+  assert.deepEqual([told.length, sizes.map(([script]) => Math.round(script))], [2, [40, 35]]);
+  for (const [row, pair] of sums.entries()) for (const [at, sum] of pair.entries()) assert.ok(Math.abs(told[row][at] / sum - 1) < 0.02, `${told[row][at]} KB is told, ${sum} it is`);
 });
 
 test("publint finds nothing", () => {
@@ -105,7 +129,7 @@ test("publint finds nothing", () => {
 test("types resolve wherever modules do (attw)", () => {
   // Throws where it finds something.
   const said = node("node_modules/@arethetypeswrong/cli/dist/index.js", TARBALL, "--profile", "esm-only", "--no-color", "--no-emoji", "--exclude-entrypoints", "./timepail.wasm", "./timepail-more.wasm", "./package.json");
-  for (const entry of ["timepail", "timepail/slim", "timepail/file", "timepail/sqlite", "timepail/deno-kv", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
+  for (const entry of ["timepail", "timepail/slim", "timepail/file", "timepail/pipelines", "timepail/sqlite", "timepail/deno-kv", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
 });
 
 test("the lock has all that npm ci wants, whatever the platform", () => {

@@ -4,6 +4,7 @@ import { Double, Int32, Long, ObjectId } from "bson";
 import { open, BulkWriteError, FindCursor, ServerError, type Collection, type BigIntColumn, type Columns, type Database, type Document, type Filter, type HostStorage, type InsertManyResult, type NumberColumn, type WriteError } from "timepail";
 import { denoKvStorage } from "timepail/deno-kv";
 import { openFile } from "timepail/file";
+import { window } from "timepail/pipelines";
 import { open as openSlim } from "timepail/slim";
 import { sqliteStorage } from "timepail/sqlite";
 import { MemoryStorage, storageContract } from "timepail/testing";
@@ -159,6 +160,12 @@ same<typeof ticks, BigIntColumn<Long>>();
 same<typeof note, (string | undefined)[] | undefined>();
 const { at, temp } = await loose.find().toColumns();
 new Float64Array(at as Float64Array).set(temp as Float64Array);
+
+const series = await cursor.project({ at: 1, temp: 1 }).toColumns({ by: "station" });
+same<(typeof series)[number]["columns"], Columns<{ at: Date; temp: number }>>();
+void weather.aggregate(window({ time: "at", every: "hour", values: { mean: { $avg: "$temp" } } }));
+// @ts-expect-error the accumulators have names
+window({ time: "at", every: "hour", values: { $avg: "$temp" } });
 
 // Results and errors.
 const { deletedCount } = await weather.deleteMany({ at: { $lt: new Date() } });

@@ -83,10 +83,10 @@ test("Vite", async () => {
   await works("vite");
 });
 
-test("Vite while developing", async () => {
+test("Vite 8 while developing, without a setting", async () => {
   write("index.html", MODULE);
   const config = { root: project, logLevel: "error", configFile: false, cacheDir: join(project, "vite-cache") };
-  const development = await createServer({ ...config, optimizeDeps: { exclude: ["timepail"] }, server: { host: "127.0.0.1", port: 0 } });
+  const development = await createServer({ ...config, server: { host: "127.0.0.1", port: 0 } });
   await development.listen();
   try {
     await works("vite", `http://127.0.0.1:${development.httpServer.address().port}/`);

@@ -1,0 +1,33 @@
+// Columns of all series to columns of each.
+
+import type { Series } from "./shapes.js";
+import type { Document } from "./types.js";
+
+/** Divides columns by the values at the path `by`, in the order in which these come first. A series has its rows in their order, and all columns but that of `by`. */
+export function seriesOf(columns: Document, by: string): Series<any>[] {
+  const names = Object.keys(columns);
+  const [field, ...rest] = by.split(".") as [string, ...string[]];
+  const owners = columns[field] as ArrayLike<unknown> | undefined;
+  // Without rows nobody can tell.
+  if (!names.some((name) => columns[name].length > 0)) return [];
+  if (!owners) throw new TypeError(`No row has ${JSON.stringify(field)}, by which to divide them: does the projection leave it out?`);
+  const found = new Map<unknown, { key: unknown; rows: number[] }>();
+  for (let row = 0; row < owners.length; row++) {
+    const key = rest.reduce((value: any, name) => value?.[name], owners[row]);
+    const id = typeof key === "object" ? JSON.stringify(key) : key;
+    let series = found.get(id);
+    if (!series) found.set(id, (series = { key, rows: [] }));
+    series.rows.push(row);
+  }
+  return [...found.values()].map(({ key, rows }) => {
+    const own: Document = {};
+    for (const name of names) {
+      if (name === field && rest.length === 0) continue;
+      const all = columns[name];
+      const column = new all.constructor(rows.length);
+      rows.forEach((row, at) => (column[at] = all[row]));
+      own[name] = column;
+    }
+    return { key, columns: own };
+  });
+}
