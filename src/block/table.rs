@@ -11,7 +11,7 @@ use crate::value::{DocWriter, hash};
 pub struct Block {
     rows: usize,
     columns: Vec<(Box<str>, Column)>,
-    /// For how many measurements each row stands; `None` if each stands for itself.
+    /// The number of measurements that each row stands for; `None` if it is one each.
     weights: Option<Vec<u32>>,
 }
 
@@ -26,12 +26,12 @@ impl Block {
         Block { rows, columns: Vec::new(), weights: None }
     }
 
-    /// For how many measurements each row stands: one number per row. `None` if each stands for itself.
+    /// The number of measurements that each row stands for, one number per row; `None` if it is one each.
     pub fn weights(&self) -> Option<&[u32]> {
         self.weights.as_deref()
     }
 
-    /// Says for how many measurements each row stands: one number per row, or `None` if each stands for itself.
+    /// Sets the number of measurements that each row stands for, one number per row; `None` if it is one each.
     pub fn set_weights(&mut self, weights: Option<Vec<u32>>) {
         debug_assert!(weights.as_ref().is_none_or(|weights| weights.len() == self.rows));
         self.weights = weights;
@@ -141,7 +141,8 @@ impl Block {
         true
     }
 
-    /// Appends the given rows of the given blocks to this block, as in `concat`. Existing columns grow in place. Every row stands for itself.
+    /// Appends the given rows of the given blocks to this block, as in `concat`. Existing columns grow in place. Every
+    /// row gets the weight 1.
     pub fn append_slices(&mut self, mut parts: &[(&Block, Range<usize>)]) {
         debug_assert!(self.weights.is_none() && parts.iter().all(|(block, _)| block.weights.is_none()));
         while let Some(((block, range), rest)) = parts.split_first()

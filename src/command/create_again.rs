@@ -1,4 +1,4 @@
-//! `create` of a collection that is there with other options: says what differs and how to change it, or changes it.
+//! `create` of an existing collection with other options: says what differs and how to change it, or changes it.
 
 // Loaded later.
 
@@ -11,16 +11,16 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{DocBuf, DocWriter, Value};
 
-/// Where a collection that is there differs from one that is asked for.
+/// The differences between an existing collection and the options of a `create`.
 struct Differences {
     said: String,
-    /// What no `collMod` changes.
+    /// Options that `collMod` cannot change.
     fixed: String,
     /// The `collMod` commands that change the rest.
     steps: Vec<DocBuf>,
 }
 
-/// Every option, those of the buckets in the middle.
+/// Every option, with those of the buckets in the middle.
 const OPTIONS: [&str; 8] = [
     "timeField",
     "metaField",
@@ -32,9 +32,9 @@ const OPTIONS: [&str; 8] = [
     "collation",
 ];
 
-/// Makes `there` what is `asked`, where that is wished and possible.
+/// Changes `there` to the options `asked`, if requested and possible.
 ///
-/// Errors: `NamespaceExists` where it is not; those of `collMod`.
+/// Errors: `NamespaceExists` if not; those of `collMod`.
 pub async fn settle(
     engine: &Rc<Engine>,
     name: &str,
@@ -81,7 +81,7 @@ fn differences(name: &str, there: &CollectionOptions, asked: &CollectionOptions,
         let (old, new) = (option_of(&old, option), option_of(&new, option));
         let of_buckets = matches!(option, "granularity" | "bucketMaxSpanSeconds" | "bucketRoundingSeconds");
         if of_buckets {
-            // A granularity says the rest.
+            // The granularity implies the others.
             let is_said = asked.timeseries.granularity.is_none() || option == "granularity";
             if let Some(value) = new.filter(|_| is_said) {
                 buckets.value(option, value);
@@ -122,7 +122,7 @@ fn list(all: &mut String, item: &str) {
     all.push_str(item);
 }
 
-/// An option as `listCollections` shows it, those of `timeseries` as well.
+/// An option as `listCollections` shows it; also finds those of `timeseries`.
 fn option_of<'a>(options: &'a DocBuf, name: &str) -> Option<Value<'a>> {
     let series = options.view().get("timeseries").and_then(Value::as_doc);
     options.view().get(name).or_else(|| series?.get(name))

@@ -1,4 +1,5 @@
-//! What a database opened with `strict` refuses: filters that compare the time with numbers and strings, which no time matches.
+//! The refusal of a database opened with `strict`: filters that compare the time with numbers or strings, which never
+//! match.
 
 // Loaded later.
 
@@ -10,12 +11,12 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::value::{Doc, Kind, Value};
 
-/// Stages whose documents have the time of the measurement still.
+/// Stages whose documents still have the time of the measurement.
 const PASSING: [&str; 5] = ["$match", "$sort", "$limit", "$skip", "$sample"];
 
-/// Looks at every filter of a command.
+/// Checks every filter of a command.
 ///
-/// Errors: `BadValue` for a time that is compared with a number or a string. What is wrong otherwise the command says itself.
+/// Errors: `BadValue` if a time is compared with a number or a string. The command itself reports other mistakes.
 pub async fn check(engine: &Rc<Engine>, request: &Request<'_>) -> Result<()> {
     let filters = filters_of(request);
     let Some((user, false)) = request.target().as_str().map(target).filter(|_| !filters.is_empty()) else {

@@ -104,17 +104,17 @@ impl Engine {
         Engine { catalog_options, ..self }
     }
 
-    /// The same engine, which refuses filters that compare the time with what is no date.
+    /// The same engine, refusing filters that compare the time with values other than dates.
     pub fn with_strict(self, is_strict: bool) -> Engine {
         Engine { is_strict, ..self }
     }
 
-    /// The same engine, in which nothing expires but by the command `expire`.
+    /// The same engine, in which only the command `expire` runs retention.
     pub fn with_expiry_by_command(self, expires_by_command: bool) -> Engine {
         Engine { expires_by_command, ..self }
     }
 
-    /// Whether filters that compare the time with what is no date are refused.
+    /// True if filters that compare the time with values other than dates are refused.
     pub fn is_strict(&self) -> bool {
         self.is_strict
     }

@@ -2,18 +2,17 @@
 //!
 //! | key | value |
 //! |---|---|
+//! | `C` name | collection: id, options |
 //! | `M` collection flag | marker: the collection exists (0), has dates in the extended range (1) |
-//! | `M` collection flag | marker: the collection exists (0), holds extended-range dates (1) |
+//! | `M` collection 2 epoch | marker: how often its buckets were changed |
 //! | `M` collection 3 version | marker: how often its catalog entry was changed; absent if never |
-//! | `M` collection 3 version | marker: how often its catalog entry was changed; none where it never was |
 //! | `M` collection 4 epoch | marker: an epoch in reserve |
 //! | `J` collection context seq | journal record |
 //! | `B` collection bucket-id | stored bucket |
-//! | `Q` collection epoch key | the value of an unreadable key of that collection, moved here by the change that ended
-//! the epoch |
-//! | `Q` collection epoch key | the value of a key of that collection that could not be read, moved here by the change that ended the epoch |
+//! | `I` collection index key bucket-id | empty |
+//! | `Q` collection epoch key | an unreadable value of that collection, moved by the change that ended the epoch |
+//!
 //! Numbers are big-endian, so that keys sort by number.
-//! Numbers are big-endian, so that keys sort as they count.
 
 use crate::bucket::BucketId;
 use crate::error::{Error, Result};

@@ -39,7 +39,7 @@ pub struct Explain<'a> {
     pub group: Option<Group>,
     /// True if the first of the later stages produces documents of its own.
     pub has_source: bool,
-    /// The stages behind the plan, and how many rows came out of those of which it was counted.
+    /// The stages after the plan, with their number of output rows if it was counted.
     pub later: &'a [(DocBuf, Option<u64>)],
 }
 

@@ -1,24 +1,24 @@
-//! What whoever takes the rows of a find wants of them: what the command does not say, but the stages behind it do.
+//! What the consumer of a find's rows needs of them. The command does not say this, but the stages after it do.
 
 use super::find::FindCommand;
 use crate::query::expr::BoundExpr;
 use crate::value::FieldSet;
 
-/// What of the matches of a find is wanted. The default is everything.
+/// The part of a find's matches that is needed. The default is everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
-    /// Where few of the matches matter.
+    /// Set if only a few of the matches matter.
     pub edge: Option<Edge>,
-    /// The top-level fields of what comes back that somebody reads.
+    /// The top-level fields of the result that somebody reads.
     pub fields: FieldSet,
-    /// True if the projection of the find is not the user's, but says which fields the stage behind it reads.
+    /// True if the projection of the find is not the user's, but lists the fields that the next stage reads.
     pub is_narrowed: bool,
-    /// True for what a write takes: closed buckets are not looked at.
+    /// True for writes: closed buckets are skipped.
     pub skips_closed: bool,
 }
 
 impl Demand {
-    /// That of a write.
+    /// The demand of a write.
     pub fn of_write() -> Demand {
         Demand { skips_closed: true, ..Demand::default() }
     }
@@ -30,12 +30,12 @@ impl Default for Demand {
     }
 }
 
-/// A find to be planned: what a command asks, and what of it is wanted.
+/// A find to be planned: the command, and the demand on its result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// What is asked.
+    /// The command.
     pub find: FindCommand,
-    /// What of it is wanted.
+    /// The demand on its result.
     pub demand: Demand,
 }
 
@@ -45,31 +45,32 @@ impl From<FindCommand> for Query {
     }
 }
 
-/// Of rows that are alike in some fields only few matter; the others may be left out.
+/// Of rows that are equal in some fields, only a few matter; the others may be left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edge {
-    /// Those that do.
+    /// Which rows matter.
     pub which: Which,
-    /// How many of them; with these all that have the time of one of them.
+    /// How many of them; rows whose time ties with one of them matter as well.
     pub count: usize,
-    /// Those fields, but for the time.
+    /// The fields that must be equal, without the time field.
     pub alike: Vec<Box<str>>,
-    /// True where values of these fields that compare equal are as good as each other.
+    /// True if values of these fields that compare equal are interchangeable.
     pub by_value: bool,
-    /// Expressions that read the time as well, of which the rows have to be alike, too.
+    /// Expressions that also read the time, and that must be equal as well.
     pub bins: Vec<BoundExpr>,
-    /// True if rows are counted, so that one row in place of several has to tell of how many.
+    /// True if rows are counted, so that a row in place of several must have a weight.
     pub counts: bool,
 }
 
-/// Which rows of many matter.
+/// Which of many rows matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Those with the first times.
+    /// The rows with the first times.
     First,
-    /// Those with the last times.
+    /// The rows with the last times.
     Last,
-    /// Those with the least and the greatest value of each other field that is read, or made-up ones with these values, whose number does
-    /// not matter where they tell for how many they stand. The first time need not be among them.
+    /// The rows with the smallest and the largest value of each other field that is read, or synthetic rows with these
+    /// values. The number of rows does not matter if they have weights. The row with the first time need not be among
+    /// them.
     Extremes,
 }

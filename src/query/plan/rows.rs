@@ -41,7 +41,7 @@ pub struct Plan {
     pub collation: Collation,
     /// Set if only some of the matches of one push matter.
     pub edge: Option<Edge>,
-    /// True if the projection is not the user's, but says which fields the stage behind it reads.
+    /// True if the projection is not the user's, but lists the fields that the next stage reads.
     pub is_narrowed: bool,
 }
 

@@ -20,10 +20,10 @@ use crate::value::{Doc, DocBuf, DocWriter, FieldSet};
 pub struct Aggregation {
     /// The first find.
     pub find: FindCommand,
-    /// What of its rows the steps want.
+    /// The demand of the steps on its rows.
     demand: Demand,
     steps: Vec<Shown>,
-    /// The stage in front that gives documents of its own, if there is one.
+    /// The first stage, if it produces documents of its own.
     pub source: Option<DocumentSource>,
     /// The target collection, if rows are written.
     pub out: Option<Out>,
@@ -64,7 +64,7 @@ impl Aggregation {
         shown
     }
 
-    /// The documents that it has of itself; `None` where it has none, or has them from a collection.
+    /// The documents that it produces itself; `None` if there are none, or if they depend on a collection.
     ///
     /// Errors: 5858203 and 40228 if they are not a list of objects, and those of expressions.
     pub fn own_rows(&self) -> Result<Option<Block>> {
@@ -74,13 +74,14 @@ impl Aggregation {
         }
     }
 
-    /// The find in front, and the steps behind it, ready to run; `None` where there are none. `others` are the rows of what they need.
+    /// The first find, and the steps after it, ready to run; `None` if there are none. `others` are the rows that they
+    /// need from other collections.
     pub fn into_parts(self, others: &Others) -> (Query, Option<Pipeline>) {
         let pipeline = Pipeline::new(&mut self.steps.iter().map(|(step, _)| step), others);
         (Query { find: self.find, demand: self.demand }, Some(pipeline).filter(|_| !self.steps.is_empty()))
     }
 
-    /// The find in front, and what the steps behind it want of its rows.
+    /// The first find, and the demand of the steps on its rows.
     pub fn into_query(self) -> Query {
         Query { find: self.find, demand: self.demand }
     }
@@ -142,7 +143,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a group wants of the find in front of it, which then gives no more than that; and has the group take what it gives.
+/// The demand of a group on the find before it, which is limited to that; adapts the group to it.
 fn serve(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> Demand {
     let takes_all = find.skip == 0 && find.limit.is_none();
     let mut demand = Demand::default();
@@ -165,7 +166,7 @@ fn serve(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf, time
             show_streaming(&group.stream(time_field), shown);
         }
     }
-    // What the group does not read is not decoded.
+    // Fields that the group does not read are not decoded.
     if let FieldSet::Only(names) = group.needed_fields() {
         find.projection = Projection::of_roots(&names);
         demand.is_narrowed = true;
