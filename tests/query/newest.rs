@@ -212,7 +212,8 @@ fn if_rows_that_are_not_folded_are_later_than_their_bucket_only_one_part_is_read
         // If only some rows of a part match, the other part may hold the wanted row.
         let at = |n: i64| DateTime::from_millis(n * SECOND_MS);
         assert_eq!(read(-1, doc! { "at": { "$lt": at(31) } }, [28, 29, 30]).await, 3 + 10);
-        assert_eq!(read(1, doc! { "at": { "$gte": at(29) } }, [29, 30, 31]).await, 10 + 3);
+        // The start of a bucket is rounded down, so it cannot tell that all rows are late enough.
+        assert_eq!(read(1, doc! { "at": { "$gte": at(29) } }, [29, 30, 31]).await, 10 + 30);
         // A late row lies between those of the bucket.
         insert(7..8).await;
         assert_eq!(read(-1, doc! {}, [57, 58, 59]).await, 3 + 1);
