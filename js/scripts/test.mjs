@@ -67,9 +67,22 @@ async function check() {
   ]);
 }
 
-/** Unit tests, integration tests and examples in docs, on the host. */
+/** Test programs that run long enough to be worth an optimiser. */
+const RANDOM = ["generated", "histories"];
+
+/** Unit tests, integration tests and examples in docs, on the host. A plain `cargo test` runs the same, all of it in one profile. */
 async function native() {
-  return cargoCounts(await run("cargo", ["test", "--locked", "--no-fail-fast"]));
+  const programs = filesUnder(join(ROOT, "tests")).flatMap((file) => /^(\w+)(\/main)?\.rs$/.exec(file)?.[1] ?? []);
+  const named = (names) => names.flatMap((name) => ["--test", name]);
+  const others = programs.filter((name) => !RANDOM.includes(name));
+  const result = { passed: 0, failed: 0, skipped: 0, code: 0, output: "" };
+  for (const wanted of [["--lib", ...named(others)], ["--doc"], ["--profile", "soak", ...named(RANDOM)]]) {
+    const counts = cargoCounts(await run("cargo", ["test", "--locked", "--no-fail-fast", ...wanted]));
+    showPrograms(counts.output);
+    for (const key of ["passed", "failed", "skipped", "output"]) result[key] += counts[key];
+    result.code ||= counts.code;
+  }
+  return result;
 }
 
 /** tests/web.rs in headless Chromium. */
@@ -91,6 +104,15 @@ function cargoCounts({ code, output }) {
     result.skipped += Number(ignored);
   }
   return result;
+}
+
+/** Says how many tests each program had, and how long they ran. Cargo names a program on one stream, and its tests report on the other. */
+function showPrograms(output) {
+  const names = [...output.matchAll(/^ +(?:Running (?:unittests )?|Doc-tests )(\S+)/gm)].map(([, name]) => name);
+  const ends = [...output.matchAll(/^test result: .*?(\d+) passed; (\d+) failed; .*finished in ([\d.]+)s/gm)];
+  // A program that crashed has no result, and those behind it cannot be told apart.
+  if (names.length !== ends.length) return;
+  ends.forEach(([, passed, failed, took], at) => console.log(`  ${names[at]}: ${passed} passed, ${failed} failed, ${took} s`));
 }
 
 /**

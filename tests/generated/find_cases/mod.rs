@@ -1,7 +1,7 @@
 //! Random queries of hostile measurements against a plain list: whatever the form in which a collection has its measurements,
 //! `find` and `count` answer what the manual says of each of them.
 //!
-//! `CASES=20000 cargo test --release --test generated find_cases` runs so many cases; `CASE=17` runs that one, or begins
+//! `CASES=20000 cargo test --profile soak --test generated find_cases` runs so many cases; `CASE=17` runs that one, or begins
 //! there. A case is a list of measurements in six forms with a few queries, each of which is asked of every form. What fails is shrunk
 //! before it is shown.
 

@@ -1,7 +1,7 @@
 //! Random pipelines of hostile measurements against a plain list: whatever the form in which a collection has its measurements, and
 //! however large the batches are, `aggregate` answers what the manual says of one stage behind the other.
 //!
-//! `CASES=20000 cargo test --release --test generated pipeline_cases` runs so many cases; `CASE=17` runs that one, or begins there. A case is a
+//! `CASES=20000 cargo test --profile soak --test generated pipeline_cases` runs so many cases; `CASE=17` runs that one, or begins there. A case is a
 //! list of measurements in six forms with a few pipelines, each of which is asked of every form. What fails is shrunk before it is shown.
 
 mod decimals;

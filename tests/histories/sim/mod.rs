@@ -1,7 +1,7 @@
 //! Random histories of several contexts on one storage against a plain list: what was acknowledged is found exactly once,
 //! whatever was folded, restarted, deleted, interleaved, or lost on the way.
 //!
-//! `SIM_SEEDS=10000 cargo test --release --test histories sim` runs so many seeds, a sixth of each kind; `SIM_SEED=17` runs one of each.
+//! `SIM_SEEDS=10000 cargo test --profile soak --test histories sim` runs so many seeds, a sixth of each kind; `SIM_SEED=17` runs one of each.
 
 mod places;
 mod seeds;
