@@ -33,7 +33,7 @@ pub use order::{canonical_class, compare, compare_options, equal};
 pub use path::{Component, Leaf, Path, check_name, check_path, compare_sort_keys, sort_key, walk_doc, walk_from_value};
 pub(crate) use raw::fixed;
 pub use raw::{Kind, OwnedValue, Value};
-pub use shown::Shown;
+pub use shown::DisplayDouble;
 pub use size::{digits, element_size};
 pub use sort::{sort_by, sort_rows};
 pub use writer::DocWriter;

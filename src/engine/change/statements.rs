@@ -14,7 +14,7 @@ use crate::bucket::{BucketDoc, BucketId, rebuild, unpack, with_meta};
 use crate::engine::Engine;
 use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
 use crate::engine::collections::collection::Collection;
-use crate::engine::find::planned::{Defaults, Options};
+use crate::engine::find::planned::{Defaults, ParseFind};
 use crate::engine::journal::{Group, SectionRef};
 use crate::engine::read::unit::Unit;
 use crate::error::{Error, ErrorCode, Result};
@@ -304,7 +304,7 @@ impl Engine {
     /// Deletes the first measurement of a query and returns it as the query projects it; `None` if there is none.
     ///
     /// Errors: as `find` and `change`; `WriteConflict` if other contexts were faster each time.
-    pub async fn remove_one(&self, name: &str, options: &Options<'_>) -> Result<Option<Block>> {
+    pub async fn remove_one(&self, name: &str, options: &ParseFind<'_>) -> Result<Option<Block>> {
         for _ in 0..WRITE_CONFLICT_RETRIES_MAX {
             let projection = RefCell::new(Projection::all());
             let whole = |defaults: Defaults<'_>| {
