@@ -5,7 +5,7 @@ use super::column::{Column, ColumnData, VarData};
 use super::table::Block;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_COLUMNS_MAX, BLOCK_ROWS_MAX, JS_DATE_MS_MAX};
-use crate::value::{DisplayDouble, Numbers, Value};
+use crate::value::{DisplayDouble, Interner, Value};
 
 const MAGIC: &[u8; 4] = b"TPB1";
 const HEADER_LEN: usize = 16;
@@ -135,7 +135,7 @@ fn decode_at(bytes: &[u8], dictionary_allowed: bool) -> Result<Block> {
         return Err(malformed(format_args!("its length is {len} bytes, but there are {}", bytes.len())));
     }
     let mut block = Block::new(rows);
-    let mut names = Numbers::default();
+    let mut names = Interner::default();
     for at in 0..count {
         let mut entry = [0_usize; 8];
         for (i, slot) in entry.iter_mut().enumerate() {

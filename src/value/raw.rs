@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use std::fmt;
 
+use super::display_double::DisplayDouble;
 use super::doc::{Doc, check_value};
 use super::number::Number;
-use super::shown::DisplayDouble;
 use crate::error::{Error, Result};
 
 /// The BSON types, by their type byte.

@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::{Demand, Filter, FindCommand, Hint, Projection, Query, ReadAccess, ReadPlan, Update};
 use crate::storage::LocalFuture;
-use crate::value::{Doc, DocWriter, FieldSet, Numbers, OwnedValue, Value};
+use crate::value::{Doc, DocWriter, FieldSet, Interner, OwnedValue, Value};
 
 /// A statement of a delete or an update.
 pub struct Change<'a> {
@@ -55,7 +55,7 @@ pub struct Changed {
     /// How many of them got different metadata.
     pub modified: u64,
     /// Buckets already processed by an update, so that a repetition after a conflict does not change them twice.
-    done: Numbers,
+    done: Interner,
 }
 
 impl Changed {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, joined_weights};
-use crate::value::{Numbers, Value};
+use crate::value::{Interner, Value};
 
 /// Consecutive rows of one of several blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) fn assemble(blocks: &[Block], runs: &[RowRun]) -> Block {
     }
     let rows = pieces.iter().map(|piece| piece.rows.len()).sum();
     let names = merged_names(&used);
-    let mut places = Numbers::default();
+    let mut places = Interner::default();
     names.iter().for_each(|name| {
         places.add(name.as_bytes());
     });
@@ -193,7 +193,7 @@ impl Join<'_> {
             Some(_) => None,
         });
         let mut parts: Vec<_> = parts.collect::<Option<Vec<_>>>()?;
-        let mut known = Numbers::default();
+        let mut known = Interner::default();
         let mut values = ColumnBuilder::new();
         let mut scratch = Vec::new();
         let mut joined: Vec<u32> = Vec::with_capacity(self.rows);
