@@ -3,13 +3,13 @@
 use super::builder::ColumnBuilder;
 use super::table::Block;
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Doc, Numbers};
+use crate::value::{Doc, Interner};
 
 /// Collects documents row by row.
 #[derive(Default)]
 pub struct DocPivot {
     rows: usize,
-    names: Numbers,
+    names: Interner,
     columns: Vec<(Box<str>, ColumnBuilder)>,
 }
 

@@ -5,7 +5,7 @@ use super::column::{Column, ColumnData, VarData};
 use super::table::Block;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_COLUMNS_MAX, BLOCK_ROWS_MAX, JS_DATE_MS_MAX};
-use crate::value::{Numbers, Shown, Value};
+use crate::value::{DisplayDouble, Interner, Value};
 
 const MAGIC: &[u8; 4] = b"TPB1";
 const HEADER_LEN: usize = 16;
@@ -135,7 +135,7 @@ fn decode_at(bytes: &[u8], dictionary_allowed: bool) -> Result<Block> {
         return Err(malformed(format_args!("its length is {len} bytes, but there are {}", bytes.len())));
     }
     let mut block = Block::new(rows);
-    let mut names = Numbers::default();
+    let mut names = Interner::default();
     for at in 0..count {
         let mut entry = [0_usize; 8];
         for (i, slot) in entry.iter_mut().enumerate() {
@@ -287,7 +287,7 @@ fn dates_of(ms: &[f64], is_present: impl Fn(usize) -> bool) -> Result<Vec<i64>, 
             #[allow(clippy::cast_possible_truncation)]
             out.push(*x as i64);
         } else if is_present(row) {
-            return Err(format!("row {row} is not a valid date ({} milliseconds)", Shown(*x)));
+            return Err(format!("row {row} is not a valid date ({} milliseconds)", DisplayDouble(*x)));
         } else {
             out.push(0);
         }

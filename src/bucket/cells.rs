@@ -2,13 +2,13 @@
 
 use super::row_key::{CellHead, ROWS_MAX, parse_key};
 use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
-use crate::value::{Doc, Kind, Numbers, Value};
+use crate::value::{Doc, Interner, Kind, Value};
 
 /// The time column, which also defines the rows of the bucket.
 pub(super) struct BucketTimes {
     pub(super) values: Vec<i64>,
     /// The row of every key; `None` if the keys are the row numbers.
-    places: Option<Numbers>,
+    places: Option<Interner>,
 }
 
 impl BucketTimes {
@@ -30,7 +30,7 @@ impl BucketTimes {
 
     fn read_by_key(cells: Doc<'_>) -> Result<BucketTimes, String> {
         let mut values = Vec::new();
-        let mut places = Numbers::default();
+        let mut places = Interner::default();
         for (key, value) in cells {
             let place =
                 parse_key(key.as_bytes()).ok_or_else(|| format!("the key '{key}' of a time is not a row number"))?;

@@ -1,6 +1,6 @@
 //! Named siblings in the tree of a tracker, in first-seen order.
 
-use crate::value::Numbers;
+use crate::value::Interner;
 
 /// Above this many siblings a name is looked up by its hash.
 const SCANNED_MAX: usize = 12;
@@ -10,7 +10,7 @@ const SCANNED_MAX: usize = 12;
 pub(super) struct Siblings<T> {
     entries: Vec<(Box<str>, T)>,
     /// Position of each name, once there are too many to scan.
-    places: Option<Numbers>,
+    places: Option<Interner>,
     /// Where the next name is expected: documents of one shape name their fields in the same order.
     cursor: usize,
 }
@@ -44,7 +44,7 @@ impl<T: Default> Siblings<T> {
                 places.add(name.as_bytes());
             }
             None if self.entries.len() > SCANNED_MAX => {
-                let places = self.places.insert(Numbers::default());
+                let places = self.places.insert(Interner::default());
                 self.entries.iter().for_each(|(name, _)| {
                     places.add(name.as_bytes());
                 });

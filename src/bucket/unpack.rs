@@ -6,7 +6,7 @@ use super::options::TimeseriesOptions;
 use crate::block::{Block, Column, ColumnData};
 use crate::column;
 use crate::error::Result;
-use crate::value::{FieldSet, Numbers, Value};
+use crate::value::{FieldSet, Interner, Value};
 
 /// The measurements of a bucket: the time column first, the others in the bucket's order, without the metadata.
 ///
@@ -90,7 +90,7 @@ fn unpack_compressed(
         });
         block.push_new_column(time_field, times.map_err(|what| format!("the time column '{time_field}': {what}"))?);
     }
-    let mut seen = Numbers::default();
+    let mut seen = Interner::default();
     for (name, value) in bucket.data() {
         if !seen.add(name.as_bytes()).1 {
             return Err(format!("column '{name}' occurs twice"));
@@ -112,7 +112,7 @@ fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &s
     if wanted.contains(time_field) {
         block.set_column(time_field, Column::new(ColumnData::Date(std::mem::take(&mut times.values)), None));
     }
-    let mut seen = Numbers::default();
+    let mut seen = Interner::default();
     for (name, cells) in bucket.data() {
         if !seen.add(name.as_bytes()).1 {
             return Err(format!("column '{name}' occurs twice"));

@@ -17,7 +17,7 @@ use crate::block::{Column, ColumnData};
 use crate::column;
 use crate::error::ErrorCode;
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
-use crate::value::{Doc, Numbers, Value, is_normalized, normalize};
+use crate::value::{Doc, Interner, Value, is_normalized, normalize};
 
 /// A rule about a bucket, or about how it is stored.
 #[derive(Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ fn compressed(value: Value<'_>) -> Option<&[u8]> {
 /// One of the two summaries: the numbers of its fields, and their values.
 struct SummarySide<'a> {
     part: &'static str,
-    names: Numbers,
+    names: Interner,
     values: Vec<Value<'a>>,
 }
 
@@ -191,7 +191,7 @@ impl Findings {
         let one_type = Schema::from_control(bucket.control_min(), bucket.control_max()).is_ok();
         self.rule(one_type, &B22, "control", "");
 
-        let mut columns = Numbers::default();
+        let mut columns = Interner::default();
         for (name, value) in bucket.data() {
             self.rule(columns.add(name.as_bytes()).1, &B5, "data.", name);
             let fits = if plain { value.as_doc().is_some() } else { compressed(value).is_some() };
@@ -199,7 +199,7 @@ impl Findings {
         }
         let sides = [("control.min.", bucket.control_min()), ("control.max.", bucket.control_max())];
         let sides = sides.map(|(part, stored)| {
-            let mut side = SummarySide { part, names: Numbers::default(), values: Vec::new() };
+            let mut side = SummarySide { part, names: Interner::default(), values: Vec::new() };
             for (name, value) in stored {
                 let new = side.names.add(name.as_bytes()).1;
                 self.rule(new, &B5, part, name);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::offer::OfferAnswer;
 use crate::block::{Column, ColumnData};
-use crate::value::{Numbers, OwnedValue, Value, normalize};
+use crate::value::{Interner, OwnedValue, Value, normalize};
 
 /// The rows of a block by series.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
     let Some(column) = meta else { return one(None) };
     let distinct = if let ColumnData::Dictionary(_, values) = column.data() { values.len() } else { 0 };
     let mut series = SeriesSplitter {
-        numbers: Numbers::with_capacity(distinct),
+        numbers: Interner::with_capacity(distinct),
         metadata: Vec::with_capacity(distinct),
         of_rows: Vec::with_capacity(rows),
     };
@@ -78,7 +78,7 @@ pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
 
 struct SeriesSplitter {
     /// Numbers by the bytes of the metadata; no bytes stand for no metadata.
-    numbers: Numbers,
+    numbers: Interner,
     metadata: Vec<Option<OwnedValue>>,
     /// The series of each row.
     of_rows: Vec<u32>,

@@ -9,7 +9,7 @@ use super::options::{CatalogOptions, Totals};
 use super::registry::Registry;
 use super::stats::{Counter, Stats};
 use crate::bucket::{BucketId, IdGenerator, TimeseriesOptions};
-use crate::value::{Numbers, OwnedValue, hash};
+use crate::value::{Interner, OwnedValue, hash};
 
 /// Entries of series without a bucket that are kept before all of them are dropped.
 const EMPTY_SERIES_MAX: usize = 1000;
@@ -22,7 +22,7 @@ pub struct Catalog {
     pub(super) stats: Stats,
     pub(super) ids: IdGenerator,
     /// Positions in `series` by the bytes of the metadata; no bytes stand for no metadata.
-    slots: Numbers,
+    slots: Interner,
     pub(super) series: Vec<OpenSeries>,
     pub(super) archive: Archive,
     /// Position and time of each bucket that became idle, oldest first. Outdated entries stay until they are reached.
@@ -70,7 +70,7 @@ impl Catalog {
             totals,
             stats: Stats::default(),
             ids: IdGenerator::new(seed),
-            slots: Numbers::default(),
+            slots: Interner::default(),
             series: Vec::new(),
             archive: Archive::default(),
             idle: Vec::new(),
@@ -189,7 +189,7 @@ impl Catalog {
     /// Commits under way go through.
     pub fn clear(&mut self) {
         self.series.clear();
-        self.slots = Numbers::default();
+        self.slots = Interner::default();
         self.archive.clear();
         self.idle.clear();
         self.idle_met = 0;

@@ -3,14 +3,14 @@
 use super::reply::Reply;
 use super::request::Request;
 use super::server_status;
-use crate::engine::{Engine, Planned};
+use crate::engine::{Engine, PlannedQuery};
 use crate::error::Result;
 use crate::index::IndexSpec;
 use crate::query::{Explain, ReadAccess, Run};
 use crate::value::DocWriter;
 
 /// Statistics of a query that ran.
-pub fn run_of(engine: &Engine, found: Option<&Planned>, begun_ms: i64) -> Option<Run> {
+pub fn run_of(engine: &Engine, found: Option<&PlannedQuery>, begun_ms: i64) -> Option<Run> {
     found.map(|found| Run {
         entries: found.entries as u64,
         examined: found.examined as u64,
@@ -22,7 +22,7 @@ pub fn run_of(engine: &Engine, found: Option<&Planned>, begun_ms: i64) -> Option
 /// Where each index used by a query has arrays on its paths.
 ///
 /// Errors: those of storage.
-pub async fn multikey_of(engine: &Engine, found: Option<&Planned>) -> Result<Vec<Vec<Vec<usize>>>> {
+pub async fn multikey_of(engine: &Engine, found: Option<&PlannedQuery>) -> Result<Vec<Vec<Vec<usize>>>> {
     let mut depths = Vec::new();
     let Some(found) = found else { return Ok(depths) };
     for branch in found.plan.access.branches() {

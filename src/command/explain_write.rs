@@ -10,7 +10,7 @@ use super::reply::Reply;
 use super::request::Request;
 use super::{find_and_modify, statements};
 use crate::bucket::BUCKETS_PREFIX;
-use crate::engine::{ChangeKind, Defaults, Engine, Options};
+use crate::engine::{ChangeKind, Defaults, Engine, ParseFind};
 use crate::error::Result;
 use crate::query::{Count, Demand, Explain, FindCommand, Projection, Query, Write};
 
@@ -53,7 +53,7 @@ async fn plan(
     engine: &Rc<Engine>,
     inner: &Request<'_>,
     raw: bool,
-    options: &Options<'_>,
+    options: &ParseFind<'_>,
     write: Write,
     all_plans: Option<bool>,
 ) -> Result<Reply> {

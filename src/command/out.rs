@@ -9,13 +9,18 @@ use super::insert::{size_errors, time_errors};
 use super::reply::Reply;
 use crate::block::Block;
 use crate::bucket::CollectionOptions;
-use crate::engine::{Collection, Engine, Parse};
+use crate::engine::{Collection, Engine, ParsePipeline};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::Out;
 use crate::value::DocWriter;
 
 /// Runs the parsed pipeline over `name`, or over its buckets if `raw`.
-pub async fn run(engine: &Rc<Engine>, (name, raw): (&str, bool), parse: &Parse<'_>, out: &Out) -> Result<Reply> {
+pub async fn run(
+    engine: &Rc<Engine>,
+    (name, raw): (&str, bool),
+    parse: &ParsePipeline<'_>,
+    out: &Out,
+) -> Result<Reply> {
     if out.database.as_ref().is_some_and(|database| **database != *engine.name()) {
         let message = "$out can only write to the database that the pipeline reads";
         return Err(Error::new(ErrorCode::InvalidNamespace, message));

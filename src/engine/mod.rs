@@ -37,7 +37,7 @@ use crate::value::{Collation, Value};
 pub use change::statements::{Change, ChangeKind};
 pub use collections::collection::Collection;
 use find::cursor::Cursors;
-pub use find::planned::{Defaults, Options, Parse, Planned};
+pub use find::planned::{Defaults, ParseFind, ParsePipeline, PlannedQuery};
 pub use indexes::Dropped;
 use store::bucket_cache::BucketCache;
 pub use store::entry::CollectionEntry;

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::Engine;
 use super::collections::collection::Collection;
 use super::find::find_cursor::FindCursor;
-use super::find::planned::{Defaults, Parse, Planned};
-use super::find::queries::{Batch, batch_size_of, ns_of};
+use super::find::planned::{Defaults, ParsePipeline, PlannedQuery};
+use super::find::queries::{CursorBatch, batch_size_of, ns_of};
 use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};
@@ -29,20 +29,25 @@ impl Engine {
     /// `options` of `find`.
     ///
     /// A missing collection counts as empty. Errors: as `find`, and those of the stages.
-    pub async fn aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Batch> {
+    pub async fn aggregate(&self, name: &str, raw: bool, parse: &ParsePipeline<'_>) -> Result<CursorBatch> {
         let (mut cursor, options) = match self.open_pipeline(name, raw, parse).await? {
             Opened::Cursor(cursor, options) => (cursor, options),
-            Opened::Rows(rows) => return Ok(Batch { rows, cursor_id: 0 }),
+            Opened::Rows(rows) => return Ok(CursorBatch { rows, cursor_id: 0 }),
         };
         let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
         let cursor_id = if cursor.is_done() { 0 } else { self.keep_cursor(&ns_of(name, raw), *cursor) };
-        Ok(Batch { rows, cursor_id })
+        Ok(CursorBatch { rows, cursor_id })
     }
 
     /// Runs a pipeline to its end and discards the result.
     ///
     /// Errors: as `aggregate`.
-    pub async fn try_aggregate(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Option<Planned>> {
+    pub async fn try_aggregate(
+        &self,
+        name: &str,
+        raw: bool,
+        parse: &ParsePipeline<'_>,
+    ) -> Result<Option<PlannedQuery>> {
         let Opened::Cursor(mut cursor, _) = self.open_pipeline(name, raw, parse).await? else { return Ok(None) };
         while !cursor.is_done() {
             self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;
@@ -53,10 +58,10 @@ impl Engine {
     /// Inserts the result of a pipeline into a collection, after `check` has converted it to measurements.
     ///
     /// Errors: as `aggregate` and `insert`, and those of `check`.
-    pub(super) async fn pour(
+    pub(super) async fn insert_result(
         &self,
         (name, raw): (&str, bool),
-        parse: &Parse<'_>,
+        parse: &ParsePipeline<'_>,
         into: &Rc<Collection>,
         check: &dyn Fn(&Collection, Block) -> Result<Block>,
     ) -> Result<()> {
@@ -77,7 +82,7 @@ impl Engine {
         }
     }
 
-    async fn open_pipeline(&self, name: &str, raw: bool, parse: &Parse<'_>) -> Result<Opened> {
+    async fn open_pipeline(&self, name: &str, raw: bool, parse: &ParsePipeline<'_>) -> Result<Opened> {
         let nothing = Collation::default();
         let collection = self.collection(name).await?;
         let first = match &collection {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::Engine;
 use super::collections::collection::Collection;
 use super::collections::namespace::creation;
-use super::find::planned::Parse;
+use super::find::planned::ParsePipeline;
 use super::store::entry::CollectionEntry;
 use super::store::keyspace;
 use crate::block::Block;
@@ -42,7 +42,7 @@ impl Engine {
     pub async fn replace_content(
         &self,
         source: (&str, bool),
-        parse: &Parse<'_>,
+        parse: &ParsePipeline<'_>,
         name: &str,
         options: Option<CollectionOptions>,
         check: &dyn Fn(&Collection, Block) -> Result<Block>,
@@ -61,7 +61,7 @@ impl Engine {
         self.storage.commit(changes).await?;
         let made = self.remember(&temporary, entry);
         made.journal.created(keyspace::FIRST_EPOCH);
-        let filled = self.pour(source, parse, &made, check).await;
+        let filled = self.insert_result(source, parse, &made, check).await;
         let outcome = match filled {
             Ok(()) => self.put_in_place(name, known, &made).await,
             failed => failed,

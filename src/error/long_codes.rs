@@ -110,7 +110,7 @@ macro_rules! with_long_codes {
         /** A date and something else as bounds. */ Location5733405 = 5733405,
         /** A number and something else as bounds. */ Location5733406 = 5733406,
         /** Bounds of partitions without partitions. */ Location5733408 = 5733408,
-        /** Numbers as bounds with a unit. */ Location5733409 = 5733409,
+        /** Interner as bounds with a unit. */ Location5733409 = 5733409,
         /** Dates as bounds without a unit. */ Location5733410 = 5733410,
         /** `$mod` of decimals by zero. */ Location5733415 = 5733415,
         /** `$firstN` of something that is not an object. */ Location5787801 = 5787801,

@@ -7,7 +7,7 @@ use super::part::{Part, PartKind, Source};
 use super::spec::IndexSpec;
 use crate::error::{Error, ErrorCode, Result};
 use crate::geo::{Geometry, Grid, Rect};
-use crate::value::{Component, Kind, Leaf, Number, Path, Shown, Value, walk_from_value};
+use crate::value::{Component, DisplayDouble, Kind, Leaf, Number, Path, Value, walk_from_value};
 
 /// What a geospatial index knows of a bucket's places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ fn check_within(value: Value<'_>, min: f64, max: f64) -> Result<()> {
         return Err(Error::new(ErrorCode::Location13026, "A point of a 2d index needs two numbers"));
     }
     if [x, y].iter().any(|at| !(min..=max).contains(at)) {
-        let [min, max, x, y] = [min, max, x, y].map(Shown);
+        let [min, max, x, y] = [min, max, x, y].map(DisplayDouble);
         let message = format!("A point of this 2d index must lie between {min} and {max}, not at [{x}, {y}]");
         return Err(Error::new(ErrorCode::Location13027, message));
     }

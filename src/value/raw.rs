@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use std::fmt;
 
+use super::display_double::DisplayDouble;
 use super::doc::{Doc, check_value};
 use super::number::Number;
-use super::shown::Shown;
 use crate::error::{Error, Result};
 
 /// The BSON types, by their type byte.
@@ -303,7 +303,7 @@ impl fmt::Debug for Value<'_> {
     /// Similar to the shell's notation; also used in error messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            Kind::Double => fmt::Display::fmt(&Shown(self.as_f64().unwrap_or_default()), f),
+            Kind::Double => fmt::Display::fmt(&DisplayDouble(self.as_f64().unwrap_or_default()), f),
             Kind::Int32 | Kind::Int64 => write!(f, "{}", self.as_integer().unwrap_or_default()),
             Kind::String | Kind::Symbol | Kind::Code => write!(f, "\"{}\"", self.text()),
             Kind::Object => self.as_container().map_or(Ok(()), |doc| write!(f, "{doc:?}")),

@@ -14,14 +14,14 @@ use crate::bucket::{BucketDoc, BucketId, rebuild, unpack, with_meta};
 use crate::engine::Engine;
 use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
 use crate::engine::collections::collection::Collection;
-use crate::engine::find::planned::{Defaults, Options};
+use crate::engine::find::planned::{Defaults, ParseFind};
 use crate::engine::journal::{Group, SectionRef};
 use crate::engine::read::unit::Unit;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::{Demand, Filter, FindCommand, Hint, Projection, Query, ReadAccess, ReadPlan, Update};
 use crate::storage::LocalFuture;
-use crate::value::{Doc, DocWriter, FieldSet, Numbers, OwnedValue, Value};
+use crate::value::{Doc, DocWriter, FieldSet, Interner, OwnedValue, Value};
 
 /// A statement of a delete or an update.
 pub struct Change<'a> {
@@ -55,7 +55,7 @@ pub struct Changed {
     /// How many of them got different metadata.
     pub modified: u64,
     /// Buckets already processed by an update, so that a repetition after a conflict does not change them twice.
-    done: Numbers,
+    done: Interner,
 }
 
 impl Changed {
@@ -304,7 +304,7 @@ impl Engine {
     /// Deletes the first measurement of a query and returns it as the query projects it; `None` if there is none.
     ///
     /// Errors: as `find` and `change`; `WriteConflict` if other contexts were faster each time.
-    pub async fn remove_one(&self, name: &str, options: &Options<'_>) -> Result<Option<Block>> {
+    pub async fn remove_one(&self, name: &str, options: &ParseFind<'_>) -> Result<Option<Block>> {
         for _ in 0..WRITE_CONFLICT_RETRIES_MAX {
             let projection = RefCell::new(Projection::all());
             let whole = |defaults: Defaults<'_>| {

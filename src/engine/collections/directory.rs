@@ -15,14 +15,14 @@ use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
 use crate::limits::DIRECTORY_BUCKETS_MAX;
 use crate::storage::Bytes;
-use crate::value::{Numbers, Value, append_key, append_missing_key, sort_by};
+use crate::value::{Interner, Value, append_key, append_missing_key, sort_by};
 
 /// The stored buckets of a collection by series.
 #[derive(Clone, Default)]
 pub struct Directory {
     epoch: u64,
     /// Numbers of series by index key. Metadata that compares equal is one series.
-    series: Numbers,
+    series: Interner,
     /// How many series there are, including those whose buckets are gone.
     count: usize,
     /// Ordered by series, then by id. Empty if a bucket has several keys because its metadata is an array.

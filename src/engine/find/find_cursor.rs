@@ -3,7 +3,7 @@
 //! **Invariant I11**: it holds a page of buckets as they are stored, and unpacked rows for one batch. A sort that does
 //! not stream holds everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
 
-use super::planned::Planned;
+use super::planned::PlannedQuery;
 use super::push::push_unit;
 use super::sieve::Sieve;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
@@ -67,10 +67,10 @@ impl FindCursor {
     }
 
     /// The plan with its statistics.
-    pub(in crate::engine) fn into_planned(mut self) -> Planned {
+    pub(in crate::engine) fn into_planned(mut self) -> PlannedQuery {
         let counters = *self.exec.counters();
         let given = self.pipeline.map_or_else(Vec::new, |pipeline| pipeline.given().to_vec());
-        Planned { given, ..Planned::of(&self.scan, self.plan, self.entries, counters) }
+        PlannedQuery { given, ..PlannedQuery::of(&self.scan, self.plan, self.entries, counters) }
     }
 
     /// Passes the rows through stages. Called once, before the first batch.

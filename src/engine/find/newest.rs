@@ -22,7 +22,7 @@ use crate::limits::{
 };
 use crate::query::{Ends, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
-use crate::value::{Numbers, sort_by};
+use crate::value::{Interner, sort_by};
 
 /// The buckets of one series (or of all series together) that were not examined yet, and the best rows of the others.
 struct Series {
@@ -46,7 +46,7 @@ struct Search<'a> {
     order: Vec<usize>,
     series: Vec<Series>,
     /// Series without stored buckets; they are numbered after the others.
-    others: Numbers,
+    others: Interner,
     /// Whether the metadata of each series fails to match, by its number in the directory.
     excluded: Vec<bool>,
     /// The key shared by missing metadata and values that compare equal to it: both are one series in the directory.
@@ -71,7 +71,7 @@ impl<'a> Search<'a> {
             span_ms: collection.entry().options.timeseries.span_ms(),
             order: Vec::new(),
             series: Vec::new(),
-            others: Numbers::default(),
+            others: Interner::default(),
             excluded: Vec::new(),
             unsure: series_key(&collection.entry().options.timeseries, None),
             depth: 1,

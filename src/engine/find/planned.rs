@@ -26,13 +26,13 @@ impl<'a> Defaults<'a> {
 
 /// Parses the options of a query, given the defaults of its collection. It may be called again, because the collection
 /// in storage may not be the one in memory.
-pub type Options<'a> = dyn Fn(Defaults<'_>) -> Result<Query> + 'a;
+pub type ParseFind<'a> = dyn Fn(Defaults<'_>) -> Result<Query> + 'a;
 
 /// Parses a pipeline, given the defaults of its collection.
-pub type Parse<'a> = dyn Fn(Defaults<'_>) -> Result<Aggregation> + 'a;
+pub type ParsePipeline<'a> = dyn Fn(Defaults<'_>) -> Result<Aggregation> + 'a;
 
 /// A plan with statistics.
-pub struct Planned {
+pub struct PlannedQuery {
     /// The collection.
     pub collection: Rc<Collection>,
     /// The plan.
@@ -47,10 +47,10 @@ pub struct Planned {
     pub given: Vec<u64>,
 }
 
-impl Planned {
+impl PlannedQuery {
     /// The plan of a finished scan.
-    pub(in crate::engine) fn of(scan: &Scan, plan: ReadPlan, entries: usize, counters: Counters) -> Planned {
-        Planned {
+    pub(in crate::engine) fn of(scan: &Scan, plan: ReadPlan, entries: usize, counters: Counters) -> PlannedQuery {
+        PlannedQuery {
             collection: Rc::clone(scan.collection()),
             plan,
             entries,

@@ -1,7 +1,7 @@
 //! `find`, `count` and `distinct`: pushes pages of a scan into the pure executor.
 
 use super::find_cursor::FindCursor;
-use super::planned::{Defaults, Options, Planned};
+use super::planned::{Defaults, ParseFind, PlannedQuery};
 use super::push::push_unit;
 use super::sieve::Sieve;
 use crate::block::Block;
@@ -14,7 +14,7 @@ use crate::query::{Counters, FindCommand, Flow, ReadPlan, Sink};
 use crate::value::Collation;
 
 /// One batch, and the cursor for the next; id 0 if there is none.
-pub struct Batch {
+pub struct CursorBatch {
     /// The measurements.
     pub rows: Block,
     /// The cursor's id.
@@ -27,14 +27,14 @@ impl Engine {
     ///
     /// A missing collection counts as empty. Errors: those of storage; `DataCorruptionDetected`; `BadValue` if a sort
     /// meets parallel arrays.
-    pub async fn find(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Batch> {
+    pub async fn find(&self, name: &str, raw: bool, options: &ParseFind<'_>) -> Result<CursorBatch> {
         let Some((mut cursor, options)) = self.open_cursor(name, raw, options, None).await? else {
-            return Ok(Batch { rows: Block::new(0), cursor_id: 0 });
+            return Ok(CursorBatch { rows: Block::new(0), cursor_id: 0 });
         };
         let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
         let keep_open = !options.single_batch && !cursor.is_done();
         let cursor_id = if keep_open { self.keep_cursor(&ns_of(name, raw), cursor) } else { 0 };
-        Ok(Batch { rows, cursor_id })
+        Ok(CursorBatch { rows, cursor_id })
     }
 
     /// A cursor that has read no bucket yet, for batches of any size; `None` if there is no such collection.
@@ -42,7 +42,7 @@ impl Engine {
         &self,
         name: &str,
         raw: bool,
-        options: &Options<'_>,
+        options: &ParseFind<'_>,
         batch_size: Option<usize>,
     ) -> Result<Option<(FindCursor, FindCommand)>> {
         let Some((mut scan, mut plan, options)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
@@ -69,15 +69,15 @@ impl Engine {
     /// The next batch of a cursor.
     ///
     /// Errors: `CursorNotFound`, `CursorInUse`, `Unauthorized`; those of storage end the cursor.
-    pub async fn get_more(&self, id: i64, ns: &str, batch_size: usize) -> Result<Batch> {
+    pub async fn get_more(&self, id: i64, ns: &str, batch_size: usize) -> Result<CursorBatch> {
         let mut cursor = self.take_cursor(id, ns)?;
         let rows = self.next_batch(&mut cursor, batch_size).await.inspect_err(|_| self.drop_cursor(id))?;
         if cursor.is_done() {
             self.drop_cursor(id);
-            return Ok(Batch { rows, cursor_id: 0 });
+            return Ok(CursorBatch { rows, cursor_id: 0 });
         }
         self.put_cursor_back(id, cursor);
-        Ok(Batch { rows, cursor_id: id })
+        Ok(CursorBatch { rows, cursor_id: id })
     }
 
     /// Pushes the matching rows of `name`, or its bucket documents if `raw`, into a sink until it has enough. `None` if
@@ -88,9 +88,9 @@ impl Engine {
         &self,
         name: &str,
         raw: bool,
-        options: &Options<'_>,
+        options: &ParseFind<'_>,
         sink: &mut dyn Sink,
-    ) -> Result<Option<Planned>> {
+    ) -> Result<Option<PlannedQuery>> {
         let Some((mut scan, plan, _)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         let entries = scan.entries();
         let sieve = Sieve::new(&plan);
@@ -102,13 +102,13 @@ impl Engine {
                 }
             }
         }
-        Ok(Some(Planned::of(&scan, plan, entries, *sink.counters())))
+        Ok(Some(PlannedQuery::of(&scan, plan, entries, *sink.counters())))
     }
 
     /// Runs a query to its end and discards the result.
     ///
     /// Errors: as `find`.
-    pub async fn try_find(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Option<Planned>> {
+    pub async fn try_find(&self, name: &str, raw: bool, options: &ParseFind<'_>) -> Result<Option<PlannedQuery>> {
         let Some((mut cursor, _)) = self.open_cursor(name, raw, options, Some(FORGOTTEN_BATCH_ROWS)).await? else {
             return Ok(None);
         };
@@ -121,7 +121,7 @@ impl Engine {
     /// The plan of a query, without reading the collection.
     ///
     /// Errors: those of storage; `BadValue` for a hint that names no index.
-    pub async fn plan(&self, name: &str, raw: bool, options: &Options<'_>) -> Result<Option<Planned>> {
+    pub async fn plan(&self, name: &str, raw: bool, options: &ParseFind<'_>) -> Result<Option<PlannedQuery>> {
         let Some(collection) = self.collection(name).await? else {
             return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
         };
@@ -129,7 +129,7 @@ impl Engine {
         self.refresh(&collection).await?;
         let plan = collection.read_plan(query.clone(), raw);
         collection.check_hint(raw, &query.find, &plan)?;
-        Ok(Some(Planned {
+        Ok(Some(PlannedQuery {
             collection,
             plan,
             entries: 0,
@@ -144,7 +144,7 @@ impl Engine {
         &self,
         name: &str,
         raw: bool,
-        options: &Options<'_>,
+        options: &ParseFind<'_>,
     ) -> Result<Option<(Scan, ReadPlan, FindCommand)>> {
         loop {
             let Some(collection) = self.collection(name).await? else {

@@ -13,7 +13,7 @@ use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::storage::LocalFuture;
-use crate::value::{Doc, Numbers, Value};
+use crate::value::{Doc, Interner, Value};
 
 /// Errors by position of the document, ascending.
 type Errors = Vec<(usize, Error)>;
@@ -52,8 +52,8 @@ impl Engine {
 
 /// The ids that are already stored or in a journal.
 #[inline(never)]
-fn taken(ids: &[BucketId], stored: &[Option<Rc<StoredBucket>>], journal: &ByBucket) -> Numbers {
-    let mut taken = Numbers::default();
+fn taken(ids: &[BucketId], stored: &[Option<Rc<StoredBucket>>], journal: &ByBucket) -> Interner {
+    let mut taken = Interner::default();
     let stored = ids.iter().zip(stored).filter(|(_, stored)| stored.is_some()).map(|(id, _)| id);
     let unfolded = journal.groups().iter().map(|group| &group.bucket);
     for id in stored.chain(unfolded) {
@@ -70,7 +70,7 @@ fn id_of(document: Doc<'_>) -> BucketId {
 impl Collection {
     /// The puts of the valid documents, and the errors of the others.
     #[inline(never)]
-    fn stage_buckets(&self, documents: &[Doc<'_>], mut taken: Numbers, ordered: bool) -> (BucketChanges<'_>, Errors) {
+    fn stage_buckets(&self, documents: &[Doc<'_>], mut taken: Interner, ordered: bool) -> (BucketChanges<'_>, Errors) {
         let (mut changes, mut errors) = (BucketChanges::new(self), Vec::new());
         for (at, document) in documents.iter().enumerate() {
             if let Err(error) = self.stage_bucket(*document, &mut taken, &mut changes) {
@@ -83,7 +83,7 @@ impl Collection {
         (changes, errors)
     }
 
-    fn stage_bucket(&self, document: Doc<'_>, taken: &mut Numbers, changes: &mut BucketChanges<'_>) -> Result<()> {
+    fn stage_bucket(&self, document: Doc<'_>, taken: &mut Interner, changes: &mut BucketChanges<'_>) -> Result<()> {
         let entry = self.entry();
         let options = &entry.options.timeseries;
         for finding in validate(document, options, true, usize::MAX) {

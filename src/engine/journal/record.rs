@@ -13,7 +13,7 @@ use crate::catalog::Section;
 use crate::column::{self, ColumnWriter};
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_ROWS_MAX, COLUMN_SIZE_BYTES_MAX, VALUE_SIZE_BYTES_SOFT_MAX};
-use crate::value::Numbers;
+use crate::value::Interner;
 
 const VERSION: u8 = 3;
 /// How many numbers a section has.
@@ -84,7 +84,7 @@ impl Record {
         }
         let start = reader.at;
         let mut block = Block::new(rows);
-        let mut seen = Numbers::default();
+        let mut seen = Interner::default();
         for _ in 0..columns {
             let (name, column) = reader.column().ok_or_else(|| corrupt("a column is truncated or has no name"))?;
             if !seen.add(name.as_bytes()).1 {

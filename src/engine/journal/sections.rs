@@ -11,7 +11,7 @@ use crate::engine::store::stored_bucket::Coverage;
 use crate::error::Result;
 use crate::index;
 use crate::limits::TAILS_SIZE_BYTES_MAX;
-use crate::value::{Numbers, OwnedValue, Value, sort_by};
+use crate::value::{Interner, OwnedValue, Value, sort_by};
 
 /// The sections of one bucket with the same metadata, in commit order per context. There is at least one.
 ///
@@ -93,11 +93,11 @@ impl Group {
 /// Sections grouped by bucket, with buckets in the order of their first commit.
 #[derive(Clone, Default)]
 pub struct ByBucket {
-    numbers: Numbers,
+    numbers: Interner,
     groups: Vec<Rc<Group>>,
     /// Positions of groups that are not the first ones of their buckets.
     others: Vec<usize>,
-    series: Numbers,
+    series: Interner,
     /// The buckets of each series, and their starts.
     buckets_of_series: Vec<Vec<(BucketId, i64)>>,
     by_meta: RefCell<ByMeta>,

@@ -17,7 +17,7 @@ use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
 use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_CACHE_BYTES_MAX, SCAN_PAGE_BUCKETS};
 use crate::storage::{Bytes, KeyRange, Page};
-use crate::value::{Numbers, sort_by};
+use crate::value::{Interner, sort_by};
 
 /// The buckets to fetch.
 pub enum Access {
@@ -439,7 +439,7 @@ pub(in crate::engine) fn in_order(ascending: bool, a: &BucketId, b: &BucketId) -
 
 /// The buckets at the ends of index entries, each once.
 pub(in crate::engine) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
-    let mut seen = Numbers::default();
+    let mut seen = Interner::default();
     let mut found = Vec::with_capacity(entries.len());
     for entry in entries {
         let bucket = keyspace::bucket_id(entry)?;

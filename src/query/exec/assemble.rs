@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, joined_weights};
-use crate::value::{Numbers, Value};
+use crate::value::{Interner, Value};
 
 /// Consecutive rows of one of several blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct RowRun {
     /// The index of the block.
     pub block: usize,
     /// Its rows.
@@ -18,7 +18,7 @@ pub(super) struct Run {
 ///
 /// The order of columns agrees with that of each block, as far as the blocks agree. Dictionaries stay dictionaries;
 /// they hold each value once, and no unused values.
-pub(super) fn assemble(blocks: &[Block], runs: &[Run]) -> Block {
+pub(super) fn assemble(blocks: &[Block], runs: &[RowRun]) -> Block {
     let mut used: Vec<&Block> = Vec::new();
     let mut slots: Vec<Option<usize>> = vec![None; blocks.len()];
     let mut pieces = Vec::with_capacity(runs.len());
@@ -32,7 +32,7 @@ pub(super) fn assemble(blocks: &[Block], runs: &[Run]) -> Block {
     }
     let rows = pieces.iter().map(|piece| piece.rows.len()).sum();
     let names = merged_names(&used);
-    let mut places = Numbers::default();
+    let mut places = Interner::default();
     names.iter().for_each(|name| {
         places.add(name.as_bytes());
     });
@@ -193,7 +193,7 @@ impl Join<'_> {
             Some(_) => None,
         });
         let mut parts: Vec<_> = parts.collect::<Option<Vec<_>>>()?;
-        let mut known = Numbers::default();
+        let mut known = Interner::default();
         let mut values = ColumnBuilder::new();
         let mut scratch = Vec::new();
         let mut joined: Vec<u32> = Vec::with_capacity(self.rows);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     fn whole(blocks: &[Block]) -> Block {
-        let runs: Vec<_> = blocks.iter().enumerate().map(|(block, b)| Run { block, rows: 0..b.rows() }).collect();
+        let runs: Vec<_> = blocks.iter().enumerate().map(|(block, b)| RowRun { block, rows: 0..b.rows() }).collect();
         assemble(blocks, &runs)
     }
 
@@ -282,10 +282,10 @@ mod tests {
         let ColumnData::Dictionary(index, values) = joined.column("m").unwrap().data() else { panic!() };
         assert_eq!((index.as_slice(), values.data()), (&[0, 0, 1, 1, 1, 0, 0, 0][..], &ColumnData::I32(vec![1, 2])));
         assert_eq!(joined.column("m").unwrap().present_count(), 6);
-        let again = assemble(&[joined], &[Run { block: 0, rows: 2..4 }]);
+        let again = assemble(&[joined], &[RowRun { block: 0, rows: 2..4 }]);
         let ColumnData::Dictionary(_, values) = again.column("m").unwrap().data() else { panic!() };
         assert_eq!(values.data(), &ColumnData::I32(vec![2]));
-        assert!(assemble(&[Block::new(2)], &[Run { block: 0, rows: 0..2 }]).columns().is_empty());
+        assert!(assemble(&[Block::new(2)], &[RowRun { block: 0, rows: 0..2 }]).columns().is_empty());
     }
 
     fn any_doc() -> impl Strategy<Value = DocBuf> {
@@ -329,10 +329,10 @@ mod tests {
                 }
                 block
             }).collect();
-            let runs: Vec<Run> = picks.iter().map(|(block, a, b)| {
+            let runs: Vec<RowRun> = picks.iter().map(|(block, a, b)| {
                 let block = block.index(blocks.len());
                 let (a, b) = ((*a).min(blocks[block].rows()), (*b).min(blocks[block].rows()));
-                Run { block, rows: a.min(b)..a.max(b) }
+                RowRun { block, rows: a.min(b)..a.max(b) }
             }).collect();
             let joined = assemble(&blocks, &runs);
             let expected: Vec<_> =

@@ -30,12 +30,12 @@ pub enum Flow {
 pub struct Exec {
     measurements: Measurements,
     projection: Projection,
-    output: Output,
+    output: ExecOutput,
     /// Set if of each push only the first or the last rows by time matter: whether the last, and how many.
     edge: Option<(bool, usize)>,
 }
 
-enum Output {
+enum ExecOutput {
     /// Projected rows, and how many more to skip and to return.
     Queue { rows: Queue, skip: usize, limit: Option<usize> },
     /// Rows before their projection, which may drop the fields that they are sorted by.
@@ -51,8 +51,8 @@ impl Exec {
         let limit = plan.limit.and_then(|limit| usize::try_from(limit).ok());
         let threshold = limit.and_then(|limit| Threshold::new(&plan, skip.saturating_add(limit)));
         let output = match plan.sort {
-            Some(sort) => Output::Sorter(Sorter::new(sort, skip, limit, threshold)),
-            None => Output::Queue { rows: Queue::default(), skip, limit },
+            Some(sort) => ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold)),
+            None => ExecOutput::Queue { rows: Queue::default(), skip, limit },
         };
         let edge = plan.edge.filter(|edge| edge.which != Which::Extremes);
         let edge = edge.map(|edge| (edge.which == Which::Last, edge.count));
@@ -64,7 +64,7 @@ impl Exec {
     ///
     /// Errors: `BadValue` if the sort meets parallel arrays.
     pub fn release(&mut self, bound: Option<&TimeBound<'_>>, wanted: usize) -> Result<Flow> {
-        let Output::Sorter(sorter) = &mut self.output else { return Ok(Flow::Continue) };
+        let ExecOutput::Sorter(sorter) = &mut self.output else { return Ok(Flow::Continue) };
         match bound {
             Some(bound) => sorter.release(bound, wanted)?,
             None => sorter.release_all()?,
@@ -77,16 +77,16 @@ impl Exec {
     /// Errors: `BadValue` if the sort meets parallel arrays.
     pub fn finish(&mut self) -> Result<()> {
         match &mut self.output {
-            Output::Queue { .. } => Ok(()),
-            Output::Sorter(sorter) => sorter.finish(),
+            ExecOutput::Queue { .. } => Ok(()),
+            ExecOutput::Sorter(sorter) => sorter.finish(),
         }
     }
 
     /// The number of rows that `take` can return now.
     pub fn ready(&self) -> usize {
         match &self.output {
-            Output::Queue { rows, .. } => rows.rows(),
-            Output::Sorter(sorter) => sorter.ready(),
+            ExecOutput::Queue { rows, .. } => rows.rows(),
+            ExecOutput::Sorter(sorter) => sorter.ready(),
         }
     }
 
@@ -96,8 +96,8 @@ impl Exec {
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Result<Block> {
         let rows_max = rows_max.min(BLOCK_ROWS_MAX);
         match &mut self.output {
-            Output::Queue { rows, .. } => Ok(rows.take(rows_max, bytes_max)),
-            Output::Sorter(sorter) => self.projection.apply(sorter.take(rows_max, bytes_max)),
+            ExecOutput::Queue { rows, .. } => Ok(rows.take(rows_max, bytes_max)),
+            ExecOutput::Sorter(sorter) => self.projection.apply(sorter.take(rows_max, bytes_max)),
         }
     }
 }
@@ -107,7 +107,7 @@ impl Sink for Exec {
     fn begin(&mut self, _: &Plan) {}
 
     fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow> {
-        if let Output::Queue { limit: Some(0), .. } = self.output {
+        if let ExecOutput::Queue { limit: Some(0), .. } = self.output {
             return Ok(Flow::Enough);
         }
         let mut rows = self.measurements.complete(rows, meta);
@@ -117,7 +117,7 @@ impl Sink for Exec {
             selected = self.measurements.edge(&rows, selected, is_last, count);
         }
         match &mut self.output {
-            Output::Queue { rows: queue, skip, limit } => {
+            ExecOutput::Queue { rows: queue, skip, limit } => {
                 // Unneeded columns first, because gathering them would be wasted.
                 rows.retain_columns(|name| self.projection.reads_root(name));
                 let count = selected.as_ref().map_or(rows.rows(), Vec::len);
@@ -135,7 +135,7 @@ impl Sink for Exec {
                 queue.push(self.projection.apply(passed)?);
                 Ok(if *limit == Some(0) { Flow::Enough } else { Flow::Continue })
             }
-            Output::Sorter(sorter) => {
+            ExecOutput::Sorter(sorter) => {
                 let sorted_by = |name: &str| sorter.spec().parts().iter().any(|part| part.path.first() == name);
                 rows.retain_columns(|name| self.projection.reads_root(name) || sorted_by(name));
                 sorter.push(match selected {
@@ -152,7 +152,7 @@ impl Sink for Exec {
     }
 
     fn excludes(&self, times: (i64, i64), max: Option<Doc<'_>>) -> bool {
-        matches!(&self.output, Output::Sorter(sorter) if sorter.excludes(times, max))
+        matches!(&self.output, ExecOutput::Sorter(sorter) if sorter.excludes(times, max))
     }
 
     fn counters(&mut self) -> &mut Counters {

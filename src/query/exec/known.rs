@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use crate::value::{Collation, Numbers, OwnedValue, Value};
+use crate::value::{Collation, Interner, OwnedValue, Value};
 
 /// Numbers values from 0 on, in first-seen order. Values that compare equal have the same number.
 #[derive(Default)]
 pub struct KnownValues {
     /// Values by their keys, which are equal if the values compare equal by bytes: 1 and 1.0 are one value.
-    keys: Numbers,
+    keys: Interner,
     /// The number of each key, if a collation makes several keys equal; otherwise empty.
     numbers: Vec<usize>,
     values: Vec<OwnedValue>,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::assemble::{Run, assemble};
+use super::assemble::{RowRun, assemble};
 use crate::block::Block;
 
 /// A queue of blocks, taken row by row.
@@ -40,7 +40,7 @@ impl Queue {
             if count == 0 {
                 break;
             }
-            runs.push(Run { block: taken.len(), rows: self.taken..self.taken + count });
+            runs.push(RowRun { block: taken.len(), rows: self.taken..self.taken + count });
             taken.extend(self.blocks.pop_front());
             self.rows -= count;
             partial = count < left;

@@ -1,6 +1,6 @@
 //! Collects rows for a sort.
 
-use super::assemble::{Run, assemble};
+use super::assemble::{RowRun, assemble};
 use super::queue::{Budget, Queue, row_size_bytes};
 use super::threshold::Threshold;
 use crate::block::{Block, Column, ColumnData};
@@ -219,15 +219,15 @@ impl TimeBound<'_> {
 }
 
 /// Rows, counted over all blocks, as runs; consecutive rows form one run.
-fn runs_of(rows: &[u32], starts: &[usize]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs_of(rows: &[u32], starts: &[usize]) -> Vec<RowRun> {
+    let mut runs: Vec<RowRun> = Vec::new();
     let mut limits = 0..0;
     for row in rows {
         let row = *row as usize;
         if !limits.contains(&row) {
             let block = starts.partition_point(|start| *start <= row).saturating_sub(1);
             limits = starts.get(block).copied().unwrap_or(0)..starts.get(block + 1).copied().unwrap_or(usize::MAX);
-            runs.push(Run { block, rows: 0..0 });
+            runs.push(RowRun { block, rows: 0..0 });
         }
         let row = row - limits.start;
         match runs.last_mut() {
@@ -235,7 +235,7 @@ fn runs_of(rows: &[u32], starts: &[usize]) -> Vec<Run> {
             Some(run) if run.rows.end == row => run.rows.end += 1,
             Some(run) => {
                 let block = run.block;
-                runs.push(Run { block, rows: row..row + 1 });
+                runs.push(RowRun { block, rows: row..row + 1 });
             }
             None => {}
         }

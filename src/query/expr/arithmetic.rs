@@ -11,7 +11,7 @@ use crate::value::{Kind, Number, Value};
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 /// `$add`, `$multiply`, `$subtract`, `$divide`, `$mod`, from left to right.
-pub(super) fn fold(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+pub(super) fn combine(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let neutral = Datum::int32(i32::from(operator.op == Op::Multiply));
     let [first, rest @ ..] = arguments else { return Ok(neutral) };
     let mut sum = Datum::copied(*first);

@@ -58,7 +58,7 @@ fn between(below: f64, above: f64, share: f64) -> f64 {
 /// The percentiles in `p`: numbers from 0 to 1.
 ///
 /// Errors: 7750300 if it is not constant; 7750301 to 7750303 for other values.
-pub fn shares(p: &Expr) -> Result<Vec<f64>> {
+pub fn percentiles_of(p: &Expr) -> Result<Vec<f64>> {
     let refuse = |code| Error::new(code, "The 'p' of $percentile must be an array of constant numbers from 0 to 1");
     let Expr::Constant(Some(array)) = p else { return Err(refuse(Location7750300)) };
     let Some(array) = array.view().as_array().filter(|array| !array.is_empty()) else {
@@ -88,7 +88,7 @@ fn quantiles<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> 
     let [input, method, p @ ..] = arguments else { return Ok(Datum::NULL) };
     let Expr::Constant(Some(method)) = method else { return Err(Error::type_mismatch("'method' must be constant")) };
     let is_continuous = is_continuous(Some(method.view()))?;
-    let wanted = p.first().map(shares).transpose()?;
+    let wanted = p.first().map(percentiles_of).transpose()?;
     let input = input.evaluate(scope)?;
     let number = |value| Number::of(value).map(Number::near_double);
     let mut sorted: Vec<f64> = match input.view().and_then(Value::as_array) {

@@ -17,11 +17,11 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// The operands of a step, one per row.
 struct Operand<'a> {
     values: Cow<'a, [f64]>,
-    kind: Kind,
+    kind: OperandKind,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum OperandKind {
     Double,
     /// Integers. Two of them do not give a double.
     Integer,
@@ -35,7 +35,7 @@ enum Kind {
 #[inline(never)]
 pub fn doubles_if_loaded(expr: &Expr, block: &Block, result: &mut Vec<f64>) -> bool {
     match operand(expr, block) {
-        Some(Operand { values: Cow::Owned(values), kind: Kind::Double }) => {
+        Some(Operand { values: Cow::Owned(values), kind: OperandKind::Double }) => {
             *result = values;
             true
         }
@@ -48,16 +48,16 @@ fn operand<'a>(expr: &Expr, block: &'a Block) -> Option<Operand<'a>> {
     match expr {
         Expr::Constant(Some(value)) => {
             let number = Number::of(value.view()).filter(|number| !matches!(number, Number::Decimal(_)))?;
-            let kind = if matches!(number, Number::Double(_)) { Kind::Double } else { Kind::Integer };
+            let kind = if matches!(number, Number::Double(_)) { OperandKind::Double } else { OperandKind::Integer };
             Some(Operand { values: vec![number.near_double(); block.rows()].into(), kind })
         }
         Expr::Field(Variable::Root, path) => {
             let [name] = path.as_slice() else { return None };
             let column = block.column(name).filter(|column| column.presence().is_none())?;
             let (values, kind) = match column.data() {
-                ColumnData::F64(values) => (Cow::Borrowed(values.as_slice()), Kind::Double),
-                ColumnData::I32(values) => (values.iter().map(|n| f64::from(*n)).collect(), Kind::Integer),
-                ColumnData::I64(values) => (values.iter().map(|n| *n as f64).collect(), Kind::Integer),
+                ColumnData::F64(values) => (Cow::Borrowed(values.as_slice()), OperandKind::Double),
+                ColumnData::I32(values) => (values.iter().map(|n| f64::from(*n)).collect(), OperandKind::Integer),
+                ColumnData::I64(values) => (values.iter().map(|n| *n as f64).collect(), OperandKind::Integer),
                 _ => return None,
             };
             Some(Operand { values, kind })
@@ -71,23 +71,23 @@ fn operand<'a>(expr: &Expr, block: &'a Block) -> Option<Operand<'a>> {
                     operands.try_fold(first, |sum, operand| step(op, sum, operand?))
                 }
                 Op::And | Op::Or => {
-                    let first = Some(first).filter(|first| first.kind == Kind::Truth)?;
+                    let first = Some(first).filter(|first| first.kind == OperandKind::Truth)?;
                     operands.try_fold(first, |all, operand| {
-                        let operand = operand.filter(|operand| operand.kind == Kind::Truth)?;
-                        pairs(all, operand, Kind::Truth, if op == Op::And { f64::min } else { f64::max })
+                        let operand = operand.filter(|operand| operand.kind == OperandKind::Truth)?;
+                        pairs(all, operand, OperandKind::Truth, if op == Op::And { f64::min } else { f64::max })
                     })
                 }
-                Op::Not if first.kind == Kind::Truth => each(first, |x| 1.0 - x),
-                Op::Abs if first.kind == Kind::Double => each(first, f64::abs),
-                Op::Ceil if first.kind == Kind::Double => each(first, f64::ceil),
-                Op::Floor if first.kind == Kind::Double => each(first, f64::floor),
+                Op::Not if first.kind == OperandKind::Truth => each(first, |x| 1.0 - x),
+                Op::Abs if first.kind == OperandKind::Double => each(first, f64::abs),
+                Op::Ceil if first.kind == OperandKind::Double => each(first, f64::ceil),
+                Op::Floor if first.kind == OperandKind::Double => each(first, f64::floor),
                 // Negative numbers have no square root.
-                Op::Sqrt if first.kind == Kind::Double && !first.values.iter().any(|x| *x < 0.0) => {
+                Op::Sqrt if first.kind == OperandKind::Double && !first.values.iter().any(|x| *x < 0.0) => {
                     each(first, f64::sqrt)
                 }
-                Op::Cond if first.kind == Kind::Truth => {
+                Op::Cond if first.kind == OperandKind::Truth => {
                     let (then, otherwise) = (operands.next()??, operands.next()??);
-                    if then.kind != otherwise.kind || then.kind == Kind::Integer {
+                    if then.kind != otherwise.kind || then.kind == OperandKind::Integer {
                         return None;
                     }
                     let kind = then.kind;
@@ -109,7 +109,7 @@ fn operand<'a>(expr: &Expr, block: &'a Block) -> Option<Operand<'a>> {
                             .zip(&*second.values)
                             .map(|(x, y)| f64::from(u8::from(comparison.holds(order(*x, *y)))))
                             .collect(),
-                        kind: Kind::Truth,
+                        kind: OperandKind::Truth,
                     })
                 }
             }
@@ -121,9 +121,9 @@ fn operand<'a>(expr: &Expr, block: &'a Block) -> Option<Operand<'a>> {
 /// False for truths, and if integers may have been rounded.
 fn is_exact(operand: &Operand<'_>) -> bool {
     match operand.kind {
-        Kind::Double => true,
-        Kind::Integer => operand.values.iter().all(|n| n.abs() < EXACT_MAX),
-        Kind::Truth => false,
+        OperandKind::Double => true,
+        OperandKind::Integer => operand.values.iter().all(|n| n.abs() < EXACT_MAX),
+        OperandKind::Truth => false,
     }
 }
 
@@ -138,7 +138,12 @@ fn each(operand: Operand<'_>, function: fn(f64) -> f64) -> Option<Operand<'_>> {
     Some(Operand { values: values.into(), kind: operand.kind })
 }
 
-fn pairs<'a>(left: Operand<'a>, right: Operand<'_>, kind: Kind, function: fn(f64, f64) -> f64) -> Option<Operand<'a>> {
+fn pairs<'a>(
+    left: Operand<'a>,
+    right: Operand<'_>,
+    kind: OperandKind,
+    function: fn(f64, f64) -> f64,
+) -> Option<Operand<'a>> {
     let mut values = left.values.into_owned();
     values.iter_mut().zip(&*right.values).for_each(|(x, y)| *x = function(*x, *y));
     Some(Operand { values: values.into(), kind })
@@ -148,7 +153,10 @@ fn pairs<'a>(left: Operand<'a>, right: Operand<'_>, kind: Kind, function: fn(f64
 fn step<'a>(op: Op, left: Operand<'a>, right: Operand<'_>) -> Option<Operand<'a>> {
     let kinds = [left.kind, right.kind];
     let divides = matches!(op, Op::Divide | Op::Mod);
-    if !kinds.contains(&Kind::Double) || kinds.contains(&Kind::Truth) || divides && right.values.contains(&0.0) {
+    if !kinds.contains(&OperandKind::Double)
+        || kinds.contains(&OperandKind::Truth)
+        || divides && right.values.contains(&0.0)
+    {
         return None;
     }
     let function: fn(f64, f64) -> f64 = match op {
@@ -158,7 +166,7 @@ fn step<'a>(op: Op, left: Operand<'a>, right: Operand<'_>) -> Option<Operand<'a>
         Op::Divide => |x, y| x / y,
         _ => |x, y| x % y,
     };
-    pairs(left, right, Kind::Double, function)
+    pairs(left, right, OperandKind::Double, function)
 }
 
 #[cfg(test)]

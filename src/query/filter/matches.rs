@@ -7,7 +7,7 @@ use crate::value::{Component, Doc, Leaf, Number, Value, walk_from_value};
 
 /// What a filter is evaluated on.
 #[derive(Clone, Copy)]
-enum Row<'a> {
+enum FilterInput<'a> {
     Doc(Doc<'a>),
     /// A document whose top-level fields are all this value.
     Value(Option<Value<'a>>),
@@ -18,17 +18,17 @@ impl Filter {
     ///
     /// Errors: those of expressions.
     pub fn matches_doc(&self, doc: Doc<'_>) -> Result<bool> {
-        self.matches_row(Row::Doc(doc))
+        self.matches_row(FilterInput::Doc(doc))
     }
 
     /// True if a document whose top-level fields are all `value` passes; for filters on one field.
     ///
     /// Errors: those of expressions.
     pub fn matches_value(&self, value: Option<Value<'_>>) -> Result<bool> {
-        self.matches_row(Row::Value(value))
+        self.matches_row(FilterInput::Value(value))
     }
 
-    fn matches_row(&self, row: Row<'_>) -> Result<bool> {
+    fn matches_row(&self, row: FilterInput<'_>) -> Result<bool> {
         let any = |children: &[Filter], wanted| {
             for child in children {
                 if child.matches_row(row)? == wanted {
@@ -46,14 +46,14 @@ impl Filter {
             Filter::Not(child) => !child.matches_row(row)?,
             Filter::Field(path, test) => test.matches_below(row.field(path.first()), path.rest()),
             Filter::Expr(condition) => match row {
-                Row::Doc(doc) => condition.matches(doc)?,
-                Row::Value(value) => condition.matches_value(value)?,
+                FilterInput::Doc(doc) => condition.matches(doc)?,
+                FilterInput::Value(value) => condition.matches_value(value)?,
             },
             // Loaded by now: `filter::schema` has made the schema.
             Filter::Schema(schema) => match row {
-                Row::Doc(doc) => schema.holds(doc.as_value()),
+                FilterInput::Doc(doc) => schema.holds(doc.as_value()),
                 // A schema concerns the whole document, never one field.
-                Row::Value(_) => false,
+                FilterInput::Value(_) => false,
             },
         })
     }
@@ -74,11 +74,11 @@ impl Filter {
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> FilterInput<'a> {
     fn field(self, name: &str) -> Option<Value<'a>> {
         match self {
-            Row::Doc(doc) => doc.get(name),
-            Row::Value(value) => value,
+            FilterInput::Doc(doc) => doc.get(name),
+            FilterInput::Value(value) => value,
         }
     }
 }

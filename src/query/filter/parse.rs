@@ -15,7 +15,7 @@ use crate::value::{Doc, Kind, Number, Path, Value};
 
 /// An operator on the value of a field.
 #[derive(Clone, Copy)]
-enum Operator {
+enum FilterOperator {
     Compare(CompareOp),
     Whole(CompareOp),
     Ne,
@@ -38,38 +38,38 @@ enum Operator {
     Geo(&'static str),
 }
 
-static OPERATORS: &[(&str, Operator)] = &[
-    ("$eq", Operator::Compare(CompareOp::Eq)),
-    ("$gt", Operator::Compare(CompareOp::Gt)),
-    ("$gte", Operator::Compare(CompareOp::Gte)),
-    ("$lt", Operator::Compare(CompareOp::Lt)),
-    ("$lte", Operator::Compare(CompareOp::Lte)),
-    ("$_internalExprEq", Operator::Whole(CompareOp::Eq)),
-    ("$_internalExprGt", Operator::Whole(CompareOp::Gt)),
-    ("$_internalExprGte", Operator::Whole(CompareOp::Gte)),
-    ("$_internalExprLt", Operator::Whole(CompareOp::Lt)),
-    ("$_internalExprLte", Operator::Whole(CompareOp::Lte)),
-    ("$ne", Operator::Ne),
-    ("$in", Operator::In),
-    ("$nin", Operator::Nin),
-    ("$exists", Operator::Exists),
-    ("$not", Operator::Not),
-    ("$type", Operator::Type),
-    ("$mod", Operator::Mod),
-    ("$size", Operator::Size),
-    ("$all", Operator::All),
-    ("$elemMatch", Operator::ElemMatch),
-    ("$bitsAllSet", Operator::Bits { any: false, set: true }),
-    ("$bitsAllClear", Operator::Bits { any: false, set: false }),
-    ("$bitsAnySet", Operator::Bits { any: true, set: true }),
-    ("$bitsAnyClear", Operator::Bits { any: true, set: false }),
-    ("$comment", Operator::Comment),
-    ("$near", Operator::Near),
-    ("$nearSphere", Operator::Near),
-    ("$geoNear", Operator::Near),
-    ("$geoIntersects", Operator::Geo("$geoIntersects")),
-    ("$geoWithin", Operator::Geo("$geoWithin")),
-    ("$within", Operator::Geo("$geoWithin")),
+static OPERATORS: &[(&str, FilterOperator)] = &[
+    ("$eq", FilterOperator::Compare(CompareOp::Eq)),
+    ("$gt", FilterOperator::Compare(CompareOp::Gt)),
+    ("$gte", FilterOperator::Compare(CompareOp::Gte)),
+    ("$lt", FilterOperator::Compare(CompareOp::Lt)),
+    ("$lte", FilterOperator::Compare(CompareOp::Lte)),
+    ("$_internalExprEq", FilterOperator::Whole(CompareOp::Eq)),
+    ("$_internalExprGt", FilterOperator::Whole(CompareOp::Gt)),
+    ("$_internalExprGte", FilterOperator::Whole(CompareOp::Gte)),
+    ("$_internalExprLt", FilterOperator::Whole(CompareOp::Lt)),
+    ("$_internalExprLte", FilterOperator::Whole(CompareOp::Lte)),
+    ("$ne", FilterOperator::Ne),
+    ("$in", FilterOperator::In),
+    ("$nin", FilterOperator::Nin),
+    ("$exists", FilterOperator::Exists),
+    ("$not", FilterOperator::Not),
+    ("$type", FilterOperator::Type),
+    ("$mod", FilterOperator::Mod),
+    ("$size", FilterOperator::Size),
+    ("$all", FilterOperator::All),
+    ("$elemMatch", FilterOperator::ElemMatch),
+    ("$bitsAllSet", FilterOperator::Bits { any: false, set: true }),
+    ("$bitsAllClear", FilterOperator::Bits { any: false, set: false }),
+    ("$bitsAnySet", FilterOperator::Bits { any: true, set: true }),
+    ("$bitsAnyClear", FilterOperator::Bits { any: true, set: false }),
+    ("$comment", FilterOperator::Comment),
+    ("$near", FilterOperator::Near),
+    ("$nearSphere", FilterOperator::Near),
+    ("$geoNear", FilterOperator::Near),
+    ("$geoIntersects", FilterOperator::Geo("$geoIntersects")),
+    ("$geoWithin", FilterOperator::Geo("$geoWithin")),
+    ("$within", FilterOperator::Geo("$geoWithin")),
 ];
 
 impl Filter {
@@ -175,31 +175,35 @@ impl<'g> Parser<'g> {
         let known = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
         let operator = known.ok_or_else(|| bad("Unknown operator:", name))?;
         match operator {
-            Operator::Compare(op) => self.compare(path, op, operand),
-            Operator::Whole(_) if operand.kind() == Kind::Array => Err(wrong(name, "cannot be of an array", operand)),
-            Operator::Whole(op) => self.compare(path, op, operand).map(|filter| match filter {
+            FilterOperator::Compare(op) => self.compare(path, op, operand),
+            FilterOperator::Whole(_) if operand.kind() == Kind::Array => {
+                Err(wrong(name, "cannot be of an array", operand))
+            }
+            FilterOperator::Whole(op) => self.compare(path, op, operand).map(|filter| match filter {
                 Filter::Field(path, Test::Compare(compare)) => Filter::Field(path, Test::Whole(compare)),
                 other => other,
             }),
-            Operator::Ne if operand.kind() == Kind::Regex => Err(bad("A regular expression is not allowed in", name)),
-            Operator::Ne => self.compare(path, CompareOp::Eq, operand).map(Filter::negated),
-            Operator::In => self.membership(path, name, operand),
-            Operator::Nin => self.membership(path, name, operand).map(Filter::negated),
-            Operator::Exists => Ok(exists::parse(path.clone(), operand)),
-            Operator::Not => self.not(path, operand),
-            Operator::Type => kinds::parse(path, operand),
-            Operator::Mod => modulo::parse(path, operand),
-            Operator::Size => parse_size(path, operand),
-            Operator::All => parse_all(path, operand, self),
-            Operator::ElemMatch => parse_elem_match(path, operand, self),
-            Operator::Bits { any, set } => bits::parse(path, name, Bits::of(any, set), operand),
-            Operator::Comment => Ok(Filter::AlwaysTrue),
-            Operator::Near => Err(Error::new(
+            FilterOperator::Ne if operand.kind() == Kind::Regex => {
+                Err(bad("A regular expression is not allowed in", name))
+            }
+            FilterOperator::Ne => self.compare(path, CompareOp::Eq, operand).map(Filter::negated),
+            FilterOperator::In => self.membership(path, name, operand),
+            FilterOperator::Nin => self.membership(path, name, operand).map(Filter::negated),
+            FilterOperator::Exists => Ok(exists::parse(path.clone(), operand)),
+            FilterOperator::Not => self.not(path, operand),
+            FilterOperator::Type => kinds::parse(path, operand),
+            FilterOperator::Mod => modulo::parse(path, operand),
+            FilterOperator::Size => parse_size(path, operand),
+            FilterOperator::All => parse_all(path, operand, self),
+            FilterOperator::ElemMatch => parse_elem_match(path, operand, self),
+            FilterOperator::Bits { any, set } => bits::parse(path, name, Bits::of(any, set), operand),
+            FilterOperator::Comment => Ok(Filter::AlwaysTrue),
+            FilterOperator::Near => Err(Error::new(
                 ErrorCode::Location5626500,
                 format!("{name} is not supported on a time-series collection; use the $geoNear stage"),
             )),
             // Loaded by now: who has a filter with one of `RARE_OPERATORS` awaits it.
-            Operator::Geo(name) => geo::parse(path, name, operand),
+            FilterOperator::Geo(name) => geo::parse(path, name, operand),
         }
     }
 

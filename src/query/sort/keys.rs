@@ -6,7 +6,7 @@ use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
 use crate::block::{Block, Column, ColumnData, VarData};
 use crate::error::Result;
-use crate::value::{Collation, Kind, Numbers, Value, canonical_class, sort_by, sort_key, sort_rows};
+use crate::value::{Collation, Interner, Kind, Value, canonical_class, sort_by, sort_key, sort_rows};
 
 /// The keys of every row of `blocks`, one vector per part.
 ///
@@ -113,13 +113,13 @@ pub fn key_of_int(n: i64) -> u64 {
 struct Pool {
     values: VarData,
     /// The slot of each value, by type byte and bytes. Most fields sorted by rank repeat their values.
-    known: Numbers,
+    known: Interner,
     slots: Vec<u32>,
 }
 
 impl Pool {
     fn new() -> Pool {
-        let mut pool = Pool { values: VarData::default(), known: Numbers::default(), slots: Vec::new() };
+        let mut pool = Pool { values: VarData::default(), known: Interner::default(), slots: Vec::new() };
         pool.add(Some(Value::NULL));
         pool
     }

@@ -8,7 +8,7 @@ use super::model::{DocumentSource, Foreign, Others, Out};
 use super::parse::Parser;
 use super::pipeline::Pipeline;
 use super::source::documents;
-use super::spec::{Shown, Step, reads, settle};
+use super::spec::{ShownStep, Step, check_unpacking, reads};
 use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::query::expr::Globals;
@@ -22,7 +22,7 @@ pub struct Aggregation {
     pub find: FindCommand,
     /// The demand of the steps on its rows.
     demand: Demand,
-    steps: Vec<Shown>,
+    steps: Vec<ShownStep>,
     /// The first stage, if it produces documents of its own.
     pub source: Option<DocumentSource>,
     /// The target collection, if rows are written.
@@ -130,12 +130,12 @@ impl Parser<'_> {
         let Some((Step::Find(mut find), _)) = steps.next() else {
             return Err(Error::internal("A pipeline without a find"));
         };
-        let mut steps: Vec<Shown> = steps.collect();
-        settle(&mut steps, !time_field.is_empty())?;
+        let mut steps: Vec<ShownStep> = steps.collect();
+        check_unpacking(&mut steps, !time_field.is_empty())?;
         let mut demand = Demand::default();
         if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
         {
-            demand = serve(&mut find, group, shown, time_field);
+            demand = limit_to_group(&mut find, group, shown, time_field);
         } else if source.is_none() {
             demand.fields = reads(&steps);
         }
@@ -144,7 +144,7 @@ impl Parser<'_> {
 }
 
 /// The demand of a group on the find before it, which is limited to that; adapts the group to it.
-fn serve(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> Demand {
+fn limit_to_group(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> Demand {
     let takes_all = find.skip == 0 && find.limit.is_none();
     let mut demand = Demand::default();
     match &find.sort {

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::granularity::Series;
+use super::granularity::PreferredNumbers;
 use super::group::{Group, GroupSpec, Key};
 use super::model::Others;
 use super::parse::Parser;
@@ -159,7 +159,9 @@ impl Parser<'_> {
                 }
                 "granularity" => {
                     let message = "The $bucketAuto 'granularity' field must be a string";
-                    series = Some(Series::named(value.as_str().ok_or_else(|| refuse(E::Location40261, message))?)?);
+                    series = Some(PreferredNumbers::named(
+                        value.as_str().ok_or_else(|| refuse(E::Location40261, message))?,
+                    )?);
                 }
                 _ => return Err(refuse(E::Location40245, "Unrecognized option to $bucketAuto")),
             }
@@ -209,7 +211,7 @@ struct BucketAutoSpec {
     group: GroupSpec,
     buckets: usize,
     /// The preferred numbers for boundaries; without them, boundaries are taken from the values.
-    series: Option<Series>,
+    series: Option<PreferredNumbers>,
 }
 
 impl Spec for BucketAutoSpec {
@@ -260,9 +262,9 @@ impl Stage for BucketAuto {
         let mut low = match (series, rest.first()) {
             (Some(series), Some((first, _))) => {
                 for (value, _) in &values {
-                    Series::number(value.view())?;
+                    PreferredNumbers::number(value.view())?;
                 }
-                Some(series.below(Series::number(first.view())?))
+                Some(series.below(PreferredNumbers::number(first.view())?))
             }
             _ => None,
         };
@@ -271,12 +273,12 @@ impl Stage for BucketAuto {
             let wanted = if left == 0 { rest.len() } else { size.min(rest.len()) };
             let max = rest.get(wanted - 1).map_or(min, |last| &last.0);
             let bound = match series {
-                Some(series) => Some(series.above(Series::number(max.view())?)),
+                Some(series) => Some(series.above(PreferredNumbers::number(max.view())?)),
                 None => None,
             };
             // Values below the boundary belong here, and equal values stay together.
             let ties = |(value, _): &&(OwnedValue, usize)| match bound {
-                Some(bound) => Series::number(value.view()).is_ok_and(|value| value < bound),
+                Some(bound) => PreferredNumbers::number(value.view()).is_ok_and(|value| value < bound),
                 None => collation.equal(value.view(), max.view()),
             };
             let count = wanted + rest.iter().skip(wanted).take_while(ties).count();
@@ -286,7 +288,7 @@ impl Stage for BucketAuto {
                 (Some(series), Some(mut bound)) => {
                     // A bucket of zeros ends before the next value.
                     if let (true, Some((next, _))) = (bound == 0.0, behind.first()) {
-                        bound = series.below(Series::number(next.view())?);
+                        bound = series.below(PreferredNumbers::number(next.view())?);
                     }
                     id.double("min", low.replace(bound).unwrap_or_default()).double("max", bound);
                 }

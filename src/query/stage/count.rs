@@ -1,6 +1,6 @@
 //! `$count` and `$sortByCount`, which are written as groups that count rows.
 
-use super::parse::{Parser, Part};
+use super::parse::{FindPart, Parser};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
@@ -26,7 +26,7 @@ impl Parser<'_> {
         let mut without_id = DocWriter::new();
         without_id.int32("_id", 0);
         let projection = Projection::parse(without_id.finish().view(), self.globals)?;
-        self.find(Part::Projection).projection = projection;
+        self.find(FindPart::Projection).projection = projection;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
 use crate::query::exec::{Flow, KnownValues};
-use crate::query::expr::{BoundExpr, Unit};
+use crate::query::expr::{BoundExpr, TimeUnit};
 use crate::query::plan::write_set;
 use crate::query::sort::SortSpec;
 use crate::value::decimal::{plus, result};
@@ -29,7 +29,7 @@ struct DensifySpec {
     /// The fields that rows of a partition share.
     partition: Vec<(Vec<Box<str>>, BoundExpr)>,
     step: OwnedValue,
-    unit: Option<Unit>,
+    unit: Option<TimeUnit>,
     bounds: Bounds,
     collation: Collation,
 }
@@ -124,7 +124,7 @@ impl Parser<'_> {
     }
 }
 
-fn parse_bounds(bounds: Value<'_>, step: Value<'_>, unit: Option<Unit>) -> Result<Bounds> {
+fn parse_bounds(bounds: Value<'_>, step: Value<'_>, unit: Option<TimeUnit>) -> Result<Bounds> {
     use ErrorCode as E;
     match (bounds.as_str(), bounds.as_array()) {
         (Some("full"), _) => Ok(Bounds::Full),
@@ -178,7 +178,7 @@ struct Densify {
 }
 
 /// The rows of a partition, and the rows generated between them.
-struct Grid<'a> {
+struct DensifyGrid<'a> {
     partition: Value<'a>,
     /// The next value on the grid.
     next: Option<OwnedValue>,
@@ -217,7 +217,7 @@ impl Densify {
     }
 
     /// Generates rows for values before `end`, or up to it if `included`.
-    fn fill(&mut self, grid: &mut Grid<'_>, end: Value<'_>, included: bool) -> Result<()> {
+    fn fill(&mut self, grid: &mut DensifyGrid<'_>, end: Value<'_>, included: bool) -> Result<()> {
         while let Some(next) = grid.next.take() {
             let order = compare(next.view(), end);
             if order.is_gt() || order.is_eq() && !included {
@@ -281,7 +281,7 @@ impl Densify {
             _ => None,
         };
         let order = Vec::with_capacity(members.len());
-        let mut grid = Grid { partition, next, made: DocPivot::new(), made_count: 0, order };
+        let mut grid = DensifyGrid { partition, next, made: DocPivot::new(), made_count: 0, order };
         for row in members {
             if let Some(value) = value_of(*row) {
                 self.fill(&mut grid, value, false)?;

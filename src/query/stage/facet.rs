@@ -8,9 +8,9 @@ use super::model::Others;
 use super::parse::Parser;
 use super::pipeline::Pipeline;
 use super::running::Stage;
-use super::spec::settle;
-use super::spec::{Shown, Spec, reads};
-use super::table::{Place, place_of};
+use super::spec::check_unpacking;
+use super::spec::{ShownStep, Spec, reads};
+use super::table::{StagePlace, place_of};
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -43,7 +43,7 @@ impl Parser<'_> {
                 let Some(stage) = stage.as_doc() else {
                     return refuse(ErrorCode::Location40171, "The arrays of $facet must contain objects");
                 };
-                let is_outside = |name: &str| place_of(name).is_some_and(|place| place != Place::Anywhere);
+                let is_outside = |name: &str| place_of(name).is_some_and(|place| place != StagePlace::Anywhere);
                 if let Some((name, _)) = stage.iter().find(|(name, _)| is_outside(name)) {
                     let message = [name, " is not allowed to be used within a $facet stage"].concat();
                     return refuse(ErrorCode::Location40600, &message);
@@ -53,7 +53,7 @@ impl Parser<'_> {
             branch.others = std::mem::take(&mut self.others);
             branch.stages(stages)?;
             self.others = branch.others;
-            settle(&mut branch.steps, false)?;
+            check_unpacking(&mut branch.steps, false)?;
             branches.push((name.into(), branch.steps));
         }
         self.push(FacetSpec(branches), "$facet", argument);
@@ -62,7 +62,7 @@ impl Parser<'_> {
 }
 
 /// The branches of a `$facet`, by name.
-struct FacetSpec(Vec<(Box<str>, Vec<Shown>)>);
+struct FacetSpec(Vec<(Box<str>, Vec<ShownStep>)>);
 
 impl Spec for FacetSpec {
     fn reads(&self, _behind: FieldSet) -> FieldSet {
@@ -72,7 +72,7 @@ impl Spec for FacetSpec {
     }
 
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
-        let branch = |(name, steps): &(Box<str>, Vec<Shown>)| {
+        let branch = |(name, steps): &(Box<str>, Vec<ShownStep>)| {
             let pipeline = Pipeline::new(&mut steps.iter().map(|(step, _)| step), others);
             (name.clone(), Branch { pipeline, is_enough: false })
         };

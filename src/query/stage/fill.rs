@@ -2,7 +2,7 @@
 //!
 //! Source: mongodb/mongo src/mongo/db/pipeline/document_source_fill.cpp.
 
-use super::parse::{Parser, Part, check_fields};
+use super::parse::{FindPart, Parser, check_fields};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::plan::Projection;
 use crate::value::{DocWriter, Value, check_path};
@@ -86,7 +86,7 @@ impl Parser<'_> {
         }
         if !set.is_empty() {
             let projection = Projection::parse_set(set.finish().view(), self.globals)?;
-            self.find(Part::Projection).projection = projection;
+            self.find(FindPart::Projection).projection = projection;
         }
         Ok(())
     }

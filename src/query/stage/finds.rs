@@ -1,6 +1,6 @@
 //! Stages that become parts of a find: `$match`, `$sort`, `$skip`, `$limit`, `$project`, `$addFields`, `$unset`.
 
-use super::parse::{Parser, Part};
+use super::parse::{FindPart, Parser};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::filter::Filter;
 use crate::query::plan::Projection;
@@ -14,7 +14,7 @@ impl Parser<'_> {
     pub fn matches(&mut self, argument: Value<'_>) -> Result<()> {
         let filter = object(argument, ErrorCode::Location15959, "The filter of $match must be an object")?;
         let filter = Filter::parse(filter, self.globals)?;
-        let find = self.find(Part::Filter);
+        let find = self.find(FindPart::Filter);
         find.filter = Filter::and(vec![std::mem::take(&mut find.filter), filter]);
         Ok(())
     }
@@ -32,7 +32,7 @@ impl Parser<'_> {
     /// Errors: 5107200.
     pub fn skip(&mut self, argument: Value<'_>) -> Result<()> {
         let skip = natural("$skip", argument, ErrorCode::Location5107200)?;
-        let find = self.find(Part::Skip);
+        let find = self.find(FindPart::Skip);
         find.skip = find.skip.saturating_add(skip);
         Ok(())
     }
@@ -45,7 +45,7 @@ impl Parser<'_> {
         if limit == 0 {
             return Err(Error::new(ErrorCode::Location15958, "The argument of $limit must be positive"));
         }
-        let find = self.find(Part::Limit);
+        let find = self.find(FindPart::Limit);
         find.limit = Some(find.limit.map_or(limit, |known| known.min(limit)));
         Ok(())
     }
@@ -60,7 +60,7 @@ impl Parser<'_> {
             return Err(Error::new(ErrorCode::Location51272, message));
         }
         let projection = Projection::parse(fields, self.globals)?;
-        self.find(Part::Projection).projection = projection;
+        self.find(FindPart::Projection).projection = projection;
         Ok(())
     }
 
@@ -70,7 +70,7 @@ impl Parser<'_> {
     pub fn set(&mut self, argument: Value<'_>) -> Result<()> {
         let fields = object(argument, ErrorCode::Location40272, "$addFields specification stage must be an object")?;
         let projection = Projection::parse_set(fields, self.globals)?;
-        self.find(Part::Projection).projection = projection;
+        self.find(FindPart::Projection).projection = projection;
         Ok(())
     }
 
@@ -84,7 +84,7 @@ impl Parser<'_> {
             dropped.int32(path, 0);
         }
         let projection = Projection::parse(dropped.finish().view(), self.globals)?;
-        self.find(Part::Projection).projection = projection;
+        self.find(FindPart::Projection).projection = projection;
         Ok(())
     }
 
@@ -97,7 +97,7 @@ impl Parser<'_> {
             return Err(Error::new(ErrorCode::FailedToParse, message));
         }
         self.begin_find();
-        self.part = Part::End;
+        self.part = FindPart::End;
         Ok(())
     }
 }

@@ -20,30 +20,30 @@ const ONE_TWO_FIVE: [u16; 3] = [10, 20, 50];
 
 /// A series of preferred numbers.
 #[derive(Clone)]
-pub(super) enum Series {
+pub(super) enum PreferredNumbers {
     PowersOfTwo,
     /// The numbers of one decade, which are multiplied by powers of ten.
     Decade(Vec<f64>),
 }
 
-fn every<const N: usize>(numbers: &[u16; N], step: usize) -> Series {
-    Series::Decade(numbers.iter().step_by(step).map(|number| f64::from(*number)).collect())
+fn every<const N: usize>(numbers: &[u16; N], step: usize) -> PreferredNumbers {
+    PreferredNumbers::Decade(numbers.iter().step_by(step).map(|number| f64::from(*number)).collect())
 }
 
 /// The series E192, or every n-th number of it: rounded powers, with one exception in the standard.
-fn resistors(step: u16) -> Series {
+fn resistors(step: u16) -> PreferredNumbers {
     let number = |place: u16| match place {
         185 => 920.0,
         _ => (100.0 * 10_f64.powf(f64::from(place) / 192.0)).round(),
     };
-    Series::Decade((0..192).step_by(step.into()).map(number).collect())
+    PreferredNumbers::Decade((0..192).step_by(step.into()).map(number).collect())
 }
 
-impl Series {
+impl PreferredNumbers {
     /// The series with this name.
     ///
     /// Errors: 40257.
-    pub fn named(name: &str) -> Result<Series> {
+    pub fn named(name: &str) -> Result<PreferredNumbers> {
         Ok(match name {
             "R5" => every(&RENARD, 16),
             "R10" => every(&RENARD, 8),
@@ -57,7 +57,7 @@ impl Series {
             "E48" => resistors(4),
             "E96" => resistors(2),
             "E192" => resistors(1),
-            "POWERSOF2" => Series::PowersOfTwo,
+            "POWERSOF2" => PreferredNumbers::PowersOfTwo,
             _ => return Err(Error::new(ErrorCode::Location40257, "Unknown 'granularity' of $bucketAuto")),
         })
     }
@@ -90,8 +90,8 @@ impl Series {
             return number;
         }
         let (one, base) = match self {
-            Series::PowersOfTwo => (&[1.0][..], 2.0),
-            Series::Decade(numbers) => (numbers.as_slice(), 10.0),
+            PreferredNumbers::PowersOfTwo => (&[1.0][..], 2.0),
+            PreferredNumbers::Decade(numbers) => (numbers.as_slice(), 10.0),
         };
         let first = one.first().copied().unwrap_or(1.0);
         // The decade from the logarithm may be off by one, so its neighbours are tried as well.
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn each_number_is_between_its_neighbours_in_the_series_and_none_is_its_own() {
         let both = |name: &str, number: f64| {
-            let series = Series::named(name).unwrap();
+            let series = PreferredNumbers::named(name).unwrap();
             (series.below(number), series.above(number))
         };
         assert_eq!(both("R5", 39.0), (25.0, 40.0));
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn a_series_has_as_many_numbers_as_its_name_says_and_they_ascend() {
         for name in ["R5", "R10", "R20", "R40", "R80", "E6", "E12", "E24", "E48", "E96", "E192"] {
-            let Ok(Series::Decade(numbers)) = Series::named(name) else { panic!("{name}") };
+            let Ok(PreferredNumbers::Decade(numbers)) = PreferredNumbers::named(name) else { panic!("{name}") };
             assert_eq!(numbers.len(), name[1..].parse::<usize>().unwrap());
             assert!(numbers.windows(2).all(|two| two[0] < two[1]) && numbers[numbers.len() - 1] < 10.0 * numbers[0]);
         }
-        assert!(Series::named("R7").is_err());
+        assert!(PreferredNumbers::named("R7").is_err());
     }
 }

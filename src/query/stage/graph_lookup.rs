@@ -19,7 +19,7 @@ use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
 use crate::value::{
-    Doc, DocBuf, DocWriter, Kind, Leaf, Number, Numbers, OwnedValue, Path, Value, append_key, check_path, walk_doc,
+    Doc, DocBuf, DocWriter, Interner, Kind, Leaf, Number, OwnedValue, Path, Value, append_key, check_path, walk_doc,
 };
 
 /// The specification of a `$graphLookup`.
@@ -123,7 +123,7 @@ struct GraphLookup {
 /// The distinct values visited.
 #[derive(Default)]
 struct Met {
-    known: Numbers,
+    known: Interner,
     new: Vec<OwnedValue>,
 }
 

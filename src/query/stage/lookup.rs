@@ -21,7 +21,7 @@ use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
-use crate::value::{Doc, DocBuf, DocWriter, Kind, Leaf, Numbers, OwnedValue, Path, Value, check_path, walk_doc};
+use crate::value::{Doc, DocBuf, DocWriter, Interner, Kind, Leaf, OwnedValue, Path, Value, check_path, walk_doc};
 
 /// The specification of a `$lookup`.
 struct LookupSpec {
@@ -41,7 +41,7 @@ impl Spec for LookupSpec {
         Box::new(Lookup {
             spec: self,
             others: Others::clone(others),
-            asked: Numbers::default(),
+            asked: Interner::default(),
             lists: Vec::new(),
             size_bytes: 0,
             made: Made::default(),
@@ -124,7 +124,7 @@ struct Lookup {
     spec: Rc<LookupSpec>,
     others: Others,
     /// The distinct values of rows so far, and the lists for them.
-    asked: Numbers,
+    asked: Interner,
     lists: Vec<OwnedValue>,
     size_bytes: usize,
     made: Made,
@@ -208,7 +208,7 @@ impl Stage for Lookup {
                 values.push(value);
             }
             if self.size_bytes > STAGE_SIZE_BYTES_MAX {
-                (self.asked, self.lists, self.size_bytes) = (Numbers::default(), Vec::new(), 0);
+                (self.asked, self.lists, self.size_bytes) = (Interner::default(), Vec::new(), 0);
             }
             let question = question.finish();
             let (number, is_new) = self.asked.add(question.view().as_bytes());

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::model::Others;
-use super::parse::{Parser, Part, check_fields};
+use super::parse::{FindPart, Parser, check_fields};
 use super::running::Stage;
 use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder};
@@ -90,7 +90,7 @@ impl Parser<'_> {
         operand.begin_array("0").double("0", spec.near.from.x).double("1", spec.near.from.y).end();
         operand.double("1", spec.near.radius(spec.most)).end();
         let geo = Geo { region, operand: operand.finish(), operator: "$geoWithin" };
-        self.find(Part::Filter).filter = Filter::Field(spec.key.clone(), Test::Geo(Rc::new(geo)));
+        self.find(FindPart::Filter).filter = Filter::Field(spec.key.clone(), Test::Geo(Rc::new(geo)));
         self.push(spec, "$geoNear", argument);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::model::{DocumentSource, Foreign, Out};
-use super::spec::{Shown, Spec, Step};
+use super::spec::{ShownStep, Spec, Step};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::query::plan::FindCommand;
@@ -12,7 +12,7 @@ use crate::value::{Doc, DocWriter, OwnedValue, Value};
 
 /// The parts of a find, in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(super) enum FindPart {
     Filter,
     Sort,
     Skip,
@@ -25,7 +25,7 @@ pub(super) enum Part {
 /// A pipeline during parsing.
 pub(super) struct Parser<'g> {
     pub globals: &'g Globals,
-    pub steps: Vec<Shown>,
+    pub steps: Vec<ShownStep>,
     /// The target collection, if rows are written.
     pub out: Option<Out>,
     /// The first stage, if it produces documents of its own.
@@ -33,24 +33,24 @@ pub(super) struct Parser<'g> {
     /// What the steps need from other collections.
     pub others: Vec<Foreign>,
     /// The last part of the last find, not counting its projection.
-    pub part: Part,
+    pub part: FindPart,
 }
 
 impl<'g> Parser<'g> {
     /// A parser without steps.
     pub fn new(globals: &'g Globals) -> Parser<'g> {
         let (steps, others) = (Vec::new(), Vec::new());
-        Parser { globals, steps, out: None, source: None, others, part: Part::Filter }
+        Parser { globals, steps, out: None, source: None, others, part: FindPart::Filter }
     }
 
     /// True if only filters were added so far.
     pub fn is_filter(&self) -> bool {
-        matches!(self.steps.as_slice(), [(Step::Find(find), _)] if self.part == Part::Filter && find.projection.is_all())
+        matches!(self.steps.as_slice(), [(Step::Find(find), _)] if self.part == FindPart::Filter && find.projection.is_all())
     }
 
     /// Forgets the added stages, and what they need from other collections except for the first `known` entries.
     pub fn forget(&mut self, known: usize) {
-        (self.source, self.part) = (None, Part::Filter);
+        (self.source, self.part) = (None, FindPart::Filter);
         self.others.truncate(known);
         self.steps.clear();
         self.begin_find();
@@ -74,16 +74,16 @@ impl<'g> Parser<'g> {
     }
 
     /// The find to which a part can be added: the last one if it has not gone beyond that part, otherwise a new one.
-    pub fn find(&mut self, part: Part) -> &mut FindCommand {
+    pub fn find(&mut self, part: FindPart) -> &mut FindCommand {
         // Stages that drop rows may run before the rows are projected.
         let begins = |find: &FindCommand| {
-            self.part > part || !find.projection.is_all() && !matches!(part, Part::Skip | Part::Limit)
+            self.part > part || !find.projection.is_all() && !matches!(part, FindPart::Skip | FindPart::Limit)
         };
         if self.steps.last().is_none_or(|(step, _)| !matches!(step, Step::Find(find) if !begins(find))) {
             self.begin_find();
-            self.part = Part::Filter;
+            self.part = FindPart::Filter;
         }
-        if part != Part::Projection {
+        if part != FindPart::Projection {
             self.part = part;
         }
         match self.steps.last_mut() {
@@ -95,13 +95,13 @@ impl<'g> Parser<'g> {
     /// Adds a sort. A later sort replaces an earlier one. A sort by fields that the projection leaves unchanged runs
     /// before it.
     pub fn sort_rows(&mut self, sort: SortSpec) {
-        if let (true, Some((Step::Find(find), _))) = (self.part <= Part::Sort, self.steps.last_mut())
+        if let (true, Some((Step::Find(find), _))) = (self.part <= FindPart::Sort, self.steps.last_mut())
             && sort.parts().iter().all(|part| find.projection.leaves_root(part.path.first()))
         {
             find.sort = Some(sort);
-            self.part = Part::Sort;
+            self.part = FindPart::Sort;
         } else {
-            self.find(Part::Sort).sort = Some(sort);
+            self.find(FindPart::Sort).sort = Some(sort);
         }
     }
 

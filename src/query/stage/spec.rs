@@ -37,7 +37,7 @@ pub(super) enum Step {
 }
 
 /// A step, and the stage that `explain` shows for it. Finds show themselves.
-pub(super) type Shown = (Step, DocBuf);
+pub(super) type ShownStep = (Step, DocBuf);
 
 impl Step {
     /// As `Spec::reads`.
@@ -73,7 +73,7 @@ impl Step {
 
 /// The top-level fields that are read by the steps and by the consumer of their result, who reads everything. Other
 /// columns are not decoded.
-pub(super) fn reads(steps: &[Shown]) -> FieldSet {
+pub(super) fn reads(steps: &[ShownStep]) -> FieldSet {
     steps.iter().rev().fold(FieldSet::All, |behind, (step, _)| step.reads(behind))
 }
 
@@ -87,7 +87,7 @@ pub(super) fn read_by<'a>(mut needed: FieldSet, exprs: impl IntoIterator<Item = 
 /// reads.
 ///
 /// Errors: 7183900.
-pub(super) fn settle(steps: &mut [Shown], has_measurements: bool) -> Result<()> {
+pub(super) fn check_unpacking(steps: &mut [ShownStep], has_measurements: bool) -> Result<()> {
     let mut is_done = has_measurements;
     for at in 0..steps.len() {
         let Some([(Step::Unpack(spec), _), behind @ ..]) = steps.get_mut(at..) else { continue };

@@ -4,7 +4,7 @@
 use super::aggregation::Aggregation;
 use super::model::{Foreign, Others};
 use super::parse::Parser;
-use super::table::{Place, not_first, place_of};
+use super::table::{StagePlace, not_first, place_of};
 use crate::block::Block;
 use crate::error::Result;
 use crate::query::expr::Globals;
@@ -73,7 +73,7 @@ impl Parser<'_> {
         for (place, stage) in stages.iter().enumerate() {
             let name = self.stage_at(*stage, place, place + 1 == stages.len())?;
             // Equality in fields is tested before it.
-            if by_fields && self.source.is_none() && place_of(name) == Some(Place::First) {
+            if by_fields && self.source.is_none() && place_of(name) == Some(StagePlace::First) {
                 return Err(not_first(name));
             }
             // Variables of pipelines inside the stage are its own.

@@ -6,7 +6,7 @@ use crate::value::{Doc, Value};
 
 /// Where a stage may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StagePlace {
     Anywhere,
     /// First in a pipeline that is not a branch of a `$facet`.
     First,
@@ -17,44 +17,46 @@ pub(super) enum Place {
 }
 
 /// The name of a stage, where it may occur, and its parser.
-type Row = (&'static str, Place, fn(&mut Parser<'_>, Value<'_>) -> Result<()>);
+type StageRow = (&'static str, StagePlace, fn(&mut Parser<'_>, Value<'_>) -> Result<()>);
 
-const STAGES: &[Row] = &[
-    ("$_internalInhibitOptimization", Place::Anywhere, |parser, argument| parser.inhibit(argument)),
-    ("$_internalUnpackBucket", Place::Anywhere, |parser, argument| parser.unpack("$_internalUnpackBucket", argument)),
-    ("$_unpackBucket", Place::Anywhere, |parser, argument| parser.unpack("$_unpackBucket", argument)),
-    ("$addFields", Place::Anywhere, |parser, argument| parser.set(argument)),
-    ("$bucket", Place::Anywhere, |parser, argument| parser.bucket(argument)),
-    ("$bucketAuto", Place::Anywhere, |parser, argument| parser.bucket_auto(argument)),
-    ("$collStats", Place::First, |parser, argument| parser.coll_stats(argument)),
-    ("$count", Place::Anywhere, |parser, argument| parser.count(argument)),
-    ("$densify", Place::Anywhere, |parser, argument| parser.densify(argument)),
-    ("$documents", Place::First, |parser, argument| parser.documents(argument)),
-    ("$downsample", Place::Anywhere, |parser, argument| parser.downsample(argument)),
-    ("$facet", Place::Outside, |parser, argument| parser.facet(argument)),
-    ("$fill", Place::Anywhere, |parser, argument| parser.fill(argument)),
-    ("$geoNear", Place::First, |parser, argument| parser.near(argument)),
-    ("$graphLookup", Place::Anywhere, |parser, argument| parser.graph_lookup(argument)),
-    ("$group", Place::Anywhere, |parser, argument| parser.group(argument)),
-    ("$indexStats", Place::First, |parser, argument| parser.index_stats(argument)),
-    ("$limit", Place::Anywhere, |parser, argument| parser.limit(argument)),
-    ("$lookup", Place::Anywhere, |parser, argument| parser.lookup(argument)),
-    ("$match", Place::Anywhere, |parser, argument| parser.matches(argument)),
-    ("$merge", Place::Last, |parser, argument| parser.merge(argument)),
-    ("$out", Place::Last, |parser, argument| parser.out(argument)),
-    ("$project", Place::Anywhere, |parser, argument| parser.project(argument)),
-    ("$redact", Place::Anywhere, |parser, argument| parser.redact(argument)),
-    ("$replaceRoot", Place::Anywhere, |parser, argument| parser.replace_root(argument)),
-    ("$replaceWith", Place::Anywhere, |parser, argument| parser.replace_with(argument)),
-    ("$sample", Place::Anywhere, |parser, argument| parser.sample(argument)),
-    ("$set", Place::Anywhere, |parser, argument| parser.set(argument)),
-    ("$setWindowFields", Place::Anywhere, |parser, argument| parser.windows(argument)),
-    ("$skip", Place::Anywhere, |parser, argument| parser.skip(argument)),
-    ("$sort", Place::Anywhere, |parser, argument| parser.sort(argument)),
-    ("$sortByCount", Place::Anywhere, |parser, argument| parser.sort_by_count(argument)),
-    ("$unionWith", Place::Anywhere, |parser, argument| parser.union_with(argument)),
-    ("$unset", Place::Anywhere, |parser, argument| parser.unset(argument)),
-    ("$unwind", Place::Anywhere, |parser, argument| parser.unwind(argument)),
+const STAGES: &[StageRow] = &[
+    ("$_internalInhibitOptimization", StagePlace::Anywhere, |parser, argument| parser.inhibit(argument)),
+    ("$_internalUnpackBucket", StagePlace::Anywhere, |parser, argument| {
+        parser.unpack("$_internalUnpackBucket", argument)
+    }),
+    ("$_unpackBucket", StagePlace::Anywhere, |parser, argument| parser.unpack("$_unpackBucket", argument)),
+    ("$addFields", StagePlace::Anywhere, |parser, argument| parser.set(argument)),
+    ("$bucket", StagePlace::Anywhere, |parser, argument| parser.bucket(argument)),
+    ("$bucketAuto", StagePlace::Anywhere, |parser, argument| parser.bucket_auto(argument)),
+    ("$collStats", StagePlace::First, |parser, argument| parser.coll_stats(argument)),
+    ("$count", StagePlace::Anywhere, |parser, argument| parser.count(argument)),
+    ("$densify", StagePlace::Anywhere, |parser, argument| parser.densify(argument)),
+    ("$documents", StagePlace::First, |parser, argument| parser.documents(argument)),
+    ("$downsample", StagePlace::Anywhere, |parser, argument| parser.downsample(argument)),
+    ("$facet", StagePlace::Outside, |parser, argument| parser.facet(argument)),
+    ("$fill", StagePlace::Anywhere, |parser, argument| parser.fill(argument)),
+    ("$geoNear", StagePlace::First, |parser, argument| parser.near(argument)),
+    ("$graphLookup", StagePlace::Anywhere, |parser, argument| parser.graph_lookup(argument)),
+    ("$group", StagePlace::Anywhere, |parser, argument| parser.group(argument)),
+    ("$indexStats", StagePlace::First, |parser, argument| parser.index_stats(argument)),
+    ("$limit", StagePlace::Anywhere, |parser, argument| parser.limit(argument)),
+    ("$lookup", StagePlace::Anywhere, |parser, argument| parser.lookup(argument)),
+    ("$match", StagePlace::Anywhere, |parser, argument| parser.matches(argument)),
+    ("$merge", StagePlace::Last, |parser, argument| parser.merge(argument)),
+    ("$out", StagePlace::Last, |parser, argument| parser.out(argument)),
+    ("$project", StagePlace::Anywhere, |parser, argument| parser.project(argument)),
+    ("$redact", StagePlace::Anywhere, |parser, argument| parser.redact(argument)),
+    ("$replaceRoot", StagePlace::Anywhere, |parser, argument| parser.replace_root(argument)),
+    ("$replaceWith", StagePlace::Anywhere, |parser, argument| parser.replace_with(argument)),
+    ("$sample", StagePlace::Anywhere, |parser, argument| parser.sample(argument)),
+    ("$set", StagePlace::Anywhere, |parser, argument| parser.set(argument)),
+    ("$setWindowFields", StagePlace::Anywhere, |parser, argument| parser.windows(argument)),
+    ("$skip", StagePlace::Anywhere, |parser, argument| parser.skip(argument)),
+    ("$sort", StagePlace::Anywhere, |parser, argument| parser.sort(argument)),
+    ("$sortByCount", StagePlace::Anywhere, |parser, argument| parser.sort_by_count(argument)),
+    ("$unionWith", StagePlace::Anywhere, |parser, argument| parser.union_with(argument)),
+    ("$unset", StagePlace::Anywhere, |parser, argument| parser.unset(argument)),
+    ("$unwind", StagePlace::Anywhere, |parser, argument| parser.unwind(argument)),
 ];
 
 /// Stages that time-series collections do not support, or that have no use here. On the server each must come first.
@@ -94,8 +96,8 @@ impl Parser<'_> {
         };
         let Some((_, stands, parse)) = row(name) else { return Err(unknown(name, place)) };
         match stands {
-            Place::First if place > 0 => return Err(not_first(name)),
-            Place::Last if !is_last => {
+            StagePlace::First if place > 0 => return Err(not_first(name)),
+            StagePlace::Last if !is_last => {
                 let message = [name, " can only be the final stage in the pipeline"].concat();
                 return Err(Error::new(ErrorCode::Location40601, message));
             }
@@ -107,12 +109,12 @@ impl Parser<'_> {
 }
 
 /// The row of a stage.
-fn row(name: &str) -> Option<&'static Row> {
+fn row(name: &str) -> Option<&'static StageRow> {
     STAGES.iter().find(|(known, ..)| *known == name)
 }
 
 /// Where a stage with this name may occur, if it exists.
-pub(super) fn place_of(name: &str) -> Option<Place> {
+pub(super) fn place_of(name: &str) -> Option<StagePlace> {
     row(name).map(|(_, place, _)| *place)
 }
 
@@ -126,7 +128,7 @@ pub(super) fn not_first(name: &str) -> Error {
 /// Errors: `code`.
 pub(super) fn forbid_writes<'a>(stages: impl Iterator<Item = Value<'a>>, code: ErrorCode) -> Result<()> {
     let mut names = stages.filter_map(Value::as_doc).flat_map(|stage| stage.iter().map(|(name, _)| name));
-    match names.find(|name| place_of(name) == Some(Place::Last)) {
+    match names.find(|name| place_of(name) == Some(StagePlace::Last)) {
         Some(name) => Err(Error::new(code, [name, " is not allowed within the pipeline of another stage"].concat())),
         None => Ok(()),
     }

@@ -1,8 +1,8 @@
 //! Applies an update to one value.
 
 use super::array::array_of;
-use super::operators::{Operator, unfit};
-use super::tree::{Node, Step, Update, conflict, refused};
+use super::operators::{UpdateOperator, unfit};
+use super::tree::{PathStep, Update, UpdateNode, conflict, refused};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{ARRAY_PADDING_MAX, DOCUMENT_DEPTH_MAX};
 use crate::value::{Component, DocWriter, Kind, OwnedValue, Value, normalize};
@@ -32,10 +32,10 @@ impl Update {
 }
 
 impl Applied<'_> {
-    fn apply(&self, node: &Node, value: Option<Value<'_>>, depth: usize) -> Result<Option<OwnedValue>> {
+    fn apply(&self, node: &UpdateNode, value: Option<Value<'_>>, depth: usize) -> Result<Option<OwnedValue>> {
         if let Some((operator, operand)) = &node.op {
             let new = match operator {
-                Operator::Rename => self.renamed(operand.view(), value)?,
+                UpdateOperator::Rename => self.renamed(operand.view(), value)?,
                 operator => operator.apply(operand.view(), value, &self.update.globals)?,
             };
             if new.as_ref().is_some_and(|new| depth + nesting(new.view()) > DOCUMENT_DEPTH_MAX - 2) {
@@ -49,7 +49,7 @@ impl Applied<'_> {
         let mut fields: Vec<(Box<str>, OwnedValue)> = Vec::new();
         for (name, field) in before.into_iter().flatten() {
             let mut new = Some(field.to_owned());
-            let mut nodes: Vec<&Node> = Vec::new();
+            let mut nodes: Vec<&UpdateNode> = Vec::new();
             for (step, child) in &node.children {
                 if !self.takes(step, name, field)? {
                     continue;
@@ -66,8 +66,8 @@ impl Applied<'_> {
         }
         for (step, child) in &node.children {
             let name = match step {
-                Step::Name(name) => name.clone(),
-                Step::Matched => self.matched.unwrap_or_default().to_string().into(),
+                PathStep::Name(name) => name.clone(),
+                PathStep::Matched => self.matched.unwrap_or_default().to_string().into(),
                 _ if is_array => continue,
                 _ => return Err(unfit(value.unwrap_or(Value::NULL), "An array update is not possible on")),
             };
@@ -106,12 +106,12 @@ impl Applied<'_> {
     }
 
     /// True if a step leads to a field or an element.
-    fn takes(&self, step: &Step, name: &str, field: Value<'_>) -> Result<bool> {
+    fn takes(&self, step: &PathStep, name: &str, field: Value<'_>) -> Result<bool> {
         Ok(match step {
-            Step::Name(taken) => **taken == *name,
-            Step::Matched => Component::parse(name).index() == self.matched,
-            Step::All => true,
-            Step::Filtered(number) => match self.update.filters.get(*number) {
+            PathStep::Name(taken) => **taken == *name,
+            PathStep::Matched => Component::parse(name).index() == self.matched,
+            PathStep::All => true,
+            PathStep::Filtered(number) => match self.update.filters.get(*number) {
                 Some((_, filter)) => filter.matches_value(Some(field))?,
                 None => false,
             },

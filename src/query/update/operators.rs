@@ -8,7 +8,7 @@ use crate::value::{Doc, Kind, OwnedValue, Value};
 
 /// How a value changes.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Operator {
+pub(super) enum UpdateOperator {
     AddToSet,
     Bit,
     CurrentDate,
@@ -26,29 +26,29 @@ pub(super) enum Operator {
     Unset,
 }
 
-static OPERATORS: [(&str, Operator); 15] = [
-    ("$addToSet", Operator::AddToSet),
-    ("$bit", Operator::Bit),
-    ("$currentDate", Operator::CurrentDate),
-    ("$inc", Operator::Inc),
-    ("$max", Operator::Max),
-    ("$min", Operator::Min),
-    ("$mul", Operator::Mul),
-    ("$pop", Operator::Pop),
-    ("$pull", Operator::Pull),
-    ("$pullAll", Operator::PullAll),
-    ("$push", Operator::Push),
-    ("$rename", Operator::Rename),
-    ("$set", Operator::Set),
-    ("$setOnInsert", Operator::SetOnInsert),
-    ("$unset", Operator::Unset),
+static OPERATORS: [(&str, UpdateOperator); 15] = [
+    ("$addToSet", UpdateOperator::AddToSet),
+    ("$bit", UpdateOperator::Bit),
+    ("$currentDate", UpdateOperator::CurrentDate),
+    ("$inc", UpdateOperator::Inc),
+    ("$max", UpdateOperator::Max),
+    ("$min", UpdateOperator::Min),
+    ("$mul", UpdateOperator::Mul),
+    ("$pop", UpdateOperator::Pop),
+    ("$pull", UpdateOperator::Pull),
+    ("$pullAll", UpdateOperator::PullAll),
+    ("$push", UpdateOperator::Push),
+    ("$rename", UpdateOperator::Rename),
+    ("$set", UpdateOperator::Set),
+    ("$setOnInsert", UpdateOperator::SetOnInsert),
+    ("$unset", UpdateOperator::Unset),
 ];
 
-impl Operator {
+impl UpdateOperator {
     /// The operator called `name`.
     ///
     /// Errors: `FailedToParse`.
-    pub(super) fn of(name: &str) -> Result<Operator> {
+    pub(super) fn of(name: &str) -> Result<UpdateOperator> {
         let known = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
         known.ok_or_else(|| refused(ErrorCode::FailedToParse, "Unknown modifier", name))
     }
@@ -64,19 +64,20 @@ impl Operator {
     ) -> Result<Option<OwnedValue>> {
         let collation = globals.collation();
         Ok(Some(match self {
-            Operator::Set => operand.to_owned(),
-            Operator::SetOnInsert | Operator::Rename => return Ok(value.map(Value::to_owned)),
-            Operator::Unset => return Ok(None),
-            Operator::Inc | Operator::Mul => compute(self, value, operand)?,
-            Operator::Max | Operator::Min => {
+            UpdateOperator::Set => operand.to_owned(),
+            UpdateOperator::SetOnInsert | UpdateOperator::Rename => return Ok(value.map(Value::to_owned)),
+            UpdateOperator::Unset => return Ok(None),
+            UpdateOperator::Inc | UpdateOperator::Mul => compute(self, value, operand)?,
+            UpdateOperator::Max | UpdateOperator::Min => {
                 let order = value.map(|value| collation.compare(operand, value));
-                let wins = order.is_none_or(|order| if self == Operator::Max { order.is_gt() } else { order.is_lt() });
+                let wins =
+                    order.is_none_or(|order| if self == UpdateOperator::Max { order.is_gt() } else { order.is_lt() });
                 if wins { operand } else { value.unwrap_or(operand) }.to_owned()
             }
-            Operator::Bit => bits(value, operand)?,
-            Operator::CurrentDate => now(operand, globals.now_ms())?,
+            UpdateOperator::Bit => bits(value, operand)?,
+            UpdateOperator::CurrentDate => now(operand, globals.now_ms())?,
             list => {
-                let code = if list == Operator::Pop { ErrorCode::TypeMismatch } else { ErrorCode::BadValue };
+                let code = if list == UpdateOperator::Pop { ErrorCode::TypeMismatch } else { ErrorCode::BadValue };
                 let array = match value.map(Value::as_array) {
                     Some(None) => return Err(shown(code, "The field must be an array for the operand", operand)),
                     Some(Some(array)) => array,
@@ -84,12 +85,12 @@ impl Operator {
                 };
                 let all = elements(array);
                 let all = match list {
-                    Operator::Push => push(all, operand, collation)?,
-                    Operator::AddToSet => add_to_set(all, operand, collation)?,
-                    Operator::Pop => pop(all, operand)?,
-                    _ => pull(all, operand, list == Operator::PullAll, globals)?,
+                    UpdateOperator::Push => push(all, operand, collation)?,
+                    UpdateOperator::AddToSet => add_to_set(all, operand, collation)?,
+                    UpdateOperator::Pop => pop(all, operand)?,
+                    _ => pull(all, operand, list == UpdateOperator::PullAll, globals)?,
                 };
-                if value.is_none() && !matches!(list, Operator::Push | Operator::AddToSet) {
+                if value.is_none() && !matches!(list, UpdateOperator::Push | UpdateOperator::AddToSet) {
                     return Ok(None);
                 }
                 array_of(all)
@@ -99,8 +100,8 @@ impl Operator {
 }
 
 /// `$inc` and `$mul`: types widen as necessary. A missing value counts as zero.
-fn compute(operator: Operator, value: Option<Value<'_>>, by: Value<'_>) -> Result<OwnedValue> {
-    let adds = operator == Operator::Inc;
+fn compute(operator: UpdateOperator, value: Option<Value<'_>>, by: Value<'_>) -> Result<OwnedValue> {
+    let adds = operator == UpdateOperator::Inc;
     let zero = OwnedValue::int32(0);
     if !by.kind().is_number() {
         return Err(shown(ErrorCode::TypeMismatch, "A number is needed, not", by));

@@ -1,9 +1,9 @@
 //! Parses an update from its document.
 
 use super::array::array_of;
-use super::operators::{Operator, shown};
+use super::operators::{UpdateOperator, shown};
 use super::query::{first_of, not_allowed};
-use super::tree::{Node, Step, Update, refused};
+use super::tree::{PathStep, Update, UpdateNode, refused};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
 use crate::query::expr::Globals;
@@ -23,7 +23,7 @@ impl Update {
     ) -> Result<Update> {
         let doc = operators_of(document, meta_field)?;
         let mut update =
-            Update { root: Node::default(), filters: Vec::new(), is_positional: false, globals: globals.clone() };
+            Update { root: UpdateNode::default(), filters: Vec::new(), is_positional: false, globals: globals.clone() };
         if let Some(filters) = array_filters {
             let wrong = |value| shown(ErrorCode::TypeMismatch, "arrayFilters must be an array of objects, not", value);
             for (_, filter) in filters.as_array().ok_or_else(|| wrong(filters))? {
@@ -32,13 +32,13 @@ impl Update {
         }
         let mut used = vec![false; update.filters.len()];
         for (name, fields) in doc {
-            let operator = Operator::of(name)?;
+            let operator = UpdateOperator::of(name)?;
             let fields = fields.as_doc().ok_or_else(|| {
                 shown(ErrorCode::FailedToParse, "An update operator needs an object of fields, not", fields)
             })?;
             for (path, operand) in fields {
                 let steps = update.steps(path, &mut used)?;
-                if operator == Operator::Rename {
+                if operator == UpdateOperator::Rename {
                     let target = operand.as_str().unwrap_or_default();
                     let to = update.steps(target, &mut used)?;
                     let is_plain = from_names(&steps) && from_names(&to);
@@ -46,7 +46,7 @@ impl Update {
                         return Err(refused(ErrorCode::BadValue, "Cannot rename to", target));
                     }
                     let paths = array_of(vec![OwnedValue::string(path).view(), operand]);
-                    update.root.add(&steps, path, (Operator::Unset, OwnedValue::null()))?;
+                    update.root.add(&steps, path, (UpdateOperator::Unset, OwnedValue::null()))?;
                     update.root.add(&to, target, (operator, paths))?;
                     continue;
                 }
@@ -56,7 +56,7 @@ impl Update {
             }
         }
         if update.root.op.is_none() && update.root.children.is_empty() {
-            update.root.op = Some((Operator::SetOnInsert, OwnedValue::null()));
+            update.root.op = Some((UpdateOperator::SetOnInsert, OwnedValue::null()));
         }
         match update.filters.iter().zip(used).find(|(_, used)| !used) {
             Some(((name, _), _)) => {
@@ -90,7 +90,7 @@ impl Update {
     }
 
     /// The steps of a path below the metadata.
-    fn steps(&mut self, path: &str, used: &mut [bool]) -> Result<Vec<Step>> {
+    fn steps(&mut self, path: &str, used: &mut [bool]) -> Result<Vec<PathStep>> {
         let mut steps = Vec::new();
         for name in path.split('.').skip(1) {
             let in_brackets = name.strip_prefix("$[").and_then(|rest| rest.strip_suffix(']'));
@@ -98,18 +98,18 @@ impl Update {
                 _ if name.is_empty() => {
                     return Err(refused(ErrorCode::EmptyFieldName, "A name must not be empty in the path", path));
                 }
-                _ if name == "$" && !steps.contains(&Step::Matched) => {
+                _ if name == "$" && !steps.contains(&PathStep::Matched) => {
                     self.is_positional = true;
-                    Step::Matched
+                    PathStep::Matched
                 }
                 _ if name == "$" => return Err(refused(ErrorCode::BadValue, "Too many positional elements in", path)),
-                Some("") => Step::All,
+                Some("") => PathStep::All,
                 Some(identifier) => {
                     let number = self.filters.iter().position(|(known, _)| **known == *identifier);
                     let number =
                         number.ok_or_else(|| refused(ErrorCode::BadValue, "No array filter found for", path))?;
                     used.iter_mut().skip(number).take(1).for_each(|used| *used = true);
-                    Step::Filtered(number)
+                    PathStep::Filtered(number)
                 }
                 None if name.starts_with('$') => {
                     return Err(refused(
@@ -118,7 +118,7 @@ impl Update {
                         path,
                     ));
                 }
-                None => Step::Name(name.into()),
+                None => PathStep::Name(name.into()),
             });
         }
         if steps.len() > DOCUMENT_DEPTH_MAX {
@@ -129,8 +129,8 @@ impl Update {
 }
 
 /// True for steps without arrays.
-fn from_names(steps: &[Step]) -> bool {
-    steps.iter().all(|step| matches!(step, Step::Name(_)))
+fn from_names(steps: &[PathStep]) -> bool {
+    steps.iter().all(|step| matches!(step, PathStep::Name(_)))
 }
 
 /// The operators of an update document, after checking that it only changes the metadata.

@@ -1,6 +1,6 @@
 //! The tree of an update: the steps to each changed value, and the operators there.
 
-use super::operators::Operator;
+use super::operators::UpdateOperator;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
@@ -8,7 +8,7 @@ use crate::value::OwnedValue;
 
 /// An update of metadata.
 pub struct Update {
-    pub(super) root: Node,
+    pub(super) root: UpdateNode,
     /// The identifiers of `arrayFilters`, and the elements that each selects.
     pub(super) filters: Vec<(Box<str>, Filter)>,
     /// True if a path contains a `$`.
@@ -18,14 +18,14 @@ pub struct Update {
 
 /// A position in the metadata: either an operator and its operand change it, or positions below it are changed.
 #[derive(Default)]
-pub(super) struct Node {
-    pub(super) op: Option<(Operator, OwnedValue)>,
-    pub(super) children: Vec<(Step, Node)>,
+pub(super) struct UpdateNode {
+    pub(super) op: Option<(UpdateOperator, OwnedValue)>,
+    pub(super) children: Vec<(PathStep, UpdateNode)>,
 }
 
 /// From a value to one inside it.
 #[derive(Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     /// To a field, or to the element at a position.
     Name(Box<str>),
     /// `$`: to the element that the query has matched.
@@ -36,18 +36,18 @@ pub(super) enum Step {
     Filtered(usize),
 }
 
-impl Step {
+impl PathStep {
     /// True for steps that may lead to several elements of an array.
     pub(super) fn is_of_array(&self) -> bool {
-        matches!(self, Step::All | Step::Filtered(_))
+        matches!(self, PathStep::All | PathStep::Filtered(_))
     }
 }
 
-impl Node {
+impl UpdateNode {
     /// Adds an operator at the end of `steps`, which are those of `path`.
     ///
     /// Errors: `ConflictingUpdateOperators` if another operator is on the way, or below.
-    pub(super) fn add(&mut self, steps: &[Step], path: &str, op: (Operator, OwnedValue)) -> Result<()> {
+    pub(super) fn add(&mut self, steps: &[PathStep], path: &str, op: (UpdateOperator, OwnedValue)) -> Result<()> {
         let step = steps.split_first();
         let is_blocked = match step {
             None => !self.children.is_empty(),
@@ -61,15 +61,15 @@ impl Node {
             return Ok(());
         };
         let at = self.children.iter().position(|(other, _)| other == step).unwrap_or_else(|| {
-            self.children.push((step.clone(), Node::default()));
+            self.children.push((step.clone(), UpdateNode::default()));
             self.children.len() - 1
         });
         self.children.get_mut(at).map_or(Ok(()), |(_, child)| child.add(below, path, op))
     }
 
     /// True if both change the same value, or one changes a value inside the other.
-    pub(super) fn overlaps(&self, other: &Node) -> bool {
-        let same = |(step, child): &(Step, Node)| {
+    pub(super) fn overlaps(&self, other: &UpdateNode) -> bool {
+        let same = |(step, child): &(PathStep, UpdateNode)| {
             other.children.iter().any(|(also, changed)| also == step && child.overlaps(changed))
         };
         self.op.is_some() || other.op.is_some() || self.children.iter().any(same)

@@ -42,7 +42,7 @@ pub(super) fn weekday(days: i64) -> i64 {
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum TimeUnit {
     /// A multiple of milliseconds.
     Milliseconds(i64),
     /// Seven days, from a weekday that the caller knows.
@@ -51,37 +51,37 @@ pub enum Unit {
     Months(i64),
 }
 
-impl Unit {
+impl TimeUnit {
     /// The unit with this name.
-    pub fn named(name: &str) -> Option<Unit> {
+    pub fn named(name: &str) -> Option<TimeUnit> {
         Some(match name {
-            "millisecond" => Unit::Milliseconds(1),
-            "second" => Unit::Milliseconds(1000),
-            "minute" => Unit::Milliseconds(60_000),
-            "hour" => Unit::Milliseconds(3_600_000),
-            "day" => Unit::Milliseconds(DAY_MS),
-            "week" => Unit::Week,
-            "month" => Unit::Months(1),
-            "quarter" => Unit::Months(3),
-            "year" => Unit::Months(12),
+            "millisecond" => TimeUnit::Milliseconds(1),
+            "second" => TimeUnit::Milliseconds(1000),
+            "minute" => TimeUnit::Milliseconds(60_000),
+            "hour" => TimeUnit::Milliseconds(3_600_000),
+            "day" => TimeUnit::Milliseconds(DAY_MS),
+            "week" => TimeUnit::Week,
+            "month" => TimeUnit::Months(1),
+            "quarter" => TimeUnit::Months(3),
+            "year" => TimeUnit::Months(12),
             _ => return None,
         })
     }
 
     /// The length in milliseconds, if it is constant.
     pub fn length_ms(self) -> Option<i64> {
-        if let Unit::Months(_) = self { None } else { Some(self.anchor(0).1) }
+        if let TimeUnit::Months(_) = self { None } else { Some(self.anchor(0).1) }
     }
 
     /// True for hours and shorter units, which do not depend on clock changes.
     pub(super) fn is_exact(self) -> bool {
-        matches!(self, Unit::Milliseconds(len) if len < DAY_MS)
+        matches!(self, TimeUnit::Milliseconds(len) if len < DAY_MS)
     }
 
     /// The start, length and number of unit 0, the first one of 2000.
     fn anchor(self, first_day: i64) -> (i64, i64) {
         match self {
-            Unit::Milliseconds(len) => (START_OF_2000_MS, len),
+            TimeUnit::Milliseconds(len) => (START_OF_2000_MS, len),
             // The first such weekday of 2000, which began with a Saturday.
             _ => ((DAYS_TO_2000 + (first_day + 1) % 7) * DAY_MS, 7 * DAY_MS),
         }
@@ -91,7 +91,7 @@ impl Unit {
     /// Sunday as 0.
     pub(super) fn index(self, ms: i64, first_day: i64) -> i64 {
         match self {
-            Unit::Months(len) => {
+            TimeUnit::Months(len) => {
                 let (year, month, _) = civil(ms.div_euclid(DAY_MS));
                 ((year - 2000) * 12 + month - 1).div_euclid(len)
             }
@@ -107,7 +107,7 @@ impl Unit {
     /// The start of the unit with this number; `None` beyond all dates.
     pub(super) fn start(self, index: i64, first_day: i64) -> Option<i64> {
         match self {
-            Unit::Months(len) => {
+            TimeUnit::Months(len) => {
                 let months = index.checked_mul(len)?;
                 days_of(months.div_euclid(12) + 2000, months.rem_euclid(12) + 1, 1).checked_mul(DAY_MS)
             }
@@ -121,7 +121,7 @@ impl Unit {
     /// A time moved by a number of units. A day that the month does not have becomes the month's last.
     pub fn shift(self, ms: i64, amount: i64) -> Option<i64> {
         match self {
-            Unit::Months(len) => {
+            TimeUnit::Months(len) => {
                 let (year, month, day) = civil(ms.div_euclid(DAY_MS));
                 let months = amount.checked_mul(len)?.checked_add(year * 12 + month - 1)?;
                 let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn dates_at_the_ends_of_64_bits_do_not_trap() {
         for name in ["millisecond", "second", "day", "week", "month", "quarter", "year"] {
-            let unit = Unit::named(name).unwrap();
+            let unit = TimeUnit::named(name).unwrap();
             for ms in [i64::MIN, i64::MAX, 0] {
                 let _ = unit.start(unit.index(ms, 1), 1);
                 for amount in [i64::MIN, i64::MAX, 1] {
@@ -176,12 +176,12 @@ mod tests {
         #[test]
         fn a_time_lies_between_the_start_of_its_unit_and_the_next(ms in -1i64<<50..1i64<<50, first_day in 0..7_i64) {
             for name in ["second", "minute", "hour", "day", "week", "month", "quarter", "year"] {
-                let unit = Unit::named(name).unwrap();
+                let unit = TimeUnit::named(name).unwrap();
                 let index = unit.index(ms, first_day);
                 prop_assert!(unit.start(index, first_day).unwrap() <= ms);
                 prop_assert!(ms < unit.start(index + 1, first_day).unwrap());
             }
-            let week = Unit::Week.start(Unit::Week.index(ms, first_day), first_day).unwrap();
+            let week = TimeUnit::Week.start(TimeUnit::Week.index(ms, first_day), first_day).unwrap();
             prop_assert_eq!(weekday(week / DAY_MS), first_day);
         }
     }

@@ -11,7 +11,7 @@ mod text;
 mod units;
 mod zone;
 
-pub use calendar::Unit;
+pub use calendar::TimeUnit;
 pub(super) use calendar::civil;
 pub(super) use text::{instead, read};
 pub(super) use units::{bins, is_alike, is_monotonic};

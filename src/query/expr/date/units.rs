@@ -7,7 +7,7 @@ use super::super::datum::{Datum, is_nullish};
 use super::super::globals::Globals;
 use super::super::operators::{Binds, Names, Op, Operator, Wants, asking, names};
 use super::super::tree::{Expr, Variable};
-use super::calendar::{DAY_MS, START_OF_2000_MS, Unit, civil, days_of, weekday};
+use super::calendar::{DAY_MS, START_OF_2000_MS, TimeUnit, civil, days_of, weekday};
 use super::zone::Zone;
 use crate::error::ErrorCode::*;
 use crate::error::{Error, Result};
@@ -77,9 +77,10 @@ pub(super) static TABLE: &[Operator] = &[
     asking(Op::DateSubtract, "$dateSubtract", &SHIFT, SHIFT_WANTS, shift),
 ];
 
-fn unit(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<Unit> {
+fn unit(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<TimeUnit> {
     let unit = text(arguments, at);
-    Unit::named(unit).ok_or_else(|| failure(FailedToParse, name, &format!("has an unknown time unit value: {unit}")))
+    TimeUnit::named(unit)
+        .ok_or_else(|| failure(FailedToParse, name, &format!("has an unknown time unit value: {unit}")))
 }
 
 /// The weekday in an argument, with Sunday as 0, which is also the default.
@@ -135,7 +136,7 @@ pub fn parts(ms: i64) -> [i64; 13] {
 /// The bins of `$dateTrunc`. They are counted from the start of 2000 in local time. Bins of hours and shorter units
 /// have a fixed length; those of days and longer end when local clocks say so.
 struct Bins {
-    unit: Unit,
+    unit: TimeUnit,
     size: i64,
     zone: Zone,
     first_day: i64,
@@ -168,12 +169,12 @@ impl Bins {
         }
         let unit = match operator.op {
             Op::DateTrunc => None,
-            Op::Year => Some(Unit::Months(12)),
-            Op::Month => Some(Unit::Months(1)),
-            Op::Hour => Some(Unit::Milliseconds(3_600_000)),
-            Op::Minute => Some(Unit::Milliseconds(60_000)),
-            Op::DayOfMonth | Op::DayOfYear | Op::DayOfWeek | Op::Week => Some(Unit::Milliseconds(DAY_MS)),
-            Op::IsoWeek | Op::IsoWeekYear | Op::IsoDayOfWeek => Some(Unit::Milliseconds(DAY_MS)),
+            Op::Year => Some(TimeUnit::Months(12)),
+            Op::Month => Some(TimeUnit::Months(1)),
+            Op::Hour => Some(TimeUnit::Milliseconds(3_600_000)),
+            Op::Minute => Some(TimeUnit::Milliseconds(60_000)),
+            Op::DayOfMonth | Op::DayOfYear | Op::DayOfWeek | Op::Week => Some(TimeUnit::Milliseconds(DAY_MS)),
+            Op::IsoWeek | Op::IsoWeekYear | Op::IsoDayOfWeek => Some(TimeUnit::Milliseconds(DAY_MS)),
             _ => return None,
         };
         let wants = if unit.is_some() { PART_WANTS } else { TRUNC_WANTS };

@@ -125,7 +125,7 @@ impl IndexAccess {
 }
 
 /// How selective an access is (two for a point, one for a range), and its branches.
-pub type Found = (usize, Vec<ReadAccess>);
+pub type RankedAccess = (usize, Vec<ReadAccess>);
 
 /// By bucket ids.
 pub fn buckets(split: &Split) -> ReadAccess {

@@ -1,6 +1,6 @@
 //! Chooses the index of a query, or several indexes for the branches of a disjunction.
 
-use super::access::{Found, IndexAccess, ReadAccess, buckets};
+use super::access::{IndexAccess, RankedAccess, ReadAccess, buckets};
 use super::implies::implies;
 use super::index::{Index, RANGES_MAX};
 use super::intervals::Interval;
@@ -15,7 +15,7 @@ use crate::value::{OwnedValue, Value, compare};
 const BRANCHES_MAX: usize = 200;
 
 /// What the choice depends on besides the filter.
-pub(super) struct Choice<'a> {
+pub(super) struct IndexChoice<'a> {
     pub(super) indexes: &'a [Index],
     pub(super) query: &'a FindCommand,
     pub(super) layout: &'a Layout<'a>,
@@ -23,11 +23,11 @@ pub(super) struct Choice<'a> {
     pub(super) by_time: bool,
 }
 
-impl Choice<'_> {
+impl IndexChoice<'_> {
     /// The access through one index; or, if that has no point, through one index per branch of a disjunction among the
     /// conjuncts of `own`, if that is more selective. `filter` is the whole filter: the conjunction of `own` and
     /// `rest`.
-    pub(super) fn best(&self, own: &Filter, rest: &Filter, filter: &Filter, split: &Split) -> Option<Found> {
+    pub(super) fn best(&self, own: &Filter, rest: &Filter, filter: &Filter, split: &Split) -> Option<RankedAccess> {
         let mut best = through_one(self, filter, split);
         for (place, conjunct) in own.conjuncts().iter().enumerate() {
             let Filter::Or(arms) = conjunct else { continue };
@@ -38,7 +38,7 @@ impl Choice<'_> {
             others.remove(place);
             others.push(rest.clone());
             let others = Filter::and(others);
-            let mut union: Found = (usize::MAX, Vec::new());
+            let mut union: RankedAccess = (usize::MAX, Vec::new());
             let is_found = arms.iter().all(|arm| {
                 let Some((score, parts)) = self.arm(arm, &others) else { return false };
                 union.0 = union.0.min(score);
@@ -54,7 +54,7 @@ impl Choice<'_> {
     }
 
     /// The same for one branch, by its time range if that narrows it; no access if nothing can match.
-    fn arm(&self, arm: &Filter, rest: &Filter) -> Option<Found> {
+    fn arm(&self, arm: &Filter, rest: &Filter) -> Option<RankedAccess> {
         let filter = Filter::and([arm.clone(), rest.clone()]);
         let split = split(&filter, self.layout);
         if split.id_range.is_empty() {
@@ -70,7 +70,7 @@ impl Choice<'_> {
 /// A partial or sparse index is used if it cannot lack a match, or if it is hinted; a hinted query then does not see
 /// the other buckets.
 #[inline(never)]
-pub fn choose(indexes: &[Index], query: &FindCommand, layout: &Layout<'_>, split: &Split) -> Option<Found> {
+pub fn choose(indexes: &[Index], query: &FindCommand, layout: &Layout<'_>, split: &Split) -> Option<RankedAccess> {
     if let Some(hint) = &query.hint {
         let hinted = others(indexes).find(|index| index.is_hinted(hint, false));
         let through = hinted.and_then(|index| {
@@ -82,12 +82,12 @@ pub fn choose(indexes: &[Index], query: &FindCommand, layout: &Layout<'_>, split
             None => through_default(&query.filter, split, layout, indexes),
         };
     }
-    let choice = Choice { indexes, query, layout, by_time: split.id_range.is_full() };
+    let choice = IndexChoice { indexes, query, layout, by_time: split.id_range.is_full() };
     choice.best(&query.filter, &Filter::AlwaysTrue, &query.filter, split).filter(|_| !split.id_range.is_empty())
 }
 
 /// The best access through one index.
-pub(super) fn through_one(choice: &Choice<'_>, filter: &Filter, split: &Split) -> Option<Found> {
+pub(super) fn through_one(choice: &IndexChoice<'_>, filter: &Filter, split: &Split) -> Option<RankedAccess> {
     let options = choice.layout.options;
     let by_default = through_default(filter, split, choice.layout, choice.indexes);
     // If the time range limits the buckets, only a point is more selective; so is whole metadata in the default index.
@@ -106,7 +106,7 @@ pub(super) fn through_one(choice: &Choice<'_>, filter: &Filter, split: &Split) -
     best.map(found).or(by_default)
 }
 
-fn found(access: IndexAccess) -> Found {
+fn found(access: IndexAccess) -> RankedAccess {
     (access.score, vec![ReadAccess::Index(Box::new(access))])
 }
 
@@ -146,7 +146,7 @@ fn has_all_matches(access: &IndexAccess) -> bool {
 /// Through the default index, if `filter` bounds the whole metadata. If the time range limits the buckets, only a point
 /// is more selective, and not a search among all strings.
 /// look at all strings.
-pub fn through_default(filter: &Filter, split: &Split, layout: &Layout<'_>, indexes: &[Index]) -> Option<Found> {
+pub fn through_default(filter: &Filter, split: &Split, layout: &Layout<'_>, indexes: &[Index]) -> Option<RankedAccess> {
     let meta = layout.options.meta_field.as_ref().filter(|_| indexes.iter().any(Index::is_usable_default))?;
     let points = points(filter, meta).filter(|points| points.values.values().len() < RANGES_MAX)?;
     let (first_ms, last_ms) = split.time_bounds();

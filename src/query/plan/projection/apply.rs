@@ -2,7 +2,7 @@
 //!
 //! Source: mongodb/mongo src/mongo/db/exec/projection_node.cpp.
 
-use super::parse::{Child, Node, Projection};
+use super::parse::{Child, Projection, ProjectionNode};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::value::{Doc, DocWriter, Kind, Value};
@@ -62,11 +62,11 @@ impl Projection {
 
     /// True if a scalar in the place of `node` is dropped: it has none of the fields below. If some are computed, it
     /// keeps its place for them.
-    fn drops_scalars(&self, node: &Node) -> bool {
+    fn drops_scalars(&self, node: &ProjectionNode) -> bool {
         self.inclusion && !node.computes()
     }
 
-    fn rewrite_column(&self, node: &Node, column: &Column) -> Rewritten {
+    fn rewrite_column(&self, node: &ProjectionNode, column: &Column) -> Rewritten {
         match column.data() {
             ColumnData::Bson(_) => {
                 let (rewritten, present) = self.rewrite_cells(node, column);
@@ -80,7 +80,7 @@ impl Projection {
     }
 
     /// The rewritten cells, and how many are left.
-    fn rewrite_cells(&self, node: &Node, column: &Column) -> (Column, usize) {
+    fn rewrite_cells(&self, node: &ProjectionNode, column: &Column) -> (Column, usize) {
         let mut builder = ColumnBuilder::with_capacity(column.len());
         let mut scratch = Vec::new();
         let mut present = 0;
@@ -106,7 +106,7 @@ impl Projection {
         (builder.finish(), present)
     }
 
-    fn rewrite_dictionary(&self, node: &Node, column: &Column, index: &[u32], values: &Column) -> Rewritten {
+    fn rewrite_dictionary(&self, node: &ProjectionNode, column: &Column, index: &[u32], values: &Column) -> Rewritten {
         if !matches!(values.data(), ColumnData::Bson(_)) {
             return if self.drops_scalars(node) { Rewritten::Nothing } else { Rewritten::Same };
         }
@@ -130,7 +130,7 @@ impl Projection {
     }
 
     /// Writes what is left of an object or an array into the document that `writer` has open.
-    fn write_container(&self, node: &Node, kind: Kind, container: Doc<'_>, writer: &mut DocWriter) {
+    fn write_container(&self, node: &ProjectionNode, kind: Kind, container: Doc<'_>, writer: &mut DocWriter) {
         let mut position = 0_usize;
         for (name, value) in container {
             let inner = value.as_container();
@@ -164,7 +164,7 @@ impl Projection {
         }
     }
 
-    fn write_inner(&self, node: &Node, name: &str, kind: Kind, inner: Doc<'_>, writer: &mut DocWriter) {
+    fn write_inner(&self, node: &ProjectionNode, name: &str, kind: Kind, inner: Doc<'_>, writer: &mut DocWriter) {
         if kind == Kind::Array {
             writer.begin_array(name)
         } else {

@@ -11,14 +11,14 @@ use crate::value::{Doc, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
     pub(super) inclusion: bool,
-    pub(super) root: Node,
+    pub(super) root: ProjectionNode,
     /// In document order, which is the order of the result.
     pub(super) computed: Vec<(Vec<Box<str>>, BoundExpr)>,
 }
 
 /// The fields below one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct ProjectionNode {
     /// By name, ascending.
     pub(super) children: Vec<(Box<str>, Child)>,
 }
@@ -31,13 +31,13 @@ pub(super) enum Child {
     /// It is computed; the old value is dropped.
     Computed,
     /// Something below it is named or computed.
-    Below(Node),
+    Below(ProjectionNode),
 }
 
 impl Projection {
     /// A projection that keeps everything.
     pub fn all() -> Projection {
-        Projection { inclusion: false, root: Node::default(), computed: Vec::new() }
+        Projection { inclusion: false, root: ProjectionNode::default(), computed: Vec::new() }
     }
 
     /// True if measurements are unchanged.
@@ -80,8 +80,14 @@ impl Projection {
     ///
     /// Errors: as `parse`.
     pub fn parse_set(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
-        let mut parser =
-            Parser { globals, sets: true, inclusion: None, id: None, root: Node::default(), computed: Vec::new() };
+        let mut parser = Parser {
+            globals,
+            sets: true,
+            inclusion: None,
+            id: None,
+            root: ProjectionNode::default(),
+            computed: Vec::new(),
+        };
         parser.fields(&mut Vec::new(), doc)?;
         Ok(Projection { computed: parser.computed, ..Projection::all() })
     }
@@ -121,8 +127,14 @@ impl Projection {
     /// expression or a literal in an exclusion; 31249 and 31250 for colliding paths; 51270 for an empty object; those
     /// of paths and expressions; `BadValue` for positional operators.
     pub fn parse(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
-        let mut parser =
-            Parser { globals, sets: false, inclusion: None, id: None, root: Node::default(), computed: Vec::new() };
+        let mut parser = Parser {
+            globals,
+            sets: false,
+            inclusion: None,
+            id: None,
+            root: ProjectionNode::default(),
+            computed: Vec::new(),
+        };
         parser.fields(&mut Vec::new(), doc)?;
         let Parser { inclusion, id, mut root, computed, .. } = parser;
         // A projection of only `_id` is an inclusion or an exclusion according to it.
@@ -147,7 +159,7 @@ struct Parser<'g> {
     inclusion: Option<bool>,
     /// Whether `_id` is included.
     id: Option<bool>,
-    root: Node,
+    root: ProjectionNode,
     computed: Vec<(Vec<Box<str>>, BoundExpr)>,
 }
 
@@ -220,7 +232,7 @@ impl Parser<'_> {
     }
 }
 
-impl Node {
+impl ProjectionNode {
     /// What the projection does with the field `name`.
     pub(super) fn child(&self, name: &str) -> Option<&Child> {
         self.children.get(self.place(name).ok()?).map(|(_, child)| child)
@@ -275,7 +287,7 @@ impl Node {
             self.insert(name, end);
             return Ok(());
         }
-        match self.insert(name, Child::Below(Node::default())) {
+        match self.insert(name, Child::Below(ProjectionNode::default())) {
             Child::Below(node) => node.add(below, path, end),
             _ => Err(Error::new(
                 ErrorCode::Location31249,

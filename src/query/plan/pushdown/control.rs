@@ -50,41 +50,41 @@ pub(super) enum BucketTest {
 
 /// What is known of a bucket without unpacking it.
 #[derive(Clone, Copy)]
-pub(super) struct Summary<'a> {
+pub(super) struct BucketFacts<'a> {
     pub(super) min: Doc<'a>,
     pub(super) max: Doc<'a>,
     pub(super) meta: Option<Value<'a>>,
 }
 
 /// What is found at a path of a summary.
-enum Found<'a> {
+enum SummaryValue<'a> {
     Array,
     Value(Option<Value<'a>>),
 }
 
 impl BucketTest {
-    pub(super) fn holds(&self, bucket: Summary<'_>) -> bool {
+    pub(super) fn holds(&self, bucket: BucketFacts<'_>) -> bool {
         match self {
             BucketTest::Always(answer) => *answer,
             BucketTest::And(children) => children.iter().all(|child| child.holds(bucket)),
             BucketTest::Or(children) => children.iter().any(|child| child.holds(bucket)),
             BucketTest::Bound { side, path, op, value, collation } => match bucket.at(*side, path) {
-                Found::Array => true,
-                Found::Value(found) => op.holds(collation.compare_options(found, Some(value.view()))),
+                SummaryValue::Array => true,
+                SummaryValue::Value(found) => op.holds(collation.compare_options(found, Some(value.view()))),
             },
             BucketTest::Encloses { path, set } => {
                 let low = match bucket.at(Side::Min, path) {
-                    Found::Array | Found::Value(None) => Value::MIN_KEY,
-                    Found::Value(Some(low)) => low,
+                    SummaryValue::Array | SummaryValue::Value(None) => Value::MIN_KEY,
+                    SummaryValue::Value(Some(low)) => low,
                 };
                 match bucket.at(Side::Max, path) {
-                    Found::Array => !set.between(low, Value::MAX_KEY).is_empty(),
-                    Found::Value(None) => false,
-                    Found::Value(Some(high)) => !set.between(low, high).is_empty(),
+                    SummaryValue::Array => !set.between(low, Value::MAX_KEY).is_empty(),
+                    SummaryValue::Value(None) => false,
+                    SummaryValue::Value(Some(high)) => !set.between(low, high).is_empty(),
                 }
             }
             BucketTest::Exists(path) => {
-                [Side::Min, Side::Max].iter().all(|side| !matches!(bucket.at(*side, path), Found::Value(None)))
+                [Side::Min, Side::Max].iter().all(|side| !matches!(bucket.at(*side, path), SummaryValue::Value(None)))
             }
             BucketTest::TypesDiffer(path) => bucket.types_differ(path),
             // Loaded by now: `filter::geo` has made the region.
@@ -140,8 +140,8 @@ impl BucketTest {
     }
 }
 
-impl<'a> Summary<'a> {
-    fn at(&self, side: Side, path: &Path) -> Found<'a> {
+impl<'a> BucketFacts<'a> {
+    fn at(&self, side: Side, path: &Path) -> SummaryValue<'a> {
         let doc = match side {
             Side::Min => self.min,
             Side::Max => self.max,
@@ -149,12 +149,16 @@ impl<'a> Summary<'a> {
         let mut found = doc.get(path.first());
         for component in path.rest() {
             match found {
-                Some(value) if value.kind() == Kind::Array => return Found::Array,
+                Some(value) if value.kind() == Kind::Array => return SummaryValue::Array,
                 Some(value) => found = value.as_doc().and_then(|doc| doc.get(component.name())),
-                None => return Found::Value(None),
+                None => return SummaryValue::Value(None),
             }
         }
-        if found.is_some_and(|value| value.kind() == Kind::Array) { Found::Array } else { Found::Value(found) }
+        if found.is_some_and(|value| value.kind() == Kind::Array) {
+            SummaryValue::Array
+        } else {
+            SummaryValue::Value(found)
+        }
     }
 
     /// Decides only for buckets in which all values are points written alike.
@@ -204,7 +208,7 @@ mod tests {
 
     fn holds(test: &BucketTest, min: RawDocumentBuf, max: RawDocumentBuf) -> bool {
         let (min, max) = (doc(min), doc(max));
-        test.holds(Summary { min: min.view(), max: max.view(), meta: None })
+        test.holds(BucketFacts { min: min.view(), max: max.view(), meta: None })
     }
 
     fn bound(side: Side, path: &str, op: CompareOp, n: i32) -> BucketTest {

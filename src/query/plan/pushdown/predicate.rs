@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::control::{BucketTest, Side, Summary};
+use super::control::{BucketFacts, BucketTest, Side};
 use super::split::{Layout, META};
 use super::time;
 use crate::query::expr::CompareOp;
@@ -25,7 +25,7 @@ impl LooseBucketPredicate {
     ///
     /// `control_min` and `control_max` are the summaries of the bucket, `meta` its metadata.
     pub fn may_match(&self, control_min: Doc<'_>, control_max: Doc<'_>, meta: Option<Value<'_>>) -> bool {
-        let summary = Summary { min: control_min, max: control_max, meta };
+        let summary = BucketFacts { min: control_min, max: control_max, meta };
         self.0.as_ref().is_none_or(|test| test.holds(summary))
     }
 
@@ -68,7 +68,7 @@ impl TightBucketPredicate {
     ///
     /// `control_min` and `control_max` are the summaries of the bucket, `meta` its metadata.
     pub fn all_match(&self, control_min: Doc<'_>, control_max: Doc<'_>, meta: Option<Value<'_>>) -> bool {
-        let summary = Summary { min: control_min, max: control_max, meta };
+        let summary = BucketFacts { min: control_min, max: control_max, meta };
         self.0.as_ref().is_some_and(|test| test.holds(summary))
     }
 

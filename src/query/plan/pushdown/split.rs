@@ -63,7 +63,8 @@ pub struct Split {
 
 /// Splits `filter` for a collection of `layout`.
 pub fn split(filter: &Filter, layout: &Layout<'_>) -> Split {
-    let filter = if layout.extended_range { filter.clone() } else { time::fold(filter.clone(), layout) };
+    let filter =
+        if layout.extended_range { filter.clone() } else { time::without_decided_times(filter.clone(), layout) };
     let (meta, rest): (Vec<Filter>, Vec<Filter>) =
         conjuncts(filter, layout).into_iter().partition(|conjunct| layout.is_on_meta(conjunct));
     let residual = Filter::and(rest);

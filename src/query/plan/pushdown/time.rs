@@ -41,7 +41,7 @@ pub(super) fn derive(path: &Path, op: CompareOp, ms: i64, layout: &Layout<'_>) -
 /// `filter` without comparisons that all dates of the standard range pass or fail.
 ///
 /// Only for collections whose times all lie in that range.
-pub(super) fn fold(filter: Filter, layout: &Layout<'_>) -> Filter {
+pub(super) fn without_decided_times(filter: Filter, layout: &Layout<'_>) -> Filter {
     filter.map_leaves(&mut |leaf| {
         let passes = match comparison(&leaf, layout) {
             Some((op, ms)) if ms < 0 => matches!(op, CompareOp::Gt | CompareOp::Gte),

@@ -6,13 +6,13 @@ use super::accumulation::Accumulation;
 use super::model::Settings;
 use super::table::AccumulatorSpec;
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{BoundExpr, Expr, Globals, is_continuous, shares};
+use crate::query::expr::{BoundExpr, Expr, Globals, is_continuous, percentiles_of};
 use crate::query::sort::SortSpec;
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
 /// The syntax of an accumulator's argument.
 #[derive(Clone, Copy)]
-pub(super) enum Arguments {
+pub(super) enum ArgumentSyntax {
     /// An expression.
     Input,
     /// An array of two expressions.
@@ -81,15 +81,15 @@ pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &
         settings: Settings { collation: globals.collation().clone(), ..Settings::default() },
     };
     match spec.arguments {
-        Arguments::Nothing if argument.as_doc().is_some_and(|argument| argument.is_empty()) => {}
-        Arguments::Nothing => return Err(Error::type_mismatch("$count takes no arguments: write {$count: {}}")),
-        Arguments::Pair if argument.as_array().is_none_or(|pair| pair.iter().count() != 2) => {
+        ArgumentSyntax::Nothing if argument.as_doc().is_some_and(|argument| argument.is_empty()) => {}
+        ArgumentSyntax::Nothing => return Err(Error::type_mismatch("$count takes no arguments: write {$count: {}}")),
+        ArgumentSyntax::Pair if argument.as_array().is_none_or(|pair| pair.iter().count() != 2) => {
             let message = [operator, " needs an array of two expressions"].concat();
             return Err(Error::new(ErrorCode::FailedToParse, message));
         }
-        Arguments::Pair => made.input = bound(argument, globals)?,
-        Arguments::Input => made.input = input(operator, argument, globals)?,
-        Arguments::Named(named) => made.set(named, argument, globals)?,
+        ArgumentSyntax::Pair => made.input = bound(argument, globals)?,
+        ArgumentSyntax::Input => made.input = input(operator, argument, globals)?,
+        ArgumentSyntax::Named(named) => made.set(named, argument, globals)?,
     }
     Ok(made)
 }
@@ -136,7 +136,7 @@ impl Accumulation {
                     return refuse(ErrorCode::Location10065, "needs an object as ", name);
                 }
                 "sortBy" => self.sort(value, output, globals)?,
-                "p" => self.settings.percentiles = shares(&Expr::parse(value, globals)?)?,
+                "p" => self.settings.percentiles = percentiles_of(&Expr::parse(value, globals)?)?,
                 "method" => self.settings.is_continuous = is_continuous(Some(value))?,
                 _ => self.input = bound(value, globals)?,
             }

@@ -9,16 +9,16 @@ use crate::error::Result;
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
 /// Extremes of groups in BSON order; null does not count.
-pub(super) struct Extremes {
+pub(super) struct ExtremeValues {
     is_max: bool,
     /// The extreme, and the place of its row.
     groups: Vec<Option<(OwnedValue, i64)>>,
     collation: Collation,
 }
 
-impl Extremes {
-    pub fn new(is_max: bool, collation: &Collation) -> Extremes {
-        Extremes { is_max, groups: Vec::new(), collation: collation.clone() }
+impl ExtremeValues {
+    pub fn new(is_max: bool, collation: &Collation) -> ExtremeValues {
+        ExtremeValues { is_max, groups: Vec::new(), collation: collation.clone() }
     }
 
     /// A value and the place of its row. Of values that compare equal, such as 1 and 1.0, the first one stays.
@@ -36,7 +36,7 @@ impl Extremes {
     }
 }
 
-impl Accumulator for Extremes {
+impl Accumulator for ExtremeValues {
     fn grow(&mut self, _: usize) {
         self.groups.push(None);
     }

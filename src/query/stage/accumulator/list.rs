@@ -6,7 +6,7 @@ use super::model::{Accumulator, Times, array_of, each_cell, list_is_full};
 use crate::block::Column;
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::value::{Collation, Numbers, OwnedValue, Value, append_key};
+use crate::value::{Collation, Interner, OwnedValue, Value, append_key};
 
 /// Lists of values per group; missing values are left out.
 pub(super) struct Lists {
@@ -16,14 +16,14 @@ pub(super) struct Lists {
     of_elements: bool,
     groups: Vec<Vec<OwnedValue>>,
     /// Distinct values by group and key.
-    known: Numbers,
+    known: Interner,
     size_bytes: usize,
     collation: Collation,
 }
 
 impl Lists {
     pub fn new(is_set: bool, of_elements: bool, collation: &Collation) -> Lists {
-        let (groups, known, collation) = (Vec::new(), Numbers::default(), collation.clone());
+        let (groups, known, collation) = (Vec::new(), Interner::default(), collation.clone());
         Lists { is_set, of_elements, groups, known, size_bytes: 0, collation }
     }
 }

@@ -34,16 +34,16 @@ pub(super) struct Ranked {
     /// The direction of each key.
     ascending: Vec<bool>,
     collation: Collation,
-    groups: Vec<(usize, Vec<Entry>)>,
+    groups: Vec<(usize, Vec<RankedEntry>)>,
     size_bytes: usize,
 }
 
-struct Entry {
+struct RankedEntry {
     keys: Vec<OwnedValue>,
     output: OwnedValue,
 }
 
-impl Entry {
+impl RankedEntry {
     fn size_bytes(&self) -> usize {
         self.keys.iter().chain([&self.output]).map(|value| value.tagged().len() + 32).sum()
     }
@@ -61,7 +61,7 @@ impl Ranked {
     }
 
     /// The keys of a cell; `None` if it does not compete.
-    fn entry(&self, cell: Value<'_>) -> Result<Option<Entry>> {
+    fn entry(&self, cell: Value<'_>) -> Result<Option<RankedEntry>> {
         let (keys, output) = match self.rank {
             Rank::First | Rank::Last => (Vec::new(), cell),
             Rank::Least | Rank::Greatest if matches!(cell.kind(), Kind::Null | Kind::Undefined) => return Ok(None),
@@ -79,7 +79,7 @@ impl Ranked {
                 (keys, cell.as_doc().and_then(|cell| cell.get("output")).unwrap_or(Value::NULL))
             }
         };
-        Ok(Some(Entry { keys, output: output.to_owned() }))
+        Ok(Some(RankedEntry { keys, output: output.to_owned() }))
     }
 
     /// For an array, the element that sorts first.
@@ -94,13 +94,13 @@ impl Ranked {
             .to_owned()
     }
 
-    fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+    fn compare(&self, a: &RankedEntry, b: &RankedEntry) -> Ordering {
         let keys = a.keys.iter().zip(&b.keys).zip(&self.ascending);
         let each = keys.map(|((a, b), up)| directed(self.collation.compare(a.view(), b.view()), *up));
         each.fold(Ordering::Equal, Ordering::then)
     }
 
-    fn offer(&self, (n, list): &mut (usize, Vec<Entry>), new: Entry) -> isize {
+    fn offer(&self, (n, list): &mut (usize, Vec<RankedEntry>), new: RankedEntry) -> isize {
         let mut size_bytes = 0;
         if list.len() >= *n {
             // Of tied smallest values, the last one is dropped.

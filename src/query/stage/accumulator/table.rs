@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::arguments::{self, Arguments};
+use super::arguments::{self, ArgumentSyntax};
 use super::model::{Accumulator, Settings};
 use super::ranked::{Rank, Ranked};
 use super::{covariance, deviation, edge, extreme, list, percentile, sum};
@@ -16,7 +16,7 @@ pub(super) struct AccumulatorSpec {
     pub name: &'static str,
     /// True if the order of rows does not matter, or if knowing their times is enough.
     pub takes_any_order: bool,
-    pub arguments: Arguments,
+    pub arguments: ArgumentSyntax,
     pub start: fn(&Settings) -> Box<dyn Accumulator>,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for AccumulatorSpec {
 const fn row(
     name: &'static str,
     takes_any_order: bool,
-    arguments: Arguments,
+    arguments: ArgumentSyntax,
     start: fn(&Settings) -> Box<dyn Accumulator>,
 ) -> AccumulatorSpec {
     AccumulatorSpec { name, takes_any_order, arguments, start }
@@ -52,30 +52,36 @@ const fn row(
 pub const COVARIANCES: [&str; 2] = ["$covariancePop", "$covarianceSamp"];
 
 const TABLE: [AccumulatorSpec; 26] = [
-    row("$sum", true, Arguments::Input, |_| Box::new(sum::Sums::new(false))),
-    row("$avg", true, Arguments::Input, |_| Box::new(sum::Sums::new(true))),
-    row("$min", true, Arguments::Input, |by| Box::new(extreme::Extremes::new(false, &by.collation))),
-    row("$max", true, Arguments::Input, |by| Box::new(extreme::Extremes::new(true, &by.collation))),
-    row("$first", true, Arguments::Input, |_| Box::new(edge::Edges::new(false))),
-    row("$last", true, Arguments::Input, |_| Box::new(edge::Edges::new(true))),
-    row("$push", false, Arguments::Input, |by| Box::new(list::Lists::new(false, false, &by.collation))),
-    row("$addToSet", false, Arguments::Input, |by| Box::new(list::Lists::new(true, false, &by.collation))),
-    row("$concatArrays", false, Arguments::Input, |by| Box::new(list::Lists::new(false, true, &by.collation))),
-    row("$setUnion", false, Arguments::Input, |by| Box::new(list::Lists::new(true, true, &by.collation))),
-    row("$stdDevPop", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(false))),
-    row("$stdDevSamp", true, Arguments::Input, |_| Box::new(deviation::Deviations::new(true))),
-    row(COVARIANCES[0], true, Arguments::Pair, |_| Box::new(covariance::Covariances::new(false))),
-    row(COVARIANCES[1], true, Arguments::Pair, |_| Box::new(covariance::Covariances::new(true))),
-    row("$count", true, Arguments::Nothing, |_| Box::new(sum::Sums::new(false))),
-    row("$mergeObjects", false, Arguments::Input, |_| Box::new(edge::Merged::default())),
-    row("$firstN", false, Arguments::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::First, false, by))),
-    row("$lastN", false, Arguments::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::Last, false, by))),
-    row("$minN", true, Arguments::Named(&arguments::EXTREMES), |by| Box::new(Ranked::new(Rank::Least, false, by))),
-    row("$maxN", true, Arguments::Named(&arguments::EXTREMES), |by| Box::new(Ranked::new(Rank::Greatest, false, by))),
-    row("$top", false, Arguments::Named(&arguments::TOP), |by| Box::new(Ranked::new(Rank::Top, true, by))),
-    row("$bottom", false, Arguments::Named(&arguments::TOP), |by| Box::new(Ranked::new(Rank::Bottom, true, by))),
-    row("$topN", false, Arguments::Named(&arguments::TOP_N), |by| Box::new(Ranked::new(Rank::Top, false, by))),
-    row("$bottomN", false, Arguments::Named(&arguments::TOP_N), |by| Box::new(Ranked::new(Rank::Bottom, false, by))),
-    row("$median", true, Arguments::Named(&arguments::MEDIAN), |by| Box::new(percentile::Percentiles::new(by))),
-    row("$percentile", true, Arguments::Named(&arguments::PERCENTILE), |by| Box::new(percentile::Percentiles::new(by))),
+    row("$sum", true, ArgumentSyntax::Input, |_| Box::new(sum::Sums::new(false))),
+    row("$avg", true, ArgumentSyntax::Input, |_| Box::new(sum::Sums::new(true))),
+    row("$min", true, ArgumentSyntax::Input, |by| Box::new(extreme::ExtremeValues::new(false, &by.collation))),
+    row("$max", true, ArgumentSyntax::Input, |by| Box::new(extreme::ExtremeValues::new(true, &by.collation))),
+    row("$first", true, ArgumentSyntax::Input, |_| Box::new(edge::Edges::new(false))),
+    row("$last", true, ArgumentSyntax::Input, |_| Box::new(edge::Edges::new(true))),
+    row("$push", false, ArgumentSyntax::Input, |by| Box::new(list::Lists::new(false, false, &by.collation))),
+    row("$addToSet", false, ArgumentSyntax::Input, |by| Box::new(list::Lists::new(true, false, &by.collation))),
+    row("$concatArrays", false, ArgumentSyntax::Input, |by| Box::new(list::Lists::new(false, true, &by.collation))),
+    row("$setUnion", false, ArgumentSyntax::Input, |by| Box::new(list::Lists::new(true, true, &by.collation))),
+    row("$stdDevPop", true, ArgumentSyntax::Input, |_| Box::new(deviation::Deviations::new(false))),
+    row("$stdDevSamp", true, ArgumentSyntax::Input, |_| Box::new(deviation::Deviations::new(true))),
+    row(COVARIANCES[0], true, ArgumentSyntax::Pair, |_| Box::new(covariance::Covariances::new(false))),
+    row(COVARIANCES[1], true, ArgumentSyntax::Pair, |_| Box::new(covariance::Covariances::new(true))),
+    row("$count", true, ArgumentSyntax::Nothing, |_| Box::new(sum::Sums::new(false))),
+    row("$mergeObjects", false, ArgumentSyntax::Input, |_| Box::new(edge::Merged::default())),
+    row("$firstN", false, ArgumentSyntax::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::First, false, by))),
+    row("$lastN", false, ArgumentSyntax::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::Last, false, by))),
+    row("$minN", true, ArgumentSyntax::Named(&arguments::EXTREMES), |by| Box::new(Ranked::new(Rank::Least, false, by))),
+    row("$maxN", true, ArgumentSyntax::Named(&arguments::EXTREMES), |by| {
+        Box::new(Ranked::new(Rank::Greatest, false, by))
+    }),
+    row("$top", false, ArgumentSyntax::Named(&arguments::TOP), |by| Box::new(Ranked::new(Rank::Top, true, by))),
+    row("$bottom", false, ArgumentSyntax::Named(&arguments::TOP), |by| Box::new(Ranked::new(Rank::Bottom, true, by))),
+    row("$topN", false, ArgumentSyntax::Named(&arguments::TOP_N), |by| Box::new(Ranked::new(Rank::Top, false, by))),
+    row("$bottomN", false, ArgumentSyntax::Named(&arguments::TOP_N), |by| {
+        Box::new(Ranked::new(Rank::Bottom, false, by))
+    }),
+    row("$median", true, ArgumentSyntax::Named(&arguments::MEDIAN), |by| Box::new(percentile::Percentiles::new(by))),
+    row("$percentile", true, ArgumentSyntax::Named(&arguments::PERCENTILE), |by| {
+        Box::new(percentile::Percentiles::new(by))
+    }),
 ];

@@ -16,7 +16,7 @@ const INTERNAL: &str = "$_internalUnpackBucket";
 
 /// The required type of a parameter.
 #[derive(Clone, Copy)]
-enum Want {
+enum ParameterType {
     Flag,
     Text,
     Name,
@@ -26,66 +26,66 @@ enum Want {
 }
 
 /// A parameter, with the error codes for the ways in which it can be wrong, and the codes of the alias.
-type Parameter = (&'static str, Want, [ErrorCode; 4], Option<[ErrorCode; 3]>);
+type UnpackParameter = (&'static str, ParameterType, [ErrorCode; 4], Option<[ErrorCode; 3]>);
 
 /// In the order in which they are shown.
-const PARAMETERS: [Parameter; 13] = {
+const PARAMETERS: [UnpackParameter; 13] = {
     use ErrorCode::*;
     const NONE: ErrorCode = InternalError;
     const NAMES: [ErrorCode; 4] = [Location5346501, Location5346502, Location5346503, Location9568705];
     [
-        ("include", Want::Names, NAMES, None),
-        ("exclude", Want::Names, NAMES, None),
+        ("include", ParameterType::Names, NAMES, None),
+        ("exclude", ParameterType::Names, NAMES, None),
         (
             "timeField",
-            Want::Text,
+            ParameterType::Text,
             [Location5346504, NONE, Location9568701, NONE],
             Some([Location5612401, NONE, Location9568703]),
         ),
         (
             "metaField",
-            Want::Name,
+            ParameterType::Name,
             [Location5346505, Location5545700, Location9568702, NONE],
             Some([Location5612402, Location5612403, Location9568704]),
         ),
-        ("bucketMaxSpanSeconds", Want::Seconds, [Location5510600, Location5510601, NONE, NONE], None),
-        ("assumeNoMixedSchemaData", Want::Flag, [Location6067202; 4], Some([Location6067203; 3])),
-        ("usesExtendedRange", Want::Flag, [Location6646901; 4], None),
+        ("bucketMaxSpanSeconds", ParameterType::Seconds, [Location5510600, Location5510601, NONE, NONE], None),
+        ("assumeNoMixedSchemaData", ParameterType::Flag, [Location6067202; 4], Some([Location6067203; 3])),
+        ("usesExtendedRange", ParameterType::Flag, [Location6646901; 4], None),
         (
             "computedMetaProjFields",
-            Want::Names,
+            ParameterType::Names,
             [Location5509900, Location5509901, Location5509902, Location9568706],
             None,
         ),
-        ("includeMinTimeAsMetadata", Want::Flag, [Location6460208; 4], None),
-        ("includeMaxTimeAsMetadata", Want::Flag, [Location6460209; 4], None),
-        ("wholeBucketFilter", Want::Filter, [Location7026903; 4], None),
-        ("eventFilter", Want::Filter, [Location7026902; 4], None),
-        ("fixedBuckets", Want::Flag, [Location7823300; 4], None),
+        ("includeMinTimeAsMetadata", ParameterType::Flag, [Location6460208; 4], None),
+        ("includeMaxTimeAsMetadata", ParameterType::Flag, [Location6460209; 4], None),
+        ("wholeBucketFilter", ParameterType::Filter, [Location7026903; 4], None),
+        ("eventFilter", ParameterType::Filter, [Location7026902; 4], None),
+        ("fixedBuckets", ParameterType::Flag, [Location7823300; 4], None),
     ]
 };
 
 /// Which of a parameter's codes applies to a value.
-fn fault(want: Want, value: Value<'_>) -> Option<usize> {
+fn fault(want: ParameterType, value: Value<'_>) -> Option<usize> {
     let text = |value: Value<'_>, dots: bool| match value.as_str() {
         None => Some(0),
         Some(text) if !dots && text.contains('.') => Some(1),
         Some(text) => text.contains('\0').then_some(2),
     };
     match want {
-        Want::Flag => value.as_bool().is_none().then_some(0),
-        Want::Text => text(value, true),
-        Want::Name => text(value, false),
-        Want::Names => match value.as_array() {
+        ParameterType::Flag => value.as_bool().is_none().then_some(0),
+        ParameterType::Text => text(value, true),
+        ParameterType::Name => text(value, false),
+        ParameterType::Names => match value.as_array() {
             Some(names) => names.iter().find_map(|(_, name)| text(name, false)).map(|fault| fault + 1),
             None => Some(0),
         },
         // Numbers from JavaScript are doubles.
-        Want::Seconds => match value.as_integer().and_then(|seconds| i32::try_from(seconds).ok()) {
+        ParameterType::Seconds => match value.as_integer().and_then(|seconds| i32::try_from(seconds).ok()) {
             Some(seconds) => (seconds <= 0).then_some(1),
             None => Some(0),
         },
-        Want::Filter => value.as_doc().is_none().then_some(0),
+        ParameterType::Filter => value.as_doc().is_none().then_some(0),
     }
 }
 
@@ -176,9 +176,9 @@ impl UnpackSpec {
                 shown.end();
             };
             match (want, *name, value) {
-                (Want::Names, "computedMetaProjFields", _) if self.computed.names().is_empty() => {}
-                (Want::Names, "computedMetaProjFields", _) => write_names(&self.computed, None),
-                (Want::Names, ..) => {
+                (ParameterType::Names, "computedMetaProjFields", _) if self.computed.names().is_empty() => {}
+                (ParameterType::Names, "computedMetaProjFields", _) => write_names(&self.computed, None),
+                (ParameterType::Names, ..) => {
                     // The metadata is kept apart, and written after the others whether it is included or excluded.
                     let apart = self.options.meta_field.as_deref().filter(|meta| {
                         self.gives_meta.is_some() == self.is_include
@@ -189,10 +189,10 @@ impl UnpackSpec {
                         write_names(&self.names, apart);
                     }
                 }
-                (Want::Seconds, ..) => {
+                (ParameterType::Seconds, ..) => {
                     shown.int32(name, i32::try_from(self.options.span_seconds).unwrap_or(i32::MAX));
                 }
-                (Want::Filter, ..) => {
+                (ParameterType::Filter, ..) => {
                     let filter = if *name == "eventFilter" { &self.event } else { &self.whole };
                     if let Some(filter) = filter {
                         shown.begin_doc(name);
@@ -200,7 +200,7 @@ impl UnpackSpec {
                         shown.end();
                     }
                 }
-                (Want::Flag, _, Some(value)) if value.as_bool() == Some(false) => {}
+                (ParameterType::Flag, _, Some(value)) if value.as_bool() == Some(false) => {}
                 (.., Some(value)) => {
                     shown.value(name, *value);
                 }

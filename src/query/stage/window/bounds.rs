@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::super::parse::Parser;
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::{Expr, Unit};
+use crate::query::expr::{Expr, TimeUnit};
 use crate::query::sort::SortSpec;
 use crate::value::decimal::plus;
 use crate::value::{Number, OwnedValue, Value, compare};
@@ -31,7 +31,7 @@ pub(super) struct Window {
 enum By {
     Rows,
     /// Values of the sort key: numbers, or dates with a unit.
-    Values(Option<Unit>),
+    Values(Option<TimeUnit>),
 }
 
 impl Window {
@@ -141,8 +141,8 @@ impl Window {
 }
 
 /// The unit of time with this name.
-pub(in super::super) fn parse_unit(unit: Value<'_>) -> Result<Unit> {
-    let unit = unit.as_str().and_then(Unit::named);
+pub(in super::super) fn parse_unit(unit: Value<'_>) -> Result<TimeUnit> {
+    let unit = unit.as_str().and_then(TimeUnit::named);
     unit.ok_or_else(|| misuse("The 'unit' of a window must be the name of a unit of time"))
 }
 
@@ -169,7 +169,7 @@ fn bound(value: Value<'_>, by: By, parser: &Parser<'_>) -> Result<Option<OwnedVa
 }
 
 /// The position of a row on the axis of the sort key.
-fn place(value: Option<Value<'_>>, unit: Option<Unit>) -> Result<Number> {
+fn place(value: Option<Value<'_>>, unit: Option<TimeUnit>) -> Result<Number> {
     let date = value.and_then(Value::as_date_ms);
     let (place, code) = match (unit, date) {
         (Some(_), date) => (date.map(Number::Integer), ErrorCode::Location5429513),
@@ -180,7 +180,7 @@ fn place(value: Option<Value<'_>>, unit: Option<Unit>) -> Result<Number> {
     place.ok_or_else(|| Error::new(code, message))
 }
 
-fn moved(from: Number, by: Number, unit: Option<Unit>) -> Result<Number> {
+fn moved(from: Number, by: Number, unit: Option<TimeUnit>) -> Result<Number> {
     if let (Number::Integer(from), Number::Integer(by)) =
         (from, by.truncated().filter(|_| unit.is_some()).map_or(by, Number::Integer))
     {

@@ -15,7 +15,7 @@ use crate::value::{DocWriter, Kind, Number, Value};
 
 /// Which rows of a partition stay.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Choice {
+pub(super) struct RowChoice {
     /// The value drawn over time.
     pub field: BoundExpr,
     points: usize,
@@ -68,7 +68,7 @@ impl Parser<'_> {
             partition,
             order: Some((self.field(by.path.as_str())?, true)),
             outputs: Vec::new(),
-            choice: Some(Choice { field, points, method }),
+            choice: Some(RowChoice { field, points, method }),
             collation: self.globals.collation().clone(),
         };
         self.push(spec, "$downsample", argument);
@@ -106,17 +106,17 @@ fn doubles(cells: &[i64]) -> Vec<f64> {
 
 /// Points in order, with their distance from the first.
 #[derive(Default)]
-struct Line {
+struct PointLine {
     x: Vec<f64>,
     y: Vec<f64>,
 }
 
-impl Choice {
+impl RowChoice {
     /// The rows of a partition that stay; `order` is its sort key.
     ///
     /// Errors: those of expressions.
     pub fn rows(&self, blocks: &[Block], order: &BoundExpr) -> Result<Block> {
-        let (mut line, mut rows): (Line, Vec<u32>) = Default::default();
+        let (mut line, mut rows): (PointLine, Vec<u32>) = Default::default();
         let (mut start, mut first) = (0, None);
         for block in blocks {
             let (x, y) = (numbers(&order.column(block)?, true), numbers(&self.field.column(block)?, false));
@@ -150,7 +150,7 @@ impl Choice {
     }
 }
 
-impl Line {
+impl PointLine {
     fn points(&self, from: usize, to: usize) -> impl Iterator<Item = (f64, f64)> {
         let (x, y) = (self.x.get(from..to).unwrap_or_default(), self.y.get(from..to).unwrap_or_default());
         x.iter().copied().zip(y.iter().copied())

@@ -14,7 +14,7 @@ const ZERO: Number = Number::Integer(0);
 
 /// A window function.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Function {
+pub(super) enum WindowFunction {
     Accumulator(Box<Accumulation>),
     /// `$rank`: one more than the number of rows before all that tie.
     Rank,
@@ -57,20 +57,20 @@ impl Partition<'_> {
     /// The column of the field.
     ///
     /// Errors: values that the function does not accept.
-    pub fn compute(&self, function: &Function) -> Result<Column> {
+    pub fn compute(&self, function: &WindowFunction) -> Result<Column> {
         match function {
-            Function::Accumulator(spec) => {
+            WindowFunction::Accumulator(spec) => {
                 let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
                 over_windows(spec, &self.input, &windows)
             }
-            Function::Rank | Function::DenseRank | Function::Number => Ok(self.ranks(function)),
-            Function::Shift(by, default) => Ok(self.shifted(*by, default)),
-            Function::Derivative(unit_ms) => self.derivatives(*unit_ms),
-            Function::Integral(unit_ms, sum) => self.integrals(*unit_ms, sum),
-            Function::Spread(low, high, edges) => self.spread(*low, *high, edges),
-            Function::MovingAverage(alpha) => self.moving_averages(*alpha),
-            Function::Carry => Ok(self.carried()),
-            Function::Line => self.interpolated(),
+            WindowFunction::Rank | WindowFunction::DenseRank | WindowFunction::Number => Ok(self.ranks(function)),
+            WindowFunction::Shift(by, default) => Ok(self.shifted(*by, default)),
+            WindowFunction::Derivative(unit_ms) => self.derivatives(*unit_ms),
+            WindowFunction::Integral(unit_ms, sum) => self.integrals(*unit_ms, sum),
+            WindowFunction::Spread(low, high, edges) => self.spread(*low, *high, edges),
+            WindowFunction::MovingAverage(alpha) => self.moving_averages(*alpha),
+            WindowFunction::Carry => Ok(self.carried()),
+            WindowFunction::Line => self.interpolated(),
         }
     }
 
@@ -78,18 +78,18 @@ impl Partition<'_> {
         self.order.and_then(|(column, _)| column.value(row, scratch))
     }
 
-    fn ranks(&self, function: &Function) -> Column {
+    fn ranks(&self, function: &WindowFunction) -> Column {
         let ascending = self.order.is_none_or(|(_, ascending)| *ascending);
         let (mut before, mut scratch) = (Vec::new(), Vec::new());
         let mut rank = 0;
         let mut ranks = Vec::with_capacity(self.rows);
         for row in 0..self.rows {
-            let ties = *function != Function::Number && row > 0 && {
+            let ties = *function != WindowFunction::Number && row > 0 && {
                 let key = |row, scratch| sort_key(self.order_at(row, scratch), &[], ascending, self.collation);
                 compare_sort_keys(key(row - 1, &mut before), key(row, &mut scratch), self.collation).is_eq()
             };
             if !ties {
-                rank = if *function == Function::DenseRank { rank + 1 } else { row + 1 };
+                rank = if *function == WindowFunction::DenseRank { rank + 1 } else { row + 1 };
             }
             ranks.push(i64::try_from(rank).unwrap_or(i64::MAX));
         }

@@ -1,10 +1,10 @@
 //! Parses `$setWindowFields` and its functions.
 
 use super::super::accumulator::Accumulation;
-use super::super::parse::{Parser, Part, check_fields};
+use super::super::parse::{FindPart, Parser, check_fields};
 use super::bounds::{Window, misuse, parse_unit};
-use super::function::Function;
-use super::windows::{Output, WindowSpec};
+use super::function::WindowFunction;
+use super::windows::{WindowOutput, WindowSpec};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Variable};
 use crate::query::plan::Projection;
@@ -35,7 +35,7 @@ impl Parser<'_> {
         let output = doc.get("output").and_then(Value::as_doc).ok_or_else(not_object)?;
 
         let (mut set, mut unset) = (DocWriter::new(), DocWriter::new());
-        let mut outputs: Vec<Output> = Vec::new();
+        let mut outputs: Vec<WindowOutput> = Vec::new();
         let mut paths: Vec<&str> = Vec::new();
         for (path, value) in output {
             let is_in =
@@ -65,7 +65,7 @@ impl Parser<'_> {
         self.push(spec, "$_internalSetWindowFields", argument);
         if !set.is_empty() {
             let projection = Projection::parse_set(set.finish().view(), self.globals)?;
-            self.find(Part::Projection).projection = projection;
+            self.find(FindPart::Projection).projection = projection;
         }
         self.drop_fields(unset)
     }
@@ -96,7 +96,7 @@ impl Parser<'_> {
     pub(super) fn drop_fields(&mut self, unset: DocWriter) -> Result<()> {
         if !unset.is_empty() {
             let projection = Projection::parse(unset.finish().view(), self.globals)?;
-            self.find(Part::Projection).projection = projection;
+            self.find(FindPart::Projection).projection = projection;
         }
         Ok(())
     }
@@ -128,13 +128,13 @@ impl Parser<'_> {
             return Ok(Some(partition));
         }
         let name = [TEMPORARY, "partition_key"].concat();
-        self.find(Part::Projection).projection = Projection::set_field(&name, partition);
+        self.find(FindPart::Projection).projection = Projection::set_field(&name, partition);
         sort.int32(&name, 1);
         unset.int32(&name, 0);
         self.field(&name).map(Some)
     }
 
-    fn output(&self, name: &str, value: Value<'_>, sort: Option<&SortSpec>) -> Result<Output> {
+    fn output(&self, name: &str, value: Value<'_>, sort: Option<&SortSpec>) -> Result<WindowOutput> {
         let message = "A field of 'output' must be an object with a window function";
         let doc = value.as_doc().ok_or_else(|| misuse(message))?;
         let (operator, argument) = doc.iter().find(|(name, _)| name.starts_with('$')).ok_or_else(|| misuse(message))?;
@@ -161,9 +161,9 @@ impl Parser<'_> {
                 }
                 input = Some(self.constant(OwnedValue::null()));
                 match operator {
-                    "$rank" => Function::Rank,
-                    "$denseRank" => Function::DenseRank,
-                    _ => Function::Number,
+                    "$rank" => WindowFunction::Rank,
+                    "$denseRank" => WindowFunction::DenseRank,
+                    _ => WindowFunction::Number,
                 }
             }
             "$shift" => {
@@ -174,7 +174,7 @@ impl Parser<'_> {
                     by.and_then(|by| by.view().as_integer()).filter(|_| parts > 0).ok_or_else(|| misuse(message))?;
                 input = Some(self.expr(argument.get("output").ok_or_else(|| misuse(message))?)?);
                 let default = argument.get("default").map(|default| self.constant_of(default)).transpose()?;
-                Function::Shift(by, default.unwrap_or_else(OwnedValue::null))
+                WindowFunction::Shift(by, default.unwrap_or_else(OwnedValue::null))
             }
             "$derivative" | "$integral" => {
                 let argument = only(object()?, &["input", "unit"])?;
@@ -196,9 +196,9 @@ impl Parser<'_> {
                 match operator {
                     "$integral" => {
                         let sum = Accumulation::parse(name, "$sum", Value::NULL, self.globals)?;
-                        Function::Integral(unit_ms, Box::new(sum))
+                        WindowFunction::Integral(unit_ms, Box::new(sum))
                     }
-                    _ => Function::Derivative(unit_ms),
+                    _ => WindowFunction::Derivative(unit_ms),
                 }
             }
             // The second is the function's earlier name.
@@ -216,7 +216,7 @@ impl Parser<'_> {
                 }
                 input = Some(self.expr(argument.get("input").ok_or_else(|| misuse(message))?)?);
                 let edge = |operator: &str| Accumulation::parse(name, operator, Value::NULL, self.globals);
-                Function::Spread(low, high, Box::new([edge("$min")?, edge("$max")?]))
+                WindowFunction::Spread(low, high, Box::new([edge("$min")?, edge("$max")?]))
             }
             "$expMovingAvg" => {
                 let argument = only(object()?, &["input", "N", "alpha"])?;
@@ -232,14 +232,14 @@ impl Parser<'_> {
                 let value = argument.get("input").filter(|_| argument.iter().count() == 2 && is_weight && parts > 0);
                 let message = "$expMovingAvg needs a sortBy, an 'input', and either 'N', an integer above 0, or 'alpha' between 0 and 1";
                 input = Some(self.expr(value.ok_or_else(|| misuse(message))?)?);
-                Function::MovingAverage(of_number(alpha))
+                WindowFunction::MovingAverage(of_number(alpha))
             }
-            "$locf" => Function::Carry,
+            "$locf" => WindowFunction::Carry,
             "$linearFill" if window.is_none() && parts != 1 => {
                 let message = "$linearFill must be specified with a sortBy of exactly one element";
                 return Err(Error::new(ErrorCode::Location605001, message));
             }
-            "$linearFill" => Function::Line,
+            "$linearFill" => WindowFunction::Line,
             "$count" if argument.as_doc().is_none_or(|argument| !argument.is_empty()) => {
                 return Err(misuse("$count takes no arguments: write {$count: {}}"));
             }
@@ -255,7 +255,7 @@ impl Parser<'_> {
                     parsed => parsed?,
                 };
                 input = Some(accumulation.input.clone());
-                Function::Accumulator(Box::new(accumulation))
+                WindowFunction::Accumulator(Box::new(accumulation))
             }
         };
         if has_more || window.is_some() && !takes_window {
@@ -264,11 +264,11 @@ impl Parser<'_> {
             ));
         }
         let window = window.map_or(Ok(Window::WHOLE), |window| Window::parse(window, sort, self))?;
-        if matches!(function, Function::Spread(..)) && !window.has_current() {
+        if matches!(function, WindowFunction::Spread(..)) && !window.has_current() {
             return Err(misuse("The window of $minMaxScaler must include the current row"));
         }
         let input = input.map_or_else(|| self.expr(argument), Ok)?;
-        Ok(Output { name: name.into(), function, input, window })
+        Ok(WindowOutput { name: name.into(), function, input, window })
     }
 
     /// The value of a constant expression.

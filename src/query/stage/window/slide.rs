@@ -18,7 +18,8 @@ use crate::value::OwnedValue;
 /// Errors: those of the accumulator; `ExceededMemoryLimit` if the values take too much memory.
 pub(super) fn over_windows(spec: &Accumulation, cells: &Column, windows: &[Range<usize>]) -> Result<Column> {
     let mut values = ColumnBuilder::with_capacity(windows.len());
-    let mut sums = Sums { spec, n: spec.count(None)?, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
+    let mut sums =
+        WindowSums { spec, n: spec.count(None)?, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
     sums.restart(0);
     let mut value: Option<OwnedValue> = None;
     let mut size_bytes = 0;
@@ -41,7 +42,7 @@ pub(super) fn over_windows(spec: &Accumulation, cells: &Column, windows: &[Range
 }
 
 /// Group 0 has the rows from `split` on; group 1 + n has the last n + 1 rows before it.
-struct Sums<'a> {
+struct WindowSums<'a> {
     spec: &'a Accumulation,
     /// The number of values that each group keeps.
     n: usize,
@@ -51,7 +52,7 @@ struct Sums<'a> {
     groups: usize,
 }
 
-impl Sums<'_> {
+impl WindowSums<'_> {
     fn grow(&mut self) -> usize {
         self.accumulator.grow(self.n);
         self.groups += 1;

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::bounds::Window;
-use super::downsample::Choice;
-use super::function::{Function, Partition};
+use super::downsample::RowChoice;
+use super::function::{Partition, WindowFunction};
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -27,9 +27,9 @@ pub(super) struct WindowSpec {
     pub(super) partition: Option<BoundExpr>,
     /// The sort key if it is one field, and whether it is ascending.
     pub(super) order: Option<(BoundExpr, bool)>,
-    pub(super) outputs: Vec<Output>,
+    pub(super) outputs: Vec<WindowOutput>,
     /// Which rows stay; `None` for all.
-    pub(super) choice: Option<Choice>,
+    pub(super) choice: Option<RowChoice>,
     pub(super) collation: Collation,
 }
 
@@ -48,9 +48,9 @@ impl Spec for WindowSpec {
 
 /// A field to compute.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Output {
+pub(super) struct WindowOutput {
     pub(super) name: Box<str>,
-    pub(super) function: Function,
+    pub(super) function: WindowFunction,
     pub(super) input: BoundExpr,
     pub(super) window: Window,
 }
@@ -96,7 +96,7 @@ impl Windows {
             None => None,
         };
         let mut columns = Vec::new();
-        for Output { function, input, window, .. } in &self.spec.outputs {
+        for WindowOutput { function, input, window, .. } in &self.spec.outputs {
             let partition = Partition {
                 rows: rows.rows(),
                 order: order.as_ref(),

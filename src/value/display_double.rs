@@ -12,11 +12,11 @@ const DIGITS: i32 = 15;
 ///
 /// The standard library's formatter gives every digit, but its three algorithms and their tables take ten kilobytes of
 /// the module.
-pub struct Shown(pub f64);
+pub struct DisplayDouble(pub f64);
 
-impl fmt::Display for Shown {
+impl fmt::Display for DisplayDouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shown(x) = *self;
+        let DisplayDouble(x) = *self;
         if x.is_nan() {
             return f.write_str("NaN");
         }
@@ -114,21 +114,21 @@ mod tests {
             f64::INFINITY,
             f64::NEG_INFINITY,
         ] {
-            assert_eq!(Shown(x).to_string(), format!("{x:?}"));
+            assert_eq!(DisplayDouble(x).to_string(), format!("{x:?}"));
         }
     }
 
     proptest! {
         #[test]
         fn fourteen_digits_are_right(x in -1.79e308..1.79e308_f64) {
-            let shown: f64 = Shown(x).to_string().parse().unwrap();
+            let shown: f64 = DisplayDouble(x).to_string().parse().unwrap();
             prop_assert!(shown == x || ((shown - x) / x).abs() < 1e-14, "{x:?} reads {shown:?}");
         }
 
         #[test]
         fn numbers_of_few_digits_are_right(n in -1_000_000_i32..1_000_000, places in 0..5) {
             let x = f64::from(n) / 10_f64.powi(places);
-            prop_assert_eq!(Shown(x).to_string(), format!("{x:?}"));
+            prop_assert_eq!(DisplayDouble(x).to_string(), format!("{x:?}"));
         }
     }
 }

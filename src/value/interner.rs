@@ -5,7 +5,7 @@
 /// One type serves for names, metadata, values and ids. Keys lie end to end in one buffer, and an open-addressing table
 /// of their numbers finds them: no allocation per key, and a tenth of the code of the standard map with its keyed hash.
 #[derive(Clone, Debug, Default)]
-pub struct Numbers {
+pub struct Interner {
     bytes: Vec<u8>,
     /// Where each key ends, which is where the next one begins.
     ends: Vec<usize>,
@@ -14,10 +14,10 @@ pub struct Numbers {
     table: Vec<u32>,
 }
 
-impl Numbers {
+impl Interner {
     /// An empty set with room for about `count` keys.
-    pub fn with_capacity(count: usize) -> Numbers {
-        Numbers { table: vec![0; (2 * count).next_power_of_two()], ends: Vec::with_capacity(count), bytes: Vec::new() }
+    pub fn with_capacity(count: usize) -> Interner {
+        Interner { table: vec![0; (2 * count).next_power_of_two()], ends: Vec::with_capacity(count), bytes: Vec::new() }
     }
 
     /// The number of `key`.
@@ -49,7 +49,7 @@ impl Numbers {
         let mut kept: Vec<(usize, usize)> =
             (0..self.ends.len()).filter_map(|old| Some((renumber(old)?, old))).collect();
         super::sort_by(&mut kept, Ord::cmp);
-        let mut numbers = Numbers::default();
+        let mut numbers = Interner::default();
         for (_, old) in kept {
             numbers.add(self.key(old));
         }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_key_keeps_the_number_that_it_got_first() {
-        let mut numbers = Numbers::default();
+        let mut numbers = Interner::default();
         assert_eq!(numbers.add(b"a"), (0, true));
         assert_eq!(numbers.add(b""), (1, true));
         assert_eq!(numbers.add(b"a"), (0, false));
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn keys_without_a_new_number_are_forgotten() {
-        let mut numbers = Numbers::default();
+        let mut numbers = Interner::default();
         assert_eq!([b"a", b"b", b"c"].map(|key| numbers.add(key).0), [0, 1, 2]);
         numbers.renumber(&|number| number.checked_sub(1));
         assert_eq!((numbers.get(b"a"), numbers.get(b"b"), numbers.get(b"c")), (None, Some(0), Some(1)));
@@ -132,7 +132,7 @@ mod tests {
     fn many_keys_of_every_length_are_told_apart() {
         let keys: Vec<Vec<u8>> =
             (0..3000_u32).map(|n| n.to_le_bytes().repeat(1 + n as usize % 5)[n as usize % 4..].to_vec()).collect();
-        let mut numbers = Numbers::default();
+        let mut numbers = Interner::default();
         let mut model: Vec<&[u8]> = Vec::new();
         for key in &keys {
             let known = model.iter().position(|there| there == key);
