@@ -65,7 +65,7 @@ fn a_file_of_several_buckets_is_printed_to_its_end_and_a_cut_one_is_refused() {
     let file = [bucket(1), bucket(2), bucket(9)].concat();
     let text = describe(&file).unwrap();
     assert_eq!(text.matches("bucket ObjectId").count(), 3);
-    assert_eq!(text.matches("unreadable, control.version is none of 1, 2, 3").count(), 2);
+    assert_eq!(text.matches("unreadable, control.version is not 1, 2 or 3").count(), 2);
     assert!(describe(&file[..file.len() - 1]).unwrap_err().contains("it is truncated"));
 }
 

@@ -13,7 +13,7 @@ use super::modulo::Modulo;
 use super::schema::Schema;
 use crate::error::Result;
 use crate::query::expr::{CompareOp, Regex};
-use crate::value::{Collation, FieldSet, Path, Value};
+use crate::value::{Collation, FieldSet, OwnedValue, Path, Value};
 
 /// Selects measurements.
 ///
@@ -86,6 +86,12 @@ impl Filter {
         let path = Path::parse(field)?;
         let compare = Compare::new(&path, CompareOp::Eq, value, &Collation::default())?;
         Ok(Filter::Field(path, Test::Compare(compare)))
+    }
+
+    /// Documents in which some value at the path equals one of `values`, which are constants whatever they look like: a
+    /// regular expression is no pattern, and an object no list of operators.
+    pub fn equal_to_any(path: &Path, values: Vec<OwnedValue>, collation: &Collation) -> Filter {
+        Filter::Field(path.clone(), Test::In(In::new(values, collation)))
     }
 
     /// The filters that must all match; a filter other than a conjunction is its only part.

@@ -5,7 +5,6 @@
 
 use std::rc::Rc;
 
-use super::lookup::is_any_of;
 use super::model::Others;
 use super::parse::Parser;
 use super::reshape::{Made, with};
@@ -27,7 +26,7 @@ struct GraphSpec {
     split: SubPipeline,
     start: BoundExpr,
     from: Path,
-    to: Box<str>,
+    to: Path,
     depth_max: i64,
     depth_field: Option<Vec<Box<str>>>,
     /// The path of the list.
@@ -100,7 +99,7 @@ impl Parser<'_> {
             split: self.split(collection, restriction(doc).view(), false, self.globals)?,
             start,
             from: Path::parse(from)?,
-            to: to.into(),
+            to: Path::parse(to)?,
             depth_max,
             depth_field: depth_field.map(parts),
             list: parts(list),
@@ -154,9 +153,8 @@ impl GraphLookup {
         }
         let (mut list, mut count, mut depth) = (DocWriter::new(), 0, 0);
         while depth <= self.spec.depth_max && !met.new.is_empty() {
-            let wanted: Vec<OwnedValue> = std::mem::take(&mut met.new);
-            let wanted: Vec<Value<'_>> = wanted.iter().map(OwnedValue::view).collect();
-            let filter = Filter::parse(is_any_of(&wanted, &self.spec.to).view(), &self.spec.globals)?;
+            let wanted = std::mem::take(&mut met.new);
+            let filter = Filter::equal_to_any(&self.spec.to, wanted, self.spec.globals.collation());
             for row in filter.select(others)?.iter() {
                 if visited.get(row) {
                     continue;

@@ -21,13 +21,13 @@ use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
-use crate::value::{Doc, DocBuf, DocWriter, Interner, Kind, Leaf, OwnedValue, Path, Value, check_path, walk_doc};
+use crate::value::{Doc, DocWriter, Interner, Kind, Leaf, OwnedValue, Path, Value, check_path, walk_doc};
 
 /// The specification of a `$lookup`.
 struct LookupSpec {
     split: SubPipeline,
     /// The fields that must be equal: of a row, and of the other rows.
-    fields: Option<(Path, Box<str>)>,
+    fields: Option<(Path, Path)>,
     /// The variables of its `let`, and the number of the first one.
     variables: Vec<(Box<str>, BoundExpr)>,
     first_variable: usize,
@@ -94,7 +94,7 @@ impl Parser<'_> {
             check_path(path)?;
         }
         let fields = match (local, other) {
-            (Some(local), Some(other)) => Some((Path::parse(local)?, other.into())),
+            (Some(local), Some(other)) => Some((Path::parse(local)?, Path::parse(other)?)),
             (None, None) if pipeline.is_some() => None,
             _ => {
                 let message =
@@ -132,8 +132,7 @@ struct Lookup {
 
 impl Lookup {
     /// The rows that match a row; `wanted` is the filter for equal fields.
-    fn list(&self, wanted: Option<Doc<'_>>, values: Vec<Option<OwnedValue>>) -> Result<OwnedValue> {
-        let wanted = wanted.map(|wanted| Filter::parse(wanted, &self.spec.globals)).transpose()?;
+    fn list(&self, wanted: Option<Filter>, values: Vec<Option<OwnedValue>>) -> Result<OwnedValue> {
         self.spec.globals.set_outer(self.spec.first_variable, values);
         let rows = self.spec.split.rows(wanted, &self.others)?;
         let mut list = DocWriter::new();
@@ -150,42 +149,21 @@ impl Lookup {
     }
 }
 
-/// The filter for equality with the values at a path; a missing value counts as null.
-fn equal_to(doc: Doc<'_>, local: &Path, other: &str) -> DocBuf {
-    let mut values: Vec<Value<'_>> = Vec::new();
+/// The values at a path, for which rows are looked up; a missing value counts as null.
+fn values_at(doc: Doc<'_>, local: &Path) -> Vec<OwnedValue> {
+    let mut values = Vec::new();
     walk_doc(doc, local, Leaf::Whole, &mut |value| {
         match value.map(|value| (value, value.as_array())) {
-            Some((_, Some(elements))) => values.extend(elements.iter().map(|(_, element)| element)),
-            Some((value, None)) => values.push(value),
+            Some((_, Some(elements))) => values.extend(elements.iter().map(|(_, element)| element.to_owned())),
+            Some((value, None)) => values.push(value.to_owned()),
             None => {}
         }
         false
     });
     if values.is_empty() {
-        values.push(Value::NULL);
+        values.push(OwnedValue::null());
     }
-    is_any_of(&values, other)
-}
-
-/// The filter for equality with one of these values.
-pub(super) fn is_any_of(values: &[Value<'_>], other: &str) -> DocBuf {
-    let mut filter = DocWriter::new();
-    // In a list, a regular expression would be a pattern.
-    let has_patterns = values.iter().any(|value| value.kind() == Kind::Regex);
-    if has_patterns {
-        filter.begin_array("$or");
-        for (place, value) in values.iter().enumerate() {
-            filter.begin_doc(&place.to_string()).begin_doc(other).value("$eq", *value).end().end();
-        }
-        filter.end();
-    } else {
-        filter.begin_doc(other).begin_array("$in");
-        for (place, value) in values.iter().enumerate() {
-            filter.value(&place.to_string(), *value);
-        }
-        filter.end().end();
-    }
-    filter.finish()
+    values
 }
 
 impl Stage for Lookup {
@@ -194,10 +172,15 @@ impl Stage for Lookup {
             let mut writer = DocWriter::new();
             rows.write_row(row, &mut writer);
             let doc = writer.finish();
-            let wanted = self.spec.fields.as_ref().map(|(local, other)| equal_to(doc.view(), local, other));
             let mut question = DocWriter::new();
-            wanted.iter().for_each(|wanted| {
-                question.doc("", wanted.view());
+            let wanted = self.spec.fields.as_ref().map(|(local, other)| {
+                let wanted = values_at(doc.view(), local);
+                question.begin_array("");
+                for (place, value) in wanted.iter().enumerate() {
+                    question.value(&place.to_string(), value.view());
+                }
+                question.end();
+                Filter::equal_to_any(other, wanted, self.spec.globals.collation())
             });
             let mut values = Vec::new();
             for (name, expr) in &self.spec.variables {
@@ -213,7 +196,7 @@ impl Stage for Lookup {
             let question = question.finish();
             let (number, is_new) = self.asked.add(question.view().as_bytes());
             if is_new {
-                let list = self.list(wanted.as_ref().map(DocBuf::view), values)?;
+                let list = self.list(wanted, values)?;
                 self.size_bytes += list.tagged().len() + 2 * question.view().as_bytes().len();
                 self.lists.push(list);
             }

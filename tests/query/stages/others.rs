@@ -59,6 +59,24 @@ fn equal_fields_join_rows_and_missing_ones_count_as_null() {
 }
 
 #[test]
+fn values_that_look_like_patterns_or_operators_join_as_they_are() {
+    with_stations(async |db| {
+        let pattern =
+            Bson::RegularExpression(bson::Regex { pattern: bson::cstr!("b").into(), options: bson::cstr!("").into() });
+        for (local, expected) in [(pattern, 0), (bson::bson!({ "$gt": "" }), 0), (bson::bson!({ "n": 1 }), 1)] {
+            // An expression makes them, for no document can be stored with such names.
+            let made = doc! { "$addFields": { "local": { "$literal": local.clone() } } };
+            let lookup = doc! { "from": "stations", "localField": "local", "foreignField": "name", "as": "found" };
+            let nested = doc! { "from": "stations", "localField": "local", "foreignField": "in", "as": "nested" };
+            let rows =
+                run(db, vec![doc! { "$limit": 1 }, made, doc! { "$lookup": lookup }, doc! { "$lookup": nested }]).await;
+            assert_eq!(rows[0].get_array("found").unwrap().len(), 0, "{local}");
+            assert_eq!(rows[0].get_array("nested").unwrap().len(), expected, "{local}");
+        }
+    });
+}
+
+#[test]
 fn each_element_of_an_array_joins_for_itself() {
     with_stations(async |db| {
         let join = |local: Bson| {
