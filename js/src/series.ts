@@ -3,6 +3,9 @@
 import type { Series } from "./shapes.js";
 import type { Document } from "./types.js";
 
+/** Shows what JSON has no form for, and keeps a Long and a string of its digits apart. */
+const exact = (_: string, value: unknown): unknown => (typeof value === "bigint" ? { "": String(value) } : value);
+
 /** Divides columns by the values at the path `by`, in the order in which these come first. A series has its rows in their order, and all columns but that of `by`. */
 export function seriesOf(columns: Document, by: string): Series<any>[] {
   const names = Object.keys(columns);
@@ -14,7 +17,7 @@ export function seriesOf(columns: Document, by: string): Series<any>[] {
   const found = new Map<unknown, { key: unknown; rows: number[] }>();
   for (let row = 0; row < owners.length; row++) {
     const key = rest.reduce((value: any, name) => value?.[name], owners[row]);
-    const id = typeof key === "object" ? JSON.stringify(key) : key;
+    const id = typeof key === "string" ? `s${key}` : typeof key === "object" ? JSON.stringify(key, exact) : key;
     let series = found.get(id);
     if (!series) found.set(id, (series = { key, rows: [] }));
     series.rows.push(row);

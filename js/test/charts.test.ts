@@ -40,6 +40,16 @@ test("columns come divided by series, aligned within each", async () => {
   await db.close();
 });
 
+test("metadata that only looks alike is not one series", async () => {
+  const db = await open("alike", { storage: "memory" });
+  const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
+  const metas = [null, "null", { a: 1 }, '{"a":1}', { a: 1n }, { a: "1" }];
+  await c.insertMany(metas.map((m) => ({ at: new Date(0), m, v: 1 })));
+  const series = await c.find({}, { useBigInt64: true }).toColumns({ by: "m" });
+  assert.deepEqual(series.map(({ columns }) => columns["v"]), metas.map(() => Float64Array.of(1)));
+  await db.close();
+});
+
 test("without rows there are no series, and without the column an error", async () => {
   const { db, c } = await weather();
   assert.deepEqual(await c.find({ temp: -1 }).toColumns({ by: "station" }), []);

@@ -241,6 +241,7 @@ mod tests {
     use bson::{RawDocumentBuf, rawdoc};
     use futures::executor::block_on;
 
+    use super::super::planned::Defaults;
     use super::*;
     use crate::bucket::CollectionOptions;
     use crate::env::fixed::FixedEnv;
@@ -288,8 +289,7 @@ mod tests {
             let reader = engine();
             let command = rawdoc! { "find": "c", "sort": sort, "batchSize": BATCH as i32 };
             let command = Doc::parse(command.as_bytes()).unwrap();
-            let options =
-                |_: super::super::planned::Defaults<'_>| FindCommand::parse(command, &reader.globals()).map(Into::into);
+            let options = |_: Defaults<'_>| FindCommand::parse(command, &reader.globals()).map(Into::into);
             let (mut cursor, _) = reader.open_cursor("c", false, &options, None).await.unwrap().unwrap();
             let (mut held, mut given) = (Vec::new(), 0);
             while !cursor.is_done() {

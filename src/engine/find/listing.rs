@@ -14,7 +14,7 @@ use crate::storage::{KeyRange, Page};
 
 impl Engine {
     /// The stored buckets by series, at `epoch` or later. `None` if some metadata is an array, or if the directory is
-    /// not in memory and would list `keys_max` keys or more.
+    /// not in memory and would list `keys_max` keys or a full page, unless `keys_max` is `usize::MAX`.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
     pub(in crate::engine) async fn directory(
@@ -34,14 +34,17 @@ impl Engine {
                     true => KeyRange::prefix(&keyspace::index_prefix(&id, META_TIME_INDEX)),
                     false => keyspace::buckets(&id, &BucketId::MIN, &BucketId::MAX),
                 };
-                let entries_max = keys_max.min(KEYS_PAGE);
-                let first = Page { entries_max, keys_only: true };
-                if keys_max < usize::MAX
-                    && self.storage.scan(std::slice::from_ref(&range), first).await?.len() == entries_max
-                {
-                    return Ok(None);
-                }
-                let keys = self.scan_keys(vec![range]).await?;
+                let keys = if keys_max == usize::MAX {
+                    self.scan_keys(vec![range]).await?
+                } else {
+                    let page = Page { entries_max: keys_max.min(KEYS_PAGE), keys_only: true };
+                    let entries = self.storage.scan(&[range], page).await?;
+                    // A full page may not be the last one.
+                    if entries.len() == page.entries_max {
+                        return Ok(None);
+                    }
+                    entries.into_iter().map(|entry| entry.key).collect()
+                };
                 // Several pages may be of different moments.
                 if keys.len() >= KEYS_PAGE && self.journal_snapshot(collection, &[]).await?.epoch != epoch {
                     return Ok(None);
