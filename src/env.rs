@@ -19,7 +19,7 @@ pub trait Env {
     /// no conditionals.
     ///
     /// Errors: why the pattern does not compile.
-    fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn Regex>, String>;
+    fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn CompiledRegex>, String>;
     /// A collator for a locale; fills in the options that `wanted` leaves open. `None` if the host does not have
     /// exactly this locale.
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>>;
@@ -50,7 +50,7 @@ pub struct Collating<'a> {
 }
 
 /// A compiled regular expression.
-pub trait Regex {
+pub trait CompiledRegex {
     /// True if the expression matches somewhere in `text`.
     fn is_match(&self, text: &str) -> bool;
     /// The matches in `text`, in order; only the first unless `all`.
@@ -138,7 +138,7 @@ pub mod fixed {
             self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
             self.0.get()
         }
-        fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn Regex>, String> {
+        fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn CompiledRegex>, String> {
             native_regex::compile(pattern, ignores_case)
         }
         fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use source::graph::{self, Arrow, File, Spread};
-use source::{Token, edges, tokens, without_tests};
+use source::{Token, defined_types, edges, tokens, without_tests};
 
 const LINES_MAX: usize = 500;
 
@@ -173,6 +173,18 @@ fn no_file_is_longer_than_it_may_be() {
     assert!(names.is_empty(), "longer than {LINES_MAX} lines, split by noun: {names:?}");
 }
 
+#[test]
+fn a_type_name_is_defined_by_one_module_only() {
+    let house = House::of_sources();
+    let mut modules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (file, name) in house.files.iter().zip(&house.names) {
+        defined_types(&file.tokens).into_iter().for_each(|found| modules.entry(found).or_default().push(name));
+    }
+    assert!(modules.len() > 400, "only {} types were found: the reader is broken", modules.len());
+    modules.retain(|_, files| files.len() > 1);
+    assert!(modules.is_empty(), "one name, several types: {modules:#?}");
+}
+
 /// The prefix that a line of the key space declares, as in `const JOURNAL: u8 = b'J';`.
 fn declared_prefix(line: &str) -> Option<char> {
     let (_, literal) = line.strip_prefix("const ")?.split_once(": u8 = b'")?;
@@ -313,6 +325,13 @@ fn sources() -> Vec<Source> {
 }
 
 // ---- the reader itself ----------------------------------------------------------------------------------------------
+
+#[test]
+fn types_are_found_in_functions_too_but_associated_ones_are_not() {
+    let source = "pub struct A<'a> { x: B } enum C { D } type E = F; pub(crate) trait G { type H; }
+        impl G for A<'_> { type H = u8; } fn f() { struct I; let type_of = 1; } // struct J;";
+    assert_eq!(defined_types(&tokens(source)), ["A", "C", "E", "G", "I"]);
+}
 
 fn path(text: &str) -> Vec<String> {
     text.split("::").map(str::to_string).collect()

@@ -9,7 +9,7 @@ use js_sys::{Function, Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-use crate::env::{Collating, Collator, Env, Loading, Match, Regex, TimeZone, offset_ms};
+use crate::env::{Collating, Collator, CompiledRegex, Env, Loading, Match, TimeZone, offset_ms};
 
 /// `Date.now`, `crypto.getRandomValues`, `RegExp`, `Intl.Collator` and `Intl.DateTimeFormat`.
 pub struct HostEnv {
@@ -62,7 +62,7 @@ impl Env for HostEnv {
         getrandom::u64().unwrap_or_else(|_| self.now_ms() as u64 ^ js_sys::Math::random().to_bits())
     }
 
-    fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn Regex>, String> {
+    fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn CompiledRegex>, String> {
         // Loaded by now: only operators in `query::expr::more` look for matches.
         let (unicode, plain) = if ignores_case { ("iu", "i") } else { ("u", "") };
         // With `u` a pattern matches whole characters, not UTF-16 units, but some old syntax is an error.
@@ -160,7 +160,7 @@ extern "C" {
     fn test(this: &RegExp, text: &str) -> bool;
 }
 
-impl Regex for RegExp {
+impl CompiledRegex for RegExp {
     fn is_match(&self, text: &str) -> bool {
         self.test(text)
     }

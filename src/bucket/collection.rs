@@ -1,6 +1,6 @@
 //! The options of a collection: parsing `create`, showing and storing the options, comparing two sets of them.
 
-use super::options::{Given, TimeseriesOptions, is_nothing, safe_integer, wrong_type};
+use super::options::{TimeseriesArguments, TimeseriesOptions, is_nothing, safe_integer, wrong_type};
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::NAMESPACE_LENGTH_BYTES_MAX;
@@ -58,7 +58,7 @@ pub struct CollectionOptions {
 /// The arguments of `create`, with only their types checked.
 #[derive(Default)]
 struct CreateArguments<'a> {
-    timeseries: Option<Given>,
+    timeseries: Option<TimeseriesArguments>,
     expire_after_seconds: Option<(i64, Value<'a>)>,
     /// 0 removes the limit.
     max_bytes: Option<i64>,
@@ -79,7 +79,7 @@ impl<'a> CreateArguments<'a> {
                     arguments.foreign.get_or_insert(name);
                 }
                 _ if GENERIC_ARGUMENTS.contains(&name) || is_nothing(value) && is_known(name) => {}
-                "timeseries" => arguments.timeseries = Some(Given::parse(doc()?, is_new)?),
+                "timeseries" => arguments.timeseries = Some(TimeseriesArguments::parse(doc()?, is_new)?),
                 "collation" => arguments.collation = Some(doc()?.to_owned()),
                 "expireAfterSeconds" if !is_new && value.as_str() == Some("off") => arguments.expires_never = true,
                 "expireAfterSeconds" if !is_new && value.kind() == Kind::String => {
@@ -182,11 +182,11 @@ impl CollectionOptions {
             new.expire_after_seconds = None;
         }
         new.max_bytes = arguments.max_bytes.or(new.max_bytes).filter(|bytes| *bytes > 0);
-        if let Some(given) = arguments.timeseries {
+        if let Some(timeseries) = arguments.timeseries {
             if arguments.expires_never || arguments.expire_after_seconds.is_some() || arguments.max_bytes.is_some() {
                 return Err(Error::invalid_options("'timeseries' cannot be combined with other changes"));
             }
-            new.timeseries = self.timeseries.modified(given)?;
+            new.timeseries = self.timeseries.modified(timeseries)?;
         }
         Ok(new)
     }
@@ -222,8 +222,8 @@ impl CollectionOptions {
     ///
     /// Errors: as `Collation::parse`.
     pub fn collate(&mut self, env: &dyn Env) -> Result<()> {
-        if let Some(given) = &self.collation {
-            let collation = Collation::parse(given.view(), env)?;
+        if let Some(collation) = &self.collation {
+            let collation = Collation::parse(collation.view(), env)?;
             self.collation = collation.options().map(Doc::to_owned);
             self.timeseries.collation = collation;
         }

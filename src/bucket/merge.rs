@@ -172,8 +172,8 @@ mod tests {
             cuts.sort_unstable();
             let (first, second, third) = (cuts[0], cuts[1], cuts[2]);
             let stored = merged(None, &[(&whole, 0..first)]);
-            let own = pivot(&docs[second..third]);
-            let additions = [(&whole, first..second), (&own, 0..own.rows()), (&whole, third..docs.len())];
+            let rest = pivot(&docs[second..third]);
+            let additions = [(&whole, first..second), (&rest, 0..rest.rows()), (&whole, third..docs.len())];
             prop_assert_eq!(merged(Some(&stored), &additions), at_once);
         }
 

@@ -39,5 +39,5 @@ pub use salvage::{Salvaged, salvage};
 pub use schema::Schema;
 pub use summary::extreme_rows;
 pub use time::{bucket_start_ms, is_extended_range};
-pub use unpack::{unpack, unpack_edge};
+pub use unpack::{unpack, unpack_first_or_last};
 pub use validate::{B19, B22, Finding, Rule, validate};

@@ -108,13 +108,13 @@ impl TimeseriesOptions {
     /// reach.
     ///
     /// Errors: `InvalidOptions` for contradictions, for a shorter span and for a finer rounding.
-    pub(super) fn modified(&self, given: Given) -> Result<TimeseriesOptions> {
+    pub(super) fn modified(&self, arguments: TimeseriesArguments) -> Result<TimeseriesOptions> {
         let mut new = self.clone();
-        if given.granularity.is_none() && given.span_seconds.is_none() && given.rounding_seconds.is_none() {
+        if arguments.granularity.is_none() && arguments.span_seconds.is_none() && arguments.rounding_seconds.is_none() {
             return Ok(new);
         }
         (new.granularity, new.span_seconds, new.rounding_seconds) =
-            bucketing(given.granularity, given.span_seconds, given.rounding_seconds)?;
+            bucketing(arguments.granularity, arguments.span_seconds, arguments.rounding_seconds)?;
         let shape = |options: &TimeseriesOptions| (options.span_seconds, options.effective_rounding_seconds());
         let (before, after) = (shape(self), shape(&new));
         if before == after {
@@ -149,7 +149,7 @@ impl TimeseriesOptions {
 
 /// The `timeseries` document with only its types checked.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct TimeseriesArguments {
     time_field: Option<String>,
     meta_field: Option<String>,
     granularity: Option<Granularity>,
@@ -157,14 +157,14 @@ pub(super) struct Given {
     rounding_seconds: Option<i64>,
 }
 
-impl Given {
+impl TimeseriesArguments {
     /// Reads types, ranges and names, in the order of the fields.
     ///
     /// Errors: 14 for a type; 2 for a range, a NUL or an unknown granularity; 40415 for an unknown field; 40414 for a
     /// duplicate field, or a missing `timeField` if `is_new`. For an existing collection, the field names are not
     /// options.
-    pub(super) fn parse(doc: Doc<'_>, is_new: bool) -> Result<Given> {
-        let mut given = Given::default();
+    pub(super) fn parse(doc: Doc<'_>, is_new: bool) -> Result<TimeseriesArguments> {
+        let mut arguments = TimeseriesArguments::default();
         for (at, (name, value)) in doc.iter().enumerate() {
             if doc.iter().take(at).any(|(earlier, _)| earlier == name) {
                 return Err(missing(format!("BSON field 'timeseries.{name}' is given more than once")));
@@ -174,25 +174,25 @@ impl Given {
             }
             match name {
                 "timeField" | "metaField" if !is_new => return Err(Error::unknown_field("timeseries", name)),
-                "timeField" => given.time_field = Some(field_name(name, value)?),
-                "metaField" => given.meta_field = Some(field_name(name, value)?),
+                "timeField" => arguments.time_field = Some(field_name(name, value)?),
+                "metaField" => arguments.meta_field = Some(field_name(name, value)?),
                 "granularity" => {
                     let text = value.as_str().ok_or_else(|| wrong_type("timeseries.granularity", value, "string"))?;
-                    given.granularity = Some(Granularity::from_name(text).ok_or_else(|| {
+                    arguments.granularity = Some(Granularity::from_name(text).ok_or_else(|| {
                         Error::bad_value(format!(
                             "Enumeration value '{text}' for field 'timeseries.granularity' is not a valid value"
                         ))
                     })?);
                 }
-                "bucketMaxSpanSeconds" => given.span_seconds = Some(seconds(name, value)?),
-                "bucketRoundingSeconds" => given.rounding_seconds = Some(seconds(name, value)?),
+                "bucketMaxSpanSeconds" => arguments.span_seconds = Some(seconds(name, value)?),
+                "bucketRoundingSeconds" => arguments.rounding_seconds = Some(seconds(name, value)?),
                 _ => return Err(Error::unknown_field("timeseries", name)),
             }
         }
-        if is_new && given.time_field.is_none() {
+        if is_new && arguments.time_field.is_none() {
             return Err(missing("BSON field 'timeseries.timeField' is missing but a required field"));
         }
-        Ok(given)
+        Ok(arguments)
     }
 
     /// Checks the fields together and fills in defaults.
@@ -315,7 +315,7 @@ mod tests {
     use bson::{RawDocumentBuf, rawdoc};
 
     fn parse(doc: &RawDocumentBuf) -> Result<TimeseriesOptions> {
-        Given::parse(Doc::parse(doc.as_bytes()).unwrap(), true)?.resolve()
+        TimeseriesArguments::parse(Doc::parse(doc.as_bytes()).unwrap(), true)?.resolve()
     }
 
     fn code(doc: RawDocumentBuf) -> ErrorCode {
@@ -414,8 +414,8 @@ mod tests {
             let mut create = rawdoc! { "timeField": "t" };
             from.iter_elements().flatten().for_each(|field| create.append(field.key(), field.value().unwrap()));
             let before = parse(&create).unwrap();
-            Given::parse(Doc::parse(to.as_bytes()).unwrap(), false)
-                .and_then(|given| before.modified(given))
+            TimeseriesArguments::parse(Doc::parse(to.as_bytes()).unwrap(), false)
+                .and_then(|arguments| before.modified(arguments))
                 .map(|after| (after == before, after.rebucketed))
         };
         let (changed, same) = (Ok((false, true)), Ok((true, false)));

@@ -22,7 +22,7 @@ pub fn unpack(bucket: &BucketDoc<'_>, wanted: &FieldSet, options: &TimeseriesOpt
 /// may have fewer rows, but contains these rows and all rows whose time ties with one of them.
 ///
 /// Errors: as `unpack`.
-pub fn unpack_edge(
+pub fn unpack_first_or_last(
     bucket: &BucketDoc<'_>,
     wanted: &FieldSet,
     options: &TimeseriesOptions,
@@ -51,25 +51,25 @@ fn unpack_rows(
     bucket: &BucketDoc<'_>,
     wanted: &FieldSet,
     options: &TimeseriesOptions,
-    edge: Option<(bool, usize)>,
+    first_or_last: Option<(bool, usize)>,
 ) -> Result<Block> {
     let time_field = &options.time_field;
     let unpacked = match bucket.version() {
         BucketVersion::Uncompressed => unpack_uncompressed(bucket, wanted, time_field),
-        BucketVersion::Sorted | BucketVersion::Unsorted => unpack_compressed(bucket, wanted, time_field, edge),
+        BucketVersion::Sorted | BucketVersion::Unsorted => unpack_compressed(bucket, wanted, time_field, first_or_last),
     };
     unpacked.map_err(|what| damaged(&bucket.id(), what))
 }
 
-/// `edge` limits decoding to that many of the first rows, or of the last ones if its flag is true.
+/// `first_or_last` limits decoding to that many of the first rows, or of the last ones if its flag is true.
 fn unpack_compressed(
     bucket: &BucketDoc<'_>,
     wanted: &FieldSet,
     time_field: &str,
-    edge: Option<(bool, usize)>,
+    first_or_last: Option<(bool, usize)>,
 ) -> Result<Block, String> {
     let rows = compressed_count(bucket)?;
-    let range = match edge {
+    let range = match first_or_last {
         Some((true, count)) => rows.saturating_sub(count)..rows,
         Some((false, count)) => 0..rows.min(count),
         None => 0..rows,
@@ -287,11 +287,11 @@ mod tests {
     #[test]
     fn of_a_bucket_in_the_order_of_time_the_row_at_an_edge_comes_alone() {
         let options = options(None);
-        let several = |version: i32, times: &[i64], edge: (bool, usize)| {
+        let several = |version: i32, times: &[i64], first_or_last: (bool, usize)| {
             let values: Vec<f64> = times.iter().map(|ms| *ms as f64 / 4.0).collect();
             let document = bucket(version, rawdoc! { "a": doubles(&values), "t": dates(times) });
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-            rows(&unpack_edge(&bucket, &FieldSet::All, &options, edge).unwrap())
+            rows(&unpack_first_or_last(&bucket, &FieldSet::All, &options, first_or_last).unwrap())
         };
         let at = |version: i32, times: &[i64], is_last: bool| several(version, times, (is_last, 1));
         let row = |ms: i64| rawdoc! { "t": date(ms), "a": ms as f64 / 4.0 };
@@ -301,7 +301,7 @@ mod tests {
         // A column that is damaged before the row is an error all the same.
         let document = bucket(2, rawdoc! { "a": doubles(&[1.0]), "t": dates(&[1, 2]) });
         let bucket = BucketDoc::parse(view(&document), &options).unwrap();
-        assert!(unpack_edge(&bucket, &FieldSet::All, &options, (true, 1)).is_err());
+        assert!(unpack_first_or_last(&bucket, &FieldSet::All, &options, (true, 1)).is_err());
         // With several rows, one more tells whether others tie.
         assert_eq!(several(2, &[1, 3, 5, 8], (true, 2)), expected(&[row(3), row(5), row(8)]));
         assert_eq!(several(2, &[1, 3, 5, 8], (false, 2)), expected(&[row(1), row(3), row(5)]));

@@ -114,12 +114,12 @@ static PARAMETERS: [Parameter; 10] = [
 ];
 
 impl CatalogOptions {
-    /// These settings, changed by the parameters in `given`, which have the server's names.
+    /// These settings, changed by `parameters`, which have the server's names.
     ///
     /// Errors: `InvalidOptions` for an unknown name, `TypeMismatch` if a value is not a number, `BadValue` if it is out
     /// of range.
-    pub fn with_parameters(mut self, given: Doc<'_>) -> Result<CatalogOptions> {
-        for (name, value) in given {
+    pub fn with_parameters(mut self, parameters: Doc<'_>) -> Result<CatalogOptions> {
+        for (name, value) in parameters {
             let parameter = PARAMETERS.iter().find(|parameter| parameter.name == name);
             let parameter = parameter.ok_or_else(|| Error::invalid_options(format!("Unknown parameter '{name}'")))?;
             parameter.set(&mut self, value)?;
@@ -173,9 +173,9 @@ mod tests {
     use crate::error::ErrorCode;
     use bson::{RawBson, RawDocumentBuf, rawdoc};
 
-    fn with(given: &RawDocumentBuf) -> Result<CatalogOptions, ErrorCode> {
-        let given = Doc::parse(given.as_bytes()).unwrap();
-        CatalogOptions::default().with_parameters(given).map_err(|error| error.code)
+    fn with(parameters: &RawDocumentBuf) -> Result<CatalogOptions, ErrorCode> {
+        let parameters = Doc::parse(parameters.as_bytes()).unwrap();
+        CatalogOptions::default().with_parameters(parameters).map_err(|error| error.code)
     }
 
     fn one(name: &str, value: impl Into<RawBson>) -> RawDocumentBuf {

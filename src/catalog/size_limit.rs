@@ -30,8 +30,8 @@ impl SizeLimit {
             return Ok(false);
         }
         if count >= options.bucket_count_min {
-            let own = self.effective_bytes == options.bucket_size_bytes_max;
-            return Err(if own { RolloverReason::Size } else { RolloverReason::CachePressure });
+            let is_option = self.effective_bytes == options.bucket_size_bytes_max;
+            return Err(if is_option { RolloverReason::Size } else { RolloverReason::CachePressure });
         }
         match self.derived_bytes.min(LARGE_BUCKET_SIZE_BYTES_MAX) {
             cap if total_bytes <= cap => Ok(true),

@@ -214,7 +214,7 @@ impl Catalog {
     }
 
     fn forget_totals(&self) {
-        let less = |cell: &std::cell::Cell<usize>, own: usize| cell.set(cell.get().saturating_sub(own));
+        let less = |cell: &std::cell::Cell<usize>, share: usize| cell.set(cell.get().saturating_sub(share));
         less(&self.totals.active, self.stats.active);
         less(&self.totals.memory_bytes, self.stats.memory_bytes);
     }

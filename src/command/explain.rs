@@ -12,7 +12,7 @@ use super::{aggregate_arguments, explain_write};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::{Aggregation, Count, Distinct, Explain, FindCommand, Globals, Group, Sink};
+use crate::query::{Aggregation, Count, Distinct, Explain, ExplainedGroup, FindCommand, Globals, Sink};
 use crate::value::{Collation, DocBuf, OwnedValue};
 
 /// `{explain: command, verbosity}`. With `queryPlanner` the command is only planned; otherwise it runs and its result
@@ -74,7 +74,7 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         (Some(found), Some(_)) => Some(parse(found.collection.defaults(raw))?),
         (_, aggregation) => aggregation,
     };
-    let given = found.as_ref().filter(|_| all_plans.is_some()).map_or(&[][..], |found| &found.given);
+    let rows_returned = found.as_ref().filter(|_| all_plans.is_some()).map_or(&[][..], |found| &found.rows_returned);
     let entry = found.as_ref().map(|found| found.collection.entry());
     let multikey = multikey_of(engine, found.as_ref().filter(|_| all_plans.is_some())).await?;
     let explain = Explain {
@@ -86,21 +86,21 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         write: None,
         group,
         has_source,
-        later: &aggregation.map_or_else(Vec::new, |aggregation| later(&aggregation, given)),
+        later: &aggregation.map_or_else(Vec::new, |aggregation| later(&aggregation, rows_returned)),
     };
     Ok(reply_of(engine, inner, &explain))
 }
 
 /// The stages after the find. For several stages of one step, only the output of the last is counted.
-fn later(aggregation: &Aggregation, given: &[u64]) -> Vec<(DocBuf, Option<u64>)> {
+fn later(aggregation: &Aggregation, rows_returned: &[u64]) -> Vec<(DocBuf, Option<u64>)> {
     let shown = aggregation.shown();
     let next: Vec<Option<usize>> = shown.iter().skip(1).map(|(step, _)| Some(*step)).chain([None]).collect();
-    let rows = |step: usize, next: Option<usize>| given.get(step).copied().filter(|_| next != Some(step));
+    let rows = |step: usize, next: Option<usize>| rows_returned.get(step).copied().filter(|_| next != Some(step));
     shown.into_iter().zip(next).map(|((step, stage), next)| (stage, rows(step, next))).collect()
 }
 
 /// Where the matches go if they are not returned, and how that is shown.
-type Into = (Box<dyn Sink>, Group);
+type Into = (Box<dyn Sink>, ExplainedGroup);
 
 /// The find that a command translates to.
 ///

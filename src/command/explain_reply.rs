@@ -6,12 +6,12 @@ use super::server_status;
 use crate::engine::{Engine, PlannedQuery};
 use crate::error::Result;
 use crate::index::IndexSpec;
-use crate::query::{Explain, ReadAccess, Run};
+use crate::query::{ExecutionStats, Explain, ReadAccess};
 use crate::value::DocWriter;
 
 /// Statistics of a query that ran.
-pub fn run_of(engine: &Engine, found: Option<&PlannedQuery>, begun_ms: i64) -> Option<Run> {
-    found.map(|found| Run {
+pub fn run_of(engine: &Engine, found: Option<&PlannedQuery>, begun_ms: i64) -> Option<ExecutionStats> {
+    found.map(|found| ExecutionStats {
         entries: found.entries as u64,
         examined: found.examined as u64,
         counters: found.counters,

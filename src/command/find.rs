@@ -31,8 +31,8 @@ pub fn parse_filter(engine: &Engine, filter: Option<Value<'_>>, command: &str, f
 ///
 /// Errors: those of collations.
 pub fn globals_of(engine: &Engine, request: &Request<'_>) -> Result<impl Fn(Defaults<'_>) -> Globals + use<>> {
-    let (globals, given) = (engine.globals(), engine.collation(request.field("collation"))?);
-    Ok(move |defaults: Defaults<'_>| globals.with_collation(given.as_ref().unwrap_or(defaults.collation)))
+    let (globals, collation) = (engine.globals(), engine.collation(request.field("collation"))?);
+    Ok(move |defaults: Defaults<'_>| globals.with_collation(collation.as_ref().unwrap_or(defaults.collation)))
 }
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {

@@ -6,7 +6,7 @@ use super::find::target;
 use super::raw_write;
 use super::reply::{Reply, int, write_errors};
 use super::request::{Request, check_batch, missing_field, wrong_type};
-use crate::engine::{Change, ChangeKind, Collection, Engine};
+use crate::engine::{ChangeKind, Collection, Engine, MeasurementChange};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::{Filter, Globals, Hint, Update, check_query, not_allowed};
 use crate::value::{Collation, Doc, DocWriter, Value};
@@ -93,7 +93,7 @@ pub fn only_change<'a>(
     request: &Request<'a>,
     collection: Option<&Collection>,
     raw: bool,
-) -> Result<Change<'a>> {
+) -> Result<MeasurementChange<'a>> {
     let is_update = request.name() == "update";
     if raw && is_update {
         raw_write::check(request)?;
@@ -153,9 +153,9 @@ impl<'a> Statement<'a> {
         is_update: bool,
         raw: bool,
         scope: &StatementScope<'_>,
-    ) -> Result<Change<'a>> {
+    ) -> Result<MeasurementChange<'a>> {
         if is_update && collection.is_none() {
-            return Ok(Change { filter: Filter::all(), hint: None, kind: ChangeKind::Delete, raw });
+            return Ok(MeasurementChange { filter: Filter::all(), hint: None, kind: ChangeKind::Delete, raw });
         }
         let meta_field = if is_update { self.check_update(collection)? } else { "" };
         let default = Collation::default();
@@ -177,7 +177,7 @@ impl<'a> Statement<'a> {
                 return Err(Error::new(ErrorCode::FailedToParse, message));
             }
         };
-        Ok(Change { filter: Filter::parse(self.filter, &globals)?, hint: self.hint.clone(), kind, raw })
+        Ok(MeasurementChange { filter: Filter::parse(self.filter, &globals)?, hint: self.hint.clone(), kind, raw })
     }
 
     /// The field that an update may change; unknown without a collection.

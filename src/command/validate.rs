@@ -27,11 +27,11 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
 }
 
 fn checks_of(request: &Request<'_>) -> Result<Checks> {
-    let mut given = [false; 5];
-    for (given, name) in given.iter_mut().zip(FLAGS) {
-        *given = request.bool(name)? == Some(true);
+    let mut flags = [false; 5];
+    for (flag, name) in flags.iter_mut().zip(FLAGS) {
+        *flag = request.bool(name)? == Some(true);
     }
-    let [full, conformance, repair, metadata, background] = given;
+    let [full, conformance, repair, metadata, background] = flags;
     let full = full | conformance | repair;
     if full && metadata | background {
         return Err(Error::invalid_options("'metadata' and 'background' cannot be combined with 'full' or 'repair'"));

@@ -7,17 +7,17 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::buckets::bucket_changes::{BucketChanges, Page};
+use super::buckets::bucket_changes::{BucketChanges, ScannedPage};
 use super::change::removal::Doomed;
+use super::collections::bucket_size::BucketSize;
 use super::collections::collection::Collection;
-use super::collections::measured::Measured;
-use super::journal::{Group, SectionRef};
+use super::journal::{SectionGroup, SectionRef};
 use super::read::scan::{Access, Scan};
 use super::store::keyspace;
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::{ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS};
-use crate::storage::{self, LocalFuture};
+use crate::storage::{LocalFuture, Page};
 use crate::value::{Doc, Value, sort_by};
 
 /// What a pass has deleted from a collection.
@@ -132,7 +132,7 @@ impl Engine {
         }
         if expired.buckets > 0 && !collection.extended_range.get() {
             let range = [keyspace::buckets(&collection.id(), &BucketId::MIN, &BucketId::MAX)];
-            let first = self.storage.scan(&range, storage::Page { entries_max: 1, keys_only: true }).await?;
+            let first = self.storage.scan(&range, Page { entries_max: 1, keys_only: true }).await?;
             let stored = first.first().map(|entry| keyspace::bucket_id(&entry.key)).transpose()?;
             let stored = stored.map(|id| i64::from(id.time_seconds()) * 1000);
             let journal = self.journal_snapshot(collection, &[]).await?.journal;
@@ -171,13 +171,13 @@ impl Engine {
 
     /// Deletes the oldest buckets until the remaining ones have `max_bytes` or less.
     async fn expire_by_size(&self, collection: &Rc<Collection>, max_bytes: u64, expired: &mut Expired) -> Result<()> {
-        let mut measured = self.measure(collection).await?;
-        let mut over = measured.iter().map(|bucket| bucket.bytes).sum::<u64>().saturating_sub(max_bytes);
+        let mut bucket_sizes = self.measure(collection).await?;
+        let mut over = bucket_sizes.iter().map(|bucket| bucket.bytes).sum::<u64>().saturating_sub(max_bytes);
         if collection.extended_range.get() {
-            sort_by(&mut measured, |a, b| a.min_time_ms.cmp(&b.min_time_ms));
+            sort_by(&mut bucket_sizes, |a, b| a.min_time_ms.cmp(&b.min_time_ms));
         }
         let mut oldest: Vec<BucketId> = Vec::new();
-        for bucket in measured {
+        for bucket in bucket_sizes {
             if over == 0 {
                 break;
             }
@@ -191,20 +191,20 @@ impl Engine {
 
     /// The sizes of all stored buckets, in id order. Reads them again if others have changed buckets since the last
     /// time.
-    async fn measure(&self, collection: &Rc<Collection>) -> Result<Vec<Measured>> {
+    async fn measure(&self, collection: &Rc<Collection>) -> Result<Vec<BucketSize>> {
         let epoch = collection.journal.epoch();
-        if let Some(measured) = &*collection.measured.borrow() {
-            return Ok(measured.clone());
+        if let Some(bucket_sizes) = &*collection.bucket_sizes.borrow() {
+            return Ok(bucket_sizes.clone());
         }
         let options = &collection.entry().options.timeseries;
         let mut all = Vec::new();
         let (mut scan, _) = self.begin_scan(collection, &[]).await?;
         scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
         while let Some(units) = self.next_page(&mut scan).await? {
-            all.extend(units.iter().filter_map(|unit| Measured::of(&unit.id, unit.stored.as_deref()?, options)));
+            all.extend(units.iter().filter_map(|unit| BucketSize::of(&unit.id, unit.stored.as_deref()?, options)));
         }
         if collection.journal.epoch() == epoch {
-            *collection.measured.borrow_mut() = Some(all.clone());
+            *collection.bucket_sizes.borrow_mut() = Some(all.clone());
         }
         Ok(all)
     }
@@ -252,7 +252,7 @@ impl Engine {
         expired: &mut Expired,
     ) -> Result<()> {
         let collection = &Rc::clone(scan.collection());
-        let folds = |group: &Group| goes(&group.bucket, group.last_ms, group.meta());
+        let folds = |group: &SectionGroup| goes(&group.bucket, group.last_ms, group.meta());
         if self.fold_groups(&scan, &folds).await? {
             (scan, _) = self.begin_scan(collection, &[]).await?;
         }
@@ -272,7 +272,7 @@ impl Engine {
                     gone.bytes += stored.document.view().as_bytes().len() as u64;
                 }
             }
-            let page = Page::of(&units, scan.covered());
+            let page = ScannedPage::of(&units, scan.covered());
             let epoch = changes.commit(self, scan.epoch(), Vec::new(), page).await?;
             scan.set_epoch(epoch);
             *expired = gone;

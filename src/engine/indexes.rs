@@ -9,14 +9,14 @@ use std::rc::Rc;
 use super::Engine;
 use super::buckets::bucket_changes::index_keys;
 use super::collections::collection::Collection;
-use super::journal::Group;
+use super::journal::SectionGroup;
 use super::read::scan::Access;
 use super::store::entry::CollectionEntry;
 use super::store::keyspace;
 use crate::block::{Block, DocPivot};
 use crate::bucket::BucketId;
 use crate::error::{Error, ErrorCode, Result};
-use crate::index::{IndexSpec, META_TIME_INDEX, Part, Source, note_arrays};
+use crate::index::{IndexSpec, KeyPart, META_TIME_INDEX, Source, note_arrays};
 use crate::limits::{CHANGE_CONFLICTS_MAX, INDEX_BUILD_MS_MAX, INDEXES_MAX};
 use crate::storage::{Changeset, KeyRange};
 use crate::value::{Doc, DocWriter, sort_by};
@@ -40,12 +40,13 @@ impl Engine {
     /// Errors: `NamespaceNotFound`; those of `IndexSpec::parse`; `IndexOptionsConflict` and `IndexKeySpecsConflict`;
     /// `CannotCreateIndex` for too many; 5930501 for an array on an indexed path. If one index cannot be created, none
     /// is.
-    pub async fn create_indexes(&self, name: &str, given: &[Doc<'_>], raw: bool) -> Result<(usize, usize)> {
+    pub async fn create_indexes(&self, name: &str, requested: &[Doc<'_>], raw: bool) -> Result<(usize, usize)> {
         let collection = self.existing_collection(name).await?;
         // Another collection of this name, with other fields, may have taken its place.
         self.refresh(&collection).await?;
         let options = collection.entry().options.timeseries.clone();
-        let specs = given.iter().map(|spec| IndexSpec::of_user(*spec, raw, &options)).collect::<Result<Vec<_>>>()?;
+        let specs =
+            requested.iter().map(|spec| IndexSpec::of_user(*spec, raw, &options)).collect::<Result<Vec<_>>>()?;
         let (mut before, mut after, mut new, mut born) = (0, 0, Vec::new(), 0);
         self.change_entry(&collection, &mut |entry, changes| {
             before = entry.ready_indexes().count();
@@ -165,7 +166,7 @@ impl Engine {
         &self,
         collection: &Rc<Collection>,
         number: u16,
-        parts: &[Part],
+        parts: &[KeyPart],
     ) -> Result<Vec<Vec<usize>>> {
         let mut found = vec![Vec::new(); parts.len()];
         let (mut scan, _) = self.begin_scan(collection, &[]).await?;
@@ -175,7 +176,7 @@ impl Engine {
         while let Some(units) = self.next_page(&mut scan).await? {
             for unit in &units {
                 let stored = unit.stored.as_ref().and_then(|stored| stored.document.view().get("meta"));
-                let meta = stored.or_else(|| unit.unfolded().and_then(Group::meta));
+                let meta = stored.or_else(|| unit.unfolded().and_then(SectionGroup::meta));
                 let Some(value) = meta.filter(|_| index.is_none_or(|index| index.takes_meta(meta))) else { continue };
                 for (part, found) in parts.iter().zip(&mut found) {
                     // A place may be written as an array.

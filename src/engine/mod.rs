@@ -34,7 +34,7 @@ use crate::query::Globals;
 use crate::storage::Storage;
 use crate::value::{Collation, Value};
 
-pub use change::statements::{Change, ChangeKind};
+pub use change::statements::{ChangeKind, MeasurementChange};
 pub use collections::collection::Collection;
 use find::cursor::Cursors;
 pub use find::planned::{Defaults, ParseFind, ParsePipeline, PlannedQuery};
@@ -148,9 +148,9 @@ impl Engine {
 
     /// The collation of a command, if it has one.
     ///
-    /// Errors: as `Collation::given`.
-    pub fn collation(&self, given: Option<Value<'_>>) -> Result<Option<Collation>> {
-        Collation::given(given, &*self.env)
+    /// Errors: as `Collation::parse_optional`.
+    pub fn collation(&self, value: Option<Value<'_>>) -> Result<Option<Collation>> {
+        Collation::parse_optional(value, &*self.env)
     }
 
     /// Refuses every further command.

@@ -10,7 +10,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::buckets::bucket_changes::{BucketChanges, Page, index_keys};
+use super::buckets::bucket_changes::{BucketChanges, ScannedPage, index_keys};
 use super::buckets::fold::merge_sections;
 use super::collections::collection::Collection;
 use super::journal::{ByBucket, JournalEntry, Record, SectionRef};
@@ -21,7 +21,7 @@ use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{B19, BucketDoc, BucketId, Finding, Rule, is_extended_range, salvage, unpack, validate};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FINDINGS_MAX, SCAN_PAGE_BUCKETS};
-use crate::storage::{self, Bytes, Entry, KeyRange};
+use crate::storage::{Bytes, Entry, KeyRange, Page};
 use crate::value::{Doc, DocWriter, FieldSet, Value, sort_by};
 
 /// The options of `validate`.
@@ -83,7 +83,7 @@ struct Pass<'a> {
     /// True if the epoch was among the markers read last; the ones that follow are in reserve.
     epoch_read: bool,
     /// Values quarantined by this pass begin at this key.
-    own: Bytes,
+    quarantine_start: Bytes,
     /// Journal records as they arrive, then all of them by bucket.
     records: Vec<Rc<JournalEntry>>,
     journal: Option<ByBucket>,
@@ -97,7 +97,7 @@ struct Pass<'a> {
     extended: [bool; 2],
 }
 
-const PAGE: storage::Page = storage::Page { entries_max: SCAN_PAGE_BUCKETS, keys_only: false };
+const PAGE: Page = Page { entries_max: SCAN_PAGE_BUCKETS, keys_only: false };
 
 impl Engine {
     /// Checks a collection.
@@ -105,19 +105,19 @@ impl Engine {
     /// Errors: `NamespaceNotFound`; `WriteConflict` if others kept changing its buckets; those of storage.
     pub async fn validate(&self, name: &str, checks: Checks) -> Result<Validation> {
         let collection = self.existing_collection(name).await?;
-        let mut look = Pass::new(self, &collection, checks);
+        let mut pass = Pass::new(self, &collection, checks);
         let mut conflicts = 0;
         loop {
-            let entries = self.storage.scan(&look.ranges, PAGE).await?;
-            if look.epoch.is_none() {
+            let entries = self.storage.scan(&pass.ranges, PAGE).await?;
+            if pass.epoch.is_none() {
                 // A page has room for all markers, and changing the entry moves the epoch on.
                 self.reload_entry(&collection).await?;
             }
-            let changes = look.take(entries);
-            match changes.commit(self, look.epoch.unwrap_or_default(), Vec::new(), Page::default()).await {
-                Ok(epoch) if look.epoch.is_some() => {
-                    if look.go_on(epoch) {
-                        return Ok(look.found);
+            let changes = pass.take(entries);
+            match changes.commit(self, pass.epoch.unwrap_or_default(), Vec::new(), ScannedPage::default()).await {
+                Ok(epoch) if pass.epoch.is_some() => {
+                    if pass.go_on(epoch) {
+                        return Ok(pass.found);
                     }
                 }
                 Err(e) if e.code != ErrorCode::WriteConflict => return Err(e),
@@ -127,12 +127,12 @@ impl Engine {
                 _ => {
                     conflicts += 1;
                     // What was repaired is no longer found; other findings are listed again.
-                    let before = look.found;
-                    look = Pass::new(self, &collection, checks);
+                    let before = pass.found;
+                    pass = Pass::new(self, &collection, checks);
                     if before.repaired {
-                        look.found.findings = before.findings;
-                        look.found.listed = before.listed;
-                        look.found.repaired = true;
+                        pass.found.findings = before.findings;
+                        pass.found.listed = before.listed;
+                        pass.found.repaired = true;
                     }
                 }
             }
@@ -155,7 +155,7 @@ impl<'a> Pass<'a> {
             ranges,
             epoch: None,
             epoch_read: false,
-            own: Bytes::new(),
+            quarantine_start: Bytes::new(),
             records: Vec::new(),
             journal: None,
             met: Vec::new(),
@@ -198,7 +198,7 @@ impl<'a> Pass<'a> {
                 Some(1) => self.record(key, value, &mut changes),
                 Some(2) => self.stored(key, value, &mut changes),
                 Some(3) => self.entries[0].push(key),
-                _ => self.found.quarantined += usize::from(key < self.own),
+                _ => self.found.quarantined += usize::from(key < self.quarantine_start),
             }
         }
         if is_last {
@@ -223,7 +223,7 @@ impl<'a> Pass<'a> {
         }
         match self.epoch {
             None => {
-                self.own = keyspace::quarantined(&id, epoch, &[]);
+                self.quarantine_start = keyspace::quarantined(&id, epoch, &[]);
                 self.epoch = Some(epoch);
                 true
             }

@@ -1,6 +1,6 @@
 //! Bounding rectangles of geometries.
 
-use super::geometry::{Geometry, Place, Polygon, edges};
+use super::geometry::{Geometry, Polygon, Position, edges};
 use super::parse::pair;
 use super::vector::Vector;
 use crate::value::{Kind, Value};
@@ -28,8 +28,8 @@ impl Rect {
     pub const SPHERE: Rect = Rect { x: [-180.0, 180.0], y: [-90.0, 90.0] };
 
     /// The bounding rectangle of places on the plane.
-    pub fn on_plane(places: &[Place]) -> Rect {
-        let [x, y] = [|place: &Place| place.x, |place: &Place| place.y].map(|of| {
+    pub fn on_plane(places: &[Position]) -> Rect {
+        let [x, y] = [|place: &Position| place.x, |place: &Position| place.y].map(|of| {
             let values = places.iter().map(of);
             values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(x), high.max(x)])
         });
@@ -37,7 +37,7 @@ impl Rect {
     }
 
     /// A rectangle that holds all places at most `radius` radians from `center`.
-    pub fn around(center: &Place, radius: f64) -> Rect {
+    pub fn around(center: &Position, radius: f64) -> Rect {
         let reach = radius.to_degrees();
         let y = [center.y - reach, center.y + reach];
         let half = (radius.sin() / center.y.to_radians().cos()).asin().to_degrees();
@@ -69,7 +69,7 @@ impl Rect {
         rect.widened()
     }
 
-    fn of_line(line: &[Place]) -> Rect {
+    fn of_line(line: &[Position]) -> Rect {
         let mut rect = Rect::on_plane(line.get(..1).unwrap_or_default());
         let mut last = rect.x[0];
         for place in line {

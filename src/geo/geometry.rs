@@ -4,7 +4,7 @@ use super::vector::{Vector, cross, on_edge};
 
 /// A place: its coordinates as written, and its direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct Position {
     /// The longitude in degrees, or the first coordinate.
     pub x: f64,
     /// The latitude in degrees, or the second coordinate.
@@ -14,7 +14,7 @@ pub struct Place {
 }
 
 /// A line from place to place with at least one edge. A ring ends at its first place.
-pub type Line = Vec<Place>;
+pub type Line = Vec<Position>;
 
 /// The area within an outer ring and outside of its holes.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,22 +36,22 @@ struct Ring {
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Geometry {
     /// Single points.
-    pub points: Vec<Place>,
+    pub points: Vec<Position>,
     /// Lines.
     pub lines: Vec<Line>,
     /// Polygons.
     pub polygons: Vec<Polygon>,
 }
 
-impl Place {
+impl Position {
     /// A place on the sphere, from degrees.
-    pub fn on_sphere(lng: f64, lat: f64) -> Place {
-        Place { x: lng, y: lat, at: Vector::on_sphere(lng, lat) }
+    pub fn on_sphere(lng: f64, lat: f64) -> Position {
+        Position { x: lng, y: lat, at: Vector::on_sphere(lng, lat) }
     }
 
     /// A place on the plane.
-    pub fn on_plane(x: f64, y: f64) -> Place {
-        Place { x, y, at: Vector::on_plane(x, y) }
+    pub fn on_plane(x: f64, y: f64) -> Position {
+        Position { x, y, at: Vector::on_plane(x, y) }
     }
 }
 
@@ -130,16 +130,16 @@ impl Polygon {
 }
 
 /// True if the place lies on an edge of the line.
-pub(super) fn on_line(line: &[Place], place: Vector) -> bool {
+pub(super) fn on_line(line: &[Position], place: Vector) -> bool {
     edges(line).any(|(a, b)| on_edge(a, b, place))
 }
 
 /// The edges of a line.
-pub(super) fn edges(line: &[Place]) -> impl Iterator<Item = (Vector, Vector)> + Clone {
+pub(super) fn edges(line: &[Position]) -> impl Iterator<Item = (Vector, Vector)> + Clone {
     line.iter().zip(line.iter().skip(1)).map(|(a, b)| (a.at, b.at))
 }
 
-fn touches_itself(ring: &[Place]) -> bool {
+fn touches_itself(ring: &[Position]) -> bool {
     let count = ring.len() - 1;
     edges(ring).enumerate().any(|(at, (a, b))| {
         edges(ring).enumerate().skip(at + 1).any(|(other, (c, d))| {

@@ -19,6 +19,6 @@ mod vector;
 
 pub use bounds::Rect;
 pub use cells::Grid;
-pub use geometry::{Geometry, Place, Polygon};
+pub use geometry::{Geometry, Polygon, Position};
 pub use near::Near;
 pub use region::{EARTH_RADIUS_M, Region};

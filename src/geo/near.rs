@@ -1,6 +1,6 @@
 //! Distances from a place.
 
-use super::geometry::{Geometry, Place, Polygon, edges};
+use super::geometry::{Geometry, Polygon, Position, edges};
 use super::parse::{is_on_sphere, pair, point};
 use super::region::{EARTH_RADIUS_M, Region};
 use super::vector::Vector;
@@ -10,7 +10,7 @@ use crate::value::Value;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Near {
     /// The place.
-    pub from: Place,
+    pub from: Position,
     /// True if distances are measured on the plane.
     pub on_plane: bool,
     /// The length of a radian: metres for GeoJSON, 1 for a pair.
@@ -26,12 +26,12 @@ impl Near {
         let (x, y) = point(value).ok_or("it is neither a GeoJSON point nor a pair of numbers")?;
         let is_pair = pair(value).is_some();
         if is_pair && !spherical {
-            return Ok(Near { from: Place::on_plane(x, y), on_plane: true, unit: 1.0 });
+            return Ok(Near { from: Position::on_plane(x, y), on_plane: true, unit: 1.0 });
         }
         if !is_on_sphere(x, y) {
             return Err("longitude or latitude is out of bounds");
         }
-        Ok(Near { from: Place::on_sphere(x, y), on_plane: false, unit: if is_pair { 1.0 } else { EARTH_RADIUS_M } })
+        Ok(Near { from: Position::on_sphere(x, y), on_plane: false, unit: if is_pair { 1.0 } else { EARTH_RADIUS_M } })
     }
 
     /// The distance to the nearest part of a value. `None` if it is not a geometry, and on the plane for everything but

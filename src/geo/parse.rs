@@ -1,6 +1,6 @@
 //! Reads geometries from BSON values.
 
-use super::geometry::{Geometry, Line, Place, Polygon};
+use super::geometry::{Geometry, Line, Polygon, Position};
 use crate::value::{Doc, Kind, Number, Value};
 
 type Parsed<T> = Result<T, &'static str>;
@@ -82,11 +82,15 @@ pub fn is_on_sphere(lng: f64, lat: f64) -> bool {
     (-180.0..=180.0).contains(&lng) && (-90.0..=90.0).contains(&lat)
 }
 
-fn on_sphere(lng: f64, lat: f64) -> Parsed<Place> {
-    if is_on_sphere(lng, lat) { Ok(Place::on_sphere(lng, lat)) } else { Err("longitude or latitude is out of bounds") }
+fn on_sphere(lng: f64, lat: f64) -> Parsed<Position> {
+    if is_on_sphere(lng, lat) {
+        Ok(Position::on_sphere(lng, lat))
+    } else {
+        Err("longitude or latitude is out of bounds")
+    }
 }
 
-fn place(value: Option<Value<'_>>) -> Parsed<Place> {
+fn place(value: Option<Value<'_>>) -> Parsed<Position> {
     let array = value.filter(|value| value.kind() == Kind::Array);
     let (lng, lat) = array.and_then(pair).ok_or("a point must be an array of two numbers")?;
     on_sphere(lng, lat)

@@ -1,7 +1,7 @@
 //! The regions that queries ask about.
 
 use super::bounds::Rect;
-use super::geometry::{Geometry, Place, Polygon};
+use super::geometry::{Geometry, Polygon, Position};
 use super::parse::{is_on_sphere, pair, point};
 use crate::value::{Doc, Number, Value};
 
@@ -23,9 +23,9 @@ enum RegionShape {
     /// On the plane, the whole rectangle.
     Rect,
     /// Everything at most this far from a place; on the sphere, the distance is in radians.
-    Circle(Place, f64),
+    Circle(Position, f64),
     /// Everything of which some part is at most this far from a place, in radians.
-    Near(Place, f64),
+    Near(Position, f64),
     /// Everything that lies in the polygons.
     Within(Geometry),
     /// Everything that touches the geometry.
@@ -71,9 +71,9 @@ impl Region {
                 let radius = radius.ok_or("needs a non-negative radius")?;
                 if on_plane {
                     let bounds = Rect { x: [x - radius, x + radius], y: [y - radius, y + radius] };
-                    (RegionShape::Circle(Place::on_plane(x, y), radius), vec![bounds])
+                    (RegionShape::Circle(Position::on_plane(x, y), radius), vec![bounds])
                 } else if is_on_sphere(x, y) {
-                    let center = Place::on_sphere(x, y);
+                    let center = Position::on_sphere(x, y);
                     (RegionShape::Circle(center, radius), vec![Rect::around(&center, radius)])
                 } else {
                     return Err("needs a center whose longitude and latitude are within bounds");
@@ -93,7 +93,7 @@ impl Region {
     }
 
     /// Everything at most this far from a place; on the sphere, the distance is in radians.
-    pub(super) fn near(from: Place, radius: f64, on_plane: bool) -> Region {
+    pub(super) fn near(from: Position, radius: f64, on_plane: bool) -> Region {
         if on_plane {
             let bounds = Rect { x: [from.x - radius, from.x + radius], y: [from.y - radius, from.y + radius] };
             return Region { shape: RegionShape::Circle(from, radius), on_plane, bounds: vec![bounds] };
@@ -125,7 +125,7 @@ impl Region {
                 (RegionShape::Rect, _) => true,
                 (RegionShape::Circle(center, radius), true) => (x - center.x).hypot(y - center.y) <= *radius,
                 (RegionShape::Within(geometry), true) => {
-                    let at = Place::on_plane(x, y).at;
+                    let at = Position::on_plane(x, y).at;
                     geometry.polygons.iter().any(|polygon| polygon.contains(at))
                 }
                 _ => is_on_sphere(x, y) && self.has_geometry(&place(x, y)),
@@ -149,10 +149,10 @@ impl Region {
 }
 
 fn place(lng: f64, lat: f64) -> Geometry {
-    Geometry { points: vec![Place::on_sphere(lng, lat)], ..Geometry::default() }
+    Geometry { points: vec![Position::on_sphere(lng, lat)], ..Geometry::default() }
 }
 
-fn places(values: &[Value<'_>]) -> Result<Vec<Place>, &'static str> {
-    let places = values.iter().map(|value| pair(*value).map(|(x, y)| Place::on_plane(x, y)));
-    places.collect::<Option<Vec<Place>>>().ok_or("needs points of two numbers")
+fn places(values: &[Value<'_>]) -> Result<Vec<Position>, &'static str> {
+    let places = values.iter().map(|value| pair(*value).map(|(x, y)| Position::on_plane(x, y)));
+    places.collect::<Option<Vec<Position>>>().ok_or("needs points of two numbers")
 }

@@ -1,6 +1,6 @@
 //! How geometries relate to each other.
 
-use super::geometry::{Geometry, Place, Polygon, edges, on_line};
+use super::geometry::{Geometry, Polygon, Position, edges, on_line};
 use super::vector::{Vector, cross, on_edge};
 
 impl Geometry {
@@ -21,13 +21,13 @@ impl Geometry {
             || other.begins_in(self)
     }
 
-    fn all_lines(&self) -> impl Iterator<Item = &[Place]> {
+    fn all_lines(&self) -> impl Iterator<Item = &[Position]> {
         self.lines.iter().chain(self.polygons.iter().flat_map(Polygon::lines)).map(Vec::as_slice)
     }
 
     fn meets_points_of(&self, other: &Geometry) -> bool {
         other.points.iter().any(|point| {
-            self.points.iter().any(|own| on_edge(own.at, own.at, point.at))
+            self.points.iter().any(|this| on_edge(this.at, this.at, point.at))
                 || self.lines.iter().any(|line| on_line(line, point.at))
                 || self.polygons.iter().any(|polygon| polygon.contains(point.at))
         })
@@ -42,7 +42,7 @@ impl Geometry {
     }
 }
 
-fn lines_meet(line: &[Place], other: &[Place]) -> bool {
+fn lines_meet(line: &[Position], other: &[Position]) -> bool {
     edges(line).any(|(a, b)| {
         edges(other).any(|(c, d)| {
             cross(a, b, c, d) || on_edge(a, b, c) || on_edge(a, b, d) || on_edge(c, d, a) || on_edge(c, d, b)
@@ -50,7 +50,7 @@ fn lines_meet(line: &[Place], other: &[Place]) -> bool {
     })
 }
 
-fn contains_line(polygon: &Polygon, line: &[Place]) -> bool {
+fn contains_line(polygon: &Polygon, line: &[Position]) -> bool {
     edges(line).all(|(a, b)| {
         let mut stops = vec![a, b];
         for (c, d) in polygon.lines().flat_map(|ring| edges(ring)) {

@@ -4,7 +4,7 @@ use bson::{RawBson, RawDocumentBuf, rawbson, rawdoc};
 use proptest::prelude::*;
 
 use super::vector::Vector;
-use super::{EARTH_RADIUS_M, Geometry, Place, Polygon, Rect, Region};
+use super::{EARTH_RADIUS_M, Geometry, Polygon, Position, Rect, Region};
 use crate::value::{Doc, DocBuf, OwnedValue};
 
 fn value(value: RawBson) -> OwnedValue {
@@ -381,14 +381,14 @@ fn any_place() -> impl Strategy<Value = (f64, f64)> {
 }
 
 /// A star around a place: a ring of few corners at changing distances.
-fn any_star() -> impl Strategy<Value = Vec<Place>> {
+fn any_star() -> impl Strategy<Value = Vec<Position>> {
     (any_place(), prop::collection::vec(0.01..1.2_f64, 3..7)).prop_map(|((lng, lat), distances)| {
         let center = Vector::on_sphere(lng, lat);
         let helper = if center.0[2].abs() < 0.9 { Vector([0.0, 0.0, 1.0]) } else { Vector([1.0, 0.0, 0.0]) };
         let east = helper.cross(center).normalized();
         let north = center.cross(east);
         let count = distances.len() as f64;
-        let mut ring: Vec<Place> = distances
+        let mut ring: Vec<Position> = distances
             .iter()
             .enumerate()
             .map(|(at, distance)| {
@@ -397,7 +397,7 @@ fn any_star() -> impl Strategy<Value = Vec<Place>> {
                     .plus(distance.tan() * turn.cos(), east)
                     .plus(distance.tan() * turn.sin(), north)
                     .normalized();
-                Place::on_sphere(y.atan2(x).to_degrees(), z.asin().to_degrees())
+                Position::on_sphere(y.atan2(x).to_degrees(), z.asin().to_degrees())
             })
             .collect();
         ring.push(ring[0]);
@@ -406,7 +406,7 @@ fn any_star() -> impl Strategy<Value = Vec<Place>> {
 }
 
 /// How often the ring turns around the place: the sum of the angles under which its edges are seen from there.
-fn turns(ring: &[Place], place: Vector) -> f64 {
+fn turns(ring: &[Position], place: Vector) -> f64 {
     let seen: Vec<Vector> = ring.iter().map(|corner| corner.at.plus(-corner.at.dot(place), place)).collect();
     let angle = |a: Vector, b: Vector| a.cross(b).dot(place).atan2(a.dot(b));
     seen.windows(2).map(|pair| angle(pair[0], pair[1])).sum::<f64>() / std::f64::consts::TAU
@@ -427,7 +427,7 @@ proptest! {
 
     #[test]
     fn rectangles_hold_all_that_they_are_around(ring in any_star(), (lng, lat) in any_place(), radius in 0.0..3.5_f64) {
-        let place = Place::on_sphere(lng, lat);
+        let place = Position::on_sphere(lng, lat);
         let center = ring[0];
         if center.at.angle(place.at) <= radius {
             prop_assert!(Rect::around(&center, radius).has(lng, lat, false));

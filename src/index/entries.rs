@@ -7,7 +7,7 @@
 //! Geospatial parts have the key of the smallest cell that holds all places of the bucket. A wildcard index has an
 //! entry for each path to a value or to an array; it does not look inside arrays.
 
-use super::part::{Part, PartKind, Source};
+use super::part::{KeyPart, PartKind, Source};
 use super::places::Held;
 use super::spec::IndexSpec;
 use crate::value::{Doc, Kind, OwnedValue, Path, Value, append_key, append_missing_key};
@@ -17,7 +17,7 @@ pub const ANY: u8 = 0;
 
 /// What is known of a bucket without decoding its columns.
 #[derive(Clone, Copy)]
-pub struct Summary<'a> {
+pub struct BucketSummary<'a> {
     /// The metadata.
     pub meta: Option<Value<'a>>,
     /// `control.min`.
@@ -34,7 +34,7 @@ enum PathValue<'a> {
 }
 
 /// The keys of a bucket; none if the index is sparse and the bucket has none of its parts.
-pub fn keys(index: &IndexSpec, bucket: &Summary<'_>) -> Vec<Vec<u8>> {
+pub fn keys(index: &IndexSpec, bucket: &BucketSummary<'_>) -> Vec<Vec<u8>> {
     if let [part] = index.parts.as_slice()
         && part.kind() == PartKind::Wildcard
     {
@@ -93,8 +93,8 @@ fn add_each(value: Value<'_>, path: String, keys: &mut Vec<Vec<u8>>) {
     keys.push(key);
 }
 
-impl<'a> Summary<'a> {
-    fn at(&self, part: &Part) -> PathValue<'a> {
+impl<'a> BucketSummary<'a> {
+    fn at(&self, part: &KeyPart) -> PathValue<'a> {
         let path = &part.path;
         if part.source == Source::Meta {
             return below(self.meta, path.rest().iter().map(|component| component.name()));

@@ -10,10 +10,10 @@ mod ranges;
 mod raw_spec;
 mod spec;
 
-pub use entries::{ANY, Summary, keys, wildcard_key};
+pub use entries::{ANY, BucketSummary, keys, wildcard_key};
 pub use meta_time::{META_TIME_INDEX, entries, range, texts};
 pub use multikey::note_arrays;
-pub use part::{Part, PartKind, Source};
+pub use part::{KeyPart, PartKind, Source};
 pub use places::check_points;
 pub use ranges::apart;
 pub use spec::IndexSpec;

@@ -10,7 +10,7 @@ const EVERYTHING: &str = "$**";
 
 /// One part of a bucket index key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct KeyPart {
     /// The field in the bucket document, as users of raw buckets name it.
     pub name: Box<str>,
     /// Which part of the bucket the values come from.
@@ -56,7 +56,7 @@ impl PartKind {
     }
 }
 
-impl Part {
+impl KeyPart {
     /// How the part orders or compares its values.
     pub fn kind(&self) -> PartKind {
         match self.direction.view().as_str() {
@@ -72,8 +72,8 @@ impl Part {
 /// The bucket parts for the fields of a user's key.
 ///
 /// Errors: `BadValue`; `InvalidOptions` for text; 16800 and 16801 if a `2d` field occurs twice or not first.
-pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<Part>> {
-    let mut parts: Vec<Part> = Vec::new();
+pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<KeyPart>> {
+    let mut parts: Vec<KeyPart> = Vec::new();
     if key.is_empty() {
         return Err(Error::bad_value("an index needs at least one field"));
     }
@@ -85,12 +85,12 @@ pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<
             let name = [prefix, path].concat();
             let above = name.strip_suffix(EVERYTHING).and_then(|path| path.strip_suffix('.')).unwrap_or(&name);
             let path = Path::parse(if source == Source::Meta { above } else { path })?;
-            parts.push(Part { name: name.into(), source, path, direction });
+            parts.push(KeyPart { name: name.into(), source, path, direction });
             Ok(())
         };
-        let given = direction.to_owned();
+        let owned = direction.to_owned();
         if let Some(rest) = on_meta {
-            add(Source::Meta, "meta", rest, given)?;
+            add(Source::Meta, "meta", rest, owned)?;
             continue;
         }
         if direction.as_str().is_some() {
@@ -103,7 +103,7 @@ pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<
             sides.reverse();
         }
         for (source, prefix) in sides {
-            add(source, prefix, name, given.clone())?;
+            add(source, prefix, name, owned.clone())?;
         }
     }
     let count = |kind: PartKind| parts.iter().filter(|part| part.kind() == kind).count();

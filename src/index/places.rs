@@ -2,8 +2,8 @@
 
 // Loaded later.
 
-use super::entries::Summary;
-use super::part::{Part, PartKind, Source};
+use super::entries::BucketSummary;
+use super::part::{KeyPart, PartKind, Source};
 use super::spec::IndexSpec;
 use crate::error::{Error, ErrorCode, Result};
 use crate::geo::{Geometry, Grid, Rect};
@@ -22,7 +22,7 @@ pub enum Held {
 
 impl IndexSpec {
     /// The grid of a geospatial part.
-    pub fn grid(&self, part: &Part) -> Grid {
+    pub fn grid(&self, part: &KeyPart) -> Grid {
         if part.kind() == PartKind::Sphere {
             return Grid::SPHERE;
         }
@@ -32,7 +32,7 @@ impl IndexSpec {
 
     /// Where a bucket's places at a part's path are.
     #[inline(never)]
-    pub fn held(&self, part: &Part, bucket: &Summary<'_>) -> Held {
+    pub fn held(&self, part: &KeyPart, bucket: &BucketSummary<'_>) -> Held {
         let grid = self.grid(part);
         if part.source == Source::Data {
             return match bucket.extremes(&part.path) {

@@ -1,6 +1,6 @@
 //! Indexes in terms of buckets instead of measurements.
 
-use super::part::{Part, Source};
+use super::part::{KeyPart, Source};
 use super::spec::IndexSpec;
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
@@ -10,19 +10,19 @@ impl IndexSpec {
     /// Parses a user's index specification; if `raw`, one in terms of buckets.
     ///
     /// Errors: those of `parse` and `of_raw`; `BadValue` if a field occurs twice in the key; those of `originalSpec`.
-    pub fn of_user(given: Doc<'_>, raw: bool, options: &TimeseriesOptions) -> Result<IndexSpec> {
-        let asked = if raw { IndexSpec::of_raw(given, options)? } else { given.to_owned() };
+    pub fn of_user(user_spec: Doc<'_>, raw: bool, options: &TimeseriesOptions) -> Result<IndexSpec> {
+        let asked = if raw { IndexSpec::of_raw(user_spec, options)? } else { user_spec.to_owned() };
         let spec = IndexSpec::parse(asked.view(), options)?;
-        let twice = |part: &&Part| spec.parts.iter().filter(|other| other.name == part.name).count() > 1;
+        let twice = |part: &&KeyPart| spec.parts.iter().filter(|other| other.name == part.name).count() > 1;
         if let Some(part) = spec.parts.iter().find(twice) {
             return Err(Error::bad_value(["The field '", &part.name, "' occurs twice in the key"].concat()));
         }
         // Not kept: the specification that was asked for is always kept.
-        if let Some(original) = given.get("originalSpec").and_then(Value::as_doc) {
+        if let Some(original) = user_spec.get("originalSpec").and_then(Value::as_doc) {
             if original.is_empty() {
                 return Err(Error::bad_value("The field 'originalSpec' of an index is empty"));
             }
-            if original.get("collation") != given.get("collation") {
+            if original.get("collation") != user_spec.get("collation") {
                 let message = "The 'originalSpec' of an index must have the same collation as the index";
                 return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
             }
@@ -33,10 +33,10 @@ impl IndexSpec {
     /// Translates a specification over buckets into what a user would ask for.
     ///
     /// Errors: `CannotCreateIndex` if no user's key translates to this one, and for a filter; those of `parse`.
-    fn of_raw(given: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
+    fn of_raw(user_spec: Doc<'_>, options: &TimeseriesOptions) -> Result<DocBuf> {
         let refuse = |what: &str| Err(Error::new(ErrorCode::CannotCreateIndex, ["Over buckets, ", what].concat()));
-        let Some(key) = given.get("key").and_then(Value::as_doc) else { return Ok(given.to_owned()) };
-        if given.get("partialFilterExpression").is_some() {
+        let Some(key) = user_spec.get("key").and_then(Value::as_doc) else { return Ok(user_spec.to_owned()) };
+        if user_spec.get("partialFilterExpression").is_some() {
             return refuse("an index cannot have a partialFilterExpression");
         }
         let mut asked = DocWriter::new();
@@ -56,7 +56,7 @@ impl IndexSpec {
             last = of_control.filter(|field| last != Some(*field));
         }
         asked.end();
-        for (name, value) in given.iter().filter(|(name, _)| *name != "key") {
+        for (name, value) in user_spec.iter().filter(|(name, _)| *name != "key") {
             asked.value(name, value);
         }
         let asked = asked.finish();
@@ -84,8 +84,8 @@ impl IndexSpec {
                 None => writer.value(name, value),
             };
         }
-        let is_measured = |part: &Part| part.source != Source::Meta && part.path.as_str() != time_field;
-        if filter.is_some() || self.parts.iter().any(is_measured) {
+        let is_bound = |part: &KeyPart| part.source != Source::Meta && part.path.as_str() != time_field;
+        if filter.is_some() || self.parts.iter().any(is_bound) {
             writer.doc("originalSpec", shown.view());
         }
         writer.finish()

@@ -4,7 +4,7 @@
 //! of measurements; the index covers buckets, by their metadata and by the extremes in their `control`.
 
 use super::meta_time::META_TIME_INDEX;
-use super::part::{Part, PartKind, Source, parts_of};
+use super::part::{KeyPart, PartKind, Source, parts_of};
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::TTL_SECONDS_MAX;
@@ -48,7 +48,7 @@ pub struct IndexSpec {
     /// The user's specification without `hidden` and `expireAfterSeconds`.
     spec: DocBuf,
     /// Its key.
-    pub parts: Vec<Part>,
+    pub parts: Vec<KeyPart>,
     /// True if it leaves out buckets that have none of its parts.
     pub sparse: bool,
     /// True if queries do not use it.
@@ -78,7 +78,7 @@ impl IndexSpec {
             // The options of the collection have checked both names.
             let path = Path::parse(path).ok()?;
             let name = [prefix, path.as_str()].concat();
-            Some(Part { name: name.into(), source, path, direction: OwnedValue::int32(1) })
+            Some(KeyPart { name: name.into(), source, path, direction: OwnedValue::int32(1) })
         };
         let parts = vec![
             part("", Source::Meta, "meta")?,
@@ -118,10 +118,10 @@ impl IndexSpec {
     ///
     /// Errors: `FailedToParse` without key or name, `CannotCreateIndex`, `InvalidOptions`, `IndexOptionsConflict`,
     /// `InvalidIndexSpecificationOption`, `TypeMismatch`, `BadValue`, 10065.
-    pub fn parse(given: Doc<'_>, options: &TimeseriesOptions) -> Result<IndexSpec> {
+    pub fn parse(document: Doc<'_>, options: &TimeseriesOptions) -> Result<IndexSpec> {
         let mut spec = DocWriter::new();
         spec.int32("v", 2);
-        for (field, value) in given {
+        for (field, value) in document {
             let Some((_, wanted, is_kept)) = FIELDS.iter().find(|(name, ..)| *name == field) else {
                 let message = ["The field '", field, "' is not valid for an index specification"].concat();
                 return Err(Error::new(ErrorCode::InvalidIndexSpecificationOption, message));
@@ -147,14 +147,14 @@ impl IndexSpec {
                 spec.value(field, value);
             }
         }
-        let flag = |name: &str| given.get(name).and_then(Value::as_truthy) == Some(true);
+        let flag = |name: &str| document.get(name).and_then(Value::as_truthy) == Some(true);
         let (Some(key), Some(name)) =
-            (given.get("key").and_then(Value::as_doc), given.get("name").and_then(Value::as_str))
+            (document.get("key").and_then(Value::as_doc), document.get("name").and_then(Value::as_str))
         else {
             return Err(Error::new(ErrorCode::FailedToParse, "An index needs the fields 'key' and 'name'"));
         };
-        let partial = given.get("partialFilterExpression").and_then(Value::as_doc).map(Doc::to_owned);
-        if partial.is_some() && given.get("collation").is_some() {
+        let partial = document.get("partialFilterExpression").and_then(Value::as_doc).map(Doc::to_owned);
+        if partial.is_some() && document.get("collation").is_some() {
             let message = "An index cannot have both a collation and a partialFilterExpression";
             return Err(Error::new(ErrorCode::IndexOptionsConflict, message));
         }
@@ -162,7 +162,7 @@ impl IndexSpec {
             return Err(Error::invalid_options("Unique indexes are not supported on a time-series collection"));
         }
         let parts = parts_of(key, options).map_err(cannot_create)?;
-        if given.get("wildcardProjection").is_some() {
+        if document.get("wildcardProjection").is_some() {
             // Only for a key over everything, which does not exist here.
             let is_wildcard = parts.iter().any(|part| part.kind() == PartKind::Wildcard);
             let code = if is_wildcard { ErrorCode::FailedToParse } else { ErrorCode::BadValue };
@@ -170,7 +170,7 @@ impl IndexSpec {
         }
         if parts.iter().any(|part| part.kind() == PartKind::Plane) {
             let number = |field: &str, otherwise: f64| {
-                given.get(field).and_then(Number::of).map_or(otherwise, Number::near_double)
+                document.get(field).and_then(Number::of).map_or(otherwise, Number::near_double)
             };
             let (min, max) = (number("min", -180.0), number("max", 180.0));
             if !(1.0..=32.0).contains(&number("bits", 26.0)) || !(max - min).is_finite() || min >= max {
@@ -196,7 +196,7 @@ impl IndexSpec {
             sparse,
             hidden: flag("hidden"),
             ready: false,
-            expire_after_seconds: given.get("expireAfterSeconds").map(ttl_seconds).transpose()?,
+            expire_after_seconds: document.get("expireAfterSeconds").map(ttl_seconds).transpose()?,
             partial,
             span_seconds: options.span_seconds,
         };
@@ -302,8 +302,8 @@ impl IndexSpec {
     pub fn is_same_as(&self, other: &IndexSpec) -> Result<bool> {
         // By value: a shell writes 1 as a double, and so does JavaScript.
         let same = |field: &str| match (self.spec.view().get(field), other.spec.view().get(field)) {
-            (Some(own), Some(others)) => equal(own, others),
-            (own, others) => own.is_none() && others.is_none(),
+            (Some(this), Some(other)) => equal(this, other),
+            (this, other) => this.is_none() && other.is_none(),
         };
         let key = equal(self.bucket_key().view().as_value(), other.bucket_key().view().as_value())
             && same("collation")

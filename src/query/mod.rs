@@ -10,7 +10,7 @@ mod stage;
 mod update;
 
 pub use exec::{Count, Counters, Distinct, Ends, Exec, Flow, Sink, TimeBound};
-pub use explain::{Explain, Group, Run, Write};
+pub use explain::{ExecutionStats, Explain, ExplainedGroup, Write};
 pub use expr::Globals;
 pub use filter::Filter;
 pub use plan::{

@@ -90,7 +90,7 @@ impl Collation {
     /// The collation in the field `collation` of a command; `None` if the field is missing or an empty document.
     ///
     /// Errors: as `parse`, and `TypeMismatch` if it is not a document.
-    pub fn given(value: Option<Value<'_>>, env: &dyn Env) -> Result<Option<Collation>> {
+    pub fn parse_optional(value: Option<Value<'_>>, env: &dyn Env) -> Result<Option<Collation>> {
         match value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) {
             None => Ok(None),
             Some(value) => match value.as_doc() {
@@ -107,9 +107,9 @@ impl Collation {
     /// combinations that make no sense, for locales that the host does not know, and for what no host can do;
     /// `FailedToParse` for options together with the simple locale.
     pub fn parse(doc: Doc<'_>, env: &dyn Env) -> Result<Collation> {
-        let (mut locale, mut given) = ("", [None; OPTIONS.len()]);
+        let (mut locale, mut options) = ("", [None; OPTIONS.len()]);
         for (name, value) in doc {
-            let known = OPTIONS.iter().zip(&mut given).find(|((known, _), _)| *known == name);
+            let known = OPTIONS.iter().zip(&mut options).find(|((known, _), _)| *known == name);
             let Some(((_, shape), slot)) = known else {
                 let message = format!("BSON field 'collation.{name}' is an unknown field");
                 return Err(Error::new(ErrorCode::IDLUnknownField, message));
@@ -134,7 +134,7 @@ impl Collation {
             }
         }
         let [known, case_level, case_first, strength, numeric, alternate, max_variable, normalization, backwards, _] =
-            given;
+            options;
         if known.is_none() {
             let message = "BSON field 'collation.locale' is missing but a required field";
             return Err(Error::new(ErrorCode::IDLFailedToParse, message));

@@ -82,7 +82,7 @@ async fn seen(db: &Db) -> usize {
 }
 
 #[test]
-fn looks_that_overtake_each_other_lose_no_record() {
+fn refreshes_that_overtake_each_other_lose_no_record() {
     block_on(async {
         let memory = MemoryStorage::new();
         let gated = Gated::new(&memory);

@@ -170,6 +170,21 @@ fn item_end(tokens: &[Token], start: usize) -> usize {
     i
 }
 
+/// The names of the types and traits that `tokens` define. Associated types are not among them.
+pub fn defined_types(tokens: &[Token]) -> Vec<&str> {
+    let (mut found, mut depth) = (Vec::new(), 0);
+    for pair in tokens.windows(2) {
+        match pair[0].text.as_str() {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            "struct" | "enum" | "trait" => found.push(pair[1].text.as_str()),
+            "type" if depth == 0 => found.push(pair[1].text.as_str()),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// A path to something of this crate, from its root; empty for the root itself.
 pub struct Edge {
     pub path: Vec<String>,

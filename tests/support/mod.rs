@@ -25,7 +25,7 @@ use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
 use timepail::command;
 use timepail::engine::Engine;
-use timepail::env::{Collating, Collator, Env, Match, Regex, TimeZone};
+use timepail::env::{Collating, Collator, CompiledRegex, Env, Match, TimeZone};
 use timepail::storage::Storage;
 use timepail::value::DocWriter;
 
@@ -72,7 +72,7 @@ impl Env for TestEnv {
     fn random_u64(&self) -> u64 {
         self.random.next()
     }
-    fn regex(&self, pattern: &str, ignores_case: bool) -> std::result::Result<Rc<dyn Regex>, String> {
+    fn regex(&self, pattern: &str, ignores_case: bool) -> std::result::Result<Rc<dyn CompiledRegex>, String> {
         native_regex::compile(pattern, ignores_case)
     }
     fn collator(&self, wanted: &mut Collating<'_>) -> Option<Rc<dyn Collator>> {

@@ -6,13 +6,13 @@ use std::rc::Rc;
 struct Native(fancy_regex::Regex);
 
 /// Compiles a pattern in the syntax that `Env::regex` promises.
-pub fn compile(pattern: &str, ignores_case: bool) -> Result<Rc<dyn super::Regex>, String> {
+pub fn compile(pattern: &str, ignores_case: bool) -> Result<Rc<dyn super::CompiledRegex>, String> {
     let flags = if ignores_case { "(?i)" } else { "" };
     let regex = fancy_regex::Regex::new(&format!("{flags}{pattern}")).map_err(|error| error.to_string())?;
     Ok(Rc::new(Native(regex)))
 }
 
-impl super::Regex for Native {
+impl super::CompiledRegex for Native {
     fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text).unwrap_or(false)
     }

@@ -11,14 +11,14 @@ pub enum Item<'a> {
     /// The control byte, and its one to sixteen words of eight bytes.
     Control(u8, &'a [u8]),
     /// The start of a section: its kind, and the reference document that shows the shape of its objects.
-    Section(Section, &'a [u8]),
+    Section(SectionKind, &'a [u8]),
     /// The end of the open section, or of the column.
     End,
 }
 
 /// The kinds of sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Section {
+pub enum SectionKind {
     /// Objects as old servers wrote them: an array inside is one value.
     Legacy,
     /// Objects.
@@ -69,9 +69,9 @@ impl<'a> Items<'a> {
             }
             0xF0..=0xF2 => {
                 let section = match first {
-                    0xF0 => Section::Legacy,
-                    0xF1 => Section::Object,
-                    _ => Section::Array,
+                    0xF0 => SectionKind::Legacy,
+                    0xF1 => SectionKind::Object,
+                    _ => SectionKind::Array,
                 };
                 let reference = self.checked(Kind::Object, offset + 1, depth);
                 Item::Section(section, reference.ok_or(fail("the reference of a section is not a valid document"))?)
@@ -138,7 +138,7 @@ mod tests {
         let mut items = Items::new(&bytes);
         assert_eq!(items.next(0), Ok((Item::Literal(Kind::Int32, &[1, 0, 0, 0]), 0)));
         assert_eq!(items.next(0), Ok((Item::Control(0x81, &[7; 16]), 6)));
-        assert_eq!(items.next(0), Ok((Item::Section(Section::Array, &[5, 0, 0, 0, 0]), 23)));
+        assert_eq!(items.next(0), Ok((Item::Section(SectionKind::Array, &[5, 0, 0, 0, 0]), 23)));
         assert_eq!(items.next(0), Ok((Item::Literal(Kind::MaxKey, &[]), 29)));
         assert_eq!(items.next(0), Ok((Item::Literal(Kind::MinKey, &[]), 31)));
         assert_eq!(items.next(0), Ok((Item::End, 33)));

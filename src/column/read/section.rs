@@ -2,7 +2,7 @@
 
 use super::super::error::ColumnError;
 use super::entries::{Entries, TOO_LARGE};
-use super::items::{Item, Items, Section};
+use super::items::{Item, Items, SectionKind};
 use super::shape::{Scalar, SectionShape, ShapePart};
 use super::stream::{Element, StreamReader};
 use super::typed::TOO_MANY;
@@ -35,7 +35,7 @@ struct ScalarStream<'a> {
 pub fn read<'a>(
     items: &mut Items<'a>,
     offset: usize,
-    section: Section,
+    section: SectionKind,
     reference: &'a [u8],
     entries: &mut Entries,
     rows_max: usize,
@@ -116,7 +116,7 @@ pub fn read<'a>(
 pub fn count<'a>(
     items: &mut Items<'a>,
     offset: usize,
-    section: Section,
+    section: SectionKind,
     reference: &'a [u8],
     rows_max: usize,
 ) -> Result<usize, ColumnError> {

@@ -1,6 +1,6 @@
 //! The flattened shape of a section's objects: the contents of its reference document, in order.
 
-use super::items::Section;
+use super::items::SectionKind;
 use crate::value::{Doc, Elements, Kind};
 
 /// One step through the shape.
@@ -37,8 +37,8 @@ impl<'a> SectionShape<'a> {
     /// The shape of a reference with at most `parts_max` parts. The reference is checked, so its nesting is bounded.
     ///
     /// Errors: a reference without scalars, or with more parts.
-    pub fn new(section: Section, reference: &'a [u8], parts_max: usize) -> Result<SectionShape<'a>, &'static str> {
-        let root = if section == Section::Array { Kind::Array } else { Kind::Object };
+    pub fn new(section: SectionKind, reference: &'a [u8], parts_max: usize) -> Result<SectionShape<'a>, &'static str> {
+        let root = if section == SectionKind::Array { Kind::Array } else { Kind::Object };
         let mut shape = SectionShape { root, parts: Vec::new(), scalars: Vec::new() };
         let mut open: Vec<Elements<'a>> = vec![Doc::new_checked(reference).iter()];
         while let Some(elements) = open.last_mut() {
@@ -54,7 +54,8 @@ impl<'a> SectionShape<'a> {
                 }
                 continue;
             };
-            let container = value.as_container().filter(|_| section != Section::Legacy || value.kind() == Kind::Object);
+            let container =
+                value.as_container().filter(|_| section != SectionKind::Legacy || value.kind() == Kind::Object);
             if let Some(inner) = container {
                 shape.parts.push(ShapePart::Open(value.kind(), name));
                 open.push(inner.iter());
@@ -126,13 +127,13 @@ mod tests {
     use crate::column::read::forge::{array, int, object};
     use crate::value::OwnedValue;
 
-    fn shape<'a>(section: Section, reference: &'a OwnedValue) -> Result<SectionShape<'a>, &'static str> {
+    fn shape<'a>(section: SectionKind, reference: &'a OwnedValue) -> Result<SectionShape<'a>, &'static str> {
         SectionShape::new(section, reference.view().bytes(), 100)
     }
 
     /// The parts of an object that remain when only the scalars selected by `has` are kept.
     fn built(reference: &OwnedValue, has: &[bool]) -> Option<OwnedValue> {
-        let shape = shape(Section::Object, reference).unwrap();
+        let shape = shape(SectionKind::Object, reference).unwrap();
         assert_eq!(shape.scalars.len(), has.len());
         let mut scalars = shape.scalars.iter().zip(has);
         let mut out = Vec::new();
@@ -163,19 +164,19 @@ mod tests {
     #[test]
     fn arrays_are_scalars_of_legacy_sections_only() {
         let reference = object(&[("a", array(&object(&[("0", int(1)), ("1", int(2))])))]);
-        assert_eq!(shape(Section::Object, &reference).unwrap().scalars.len(), 2);
-        assert_eq!(shape(Section::Legacy, &reference).unwrap().scalars.len(), 1);
+        assert_eq!(shape(SectionKind::Object, &reference).unwrap().scalars.len(), 2);
+        assert_eq!(shape(SectionKind::Legacy, &reference).unwrap().scalars.len(), 1);
         let empty = object(&[("a", array(&object(&[])))]);
-        assert!(shape(Section::Object, &empty).is_err());
-        assert_eq!(shape(Section::Legacy, &empty).unwrap().scalars[0].kind, Kind::Array);
+        assert!(shape(SectionKind::Object, &empty).is_err());
+        assert_eq!(shape(SectionKind::Legacy, &empty).unwrap().scalars[0].kind, Kind::Array);
     }
 
     #[test]
     fn a_shape_without_scalars_or_with_too_many_parts_is_refused() {
-        assert!(shape(Section::Object, &object(&[("a", object(&[("b", object(&[]))]))])).is_err());
+        assert!(shape(SectionKind::Object, &object(&[("a", object(&[("b", object(&[]))]))])).is_err());
         let names: Vec<String> = (0..101).map(|i| i.to_string()).collect();
         let fields: Vec<_> = names.iter().map(|name| (name.as_str(), int(0))).collect();
-        assert!(shape(Section::Object, &object(&fields[..99])).is_ok());
-        assert!(shape(Section::Object, &object(&fields)).is_err());
+        assert!(shape(SectionKind::Object, &object(&fields[..99])).is_ok());
+        assert!(shape(SectionKind::Object, &object(&fields)).is_err());
     }
 }

@@ -14,7 +14,7 @@ use crate::engine::read::unit::Unit;
 use crate::engine::store::keyspace::{self, Marker};
 use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::{Error, Result};
-use crate::index::{self, Summary};
+use crate::index::{self, BucketSummary};
 use crate::storage::{Bytes, Changeset, KeyRange};
 use crate::value::{Doc, DocBuf, sort_by};
 
@@ -123,7 +123,7 @@ impl<'a> BucketChanges<'a> {
         engine: &Engine,
         epoch: u64,
         folded: Vec<KeyRange>,
-        page: Page<'_>,
+        page: ScannedPage<'_>,
     ) -> Result<u64> {
         if self.is_empty() && folded.is_empty() {
             return Ok(epoch);
@@ -154,7 +154,7 @@ impl<'a> BucketChanges<'a> {
     }
 
     /// Deletes the removed buckets and their index entries, with one request for each run of neighbours.
-    pub(in crate::engine) fn removals(&self, page: &Page<'_>, changes: &mut Changeset) -> Result<()> {
+    pub(in crate::engine) fn removals(&self, page: &ScannedPage<'_>, changes: &mut Changeset) -> Result<()> {
         if self.changed.iter().all(|(_, new)| new.is_some()) {
             return Ok(());
         }
@@ -188,15 +188,15 @@ impl<'a> BucketChanges<'a> {
 
 /// The page of a scan from which changes were made.
 #[derive(Default)]
-pub(in crate::engine) struct Page<'a> {
+pub(in crate::engine) struct ScannedPage<'a> {
     units: &'a [Unit],
     covered: Option<&'a KeyRange>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> ScannedPage<'a> {
     /// A page, and the range in which its buckets are all that are stored.
-    pub(in crate::engine) fn of(units: &'a [Unit], covered: Option<&'a KeyRange>) -> Page<'a> {
-        Page { units, covered }
+    pub(in crate::engine) fn of(units: &'a [Unit], covered: Option<&'a KeyRange>) -> ScannedPage<'a> {
+        ScannedPage { units, covered }
     }
 }
 
@@ -216,7 +216,7 @@ pub(in crate::engine) fn index_keys(
         let entries = index::entries(view.meta(), view.min_time_ms());
         keys.extend(entries.iter().map(|entry| keyspace::index_entry(&id, index::META_TIME_INDEX, entry, bucket)));
     }
-    let summary = Summary { meta: view.meta(), min: view.control_min(), max: view.control_max() };
+    let summary = BucketSummary { meta: view.meta(), min: view.control_min(), max: view.control_max() };
     if entry.has_more_indexes() {
         index_checks::add_keys(collection, bucket, &summary, &mut keys);
     }

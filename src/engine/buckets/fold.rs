@@ -11,13 +11,13 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use super::bucket_changes::{BucketChanges, Page};
+use super::bucket_changes::{BucketChanges, ScannedPage};
 use crate::block::Block;
 use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
 use crate::catalog::Counter;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{ByBucket, Group, JournalEntry, SectionRef};
+use crate::engine::journal::{ByBucket, JournalEntry, SectionGroup, SectionRef};
 use crate::engine::read::scan::Scan;
 use crate::engine::store::keyspace::{self, ContextId};
 use crate::engine::store::signal::Signal;
@@ -53,8 +53,8 @@ impl Engine {
         let signal = Signal::new();
         *collection.folding.borrow_mut() = Some(signal.clone());
         let guard = FoldGuard { collection, signal };
-        let own = self.context;
-        let outcome = self.fold(collection, &|context, seq| *context == own && seq < end).await.map(drop);
+        let this_context = self.context;
+        let outcome = self.fold(collection, &|context, seq| *context == this_context && seq < end).await.map(drop);
         if outcome.is_err() {
             collection.journal.fold_failed();
         }
@@ -77,7 +77,7 @@ impl Engine {
             let journal = collection.journal.entries();
             let entries: Vec<&Rc<JournalEntry>> =
                 journal.iter().filter(|entry| wanted(&entry.context, entry.seq)).collect();
-            // The next look tells whether the record still exists: rows that others have deleted must not get into a
+            // The next refresh tells whether the record still exists: rows that others have deleted must not get into a
             // bucket, and the next change of metadata relies on all of these records being folded.
             if entries.iter().any(|entry| !collection.journal.is_confirmed(&entry.key())) {
                 continue;
@@ -104,7 +104,11 @@ impl Engine {
     /// there are none.
     ///
     /// Errors: as `fold`.
-    pub(in crate::engine) async fn fold_groups(&self, scan: &Scan, wanted: &dyn Fn(&Group) -> bool) -> Result<bool> {
+    pub(in crate::engine) async fn fold_groups(
+        &self,
+        scan: &Scan,
+        wanted: &dyn Fn(&SectionGroup) -> bool,
+    ) -> Result<bool> {
         let mut up_to: Vec<(ContextId, u64)> = Vec::new();
         let groups = scan.journal().groups().iter().filter(|group| wanted(group));
         for (context, seq) in groups.flat_map(|group| group.sections()).map(SectionRef::commit) {
@@ -174,7 +178,7 @@ impl Engine {
             let folded = if rest.is_empty() { std::mem::take(&mut records) } else { Vec::new() };
             let folded = folded.iter().map(|(context, last)| keyspace::journal_up_to(&id, context, *last)).collect();
             let mut commit: Pin<Box<dyn Future<Output = Result<u64>> + '_>> = Box::pin(async move {
-                let epoch = changes.commit(self, epoch, folded, Page::default()).await?;
+                let epoch = changes.commit(self, epoch, folded, ScannedPage::default()).await?;
                 collection.count(Counter::ConvertedToUnsorted, converted);
                 Ok(epoch)
             });
@@ -196,7 +200,7 @@ impl Engine {
         &self,
         collection: &'a Rc<Collection>,
         by_bucket: &ByBucket,
-        step: &[Rc<Group>],
+        step: &[Rc<SectionGroup>],
         journalled: &dyn Fn(&ContextId, u64) -> bool,
         moved: &mut Vec<(BucketId, Coverage, DocBuf)>,
     ) -> Result<(BucketChanges<'a>, u64)> {
@@ -291,9 +295,9 @@ impl Engine {
 }
 
 /// How many of `groups` one step of a fold takes.
-fn step_len(groups: &[Rc<Group>]) -> usize {
+fn step_len(groups: &[Rc<SectionGroup>]) -> usize {
     let mut rows = 0;
-    let fits = |group: &&Rc<Group>| {
+    let fits = |group: &&Rc<SectionGroup>| {
         rows += group.rows;
         rows <= FOLD_STEP_ROWS
     };

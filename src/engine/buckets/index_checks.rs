@@ -5,7 +5,7 @@ use crate::bucket::{BucketDoc, BucketId, unpack};
 use crate::engine::collections::collection::Collection;
 use crate::engine::store::keyspace;
 use crate::error::{Error, ErrorCode, Result};
-use crate::index::{self, META_TIME_INDEX, Source, Summary, check_points};
+use crate::index::{self, BucketSummary, META_TIME_INDEX, Source, check_points};
 use crate::query::Index;
 use crate::storage::Bytes;
 use crate::value::{Component, Doc, FieldSet, Kind, Path, Value, sort_by};
@@ -33,7 +33,7 @@ impl Collection {
 
 /// Adds the keys of a bucket's entries in users' indexes.
 #[inline(never)]
-pub fn add_keys(collection: &Collection, bucket: &BucketId, summary: &Summary<'_>, keys: &mut Vec<Bytes>) {
+pub fn add_keys(collection: &Collection, bucket: &BucketId, summary: &BucketSummary<'_>, keys: &mut Vec<Bytes>) {
     let (id, entry) = (collection.id(), collection.entry());
     for index in entry.indexes.iter().filter(|index| index.spec.number != META_TIME_INDEX && index.takes(summary)) {
         // Loaded by now: `CollectionEntry::prepare` awaits it for an index on places.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::bucket::BucketDoc;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{Group, JournalEntry, RecordKey, SectionRef};
+use crate::engine::journal::{JournalEntry, RecordKey, SectionGroup, SectionRef};
 use crate::engine::read::scan::Scan;
 use crate::engine::store::keyspace;
 use crate::error::Result;
@@ -58,7 +58,7 @@ impl Engine {
 
     /// True if no stored bucket holds rows of a group that may match, and no such bucket is closed.
     async fn is_unfolded(&self, collection: &Collection, scan: &Scan, plan: &ReadPlan) -> Result<bool> {
-        let mut groups: Vec<&Rc<Group>> = Vec::new();
+        let mut groups: Vec<&Rc<SectionGroup>> = Vec::new();
         for group in scan.journal().groups() {
             if plan.may_match_rows(group.meta(), group.first_ms, group.last_ms)? {
                 groups.push(group);

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use crate::bucket::{BucketDoc, BucketId};
 use crate::engine::Engine;
-use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
+use crate::engine::buckets::bucket_changes::{BucketChanges, ScannedPage};
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::SectionRef;
 use crate::engine::read::scan::Scan;
@@ -109,7 +109,7 @@ impl Engine {
                     gone.push(unit.id);
                 }
             }
-            page.removals(&Page::of(&units, scan.covered()), &mut changes)?;
+            page.removals(&ScannedPage::of(&units, scan.covered()), &mut changes)?;
         }
         let mut held = gone.clone();
         for section in journals.gone() {

@@ -12,10 +12,10 @@ use super::removal::Doomed;
 use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, rebuild, unpack, with_meta};
 use crate::engine::Engine;
-use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
+use crate::engine::buckets::bucket_changes::{BucketChanges, ScannedPage};
 use crate::engine::collections::collection::Collection;
 use crate::engine::find::planned::{Defaults, ParseFind};
-use crate::engine::journal::{Group, SectionRef};
+use crate::engine::journal::{SectionGroup, SectionRef};
 use crate::engine::read::unit::Unit;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
@@ -24,7 +24,7 @@ use crate::storage::LocalFuture;
 use crate::value::{Doc, DocWriter, FieldSet, Interner, OwnedValue, Value};
 
 /// A statement of a delete or an update.
-pub struct Change<'a> {
+pub struct MeasurementChange<'a> {
     /// Selects the measurements.
     pub filter: Filter,
     /// Selects the index.
@@ -59,7 +59,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    fn is_enough_for(&self, change: &Change<'_>) -> bool {
+    fn is_enough_for(&self, change: &MeasurementChange<'_>) -> bool {
         self.matched > 0 && matches!(change.kind, ChangeKind::DeleteOne | ChangeKind::DeleteExactly(_))
     }
 }
@@ -79,7 +79,7 @@ impl Engine {
     pub async fn change<'a>(
         &self,
         name: &str,
-        change: &dyn Fn(Option<&Collection>) -> Result<Change<'a>>,
+        change: &dyn Fn(Option<&Collection>) -> Result<MeasurementChange<'a>>,
     ) -> Result<Changed> {
         let mut changed = Changed::default();
         let mut conflicts = 0;
@@ -114,7 +114,12 @@ impl Engine {
         }
     }
 
-    async fn change_pass(&self, collection: &Rc<Collection>, change: &Change<'_>, changed: &mut Changed) -> Result<()> {
+    async fn change_pass(
+        &self,
+        collection: &Rc<Collection>,
+        change: &MeasurementChange<'_>,
+        changed: &mut Changed,
+    ) -> Result<()> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let options = FindCommand { filter, hint, ..FindCommand::default() };
         let plan = || collection.read_plan(options.clone().into(), change.raw);
@@ -130,7 +135,8 @@ impl Engine {
             }
         }
         // An expression that fails here fails again on the bucket.
-        let reached = |group: &Group| aimed.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
+        let reached =
+            |group: &SectionGroup| aimed.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
         if self.fold_groups(&scan, &reached).await? {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
         }
@@ -145,7 +151,7 @@ impl Engine {
                     break;
                 }
             }
-            let place = Page::of(&units, scan.covered());
+            let place = ScannedPage::of(&units, scan.covered());
             let epoch = changes.commit(self, scan.epoch(), Vec::new(), place).await?;
             scan.set_epoch(epoch);
             changed.matched += page.matched;
@@ -167,7 +173,7 @@ impl Engine {
     fn make_room<'a>(
         &'a self,
         collection: &'a Rc<Collection>,
-        change: &'a Change<'_>,
+        change: &'a MeasurementChange<'_>,
         changed: &'a mut Changed,
     ) -> LocalFuture<'a, bool> {
         Box::pin(self.delete_without_room(collection, change, changed))
@@ -177,7 +183,7 @@ impl Engine {
     async fn delete_without_room(
         &self,
         collection: &Rc<Collection>,
-        change: &Change<'_>,
+        change: &MeasurementChange<'_>,
         changed: &mut Changed,
     ) -> Result<bool> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
@@ -224,7 +230,7 @@ impl Engine {
         collection: &Rc<Collection>,
         plan: &ReadPlan,
         unit: &Unit,
-        change: &Change<'_>,
+        change: &MeasurementChange<'_>,
         page: &mut Changed,
         changes: &mut BucketChanges<'_>,
     ) -> Result<()> {
@@ -327,7 +333,7 @@ impl Engine {
                 let time_field = collection.map_or("", Collection::time_field);
                 let time = document.view().get(time_field).unwrap_or(Value::NULL);
                 let kind = ChangeKind::DeleteExactly(document.view());
-                Ok(Change { filter: Filter::equality(time_field, time)?, hint: None, kind, raw: false })
+                Ok(MeasurementChange { filter: Filter::equality(time_field, time)?, hint: None, kind, raw: false })
             };
             if self.change(name, &exactly).await?.matched > 0 {
                 return Ok(Some(shown));

@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::bucket_size::BucketSize;
 use super::directory::Directory;
-use super::measured::Measured;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::engine::journal::Journal;
 use crate::engine::store::entry::CollectionEntry;
@@ -29,7 +29,7 @@ pub struct Collection {
     pub(in crate::engine) journal: Journal,
     pub(in crate::engine) queue: RefCell<InsertQueue>,
     /// The sizes of all stored buckets by id, if known at the epoch of `journal`. Used for `maxBytes`.
-    pub(in crate::engine) measured: RefCell<Option<Vec<Measured>>>,
+    pub(in crate::engine) bucket_sizes: RefCell<Option<Vec<BucketSize>>>,
     /// The stored buckets by series, if somebody has asked for them.
     pub(in crate::engine) directory: RefCell<Option<Rc<Directory>>>,
     /// How often queries have used each index, by number.
@@ -61,7 +61,7 @@ impl Collection {
             extended_range: Cell::new(false),
             journal: Journal::new(context),
             queue: RefCell::default(),
-            measured: RefCell::default(),
+            bucket_sizes: RefCell::default(),
             directory: RefCell::default(),
             index_uses: RefCell::default(),
             since_ms,

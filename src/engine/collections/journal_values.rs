@@ -1,16 +1,14 @@
 //! Fetches stored journal records in few requests, because a context that has just been opened needs hundreds of them.
 
 use crate::engine::Engine;
-use crate::engine::store::keyspace::{self, CollectionId, ContextId};
+use crate::engine::journal::RecordKey;
+use crate::engine::store::keyspace::{self, CollectionId};
 use crate::engine::store::pages::go_on;
 use crate::error::Result;
 use crate::storage::{Bytes, KeyRange, Page};
 
 /// Shorter runs of records are fetched one by one.
 const RUN_MIN: usize = 8;
-
-/// The context of a record, and its seq.
-type Place = (ContextId, u64);
 
 impl Engine {
     /// The values of `wanted`, in that order; `None` for records that are gone. Both lists ascend. `listed` are the
@@ -20,18 +18,18 @@ impl Engine {
     pub(in crate::engine) async fn journal_values(
         &self,
         id: &CollectionId,
-        wanted: &[Place],
-        listed: &[Place],
+        wanted: &[RecordKey],
+        listed: &[RecordKey],
         mut brought: Vec<Bytes>,
     ) -> Result<Vec<Option<Bytes>>> {
         // A record is never rewritten, so its value is still the same.
-        let known = |place: &Place| {
-            let value = brought.get_mut(listed.binary_search(place).ok()?)?;
+        let known = |record: &RecordKey| {
+            let value = brought.get_mut(listed.binary_search(record).ok()?)?;
             (!value.is_empty()).then(|| std::mem::take(value))
         };
         let mut values: Vec<Option<Bytes>> = wanted.iter().map(known).collect();
-        let absent = |(place, value): (&Place, &Option<Bytes>)| value.is_none().then_some(*place);
-        let left: Vec<Place> = wanted.iter().zip(&values).filter_map(absent).collect();
+        let absent = |(record, value): (&RecordKey, &Option<Bytes>)| value.is_none().then_some(*record);
+        let left: Vec<RecordKey> = wanted.iter().zip(&values).filter_map(absent).collect();
         if !left.is_empty() {
             let mut fetched = self.fetched(id, &left, listed).await?.into_iter();
             values.iter_mut().filter(|value| value.is_none()).for_each(|value| *value = fetched.next().flatten());
@@ -39,14 +37,19 @@ impl Engine {
         Ok(values)
     }
 
-    async fn fetched(&self, id: &CollectionId, wanted: &[Place], listed: &[Place]) -> Result<Vec<Option<Bytes>>> {
-        let key = |(context, seq): &Place| keyspace::journal(id, context, *seq);
+    async fn fetched(
+        &self,
+        id: &CollectionId,
+        wanted: &[RecordKey],
+        listed: &[RecordKey],
+    ) -> Result<Vec<Option<Bytes>>> {
+        let key = |(context, seq): &RecordKey| keyspace::journal(id, context, *seq);
         let keys: Vec<Bytes> = wanted.iter().map(key).collect();
         let runs = runs_of(wanted, listed);
         if wanted.len() < RUN_MIN * runs.len() {
             return self.storage.get_many(&keys).await;
         }
-        let end = |last: &Place| [&key(last)[..], &[0]].concat();
+        let end = |last: &RecordKey| [&key(last)[..], &[0]].concat();
         let mut ranges: Vec<_> =
             runs.iter().map(|(first, last)| KeyRange { start: key(first), end: end(last) }).collect();
         // One more entry than expected shows whether that was all.
@@ -71,14 +74,14 @@ impl Engine {
 }
 
 /// The first and the last record of each run in `wanted` that is also a run in `listed`, within one context.
-fn runs_of(wanted: &[Place], listed: &[Place]) -> Vec<(Place, Place)> {
-    let mut runs: Vec<(Place, Place)> = Vec::new();
+fn runs_of(wanted: &[RecordKey], listed: &[RecordKey]) -> Vec<(RecordKey, RecordKey)> {
+    let mut runs: Vec<(RecordKey, RecordKey)> = Vec::new();
     let mut next = None;
-    for place in wanted {
-        let at = listed.partition_point(|known| known < place);
-        match runs.last_mut().filter(|(first, _)| next == Some(place) && first.0 == place.0) {
-            Some((_, last)) => *last = *place,
-            None => runs.push((*place, *place)),
+    for record in wanted {
+        let at = listed.partition_point(|known| known < record);
+        match runs.last_mut().filter(|(first, _)| next == Some(record) && first.0 == record.0) {
+            Some((_, last)) => *last = *record,
+            None => runs.push((*record, *record)),
         }
         next = listed.get(at + 1);
     }

@@ -1,12 +1,12 @@
-//! Collections as this context knows them: by name, brought up to date by one look at storage, with what is known of
+//! Collections as this context knows them: by name, brought up to date by one reading of storage, with what is known of
 //! their buckets.
 
+pub mod bucket_size;
 pub mod collection;
 pub mod direct_write;
 pub mod directory;
 pub mod entry_change;
 pub mod journal_values;
-pub mod measured;
 pub mod namespace;
 pub mod own_changes;
 pub mod snapshot;

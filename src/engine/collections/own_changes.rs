@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use super::bucket_size::BucketSize;
 use super::collection::Collection;
-use super::measured::Measured;
 use crate::bucket::BucketId;
 use crate::engine::store::stored_bucket::StoredBucket;
 
@@ -22,13 +22,13 @@ impl Collection {
 
     /// Records the size of a written bucket, or that the bucket is gone.
     pub(in crate::engine) fn note_size(&self, id: &BucketId, stored: Option<&StoredBucket>) {
-        let mut measured = self.measured.borrow_mut();
-        let Some(measured) = &mut *measured else { return };
-        let new = stored.and_then(|stored| Measured::of(id, stored, &self.entry().options.timeseries));
-        match (measured.binary_search_by(|bucket| bucket.id.cmp(id)), new) {
-            (Ok(at), Some(new)) => measured.iter_mut().skip(at).take(1).for_each(|old| *old = new),
-            (Ok(at), None) => drop(measured.remove(at)),
-            (Err(at), Some(new)) => measured.insert(at, new),
+        let mut bucket_sizes = self.bucket_sizes.borrow_mut();
+        let Some(bucket_sizes) = &mut *bucket_sizes else { return };
+        let new = stored.and_then(|stored| BucketSize::of(id, stored, &self.entry().options.timeseries));
+        match (bucket_sizes.binary_search_by(|bucket| bucket.id.cmp(id)), new) {
+            (Ok(at), Some(new)) => bucket_sizes.iter_mut().skip(at).take(1).for_each(|old| *old = new),
+            (Ok(at), None) => drop(bucket_sizes.remove(at)),
+            (Err(at), Some(new)) => bucket_sizes.insert(at, new),
             (Err(_), None) => {}
         }
     }

@@ -1,10 +1,10 @@
-//! The journals of a collection at one moment: looks at storage and fetches the records that are missing in memory.
+//! The journals of a collection at one moment: refreshes the journal and fetches the records that are missing in memory.
 
 use std::rc::Rc;
 
 use super::collection::Collection;
 use crate::engine::Engine;
-use crate::engine::journal::{ByBucket, Learnt};
+use crate::engine::journal::{ByBucket, RefreshOutcome};
 use crate::engine::store::keyspace::{self, Marker};
 use crate::error::{Error, Result};
 use crate::limits::JOURNAL_SIZE_BYTES_MAX;
@@ -50,13 +50,13 @@ impl Engine {
         all: &mut bool,
     ) -> Result<Option<Snapshot>> {
         let (id, journal) = (collection.id(), &collection.journal);
-        let look = journal.begin_look(*all);
-        let markers = match look.is_at_all() || keyspace::is_from_reserve(journal.epoch()) {
+        let refresh = journal.begin_refresh(*all);
+        let markers = match refresh.lists_all() || keyspace::is_from_reserve(journal.epoch()) {
             true => keyspace::markers_and_reserve(&id),
             false => keyspace::markers(&id),
         };
-        let ranges = [&[markers], &*journal.ranges(&id, &look), also].concat();
-        // The first look needs all records, which are the second range.
+        let ranges = [&[markers], &*journal.ranges(&id, &refresh), also].concat();
+        // The first refresh needs all records, which are the second range.
         let ahead = (journal.epoch() == 0).then_some(1);
         let (mut keys, mut listed, mut brought, mut also) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for Entry { key, value } in self.scan_ahead(ranges, ahead).await? {
@@ -89,14 +89,14 @@ impl Engine {
             }
             return Err(Error::corrupt("A collection has no epoch"));
         };
-        let missing = match journal.learn(&look, epoch, &listed) {
-            Learnt::Again { all: again } => {
+        let missing = match journal.learn(&refresh, epoch, &listed) {
+            RefreshOutcome::Again { all: again } => {
                 *all = again;
                 return Ok(None);
             }
-            Learnt::Known { missing, moved } => {
+            RefreshOutcome::Known { missing, moved } => {
                 if moved {
-                    *collection.measured.borrow_mut() = None;
+                    *collection.bucket_sizes.borrow_mut() = None;
                     self.buckets.borrow_mut().forget(&id);
                 }
                 missing
@@ -110,7 +110,7 @@ impl Engine {
                 return Ok(None);
             }
         }
-        if !journal.end_look(&look, epoch) {
+        if !journal.end_refresh(&refresh, epoch) {
             *all = true;
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use super::sieve::Sieve;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::bucket::{BucketDoc, BucketId};
 use crate::engine::Engine;
-use crate::engine::journal::Group;
+use crate::engine::journal::SectionGroup;
 use crate::engine::read::scan::{Scan, in_order};
 use crate::engine::read::unit::Unit;
 use crate::error::Result;
@@ -18,7 +18,7 @@ use crate::query::{Exec, Flow, Pipeline, Plan, ReadPlan, Sink, SortSpec, Stream,
 use crate::value::sort_by;
 
 /// Rows that are passed on together if buckets give only a row or two each.
-const EDGE_ROWS: usize = 256;
+const FEW_ROWS: usize = 256;
 
 /// The state of a query between two batches.
 pub struct FindCursor {
@@ -69,8 +69,8 @@ impl FindCursor {
     /// The plan with its statistics.
     pub(in crate::engine) fn into_planned(mut self) -> PlannedQuery {
         let counters = *self.exec.counters();
-        let given = self.pipeline.map_or_else(Vec::new, |pipeline| pipeline.given().to_vec());
-        PlannedQuery { given, ..PlannedQuery::of(&self.scan, self.plan, self.entries, counters) }
+        let rows_returned = self.pipeline.map_or_else(Vec::new, |pipeline| pipeline.rows_returned().to_vec());
+        PlannedQuery { rows_returned, ..PlannedQuery::of(&self.scan, self.plan, self.entries, counters) }
     }
 
     /// Passes the rows through stages. Called once, before the first batch.
@@ -120,8 +120,9 @@ impl FindCursor {
             None => false,
         };
         // An expression that fails here fails again on the rows.
-        let may_match =
-            |group: &Group| self.plan.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
+        let may_match = |group: &SectionGroup| {
+            self.plan.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true)
+        };
         Ok(stored || unit.unfolded().is_some_and(may_match))
     }
 
@@ -133,7 +134,7 @@ impl FindCursor {
         for unit in &units {
             let meta = match &unit.stored {
                 Some(stored) => BucketDoc::parse(stored.document.view(), options)?.meta(),
-                None => unit.unfolded().and_then(Group::meta),
+                None => unit.unfolded().and_then(SectionGroup::meta),
             };
             match meta {
                 Some(meta) => metas.push(meta),
@@ -184,7 +185,7 @@ impl Engine {
             }
             // One bucket at a time, as it was unpacked; for a sort, all that is ready. If buckets give only a row or
             // two, as many as are wanted.
-            let rows = if cursor.plan.plan.edge.is_some() { EDGE_ROWS } else { 1 };
+            let rows = if cursor.plan.plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
             self.fill(cursor, rows).await?;
             let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
             let Some(pipeline) = &mut cursor.pipeline else { return Ok(rows) };
@@ -258,9 +259,9 @@ mod tests {
     struct Held {
         /// Buckets as they are stored.
         stored: usize,
-        /// Measurements that were unpacked and not given yet.
+        /// Measurements that were unpacked and not returned yet.
         unpacked: usize,
-        given: usize,
+        rows_returned: usize,
     }
 
     /// What the cursor of a query holds after each of its batches. Each bucket has `BUCKET_ROWS` rows, and is of a series of its own
@@ -291,13 +292,13 @@ mod tests {
             let command = Doc::parse(command.as_bytes()).unwrap();
             let options = |_: Defaults<'_>| FindCommand::parse(command, &reader.globals()).map(Into::into);
             let (mut cursor, _) = reader.open_cursor("c", false, &options, None).await.unwrap().unwrap();
-            let (mut held, mut given) = (Vec::new(), 0);
+            let (mut held, mut rows_returned) = (Vec::new(), 0);
             while !cursor.is_done() {
-                given += reader.next_batch(&mut cursor, BATCH).await.unwrap().rows();
-                let unpacked = cursor.exec.counters().measurements_examined as usize - given;
-                held.push(Held { stored: cursor.units.len(), unpacked, given });
+                rows_returned += reader.next_batch(&mut cursor, BATCH).await.unwrap().rows();
+                let unpacked = cursor.exec.counters().measurements_examined as usize - rows_returned;
+                held.push(Held { stored: cursor.units.len(), unpacked, rows_returned });
             }
-            assert_eq!(given, rows);
+            assert_eq!(rows_returned, rows);
             held
         })
     }
@@ -318,7 +319,7 @@ mod tests {
     #[test]
     fn a_sort_that_does_not_stream_holds_everything_that_matches() {
         for held in held_after_each_batch(false, rawdoc! { "v": 1 }) {
-            assert_eq!((held.stored, held.unpacked + held.given), (0, BUCKETS * BUCKET_ROWS));
+            assert_eq!((held.stored, held.unpacked + held.rows_returned), (0, BUCKETS * BUCKET_ROWS));
         }
     }
 
@@ -327,7 +328,7 @@ mod tests {
         for sort in [rawdoc! { "m": 1 }, rawdoc! { "m": -1, "t": 1 }] {
             for held in held_after_each_batch(false, sort) {
                 assert!(held.unpacked <= BATCH, "held {} unpacked rows", held.unpacked);
-                assert_eq!(held.stored + (held.unpacked + held.given) / BUCKET_ROWS, BUCKETS);
+                assert_eq!(held.stored + (held.unpacked + held.rows_returned) / BUCKET_ROWS, BUCKETS);
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::bucket::{BucketDoc, BucketId};
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
 use crate::engine::collections::directory::{Directory, Listed, series_key};
-use crate::engine::journal::Group;
+use crate::engine::journal::SectionGroup;
 use crate::engine::read::scan::{Scan, in_order};
 use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::StoredBucket;
@@ -25,7 +25,7 @@ use crate::storage::LocalFuture;
 use crate::value::{Interner, sort_by};
 
 /// The buckets of one series (or of all series together) that were not examined yet, and the best rows of the others.
-struct Series {
+struct SeriesSearch {
     /// The remaining range of positions in `Search::order`.
     from: usize,
     to: usize,
@@ -44,7 +44,7 @@ struct Search<'a> {
     span_ms: i64,
     /// Positions in the directory, grouped by series.
     order: Vec<usize>,
-    series: Vec<Series>,
+    series: Vec<SeriesSearch>,
     /// Series without stored buckets; they are numbered after the others.
     others: Interner,
     /// Whether the metadata of each series fails to match, by its number in the directory.
@@ -102,10 +102,10 @@ impl<'a> Search<'a> {
         if self.ends.as_one {
             let id = |place: &usize| listed.get(*place).map(|listed| listed.id);
             sort_by(&mut self.order, |a, b| id(a).cmp(&id(b)));
-            self.series = vec![Series { from: 0, to: self.order.len(), best: Vec::new(), takes_all: false }];
+            self.series = vec![SeriesSearch { from: 0, to: self.order.len(), best: Vec::new(), takes_all: false }];
             return;
         }
-        let none = |number| Series { from: 0, to: 0, best: Vec::new(), takes_all: unsure == Some(number) };
+        let none = |number| SeriesSearch { from: 0, to: 0, best: Vec::new(), takes_all: unsure == Some(number) };
         self.series = (0..directory.count()).map(none).collect();
         let mut from = 0;
         for run in self.order.chunk_by(|a, b| series(a) == series(b)) {
@@ -179,10 +179,10 @@ impl<'a> Search<'a> {
 
     /// Examines some buckets.
     ///
-    /// Errors: as `look`.
-    fn look_at(&mut self, units: Vec<Unit>) -> Result<()> {
+    /// Errors: as `examine`.
+    fn examine_all(&mut self, units: Vec<Unit>) -> Result<()> {
         for unit in units {
-            self.look(unit)?;
+            self.examine(unit)?;
         }
         self.gives_up |= self.size_bytes > NEWEST_SIZE_BYTES_MAX;
         Ok(())
@@ -191,21 +191,21 @@ impl<'a> Search<'a> {
     /// Examines a bucket and its rows that are not folded yet.
     ///
     /// Errors: those of filters; `DataCorruptionDetected`.
-    fn look(&mut self, unit: Unit) -> Result<()> {
+    fn examine(&mut self, unit: Unit) -> Result<()> {
         let (ends, plan) = (self.ends, self.plan);
         let entry = self.collection.entry();
         let options = &entry.options.timeseries;
         let view = unit.stored.as_ref().map(|stored| BucketDoc::parse(stored.document.view(), options)).transpose()?;
         let meta = match &view {
             Some(view) => view.meta(),
-            None => unit.unfolded().and_then(Group::meta),
+            None => unit.unfolded().and_then(SectionGroup::meta),
         };
         let key = series_key(options, meta);
-        let own = self.directory.number(&key);
-        if let Some(own) = own
+        let series_number = self.directory.number(&key);
+        if let Some(number) = series_number
             && ends.exclude(plan, meta)?
         {
-            self.excluded.iter_mut().skip(own).take(1).for_each(|excluded| *excluded = true);
+            self.excluded.iter_mut().skip(number).take(1).for_each(|excluded| *excluded = true);
             return Ok(());
         }
         let mut best = Vec::new();
@@ -219,20 +219,20 @@ impl<'a> Search<'a> {
         {
             let tail = unit.tail(group, options)?;
             if ends.count == 1 && plan.plan.residual.is_trivial() {
-                ends.add(&mut best, ends.place(tail.edge_ms(ends.is_last)));
+                ends.add(&mut best, ends.place(tail.first_or_last_ms(ends.is_last)));
             } else {
                 let rows = tail.rows().slice_columns(0..tail.rows().rows(), |name| ends.columns().contains(name));
                 ends.add_rows(&mut best, plan, &rows, group.meta(), false)?;
             }
         }
         let Some(first) = best.first().copied() else { return Ok(()) };
-        let number = match own {
+        let number = match series_number {
             _ if ends.as_one => 0,
-            Some(own) => own,
+            Some(number) => number,
             None => self.excluded.len() + self.others.add(&key).0,
         };
         while self.series.len() <= number {
-            self.series.push(Series {
+            self.series.push(SeriesSearch {
                 from: 0,
                 to: 0,
                 best: Vec::new(),
@@ -302,9 +302,9 @@ impl Engine {
         journalled.dedup();
         for page in journalled.chunks(SCAN_PAGE_BUCKETS) {
             let found = self.fetch(&collection, page).await?;
-            search.look_at(scan.units(page.iter().copied().zip(found).collect()))?;
+            search.examine_all(scan.units(page.iter().copied().zip(found).collect()))?;
         }
-        search.look_at(scan.unmet())?;
+        search.examine_all(scan.unmet())?;
         let (directory, mut asked, mut is_later) = (Rc::clone(&search.directory), 0, false);
         loop {
             let next = search.next();
@@ -321,7 +321,7 @@ impl Engine {
                 for (listed, stored) in page.iter().zip(&found).filter(|_| is_later) {
                     search.note(listed, stored.as_deref())?;
                 }
-                search.look_at(scan.units(ids.into_iter().zip(found).collect()))?;
+                search.examine_all(scan.units(ids.into_iter().zip(found).collect()))?;
                 if search.gives_up {
                     return Ok(asked);
                 }

@@ -3,7 +3,7 @@
 // Loaded later.
 
 use crate::bucket::{BucketDoc, TimeseriesOptions};
-use crate::engine::journal::Group;
+use crate::engine::journal::SectionGroup;
 use crate::engine::read::unit::Unit;
 use crate::error::Result;
 use crate::query::{ReadPlan, Which};
@@ -11,13 +11,13 @@ use crate::value::Doc;
 
 /// The rows wanted of a bucket whose rows all match; `None` if all are wanted.
 #[inline(never)]
-pub(super) fn edge_of(plan: &ReadPlan, bucket: &BucketDoc<'_>) -> Option<(Which, usize)> {
-    plan.edge(bucket)
+pub(super) fn wanted_rows_of(plan: &ReadPlan, bucket: &BucketDoc<'_>) -> Option<(Which, usize)> {
+    plan.wanted_rows(bucket)
 }
 
 /// A part of a bucket.
 #[derive(PartialEq)]
-pub(super) enum Part {
+pub(super) enum BucketPart {
     /// The stored rows.
     Stored,
     /// The journal rows.
@@ -30,22 +30,22 @@ pub(super) enum Part {
 pub(super) fn only_part(
     plan: &ReadPlan,
     unit: &Unit,
-    group: &Group,
+    group: &SectionGroup,
     stored: &BucketDoc<'_>,
     options: &TimeseriesOptions,
-) -> Result<Option<Part>> {
+) -> Result<Option<BucketPart>> {
     // Rows at the same time must still be compared.
     if group.first_ms <= stored.max_time_ms() {
         return Ok(None);
     }
     let times = (stored.min_time_ms(), group.last_ms);
     let whole = BucketDoc::of_summary(unit.id, group.meta(), (Doc::EMPTY, Doc::EMPTY), times, 0);
-    Ok(match edge_of(plan, &whole) {
-        Some((Which::First, count)) if plan.all_match(stored) && stored.count()? >= count => Some(Part::Stored),
+    Ok(match wanted_rows_of(plan, &whole) {
+        Some((Which::First, count)) if plan.all_match(stored) && stored.count()? >= count => Some(BucketPart::Stored),
         Some((Which::Last, count)) if unit.unfolded_rows(group) >= count => {
             let tail = unit.tail(group, options)?;
             let view = tail.summary(unit.id, group.meta());
-            Some(Part::Journal).filter(|_| plan.all_match(&view)).filter(|_| plan.may_match(&view) == Ok(true))
+            Some(BucketPart::Journal).filter(|_| plan.all_match(&view)).filter(|_| plan.may_match(&view) == Ok(true))
         }
         _ => None,
     })

@@ -44,7 +44,7 @@ pub struct PlannedQuery {
     /// Counters of the execution.
     pub counters: Counters,
     /// Number of rows from each step of a pipeline.
-    pub given: Vec<u64>,
+    pub rows_returned: Vec<u64>,
 }
 
 impl PlannedQuery {
@@ -56,7 +56,7 @@ impl PlannedQuery {
             entries,
             examined: scan.examined(),
             counters,
-            given: Vec::new(),
+            rows_returned: Vec::new(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Pushes one bucket and its journal rows into the pure executor.
 
-use super::part::{Part, edge_of, only_part};
+use super::part::{BucketPart, only_part, wanted_rows_of};
 use super::sieve::Sieve;
 use crate::block::{Block, DocPivot};
-use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_edge};
+use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_first_or_last};
 use crate::engine::buckets::fold::merge_sections;
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::{SectionRef, Tail};
@@ -48,15 +48,15 @@ fn push_rows(
         }
         if plan.may_match(&view)? {
             sink.counters().buckets_passed += 1;
-            let only = match group.filter(|_| plan.plan.edge.is_some()) {
-                // Loaded by now: only `query::stage` looks for rows at an edge.
+            let only = match group.filter(|_| plan.plan.rows_per_group.is_some()) {
+                // Loaded by now: only `query::stage` wants the first or the last rows.
                 Some(group) => only_part(plan, unit, group, &view, options)?,
                 None => None,
             };
-            if only != Some(Part::Journal) && push_bucket(plan, sink, &view, options, None)? == Flow::Enough {
+            if only != Some(BucketPart::Journal) && push_bucket(plan, sink, &view, options, None)? == Flow::Enough {
                 return Ok(Flow::Enough);
             }
-            if only == Some(Part::Stored) {
+            if only == Some(BucketPart::Stored) {
                 return Ok(Flow::Continue);
             }
         }
@@ -104,24 +104,25 @@ fn push_bucket(
     }
     let examined = sink.counters().measurements_examined;
     // Loaded by now: as above.
-    let edge = if all_match && plan.plan.edge.is_some() { edge_of(plan, view) } else { None };
-    if edge.is_some_and(|(which, _)| which == Which::Extremes)
+    let wanted = if all_match && plan.plan.rows_per_group.is_some() { wanted_rows_of(plan, view) } else { None };
+    if wanted.is_some_and(|(which, _)| which == Which::Extremes)
         && let Some(rows) = extreme_rows(view, &plan.columns, &options.time_field, plan.counts())?
     {
         let flow = sink.push(rows, view.meta(), all_match)?;
         sink.counters().measurements_examined = examined;
         return Ok(flow);
     }
-    let edge = edge.filter(|(which, _)| *which != Which::Extremes).map(|(which, count)| (which == Which::Last, count));
-    let rows = match (tail, edge) {
-        (Some(tail), edge) => {
-            let rows = match edge {
-                Some((is_last, 1)) => tail.edge(is_last)..tail.edge(is_last) + 1,
+    let first_or_last =
+        wanted.filter(|(which, _)| *which != Which::Extremes).map(|(which, count)| (which == Which::Last, count));
+    let rows = match (tail, first_or_last) {
+        (Some(tail), _) => {
+            let rows = match first_or_last {
+                Some((is_last, 1)) => tail.first_or_last_row(is_last)..tail.first_or_last_row(is_last) + 1,
                 _ => 0..tail.rows().rows(),
             };
             tail.rows().slice_columns(rows, |name| plan.columns.contains(name))
         }
-        (None, Some(edge)) => unpack_edge(view, &plan.columns, options, edge)?,
+        (None, Some(first_or_last)) => unpack_first_or_last(view, &plan.columns, options, first_or_last)?,
         (None, None) => unpack(view, &plan.columns, options)?,
     };
     sink.push(rows, view.meta(), all_match)

@@ -53,8 +53,8 @@ impl Engine {
         if wanted <= FEW_ROWS_MAX {
             scan.expect_few();
         }
-        if plan.plan.edge.is_some() {
-            // Loaded by now: only `query::stage` looks for rows at an edge.
+        if plan.plan.rows_per_group.is_some() {
+            // Loaded by now: only `query::stage` wants the first or the last rows.
             match self.pick_ends(&mut scan, &plan).await? {
                 Some(asked) => entries = entries.max(asked),
                 None => plan.forgo_ends(),
@@ -135,7 +135,7 @@ impl Engine {
             entries: 0,
             examined: 0,
             counters: Counters::default(),
-            given: Vec::new(),
+            rows_returned: Vec::new(),
         }))
     }
 

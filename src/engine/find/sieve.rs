@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::block::Bitmap;
-use crate::engine::journal::{Group, JournalEntry, SectionRef};
+use crate::engine::journal::{JournalEntry, SectionGroup, SectionRef};
 use crate::engine::read::unit::Unit;
 use crate::error::Result;
 use crate::limits::{SIEVE_RECORDS_MAX, SIEVE_SECTIONS_MAX, SIEVE_SERIES_MIN};
@@ -17,11 +17,11 @@ use crate::query::ReadPlan;
 pub struct Sieve {
     /// False if the filter reads the metadata, or may fail.
     is_of_use: bool,
-    asked: RefCell<Asked>,
+    asked: RefCell<FilteredRecords>,
 }
 
 #[derive(Default)]
-struct Asked {
+struct FilteredRecords {
     /// Records and their matching rows; `None` if no row matches.
     records: Vec<(Rc<JournalEntry>, Option<Bitmap>)>,
     /// The places of the records of the group before: the next group nearly always has rows of the same records.
@@ -41,7 +41,7 @@ impl Sieve {
     /// False if no journal row of a bucket can match, neither in its tail nor among those that came since.
     ///
     /// Errors: those of expressions on the metadata.
-    pub fn may_match(&self, plan: &ReadPlan, unit: &Unit, group: &Group) -> Result<bool> {
+    pub fn may_match(&self, plan: &ReadPlan, unit: &Unit, group: &SectionGroup) -> Result<bool> {
         if !self.is_of_use || unit.is_partly_stored(group) {
             return Ok(true);
         }
@@ -60,7 +60,7 @@ impl Sieve {
     }
 }
 
-impl Asked {
+impl FilteredRecords {
     /// False if no row of a section matches; `at` is its place among the new sections of its group.
     fn may_match(&mut self, plan: &ReadPlan, section: &SectionRef, at: usize) -> bool {
         let entry = section.entry();

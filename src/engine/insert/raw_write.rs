@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::bucket::{BucketDoc, BucketId, is_extended_range, validate};
 use crate::engine::Engine;
-use crate::engine::buckets::bucket_changes::{BucketChanges, Page};
+use crate::engine::buckets::bucket_changes::{BucketChanges, ScannedPage};
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::ByBucket;
 use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
@@ -42,7 +42,7 @@ impl Engine {
             let stored = self.fetch(&collection, &ids).await?;
             let taken = taken(&ids, &stored, &snapshot.journal);
             let (changes, errors) = collection.stage_buckets(documents, taken, ordered);
-            match changes.commit(self, snapshot.epoch, Vec::new(), Page::default()).await {
+            match changes.commit(self, snapshot.epoch, Vec::new(), ScannedPage::default()).await {
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                 outcome => return outcome.map(|_| errors),
             }
@@ -105,7 +105,7 @@ impl Collection {
         }
         let view = BucketDoc::parse(document, options)?;
         if is_extended_range(view.min_time_ms()) || is_extended_range(view.max_time_ms()) {
-            // This context learns of it as others do, by its next look at the markers.
+            // This context learns of it as others do, by its next refresh.
             changes.mark_extended_range();
         }
         changes.write(&id, None, Coverage::default(), document.to_owned())

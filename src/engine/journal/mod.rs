@@ -2,7 +2,7 @@
 //!
 //! `record` is the stored form of one commit, `entry` a record in memory, `state` the journal and its operations,
 //! `sections` the rows of all commits by bucket, `tail` those of one bucket as growing columns, and `snapshot` brings
-//! the journal up to date after a look at storage. Nothing here awaits.
+//! the journal up to date by a refresh from storage. Nothing here awaits.
 
 mod entry;
 mod record;
@@ -15,7 +15,7 @@ mod tail;
 
 pub use entry::{JournalEntry, RecordKey, SectionRef};
 pub use record::Record;
-pub use sections::{ByBucket, Group};
-pub use snapshot::Learnt;
+pub use sections::{ByBucket, SectionGroup};
+pub use snapshot::RefreshOutcome;
 pub use state::Journal;
 pub use tail::Tail;

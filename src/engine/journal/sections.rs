@@ -17,7 +17,7 @@ use crate::value::{Interner, OwnedValue, Value, sort_by};
 ///
 /// A bucket has several groups if an update has changed its metadata and a context that did not know kept adding to it.
 #[derive(Clone)]
-pub struct Group {
+pub struct SectionGroup {
     /// The bucket.
     pub bucket: BucketId,
     /// The start of the bucket.
@@ -36,9 +36,9 @@ pub struct Group {
     tail: RefCell<Option<Rc<Tail>>>,
 }
 
-impl Group {
-    fn new(bucket: BucketId, min_time_ms: i64, meta: Option<OwnedValue>) -> Group {
-        Group {
+impl SectionGroup {
+    fn new(bucket: BucketId, min_time_ms: i64, meta: Option<OwnedValue>) -> SectionGroup {
+        SectionGroup {
             bucket,
             min_time_ms,
             first_ms: i64::MAX,
@@ -94,7 +94,7 @@ impl Group {
 #[derive(Clone, Default)]
 pub struct ByBucket {
     numbers: Interner,
-    groups: Vec<Rc<Group>>,
+    groups: Vec<Rc<SectionGroup>>,
     /// Positions of groups that are not the first ones of their buckets.
     others: Vec<usize>,
     series: Interner,
@@ -135,7 +135,7 @@ impl ByBucket {
             let (number, new) = if new { (number, new) } else { self.group_of(number, of) };
             next = number + 1;
             if new {
-                let group = Group::new(of.bucket, of.min_time_ms, of.meta.clone());
+                let group = SectionGroup::new(of.bucket, of.min_time_ms, of.meta.clone());
                 self.note_series(&group);
                 self.groups.push(Rc::new(group));
             }
@@ -153,7 +153,7 @@ impl ByBucket {
                 left.adopt(Rc::clone(group));
                 continue;
             }
-            let mut rest = Group::new(group.bucket, group.min_time_ms, group.meta.clone());
+            let mut rest = SectionGroup::new(group.bucket, group.min_time_ms, group.meta.clone());
             let sections = group.sections.iter().filter(|section| !section.is_gone());
             sections.for_each(|section| rest.push(section.clone()));
             if !rest.sections.is_empty() {
@@ -164,7 +164,7 @@ impl ByBucket {
     }
 
     /// Adds a group that does not exist yet.
-    fn adopt(&mut self, group: Rc<Group>) {
+    fn adopt(&mut self, group: Rc<SectionGroup>) {
         if !self.numbers.add(group.bucket.as_bytes()).1 {
             self.others.push(self.groups.len());
             self.numbers.add(&key_of(&group.bucket, group.meta.as_ref()));
@@ -175,7 +175,7 @@ impl ByBucket {
         self.groups.push(group);
     }
 
-    fn note_series(&mut self, group: &Group) {
+    fn note_series(&mut self, group: &SectionGroup) {
         let (series, new) = self.series.add(tagged(group.meta.as_ref()));
         if new {
             self.buckets_of_series.push(Vec::new());
@@ -253,7 +253,7 @@ impl ByBucket {
     }
 
     /// All groups.
-    pub fn groups(&self) -> &[Rc<Group>] {
+    pub fn groups(&self) -> &[Rc<SectionGroup>] {
         &self.groups
     }
 
@@ -267,7 +267,7 @@ impl ByBucket {
     /// The rows of a group as columns. They are kept up to `TAILS_SIZE_BYTES_MAX` and grow with the group.
     ///
     /// Errors: `DataCorruptionDetected` if the times of the rows are not dates.
-    pub fn tail(&self, group: &Group, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
+    pub fn tail(&self, group: &SectionGroup, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
         let mut slot = group.tail.borrow_mut();
         if let Some(tail) = slot.as_ref().filter(|tail| tail.sections() == group.sections.len()) {
             return Ok(Rc::clone(tail));

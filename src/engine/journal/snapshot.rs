@@ -1,4 +1,4 @@
-//! Brings the journal up to date by a look at storage: which keys to list, and what they mean.
+//! Brings the journal up to date: which keys of storage to list, and what they mean.
 
 use super::entry::{JournalEntry, RecordKey};
 use super::record::Record;
@@ -7,20 +7,20 @@ use crate::engine::store::keyspace::{self, CollectionId, ContextId};
 use crate::error::Result;
 use crate::storage::KeyRange;
 
-/// A look at the journals that has begun.
-pub struct Look {
+/// A refresh of the journal that has begun.
+pub struct Refresh {
     /// True if all records are listed, not only those that may be new.
     all: bool,
     /// This context committed records from this one on while keys were listed, so the listing may lack them.
-    own_end: u64,
+    own_records_end: u64,
     doubtful_commits: usize,
-    /// The value of `State::others_changes` when the look began.
+    /// The value of `State::others_changes` when the refresh began.
     others_changes: u64,
 }
 
-/// The outcome of a look.
-pub enum Learnt {
-    /// Others have changed buckets, or a fold has progressed meanwhile: look again, at all records if `all`.
+/// The outcome of a refresh.
+pub enum RefreshOutcome {
+    /// Others have changed buckets, or a fold has progressed meanwhile: refresh again, with all records if `all`.
     Again {
         /// True to list all records.
         all: bool,
@@ -34,37 +34,37 @@ pub enum Learnt {
     },
 }
 
-impl Look {
+impl Refresh {
     /// True if all records are listed.
-    pub fn is_at_all(&self) -> bool {
+    pub fn lists_all(&self) -> bool {
         self.all
     }
 }
 
 impl Journal {
-    /// Begins a look at the journals. It lists all records if commits are doubtful. It also does so if no record is
-    /// known, which costs nothing and saves a second look.
-    pub fn begin_look(&self, all: bool) -> Look {
+    /// Begins a refresh. It lists all records if commits are doubtful. It also does so if no record is
+    /// known, which costs nothing and saves a second refresh.
+    pub fn begin_refresh(&self, all: bool) -> Refresh {
         let state = self.state.borrow();
-        let own_end = state.records.last_up_to(&(self.context, u64::MAX)).filter(|key| key.0 == self.context);
-        Look {
+        let own_records_end = state.records.last_up_to(&(self.context, u64::MAX)).filter(|key| key.0 == self.context);
+        Refresh {
             all: all || state.doubtful_commits > 0 || state.unconfirmed_from.is_some() || state.records.len() == 0,
-            own_end: own_end.map_or(0, |(_, last)| last.saturating_add(1)),
+            own_records_end: own_records_end.map_or(0, |(_, last)| last.saturating_add(1)),
             doubtful_commits: state.doubtful_commits,
             others_changes: state.others_changes,
         }
     }
 
-    /// The ranges of keys to list: all, or those that may have appeared since the last look.
-    pub fn ranges(&self, id: &CollectionId, look: &Look) -> Vec<KeyRange> {
+    /// The ranges of keys to list: all, or those that may have appeared since the last refresh.
+    pub fn ranges(&self, id: &CollectionId, refresh: &Refresh) -> Vec<KeyRange> {
         let all = keyspace::journals(id);
-        if look.all {
+        if refresh.all {
             return vec![all];
         }
         let mut known = self.last_keys();
         // This context knows its own records, so none can be new.
         match known.binary_search_by(|(context, _)| context.cmp(&self.context)) {
-            Ok(at) => known.iter_mut().skip(at).take(1).for_each(|own| own.1 = u64::MAX),
+            Ok(at) => known.iter_mut().skip(at).take(1).for_each(|last| last.1 = u64::MAX),
             Err(at) => known.insert(at, (self.context, u64::MAX)),
         }
         let mut ranges = Vec::with_capacity(known.len() + 1);
@@ -80,41 +80,41 @@ impl Journal {
     }
 
     /// Processes a listing: the epoch, and the keys of records, ascending.
-    pub fn learn(&self, look: &Look, epoch: u64, listed: &[RecordKey]) -> Learnt {
+    pub fn learn(&self, refresh: &Refresh, epoch: u64, listed: &[RecordKey]) -> RefreshOutcome {
         let state = &mut *self.state.borrow_mut();
         if epoch < state.epoch {
             // This context has moved the epoch on since the keys were read. Some records may be gone, and the keys do
             // not say which buckets hold their rows.
-            return Learnt::Again { all: look.all };
+            return RefreshOutcome::Again { all: refresh.all };
         }
         let moved = epoch > state.epoch;
-        if moved && !look.all {
+        if moved && !refresh.all {
             // The new epoch is recorded only together with the records that others have left. Whoever asks in between,
             // or after a failure, must not take the records in memory for all that exist.
-            return Learnt::Again { all: true };
+            return RefreshOutcome::Again { all: true };
         }
-        if look.all && state.others_changes != look.others_changes {
-            // Another look has ended meanwhile and may have listed later; its records must not be taken for removed.
-            return Learnt::Again { all: true };
+        if refresh.all && state.others_changes != refresh.others_changes {
+            // Another refresh has ended meanwhile and may have listed later; its records must not be taken for removed.
+            return RefreshOutcome::Again { all: true };
         }
         state.epoch = epoch;
-        if look.all {
+        if refresh.all {
             let is_unlisted = |key: &RecordKey| key.0 == self.context && listed.binary_search(key).is_err();
             let newest = state.records.last_up_to(&(self.context, u64::MAX));
             // Committed while keys were listed, or after others had removed it.
-            let is_unsure = moved && newest.is_some_and(|key| key.1 >= look.own_end && is_unlisted(key));
-            state.unconfirmed_from = is_unsure.then_some(look.own_end);
+            let is_unsure = moved && newest.is_some_and(|key| key.1 >= refresh.own_records_end && is_unlisted(key));
+            state.unconfirmed_from = is_unsure.then_some(refresh.own_records_end);
             // Records that others have folded are gone. Records of commits that ended meanwhile are missing from the
             // listing.
-            let is_new = |key: &RecordKey| key.0 == self.context && key.1 >= look.own_end;
+            let is_new = |key: &RecordKey| key.0 == self.context && key.1 >= refresh.own_records_end;
             state.retain(self.context, &|key| is_new(key) || listed.binary_search(key).is_ok());
         }
         let missing = listed.iter().filter(|key| !state.records.contains_key(*key)).copied().collect();
-        Learnt::Known { missing, moved }
+        RefreshOutcome::Known { missing, moved }
     }
 
     /// Adds records fetched after `learn` at that epoch, in ascending order of their keys. False if a record is gone or
-    /// the epoch has changed, so that another look is needed.
+    /// the epoch has changed, so that another refresh is needed.
     ///
     /// Errors: `DataCorruptionDetected`.
     pub fn add_fetched(&self, epoch: u64, keys: &[RecordKey], values: Vec<Option<Vec<u8>>>) -> Result<bool> {
@@ -136,13 +136,13 @@ impl Journal {
         Ok(true)
     }
 
-    /// Ends a look after all records have arrived; false if the epoch has changed since it began.
-    pub fn end_look(&self, look: &Look, epoch: u64) -> bool {
+    /// Ends a refresh after all records have arrived; false if the epoch has changed since it began.
+    pub fn end_refresh(&self, refresh: &Refresh, epoch: u64) -> bool {
         let mut state = self.state.borrow_mut();
         let stands = state.epoch == epoch;
-        if stands && look.all {
-            // Commits that failed after the look began are settled by the next one.
-            state.doubtful_commits = state.doubtful_commits.saturating_sub(look.doubtful_commits);
+        if stands && refresh.all {
+            // Commits that failed after the refresh began are settled by the next one.
+            state.doubtful_commits = state.doubtful_commits.saturating_sub(refresh.doubtful_commits);
         }
         stands
     }
@@ -185,19 +185,19 @@ mod tests {
         journal.entries().iter().map(|entry| entry.key()).collect()
     }
 
-    /// A look that lists these records and fetches the missing ones. Returns those, or whether another look must list
+    /// A refresh that lists these records and fetches the missing ones. Returns those, or whether another refresh must list
     /// all.
     fn fetch(journal: &Journal, epoch: u64, all: bool, listed: &[(u8, u64)]) -> Result<Vec<RecordKey>, bool> {
-        let look = journal.begin_look(all);
-        match journal.learn(&look, epoch, &keys(listed)) {
-            Learnt::Again { all } => Err(all),
-            Learnt::Known { missing, .. } => {
+        let refresh = journal.begin_refresh(all);
+        match journal.learn(&refresh, epoch, &keys(listed)) {
+            RefreshOutcome::Again { all } => Err(all),
+            RefreshOutcome::Known { missing, .. } => {
                 let value = |key: &RecordKey| {
                     let entry = entry(key.0[0], key.1, &[(1, &[1])]);
                     Some(Record::encode(entry.record.rows, entry.record.sections).1)
                 };
                 assert!(journal.add_fetched(epoch, &missing, missing.iter().map(value).collect()).unwrap());
-                assert!(journal.end_look(&look, epoch));
+                assert!(journal.end_refresh(&refresh, epoch));
                 Ok(missing)
             }
         }
@@ -205,7 +205,7 @@ mod tests {
 
     fn lists(journal: &Journal, all: bool, context: u8, seq: u64) -> bool {
         let key = keyspace::journal(&ID, &[context; 8], seq);
-        journal.ranges(&ID, &journal.begin_look(all)).iter().any(|range| range.start <= key && key < range.end)
+        journal.ranges(&ID, &journal.begin_refresh(all)).iter().any(|range| range.start <= key && key < range.end)
     }
 
     #[test]
@@ -256,16 +256,16 @@ mod tests {
         assert_eq!(fetch(&journal, 0, false, &[]), Err(false));
         assert_eq!(fetch(&journal, 0, true, &[]), Err(true));
         assert_eq!(known(&journal).len(), 3);
-        let look = journal.begin_look(false);
-        assert!(journal.end_look(&look, 1) && !journal.end_look(&look, 0));
+        let refresh = journal.begin_refresh(false);
+        assert!(journal.end_refresh(&refresh, 1) && !journal.end_refresh(&refresh, 0));
     }
 
     #[test]
     fn what_is_committed_while_keys_are_listed_stays() {
         let journal = journal();
-        let look = journal.begin_look(true);
+        let refresh = journal.begin_refresh(true);
         journal.committed(vec![entry(5, 2, &[(1, &[3])])]);
-        assert!(matches!(journal.learn(&look, 1, &keys(&[(5, 1)])), Learnt::Known { moved: true, .. }));
+        assert!(matches!(journal.learn(&refresh, 1, &keys(&[(5, 1)])), RefreshOutcome::Known { moved: true, .. }));
         assert_eq!(known(&journal), keys(&[(5, 1), (5, 2)]));
     }
 
@@ -291,18 +291,18 @@ mod tests {
     #[test]
     fn a_look_at_all_that_another_has_overtaken_takes_nothing_for_gone() {
         let journal = Journal::new(OWN);
-        let slow = journal.begin_look(false);
-        assert!(slow.is_at_all());
+        let slow = journal.begin_refresh(false);
+        assert!(slow.lists_all());
         assert_eq!(fetch(&journal, 0, false, &[(2, 1)]), Ok(keys(&[(2, 1)])));
         // It listed the keys before that record came.
-        assert!(matches!(journal.learn(&slow, 0, &[]), Learnt::Again { all: true }));
+        assert!(matches!(journal.learn(&slow, 0, &[]), RefreshOutcome::Again { all: true }));
         assert_eq!(known(&journal), keys(&[(2, 1)]));
     }
 
     #[test]
     fn a_record_that_went_before_its_commit_was_told_of_does_not_come_back() {
         let journal = Journal::new(OWN);
-        // A look at all records finds it; a delete removes it; then the answer to its commit arrives.
+        // A refresh with all records finds it; a delete removes it; then the answer to its commit arrives.
         assert_eq!(fetch(&journal, 0, true, &[(5, 0)]), Ok(keys(&[(5, 0)])));
         journal.folded(&keys(&[(5, 0)]));
         journal.committed(vec![entry(5, 0, &[(1, &[1])])]);
@@ -316,9 +316,9 @@ mod tests {
     #[test]
     fn what_is_committed_while_others_move_the_epoch_on_is_confirmed_by_the_next_look() {
         let journal = journal();
-        let look = journal.begin_look(true);
+        let refresh = journal.begin_refresh(true);
         journal.committed(vec![entry(5, 2, &[(1, &[3])])]);
-        assert!(matches!(journal.learn(&look, 1, &keys(&[(5, 1)])), Learnt::Known { moved: true, .. }));
+        assert!(matches!(journal.learn(&refresh, 1, &keys(&[(5, 1)])), RefreshOutcome::Known { moved: true, .. }));
         assert!(!journal.is_confirmed(&(OWN, 2)) && journal.is_confirmed(&(OWN, 1)));
         // Others had removed it, as it turns out.
         assert_eq!(fetch(&journal, 1, false, &[(5, 1)]), Ok(Vec::new()));

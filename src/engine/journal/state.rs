@@ -36,31 +36,31 @@ pub(super) struct State {
     pub(super) records: SortedMap<RecordKey, Rc<JournalEntry>>,
     /// How often records of others were added or removed.
     pub(super) others_changes: u64,
-    /// From this record on, this context's records were committed during a full look after others had moved the epoch
-    /// on. The next look tells whether they still exist.
+    /// From this record on, this context's records were committed during a full refresh after others had moved the epoch
+    /// on. The next refresh tells whether they still exist.
     pub(super) unconfirmed_from: Option<u64>,
     /// All of this context's commits before this seq were reported by `committed`.
     told_end: u64,
     /// Records of this context that were found and removed before their commit was reported.
     gone_early: Vec<u64>,
-    own: Own,
-    /// At this many own records, check whether a fold is worthwhile.
-    fold_look_at: usize,
+    own_totals: RecordTotals,
+    /// When this context has this many records, check whether a fold is worthwhile.
+    fold_check_at: usize,
     by_bucket: Rc<ByBucket>,
     /// Records that `by_bucket` lacks. If some that it has are gone, it is built again.
     unsorted: Vec<Rc<JournalEntry>>,
     some_went: bool,
 }
 
-/// This context's own records in numbers.
+/// Records in numbers.
 #[derive(Clone, Copy, Default)]
-struct Own {
+struct RecordTotals {
     records: usize,
     rows: usize,
     size_bytes: usize,
 }
 
-impl Own {
+impl RecordTotals {
     fn add(&mut self, record: &Record) {
         self.records += 1;
         self.rows += record.rows.rows();
@@ -71,7 +71,7 @@ impl Own {
 impl Journal {
     /// A journal of which nothing is known.
     pub fn new(context: ContextId) -> Journal {
-        let state = State { fold_look_at: JOURNAL_RECORDS_MAX, ..State::default() };
+        let state = State { fold_check_at: JOURNAL_RECORDS_MAX, ..State::default() };
         Journal { context, state: RefCell::new(state) }
     }
 
@@ -142,7 +142,7 @@ impl Journal {
         self.state.borrow().records.values().cloned().collect()
     }
 
-    /// True if the last look at the journals confirmed that the record exists.
+    /// True if the last refresh confirmed that the record exists.
     pub fn is_confirmed(&self, (context, seq): &RecordKey) -> bool {
         let unconfirmed_from = self.state.borrow().unconfirmed_from;
         *context != self.context || unconfirmed_from.is_none_or(|from| *seq < from)
@@ -151,7 +151,7 @@ impl Journal {
     /// Records that a fold has failed: the next one is due after a quarter more records.
     pub fn fold_failed(&self) {
         let mut state = self.state.borrow_mut();
-        state.fold_look_at = state.own.records + state.own.records / 4;
+        state.fold_check_at = state.own_totals.records + state.own_totals.records / 4;
     }
 
     /// Bytes of the stored forms of all known records.
@@ -168,25 +168,25 @@ impl Journal {
 
     /// True if inserts are so far ahead of the fold that the next one must wait.
     pub fn is_congested(&self) -> bool {
-        self.state.borrow().own.size_bytes > JOURNAL_BACKPRESSURE_FACTOR * JOURNAL_SIZE_BYTES_MAX
+        self.state.borrow().own_totals.size_bytes > JOURNAL_BACKPRESSURE_FACTOR * JOURNAL_SIZE_BYTES_MAX
     }
 
     /// True if this context's records should be folded: they exceed their limit in bytes, or they exceed it in number
     /// and a fold would rewrite few enough bytes per row. `stored_bytes` gives the size of a bucket that would be
     /// rewritten.
     pub fn fold_due(&self, stored_bytes: &dyn Fn(&BucketId) -> usize) -> bool {
-        let own = self.state.borrow().own;
-        if own.size_bytes > JOURNAL_SIZE_BYTES_MAX {
+        let own_totals = self.state.borrow().own_totals;
+        if own_totals.size_bytes > JOURNAL_SIZE_BYTES_MAX {
             return true;
         }
-        if own.records < self.state.borrow().fold_look_at {
+        if own_totals.records < self.state.borrow().fold_check_at {
             return false;
         }
         let written: usize = self.by_bucket().groups().iter().map(|group| stored_bytes(&group.bucket)).sum();
-        let factor = if own.records < JOURNAL_RECORDS_MANY { 1 } else { FOLD_FACTOR_OF_MANY };
-        let is_cheap = written <= factor * FOLD_BYTES_A_ROW_MAX * own.rows;
+        let factor = if own_totals.records < JOURNAL_RECORDS_MANY { 1 } else { FOLD_FACTOR_OF_MANY };
+        let is_cheap = written <= factor * FOLD_BYTES_A_ROW_MAX * own_totals.rows;
         if !is_cheap {
-            self.state.borrow_mut().fold_look_at = own.records + own.records / 4;
+            self.state.borrow_mut().fold_check_at = own_totals.records + own_totals.records / 4;
         }
         is_cheap
     }
@@ -199,7 +199,7 @@ impl State {
             return;
         }
         match entry.context == context {
-            true => self.own.add(&entry.record),
+            true => self.own_totals.add(&entry.record),
             false => self.others_changes += 1,
         }
         let entry = Rc::new(entry);
@@ -210,13 +210,13 @@ impl State {
     /// Drops the records that are not kept.
     pub(super) fn retain(&mut self, context: ContextId, is_kept: &dyn Fn(&RecordKey) -> bool) {
         let before = self.records.len();
-        let (mut own, mut others_went) = (Own::default(), false);
+        let (mut own_totals, mut others_went) = (RecordTotals::default(), false);
         let (told_end, gone_early) = (self.told_end, &mut self.gone_early);
         self.records.retain(|key, entry| {
             let kept = is_kept(key);
             entry.set_gone(!kept);
             match (kept, key.0 == context) {
-                (true, true) => own.add(&entry.record),
+                (true, true) => own_totals.add(&entry.record),
                 (false, true) if key.1 >= told_end => gone_early.push(key.1),
                 (false, false) => others_went = true,
                 _ => {}
@@ -224,10 +224,10 @@ impl State {
             kept
         });
         self.others_changes += u64::from(others_went);
-        if own.records < self.own.records {
-            self.fold_look_at = JOURNAL_RECORDS_MAX;
+        if own_totals.records < self.own_totals.records {
+            self.fold_check_at = JOURNAL_RECORDS_MAX;
         }
-        self.own = own;
+        self.own_totals = own_totals;
         self.some_went |= self.records.len() < before;
     }
 }

@@ -15,13 +15,13 @@ pub struct Tail {
     min: DocBuf,
     max: DocBuf,
     min_time_ms: i64,
-    first: Edge,
-    last: Edge,
+    first: TimedRow,
+    last: TimedRow,
 }
 
 /// The first or the last row by time.
 #[derive(Clone, Copy)]
-struct Edge {
+struct TimedRow {
     time_ms: i64,
     row: usize,
 }
@@ -31,7 +31,7 @@ impl Tail {
     pub fn new(min_time_ms: i64, options: &TimeseriesOptions) -> Tail {
         let summary = MinMax::seed_time(&options.time_field, min_time_ms, &options.collation);
         let (min, max) = (summary.min_doc(), summary.max_doc());
-        let (first, last) = (Edge { time_ms: i64::MAX, row: 0 }, Edge { time_ms: i64::MIN, row: 0 });
+        let (first, last) = (TimedRow { time_ms: i64::MAX, row: 0 }, TimedRow { time_ms: i64::MIN, row: 0 });
         Tail { rows: Block::new(0), sections: 0, summary, min, max, min_time_ms, first, last }
     }
 
@@ -66,10 +66,10 @@ impl Tail {
         // Of rows with equal times, the earliest one is first and the latest one is last.
         for (row, time_ms) in times.iter().copied().enumerate().skip(before) {
             if time_ms < self.first.time_ms || row == 0 {
-                self.first = Edge { time_ms, row };
+                self.first = TimedRow { time_ms, row };
             }
             if time_ms >= self.last.time_ms {
-                self.last = Edge { time_ms, row };
+                self.last = TimedRow { time_ms, row };
             }
         }
         if let Some(column) = self.rows.column(time_field) {
@@ -98,12 +98,12 @@ impl Tail {
     }
 
     /// The position of the first row by time, or of the last.
-    pub fn edge(&self, is_last: bool) -> usize {
+    pub fn first_or_last_row(&self, is_last: bool) -> usize {
         if is_last { self.last.row } else { self.first.row }
     }
 
     /// The time of the first row, or of the last.
-    pub fn edge_ms(&self, is_last: bool) -> i64 {
+    pub fn first_or_last_ms(&self, is_last: bool) -> i64 {
         if is_last { self.last.time_ms } else { self.first.time_ms }
     }
 
@@ -152,8 +152,8 @@ mod tests {
             prop_assert_eq!((stored.min_time_ms(), stored.max_time_ms()), (summary.min_time_ms(), summary.max_time_ms()));
             prop_assert_eq!((stored.count(), stored.meta()), (summary.count(), summary.meta()));
             // Of rows with equal times, the earlier one is first, and the later one is last.
-            prop_assert_eq!(Some(tail.edge(false)), (0..times.len()).min_by_key(|row| times[*row]));
-            prop_assert_eq!(Some(tail.edge(true)), (0..times.len()).max_by_key(|row| times[*row]));
+            prop_assert_eq!(Some(tail.first_or_last_row(false)), (0..times.len()).min_by_key(|row| times[*row]));
+            prop_assert_eq!(Some(tail.first_or_last_row(true)), (0..times.len()).max_by_key(|row| times[*row]));
         }
     }
 
@@ -164,6 +164,6 @@ mod tests {
         let before = by_bucket.tail(&by_bucket.groups()[0], &options).unwrap();
         by_bucket.push(&shared(1, 1, &[(3, &[4])]));
         let after = by_bucket.tail(&by_bucket.groups()[0], &options).unwrap();
-        assert_eq!((before.rows().rows(), after.rows().rows(), after.edge(false)), (1, 2, 1));
+        assert_eq!((before.rows().rows(), after.rows().rows(), after.first_or_last_row(false)), (1, 2, 1));
     }
 }

@@ -11,7 +11,7 @@ use super::unit::Unit;
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{ByBucket, Group};
+use crate::engine::journal::{ByBucket, SectionGroup};
 use crate::engine::store::keyspace;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
@@ -79,7 +79,7 @@ impl Scan {
     }
 
     /// Leaves out journal groups that are not `wanted`, because no row of them can match.
-    pub(in crate::engine) fn keep_groups(&mut self, wanted: &dyn Fn(usize, &Group) -> bool) {
+    pub(in crate::engine) fn keep_groups(&mut self, wanted: &dyn Fn(usize, &SectionGroup) -> bool) {
         for (number, (group, met)) in self.journal.groups().iter().zip(&mut self.met).enumerate() {
             *met |= !wanted(number, group);
         }
@@ -124,7 +124,7 @@ impl Scan {
     }
 
     /// The groups of the journals that were neither met nor left out.
-    pub(in crate::engine) fn groups(&self) -> impl Iterator<Item = &Group> {
+    pub(in crate::engine) fn groups(&self) -> impl Iterator<Item = &SectionGroup> {
         let left = self.journal.groups().iter().zip(&self.met).filter(|(_, met)| !**met);
         left.map(|(group, _)| &**group)
     }
@@ -269,8 +269,9 @@ impl Engine {
                     return Ok(None);
                 }
                 let left = journal.groups().iter().zip(&scan.met).enumerate().filter(|(_, (_, met))| !**met);
-                let unit =
-                    |(number, (group, _)): (usize, (&Rc<Group>, _))| Unit::of_journal(group.bucket, number, &journal);
+                let unit = |(number, (group, _)): (usize, (&Rc<SectionGroup>, _))| {
+                    Unit::of_journal(group.bucket, number, &journal)
+                };
                 return Ok(Some(left.map(unit).collect()));
             }
         }
@@ -392,19 +393,19 @@ impl Scan {
                 number,
                 stored: None,
             };
-            let mut own = unit(None);
+            let mut main = unit(None);
             for number in self.journal.groups_of(&id) {
                 self.met.iter_mut().skip(number).take(1).for_each(|met| *met = true);
                 let Some(group) = self.journal.groups().get(number) else { continue };
-                own.half_folded |= group.is_covered(&stored.coverage);
+                main.half_folded |= group.is_covered(&stored.coverage);
                 if group.meta() == stored.document.view().get("meta") {
-                    own.number = Some(number);
+                    main.number = Some(number);
                 } else {
                     units.extend(Some(unit(Some(number))).filter(|unit| unit.unfolded().is_some()));
                 }
             }
-            own.stored = Some(stored);
-            units.push(own);
+            main.stored = Some(stored);
+            units.push(main);
         }
         units
     }

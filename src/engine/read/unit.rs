@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::bucket::{BucketId, TimeseriesOptions};
-use crate::engine::journal::{ByBucket, Group, SectionRef, Tail};
+use crate::engine::journal::{ByBucket, SectionGroup, SectionRef, Tail};
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 
@@ -34,12 +34,12 @@ impl Unit {
         self.holder.is_some()
     }
 
-    fn group(&self) -> Option<&Group> {
+    fn group(&self) -> Option<&SectionGroup> {
         self.journal.groups().get(self.number?).map(|group| &**group)
     }
 
     /// True if the stored bucket holds some rows of the group.
-    pub fn is_partly_stored(&self, group: &Group) -> bool {
+    pub fn is_partly_stored(&self, group: &SectionGroup) -> bool {
         self.holder.as_ref().is_some_and(|stored| group.is_covered(&stored.coverage))
     }
 
@@ -48,17 +48,17 @@ impl Unit {
     pub fn sections(&self) -> impl Iterator<Item = &SectionRef> {
         let group = self.group();
         let holder = self.holder.as_ref().filter(|_| group.is_some_and(|group| self.is_partly_stored(group)));
-        let all = group.map_or(&[][..], Group::sections);
+        let all = group.map_or(&[][..], SectionGroup::sections);
         all.iter().filter(move |s| !holder.is_some_and(|stored| stored.coverage.covers(s.commit())))
     }
 
     /// The group of these rows; `None` if there are none.
-    pub fn unfolded(&self) -> Option<&Group> {
+    pub fn unfolded(&self) -> Option<&SectionGroup> {
         self.group().filter(|group| !self.is_partly_stored(group) || self.sections().next().is_some())
     }
 
     /// The number of these rows.
-    pub fn unfolded_rows(&self, group: &Group) -> usize {
+    pub fn unfolded_rows(&self, group: &SectionGroup) -> usize {
         match self.is_partly_stored(group) {
             true => self.sections().map(|section| section.rows().1.len()).sum(),
             false => group.rows,
@@ -68,7 +68,7 @@ impl Unit {
     /// These rows as columns.
     ///
     /// Errors: `DataCorruptionDetected` if the times of the rows are not dates.
-    pub fn tail(&self, group: &Group, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
+    pub fn tail(&self, group: &SectionGroup, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
         if self.is_partly_stored(group) {
             // While a fold runs, or after an interrupted one.
             return Tail::of(self.sections(), group.min_time_ms, options).map(Rc::new);

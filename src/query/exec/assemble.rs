@@ -198,7 +198,8 @@ impl Join<'_> {
         let mut scratch = Vec::new();
         let mut joined: Vec<u32> = Vec::with_capacity(self.rows);
         for piece in self.pieces {
-            let (Some(column), Some(Some((index, own, seen)))) = (self.source(piece), parts.get_mut(piece.slot)) else {
+            let (Some(column), Some(Some((index, dictionary, seen)))) = (self.source(piece), parts.get_mut(piece.slot))
+            else {
                 joined.resize(joined.len() + piece.rows.len(), 0);
                 continue;
             };
@@ -209,7 +210,7 @@ impl Join<'_> {
                     continue;
                 };
                 if *slot == UNSEEN {
-                    let value = own.value(at, &mut scratch).unwrap_or(Value::NULL);
+                    let value = dictionary.value(at, &mut scratch).unwrap_or(Value::NULL);
                     let (number, new) = known.add(value.to_owned().tagged());
                     if new {
                         values.push(value);

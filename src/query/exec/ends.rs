@@ -6,7 +6,7 @@
 // Loaded later.
 
 use crate::block::{Block, ColumnData};
-use crate::bucket::{BucketDoc, TimeseriesOptions, unpack, unpack_edge};
+use crate::bucket::{BucketDoc, TimeseriesOptions, unpack, unpack_first_or_last};
 use crate::error::{Error, Result};
 use crate::query::plan::{ReadPlan, Which};
 use crate::value::{FieldSet, Value};
@@ -31,9 +31,10 @@ impl Ends {
     /// than which metadata is equal, bucket ids do not sort by time, the default index is not allowed, or the filter
     /// may fail.
     pub fn of(plan: &ReadPlan) -> Option<Ends> {
-        let edge = plan.plan.edge.as_ref().filter(|edge| edge.which != Which::Extremes && edge.by_value)?;
+        let wanted =
+            plan.plan.rows_per_group.as_ref().filter(|wanted| wanted.which != Which::Extremes && wanted.by_value)?;
         let split =
-            plan.split.as_ref().filter(|_| plan.lists_series && !plan.extended_range && edge.bins.is_empty())?;
+            plan.split.as_ref().filter(|_| plan.lists_series && !plan.extended_range && wanted.bins.is_empty())?;
         let residual = &plan.plan.residual;
         if residual.can_fail() || split.meta.can_fail() {
             return None;
@@ -42,8 +43,8 @@ impl Ends {
         let excludes = split.meta.takes_equal_for_same();
         let mut columns = residual.fields();
         columns.add(&plan.plan.time_field);
-        let is_last = edge.which == Which::Last;
-        Some(Ends { is_last, count: edge.count, as_one: edge.alike.is_empty() && !sorted, excludes, columns })
+        let is_last = wanted.which == Which::Last;
+        Some(Ends { is_last, count: wanted.count, as_one: wanted.alike.is_empty() && !sorted, excludes, columns })
     }
 
     /// True if no row with that metadata, or with metadata that compares equal, matches.
@@ -82,7 +83,7 @@ impl Ends {
             return Ok(());
         }
         let rows = match all_match {
-            true => unpack_edge(bucket, &self.columns, options, (self.is_last, self.count))?,
+            true => unpack_first_or_last(bucket, &self.columns, options, (self.is_last, self.count))?,
             false => unpack(bucket, &self.columns, options)?,
         };
         self.add_rows(best, plan, &rows, bucket.meta(), all_match)

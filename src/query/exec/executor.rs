@@ -32,7 +32,7 @@ pub struct Exec {
     projection: Projection,
     output: ExecOutput,
     /// Set if of each push only the first or the last rows by time matter: whether the last, and how many.
-    edge: Option<(bool, usize)>,
+    first_or_last: Option<(bool, usize)>,
 }
 
 enum ExecOutput {
@@ -54,9 +54,9 @@ impl Exec {
             Some(sort) => ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold)),
             None => ExecOutput::Queue { rows: Queue::default(), skip, limit },
         };
-        let edge = plan.edge.filter(|edge| edge.which != Which::Extremes);
-        let edge = edge.map(|edge| (edge.which == Which::Last, edge.count));
-        Exec { measurements, projection: plan.projection, output, edge }
+        let wanted = plan.rows_per_group.filter(|wanted| wanted.which != Which::Extremes);
+        let first_or_last = wanted.map(|wanted| (wanted.which == Which::Last, wanted.count));
+        Exec { measurements, projection: plan.projection, output, first_or_last }
     }
 
     /// Releases collected rows of a sort that come before all rows still to be pushed: those before `bound`, or all of
@@ -112,9 +112,9 @@ impl Sink for Exec {
         }
         let mut rows = self.measurements.complete(rows, meta);
         let mut selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
-        if let Some((is_last, count)) = self.edge {
-            // Loaded by now: only `query::stage` looks for rows at an edge.
-            selected = self.measurements.edge(&rows, selected, is_last, count);
+        if let Some((is_last, count)) = self.first_or_last {
+            // Loaded by now: only `query::stage` wants the first or the last rows.
+            selected = self.measurements.first_or_last(&rows, selected, is_last, count);
         }
         match &mut self.output {
             ExecOutput::Queue { rows: queue, skip, limit } => {

@@ -62,7 +62,13 @@ impl Measurements {
     /// Of the matching rows (all if `selected` is `None`), the one with the first or the last time. Of several rows
     /// with the first time it is the first, of several with the last time the last. With a `count`, that many rows and
     /// all that tie with one of them.
-    pub fn edge(&self, rows: &Block, selected: Option<Vec<u32>>, is_last: bool, count: usize) -> Option<Vec<u32>> {
+    pub fn first_or_last(
+        &self,
+        rows: &Block,
+        selected: Option<Vec<u32>>,
+        is_last: bool,
+        count: usize,
+    ) -> Option<Vec<u32>> {
         let times = rows.column(&self.time_field).map(Column::data);
         let Some(ColumnData::Date(times)) = times else { return selected };
         let selected = selected.unwrap_or_else(|| (0..).take(rows.rows()).collect());
@@ -70,7 +76,7 @@ impl Measurements {
         if count > 1 {
             return Some(several(times, &selected, is_last, count));
         }
-        let edge = if is_last { selected.iter().max_by_key(time) } else { selected.iter().min_by_key(time) };
-        Some(edge.copied().into_iter().collect())
+        let found = if is_last { selected.iter().max_by_key(time) } else { selected.iter().min_by_key(time) };
+        Some(found.copied().into_iter().collect())
     }
 }

@@ -3,7 +3,7 @@
 // Loaded later.
 
 use crate::bucket::BucketId;
-use crate::index::Part;
+use crate::index::KeyPart;
 use crate::value::DocWriter;
 
 /// Writes the range of ids.
@@ -18,7 +18,7 @@ pub(super) fn write_records((low, high): (&BucketId, &BucketId), direction: &str
 }
 
 /// Writes which paths of an index lead to arrays.
-pub(super) fn write_multikey(parts: &[Part], multikey: &[Vec<usize>], writer: &mut DocWriter) {
+pub(super) fn write_multikey(parts: &[KeyPart], multikey: &[Vec<usize>], writer: &mut DocWriter) {
     writer.bool("isMultiKey", !multikey.iter().all(Vec::is_empty)).begin_doc("multiKeyPaths");
     for (part, depths) in parts.iter().zip(multikey) {
         writer.begin_array(&part.name);

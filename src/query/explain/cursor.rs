@@ -4,9 +4,9 @@
 
 use super::bounds::{interval, write_multikey, write_records};
 use super::filters::write_bucket_filter;
-use super::model::{Explain, Run, long};
+use super::model::{ExecutionStats, Explain, long};
 use crate::bucket::{BucketId, TimeseriesOptions};
-use crate::index::{IndexSpec, Part};
+use crate::index::{IndexSpec, KeyPart};
 use crate::query::exec::Ends;
 use crate::query::plan::{Interval, ReadAccess, of_class};
 use crate::value::{DocWriter, Kind, OwnedValue};
@@ -28,7 +28,7 @@ impl Explain<'_> {
     }
 
     /// Writes how buckets are found and what happens to them; after a run, with their numbers.
-    fn write_plan(&self, name: &str, run: Option<&Run>, writer: &mut DocWriter) {
+    fn write_plan(&self, name: &str, run: Option<&ExecutionStats>, writer: &mut DocWriter) {
         let (Some(write), Some((plan, _))) = (&self.write, self.plan) else {
             return self.write_access(name, run, writer);
         };
@@ -72,7 +72,7 @@ impl Explain<'_> {
     }
 
     /// Writes how the buckets are found; after a run, with their numbers.
-    fn write_access(&self, name: &str, run: Option<&Run>, writer: &mut DocWriter) {
+    fn write_access(&self, name: &str, run: Option<&ExecutionStats>, writer: &mut DocWriter) {
         writer.begin_doc(name);
         let counted = |writer: &mut DocWriter, returned: u64, what: &str, examined: u64| {
             if run.is_some() {
@@ -189,7 +189,7 @@ impl Explain<'_> {
         &self,
         place: usize,
         (stage, index): (&str, &IndexSpec),
-        (parts, bounds): (&[Part], &[Vec<Interval>]),
+        (parts, bounds): (&[KeyPart], &[Vec<Interval>]),
         direction: &str,
         writer: &mut DocWriter,
     ) {

@@ -8,4 +8,4 @@ mod filters;
 mod model;
 mod stages;
 
-pub use model::{Explain, Group, Run, Write};
+pub use model::{ExecutionStats, Explain, ExplainedGroup, Write};

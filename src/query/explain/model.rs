@@ -9,7 +9,7 @@ use crate::value::{DocBuf, OwnedValue};
 
 /// Statistics of a query that ran.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Run {
+pub struct ExecutionStats {
     /// Number of index entries read.
     pub entries: u64,
     /// Number of stored buckets read.
@@ -27,7 +27,7 @@ pub struct Explain<'a> {
     /// The plan, with the options of its collection; `None` if there is no such collection.
     pub plan: Option<(&'a ReadPlan, &'a TimeseriesOptions)>,
     /// Statistics; `None` if the query was not run.
-    pub run: Option<Run>,
+    pub run: Option<ExecutionStats>,
     /// True to show rejected plans as well; there are none.
     pub all_plans: bool,
     /// For each branch of the access and each part of its index: how many components below the metadata lead to arrays
@@ -36,7 +36,7 @@ pub struct Explain<'a> {
     /// The write, if the matches are changed.
     pub write: Option<Write>,
     /// The group, if the matches are not returned.
-    pub group: Option<Group>,
+    pub group: Option<ExplainedGroup>,
     /// True if the first of the later stages produces documents of its own.
     pub has_source: bool,
     /// The stages after the plan, with their number of output rows if it was counted.
@@ -54,7 +54,7 @@ pub struct Write {
 }
 
 /// A field, its accumulator, and the operand.
-pub type Group = (&'static str, &'static str, OwnedValue);
+pub type ExplainedGroup = (&'static str, &'static str, OwnedValue);
 
 impl Explain<'_> {
     pub(super) fn counters(&self) -> Counters {

@@ -66,32 +66,32 @@ pub(super) fn failure(code: ErrorCode, name: &str, problem: &str) -> Error {
 
 /// The argument at a position, if it is given.
 #[inline(never)]
-pub(super) fn given<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Option<Value<'b>> {
+pub(super) fn argument<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Option<Value<'b>> {
     arguments.get(at).copied().flatten()
 }
 
 /// An argument that was checked to be an array.
 #[inline(never)]
 pub(super) fn array<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Doc<'b> {
-    given(arguments, at).and_then(Value::as_array).unwrap_or(Doc::EMPTY)
+    argument(arguments, at).and_then(Value::as_array).unwrap_or(Doc::EMPTY)
 }
 
 /// An argument that was checked to be a string; empty if it is not given.
 #[inline(never)]
 pub(super) fn text<'b>(arguments: Arguments<'_, 'b>, at: usize) -> &'b str {
-    given(arguments, at).and_then(Value::as_str).unwrap_or_default()
+    argument(arguments, at).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// An argument that was checked to be an integer; `otherwise` if it is not given.
 #[inline(never)]
 pub(super) fn integer(arguments: Arguments<'_, '_>, at: usize, otherwise: i64) -> i64 {
-    given(arguments, at).and_then(Number::of).and_then(Number::whole).unwrap_or(otherwise)
+    argument(arguments, at).and_then(Number::of).and_then(Number::whole).unwrap_or(otherwise)
 }
 
 /// An argument that was checked to be a natural number; `otherwise` if it is not given.
 #[inline(never)]
 pub(super) fn natural(arguments: Arguments<'_, '_>, at: usize, otherwise: usize) -> usize {
-    match given(arguments, at) {
+    match argument(arguments, at) {
         None => otherwise,
         Some(_) => usize::try_from(integer(arguments, at, 0)).unwrap_or(usize::MAX),
     }
@@ -100,13 +100,13 @@ pub(super) fn natural(arguments: Arguments<'_, '_>, at: usize, otherwise: usize)
 /// An argument that was checked to be a number.
 #[inline(never)]
 pub(super) fn number(arguments: Arguments<'_, '_>, at: usize) -> Number {
-    given(arguments, at).and_then(Number::of).unwrap_or(Number::Integer(0))
+    argument(arguments, at).and_then(Number::of).unwrap_or(Number::Integer(0))
 }
 
 /// An argument that was checked to be a date, in milliseconds.
 #[inline(never)]
 pub(super) fn date(arguments: Arguments<'_, '_>, at: usize) -> i64 {
-    given(arguments, at).and_then(date_ms).unwrap_or_default()
+    argument(arguments, at).and_then(date_ms).unwrap_or_default()
 }
 
 /// The milliseconds of a value that serves as a date: a date, a timestamp, an ObjectId.

@@ -1,6 +1,6 @@
 //! Arithmetic: int32 widens to int64 and that to double; dates move by milliseconds.
 
-use super::arguments::{Arguments, failure, given, integer, number};
+use super::arguments::{Arguments, argument, failure, integer, number};
 use super::datum::Datum;
 use super::decimals::decimals_if_loaded;
 use super::operators::{Op, Operator};
@@ -118,7 +118,7 @@ fn narrowed(n: i64, narrow: bool) -> Datum<'static> {
 }
 
 fn is_int32(arguments: Arguments<'_, '_>) -> bool {
-    given(arguments, 0).is_some_and(|value| value.kind() == Kind::Int32)
+    argument(arguments, 0).is_some_and(|value| value.kind() == Kind::Int32)
 }
 
 /// `$abs`, `$ceil`, `$floor`, `$sqrt`.

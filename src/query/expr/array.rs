@@ -1,6 +1,6 @@
 //! Arrays: their elements, slices and order, and `$map`, `$filter`, `$reduce`.
 
-use super::arguments::{self, Arguments, Want::*, failure, given, number};
+use super::arguments::{self, Arguments, Want::*, argument, failure, number};
 use super::datum::{ArrayWriter, Datum, is_nullish};
 use super::evaluate::Scope;
 use super::operators::{Binds, Names, Op, Operator, Syntax, Wants, comparing_as, names, null_in, operator};
@@ -56,7 +56,7 @@ pub(super) static TABLE: &[Operator] = &[
 ];
 
 pub(super) fn is_array(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    Ok(Datum::bool(given(arguments, 0).is_some_and(|value| value.as_array().is_some())))
+    Ok(Datum::bool(argument(arguments, 0).is_some_and(|value| value.as_array().is_some())))
 }
 
 pub(super) fn size(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
@@ -65,14 +65,14 @@ pub(super) fn size(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'
 
 pub(super) fn contains(_: &Operator, arguments: Arguments<'_, '_>, collation: &Collation) -> Result<Datum<'static>> {
     let array = arguments::array(arguments, 1);
-    let wanted = given(arguments, 0);
+    let wanted = argument(arguments, 0);
     Ok(Datum::bool(wanted.is_some_and(|wanted| array.iter().any(|(_, element)| collation.equal(element, wanted)))))
 }
 
 /// `$arrayElemAt`, `$first`, `$last`: a negative position counts from the end; the result is missing outside.
 pub(super) fn element_at(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let array = arguments::array(arguments, 0);
-    let at = match given(arguments, 1).and_then(Number::of) {
+    let at = match argument(arguments, 1).and_then(Number::of) {
         None => Some(if operator.op == Op::Last { -1 } else { 0 }),
         Some(number) => number.whole().filter(|n| i32::try_from(*n).is_ok()),
     };
@@ -230,20 +230,20 @@ fn slice(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'sta
 
 fn zip(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let refuse = |code, problem: &str| Err(failure(code, operator.name(), problem));
-    let Some(inputs) = given(arguments, 0).and_then(Value::as_array) else {
-        return match is_nullish(given(arguments, 0)) {
+    let Some(inputs) = argument(arguments, 0).and_then(Value::as_array) else {
+        return match is_nullish(argument(arguments, 0)) {
             true => Ok(Datum::NULL),
             false => refuse(Location34461, "needs an array as its inputs"),
         };
     };
-    let longest = match given(arguments, 1) {
+    let longest = match argument(arguments, 1) {
         None => false,
         Some(longest) => match longest.as_bool() {
             Some(longest) => longest,
             None => return refuse(Location34463, "needs a boolean as useLongestLength"),
         },
     };
-    let defaults = match given(arguments, 2).map(Value::as_array) {
+    let defaults = match argument(arguments, 2).map(Value::as_array) {
         None => None,
         Some(None) => return refuse(Location34462, "needs an array as its defaults"),
         Some(_) if !longest => return refuse(Location34466, "has defaults without useLongestLength"),
@@ -276,11 +276,11 @@ fn zip(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'stati
 
 /// Sorts by the elements themselves, or by fields of them.
 fn sort(operator: &Operator, arguments: Arguments<'_, '_>, by: &Collation) -> Result<Datum<'static>> {
-    let Some(array) = given(arguments, 0).and_then(Value::as_array) else {
+    let Some(array) = argument(arguments, 0).and_then(Value::as_array) else {
         return Err(failure(Location2942504, operator.name(), "needs an array as its input"));
     };
     let mut all = elements(array);
-    let wanted = given(arguments, 1).unwrap_or(Value::NULL);
+    let wanted = argument(arguments, 1).unwrap_or(Value::NULL);
     if wanted.as_doc().is_some() {
         let spec = SortSpec::parse(wanted, by)?;
         let key = |value: Value<'_>, path: &Path, up: bool| -> Datum<'static> {

@@ -1,7 +1,7 @@
 //! Operators that decide which arguments are evaluated: `$and`, `$or`, `$not`, `$cond`, `$ifNull`, `$switch`, `$let`;
 //! and `$rand`.
 
-use super::arguments::{Arguments, failure, given};
+use super::arguments::{Arguments, argument, failure};
 use super::datum::{Datum, is_nullish};
 use super::evaluate::{Scope, evaluate_all};
 use super::operators::Operator;
@@ -28,7 +28,7 @@ pub(super) fn or<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'
 }
 
 pub(super) fn not(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    Ok(Datum::bool(!given(arguments, 0).is_some_and(Value::is_true)))
+    Ok(Datum::bool(!argument(arguments, 0).is_some_and(Value::is_true)))
 }
 
 pub(super) fn cond<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {

@@ -2,7 +2,7 @@
 
 // Loaded later.
 
-use super::arguments::{date_ms, failure, given};
+use super::arguments::{argument, date_ms, failure};
 use super::binary::{FORMATS, Form, from_binary, from_hex, hex, in_base, to_binary};
 use super::date::{self, Zone, instead};
 use super::datum::{Datum, is_nullish, type_name};
@@ -41,18 +41,18 @@ const TARGETS: [(&str, i64, Kind); 9] = [
 
 pub(super) static TABLE: &[Operator] = &[
     lazy(Op::More, "$convert", Syntax::Named(&CONVERT), convert),
-    asking_of_one(Op::More, "$toDouble", |by, x, g| to(Kind::Double, by, given(x, 0), g)),
-    asking_of_one(Op::More, "$toString", |by, x, g| to(Kind::String, by, given(x, 0), g)),
-    asking_of_one(Op::More, "$toObjectId", |by, x, g| to(Kind::ObjectId, by, given(x, 0), g)),
-    asking_of_one(Op::More, "$toBool", |by, x, g| to(Kind::Bool, by, given(x, 0), g)),
-    asking_of_one(Op::More, "$toDate", |by, x, g| to(Kind::Date, by, given(x, 0), g)),
-    asking_of_one(Op::More, "$toInt", |by, x, g| to(Kind::Int32, by, given(x, 0), g)),
-    asking_of_one(Op::More, "$toLong", |by, x, g| to(Kind::Int64, by, given(x, 0), g)),
-    asking_of_one(Op::More, "$toDecimal", |by, x, g| to(Kind::Decimal128, by, given(x, 0), g)),
+    asking_of_one(Op::More, "$toDouble", |by, x, g| to(Kind::Double, by, argument(x, 0), g)),
+    asking_of_one(Op::More, "$toString", |by, x, g| to(Kind::String, by, argument(x, 0), g)),
+    asking_of_one(Op::More, "$toObjectId", |by, x, g| to(Kind::ObjectId, by, argument(x, 0), g)),
+    asking_of_one(Op::More, "$toBool", |by, x, g| to(Kind::Bool, by, argument(x, 0), g)),
+    asking_of_one(Op::More, "$toDate", |by, x, g| to(Kind::Date, by, argument(x, 0), g)),
+    asking_of_one(Op::More, "$toInt", |by, x, g| to(Kind::Int32, by, argument(x, 0), g)),
+    asking_of_one(Op::More, "$toLong", |by, x, g| to(Kind::Int64, by, argument(x, 0), g)),
+    asking_of_one(Op::More, "$toDecimal", |by, x, g| to(Kind::Decimal128, by, argument(x, 0), g)),
     asking_of_one(Op::More, "$toUUID", |by, x, _| {
         let form = Form { format: "uuid", subtype: 4, ..PLAIN };
-        let converted = given(x, 0).and_then(|value| to_binary(value, &form));
-        converted.ok_or_else(|| refused(by.name(), given(x, 0), Kind::Binary.alias()))
+        let converted = argument(x, 0).and_then(|value| to_binary(value, &form));
+        converted.ok_or_else(|| refused(by.name(), argument(x, 0), Kind::Binary.alias()))
     }),
 ];
 
@@ -129,9 +129,9 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
 /// The name in an argument; `None` for null.
 ///
 /// Errors: the first code if it is not a string, the second for an unknown name.
-fn one_of(given: &Datum<'_>, known: &[&'static str], codes: [ErrorCode; 2]) -> Result<Option<&'static str>> {
+fn one_of(datum: &Datum<'_>, known: &[&'static str], codes: [ErrorCode; 2]) -> Result<Option<&'static str>> {
     let [no_string, unknown] = codes;
-    let Some(value) = given.view().filter(|value| !is_nullish(Some(*value))) else { return Ok(None) };
+    let Some(value) = datum.view().filter(|value| !is_nullish(Some(*value))) else { return Ok(None) };
     let refuse = |code| failure(code, "$convert", &format!("does not accept {value:?} here"));
     let name = value.as_str().ok_or_else(|| refuse(no_string))?;
     known.iter().find(|known| **known == name).map(|known| Some(*known)).ok_or_else(|| refuse(unknown))

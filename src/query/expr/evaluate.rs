@@ -2,7 +2,7 @@
 
 use super::datum::{ArrayWriter, Datum, container, is_nullish};
 use super::globals::Globals;
-use super::operators::{Function, Run};
+use super::operators::{Evaluation, Function};
 use super::tree::{Expr, Variable};
 use crate::error::Result;
 use crate::value::{Doc, DocWriter, Kind, Value};
@@ -77,8 +77,8 @@ impl Expr {
                 array.finish()
             }
             Expr::Call(operator, arguments) => match &operator.run {
-                Run::Lazy(run) => run(arguments, scope)?,
-                Run::Eager { wants, nulls, run } => {
+                Evaluation::Lazy(run) => run(arguments, scope)?,
+                Evaluation::Eager { wants, nulls, run } => {
                     let data = evaluate_all(arguments, scope)?;
                     let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).collect();
                     // An omitted argument differs from null.

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use super::arguments::{Arguments, Want::*, failure, given, number};
+use super::arguments::{Arguments, Want::*, argument, failure, number};
 use super::datum::Datum;
 use super::decimals::datum;
 use super::operators::{ANY, MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic};
@@ -57,12 +57,12 @@ pub(super) static TABLE: &[Operator] = &[
     operator(Op::More, "$stdDevPop", Syntax::Positional(0, MANY), ANY, false, |_, x| deviation(x, 0.0)),
     operator(Op::More, "$stdDevSamp", Syntax::Positional(0, MANY), ANY, false, |_, x| deviation(x, 1.0)),
     null_in(Op::More, "$binarySize", ANY, |_, x| {
-        let value = given(x, 0).unwrap_or(Value::NULL);
+        let value = argument(x, 0).unwrap_or(Value::NULL);
         let size = value.as_str().map(str::len).or(value.as_binary().map(|(_, bytes)| bytes.len()));
         size.map(Datum::count).ok_or_else(|| failure(Location51276, "$binarySize", "needs a string or binary data"))
     }),
     null_in(Op::More, "$bsonSize", ANY, |_, x| {
-        let size = given(x, 0).and_then(Value::as_doc).map(|doc| doc.as_bytes().len());
+        let size = argument(x, 0).and_then(Value::as_doc).map(|doc| doc.as_bytes().len());
         size.map(Datum::count).ok_or_else(|| failure(Location31393, "$bsonSize", "needs an object"))
     }),
 ];

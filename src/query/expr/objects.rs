@@ -2,7 +2,7 @@
 
 // Loaded later.
 
-use super::arguments::{self, Arguments, Want::*, failure, given, text};
+use super::arguments::{self, Arguments, Want::*, argument, failure, text};
 use super::datum::{ArrayWriter, Datum, container, is_nullish};
 use super::operators::{Binds, MANY, Names, Op, Operator, Syntax, Wants, names, null_in, operator};
 use crate::error::ErrorCode::*;
@@ -29,7 +29,7 @@ pub(super) static TABLE: &[Operator] = &[
     operator(Op::More, "$mergeObjects", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, merge),
     null_in(Op::More, "$objectToArray", &[(Any, InternalError)], to_array),
     null_in(Op::More, "$arrayToObject", &[(Array, Location40386)], to_object),
-    operator(Op::More, "$setField", Syntax::Named(&SET_FIELD), FIELD, false, |_, a| set_field(a, given(a, 2))),
+    operator(Op::More, "$setField", Syntax::Named(&SET_FIELD), FIELD, false, |_, a| set_field(a, argument(a, 2))),
     operator(Op::More, "$unsetField", Syntax::Named(&UNSET_FIELD), FIELD, false, |_, a| set_field(a, None)),
 ];
 
@@ -62,7 +62,7 @@ fn merge(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'sta
 }
 
 fn to_array(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let doc = given(arguments, 0).and_then(Value::as_doc);
+    let doc = argument(arguments, 0).and_then(Value::as_doc);
     let doc = doc.ok_or_else(|| failure(Location40390, operator.name(), "requires an object"))?;
     let mut pairs = ArrayWriter::new();
     for (name, value) in doc {
@@ -110,7 +110,7 @@ fn to_object(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<
 /// The object with a new value for a field, whose name may contain dots and dollars; without the field if the value is
 /// missing.
 fn set_field(arguments: Arguments<'_, '_>, new: Option<Value<'_>>) -> Result<Datum<'static>> {
-    let (name, input) = (text(arguments, 0), given(arguments, 1));
+    let (name, input) = (text(arguments, 0), argument(arguments, 1));
     if name.contains('\0') {
         return Err(failure(Location9534700, "$setField", "needs a name without a NUL"));
     }

@@ -86,7 +86,7 @@ pub struct Operator {
     pub(super) op: Op,
     name: &'static str,
     pub(super) syntax: Syntax,
-    pub(super) run: Run,
+    pub(super) run: Evaluation,
 }
 
 /// How the arguments of an operator are written.
@@ -143,7 +143,7 @@ pub(super) enum Function {
 }
 
 /// How an operator is evaluated.
-pub(super) enum Run {
+pub(super) enum Evaluation {
     Eager {
         /// What the arguments must be, with the error code otherwise. The last entry also applies to further arguments.
         wants: &'static [(Want, ErrorCode)],
@@ -226,7 +226,7 @@ pub(super) const fn operator(
     nulls: bool,
     run: Eager,
 ) -> Operator {
-    Operator { op, name, syntax, run: Run::Eager { wants, nulls, run: Function::Plain(run) } }
+    Operator { op, name, syntax, run: Evaluation::Eager { wants, nulls, run: Function::Plain(run) } }
 }
 
 /// With as many arguments as `wants` has.
@@ -236,7 +236,7 @@ pub(super) const fn plain(op: Op, name: &'static str, wants: Wants, run: Eager) 
 
 /// The same with the collation.
 pub(super) const fn comparing(op: Op, name: &'static str, wants: Wants, run: Comparing) -> Operator {
-    let run = Run::Eager { wants, nulls: false, run: Function::Comparing(run) };
+    let run = Evaluation::Eager { wants, nulls: false, run: Function::Comparing(run) };
     Operator { op, name, syntax: Syntax::Positional(2, 2), run }
 }
 
@@ -249,24 +249,24 @@ pub(super) const fn comparing_as(
     nulls: bool,
     run: Comparing,
 ) -> Operator {
-    Operator { op, name, syntax, run: Run::Eager { wants, nulls, run: Function::Comparing(run) } }
+    Operator { op, name, syntax, run: Evaluation::Eager { wants, nulls, run: Function::Comparing(run) } }
 }
 
 /// With arguments in an object, null in giving null, and globals.
 pub(super) const fn asking(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Asking) -> Operator {
-    let run = Run::Eager { wants, nulls: true, run: Function::Asking(run) };
+    let run = Evaluation::Eager { wants, nulls: true, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Named(names), run }
 }
 
 /// With as many arguments as `wants` has, and globals.
 pub(super) const fn asking_of(op: Op, name: &'static str, wants: Wants, run: Asking) -> Operator {
-    let run = Run::Eager { wants, nulls: false, run: Function::Asking(run) };
+    let run = Evaluation::Eager { wants, nulls: false, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Positional(wants.len(), wants.len()), run }
 }
 
 /// The same with one argument, null giving null.
 pub(super) const fn asking_of_one(op: Op, name: &'static str, run: Asking) -> Operator {
-    let run = Run::Eager { wants: ANY, nulls: true, run: Function::Asking(run) };
+    let run = Evaluation::Eager { wants: ANY, nulls: true, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Positional(1, 1), run }
 }
 
@@ -285,7 +285,7 @@ pub(super) const fn named(op: Op, name: &'static str, names: &'static Names, wan
 }
 
 pub(super) const fn lazy(op: Op, name: &'static str, syntax: Syntax, run: Lazy) -> Operator {
-    Operator { op, name, syntax, run: Run::Lazy(run) }
+    Operator { op, name, syntax, run: Evaluation::Lazy(run) }
 }
 
 pub(super) const MANY: usize = usize::MAX;

@@ -14,38 +14,43 @@ impl Expr {
     /// Errors: 168 for an unknown operator; 16020 and 28667 for a wrong number of arguments; 17276 for an unknown
     /// variable; those of evaluating constant parts.
     pub fn parse(value: Value<'_>, globals: &Globals) -> Result<Expr> {
-        Parser { globals, names: Vec::new() }.value(value)
+        ExprParser { globals, names: Vec::new() }.value(value)
     }
 
     /// The same with the current object as a variable of its own, for `BoundExpr::value_within`.
     ///
     /// Errors: those of `parse`.
     pub fn parse_within(value: Value<'_>, globals: &Globals) -> Result<Expr> {
-        Parser { globals, names: vec!["CURRENT".to_owned()] }.value(value)
+        ExprParser { globals, names: vec!["CURRENT".to_owned()] }.value(value)
     }
 }
 
-struct Parser<'p> {
+struct ExprParser<'p> {
     globals: &'p Globals,
     /// The bound variables, innermost last.
     names: Vec<String>,
 }
 
 /// The arguments of an operator that are written as an object, by name.
-struct Named<'a> {
+struct NamedArguments<'a> {
     operator: &'static str,
     doc: Doc<'a>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> NamedArguments<'a> {
     /// Codes for a value that is not an object and for an unknown name.
-    fn new(operator: &'static str, value: Value<'a>, names: &[&str], codes: [ErrorCode; 2]) -> Result<Named<'a>> {
+    fn new(
+        operator: &'static str,
+        value: Value<'a>,
+        names: &[&str],
+        codes: [ErrorCode; 2],
+    ) -> Result<NamedArguments<'a>> {
         let [shape, unknown] = codes;
         let doc =
             value.as_doc().ok_or_else(|| problem(shape, operator, "needs an object, not", value.kind().alias()))?;
         match doc.iter().find(|(name, _)| !names.contains(name)) {
             Some((name, _)) => Err(problem(unknown, operator, "has the unknown parameter", name)),
-            None => Ok(Named { operator, doc }),
+            None => Ok(NamedArguments { operator, doc }),
         }
     }
 
@@ -60,7 +65,7 @@ fn problem(code: ErrorCode, subject: &str, what: &str, name: &str) -> Error {
     Error::new(code, format!("{subject} {what} '{name}'"))
 }
 
-impl Parser<'_> {
+impl ExprParser<'_> {
     fn value(&mut self, value: Value<'_>) -> Result<Expr> {
         if let Some(path) = value.as_str().and_then(|text| text.strip_prefix('$')) {
             return self.path(path);
@@ -158,12 +163,12 @@ impl Parser<'_> {
             None if most == 0 && operand.as_doc().is_some_and(Doc::is_empty) => Vec::new(),
             None => vec![self.value(operand)?],
         };
-        let given = arguments.len();
-        if (least..=most).contains(&given) {
+        let named = arguments.len();
+        if (least..=most).contains(&named) {
             return Ok(arguments);
         }
         let code = if least == most { ErrorCode::Location16020 } else { ErrorCode::Location28667 };
-        let message = format!("Expression {name} takes {least} to {most} arguments, not {given}");
+        let message = format!("Expression {name} takes {least} to {most} arguments, not {named}");
         Err(Error::new(code, message))
     }
 
@@ -173,23 +178,23 @@ impl Parser<'_> {
         if names.binds == Binds::Element {
             known.push("as");
         }
-        let given = Named::new(operator, operand, &known, [*shape, *unknown])?;
+        let named = NamedArguments::new(operator, operand, &known, [*shape, *unknown])?;
         let mut arguments = Vec::new();
         for (at, name) in names.names.iter().enumerate() {
             let code = missing.get(at).or(missing.last()).unwrap_or(shape);
-            let value = match given.doc.get(name) {
+            let value = match named.doc.get(name) {
                 None if at >= names.required => {
                     arguments.push(Expr::MISSING);
                     continue;
                 }
-                _ => given.get(name, *code)?,
+                _ => named.get(name, *code)?,
             };
             let bound = self.names.len();
             match names.binds {
                 _ if at + 1 != names.required => {}
                 Binds::Nothing => {}
                 Binds::Element => {
-                    self.bind(given.doc.get("as").map_or("this", |name| name.as_str().unwrap_or_default()))?;
+                    self.bind(named.doc.get("as").map_or("this", |name| name.as_str().unwrap_or_default()))?;
                 }
                 Binds::ValueAndThis => {
                     self.bind("value")?;
@@ -214,9 +219,9 @@ impl Parser<'_> {
     /// The arguments of `$let`: values, then the expression that uses them.
     fn bindings(&mut self, operand: Value<'_>) -> Result<Vec<Expr>> {
         let codes = [ErrorCode::Location16874, ErrorCode::Location16875];
-        let given = Named::new("$let", operand, &["vars", "in"], codes)?;
-        let variables = given.get("vars", ErrorCode::Location16876)?;
-        let body = given.get("in", ErrorCode::Location16877)?;
+        let named = NamedArguments::new("$let", operand, &["vars", "in"], codes)?;
+        let variables = named.get("vars", ErrorCode::Location16876)?;
+        let body = named.get("in", ErrorCode::Location16877)?;
         let variables = variables
             .as_doc()
             .ok_or_else(|| problem(ErrorCode::Location16876, "$let", "needs an object as", "vars"))?;
@@ -233,22 +238,22 @@ impl Parser<'_> {
     /// The arguments of `$switch`: pairs of a case and its value, then the default, if there is one.
     fn switch(&mut self, operand: Value<'_>) -> Result<Vec<Expr>> {
         let codes = [ErrorCode::Location40060, ErrorCode::Location40067];
-        let given = Named::new("$switch", operand, &["branches", "default"], codes)?;
-        let branches = given.get("branches", ErrorCode::Location40068)?;
+        let named = NamedArguments::new("$switch", operand, &["branches", "default"], codes)?;
+        let branches = named.get("branches", ErrorCode::Location40068)?;
         let branches = branches
             .as_array()
             .ok_or_else(|| problem(ErrorCode::Location40061, "$switch", "needs an array as", "branches"))?;
         let mut arguments = Vec::new();
         for (_, branch) in branches {
             let codes = [ErrorCode::Location40062, ErrorCode::Location40063];
-            let branch = Named::new("$switch", branch, &["case", "then"], codes)?;
+            let branch = NamedArguments::new("$switch", branch, &["case", "then"], codes)?;
             arguments.push(self.value(branch.get("case", ErrorCode::Location40064)?)?);
             arguments.push(self.value(branch.get("then", ErrorCode::Location40065)?)?);
         }
         if arguments.is_empty() {
             return Err(problem(ErrorCode::Location40068, "$switch", "needs at least one of", "branches"));
         }
-        if let Some(default) = given.doc.get("default") {
+        if let Some(default) = named.doc.get("default") {
             arguments.push(self.value(default)?);
         }
         Ok(arguments)

@@ -68,16 +68,16 @@ fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Opt
         Some(found) if found.as_str().is_some() => found.as_str(),
         _ => return refuse(Location51106, "needs a string as its options"),
     };
-    let (pattern, own) = match regex.view() {
+    let (pattern, flags) = match regex.view() {
         found if is_nullish(found) => return Ok(None),
         Some(found) if found.as_regex().is_some() => found.as_regex().unwrap_or_default(),
         Some(found) if found.as_str().is_some() => (found.as_str().unwrap_or_default(), ""),
         _ => return refuse(Location51105, "needs a regular expression or a string as its regex"),
     };
-    if !own.is_empty() && wanted.is_some() {
+    if !flags.is_empty() && wanted.is_some() {
         return refuse(Location51107, "has options both in its regex and in 'options'");
     }
-    let regex = Regex::new(pattern, wanted.unwrap_or(own), scope.globals())?;
+    let regex = Regex::new(pattern, wanted.unwrap_or(flags), scope.globals())?;
     match input.view() {
         found if is_nullish(found) => Ok(None),
         Some(found) if found.as_str().is_some() => Ok(Some((regex, input))),

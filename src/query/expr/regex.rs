@@ -18,7 +18,7 @@ pub struct Regex {
     prefix: Box<str>,
     /// True if the pattern is only its prefix.
     only_prefix: bool,
-    compiled: Rc<dyn env::Regex>,
+    compiled: Rc<dyn env::CompiledRegex>,
 }
 
 impl Regex {

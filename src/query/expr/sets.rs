@@ -104,7 +104,7 @@ fn extreme(arguments: Arguments<'_, '_>, by: &Collation, is_max: bool) -> Datum<
 
 /// The position of a value in an array, within two positions; -1 if there is none.
 fn index_of(operator: &Operator, arguments: Arguments<'_, '_>, by: &Collation) -> Result<Datum<'static>> {
-    let array = arguments::given(arguments, 0);
+    let array = arguments::argument(arguments, 0);
     if is_nullish(array) {
         return Ok(Datum::NULL);
     }
@@ -112,7 +112,7 @@ fn index_of(operator: &Operator, arguments: Arguments<'_, '_>, by: &Collation) -
         return Err(failure(Location40090, operator.name(), "needs an array as its first argument"));
     }
     let (start, end) = (arguments::natural(arguments, 2, 0), arguments::natural(arguments, 3, usize::MAX));
-    let wanted = arguments::given(arguments, 1);
+    let wanted = arguments::argument(arguments, 1);
     let found = elements(arguments, 0).into_iter().enumerate().take(end).skip(start);
     let mut found = found.filter(|(_, value)| wanted.is_some_and(|wanted| by.equal(*value, wanted)));
     Ok(found.next().map_or(Datum::int32(-1), |(at, _)| Datum::count(at)))

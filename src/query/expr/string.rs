@@ -1,6 +1,6 @@
 //! Strings: concatenation, length, search, trimming, splitting, replacing, substrings, and case.
 
-use super::arguments::{Arguments, Want::*, failure, given, natural, number, text};
+use super::arguments::{Arguments, Want::*, argument, failure, natural, number, text};
 use super::array::int32;
 use super::date::civil;
 use super::datum::{ArrayWriter, Datum, is_nullish};
@@ -90,7 +90,7 @@ pub(super) fn index_of(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Dat
 }
 
 fn trim(arguments: Arguments<'_, '_>, left: bool, right: bool) -> Result<Datum<'static>> {
-    let chars = given(arguments, 1).and_then(Value::as_str).unwrap_or(SPACES);
+    let chars = argument(arguments, 1).and_then(Value::as_str).unwrap_or(SPACES);
     let goes = |letter: char| chars.chars().any(|other| other == letter);
     let mut rest = text(arguments, 0);
     if left {
@@ -142,7 +142,7 @@ fn replace(arguments: Arguments<'_, '_>, count: usize) -> Result<Datum<'static>>
 /// A string, or the text of a number or a date; empty for null.
 fn written(operator: &Operator, arguments: Arguments<'_, '_>, at: usize, globals: &Globals) -> Result<String> {
     use Kind::{Date, Decimal128, Double, Int32, Int64, String as Text};
-    let value = given(arguments, at);
+    let value = argument(arguments, at);
     let Some(value) = value.filter(|_| !is_nullish(value)) else { return Ok(String::new()) };
     let written = match value.kind() {
         Text => value.as_str().map(str::to_owned),

@@ -1,6 +1,6 @@
 //! `$size`, `$all`, `$elemMatch`: filters on the elements of arrays.
 
-use super::parse::{Parser, each, operators_of, wrong};
+use super::parse::{FilterParser, each, operators_of, wrong};
 use super::tree::{Filter, Test};
 use crate::error::Result;
 use crate::value::{Doc, Kind, Number, Path, Value};
@@ -33,7 +33,7 @@ impl ElemMatch {
 }
 
 /// The filter of `{path: {$elemMatch: operand}}`.
-pub(super) fn parse_elem_match(path: &Path, operand: Value<'_>, parser: Parser<'_>) -> Result<Filter> {
+pub(super) fn parse_elem_match(path: &Path, operand: Value<'_>, parser: FilterParser<'_>) -> Result<Filter> {
     let wanted = operand.as_doc().ok_or_else(|| wrong("$elemMatch", "needs an Object", operand))?;
     let inner = parser.nested();
     let is_logical = |name: &str| matches!(name, "$and" | "$or" | "$nor" | "$where");
@@ -47,7 +47,7 @@ pub(super) fn parse_elem_match(path: &Path, operand: Value<'_>, parser: Parser<'
 }
 
 /// The filter of `{path: {$all: operand}}`: a conjunction. The empty list matches nothing.
-pub(super) fn parse_all(path: &Path, operand: Value<'_>, parser: Parser<'_>) -> Result<Filter> {
+pub(super) fn parse_all(path: &Path, operand: Value<'_>, parser: FilterParser<'_>) -> Result<Filter> {
     let list = operand.as_array().ok_or_else(|| wrong("$all", "needs an array", operand))?;
     if list.is_empty() {
         return Ok(Filter::AlwaysFalse);

@@ -78,22 +78,22 @@ impl Filter {
     /// Errors: `BadValue` naming the operator or field, unless the server has a specific code; 5626500 for the `$near`
     /// family and 27 for `$text`, which time-series collections do not support; those of expressions.
     pub fn parse(doc: Doc<'_>, globals: &Globals) -> Result<Filter> {
-        Parser { globals, nested: false }.filter(doc)
+        FilterParser { globals, nested: false }.filter(doc)
     }
 }
 
 /// What parsing depends on besides the document.
 #[derive(Clone, Copy)]
-pub(super) struct Parser<'g> {
+pub(super) struct FilterParser<'g> {
     pub(super) globals: &'g Globals,
     /// True inside `$elemMatch`, where there is no whole document.
     nested: bool,
 }
 
-impl<'g> Parser<'g> {
+impl<'g> FilterParser<'g> {
     /// The parser for the inside of `$elemMatch`.
-    pub(super) fn nested(self) -> Parser<'g> {
-        Parser { nested: true, ..self }
+    pub(super) fn nested(self) -> FilterParser<'g> {
+        FilterParser { nested: true, ..self }
     }
 
     /// The filter of a document of fields and logical operators.

@@ -10,7 +10,7 @@ use super::geo::Geo;
 use super::kinds::Kinds;
 use super::membership::In;
 use super::modulo::Modulo;
-use super::schema::Schema;
+use super::schema::JsonSchema;
 use crate::error::Result;
 use crate::query::expr::{CompareOp, Regex};
 use crate::value::{Collation, FieldSet, OwnedValue, Path, Value};
@@ -38,7 +38,7 @@ pub enum Filter {
     /// Documents for which an expression is true.
     Expr(Rc<Condition>),
     /// Documents that conform to a schema.
-    Schema(Rc<Schema>),
+    Schema(Rc<JsonSchema>),
 }
 
 /// A test of a value at a path; one variant per operator file.

@@ -8,7 +8,7 @@ use crate::value::FieldSet;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// Set if only a few of the matches matter.
-    pub edge: Option<Edge>,
+    pub rows_per_group: Option<RowsPerGroup>,
     /// The top-level fields of the result that somebody reads.
     pub fields: FieldSet,
     /// True if the projection of the find is not the user's, but lists the fields that the next stage reads.
@@ -26,7 +26,7 @@ impl Demand {
 
 impl Default for Demand {
     fn default() -> Self {
-        Demand { edge: None, fields: FieldSet::All, is_narrowed: false, skips_closed: false }
+        Demand { rows_per_group: None, fields: FieldSet::All, is_narrowed: false, skips_closed: false }
     }
 }
 
@@ -47,7 +47,7 @@ impl From<FindCommand> for Query {
 
 /// Of rows that are equal in some fields, only a few matter; the others may be left out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Edge {
+pub struct RowsPerGroup {
     /// Which rows matter.
     pub which: Which,
     /// How many of them; rows whose time ties with one of them matter as well.

@@ -1,6 +1,6 @@
 //! The plan of a read: which buckets, which of their columns, and the filter left for rows.
 
-use super::demand::{Edge, Query, Which};
+use super::demand::{Query, RowsPerGroup, Which};
 use super::find::{FindCommand, Hint};
 use super::indexes::{Index, ReadAccess, buckets, choose, through_default};
 use super::pushdown::{Layout, Split, split};
@@ -141,14 +141,14 @@ impl ReadPlan {
     }
 
     /// Which rows of a bucket matter, if all of its rows match, and how many; `None` if all do.
-    pub fn edge(&self, bucket: &BucketDoc<'_>) -> Option<(Which, usize)> {
-        let edge = self.plan.edge.as_ref()?;
+    pub fn wanted_rows(&self, bucket: &BucketDoc<'_>) -> Option<(Which, usize)> {
+        let wanted = self.plan.rows_per_group.as_ref()?;
         let (first_ms, last_ms) = (bucket.min_time_ms(), bucket.max_time_ms());
         // A bucket may begin earlier than its rows, but never later: outside the standard range another context may
         // have rounded it up.
         let is_alike =
             |bin: &BoundExpr| !self.extended_range && bin.is_alike_between(&self.plan.time_field, first_ms, last_ms);
-        edge.bins.iter().all(is_alike).then_some((edge.which, edge.count))
+        wanted.bins.iter().all(is_alike).then_some((wanted.which, wanted.count))
     }
 
     /// False if no row with that metadata and between those times can match.
@@ -188,13 +188,13 @@ impl ReadPlan {
 
     /// True if whoever takes the rows counts them.
     pub fn counts(&self) -> bool {
-        self.plan.edge.as_ref().is_some_and(|edge| edge.counts)
+        self.plan.rows_per_group.as_ref().is_some_and(|wanted| wanted.counts)
     }
 
     /// True where of the rows of a series nothing is asked but how many they are.
     pub fn only_counts(&self) -> bool {
-        let takes_all = |edge: &Edge| edge.which == Which::Extremes && edge.bins.is_empty();
-        self.plan.edge.as_ref().is_some_and(takes_all) && self.columns.is_empty()
+        let takes_all = |wanted: &RowsPerGroup| wanted.which == Which::Extremes && wanted.bins.is_empty();
+        self.plan.rows_per_group.as_ref().is_some_and(takes_all) && self.columns.is_empty()
     }
 
     /// True if some metadata does not match.

@@ -1,6 +1,6 @@
 //! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
 
-use super::demand::{Demand, Edge, Query};
+use super::demand::{Demand, Query, RowsPerGroup};
 use super::find::FindCommand;
 use super::projection::Projection;
 use crate::query::filter::Filter;
@@ -40,7 +40,7 @@ pub struct Plan {
     /// How strings compare outside of filters and sorts.
     pub collation: Collation,
     /// Set if only some of the matches of one push matter.
-    pub edge: Option<Edge>,
+    pub rows_per_group: Option<RowsPerGroup>,
     /// True if the projection is not the user's, but lists the fields that the next stage reads.
     pub is_narrowed: bool,
 }
@@ -50,14 +50,14 @@ impl Plan {
     pub fn new(query: Query, facts: &CollectionFacts<'_>) -> Plan {
         let Query { find, demand } = query;
         let FindCommand { filter, projection, sort, skip, limit, collation, .. } = find;
-        let Demand { edge, fields, is_narrowed, .. } = demand;
+        let Demand { rows_per_group, fields, is_narrowed, .. } = demand;
         let residual = filter;
         let mut decode = projection.needed_fields(&fields);
         decode.add_all(&residual.fields());
         for part in sort.iter().flat_map(SortSpec::parts) {
             decode.add_path(part.path.as_str());
         }
-        let of_series = |edge: &Edge| edge.alike.iter().all(|name| facts.meta_field == Some(name));
+        let of_series = |wanted: &RowsPerGroup| wanted.alike.iter().all(|name| facts.meta_field == Some(name));
         // Within one series, a sort by metadata and then time is a sort by time.
         let by_time = |sort: &SortSpec| match sort.parts() {
             [front @ .., last] => {
@@ -67,7 +67,8 @@ impl Plan {
             [] => false,
         };
         let in_order = sort.as_ref().is_none_or(by_time);
-        let edge = edge.filter(|edge| of_series(edge) && skip == 0 && limit.is_none() && in_order);
+        let rows_per_group =
+            rows_per_group.filter(|wanted| of_series(wanted) && skip == 0 && limit.is_none() && in_order);
         let wants_meta = facts.meta_field.is_some_and(|meta| decode.contains(meta));
         if let Some(meta) = facts.meta_field {
             decode.remove(meta);
@@ -83,7 +84,7 @@ impl Plan {
             skip,
             limit,
             collation,
-            edge,
+            rows_per_group,
             is_narrowed,
         }
     }

@@ -5,7 +5,7 @@
 use super::accumulator::Accumulation;
 use super::group::GroupSpec;
 use super::model::{DocumentSource, Foreign, Others, Out};
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use super::pipeline::Pipeline;
 use super::source::documents;
 use super::spec::{ShownStep, Step, check_unpacking, reads};
@@ -38,7 +38,7 @@ impl Aggregation {
     /// Errors: `TypeMismatch` if a stage is not an object; 40323 if it does not have exactly one field; 40324 if it is
     /// unknown; 7183900 if it unpacks measurements; those of the stages.
     pub fn parse(pipeline: Doc<'_>, globals: &Globals, time_field: &str) -> Result<Aggregation> {
-        let mut parser = Parser::new(globals);
+        let mut parser = PipelineParser::new(globals);
         parser.begin_find();
         parser.stages(pipeline)?;
         parser.finish(time_field)
@@ -120,12 +120,12 @@ impl Foreign {
     }
 }
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// Finishes the pipeline of the added stages; `time_field` as in `Aggregation::parse`.
     ///
     /// Errors: 7183900.
     pub fn finish(self, time_field: &str) -> Result<Aggregation> {
-        let Parser { steps, source, out, others, .. } = self;
+        let PipelineParser { steps, source, out, others, .. } = self;
         let mut steps = steps.into_iter();
         let Some((Step::Find(mut find), _)) = steps.next() else {
             return Err(Error::internal("A pipeline without a find"));
@@ -149,10 +149,10 @@ fn limit_to_group(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut Doc
     let mut demand = Demand::default();
     match &find.sort {
         _ if !takes_all || time_field.is_empty() => {}
-        Some(sort) => demand.edge = group.edge_behind(sort, time_field),
+        Some(sort) => demand.rows_per_group = group.rows_needed_after(sort, time_field),
         None => {
-            group.take_edges(time_field);
-            demand.edge = group.edge(time_field);
+            group.take_first_or_last(time_field);
+            demand.rows_per_group = group.rows_needed(time_field);
         }
     }
     if let Some([by_time, more @ ..]) = find.sort.as_ref().map(SortSpec::parts)
@@ -161,7 +161,7 @@ fn limit_to_group(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut Doc
         if more.is_empty() && takes_all && group.fields.iter().all(Accumulation::takes_any_order) {
             group.unsorted_by = Some((time_field.into(), by_time.ascending));
             find.sort = None;
-            demand.edge = group.edge(time_field);
+            demand.rows_per_group = group.rows_needed(time_field);
         } else {
             show_streaming(&group.stream(time_field), shown);
         }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::granularity::PreferredNumbers;
 use super::group::{Group, GroupSpec, Key};
 use super::model::Others;
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use super::running::Stage;
 use super::spec::Spec;
 use crate::block::{Block, ColumnBuilder};
@@ -24,7 +24,7 @@ fn refuse(code: ErrorCode, message: &str) -> Error {
     Error::new(code, message)
 }
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$bucket`: groups by the boundary below a value, sorted.
     ///
     /// Errors: 40191 to 40202, and those of `$group`.

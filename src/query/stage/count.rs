@@ -1,12 +1,12 @@
 //! `$count` and `$sortByCount`, which are written as groups that count rows.
 
-use super::parse::{FindPart, Parser};
+use super::parse::{FindPart, PipelineParser};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
 use crate::value::{DocWriter, Value};
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$count`: one group of all rows, without its id.
     ///
     /// Errors: 40156 to 40160.

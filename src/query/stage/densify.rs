@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::model::Others;
-use super::parse::{Parser, check_fields};
+use super::parse::{PipelineParser, check_fields};
 use super::running::Stage;
 use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
@@ -61,7 +61,7 @@ fn refuse(code: ErrorCode, message: &str) -> Error {
     Error::new(code, message)
 }
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$densify`.
     ///
     /// Errors: `FailedToParse`, 40414, 40415, `TypeMismatch`, and those of ranges.

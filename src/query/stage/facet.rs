@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use super::model::Others;
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use super::pipeline::Pipeline;
 use super::running::Stage;
 use super::spec::check_unpacking;
@@ -17,7 +17,7 @@ use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::value::{DocWriter, FieldSet, Kind, Value};
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$facet`.
     ///
     /// Errors: 40169 to 40171, 40600 for one in another, 15998, 16410 and 16412 for names, and those of the stages.
@@ -49,7 +49,7 @@ impl Parser<'_> {
                     return refuse(ErrorCode::Location40600, &message);
                 }
             }
-            let mut branch = Parser::new(self.globals);
+            let mut branch = PipelineParser::new(self.globals);
             branch.others = std::mem::take(&mut self.others);
             branch.stages(stages)?;
             self.others = branch.others;

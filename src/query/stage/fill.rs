@@ -2,12 +2,12 @@
 //!
 //! Source: mongodb/mongo src/mongo/db/pipeline/document_source_fill.cpp.
 
-use super::parse::{FindPart, Parser, check_fields};
+use super::parse::{FindPart, PipelineParser, check_fields};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::plan::Projection;
 use crate::value::{DocWriter, Value, check_path};
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$fill`.
     ///
     /// Errors: `FailedToParse`, 40414, 40415, `TypeMismatch`, 6050200 to 6050204, and those of `$setWindowFields`.

@@ -1,13 +1,13 @@
 //! Stages that become parts of a find: `$match`, `$sort`, `$skip`, `$limit`, `$project`, `$addFields`, `$unset`.
 
-use super::parse::{FindPart, Parser};
+use super::parse::{FindPart, PipelineParser};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::filter::Filter;
 use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocWriter, Value, check_path};
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$match`.
     ///
     /// Errors: 15959, and those of filters.

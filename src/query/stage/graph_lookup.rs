@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::model::Others;
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use super::reshape::{Made, with};
 use super::running::Stage;
 use super::spec::Spec;
@@ -50,7 +50,7 @@ fn restriction(doc: Doc<'_>) -> DocBuf {
     array_of(Some(filter.view().as_value()).filter(|_| !filter.view().is_empty()).into_iter())
 }
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$graphLookup`.
     ///
     /// Errors: `FailedToParse`, 40100 to 40105, 40185, and those of expressions, paths and filters.

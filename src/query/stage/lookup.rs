@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use super::model::Others;
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use super::reshape::{Made, with};
 use super::running::Stage;
 use super::spec::Spec;
@@ -53,7 +53,7 @@ fn refuse(message: &str) -> Error {
     Error::new(ErrorCode::FailedToParse, message)
 }
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$lookup`.
     ///
     /// Errors: `FailedToParse`, `TypeMismatch`, 40602, those of expressions and paths. Errors of rows that are read in

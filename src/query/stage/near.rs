@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::model::Others;
-use super::parse::{FindPart, Parser, check_fields};
+use super::parse::{FindPart, PipelineParser, check_fields};
 use super::running::Stage;
 use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder};
@@ -37,7 +37,7 @@ struct NearSpec {
     place_field: Option<Vec<Box<str>>>,
 }
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$geoNear`. The find before it selects rows that are near enough.
     ///
     /// Errors: 5892921 without a key; 5860206 without `distanceField`; 5860207 with a query; 6330900 for an invalid

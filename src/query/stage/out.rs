@@ -3,11 +3,11 @@
 //! Source: mongodb/mongo src/mongo/db/pipeline/document_source_out.cpp.
 
 use super::model::Out;
-use super::parse::{Parser, check_fields};
+use super::parse::{PipelineParser, check_fields};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, DocWriter, Value};
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$merge`.
     ///
     /// Errors: always 1074330.

@@ -23,7 +23,7 @@ pub(super) enum FindPart {
 }
 
 /// A pipeline during parsing.
-pub(super) struct Parser<'g> {
+pub(super) struct PipelineParser<'g> {
     pub globals: &'g Globals,
     pub steps: Vec<ShownStep>,
     /// The target collection, if rows are written.
@@ -36,11 +36,11 @@ pub(super) struct Parser<'g> {
     pub part: FindPart,
 }
 
-impl<'g> Parser<'g> {
+impl<'g> PipelineParser<'g> {
     /// A parser without steps.
-    pub fn new(globals: &'g Globals) -> Parser<'g> {
+    pub fn new(globals: &'g Globals) -> PipelineParser<'g> {
         let (steps, others) = (Vec::new(), Vec::new());
-        Parser { globals, steps, out: None, source: None, others, part: FindPart::Filter }
+        PipelineParser { globals, steps, out: None, source: None, others, part: FindPart::Filter }
     }
 
     /// True if only filters were added so far.

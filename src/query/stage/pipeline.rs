@@ -11,7 +11,7 @@ use crate::query::exec::{Exec, Flow, Queue, Sink};
 pub struct Pipeline {
     stages: Vec<Box<dyn Stage>>,
     /// The number of rows that each stage has returned.
-    given: Vec<u64>,
+    rows_returned: Vec<u64>,
     ready: Queue,
 }
 
@@ -19,7 +19,7 @@ impl Pipeline {
     /// The running steps; `others` are the rows that they need from other collections.
     pub(super) fn new(steps: &mut dyn Iterator<Item = &Step>, others: &Others) -> Pipeline {
         let stages: Vec<Box<dyn Stage>> = steps.map(|step| step.start(others)).collect();
-        Pipeline { given: vec![0; stages.len()], stages, ready: Queue::default() }
+        Pipeline { rows_returned: vec![0; stages.len()], stages, ready: Queue::default() }
     }
 
     /// Takes rows.
@@ -44,8 +44,8 @@ impl Pipeline {
     }
 
     /// The number of rows that each stage has returned.
-    pub fn given(&self) -> &[u64] {
-        &self.given
+    pub fn rows_returned(&self) -> &[u64] {
+        &self.rows_returned
     }
 
     /// The number of rows that `take` can return now.
@@ -71,8 +71,8 @@ impl Pipeline {
     /// Passes what a stage has ready to the next one.
     fn hand_on(&mut self, at: usize) -> Result<Flow> {
         while let Some(rows) = self.stages.get_mut(at).map_or(Ok(None), |stage| stage.take())? {
-            if let Some(given) = self.given.get_mut(at) {
-                *given += rows.rows() as u64;
+            if let Some(rows_returned) = self.rows_returned.get_mut(at) {
+                *rows_returned += rows.rows() as u64;
             }
             if self.feed(at + 1, rows)? == Flow::Enough {
                 return Ok(Flow::Enough);

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::model::Others;
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use super::reshape::Made;
 use super::running::Stage;
 use super::spec::Spec;
@@ -20,7 +20,7 @@ const DESCEND: &str = "descend";
 const PRUNE: &str = "prune";
 const KEEP: &str = "keep";
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$redact`.
     ///
     /// Errors: those of the expression.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::finds::object;
 use super::model::Others;
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use super::running::Stage;
 use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
@@ -14,7 +14,7 @@ use crate::query::expr::BoundExpr;
 use crate::query::plan::write_set;
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path};
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$replaceWith`.
     ///
     /// Errors: those of expressions.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::model::Others;
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use super::running::Stage;
 use super::spec::Spec;
 use crate::block::Block;
@@ -12,7 +12,7 @@ use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
 use crate::value::{DocWriter, FieldSet, Number, Value, sort_rows};
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$sample`.
     ///
     /// Errors: 28745 to 28749.

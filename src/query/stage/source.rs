@@ -1,13 +1,13 @@
 //! First stages that produce documents of their own: `$collStats`, `$documents`, `$indexStats`.
 
 use super::model::{CollStats, DocumentSource};
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::BoundExpr;
 use crate::value::{Doc, Value};
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$indexStats`.
     ///
     /// Errors: 28803.

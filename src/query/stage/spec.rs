@@ -12,8 +12,8 @@ use crate::query::expr::BoundExpr;
 use crate::query::plan::{CollectionFacts, Demand, FindCommand, Plan, Query};
 use crate::value::{DocBuf, FieldSet};
 
-/// The specification of a stage. Its parser has already recorded what it needs from other collections (`Parser::split`)
-/// and what `explain` shows (`Parser::push`).
+/// The specification of a stage. Its parser has already recorded what it needs from other collections (`PipelineParser::split`)
+/// and what `explain` shows (`PipelineParser::push`).
 pub(super) trait Spec {
     /// The top-level fields that it reads of its rows, given that the fields in `behind` of its result are read.
     fn reads(&self, _behind: FieldSet) -> FieldSet {

@@ -3,7 +3,7 @@
 
 use super::aggregation::Aggregation;
 use super::model::{Foreign, Others};
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use super::table::{StagePlace, not_first, place_of};
 use crate::block::Block;
 use crate::error::Result;
@@ -34,7 +34,7 @@ pub(super) struct SubPipeline {
     rest: Option<Aggregation>,
 }
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// Splits a pipeline over another collection, which sees the variables of `globals`. If `by_fields`, rows must also
     /// be equal in fields, which is tested before all stages but filters.
     ///
@@ -50,7 +50,7 @@ impl Parser<'_> {
         let (mut once, mut rest) = (stages.len(), None);
         // Before any row is known, nothing depends on one.
         if by_fields || globals.outer_count() > 0 {
-            let mut parser = Parser::new(globals);
+            let mut parser = PipelineParser::new(globals);
             parser.begin_find();
             parser.others = std::mem::take(&mut self.others);
             once = parser.rest(&stages, by_fields)?;

@@ -1,6 +1,6 @@
 //! The table of stages. A new one is a file and a row.
 
-use super::parse::Parser;
+use super::parse::PipelineParser;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, Value};
 
@@ -17,7 +17,7 @@ pub(super) enum StagePlace {
 }
 
 /// The name of a stage, where it may occur, and its parser.
-type StageRow = (&'static str, StagePlace, fn(&mut Parser<'_>, Value<'_>) -> Result<()>);
+type StageRow = (&'static str, StagePlace, fn(&mut PipelineParser<'_>, Value<'_>) -> Result<()>);
 
 const STAGES: &[StageRow] = &[
     ("$_internalInhibitOptimization", StagePlace::Anywhere, |parser, argument| parser.inhibit(argument)),
@@ -72,7 +72,7 @@ const REFUSED: [(&str, ErrorCode); 9] = [
     ("$_internalSearchIdLookup", ErrorCode::Location10557302),
 ];
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// Adds the stages of a pipeline.
     ///
     /// Errors: as `Aggregation::parse`.

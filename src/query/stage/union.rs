@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use super::model::Others;
-use super::parse::{Parser, check_fields};
+use super::parse::{PipelineParser, check_fields};
 use super::running::Stage;
 use super::spec::Spec;
 use super::subpipeline::SubPipeline;
@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::value::{Doc, Value};
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$unionWith`, with a name or with `{coll, pipeline}`.
     ///
     /// Errors: `FailedToParse`, `TypeMismatch`, 40415. Errors of the other pipeline occur when it is read.
@@ -54,31 +54,31 @@ struct UnionSpec(SubPipeline);
 
 impl Spec for UnionSpec {
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
-        Box::new(Union { spec: self, own: Vec::new(), others: Some(Others::clone(others)) })
+        Box::new(Union { spec: self, rows: Vec::new(), others: Some(Others::clone(others)) })
     }
 }
 
 /// A running `$unionWith`.
 struct Union {
     spec: Rc<UnionSpec>,
-    own: Vec<Block>,
+    rows: Vec<Block>,
     others: Option<Others>,
 }
 
 impl Stage for Union {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        self.own.push(rows);
+        self.rows.push(rows);
         Ok(Flow::Continue)
     }
 
     fn finish(&mut self) -> Result<()> {
         let Some(others) = self.others.take() else { return Ok(()) };
         let rows = self.spec.0.rows(None, &others)?;
-        self.own.extend(Some(rows).filter(|rows| rows.rows() > 0));
+        self.rows.extend(Some(rows).filter(|rows| rows.rows() > 0));
         Ok(())
     }
 
     fn take(&mut self) -> Result<Option<Block>> {
-        Ok(if self.own.is_empty() { None } else { Some(self.own.remove(0)) })
+        Ok(if self.rows.is_empty() { None } else { Some(self.rows.remove(0)) })
     }
 }

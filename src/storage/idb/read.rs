@@ -78,7 +78,7 @@ struct RangeScan<'a> {
 }
 
 /// The requests of a turn to one range.
-struct Asked<'a> {
+struct RangeRequests<'a> {
     range: &'a KeyRange,
     keys: IdbRequest,
     /// The maximum number of values, and their request. Absent if only keys are wanted.
@@ -104,7 +104,7 @@ impl RangeScan<'_> {
         let share = (2 * self.room() / ranges.len()).clamp(1, SHARE_MAX.min(self.room()));
         let asked = ranges.iter().map(|range| self.ask(range, share)).collect::<Result<Vec<_>, _>>().map_err(thrown)?;
         let Some(last) = asked.last() else { return Ok(()) };
-        let is_all = |asked: &Asked<'_>| asked.values.as_ref().is_none_or(|(share, _)| *share == self.room());
+        let is_all = |asked: &RangeRequests<'_>| asked.values.as_ref().is_none_or(|(share, _)| *share == self.room());
         if is_last && asked.iter().all(is_all) {
             self.running.seal();
         }
@@ -113,7 +113,7 @@ impl RangeScan<'_> {
         self.fetch(&missing, is_last || self.room() == 0).await
     }
 
-    fn ask<'a>(&self, range: &'a KeyRange, share: usize) -> Result<Asked<'a>, JsValue> {
+    fn ask<'a>(&self, range: &'a KeyRange, share: usize) -> Result<RangeRequests<'a>, JsValue> {
         let store = &self.running.store;
         let query = JsValue::from(js_range(&range.start, &range.end)?);
         let keys = store.get_all_keys_with_key_and_limit(&query, limit(self.room()))?;
@@ -125,13 +125,13 @@ impl RangeScan<'_> {
             Some(share) => Some((share, store.get_all_with_key_and_limit(&query, limit(share))?)),
             None => None,
         };
-        Ok(Asked { range, keys, values })
+        Ok(RangeRequests { range, keys, values })
     }
 
     /// Appends the keys of an answer, up to the page, with the values that came with them.
-    fn take<'a>(&mut self, asked: &[Asked<'a>]) -> Result<Vec<Missing<'a>>, IdbFailure> {
+    fn take<'a>(&mut self, asked: &[RangeRequests<'a>]) -> Result<Vec<Missing<'a>>, IdbFailure> {
         let mut missing = Vec::new();
-        for Asked { range, keys, values } in asked {
+        for RangeRequests { range, keys, values } in asked {
             let first = self.entries.len();
             let keys: Array = result_of(keys)?.unchecked_into();
             for key in keys.iter().take(self.room()) {

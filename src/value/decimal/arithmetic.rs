@@ -118,10 +118,10 @@ pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
     let divisor = divisor.max(1);
     let (mut digits, mut rest) = (Vec::new(), 0);
     let mut exponent = x.exponent - exponent;
-    let mut given = x.digits.iter();
+    let mut dividend = x.digits.iter();
     // The divisor is at most 10^34, so ten times the remainder fits.
     loop {
-        let next = given.next();
+        let next = dividend.next();
         if next.is_none() {
             if rest == 0 || digits.len() > DIGITS_MAX {
                 break;

@@ -236,14 +236,14 @@ pub fn sqrt(x: Decimal) -> Decimal {
     let (log, negative) = natural(coefficient, exponent);
     let Some(mut root) = Digits::of(power_of_e(&log.divided(2), negative)) else { return x };
     // An exact result gets no extra zeros.
-    let given = root.clone().round(false);
+    let rounded = root.clone().round(false);
     while root.exponent < exponent.div_euclid(2) && root.digits.last() == Some(&0) {
         root.digits.pop();
         root.exponent += 1;
     }
     let is_short = root.digits.len() <= DIGITS_MAX / 2;
     let short = root.round(false);
-    if is_short && product(short, short).compare(x).is_eq() { short } else { given }
+    if is_short && product(short, short).compare(x).is_eq() { short } else { rounded }
 }
 
 /// A number without a fraction; `None` if it has one. Numbers that are too large count as even.

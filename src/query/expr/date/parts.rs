@@ -1,6 +1,6 @@
 //! Converts dates to and from their fields: `$dateToParts`, `$dateFromParts`, `$tsSecond`, `$tsIncrement`.
 
-use super::super::arguments::{Arguments, Want::*, date, failure, given};
+use super::super::arguments::{Arguments, Want::*, argument, date, failure};
 use super::super::datum::{Datum, container};
 use super::super::globals::Globals;
 use super::super::operators::{Binds, Names, Op, Operator, Wants, asking, names, null_in};
@@ -56,7 +56,7 @@ pub(super) static TABLE: &[Operator] = &[
 ];
 
 fn stamp(arguments: Arguments<'_, '_>) -> Option<u64> {
-    given(arguments, 0).and_then(Value::as_timestamp)
+    argument(arguments, 0).and_then(Value::as_timestamp)
 }
 
 fn long(bits: u64) -> Datum<'static> {
@@ -64,7 +64,7 @@ fn long(bits: u64) -> Datum<'static> {
 }
 
 fn to_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
-    let by_week = match given(arguments, 2).map(Value::as_bool) {
+    let by_week = match argument(arguments, 2).map(Value::as_bool) {
         None => false,
         Some(Some(by_week)) => by_week,
         Some(None) => return Err(failure(Location40521, operator.name(), "needs a boolean as its iso8601")),
@@ -81,7 +81,7 @@ fn to_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals
 /// Months, days and smaller fields may be any number, and carry over.
 fn from_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let refuse = |code, problem: &str| Err(failure(code, operator.name(), problem));
-    let is_given = |places: [usize; 3]| places.map(|at| given(arguments, at).is_some());
+    let is_given = |places: [usize; 3]| places.map(|at| argument(arguments, at).is_some());
     let (calendar, by_week) = (is_given([0, 1, 2]), is_given([8, 9, 10]));
     match (calendar, by_week) {
         ([true, ..], [false, false, false]) | ([false, false, false], [true, ..]) => {}
@@ -90,7 +90,7 @@ fn from_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globa
         _ => return refuse(Location40516, "needs a year or an isoWeekYear"),
     }
     let part = |at: usize, otherwise: i64| {
-        let part = given(arguments, at).and_then(Number::of).and_then(Number::whole).unwrap_or(otherwise);
+        let part = argument(arguments, at).and_then(Number::of).and_then(Number::whole).unwrap_or(otherwise);
         let is_small = (-32_768..=32_767).contains(&part) || matches!(at, 0 | 5 | 6 | 8);
         let too_large = || failure(Location31034, operator.name(), "needs numbers below 32768");
         if is_small { Ok(part) } else { Err(too_large()) }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::arguments::{Arguments, Want::*, date, failure, given, integer, text};
+use super::super::arguments::{Arguments, Want::*, argument, date, failure, integer, text};
 use super::super::datum::{Datum, is_nullish};
 use super::super::globals::Globals;
 use super::super::operators::{Binds, Names, Op, Operator, Wants, asking, names};
@@ -90,7 +90,7 @@ fn first_day(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<i64>
     let is_meant = |day: &str| {
         [day.len(), 3].iter().any(|len| day.get(..*len).is_some_and(|day| day.eq_ignore_ascii_case(wanted)))
     };
-    let found = days.iter().position(|day| is_meant(day)).or_else(|| given(arguments, at).is_none().then_some(0));
+    let found = days.iter().position(|day| is_meant(day)).or_else(|| argument(arguments, at).is_none().then_some(0));
     found
         .and_then(|day| i64::try_from(day).ok())
         .ok_or_else(|| failure(Location5439015, name, &format!("does not know the day of the week \"{wanted}\"")))

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::super::arguments::{Arguments, failure, given, text};
+use super::super::arguments::{Arguments, argument, failure, text};
 use super::super::globals::Globals;
 use super::calendar::DAY_MS;
 use crate::env::{TimeZone, offset_ms};
@@ -26,11 +26,11 @@ pub type Zones = Vec<(Box<str>, Zone)>;
 #[derive(Clone)]
 pub enum Zone {
     Fixed(i64),
-    Named(Rc<Named>),
+    Named(Rc<CachedZone>),
 }
 
 /// A zone of the host. The host is asked twice per span, and more often only if clocks change.
-pub struct Named {
+pub struct CachedZone {
     host: Rc<dyn TimeZone>,
     spans: RefCell<Vec<Span>>,
 }
@@ -51,7 +51,7 @@ impl Zone {
     ///
     /// Errors: 40485 for an unknown one.
     pub fn of(name: &str, arguments: Arguments<'_, '_>, at: usize, globals: &Globals) -> Result<Zone> {
-        if given(arguments, at).is_none() {
+        if argument(arguments, at).is_none() {
             return Ok(Zone::UTC);
         }
         let zone = text(arguments, at);
@@ -71,7 +71,7 @@ impl Zone {
         if let Some((_, zone)) = zones.iter().find(|(known, _)| **known == *name) {
             return Some(zone.clone());
         }
-        let named = Named { host: globals.env().time_zone(name)?, spans: RefCell::default() };
+        let named = CachedZone { host: globals.env().time_zone(name)?, spans: RefCell::default() };
         let zone = Zone::Named(Rc::new(named));
         zones.push((name.into(), zone.clone()));
         Some(zone)
@@ -115,7 +115,7 @@ impl Zone {
     }
 }
 
-impl Named {
+impl CachedZone {
     /// What is known of the span with this number.
     fn span(&self, number: i64) -> Span {
         let mut spans = self.spans.borrow_mut();
@@ -204,7 +204,7 @@ mod tests {
         }
         let count = Rc::new(Cell::new(0));
         let host = Rc::new(Counting(native_zone::zone("Europe/London").unwrap(), Rc::clone(&count)));
-        let zone = Zone::Named(Rc::new(Named { host, spans: RefCell::default() }));
+        let zone = Zone::Named(Rc::new(CachedZone { host, spans: RefCell::default() }));
         // Three years, forwards and back.
         for minute in 0..3 * 365 * 1440_i64 {
             zone.offset(1_600_000_000_000 + minute * 60_000);

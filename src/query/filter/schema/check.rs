@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::keywords::{Keyword, Shape, keyword_of};
-use super::validate::Schema;
+use super::validate::JsonSchema;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{Globals, Regex};
 use crate::query::filter::kinds::Kinds;
@@ -22,7 +22,7 @@ pub(in crate::query::filter) fn parse(operand: Value<'_>, globals: &Globals) -> 
     if doc.is_empty() {
         return Ok(Filter::AlwaysTrue);
     }
-    Ok(Filter::Schema(Rc::new(Schema { doc: doc.to_owned(), patterns: checker.patterns })))
+    Ok(Filter::Schema(Rc::new(JsonSchema { doc: doc.to_owned(), patterns: checker.patterns })))
 }
 
 struct Checker<'g> {

@@ -7,4 +7,4 @@ mod keywords;
 mod validate;
 
 pub(super) use check::parse;
-pub use validate::Schema;
+pub use validate::JsonSchema;

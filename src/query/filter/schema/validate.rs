@@ -6,13 +6,13 @@ use crate::value::{Doc, DocBuf, Kind, Number, OwnedValue, Value, compare, equal,
 
 /// A schema, checked once and then interpreted in its original form.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Schema {
+pub struct JsonSchema {
     pub(in crate::query::filter) doc: DocBuf,
     /// Its compiled patterns.
     pub(super) patterns: Vec<(Box<str>, Regex)>,
 }
 
-impl Schema {
+impl JsonSchema {
     /// True if `value` conforms to the schema.
     #[inline(never)]
     pub(in crate::query::filter) fn holds(&self, value: Value<'_>) -> bool {
@@ -77,8 +77,8 @@ impl Schema {
             Keyword::Items => items.iter().enumerate().all(|(at, (_, item))| match operand.as_array() {
                 None => self.one(Some(operand), item),
                 Some(list) => {
-                    let own = list.iter().nth(at).map(|(_, schema)| schema);
-                    self.one(own.or_else(|| schema.get("additionalItems")), item)
+                    let positional = list.iter().nth(at).map(|(_, schema)| schema);
+                    self.one(positional.or_else(|| schema.get("additionalItems")), item)
                 }
             }),
             Keyword::Required => value.kind() != Kind::Object || has_all(list),

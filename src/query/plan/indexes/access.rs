@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::intervals::Interval;
 use crate::bucket::BucketId;
-use crate::index::{IndexSpec, META_TIME_INDEX, Part, Source};
+use crate::index::{IndexSpec, KeyPart, META_TIME_INDEX, Source};
 use crate::query::filter::In;
 use crate::query::plan::pushdown::{Points, Split};
 use crate::value::{OwnedValue, Path, text_of_key};
@@ -112,9 +112,9 @@ pub struct IndexAccess {
 
 impl IndexAccess {
     /// The parts that are searched; for a wildcard, the path and the values there.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<KeyPart> {
         let Some(path) = &self.wildcard else { return self.spec.parts.clone() };
-        let part = |name: &str, source| Part {
+        let part = |name: &str, source| KeyPart {
             name: name.into(),
             source,
             path: path.clone(),

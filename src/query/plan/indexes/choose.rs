@@ -25,16 +25,16 @@ pub(super) struct IndexChoice<'a> {
 
 impl IndexChoice<'_> {
     /// The access through one index; or, if that has no point, through one index per branch of a disjunction among the
-    /// conjuncts of `own`, if that is more selective. `filter` is the whole filter: the conjunction of `own` and
+    /// conjuncts of `branch`, if that is more selective. `filter` is the whole filter: the conjunction of `branch` and
     /// `rest`.
-    pub(super) fn best(&self, own: &Filter, rest: &Filter, filter: &Filter, split: &Split) -> Option<RankedAccess> {
+    pub(super) fn best(&self, branch: &Filter, rest: &Filter, filter: &Filter, split: &Split) -> Option<RankedAccess> {
         let mut best = through_one(self, filter, split);
-        for (place, conjunct) in own.conjuncts().iter().enumerate() {
+        for (place, conjunct) in branch.conjuncts().iter().enumerate() {
             let Filter::Or(arms) = conjunct else { continue };
             if best.as_ref().is_some_and(|(score, _)| *score > 1) {
                 break;
             }
-            let mut others = own.conjuncts().to_vec();
+            let mut others = branch.conjuncts().to_vec();
             others.remove(place);
             others.push(rest.clone());
             let others = Filter::and(others);

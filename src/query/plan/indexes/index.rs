@@ -6,7 +6,7 @@ use super::access::IndexAccess;
 use super::intervals::{Interval, around, common, intervals, merged, of_class, of_kinds};
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
-use crate::index::{ANY, IndexSpec, META_TIME_INDEX, Part, PartKind, Source, wildcard_key};
+use crate::index::{ANY, IndexSpec, KeyPart, META_TIME_INDEX, PartKind, Source, wildcard_key};
 use crate::query::expr::Globals;
 use crate::query::filter::{Filter, Geo, In, Test};
 use crate::query::plan::find::Hint;
@@ -56,7 +56,7 @@ impl Index {
     }
 
     /// True if the bucket is in the index, judged by its filter.
-    pub fn takes(&self, bucket: &crate::index::Summary<'_>) -> bool {
+    pub fn takes(&self, bucket: &crate::index::BucketSummary<'_>) -> bool {
         let Some((_, split)) = &self.partial else { return true };
         split.meta.matches_value(bucket.meta).unwrap_or(true)
             && split.bucket.may_match(bucket.min, bucket.max, bucket.meta)
@@ -158,14 +158,14 @@ impl Index {
     }
 
     /// The same for a wildcard: one path below it, which must exist.
-    fn wildcard_access(&self, part: &Part, split: &Split, options: &TimeseriesOptions) -> Option<IndexAccess> {
+    fn wildcard_access(&self, part: &KeyPart, split: &Split, options: &TimeseriesOptions) -> Option<IndexAccess> {
         let mut best: Option<(usize, &Path, Vec<Interval>)> = None;
         for conjunct in split.meta.conjuncts() {
             let Filter::Field(path, test) = conjunct else { continue };
             if !part.path.is_prefix_of(path) && part.path != *path {
                 continue;
             }
-            let on_path = Part { path: path.clone(), ..part.clone() };
+            let on_path = KeyPart { path: path.clone(), ..part.clone() };
             let intervals = match test {
                 Test::Exists => Some(vec![(None, None)]),
                 _ => self.intervals_of(&on_path, split, options),
@@ -218,7 +218,7 @@ impl Index {
     }
 
     /// The intervals of a part that contain all buckets that may match (apart from `ANY`); `None` if unbounded.
-    fn intervals_of(&self, part: &Part, split: &Split, options: &TimeseriesOptions) -> Option<Vec<Interval>> {
+    fn intervals_of(&self, part: &KeyPart, split: &Split, options: &TimeseriesOptions) -> Option<Vec<Interval>> {
         if part.kind().is_geo() {
             // Loaded by now: `CollectionEntry::prepare` awaits it for an index on places.
             return self.cells_of(part, split);
@@ -239,20 +239,20 @@ impl Index {
             }
         } else {
             let is_max = part.source == Source::Max;
-            let own = split.bucket.interval(is_max, &part.path);
+            let of_bucket = split.bucket.interval(is_max, &part.path);
             // If a type is required and all its values are of one class, both ends are of that class.
             let of_types = split.residual.conjuncts().iter().find_map(|conjunct| match conjunct {
                 Filter::Field(path, Test::Type(kinds)) if *path == part.path => Some(around(&of_kinds(*kinds))),
                 _ => None,
             });
-            common(vec![own], vec![of_types.unwrap_or((None, None))]).pop()?
+            common(vec![of_bucket], vec![of_types.unwrap_or((None, None))]).pop()?
         };
         if low.is_none() && high.is_none() { None } else { Some(vec![(low, high)]) }
     }
 
     /// The cells that overlap a region; none if there is no region, or if it is on the plane and the index on the
     /// sphere, or vice versa.
-    fn cells_of(&self, part: &Part, split: &Split) -> Option<Vec<Interval>> {
+    fn cells_of(&self, part: &KeyPart, split: &Split) -> Option<Vec<Interval>> {
         let on_plane = part.kind() == PartKind::Plane;
         let asked: Option<&Geo> = match part.source {
             Source::Data => split.bucket.region(&part.path),
@@ -269,7 +269,7 @@ impl Index {
 }
 
 /// If the first part is searched for strings under a collation: its intervals, and these strings.
-fn texts_of(part: &Part, split: &Split) -> (Option<Vec<Interval>>, Option<In>) {
+fn texts_of(part: &KeyPart, split: &Split) -> (Option<Vec<Interval>>, Option<In>) {
     let is_ordered = part.source == Source::Meta && part.kind() == PartKind::Order;
     let points = points(&split.meta, part.path.as_str()).filter(|points| is_ordered && points.texts.is_some());
     let Some(points) = points else { return (None, None) };

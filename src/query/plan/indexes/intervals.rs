@@ -95,7 +95,7 @@ fn add_points(value: Value<'_>, found: &mut Vec<Interval>) {
 
 fn of_compare(compare: &Compare) -> Option<Vec<Interval>> {
     let value = compare.value();
-    let own = || Some(value.to_owned());
+    let bound = || Some(value.to_owned());
     let range = match (compare.op(), value.kind()) {
         (CompareOp::Eq, _) | (_, Kind::Null) => {
             let mut found = Vec::new();
@@ -104,8 +104,8 @@ fn of_compare(compare: &Compare) -> Option<Vec<Interval>> {
         }
         // These compare with values of all types, and with missing ones.
         (_, Kind::MinKey | Kind::MaxKey) => return None,
-        (CompareOp::Gt | CompareOp::Gte, _) => (own(), None),
-        (CompareOp::Lt | CompareOp::Lte, _) => (None, own()),
+        (CompareOp::Gt | CompareOp::Gte, _) => (bound(), None),
+        (CompareOp::Lt | CompareOp::Lte, _) => (None, bound()),
     };
     Some(common(vec![range], vec![of_class(value.kind())]))
 }

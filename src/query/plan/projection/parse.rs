@@ -80,7 +80,7 @@ impl Projection {
     ///
     /// Errors: as `parse`.
     pub fn parse_set(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
-        let mut parser = Parser {
+        let mut parser = ProjectionParser {
             globals,
             sets: true,
             inclusion: None,
@@ -127,7 +127,7 @@ impl Projection {
     /// expression or a literal in an exclusion; 31249 and 31250 for colliding paths; 51270 for an empty object; those
     /// of paths and expressions; `BadValue` for positional operators.
     pub fn parse(doc: Doc<'_>, globals: &Globals) -> Result<Projection> {
-        let mut parser = Parser {
+        let mut parser = ProjectionParser {
             globals,
             sets: false,
             inclusion: None,
@@ -136,7 +136,7 @@ impl Projection {
             computed: Vec::new(),
         };
         parser.fields(&mut Vec::new(), doc)?;
-        let Parser { inclusion, id, mut root, computed, .. } = parser;
+        let ProjectionParser { inclusion, id, mut root, computed, .. } = parser;
         // A projection of only `_id` is an inclusion or an exclusion according to it.
         let inclusion = inclusion.or(id).unwrap_or(false);
         if id.is_some() && root.child("_id").is_some() {
@@ -151,7 +151,7 @@ impl Projection {
     }
 }
 
-struct Parser<'g> {
+struct ProjectionParser<'g> {
     globals: &'g Globals,
     /// True if every field is computed.
     sets: bool,
@@ -163,7 +163,7 @@ struct Parser<'g> {
     computed: Vec<(Vec<Box<str>>, BoundExpr)>,
 }
 
-impl Parser<'_> {
+impl ProjectionParser<'_> {
     /// Parses the fields of one level; `above` are the path components that lead to it.
     fn fields<'a>(&mut self, above: &mut Vec<&'a str>, doc: Doc<'a>) -> Result<()> {
         for (name, value) in doc {

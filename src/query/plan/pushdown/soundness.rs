@@ -103,14 +103,14 @@ fn bucket(
         let t = start.saturating_add(offset);
         let fields = [("a", a), ("b", b)].into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let date = ("t".to_owned(), RawBson::DateTime(DateTime::from_millis(t)));
-        let measured = doc_of([date].into_iter().chain(fields));
+        let row = doc_of([date].into_iter().chain(fields));
         let mut trial = schema.clone();
-        if !measured.view().iter().all(|(name, value)| trial.update(name, value)) && !mixed {
+        if !row.view().iter().all(|(name, value)| trial.update(name, value)) && !mixed {
             continue;
         }
         schema = trial;
-        measured.view().iter().for_each(|(name, value)| summary.update(name, value));
-        let fields = measured.view().iter().map(|(name, value)| (name.to_owned(), raw(value.to_owned())));
+        row.view().iter().for_each(|(name, value)| summary.update(name, value));
+        let fields = row.view().iter().map(|(name, value)| (name.to_owned(), raw(value.to_owned())));
         docs.push(doc_of(fields.chain(meta.clone().map(|m| ("m".to_owned(), m)))));
     }
     // Without a meta field, it is an ordinary field.

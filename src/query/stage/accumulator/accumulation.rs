@@ -87,7 +87,7 @@ impl Accumulation {
 
     /// The same as `$first` or `$last` over rows in ascending order of `time_field`, if it keeps one row by that field
     /// alone.
-    pub fn as_edge(&self, time_field: &str) -> Option<Accumulation> {
+    pub fn as_first_or_last(&self, time_field: &str) -> Option<Accumulation> {
         let (path, ascending, output) = self.by_one.as_ref().filter(|(path, ..)| **path == *time_field)?;
         debug_assert!(!path.is_empty());
         let is_one = |n: &Expr| matches!(n, Expr::Constant(Some(n)) if n.view().as_integer() == Some(1));
@@ -96,8 +96,8 @@ impl Accumulation {
             false => "$last",
         })?;
         let (name, settings) = (self.name.clone(), self.settings.clone());
-        let edge = Accumulation { name, spec, input: output.clone(), n: None, by_one: None, settings };
-        Some(edge).filter(|_| self.n.as_ref().is_none_or(|n| is_one(n.expr())))
+        let replacement = Accumulation { name, spec, input: output.clone(), n: None, by_one: None, settings };
+        Some(replacement).filter(|_| self.n.as_ref().is_none_or(|n| is_one(n.expr())))
     }
 
     /// The number of values that a group keeps: `n`, computed from the fields of the group's id.

@@ -20,11 +20,11 @@ pub(super) enum ArgumentSyntax {
     /// An empty object.
     Nothing,
     /// An object of arguments.
-    Named(&'static Named),
+    Named(&'static RequiredArguments),
 }
 
 /// Arguments in an object, all of which are required.
-pub(super) struct Named {
+pub(super) struct RequiredArguments {
     /// The code for a value that is not an object.
     not_object: ErrorCode,
     /// The code for unknown arguments.
@@ -40,26 +40,30 @@ const SORT_BY: (&str, ErrorCode) = ("sortBy", ErrorCode::Location5788005);
 const REQUIRED: ErrorCode = ErrorCode::IDLFailedToParse;
 
 /// For `$firstN` and `$lastN`.
-pub(super) const EDGES: Named = Named {
+pub(super) const FIRST_N: RequiredArguments = RequiredArguments {
     not_object: ErrorCode::Location5787801,
     unknown: ErrorCode::Location5787901,
     required: &[N_OF_INPUT, INPUT],
 };
 /// For `$minN` and `$maxN`.
-pub(super) const EXTREMES: Named = Named { not_object: ErrorCode::Location5787900, ..EDGES };
+pub(super) const EXTREMES: RequiredArguments = RequiredArguments { not_object: ErrorCode::Location5787900, ..FIRST_N };
 /// For `$top` and `$bottom`.
-pub(super) const TOP: Named =
-    Named { not_object: ErrorCode::Location5788001, unknown: ErrorCode::Location5788002, required: &[OUTPUT, SORT_BY] };
+pub(super) const TOP: RequiredArguments = RequiredArguments {
+    not_object: ErrorCode::Location5788001,
+    unknown: ErrorCode::Location5788002,
+    required: &[OUTPUT, SORT_BY],
+};
 /// For `$topN` and `$bottomN`.
-pub(super) const TOP_N: Named = Named { required: &[("n", ErrorCode::Location5788003), OUTPUT, SORT_BY], ..TOP };
+pub(super) const TOP_N: RequiredArguments =
+    RequiredArguments { required: &[("n", ErrorCode::Location5788003), OUTPUT, SORT_BY], ..TOP };
 /// For `$median`.
-pub(super) const MEDIAN: Named = Named {
+pub(super) const MEDIAN: RequiredArguments = RequiredArguments {
     not_object: ErrorCode::Location7436100,
     unknown: ErrorCode::IDLUnknownField,
     required: &[("input", REQUIRED), ("method", REQUIRED)],
 };
 /// For `$percentile`.
-pub(super) const PERCENTILE: Named = Named {
+pub(super) const PERCENTILE: RequiredArguments = RequiredArguments {
     not_object: ErrorCode::Location7429703,
     required: &[("input", REQUIRED), ("method", REQUIRED), ("p", REQUIRED)],
     ..MEDIAN
@@ -117,7 +121,7 @@ fn input(operator: &str, argument: Value<'_>, globals: &Globals) -> Result<Bound
 }
 
 impl Accumulation {
-    fn set(&mut self, named: &Named, argument: Value<'_>, globals: &Globals) -> Result<()> {
+    fn set(&mut self, named: &RequiredArguments, argument: Value<'_>, globals: &Globals) -> Result<()> {
         let operator = self.spec.name;
         let refuse = |code, what: &str, name: &str| Err(Error::new(code, format!("{operator}: {what}{name}")));
         let Some(doc) = argument.as_doc() else {

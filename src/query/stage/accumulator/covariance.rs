@@ -17,11 +17,11 @@ const ZERO: Number = Number::Integer(0);
 pub(super) struct Covariances {
     /// True for `$covarianceSamp`.
     is_sample: bool,
-    groups: Vec<Moments>,
+    groups: Vec<JointMoments>,
 }
 
 #[derive(Clone, Copy)]
-struct Moments {
+struct JointMoments {
     count: i64,
     /// The means of the first and the second of each pair.
     means: [Number; 2],
@@ -37,7 +37,7 @@ impl Covariances {
 
 impl Accumulator for Covariances {
     fn grow(&mut self, _: usize) {
-        self.groups.push(Moments { count: 0, means: [ZERO; 2], products: ZERO });
+        self.groups.push(JointMoments { count: 0, means: [ZERO; 2], products: ZERO });
     }
 
     fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
@@ -66,13 +66,15 @@ impl Accumulator for Covariances {
             let moved = |mean, delta| plus(mean, over(times(delta, more), all));
             let apart = over(times(times(times(delta, distance), before), more), all);
             let products = plus(moments.products, plus(from.products, apart));
-            *moments = Moments { count, means: [moved(mean, delta), moved(other, distance)], products };
+            *moments = JointMoments { count, means: [moved(mean, delta), moved(other, distance)], products };
         }
         true
     }
 
     fn value(&self, group: usize) -> OwnedValue {
-        let Some(Moments { count, products, .. }) = self.groups.get(group).copied() else { return OwnedValue::null() };
+        let Some(JointMoments { count, products, .. }) = self.groups.get(group).copied() else {
+            return OwnedValue::null();
+        };
         let divisor = if self.is_sample { count - 1 } else { count };
         if divisor < 1 { OwnedValue::null() } else { result(over(products, Number::Integer(divisor))) }
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use super::arguments::{self, ArgumentSyntax};
 use super::model::{Accumulator, Settings};
 use super::ranked::{Rank, Ranked};
-use super::{covariance, deviation, edge, extreme, list, percentile, sum};
+use super::{covariance, deviation, extreme, first_last, list, percentile, sum};
 
 /// A row of the table of accumulators.
 #[derive(Clone, Copy)]
@@ -56,8 +56,8 @@ const TABLE: [AccumulatorSpec; 26] = [
     row("$avg", true, ArgumentSyntax::Input, |_| Box::new(sum::Sums::new(true))),
     row("$min", true, ArgumentSyntax::Input, |by| Box::new(extreme::ExtremeValues::new(false, &by.collation))),
     row("$max", true, ArgumentSyntax::Input, |by| Box::new(extreme::ExtremeValues::new(true, &by.collation))),
-    row("$first", true, ArgumentSyntax::Input, |_| Box::new(edge::Edges::new(false))),
-    row("$last", true, ArgumentSyntax::Input, |_| Box::new(edge::Edges::new(true))),
+    row("$first", true, ArgumentSyntax::Input, |_| Box::new(first_last::FirstOrLast::new(false))),
+    row("$last", true, ArgumentSyntax::Input, |_| Box::new(first_last::FirstOrLast::new(true))),
     row("$push", false, ArgumentSyntax::Input, |by| Box::new(list::Lists::new(false, false, &by.collation))),
     row("$addToSet", false, ArgumentSyntax::Input, |by| Box::new(list::Lists::new(true, false, &by.collation))),
     row("$concatArrays", false, ArgumentSyntax::Input, |by| Box::new(list::Lists::new(false, true, &by.collation))),
@@ -67,9 +67,11 @@ const TABLE: [AccumulatorSpec; 26] = [
     row(COVARIANCES[0], true, ArgumentSyntax::Pair, |_| Box::new(covariance::Covariances::new(false))),
     row(COVARIANCES[1], true, ArgumentSyntax::Pair, |_| Box::new(covariance::Covariances::new(true))),
     row("$count", true, ArgumentSyntax::Nothing, |_| Box::new(sum::Sums::new(false))),
-    row("$mergeObjects", false, ArgumentSyntax::Input, |_| Box::new(edge::Merged::default())),
-    row("$firstN", false, ArgumentSyntax::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::First, false, by))),
-    row("$lastN", false, ArgumentSyntax::Named(&arguments::EDGES), |by| Box::new(Ranked::new(Rank::Last, false, by))),
+    row("$mergeObjects", false, ArgumentSyntax::Input, |_| Box::new(first_last::Merged::default())),
+    row("$firstN", false, ArgumentSyntax::Named(&arguments::FIRST_N), |by| {
+        Box::new(Ranked::new(Rank::First, false, by))
+    }),
+    row("$lastN", false, ArgumentSyntax::Named(&arguments::FIRST_N), |by| Box::new(Ranked::new(Rank::Last, false, by))),
     row("$minN", true, ArgumentSyntax::Named(&arguments::EXTREMES), |by| Box::new(Ranked::new(Rank::Least, false, by))),
     row("$maxN", true, ArgumentSyntax::Named(&arguments::EXTREMES), |by| {
         Box::new(Ranked::new(Rank::Greatest, false, by))

@@ -2,44 +2,44 @@
 
 use super::spec::GroupSpec;
 use crate::query::expr::{BoundExpr, Expr};
-use crate::query::plan::{Edge, Which};
+use crate::query::plan::{RowsPerGroup, Which};
 use crate::query::sort::SortSpec;
 use crate::query::stage::accumulator::Accumulation;
 
 impl GroupSpec {
     /// Replaces accumulators that keep one row by a sort on time by `$first` or `$last`, if all others accept rows in
     /// any order.
-    pub fn take_edges(&mut self, time_field: &str) {
-        let edges: Vec<_> = self.fields.iter().map(|field| field.as_edge(time_field)).collect();
-        let fits = |(field, edge): (&Accumulation, &Option<Accumulation>)| {
-            edge.is_some() || field.takes_any_order() && field.is_last().is_none()
+    pub fn take_first_or_last(&mut self, time_field: &str) {
+        let replaced: Vec<_> = self.fields.iter().map(|field| field.as_first_or_last(time_field)).collect();
+        let fits = |(field, replaced): (&Accumulation, &Option<Accumulation>)| {
+            replaced.is_some() || field.takes_any_order() && field.is_last().is_none()
         };
-        if edges.iter().all(Option::is_none) || !self.fields.iter().zip(&edges).all(fits) {
+        if replaced.iter().all(Option::is_none) || !self.fields.iter().zip(&replaced).all(fits) {
             return;
         }
-        for (field, edge) in self.fields.iter_mut().zip(edges) {
-            *field = edge.unwrap_or_else(|| field.clone());
+        for (field, replacement) in self.fields.iter_mut().zip(replaced) {
+            *field = replacement.unwrap_or_else(|| field.clone());
         }
         self.unsorted_by = Some((time_field.into(), true));
     }
 
     /// Set if only a few of the rows that are equal in the key fields matter, and evaluating the others cannot fail.
-    pub fn edge(&self, time_field: &str) -> Option<Edge> {
-        let edge = self.alike(time_field)?;
+    pub fn rows_needed(&self, time_field: &str) -> Option<RowsPerGroup> {
+        let wanted = self.alike(time_field)?;
         if self.fields.iter().all(|field| field.is_summary(time_field, self.unsorted_by.is_some())) {
-            return Some(Edge { which: Which::Extremes, ..edge });
+            return Some(RowsPerGroup { which: Which::Extremes, ..wanted });
         }
-        self.ends(edge, self.unsorted_by.as_ref().map(|(_, ascending)| *ascending), time_field)
+        self.ends(wanted, self.unsorted_by.as_ref().map(|(_, ascending)| *ascending), time_field)
     }
 
     /// The same for sorted rows in which each series is in time order, if `sort` ends with the time.
-    pub fn edge_behind(&self, sort: &SortSpec, time_field: &str) -> Option<Edge> {
+    pub fn rows_needed_after(&self, sort: &SortSpec, time_field: &str) -> Option<RowsPerGroup> {
         let by_time = sort.parts().last().filter(|last| last.path.as_str() == time_field)?;
         self.ends(self.alike(time_field)?, Some(by_time.ascending), time_field)
     }
 
     /// The fields of the key.
-    fn alike(&self, time_field: &str) -> Option<Edge> {
+    fn alike(&self, time_field: &str) -> Option<RowsPerGroup> {
         let keys = self.key.parts();
         if keys.iter().any(|key| key.fields().is_all() || key.is_random()) {
             return None;
@@ -49,12 +49,12 @@ impl GroupSpec {
         let reads_time = |key: &&&BoundExpr| key.fields().contains(time_field);
         let bins: Vec<BoundExpr> = keys.iter().filter(reads_time).map(|key| BoundExpr::clone(key)).collect();
         let by_value = keys.iter().all(|key| cannot_fail(key.expr()));
-        Some(Edge { which: Which::Last, count: 1, alike, by_value, bins, counts: self.counts() })
+        Some(RowsPerGroup { which: Which::Last, count: 1, alike, by_value, bins, counts: self.counts() })
     }
 
     /// Set if all fields keep rows from the same end: which one, and the maximum number of rows. `ascending` is the
     /// time order of the rows, if they have one.
-    fn ends(&self, edge: Edge, ascending: Option<bool>, time_field: &str) -> Option<Edge> {
+    fn ends(&self, wanted: RowsPerGroup, ascending: Option<bool>, time_field: &str) -> Option<RowsPerGroup> {
         let (mut which, mut count) = (None, 0);
         for field in &self.fields {
             let (is_last, n) = field.end(ascending, time_field).filter(|_| cannot_fail(field.input.expr()))?;
@@ -65,7 +65,7 @@ impl GroupSpec {
             count = n.max(count);
         }
         let which = if which? { Which::Last } else { Which::First };
-        edge.bins.is_empty().then_some(Edge { which, count, ..edge })
+        wanted.bins.is_empty().then_some(RowsPerGroup { which, count, ..wanted })
     }
 }
 
@@ -88,18 +88,18 @@ mod tests {
     use bson::{Bson, Document, RawDocumentBuf, bson, doc};
 
     /// Which rows a pipeline needs at one end, whether it groups by what compares equal, and the remaining sort keys.
-    fn edge(stages: Bson) -> (Option<(Which, usize, bool)>, usize) {
+    fn rows_per_group(stages: Bson) -> (Option<(Which, usize, bool)>, usize) {
         let pipeline = RawDocumentBuf::try_from(&doc! { "pipeline": stages }).unwrap();
         let pipeline = Doc::parse(pipeline.as_bytes()).unwrap().get("pipeline").unwrap().as_array().unwrap();
         let query = Aggregation::parse(pipeline, &globals(), "at").unwrap().into_query();
         let sort = query.find.sort.map_or(0, |sort| sort.parts().len());
-        (query.demand.edge.map(|edge| (edge.which, edge.count, edge.by_value)), sort)
+        (query.demand.rows_per_group.map(|wanted| (wanted.which, wanted.count, wanted.by_value)), sort)
     }
 
     fn behind(sort: Document, key: &str, fields: Document) -> (Option<(Which, usize, bool)>, usize) {
         let mut group = doc! { "_id": key };
         group.extend(fields);
-        edge(bson!([{ "$sort": sort }, { "$group": group }]))
+        rows_per_group(bson!([{ "$sort": sort }, { "$group": group }]))
     }
 
     #[test]
@@ -112,8 +112,9 @@ mod tests {
         assert_eq!(behind(doc! { "m": 1, "at": 1 }, "$m", last), (Some((Which::Last, 1, true)), 2));
         let several = doc! { "a": { "$firstN": { "n": 3, "input": "$a" } }, "b": { "$first": "$b" } };
         assert_eq!(behind(doc! { "at": -1 }, "$m.id", several), (Some((Which::Last, 3, true)), 1));
-        let typed =
-            edge(bson!([{ "$sort": { "at": 1 } }, { "$group": { "_id": { "$type": "$m" }, "a": { "$last": "$a" } } }]));
+        let typed = rows_per_group(
+            bson!([{ "$sort": { "at": 1 } }, { "$group": { "_id": { "$type": "$m" }, "a": { "$last": "$a" } } }]),
+        );
         assert_eq!(typed, (Some((Which::Last, 1, false)), 0));
     }
 
@@ -135,8 +136,9 @@ mod tests {
         assert_eq!(behind(doc! { "at": 1, "m": 1 }, "$m", first()).0, None);
         assert_eq!(behind(sort(), "$at", first()).0, None);
         assert_eq!(behind(sort(), "$$ROOT", first()).0, None);
-        let limited =
-            edge(bson!([{ "$sort": sort() }, { "$limit": 9 }, { "$group": { "_id": "$m", "a": { "$first": "$a" } } }]));
+        let limited = rows_per_group(
+            bson!([{ "$sort": sort() }, { "$limit": 9 }, { "$group": { "_id": "$m", "a": { "$first": "$a" } } }]),
+        );
         assert_eq!(limited.0, None);
     }
 
@@ -147,7 +149,7 @@ mod tests {
             if name.ends_with('N') {
                 arguments.insert("n", n);
             }
-            edge(bson!([{ "$group": { "_id": "$m.id", "a": { name: arguments } } }])).0
+            rows_per_group(bson!([{ "$group": { "_id": "$m.id", "a": { name: arguments } } }])).0
         };
         let newest = || doc! { "at": -1 };
         assert_eq!(by(newest(), "$top", 1.into()), Some((Which::Last, 1, true)));

@@ -3,11 +3,11 @@
 use super::spec::{GroupSpec, Key};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::stage::accumulator::{Accumulation, COVARIANCES};
-use crate::query::stage::parse::Parser;
+use crate::query::stage::parse::PipelineParser;
 use crate::query::stage::spec::Step;
 use crate::value::Value;
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$group`.
     ///
     /// Errors: 15947, 15948, 15952, 15955, 40234 to 40238, and those of accumulators and expressions.

@@ -8,7 +8,7 @@ use super::spec::{UnpackSpec, refused};
 use crate::bucket::TimeseriesOptions;
 use crate::error::{ErrorCode, Result};
 use crate::query::filter::Filter;
-use crate::query::stage::parse::Parser;
+use crate::query::stage::parse::PipelineParser;
 use crate::query::stage::spec::Step;
 use crate::value::{Collation, DocBuf, DocWriter, FieldSet, Value};
 
@@ -89,7 +89,7 @@ fn fault(want: ParameterType, value: Value<'_>) -> Option<usize> {
     }
 }
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$_internalUnpackBucket`, and `$_unpackBucket`, which has fewer parameters and codes of its own.
     ///
     /// Errors: one for each parameter and rule, in the order of the parameters; those of filters.
@@ -99,7 +99,7 @@ impl Parser<'_> {
         let code = |internal, external| if is_internal { internal } else { external };
         let doc = argument.as_doc();
         let doc = doc.ok_or_else(|| refused(stage, code(E::Location5346500, E::Location5612400), "needs an object"))?;
-        let mut given = [None; PARAMETERS.len()];
+        let mut arguments = [None; PARAMETERS.len()];
         for (name, value) in doc {
             let known = PARAMETERS
                 .iter()
@@ -109,16 +109,16 @@ impl Parser<'_> {
                 let code = code(E::Location5346506, E::Location5612404);
                 return Err(refused(stage, code, &["unknown parameter ", name].concat()));
             };
-            if place < 2 && matches!(given, [Some(_), ..] | [_, Some(_), ..]) {
+            if place < 2 && matches!(arguments, [Some(_), ..] | [_, Some(_), ..]) {
                 return Err(refused(stage, E::Location5408000, "takes at most one of include and exclude"));
             }
             let codes: &[ErrorCode] = others.as_ref().filter(|_| !is_internal).map_or(codes, |others| others);
             if let Some(code) = fault(*want, value).and_then(|fault| codes.get(fault)) {
                 return Err(refused(stage, *code, &format!("{name} cannot be {value:?}")));
             }
-            given.iter_mut().skip(place).take(1).for_each(|slot| *slot = Some(value));
+            arguments.iter_mut().skip(place).take(1).for_each(|slot| *slot = Some(value));
         }
-        let [include, exclude, time, meta, seconds, _, _, computed, min, max, whole, event, _] = given;
+        let [include, exclude, time, meta, seconds, _, _, computed, min, max, whole, event, _] = arguments;
         let text = |value: Option<Value<'_>>| value.and_then(Value::as_str).map(str::to_owned);
         let flag = |value: Option<Value<'_>>| value.and_then(Value::as_bool) == Some(true);
         let names = |value: Option<Value<'_>>| {
@@ -157,7 +157,7 @@ impl Parser<'_> {
             reads: FieldSet::All,
         };
         spec.settle_fields();
-        let shown = spec.shown(&given);
+        let shown = spec.shown(&arguments);
         self.push_step(Step::Unpack(Rc::new(spec)), INTERNAL, shown.view().as_value());
         Ok(())
     }
@@ -165,9 +165,9 @@ impl Parser<'_> {
 
 impl UnpackSpec {
     /// The given parameters, as the server writes them.
-    fn shown(&self, given: &[Option<Value<'_>>]) -> DocBuf {
+    fn shown(&self, arguments: &[Option<Value<'_>>]) -> DocBuf {
         let mut shown = DocWriter::new();
-        for ((name, want, ..), value) in PARAMETERS.iter().zip(given) {
+        for ((name, want, ..), value) in PARAMETERS.iter().zip(arguments) {
             let mut write_names = |names: &FieldSet, more: Option<&str>| {
                 shown.begin_array(name);
                 for (place, name) in names.names().iter().map(|name| &**name).chain(more).enumerate() {

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::super::parse::Parser;
+use super::super::parse::PipelineParser;
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{Expr, TimeUnit};
@@ -42,7 +42,7 @@ impl Window {
     ///
     /// Errors: `FailedToParse`; 5339900 if it ends before it begins; 5339901, 5339902 and 8947401 if the sort does not
     /// fit.
-    pub fn parse(value: Value<'_>, sort: Option<&SortSpec>, parser: &Parser<'_>) -> Result<Window> {
+    pub fn parse(value: Value<'_>, sort: Option<&SortSpec>, parser: &PipelineParser<'_>) -> Result<Window> {
         let Some(doc) = value.as_doc() else { return Err(misuse("The 'window' must be an object")) };
         let (documents, range, unit) = (doc.get("documents"), doc.get("range"), doc.get("unit"));
         let known = [documents, range, unit].iter().flatten().count();
@@ -146,7 +146,7 @@ pub(in super::super) fn parse_unit(unit: Value<'_>) -> Result<TimeUnit> {
     unit.ok_or_else(|| misuse("The 'unit' of a window must be the name of a unit of time"))
 }
 
-fn bound(value: Value<'_>, by: By, parser: &Parser<'_>) -> Result<Option<OwnedValue>> {
+fn bound(value: Value<'_>, by: By, parser: &PipelineParser<'_>) -> Result<Option<OwnedValue>> {
     match value.as_str() {
         Some("unbounded") => return Ok(None),
         Some("current") => return Ok(Some(OwnedValue::int32(0))),

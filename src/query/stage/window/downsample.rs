@@ -3,7 +3,7 @@
 //! The sort and the partitions are as in `$setWindowFields`. Rows are chosen by numbers in typed vectors; no row is
 //! built.
 
-use super::super::parse::{Parser, check_fields};
+use super::super::parse::{PipelineParser, check_fields};
 use super::bounds::misuse;
 use super::function::place;
 use super::windows::WindowSpec;
@@ -33,7 +33,7 @@ enum Method {
     Corners,
 }
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$downsample`.
     ///
     /// Errors: `FailedToParse`, `TypeMismatch`, 40414 and 40415 for arguments, and those of sorts and expressions.

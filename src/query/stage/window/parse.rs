@@ -1,7 +1,7 @@
 //! Parses `$setWindowFields` and its functions.
 
 use super::super::accumulator::Accumulation;
-use super::super::parse::{FindPart, Parser, check_fields};
+use super::super::parse::{FindPart, PipelineParser, check_fields};
 use super::bounds::{Window, misuse, parse_unit};
 use super::function::WindowFunction;
 use super::windows::{WindowOutput, WindowSpec};
@@ -15,7 +15,7 @@ use crate::value::{Doc, DocWriter, Number, OwnedValue, Value, check_path};
 /// Prefix of temporary columns.
 const TEMPORARY: &str = "__internal_setWindowFields_";
 
-impl Parser<'_> {
+impl PipelineParser<'_> {
     /// `$setWindowFields`. It becomes a temporary field for the partition if that is not a field, a sort, the windows,
     /// and a stage that moves nested outputs to their paths.
     ///
@@ -206,17 +206,17 @@ impl Parser<'_> {
                 let argument = only(object()?, &["input", "min", "max"])?;
                 takes_window = true;
                 let message = "$minMaxScaler needs an 'input', and 'min' and 'max' must be ascending constants";
-                let edge = |name: &str, otherwise| match argument.get(name) {
+                let bound = |name: &str, otherwise| match argument.get(name) {
                     Some(value) => Number::of(self.constant_of(value)?.view()).ok_or_else(|| misuse(message)),
                     None => Ok(Number::Integer(otherwise)),
                 };
-                let (low, high) = (edge("min", 0)?, edge("max", 1)?);
+                let (low, high) = (bound("min", 0)?, bound("max", 1)?);
                 if argument.get("min").is_some() != argument.get("max").is_some() || low.compare(high).is_ge() {
                     return Err(misuse(message));
                 }
                 input = Some(self.expr(argument.get("input").ok_or_else(|| misuse(message))?)?);
-                let edge = |operator: &str| Accumulation::parse(name, operator, Value::NULL, self.globals);
-                WindowFunction::Spread(low, high, Box::new([edge("$min")?, edge("$max")?]))
+                let extreme = |operator: &str| Accumulation::parse(name, operator, Value::NULL, self.globals);
+                WindowFunction::Spread(low, high, Box::new([extreme("$min")?, extreme("$max")?]))
             }
             "$expMovingAvg" => {
                 let argument = only(object()?, &["input", "N", "alpha"])?;

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
 /// The first or last values of groups; a missing value becomes null.
-pub(super) struct Edges {
+pub(super) struct FirstOrLast {
     is_last: bool,
     groups: Vec<Option<OwnedValue>>,
     /// The place of each value's row, if rows come out of order.
@@ -16,9 +16,9 @@ pub(super) struct Edges {
     size_bytes: usize,
 }
 
-impl Edges {
-    pub fn new(is_last: bool) -> Edges {
-        Edges { is_last, groups: Vec::new(), places: Vec::new(), size_bytes: 0 }
+impl FirstOrLast {
+    pub fn new(is_last: bool) -> FirstOrLast {
+        FirstOrLast { is_last, groups: Vec::new(), places: Vec::new(), size_bytes: 0 }
     }
 
     fn set(&mut self, group: usize, cells: &Column, row: usize) {
@@ -31,7 +31,7 @@ impl Edges {
     }
 }
 
-impl Accumulator for Edges {
+impl Accumulator for FirstOrLast {
     fn grow(&mut self, _: usize) {
         self.groups.push(None);
         self.places.push(0);
