@@ -77,11 +77,16 @@ fn unfit(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Error {
     failure(code, operator.name(), &format!("cannot be applied to {} and {}", a.kind().alias(), b.kind().alias()))
 }
 
+/// A number of milliseconds without its fraction, which is rounded; `None` outside the range of int64.
+pub(super) fn rounded_duration(ms: f64) -> Option<i64> {
+    Number::Double((ms.abs() + 0.5).floor().copysign(ms)).truncated()
+}
+
 /// A date and a duration in milliseconds, or two dates.
 fn move_date(operator: &Operator, sign: i64, a: Value<'_>, b: Value<'_>) -> Result<Datum<'static>> {
     // Whole milliseconds; a fraction is rounded.
     let duration = |value: Value<'_>| match Number::of(value) {
-        Some(Number::Double(x)) => Ok(Number::Double((x.abs() + 0.5).floor().copysign(x)).truncated()),
+        Some(Number::Double(x)) => Ok(rounded_duration(x)),
         Some(other) => Ok(other.truncated()),
         None => Err(unfit(operator, a, b)),
     };
@@ -160,19 +165,23 @@ pub(super) fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Re
     if let Number::Decimal(_) = number {
         return decimals(operator.op, [number; 2], places);
     }
-    let x = number.near_double();
-    let power = (0..places.abs()).fold(1.0, |power, _| power * 10.0);
-    let scaled = if places < 0 { x / power } else { x * power };
-    let cut = if operator.op == Op::Round { scaled.round_ties_even() } else { scaled.trunc() };
-    let result = match places {
-        _ if !scaled.is_finite() => x,
-        0.. => cut / power,
-        _ => cut * power,
-    };
+    let result = cut_to_places(number.near_double(), places, operator.op == Op::Round);
     // An integer stays one, if it fits.
     #[allow(clippy::cast_possible_truncation)]
     Ok(match number {
         Number::Integer(_) if result.abs() < TWO_TO_63 => narrowed(result as i64, is_int32(arguments)),
         _ => Datum::double(result),
     })
+}
+
+/// A double cut, or rounded half to even, to a number of decimal places.
+pub(super) fn cut_to_places(x: f64, places: i64, rounds: bool) -> f64 {
+    let power = (0..places.abs()).fold(1.0, |power, _| power * 10.0);
+    let scaled = if places < 0 { x / power } else { x * power };
+    let cut = if rounds { scaled.round_ties_even() } else { scaled.trunc() };
+    match places {
+        _ if !scaled.is_finite() => x,
+        0.. => cut / power,
+        _ => cut * power,
+    }
 }

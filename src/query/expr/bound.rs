@@ -1,20 +1,34 @@
 //! An expression together with everything needed to evaluate it on rows.
 
+use std::cell::OnceCell;
 use std::fmt;
+use std::rc::Rc;
 
-use super::date::{bins, is_alike, is_monotonic};
+use super::date::{is_alike, is_monotonic};
 use super::evaluate::Scope;
 use super::globals::Globals;
-use super::operators::Op;
 use super::tree::{Expr, Variable};
-use super::vectors::doubles_if_loaded;
-use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use super::vector::compile_if_loaded;
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::value::{Doc, DocWriter, FieldSet, OwnedValue, Value};
+
+/// For fewer rows than this, an expression is evaluated row by row.
+const COMPILED_ROWS_MIN: usize = 3;
+
+/// A compiled expression.
+pub(super) trait Columnwise {
+    /// As `BoundExpr::column`.
+    fn column(&self, block: &Block) -> Result<Column>;
+
+    /// As `BoundExpr::narrow`.
+    fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()>;
+}
 
 /// An expression, the fields that it reads, and what else it refers to.
 #[derive(Clone)]
 pub struct BoundExpr {
+    compiled: Rc<OnceCell<Option<Box<dyn Columnwise>>>>,
     expr: Expr,
     fields: FieldSet,
     is_random: bool,
@@ -26,7 +40,7 @@ impl BoundExpr {
     /// An expression that was parsed with `globals`.
     pub fn new(expr: Expr, globals: Globals) -> BoundExpr {
         let (fields, is_random, reads_outer) = (expr.fields(), expr.is_random(), expr.reads_outer());
-        BoundExpr { expr, fields, is_random, reads_outer, globals }
+        BoundExpr { compiled: Rc::default(), expr, fields, is_random, reads_outer, globals }
     }
 
     /// The expression.
@@ -104,46 +118,77 @@ impl BoundExpr {
         if let Some(resolved) = self.resolved()? {
             return resolved.column(block);
         }
-        let rows = block.rows();
-        let only_field = match self.fields.names() {
-            [only] if !self.is_random => Some(only),
-            _ => None,
-        };
-        let column = only_field.and_then(|name| Some((name, block.column(name)?)));
-        match (&self.expr, column) {
-            (Expr::Constant(Some(value)), _) => return Ok(Column::constant(value.view(), rows)),
-            (Expr::Field(Variable::Root, path), Some((_, column))) if path.len() == 1 => return Ok(column.clone()),
+        match &self.expr {
+            Expr::Constant(Some(value)) => return Ok(Column::constant(value.view(), block.rows())),
+            Expr::Field(Variable::Root, path) if path.len() == 1 => {
+                if let Some(column) = self.fields.names().first().and_then(|name| block.column(name)) {
+                    return Ok(column.clone());
+                }
+            }
             _ => {}
         }
-        if let Some((name, column)) = column
-            && column.presence().is_none()
-        {
-            match (column.data(), &self.expr) {
-                (ColumnData::Dictionary(index, values), _) if values.len() < rows => {
-                    // Evaluates each dictionary value once instead of each row. An unused value may fail; then the rows
-                    // decide.
-                    let mut block = Block::new(values.len());
-                    block.set_column(name, (**values).clone());
-                    if let Ok(column) = self.column(&block) {
-                        return Ok(column.gather(index));
-                    }
+        match self.compiled(block.rows()) {
+            Some(compiled) => compiled.column(block),
+            None => self.one_by_one(block),
+        }
+    }
+
+    /// Removes from `rows` those for which the expression is not true.
+    ///
+    /// Errors: those of operators.
+    pub fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()> {
+        let Some(compiled) = self.compiled(rows.count()) else {
+            let mut passing = Bitmap::filled(rows.len(), false);
+            self.for_each_row(block, &mut rows.iter(), &mut |row, value| {
+                if value.is_some_and(Value::is_true) {
+                    passing.set(row, true);
                 }
-                (ColumnData::Date(times), Expr::Call(operator, arguments)) if operator.op == Op::DateTrunc => {
-                    // Loaded by now: `$dateTrunc` is not among `OPERATORS`.
-                    if let Some(starts) = bins(operator, arguments, &self.globals, times) {
-                        return Ok(Column::new(ColumnData::Date(starts), None));
-                    }
-                }
-                _ => {}
+            })?;
+            *rows = passing;
+            return Ok(());
+        };
+        if rows.count() * 2 > rows.len() {
+            return compiled.narrow(block, rows);
+        }
+        let picked = rows.to_rows();
+        let mut part = Block::new(picked.len());
+        for name in self.fields.names() {
+            if let Some(column) = block.column(name) {
+                part.set_column(name, column.gather(&picked));
             }
         }
-        let mut doubles = Vec::new();
-        if matches!(self.expr, Expr::Call(..)) && doubles_if_loaded(&self.expr, block, &mut doubles) {
-            return Ok(Column::new(ColumnData::F64(doubles), None));
+        let mut passing = Bitmap::filled(picked.len(), true);
+        compiled.narrow(&part, &mut passing)?;
+        let places = picked.iter().enumerate().filter(|(place, _)| !passing.get(*place));
+        places.for_each(|(_, row)| rows.set(*row as usize, false));
+        Ok(())
+    }
+
+    /// The compiled form; `None` if it would gain nothing for so many rows.
+    fn compiled(&self, rows: usize) -> Option<&dyn Columnwise> {
+        if rows < COMPILED_ROWS_MIN {
+            return None;
         }
-        // If no row has any of the fields, all rows are alike, as in buckets without metadata.
-        let is_there = self.fields.names().iter().any(|name| block.column(name).is_some());
-        let is_same = !self.fields.is_all() && !self.is_random && !is_there;
+        let compile = || {
+            let mut compiled = None;
+            if compile_if_loaded(self, &mut compiled) { compiled } else { None }
+        };
+        self.compiled.get_or_init(compile).as_deref()
+    }
+
+    /// The same expression, not compiled.
+    pub(super) fn uncompiled(&self) -> BoundExpr {
+        BoundExpr { compiled: Rc::default(), ..self.clone() }
+    }
+
+    /// The values for all rows of `block`, row by row.
+    ///
+    /// Errors: those of operators.
+    pub(super) fn one_by_one(&self, block: &Block) -> Result<Column> {
+        let rows = block.rows();
+        let columns = self.fields.names().iter().filter_map(|name| block.column(name));
+        // Rows are alike if no row has any of the fields, as in buckets without metadata, or if all have the same values.
+        let is_same = !self.fields.is_all() && !self.is_random && columns.into_iter().all(is_constant);
         let evaluated = if is_same { rows.min(1) } else { rows };
         let mut builder = ColumnBuilder::with_capacity(evaluated);
         self.for_each_row(block, &mut (0..evaluated), &mut |_, value| match value {
@@ -192,6 +237,11 @@ impl BoundExpr {
         }
         Ok(())
     }
+}
+
+/// True if all rows have the same value, stored once.
+fn is_constant(column: &Column) -> bool {
+    matches!(column.data(), ColumnData::Dictionary(_, values) if values.len() == 1 && column.presence().is_none())
 }
 
 impl fmt::Debug for BoundExpr {

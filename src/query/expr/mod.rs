@@ -31,7 +31,7 @@ mod tests;
 mod tree;
 mod types;
 mod unparse;
-mod vectors;
+mod vector;
 
 pub use arithmetic::computed;
 pub use bound::BoundExpr;

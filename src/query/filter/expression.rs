@@ -117,14 +117,7 @@ impl Condition {
             test.narrow(path, block, rows);
             return Ok(());
         }
-        let mut passing = Bitmap::filled(rows.len(), false);
-        self.expr.for_each_row(block, &mut rows.iter(), &mut |row, value| {
-            if value.is_some_and(Value::is_true) {
-                passing.set(row, true);
-            }
-        })?;
-        *rows = passing;
-        Ok(())
+        self.expr.narrow(block, rows)
     }
 }
 

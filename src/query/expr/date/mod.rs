@@ -3,6 +3,7 @@
 // Loaded later.
 
 mod calendar;
+mod columns;
 mod fields;
 mod parts;
 #[cfg(test)]
@@ -13,8 +14,9 @@ mod zone;
 
 pub use calendar::TimeUnit;
 pub(super) use calendar::civil;
+pub(super) use columns::{DateCells, cells_of_dates};
 pub(super) use text::{instead, read};
-pub(super) use units::{bins, is_alike, is_monotonic};
+pub(super) use units::{is_alike, is_monotonic};
 pub(super) use zone::{Zone, Zones};
 
 use super::operators::Operator;

@@ -6,6 +6,7 @@ use super::super::evaluate::Scope;
 use super::super::globals::Globals;
 use super::super::operators::{Binds, Names, Op, Operator, Syntax, lazy, names};
 use super::super::tree::Expr;
+use super::calendar::DAY_MS;
 use super::fields::{Cursor, Fields};
 use super::units::parts;
 use super::zone::Zone;
@@ -105,11 +106,27 @@ fn to_string<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> 
     let ms = date.view().and_then(date_ms);
     let ms =
         ms.ok_or_else(|| failure(Location16006, NAME, &format!("needs a date, found {}", type_name(date.view()))))?;
-    let format = format.as_deref().unwrap_or(match zone {
+    Ok(Datum::string(&written(ms, &zone, format_of(format.as_deref(), &zone))?))
+}
+
+/// The format, or the one that is used if none is given.
+pub(super) fn format_of<'f>(format: Option<&'f str>, zone: &Zone) -> &'f str {
+    format.unwrap_or(match zone {
         Zone::Fixed(0) => "%Y-%m-%dT%H:%M:%S.%LZ",
         _ => "%Y-%m-%dT%H:%M:%S.%L",
-    });
-    Ok(Datum::string(&written(ms, &zone, format)?))
+    })
+}
+
+/// A number of milliseconds, at most a day, in which a text of this format stays the same.
+pub(super) fn finest_unit(format: &str) -> i64 {
+    let unit = |letter: u8| match letter {
+        b'L' => 1,
+        b'S' => 1000,
+        b'M' => 60_000,
+        b'H' => 3_600_000,
+        _ => DAY_MS,
+    };
+    format.bytes().map(unit).min().unwrap_or(DAY_MS)
 }
 
 fn of_format(code: ErrorCode, problem: &str) -> Error {
@@ -117,7 +134,7 @@ fn of_format(code: ErrorCode, problem: &str) -> Error {
 }
 
 /// Formats a date.
-fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
+pub(super) fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
     let offset_minutes = zone.offset(ms) / 60_000;
     let parts = parts(zone.local(ms));
     let part = |at: usize| parts.get(at).copied().unwrap_or_default();

@@ -11,6 +11,7 @@ use super::calendar::{DAY_MS, START_OF_2000_MS, TimeUnit, civil, days_of, weekda
 use super::zone::Zone;
 use crate::error::ErrorCode::*;
 use crate::error::{Error, Result};
+use crate::value::{OwnedValue, Value};
 
 static PART: Names = names(&["date", "timezone"], 1, 1, Binds::Nothing, &[Location40535, Location40535, Location40539]);
 static TRUNC: Names = names(
@@ -35,7 +36,7 @@ static SHIFT: Names = names(
     &[Location5166400, Location5166401, Location5166402],
 );
 
-const PART_WANTS: Wants = &[(Date, Location16006), (Text, Location40517)];
+pub(super) const PART_WANTS: Wants = &[(Date, Location16006), (Text, Location40517)];
 const TRUNC_WANTS: Wants = &[
     (Date, Location5439012),
     (Text, Location5439013),
@@ -50,7 +51,7 @@ const DIFF_WANTS: Wants = &[
     (Text, Location40517),
     (Text, Location5439015),
 ];
-const SHIFT_WANTS: Wants =
+pub(super) const SHIFT_WANTS: Wants =
     &[(Date, Location5166403), (Text, Location5439013), (Whole, Location5166405), (Text, Location40517)];
 
 const fn part_named(op: Op, name: &'static str) -> Operator {
@@ -99,11 +100,17 @@ fn first_day(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<i64>
 /// `$year` and its siblings.
 fn part(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let ms = Zone::of(operator.name(), arguments, 1, globals)?.local(date(arguments, 0));
-    let part = parts(ms).get(operator.op as usize - Op::Year as usize).copied().unwrap_or_default();
+    let part = place_of_part(operator).and_then(|place| parts(ms).get(place).copied()).unwrap_or_default();
     Ok(match operator.op {
         Op::IsoWeekYear => Datum::int64(part),
         _ => Datum::int32(i32::try_from(part).unwrap_or_default()),
     })
+}
+
+/// The place in `parts` of the field that an operator gives; `None` for other operators.
+pub(super) fn place_of_part(operator: &Operator) -> Option<usize> {
+    let place = (operator.op as usize).checked_sub(Op::Year as usize)?;
+    (operator.op as usize <= Op::Millisecond as usize).then_some(place)
 }
 
 /// The fields of a date, in the order of the operators.
@@ -135,10 +142,10 @@ pub fn parts(ms: i64) -> [i64; 13] {
 
 /// The bins of `$dateTrunc`. They are counted from the start of 2000 in local time. Bins of hours and shorter units
 /// have a fixed length; those of days and longer end when local clocks say so.
-struct Bins {
+pub(super) struct Bins {
     unit: TimeUnit,
     size: i64,
-    zone: Zone,
+    pub(super) zone: Zone,
     first_day: i64,
 }
 
@@ -162,10 +169,17 @@ impl Bins {
         let mut values = vec![None];
         for argument in arguments.get(1..)? {
             values.push(match argument {
-                Expr::Constant(None) => None,
-                Expr::Constant(Some(value)) if !is_nullish(Some(value.view())) => Some(value.view()),
+                Expr::Constant(value) => value.as_ref().map(OwnedValue::view),
                 _ => return None,
             });
+        }
+        Bins::of_values(operator, &values, globals)
+    }
+
+    /// The same for the values of the other arguments, in their positions.
+    pub(super) fn of_values(operator: &Operator, values: &[Option<Value<'_>>], globals: &Globals) -> Option<Bins> {
+        if values.iter().any(|value| value.is_some() && is_nullish(*value)) {
+            return None;
         }
         let unit = match operator.op {
             Op::DateTrunc => None,
@@ -183,8 +197,8 @@ impl Bins {
             return None;
         }
         match unit {
-            Some(unit) => Some(Bins { unit, size: 1, zone: Zone::of("", &values, 1, globals).ok()?, first_day: 0 }),
-            None => Bins::new(operator, &values, globals).ok(),
+            Some(unit) => Some(Bins { unit, size: 1, zone: Zone::of("", values, 1, globals).ok()?, first_day: 0 }),
+            None => Bins::new(operator, values, globals).ok(),
         }
     }
 
@@ -215,7 +229,7 @@ impl Bins {
     }
 
     /// The start of a moment's bin, and a range of moments in that bin; `None` beyond all dates.
-    fn bin(&self, ms: i64) -> Option<(i64, Range<i64>)> {
+    pub(super) fn bin(&self, ms: i64) -> Option<(i64, Range<i64>)> {
         let (index, offset, around) = self.index(ms);
         let border = |index: i64| self.unit.start(index.checked_mul(self.size)?, self.first_day);
         let local_ms = border(index)?;
@@ -229,23 +243,6 @@ impl Bins {
 fn truncate(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let bins = Bins::new(operator, arguments, globals)?;
     bins.bin(date(arguments, 0)).map(|(start, _)| Datum::date(start)).ok_or_else(|| overflow(operator))
-}
-
-/// The results of a `$dateTrunc` for these values of a field, if its other arguments are constant. Consecutive values
-/// in one bin are computed once. `None` if values must be evaluated one by one.
-#[inline(never)]
-pub fn bins(operator: &Operator, arguments: &[Expr], globals: &Globals, times: &[i64]) -> Option<Vec<i64>> {
-    let Some(Expr::Field(Variable::Root, path)) = arguments.first() else { return None };
-    let bins = Bins::of_constants(operator, arguments, globals).filter(|_| path.len() == 1)?;
-    let mut starts = Vec::with_capacity(times.len());
-    let (mut start, mut bin) = (0, 0..0);
-    for time_ms in times {
-        if !bin.contains(time_ms) {
-            (start, bin) = bins.bin(*time_ms)?;
-        }
-        starts.push(start);
-    }
-    Some(starts)
 }
 
 /// True if an expression is the same for all documents that differ only in `field`, a date within `span` (both ends

@@ -98,6 +98,13 @@ impl Zone {
         self.span(at_ms).0
     }
 
+    /// A range of moments around one in which local time stays in the same unit of so many milliseconds, at most a day.
+    pub fn bin_around(&self, at_ms: i64, unit_ms: i64) -> Range<i64> {
+        let (offset, around) = self.span(at_ms);
+        let start = at_ms.saturating_sub(at_ms.saturating_add(offset).rem_euclid(unit_ms));
+        around.start.max(start)..around.end.min(start.saturating_add(unit_ms))
+    }
+
     /// The local time at a moment.
     pub fn local(&self, at_ms: i64) -> i64 {
         at_ms.saturating_add(self.offset(at_ms))

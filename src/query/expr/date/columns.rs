@@ -1,0 +1,164 @@
+//! Operators on a column of dates, with their other arguments constant. Consecutive dates often lie in the same hour or
+//! day, so what is the same for all of it is computed once.
+
+use std::ops::Range;
+
+use super::super::globals::Globals;
+use super::super::operators::{Op, Operator};
+use super::calendar::TimeUnit;
+use super::text::{finest_unit, format_of, written};
+use super::units::{Bins, PART_WANTS, SHIFT_WANTS, parts, place_of_part};
+use super::zone::Zone;
+use crate::value::{Number, Value};
+
+/// The results for a column of dates.
+pub enum DateCells {
+    /// Int32s.
+    Int32s(Vec<i32>),
+    /// Int64s.
+    Int64s(Vec<i64>),
+    /// Dates in milliseconds since the epoch.
+    Dates(Vec<i64>),
+    /// Texts, and which of them each row has.
+    Texts(Vec<u32>, Vec<String>),
+}
+
+/// The results of an operator on dates; `None` if it has none of its own for columns, or if constants are not as they must
+/// be. `constants` has the other arguments in their positions, and `is_given` tells which of them were given. The rows whose
+/// result is an error are added to `beyond`, ascending.
+pub fn cells_of_dates(
+    operator: &Operator,
+    constants: &[Option<Value<'_>>],
+    is_given: &dyn Fn(usize) -> bool,
+    globals: &Globals,
+    times: &[i64],
+    beyond: &mut Vec<usize>,
+) -> Option<DateCells> {
+    match operator.op {
+        Op::DateTrunc => {
+            let bins = Bins::of_values(operator, constants, globals)?;
+            Some(DateCells::Dates(by_bins(times, beyond, &|ms| bins.bin(ms), &|_, start| Some(start))))
+        }
+        Op::DateAdd | Op::DateSubtract => shifted(operator, constants, globals, times, beyond).map(DateCells::Dates),
+        _ if operator.name() == "$dateToString" => texts(constants, is_given, globals, times, beyond),
+        _ => {
+            let place = place_of_part(operator)?;
+            let zone = zone(constants, 1, PART_WANTS.get(1)?, globals)?;
+            let part = |ms: i64, _| parts(zone.local(ms)).get(place).copied();
+            let cells = match Bins::of_values(operator, constants, globals) {
+                Some(bins) => by_bins(times, beyond, &|ms| bins.bin(ms), &part),
+                // Seconds and milliseconds.
+                None => times.iter().map(|ms| part(*ms, 0).unwrap_or_default()).collect(),
+            };
+            Some(match operator.op {
+                Op::IsoWeekYear => DateCells::Int64s(cells),
+                _ => DateCells::Int32s(cells.into_iter().map(|part| i32::try_from(part).unwrap_or_default()).collect()),
+            })
+        }
+    }
+}
+
+/// The time zone in an argument; `None` if it is no zone.
+fn zone(
+    constants: &[Option<Value<'_>>],
+    at: usize,
+    (want, code): &(super::super::arguments::Want, crate::error::ErrorCode),
+    globals: &Globals,
+) -> Option<Zone> {
+    if let Some(given) = constants.get(at).copied().flatten() {
+        want.check("", at, Some(given), *code).ok()?;
+    }
+    Zone::of("", constants, at, globals).ok()
+}
+
+/// Calls `of` with the first date of each run of dates in a bin, and the start of the bin. A date beyond all dates has no
+/// result.
+fn by_bins(
+    times: &[i64],
+    beyond: &mut Vec<usize>,
+    bin_of: &dyn Fn(i64) -> Option<(i64, Range<i64>)>,
+    of: &dyn Fn(i64, i64) -> Option<i64>,
+) -> Vec<i64> {
+    let (mut bin, mut result) = (0..0, 0);
+    let mut cells = Vec::with_capacity(times.len());
+    for (row, ms) in times.iter().enumerate() {
+        if !bin.contains(ms) {
+            match bin_of(*ms).and_then(|(start, bin)| Some((of(*ms, start)?, bin))) {
+                Some((value, around)) => (result, bin) = (value, around),
+                None => {
+                    (result, bin) = (0, 0..0);
+                    beyond.push(row);
+                }
+            }
+        }
+        cells.push(result);
+    }
+    cells
+}
+
+/// `$dateAdd` and `$dateSubtract` of a constant amount.
+fn shifted(
+    operator: &Operator,
+    constants: &[Option<Value<'_>>],
+    globals: &Globals,
+    times: &[i64],
+    beyond: &mut Vec<usize>,
+) -> Option<Vec<i64>> {
+    let constant = |at: usize| constants.get(at).copied().flatten();
+    let unit = TimeUnit::named(constant(1)?.as_str()?)?;
+    let amount = Number::of(constant(2)?)?.whole()?;
+    let amount = if operator.op == Op::DateSubtract { amount.checked_neg()? } else { amount };
+    let zone = zone(constants, 3, SHIFT_WANTS.get(3)?, globals)?;
+    let move_one = |ms: i64| match amount {
+        0 => Some(ms),
+        _ if unit.is_exact() => unit.shift(ms, amount),
+        _ => zone.utc(unit.shift(ms.checked_add(zone.offset(ms))?, amount)?),
+    };
+    let each = |(row, ms): (usize, &i64)| {
+        move_one(*ms).unwrap_or_else(|| {
+            beyond.push(row);
+            0
+        })
+    };
+    Some(times.iter().enumerate().map(each).collect())
+}
+
+/// `$dateToString`. A text serves all dates that have it.
+fn texts(
+    constants: &[Option<Value<'_>>],
+    is_given: &dyn Fn(usize) -> bool,
+    globals: &Globals,
+    times: &[i64],
+    beyond: &mut Vec<usize>,
+) -> Option<DateCells> {
+    // A replacement for null is for the rows without a date, which are not seen here.
+    if is_given(3) {
+        return None;
+    }
+    let zone = zone(constants, 2, PART_WANTS.get(1)?, globals)?;
+    let format = match constants.get(1).copied().flatten() {
+        None => None,
+        Some(format) => Some(format.as_str()?),
+    };
+    let format = format_of(format, &zone);
+    let unit = finest_unit(format);
+    let (mut index, mut found) = (Vec::with_capacity(times.len()), Vec::<String>::new());
+    let mut bin = 0..0;
+    for (row, ms) in times.iter().enumerate() {
+        if !bin.contains(ms) {
+            match written(*ms, &zone, format) {
+                Ok(text) => {
+                    bin = zone.bin_around(*ms, unit);
+                    found.push(text);
+                }
+                Err(_) => {
+                    bin = 0..0;
+                    beyond.push(row);
+                    found.push(String::new());
+                }
+            }
+        }
+        index.push(u32::try_from(found.len()).unwrap_or(u32::MAX).saturating_sub(1));
+    }
+    Some(DateCells::Texts(index, found))
+}

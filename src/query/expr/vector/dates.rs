@@ -1,0 +1,40 @@
+//! Dates of columns: fields, bins, texts, and dates that are moved. What stays the same for a while, such as an hour, is
+//! computed once in a row of dates.
+
+use super::mask::Mask;
+use super::run::Arguments;
+use super::vector::{Cells, Int32s, Vector};
+use crate::block::{Column, ColumnData, VarData};
+use crate::query::expr::date::{DateCells, cells_of_dates};
+use crate::query::expr::globals::Globals;
+use crate::query::expr::operators::Operator;
+use std::rc::Rc;
+
+/// The results of an operator on a column of dates, if its other arguments are constant.
+pub fn of_dates<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>, globals: &Globals) -> Option<Vector<'a>> {
+    let vector = arguments.at(0)?;
+    let Cells::Dates(times) = &vector.cells else { return None };
+    let constants = arguments.constants()?;
+    let is_given = |at: usize| arguments.is_given(at);
+    let mut beyond = Vec::new();
+    let cells = match cells_of_dates(operator, &constants, &is_given, globals, times, &mut beyond)? {
+        DateCells::Int32s(cells) => Cells::Numbers(cells.into_iter().map(f64::from).collect(), Int32s::All),
+        DateCells::Int64s(cells) => Cells::Longs(cells.into()),
+        DateCells::Dates(cells) => Cells::Dates(cells.into()),
+        DateCells::Texts(index, texts) => {
+            let mut entries = VarData::default();
+            texts.iter().for_each(|text| entries.push(text.as_bytes()));
+            let entries = Vector::made(Column::new(ColumnData::String(entries), None), Mask::NONE);
+            Cells::Indexed(index.into(), Rc::new(entries))
+        }
+    };
+    let mut left = vector.left.clone();
+    if !beyond.is_empty() {
+        let mut rows = crate::block::Bitmap::filled(times.len(), false);
+        beyond.iter().for_each(|row| rows.set(*row, true));
+        let mut beyond = Mask::of(rows);
+        beyond.remove(&vector.absent());
+        left.add(&beyond);
+    }
+    Some(cells.with(Mask::NONE, vector.absent(), left))
+}

@@ -1,0 +1,115 @@
+//! Steps over values of any type: a row at a time, but without documents in between.
+
+use std::rc::Rc;
+
+use super::mask::Mask;
+use super::run::Arguments;
+use super::vector::{Cells, Scratch, Vector, push};
+use crate::block::{Bitmap, ColumnBuilder};
+use crate::error::Result;
+use crate::query::expr::datum::{ArrayWriter, Datum, container, is_nullish};
+use crate::query::expr::evaluate::reach;
+use crate::query::expr::globals::Globals;
+use crate::query::expr::operators::{Evaluation, Function, Operator};
+use crate::value::{DocWriter, Kind, Value};
+
+/// Operators with more arguments than this are rare, and are evaluated row by row.
+const ARGUMENTS_MAX: usize = 8;
+
+/// Calls `make` for every row that no vector leaves out, with the values of all of them. Rows for which it fails are left
+/// out.
+fn each_row<'a>(
+    vectors: &[&Vector<'_>],
+    rows: usize,
+    make: &mut dyn FnMut(&[Option<Value<'_>>]) -> Result<Datum<'static>>,
+) -> Vector<'a> {
+    if vectors.len() > ARGUMENTS_MAX {
+        return Vector::nothing(rows);
+    }
+    let is_constant = vectors.iter().all(|vector| matches!(vector.cells, Cells::Constant(_)) && vector.left.is_none());
+    let evaluated = if is_constant { rows.min(1) } else { rows };
+    let mut left = vectors.iter().fold(Mask::NONE, |left, vector| left.with(&vector.all_left()));
+    let mut failed = Bitmap::filled(evaluated, false);
+    let mut builder = ColumnBuilder::with_capacity(evaluated);
+    let mut scratches: [Scratch; ARGUMENTS_MAX] = Default::default();
+    for row in 0..evaluated {
+        if left.has(row) {
+            builder.push_absent(1);
+            continue;
+        }
+        let mut values = [None; ARGUMENTS_MAX];
+        for ((value, scratch), vector) in values.iter_mut().zip(&mut scratches).zip(vectors) {
+            *value = vector.value(row, scratch);
+        }
+        match make(values.get(..vectors.len()).unwrap_or_default()) {
+            Ok(value) => push(&mut builder, &value),
+            Err(_) => {
+                failed.set(row, true);
+                builder.push_absent(1);
+            }
+        }
+    }
+    let column = builder.finish();
+    if is_constant {
+        return match failed.none() {
+            true => Vector::constant(column.value(0, &mut Vec::new())),
+            false => Vector::nothing(rows),
+        };
+    }
+    left.add(&Mask::of(failed));
+    Vector::made(column, left)
+}
+
+/// An operator on argument values.
+pub fn called<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>, globals: &Globals) -> Vector<'a> {
+    let Evaluation::Eager { wants, nulls, run } = &operator.run else { return Vector::nothing(arguments.rows) };
+    let vectors: Vec<&Vector<'_>> = arguments.vectors.iter().map(|vector| &**vector).collect();
+    each_row(&vectors, arguments.rows, &mut |values| {
+        if *nulls && values.iter().enumerate().any(|(at, value)| is_nullish(*value) && arguments.is_given(at)) {
+            return Ok(Datum::NULL);
+        }
+        for (at, value) in values.iter().enumerate().filter(|(at, _)| arguments.is_given(*at)) {
+            if let Some((want, code)) = wants.get(at).or(wants.last()) {
+                want.check(operator.name(), at, *value, *code)?;
+            }
+        }
+        match run {
+            Function::Plain(run) => run(operator, values),
+            Function::Comparing(run) => run(operator, values, globals.collation()),
+            Function::Asking(run) => run(operator, values, globals),
+        }
+    })
+}
+
+/// What a path reaches in each value.
+pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a> {
+    if let Cells::Numbers(..) | Cells::Longs(_) | Cells::Dates(_) | Cells::Truths(_) = start.cells {
+        // Nothing lies below these.
+        return Cells::Constant(None).with(Mask::NONE, Mask::NONE, start.left.clone());
+    }
+    each_row(&[start], rows, &mut |values| Ok(reach(values.first().copied().flatten(), path).into_static()))
+}
+
+/// An object of these fields. Fields without a value are left out.
+pub fn object<'a>(fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
+    let vectors: Vec<&Vector<'_>> = fields.iter().map(|(_, vector)| &**vector).collect();
+    each_row(&vectors, rows, &mut |values| {
+        let mut writer = DocWriter::new();
+        for ((name, _), value) in fields.iter().zip(values) {
+            if let Some(value) = value {
+                writer.value(name, *value);
+            }
+        }
+        Ok(container(Kind::Object, writer))
+    })
+}
+
+/// An array of these elements. Elements without a value are null.
+pub fn array<'a>(items: &[Rc<Vector<'a>>], rows: usize) -> Vector<'a> {
+    let vectors: Vec<&Vector<'_>> = items.iter().map(|vector| &**vector).collect();
+    each_row(&vectors, rows, &mut |values| {
+        let mut array = ArrayWriter::new();
+        values.iter().for_each(|value| array.push(*value));
+        Ok(array.finish())
+    })
+}

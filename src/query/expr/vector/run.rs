@@ -1,0 +1,272 @@
+//! Runs a program over a block.
+//!
+//! A column whose values repeat (`ColumnData::Dictionary`) is a frame of its own: a step that reads nothing else is computed
+//! for its entries, and the rows refer to them. So what depends on metadata alone is computed once per bucket.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::mask::Mask;
+use super::program::{Program, Reads, Step};
+use super::vector::{Cells, Vector, push};
+use super::{choice, comparison, dates, general, numbers, truth};
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::error::Result;
+use crate::query::expr::datum::Datum;
+use crate::query::expr::operators::{Op, Operator};
+use crate::value::Value;
+
+/// The values that steps have in a frame.
+type Known<'a> = RefCell<Vec<Option<Rc<Vector<'a>>>>>;
+
+/// A run over one block.
+pub struct Run<'a> {
+    program: &'a Program,
+    /// The block, then the entries of each column of the program.
+    frames: &'a [Option<Block>],
+    block: &'a Block,
+    known: Vec<Known<'a>>,
+}
+
+/// The arguments of a step: vectors without an index, and the number of rows.
+pub struct Arguments<'v, 'a> {
+    pub vectors: &'v [Rc<Vector<'a>>],
+    pub rows: usize,
+    pub program: &'a Program,
+    /// The steps that have computed them.
+    pub steps: &'a [usize],
+}
+
+impl<'v, 'a> Arguments<'v, 'a> {
+    /// The argument at a position.
+    pub fn at(&self, position: usize) -> Option<&'v Rc<Vector<'a>>> {
+        self.vectors.get(position)
+    }
+
+    /// The constants behind the first argument, in their positions; `None` if one is not constant.
+    pub fn constants(&self) -> Option<Vec<Option<Value<'a>>>> {
+        let constant = |step: &usize| match self.program.steps.get(*step) {
+            Some((Step::Constant(value), _)) => Some(value.as_ref().map(|value| value.view())),
+            _ => None,
+        };
+        let mut values = vec![None];
+        for step in self.steps.iter().skip(1) {
+            values.push(constant(step)?);
+        }
+        Some(values)
+    }
+
+    /// True unless the argument was omitted.
+    pub fn is_given(&self, position: usize) -> bool {
+        let step = self.steps.get(position).and_then(|step| self.program.steps.get(*step));
+        !matches!(step, Some((Step::Constant(None), _)))
+    }
+}
+
+impl<'a> Run<'a> {
+    /// Calls `work` with a run of a program over a block.
+    pub fn over<T>(program: &Program, block: &Block, work: impl FnOnce(&Run<'_>) -> T) -> T {
+        let entries = |name: &Box<str>| {
+            let column = block.column(name)?;
+            let ColumnData::Dictionary(_, values) = column.data() else { return None };
+            if values.len() >= block.rows().max(2) {
+                return None;
+            }
+            let mut entries = Block::new(values.len() + usize::from(column.presence().is_some()));
+            let mut values = (**values).clone();
+            if column.presence().is_some() {
+                // The last entry stands for rows without the field.
+                let mut builder = ColumnBuilder::resume(values);
+                builder.push_absent(1);
+                values = builder.finish();
+            }
+            entries.set_column(name, values);
+            Some(entries)
+        };
+        let frames: Vec<Option<Block>> = program.columns.iter().map(entries).collect();
+        let known = std::iter::repeat_with(|| RefCell::new(vec![None; program.steps.len()]));
+        let known = known.take(frames.len() + 1).collect();
+        work(&Run { program, frames: &frames, block, known })
+    }
+
+    /// The values of the result.
+    pub fn column(&self) -> Result<Column> {
+        let rows = self.block.rows();
+        let vector = self.value(self.program.result, 0);
+        let left = vector.all_left();
+        if let Some(rest) = left.rows() {
+            return self.completed(&vector, rest);
+        }
+        // The steps need it no more.
+        self.known.iter().for_each(|known| known.borrow_mut().clear());
+        Ok(match Rc::unwrap_or_clone(vector).into_column(rows) {
+            Some(column) => column,
+            None => self.program.whole.one_by_one(self.block)?,
+        })
+    }
+
+    /// The values of a vector, and of the whole expression where rows are left out.
+    fn completed(&self, vector: &Vector<'a>, rest: &Bitmap) -> Result<Column> {
+        let rows = self.block.rows();
+        let mut builder = ColumnBuilder::with_capacity(rows);
+        let mut scratch = super::vector::Scratch::default();
+        let mut begun = 0;
+        let mut until = |builder: &mut ColumnBuilder, end: usize| {
+            for row in begun..end {
+                match vector.value(row, &mut scratch) {
+                    Some(value) => builder.push(value),
+                    None => builder.push_absent(1),
+                }
+            }
+            begun = end + 1;
+        };
+        self.program.whole.for_each_row(self.block, &mut rest.iter(), &mut |row, value| {
+            until(&mut builder, row);
+            match value {
+                Some(value) => builder.push(value),
+                None => builder.push_absent(1),
+            }
+        })?;
+        until(&mut builder, rows);
+        Ok(builder.finish())
+    }
+
+    /// Removes the rows for which the result is not true.
+    pub fn narrow(&self, rows: &mut Bitmap) -> Result<()> {
+        let vector = self.value(self.program.result, 0).flat();
+        let mut passing = truth::truths(&vector, self.block.rows());
+        let rest = vector.left.within(rows);
+        if let Some(rest) = rest.rows() {
+            self.program.whole.for_each_row(self.block, &mut rest.iter(), &mut |row, value| {
+                passing.set(row, value.is_some_and(Value::is_true));
+            })?;
+        }
+        rows.and(&passing);
+        Ok(())
+    }
+
+    fn frame(&self, frame: usize) -> &'a Block {
+        frame.checked_sub(1).and_then(|at| self.frames.get(at)).and_then(Option::as_ref).unwrap_or(self.block)
+    }
+
+    /// The values of a step in a frame.
+    fn value(&self, step: usize, frame: usize) -> Rc<Vector<'a>> {
+        let known = |frame: usize| self.known.get(frame)?.borrow().get(step).cloned().flatten();
+        if let Some(vector) = known(frame) {
+            return vector;
+        }
+        let Some((what, reads)) = self.program.steps.get(step) else { return Rc::new(Vector::constant(None)) };
+        let vector = match reads {
+            Reads::One(column) if frame == 0 && self.frames.get(*column).is_some_and(Option::is_some) => {
+                self.indexed(step, *column)
+            }
+            _ => self.computed(what, frame),
+        };
+        if let Some(slot) = self
+            .known
+            .get(frame)
+            .and_then(|known| known.try_borrow_mut().ok())
+            .as_mut()
+            .and_then(|known| known.get_mut(step))
+        {
+            *slot = Some(Rc::clone(&vector));
+        }
+        vector
+    }
+
+    /// The values of a step that reads one column alone, by the entries of that column.
+    fn indexed(&self, step: usize, column: usize) -> Rc<Vector<'a>> {
+        let entries = self.value(step, column + 1);
+        if let (Cells::Constant(_), true) = (&entries.cells, entries.left.is_none()) {
+            return entries;
+        }
+        let data = self.program.columns.get(column).and_then(|name| self.block.column(name));
+        let Some((ColumnData::Dictionary(index, values), presence)) = data.map(|data| (data.data(), data.presence()))
+        else {
+            return Rc::new(Vector::nothing(self.block.rows()));
+        };
+        let index: Rc<[u32]> = match presence {
+            None => index.as_slice().into(),
+            Some(present) => {
+                let none = u32::try_from(values.len()).unwrap_or(u32::MAX);
+                (0..).zip(index).map(|(row, entry)| if present.get(row) { *entry } else { none }).collect()
+            }
+        };
+        Rc::new(Cells::Indexed(index, entries).whole())
+    }
+
+    fn computed(&self, what: &'a Step, frame: usize) -> Rc<Vector<'a>> {
+        let block = self.frame(frame);
+        let rows = block.rows();
+        Rc::new(match what {
+            Step::Constant(value) => Cells::Constant(value.clone()).whole(),
+            Step::Column(column) => {
+                let found = self.program.columns.get(*column).and_then(|name| block.column(name));
+                found.map_or(Vector::constant(None), Vector::of)
+            }
+            Step::Path(start, path) => general::path(&self.value(*start, frame), path, rows),
+            Step::Object(fields) => {
+                let values: Vec<_> = fields.iter().map(|(name, step)| (&**name, self.value(*step, frame))).collect();
+                general::object(&values, rows)
+            }
+            Step::Array(items) => {
+                let values: Vec<_> = items.iter().map(|step| self.value(*step, frame)).collect();
+                general::array(&values, rows)
+            }
+            Step::Let(body, variables) => {
+                let mut vector = (*self.value(*body, frame)).clone();
+                for variable in variables {
+                    vector.left.add(&self.value(*variable, frame).all_left());
+                }
+                vector
+            }
+            Step::Single(expr) => {
+                let mut builder = ColumnBuilder::with_capacity(rows);
+                let evaluated = expr.for_each_row(block, &mut (0..rows), &mut |_, value| {
+                    push(&mut builder, &Datum::from(value));
+                });
+                match evaluated {
+                    Ok(()) => Vector::made(builder.finish(), Mask::NONE),
+                    Err(_) => Vector::nothing(rows),
+                }
+            }
+            Step::Call(operator, steps) => {
+                let vectors: Vec<_> = steps.iter().map(|step| self.value(*step, frame)).collect();
+                self.called(operator, &vectors, steps, rows)
+            }
+        })
+    }
+
+    fn called(
+        &self,
+        operator: &'static Operator,
+        vectors: &[Rc<Vector<'a>>],
+        steps: &'a [usize],
+        rows: usize,
+    ) -> Vector<'a> {
+        match operator.op {
+            Op::And | Op::Or => return truth::combined(vectors, rows, operator.op == Op::Or),
+            Op::Not => return truth::negated(vectors, rows),
+            Op::Cond => return choice::cond(vectors, rows),
+            Op::Switch => return choice::switch(vectors, rows),
+            Op::IfNull => return choice::if_null(vectors, rows),
+            _ => {}
+        }
+        let program = self.program;
+        let vectors: Vec<_> = vectors.iter().map(Rc::clone).collect();
+        let arguments = Arguments { vectors: &vectors, rows, program, steps };
+        let flat: Vec<_> = vectors.iter().map(Vector::flat).collect();
+        let typed = Arguments { vectors: &flat, ..arguments };
+        let globals = &program.globals;
+        let fast = match operator.op {
+            Op::Add | Op::Multiply | Op::Subtract | Op::Divide | Op::Mod => numbers::combined(operator.op, &typed),
+            Op::Abs | Op::Ceil | Op::Floor | Op::Sqrt => numbers::unary(operator.op, &typed),
+            Op::Trunc | Op::Round => numbers::to_places(operator.op, &typed),
+            Op::Eq | Op::Ne | Op::Gt | Op::Gte | Op::Lt | Op::Lte | Op::Cmp => {
+                comparison::compared(operator, &typed, globals.collation())
+            }
+            _ => dates::of_dates(operator, &typed, globals),
+        };
+        fast.unwrap_or_else(|| general::called(operator, &typed, globals))
+    }
+}

@@ -1,0 +1,249 @@
+//! Random expressions over random columns: the results are those of the expression row by row.
+
+use bson::{Bson, Document, RawDocumentBuf, doc};
+use proptest::prelude::*;
+
+use super::compile_if_loaded;
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::query::expr::samples::globals;
+use crate::query::expr::{BoundExpr, Expr};
+use crate::value::{Doc, Kind, OwnedValue, Value};
+
+const ROWS: usize = 6;
+
+fn bound(expr: &Bson) -> Option<BoundExpr> {
+    let expr = RawDocumentBuf::try_from(&doc! { "": expr }).unwrap();
+    // Errors of constants occur when they are parsed.
+    let expr = Expr::parse(Doc::parse(expr.as_bytes()).unwrap().get("").unwrap(), &globals()).ok()?;
+    Some(BoundExpr::new(expr, globals()))
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    let special = [0.0, -0.0, 1.0, -2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, 5e-324, 1e10];
+    prop_oneof![prop::sample::select(special.to_vec()), -9.0..9.0_f64, (-3..4_i32).prop_map(f64::from)]
+}
+
+fn int32() -> impl Strategy<Value = i32> {
+    prop_oneof![4 => -3..4_i32, 1 => prop::sample::select(vec![i32::MIN, i32::MAX, i32::MAX - 1])]
+}
+
+fn int64() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => -3..4_i64, 1 => (1_i64 << 60)..i64::MAX, 1 => Just(i64::MIN)]
+}
+
+fn date() -> impl Strategy<Value = i64> {
+    // Around changes of clocks, of hours and of years; and dates that no host knows.
+    let hours = prop::sample::select(vec![1_616_889_600_000_i64, 1_700_000_000_000, 1_577_836_800_000, 0]);
+    let near = (hours, -3..3_i64, -2..3_i64).prop_map(|(at, hours, ms)| at + hours * 1_800_000 + ms);
+    prop_oneof![8 => near, 1 => prop::sample::select(vec![i64::MIN, i64::MAX, -1_i64 << 60])]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["", "a", "b", "ä", "7", "-1.5", "2020-01-01", "abc"]).prop_map(str::to_owned)
+}
+
+/// A value of any type.
+fn any_value() -> impl Strategy<Value = Option<OwnedValue>> {
+    prop_oneof![
+        4 => number().prop_map(|x| Some(OwnedValue::double(x))),
+        4 => int32().prop_map(|n| Some(OwnedValue::int32(n))),
+        1 => int64().prop_map(|n| Some(OwnedValue::int64(n))),
+        1 => date().prop_map(|ms| Some(OwnedValue::date(ms))),
+        1 => text().prop_map(|text| Some(OwnedValue::string(&text))),
+        1 => any::<bool>().prop_map(|b| Some(OwnedValue::bool(b))),
+        1 => Just(Some(OwnedValue::null())),
+        1 => Just(None),
+    ]
+}
+
+fn column(values: &[Option<OwnedValue>]) -> Column {
+    let mut builder = ColumnBuilder::new();
+    values.iter().for_each(|value| match value {
+        Some(value) => builder.push(value.view()),
+        None => builder.push_absent(1),
+    });
+    builder.finish()
+}
+
+/// Metadata: repeated values, of which rows may have none.
+fn metadata() -> impl Strategy<Value = Column> {
+    let object = (any_value(), any_value()).prop_map(|(x, y)| {
+        let mut writer = crate::value::DocWriter::new();
+        for (name, value) in [("x", &x), ("y", &y)] {
+            if let Some(value) = value {
+                writer.value(name, value.view());
+            }
+        }
+        OwnedValue::doc(writer.finish().view())
+    });
+    let entry = prop_oneof![3 => object, 1 => any_value().prop_filter_map("present", |value| value)];
+    let index = prop::collection::vec(0..3_u32, ROWS);
+    (prop::collection::vec(entry, 3), index, prop::option::of(prop::collection::vec(any::<bool>(), ROWS))).prop_map(
+        |(entries, index, presence)| {
+            let entries: Vec<_> = entries.into_iter().map(Some).collect();
+            let presence = presence.map(|presence| Bitmap::from_slice(&presence, |is| *is));
+            Column::new(ColumnData::Dictionary(index, Box::new(column(&entries))), presence)
+        },
+    )
+}
+
+fn block() -> impl Strategy<Value = Block> {
+    let holes = || prop::option::of(prop::collection::vec(any::<bool>(), ROWS));
+    let cells = (
+        (prop::collection::vec(number(), ROWS), holes()),
+        (prop::collection::vec(int32(), ROWS), holes()),
+        (prop::collection::vec(int64(), ROWS), holes()),
+        (prop::collection::vec(date(), ROWS), holes()),
+        (prop::collection::vec(0..2_u8, ROWS), holes()),
+        prop::collection::vec(prop::option::weighted(0.8, text()), ROWS),
+        prop::collection::vec(any_value(), ROWS),
+        prop::collection::vec(number(), ROWS),
+        metadata(),
+    );
+    cells.prop_map(|(a, i, l, d, t, s, v, b, m)| {
+        let typed = |data: ColumnData, holes: Option<Vec<bool>>| {
+            let column = Column::new(data, None);
+            let Some(holes) = holes else { return column };
+            let values =
+                (0..ROWS).map(|row| column.value(row, &mut Vec::new()).filter(|_| holes[row]).map(Value::to_owned));
+            super::tests::column(&values.collect::<Vec<_>>())
+        };
+        let texts: Vec<_> = s.iter().map(|text| text.as_deref().map(OwnedValue::string)).collect();
+        let mut block = Block::new(ROWS);
+        for (name, column) in [
+            ("a", typed(ColumnData::F64(a.0), a.1)),
+            ("b", Column::new(ColumnData::F64(b), None)),
+            ("i", typed(ColumnData::I32(i.0), i.1)),
+            ("l", typed(ColumnData::I64(l.0), l.1)),
+            ("d", typed(ColumnData::Date(d.0), d.1)),
+            ("t", typed(ColumnData::Bool(t.0), t.1)),
+            ("s", column(&texts)),
+            ("v", column(&v)),
+            ("m", m),
+        ] {
+            block.set_column(name, column);
+        }
+        block
+    })
+}
+
+fn call(name: &str, argument: impl Into<Bson>) -> Bson {
+    Bson::Document(Document::from_iter([(name.to_owned(), argument.into())]))
+}
+
+fn expression() -> impl Strategy<Value = Bson> {
+    let field = ["$a", "$b", "$i", "$l", "$d", "$t", "$s", "$v", "$m", "$m.x", "$m.y", "$m.x.z", "$none", "$v.x"];
+    let leaf = prop_oneof![
+        6 => prop::sample::select(field.to_vec()).prop_map(Bson::from),
+        1 => number().prop_map(Bson::from),
+        1 => int32().prop_map(Bson::from),
+        1 => int64().prop_map(Bson::from),
+        1 => date().prop_map(|ms| Bson::DateTime(bson::DateTime::from_millis(ms))),
+        1 => Just(Bson::Null),
+        1 => any::<bool>().prop_map(Bson::from),
+        1 => prop::sample::select(vec!["a", "b", "7"]).prop_map(|text| call("$literal", text)),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let unary = vec![
+            "$abs", "$ceil", "$floor", "$sqrt", "$not", "$type", "$isNumber", "$toDouble", "$toInt", "$toString", "$toLong", "$toDate",
+            "$toBool", "$exp", "$ln", "$year", "$month", "$dayOfMonth", "$hour", "$minute", "$second", "$millisecond", "$isoWeek",
+            "$isoWeekYear", "$dayOfWeek", "$week", "$toUpper", "$strLenCP", "$add", "$multiply", "$isArray", "$round", "$trunc",
+        ];
+        let binary = vec![
+            "$subtract", "$divide", "$mod", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$cmp", "$add", "$multiply", "$ifNull", "$and",
+            "$or", "$concat", "$pow", "$in",
+        ];
+        let zone = prop::sample::select(vec!["UTC", "Europe/London", "+05:30", "Nowhere"]);
+        let unit = prop::sample::select(vec!["hour", "day", "week", "month", "minute", "second", "year", "never"]);
+        let format = prop::sample::select(vec!["%Y-%m-%d", "%H:%M", "%Y-%m-%dT%H:%M:%S.%LZ", "%z", "%G-W%V", "%q"]);
+        prop_oneof![
+            3 => (prop::sample::select(unary), inner.clone()).prop_map(|(name, a)| call(name, vec![a])),
+            6 => (prop::sample::select(binary), inner.clone(), inner.clone()).prop_map(|(name, a, b)| call(name, vec![a, b])),
+            1 => (prop::sample::select(vec!["$add", "$multiply", "$and", "$or", "$ifNull", "$concat"]), prop::collection::vec(inner.clone(), 3))
+                .prop_map(|(name, all)| call(name, all)),
+            2 => [inner.clone(), inner.clone(), inner.clone()].prop_map(|[test, then, other]| call("$cond", vec![test, then, other])),
+            1 => ([inner.clone(), inner.clone(), inner.clone(), inner.clone()], prop::option::of(inner.clone())).prop_map(|([a, b, c, d], default)| {
+                let branches = vec![doc! { "case": a, "then": b }, doc! { "case": c, "then": d }];
+                let mut switch = doc! { "branches": branches };
+                if let Some(default) = default {
+                    switch.insert("default", default);
+                }
+                call("$switch", switch)
+            }),
+            1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| {
+                call("$let", doc! { "vars": { "x": x, "y": y }, "in": { "$add": ["$$x", { "$multiply": ["$$x", "$$y"] }] } })
+            }),
+            1 => inner.clone().prop_map(|x| call("$let", doc! { "vars": { "x": x }, "in": { "$map": { "input": [1, "$$x"], "in": { "$add": ["$$this", "$$x"] } } } })),
+            1 => inner.clone().prop_map(|x| call("$map", doc! { "input": [x, "$i"], "in": { "$type": "$$this" } })),
+            1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| Bson::from(doc! { "p": x, "q": y })),
+            1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| Bson::from(vec![x, y])),
+            1 => (inner.clone(), unit.clone(), 1..3_i32, zone.clone()).prop_map(|(date, unit, size, zone)| {
+                call("$dateTrunc", doc! { "date": date, "unit": unit, "binSize": size, "timezone": zone })
+            }),
+            1 => (inner.clone(), unit, -2..3_i32, zone.clone(), any::<bool>()).prop_map(|(date, unit, amount, zone, adds)| {
+                call(if adds { "$dateAdd" } else { "$dateSubtract" }, doc! { "startDate": date, "unit": unit, "amount": amount, "timezone": zone })
+            }),
+            1 => (inner.clone(), format, zone.clone(), prop::option::of(inner.clone())).prop_map(|(date, format, zone, instead)| {
+                let mut arguments = doc! { "date": date, "format": format, "timezone": zone };
+                if let Some(instead) = instead {
+                    arguments.insert("onNull", instead);
+                }
+                call("$dateToString", arguments)
+            }),
+            1 => (prop::sample::select(vec!["$hour", "$year", "$dayOfYear"]), inner.clone(), zone)
+                .prop_map(|(name, date, zone)| call(name, doc! { "date": date, "timezone": zone })),
+            1 => (prop::sample::select(vec!["$round", "$trunc"]), inner, -2..3_i32).prop_map(|(name, x, places)| call(name, vec![x, places.into()])),
+        ]
+    })
+}
+
+/// Type and bytes; all NaN are one.
+fn shown(value: Option<Value<'_>>) -> (Option<Kind>, Vec<u8>) {
+    match value {
+        Some(value) if value.as_f64().is_some_and(f64::is_nan) => (Some(Kind::Double), b"NaN".to_vec()),
+        other => (other.map(Value::kind), other.map(|value| value.bytes().to_vec()).unwrap_or_default()),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #[test]
+    fn columns_come_to_the_same_as_their_values_one_by_one(expr in expression(), block in block(), among in 1..64_u8) {
+        let Some(expr) = bound(&expr) else { return Ok(()) };
+        let mut compiled = None;
+        if !compile_if_loaded(&expr, &mut compiled) {
+            return Ok(());
+        }
+        let compiled = compiled.unwrap();
+        let mut expected = Vec::new();
+        let one_by_one = expr.for_each_row(&block, &mut (0..ROWS), &mut |_, value| expected.push(shown(value)));
+        match compiled.column(&block) {
+            Ok(column) => {
+                prop_assert!(one_by_one.is_ok());
+                let found: Vec<_> = (0..ROWS).map(|row| shown(column.value(row, &mut Vec::new()))).collect();
+                prop_assert_eq!(found, expected);
+            }
+            Err(error) => prop_assert_eq!(error.code, one_by_one.unwrap_err().code),
+        }
+        // The rows that pass, of all and of some.
+        for chosen in [u8::MAX, among] {
+            let wanted = Bitmap::from_fn(ROWS, |row| chosen >> row & 1 == 1);
+            let mut passing = Bitmap::filled(ROWS, false);
+            let one_by_one = expr.for_each_row(&block, &mut wanted.iter(), &mut |row, value| {
+                passing.set(row, value.is_some_and(Value::is_true));
+            });
+            let mut rows = wanted.clone();
+            match compiled.narrow(&block, &mut rows) {
+                Ok(()) => {
+                    prop_assert!(one_by_one.is_ok());
+                    prop_assert_eq!(&rows, &passing);
+                }
+                Err(error) => prop_assert_eq!(error.code, one_by_one.unwrap_err().code),
+            }
+            let mut rows = wanted;
+            if expr.narrow(&block, &mut rows).is_ok() {
+                prop_assert_eq!(rows, passing);
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `$and`, `$or`, `$not`, and which rows have a value that counts as true.
+
+use std::rc::Rc;
+
+use super::mask::Mask;
+use super::vector::{Cells, Scratch, Vector};
+use crate::block::Bitmap;
+use crate::value::{OwnedValue, Value};
+
+/// The rows whose value counts as true, of a vector without an index. Rows that are left out are not among them.
+pub fn truths(vector: &Vector<'_>, rows: usize) -> Bitmap {
+    let mut truths = match &vector.cells {
+        Cells::Constant(value) => {
+            Bitmap::filled(rows, value.as_ref().map(OwnedValue::view).is_some_and(Value::is_true))
+        }
+        Cells::Truths(cells) => Bitmap::from_slice(cells, |truth| *truth != 0),
+        // NaN counts as true.
+        Cells::Numbers(cells, _) => Bitmap::from_slice(cells, |x| *x != 0.0),
+        Cells::Longs(cells) => Bitmap::from_slice(cells, |n| *n != 0),
+        Cells::Dates(_) => Bitmap::filled(rows, true),
+        Cells::Any(_) | Cells::Indexed(..) => {
+            let mut scratch = Scratch::default();
+            return Bitmap::from_fn(rows, |row| {
+                !vector.left.has(row) && vector.value(row, &mut scratch).is_some_and(Value::is_true)
+            });
+        }
+    };
+    let none = vector.absent().with(&vector.left);
+    if let Some(none) = none.rows() {
+        let mut others = none.clone();
+        others.invert();
+        truths.and(&others);
+    }
+    truths
+}
+
+/// A vector of truths, without the rows that are left out.
+pub fn of_bitmap<'a>(truths: &Bitmap, left: Mask) -> Vector<'a> {
+    let cells: Vec<u8> = (0..truths.len()).map(|row| u8::from(truths.get(row))).collect();
+    Cells::Truths(cells.into()).with(Mask::NONE, Mask::NONE, left)
+}
+
+/// `$and` or `$or`. Once a row is decided, later arguments do not matter for it.
+pub fn combined<'a>(vectors: &[Rc<Vector<'a>>], rows: usize, is_or: bool) -> Vector<'a> {
+    let mut truth = Bitmap::filled(rows, !is_or);
+    let mut left = Mask::NONE;
+    for vector in vectors {
+        let vector = vector.flat();
+        if !vector.left.is_none() {
+            let mut open = truth.clone();
+            if is_or {
+                open.invert();
+            }
+            left.add(&vector.left.within(&open));
+        }
+        let other = truths(&vector, rows);
+        if is_or { truth.or(&other) } else { truth.and(&other) }
+    }
+    of_bitmap(&truth, left)
+}
+
+/// `$not`.
+pub fn negated<'a>(vectors: &[Rc<Vector<'a>>], rows: usize) -> Vector<'a> {
+    let Some(vector) = vectors.first().map(Vector::flat) else { return Vector::nothing(rows) };
+    let mut truth = truths(&vector, rows);
+    truth.invert();
+    of_bitmap(&truth, vector.left.clone())
+}

@@ -1,0 +1,402 @@
+//! The values of a step for the rows of a block.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use super::mask::Mask;
+use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData, VarData};
+use crate::query::expr::datum::Datum;
+use crate::value::{Kind, Number, OwnedValue, Value};
+
+/// The values of a step for all rows. A row in a mask has no cell: what its place holds means nothing.
+#[derive(Clone, Debug)]
+pub struct Vector<'a> {
+    pub cells: Cells<'a>,
+    /// Rows whose value is missing.
+    pub missing: Mask,
+    /// Rows whose value is null.
+    pub null: Mask,
+    /// Rows for which the expression must be evaluated by itself.
+    pub left: Mask,
+}
+
+/// Cells, by type.
+#[derive(Clone, Debug)]
+pub enum Cells<'a> {
+    /// All rows have this value; `None` if it is missing.
+    Constant(Option<OwnedValue>),
+    /// Doubles and int32s, both as doubles, which are exact for int32s.
+    Numbers(Cow<'a, [f64]>, Int32s),
+    /// Int64s.
+    Longs(Cow<'a, [i64]>),
+    /// Dates in milliseconds since the epoch.
+    Dates(Cow<'a, [i64]>),
+    /// Booleans, 0 or 1.
+    Truths(Cow<'a, [u8]>),
+    /// Any values. Absent cells are in `missing` as well.
+    Any(Cow<'a, Column>),
+    /// Row `i` has the value of row `index[i]` of another vector. Its masks are added to those of the entries.
+    Indexed(Rc<[u32]>, Rc<Vector<'a>>),
+}
+
+/// Which of the numbers are int32s.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Int32s {
+    None,
+    All,
+    Some(Bitmap),
+}
+
+impl Int32s {
+    /// True if the number of a row is an int32.
+    #[inline]
+    pub fn has(&self, row: usize) -> bool {
+        match self {
+            Int32s::None => false,
+            Int32s::All => true,
+            Int32s::Some(rows) => rows.get(row),
+        }
+    }
+
+    /// The numbers that are int32s in both.
+    pub fn and(&self, other: &Int32s) -> Int32s {
+        match (self, other) {
+            (Int32s::None, _) | (_, Int32s::None) => Int32s::None,
+            (Int32s::All, other) | (other, Int32s::All) => other.clone(),
+            (Int32s::Some(a), Int32s::Some(b)) => {
+                let mut both = a.clone();
+                both.and(b);
+                Int32s::Some(both)
+            }
+        }
+    }
+
+    fn of(rows: Bitmap) -> Int32s {
+        match (rows.none(), rows.all()) {
+            (true, _) => Int32s::None,
+            (_, true) => Int32s::All,
+            _ => Int32s::Some(rows),
+        }
+    }
+}
+
+impl<'a> Cells<'a> {
+    /// A vector of these cells.
+    pub fn with(self, missing: Mask, null: Mask, left: Mask) -> Vector<'a> {
+        Vector { cells: self, missing, null, left }
+    }
+
+    /// A vector of these cells, without a row in a mask.
+    pub fn whole(self) -> Vector<'a> {
+        self.with(Mask::NONE, Mask::NONE, Mask::NONE)
+    }
+}
+
+impl<'a> Vector<'a> {
+    /// The same value for all rows.
+    pub fn constant(value: Option<Value<'_>>) -> Vector<'a> {
+        Cells::Constant(value.map(Value::to_owned)).whole()
+    }
+
+    /// A vector without a value for any of `rows` rows.
+    pub fn nothing(rows: usize) -> Vector<'a> {
+        Cells::Constant(None).with(Mask::NONE, Mask::NONE, Mask::all(rows))
+    }
+
+    /// The cells of a column.
+    pub fn of(column: &'a Column) -> Vector<'a> {
+        let missing = column.presence().map_or(Mask::NONE, Mask::outside);
+        let cells = match column.data() {
+            ColumnData::F64(cells) => Cells::Numbers(cells.into(), Int32s::None),
+            ColumnData::I32(cells) => Cells::Numbers(cells.iter().map(|n| f64::from(*n)).collect(), Int32s::All),
+            ColumnData::I64(cells) => Cells::Longs(cells.into()),
+            ColumnData::Date(cells) => Cells::Dates(cells.into()),
+            ColumnData::Bool(cells) => Cells::Truths(cells.into()),
+            ColumnData::Dictionary(index, values) => {
+                Cells::Indexed(index.as_slice().into(), Rc::new(Vector::of(values)))
+            }
+            ColumnData::Bson(cells) => {
+                return of_mixed(cells, missing)
+                    .unwrap_or_else(|missing| Cells::Any(Cow::Borrowed(column)).with(missing, Mask::NONE, Mask::NONE));
+            }
+            ColumnData::String(_) | ColumnData::ObjectId(_) => Cells::Any(Cow::Borrowed(column)),
+        };
+        cells.with(missing, Mask::NONE, Mask::NONE)
+    }
+
+    /// The cells of a column that a step has made.
+    pub fn made(column: Column, left: Mask) -> Vector<'a> {
+        let mut vector = Vector::of(&column).into_static();
+        vector.left.add(&left);
+        vector
+    }
+
+    /// The same, borrowing nothing.
+    fn into_static(self) -> Vector<'static> {
+        let Vector { cells, missing, null, left } = self;
+        let cells = match cells {
+            Cells::Constant(value) => Cells::Constant(value),
+            Cells::Numbers(cells, int32s) => Cells::Numbers(cells.into_owned().into(), int32s),
+            Cells::Longs(cells) => Cells::Longs(cells.into_owned().into()),
+            Cells::Dates(cells) => Cells::Dates(cells.into_owned().into()),
+            Cells::Truths(cells) => Cells::Truths(cells.into_owned().into()),
+            Cells::Any(column) => Cells::Any(Cow::Owned(column.into_owned())),
+            Cells::Indexed(index, entries) => {
+                Cells::Indexed(index, Rc::new(Rc::unwrap_or_clone(entries).into_static()))
+            }
+        };
+        Vector { cells, missing, null, left }
+    }
+
+    /// The same without an index, so that its cells have one type, unless it is a constant.
+    pub fn flat(self: &Rc<Vector<'a>>) -> Rc<Vector<'a>> {
+        let Cells::Indexed(index, entries) = &self.cells else { return Rc::clone(self) };
+        let entries = entries.flat();
+        fn pick<'a, T: Copy + Default>(cells: &[T], index: &[u32]) -> Cow<'a, [T]> {
+            index.iter().map(|entry| cells.get(*entry as usize).copied().unwrap_or_default()).collect()
+        }
+        let cells = match &entries.cells {
+            Cells::Constant(value) => Cells::Constant(value.clone()),
+            Cells::Numbers(cells, int32s) => {
+                let int32s = match int32s {
+                    Int32s::Some(rows) => Int32s::of(Bitmap::from_slice(index, |entry| rows.get(*entry as usize))),
+                    same => same.clone(),
+                };
+                Cells::Numbers(pick(cells, index), int32s)
+            }
+            Cells::Longs(cells) => Cells::Longs(pick(cells, index)),
+            Cells::Dates(cells) => Cells::Dates(pick(cells, index)),
+            Cells::Truths(cells) => Cells::Truths(pick(cells, index)),
+            Cells::Any(column) => Cells::Any(Cow::Owned(column.gather(index))),
+            // `flat` leaves none.
+            Cells::Indexed(..) => Cells::Constant(None),
+        };
+        let spread = |mine: &Mask, theirs: &Mask| mine.clone().with(&theirs.spread(index));
+        Rc::new(Vector {
+            cells,
+            missing: spread(&self.missing, &entries.missing),
+            null: spread(&self.null, &entries.null),
+            left: spread(&self.left, &entries.left),
+        })
+    }
+
+    /// The rows whose value is null or missing, and those left out, of a vector without an index.
+    pub fn absent(&self) -> Mask {
+        self.missing.clone().with(&self.null)
+    }
+
+    /// The rows that are left out, those of entries included.
+    pub fn all_left(&self) -> Mask {
+        match &self.cells {
+            Cells::Indexed(index, entries) => self.left.clone().with(&entries.all_left().spread(index)),
+            _ => self.left.clone(),
+        }
+    }
+
+    /// The value of a row that is not left out; `None` if it is missing. `scratch` holds what has no bytes of its own.
+    #[inline]
+    pub fn value<'v>(&'v self, row: usize, scratch: &'v mut Scratch) -> Option<Value<'v>> {
+        if self.missing.has(row) {
+            return None;
+        }
+        if self.null.has(row) {
+            return Some(Value::NULL);
+        }
+        match &self.cells {
+            Cells::Constant(value) => value.as_ref().map(OwnedValue::view),
+            Cells::Numbers(cells, int32s) if !int32s.has(row) => {
+                Some(Value::new_checked(Kind::Double, bytemuck::bytes_of(cells.get(row)?)))
+            }
+            Cells::Numbers(cells, _) => {
+                // Exact: it was an int32.
+                #[allow(clippy::cast_possible_truncation)]
+                let n = *cells.get(row)? as i32;
+                scratch.number = n.to_le_bytes();
+                Some(Value::new_checked(Kind::Int32, &scratch.number))
+            }
+            Cells::Longs(cells) => Some(Value::new_checked(Kind::Int64, bytemuck::bytes_of(cells.get(row)?))),
+            Cells::Dates(cells) => Some(Value::new_checked(Kind::Date, bytemuck::bytes_of(cells.get(row)?))),
+            Cells::Truths(cells) => Some(Value::new_checked(Kind::Bool, bytemuck::bytes_of(cells.get(row)?))),
+            Cells::Any(column) => column.value(row, &mut scratch.text),
+            Cells::Indexed(index, entries) => entries.value(*index.get(row)? as usize, scratch),
+        }
+    }
+
+    /// The column of these values; `None` if a row is left out.
+    pub fn into_column(self, rows: usize) -> Option<Column> {
+        if !self.all_left().is_none() {
+            return None;
+        }
+        let presence = |missing: &Mask| {
+            missing.rows().map(|missing| {
+                let mut present = missing.clone();
+                present.invert();
+                present
+            })
+        };
+        if !self.null.is_none() {
+            return Some(self.built(rows));
+        }
+        let data = match self.cells {
+            Cells::Constant(Some(ref value)) if self.missing.is_none() => {
+                return Some(Column::constant(value.view(), rows));
+            }
+            Cells::Numbers(cells, Int32s::None) => ColumnData::F64(zeroed(cells.into_owned(), &self.missing)),
+            // Exact: they were int32s.
+            #[allow(clippy::cast_possible_truncation)]
+            Cells::Numbers(cells, Int32s::All) => {
+                ColumnData::I32(zeroed(cells.iter().map(|x| *x as i32).collect(), &self.missing))
+            }
+            Cells::Longs(cells) => ColumnData::I64(zeroed(cells.into_owned(), &self.missing)),
+            Cells::Dates(cells) => ColumnData::Date(zeroed(cells.into_owned(), &self.missing)),
+            Cells::Truths(cells) => ColumnData::Bool(zeroed(cells.into_owned(), &self.missing)),
+            Cells::Any(column) if column.presence().map_or(Mask::NONE, Mask::outside) == self.missing => {
+                return Some(column.into_owned());
+            }
+            Cells::Indexed(index, entries) => {
+                let entries = Rc::unwrap_or_clone(entries);
+                let mut absent = self.missing.clone().with(&entries.missing.spread(&index));
+                let count = entries.rows().unwrap_or_default();
+                let values = entries.into_column(count)?;
+                if matches!(values.data(), ColumnData::Dictionary(..)) || values.present_count() == 0 {
+                    let flat = values.gather(&index).into_plain();
+                    absent.add(&flat.presence().map_or(Mask::NONE, Mask::outside));
+                    return Some(holed(&flat, &absent));
+                }
+                let (index, values) = without_holes(&index, values, &mut absent);
+                return Some(Column::new(ColumnData::Dictionary(index, Box::new(values)), presence(&absent)));
+            }
+            _ => return Some(self.built(rows)),
+        };
+        Some(Column::new(data, presence(&self.missing)))
+    }
+
+    /// How many rows it has; `None` for a constant.
+    fn rows(&self) -> Option<usize> {
+        Some(match &self.cells {
+            Cells::Constant(_) => return None,
+            Cells::Numbers(cells, _) => cells.len(),
+            Cells::Longs(cells) | Cells::Dates(cells) => cells.len(),
+            Cells::Truths(cells) => cells.len(),
+            Cells::Any(column) => column.len(),
+            Cells::Indexed(index, _) => index.len(),
+        })
+    }
+
+    /// The column, value by value.
+    fn built(&self, rows: usize) -> Column {
+        let mut builder = ColumnBuilder::with_capacity(rows);
+        let mut scratch = Scratch::default();
+        for row in 0..rows {
+            match self.value(row, &mut scratch) {
+                Some(value) => builder.push(value),
+                None => builder.push_absent(1),
+            }
+        }
+        builder.finish()
+    }
+
+    /// The number that all rows have, and whether it is an int32.
+    pub fn constant_number(&self) -> Option<(f64, bool)> {
+        let Cells::Constant(Some(value)) = &self.cells else { return None };
+        let value = value.view();
+        match Number::of(value)? {
+            Number::Double(x) => Some((x, false)),
+            Number::Integer(n) if value.kind() == Kind::Int32 => Some((Number::Integer(n).near_double(), true)),
+            _ => None,
+        }
+    }
+}
+
+/// Room for values that have no bytes of their own.
+#[derive(Default)]
+pub struct Scratch {
+    number: [u8; 4],
+    text: Vec<u8>,
+}
+
+/// A value that a step has made, appended to a column.
+pub fn push(builder: &mut ColumnBuilder, value: &Datum<'_>) {
+    match value.view() {
+        Some(value) => builder.push(value),
+        None => builder.push_absent(1),
+    }
+}
+
+/// The cells of absent rows are zeros in columns.
+fn zeroed<T: Copy + Default>(mut cells: Vec<T>, missing: &Mask) -> Vec<T> {
+    if let Some(rows) = missing.rows() {
+        rows.iter().for_each(|row| {
+            if let Some(cell) = cells.get_mut(row) {
+                *cell = T::default();
+            }
+        });
+    }
+    cells
+}
+
+/// A column without the cells of `absent` rows.
+fn holed(column: &Column, absent: &Mask) -> Column {
+    let mut builder = ColumnBuilder::with_capacity(column.len());
+    let mut scratch = Vec::new();
+    for row in 0..column.len() {
+        match column.value(row, &mut scratch).filter(|_| !absent.has(row)) {
+            Some(value) => builder.push(value),
+            None => builder.push_absent(1),
+        }
+    }
+    builder.finish()
+}
+
+/// Entries of a dictionary have no absent cells: the first present one takes their place, and rows of absent ones are
+/// absent themselves.
+fn without_holes(index: &[u32], values: Column, absent: &mut Mask) -> (Vec<u32>, Column) {
+    let Some(present) = values.presence() else {
+        return (index.to_vec(), values);
+    };
+    let kept = present.to_rows();
+    let mut places = vec![0_u32; present.len()];
+    for (place, entry) in (0..).zip(&kept) {
+        if let Some(slot) = places.get_mut(*entry as usize) {
+            *slot = place;
+        }
+    }
+    absent.add(&Mask::outside(present).spread(index));
+    let index = index.iter().map(|entry| places.get(*entry as usize).copied().unwrap_or_default()).collect();
+    (index, values.gather(&kept))
+}
+
+/// The numbers among values of several types; the missing rows back if most values are no numbers.
+fn of_mixed<'a>(cells: &VarData, missing: Mask) -> Result<Vector<'a>, Mask> {
+    let rows = cells.len();
+    let kind_of = |row: usize| cells.get(row).first().copied().and_then(Kind::from_byte);
+    let is_number = |kind| matches!(kind, Some(Kind::Double | Kind::Int32));
+    let numbers = (0..rows).filter(|row| is_number(kind_of(*row))).count();
+    if numbers == 0 || numbers * 2 < rows - missing.count() {
+        return Err(missing);
+    }
+    let mut values = Vec::with_capacity(rows);
+    let (mut int32s, mut null, mut left) =
+        (Bitmap::filled(rows, false), Bitmap::filled(rows, false), Bitmap::filled(rows, false));
+    for row in 0..rows {
+        let value = cells.get(row);
+        let mut number = 0.0;
+        if !value.is_empty() {
+            let value = Value::tagged_checked(value);
+            match value.kind() {
+                Kind::Double => number = value.as_f64().unwrap_or_default(),
+                Kind::Int32 => {
+                    number = f64::from(value.as_i32().unwrap_or_default());
+                    int32s.set(row, true);
+                }
+                Kind::Null => null.set(row, true),
+                _ => left.set(row, true),
+            }
+        }
+        values.push(number);
+    }
+    let (null, left) = (Mask::of(null), Mask::of(left));
+    let absent = missing.clone().with(&null).with(&left);
+    let int32s = if int32s.count() + absent.count() == rows { Int32s::All } else { Int32s::of(int32s) };
+    Ok(Cells::Numbers(values.into(), int32s).with(missing, null, left))
+}
