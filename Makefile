@@ -53,6 +53,7 @@ bench: build browser bench/node_modules/.package-lock.json
 	node bench/run.mjs
 	node bench/queries.mjs
 	node bench/aggregate.mjs
+	node bench/tsbs.mjs
 	node bench/shapes.mjs
 	node bench/live.mjs
 	node bench/opening.mjs

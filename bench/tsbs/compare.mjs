@@ -1,0 +1,40 @@
+// Whether two engines said the same, and how long it took them.
+
+/** Rows of groups as flat rows: the parts of `_id` come up, a single `_id` gets the name `key`, and dates and 64-bit integers become numbers. */
+function flat(row, key) {
+  const plain = {};
+  const take = (name, value) => {
+    if (value instanceof Date) plain[name] = value.getTime();
+    else if (typeof value === "bigint") plain[name] = Number(value);
+    else if (typeof value === "boolean") plain[name] = Number(value);
+    else if (value === undefined) plain[name] = null;
+    else if (typeof value === "object" && value !== null) for (const [inner, one] of Object.entries(value)) take(inner, one);
+    else plain[name === "_id" ? key : name] = value;
+  };
+  for (const [name, value] of Object.entries(row)) take(name === "_id" && (typeof value !== "object" || value instanceof Date) ? key : name, value);
+  return plain;
+}
+
+const near = (a, b) => a === b || (typeof a === "number" && typeof b === "number" && Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b)));
+
+/** Sorts rows by what identifies one: everything but numbers with a fraction, which may differ in the last digit. */
+function ordered(rows, names) {
+  const keys = new Map(rows.map((row) => [row, JSON.stringify(names.map((name) => (Number.isInteger(row[name]) || typeof row[name] === "string" ? row[name] : null)))]));
+  return rows.toSorted((a, b) => (keys.get(a) < keys.get(b) ? -1 : Number(keys.get(a) > keys.get(b))));
+}
+
+/** The first difference between the answers of two engines as a sentence, or `undefined`. `keys` are the columns that tell rows apart. */
+export function difference(wanted, found, { key = "_id", keys }) {
+  if (wanted.length !== found.length) return `${found.length} rows, not ${wanted.length}`;
+  const [left, right] = [wanted, found].map((rows) => ordered(rows.map((row) => flat(row, key)), keys));
+  for (const [i, row] of left.entries()) {
+    const names = new Set([...Object.keys(row), ...Object.keys(right[i])]);
+    for (const name of names) {
+      if (!near(row[name], right[i][name])) return `row ${i}, ${name}: ${JSON.stringify(right[i])}, not ${JSON.stringify(row)}`;
+    }
+  }
+  return undefined;
+}
+
+export const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+export const geometricMean = (values) => Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
