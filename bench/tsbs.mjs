@@ -9,6 +9,8 @@ import { difference, geometricMean, median } from "./tsbs/compare.mjs";
 import { devopsData } from "./tsbs/devops-data.mjs";
 import { devopsQueries } from "./tsbs/devops.mjs";
 import { enginesOver } from "./tsbs/engines.mjs";
+import { iotData } from "./tsbs/iot-data.mjs";
+import { iotQueries } from "./tsbs/iot.mjs";
 import { generator } from "./tsbs/random.mjs";
 
 const { values: args } = parseArgs({
@@ -26,7 +28,10 @@ if (SIZES[args.size] === undefined) throw new Error(`--size is ${Object.keys(SIZ
 const [rounds, hosts, hours] = ["rounds", "hosts", "hours"].map((name) => Number(args[name] ?? SIZES[args.size][name]));
 const only = args.only?.split(",");
 
-const USES = [{ make: devopsData, queries: devopsQueries }];
+const USES = [
+  { make: devopsData, queries: devopsQueries },
+  { make: iotData, queries: iotQueries },
+];
 const unknown = only?.filter((name) => USES.every(({ queries }) => queries[name] === undefined)) ?? [];
 if (unknown.length > 0) throw new Error(`no query is called ${unknown.join(", ")}`);
 
