@@ -54,6 +54,7 @@ bench: build browser bench/node_modules/.package-lock.json
 	node bench/queries.mjs
 	node bench/aggregate.mjs
 	node bench/tsbs.mjs
+	node bench/cliffs.mjs
 	node bench/shapes.mjs
 	node bench/live.mjs
 	node bench/opening.mjs

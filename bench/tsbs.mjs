@@ -5,7 +5,7 @@
 
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { difference, geometricMean, median } from "./tsbs/compare.mjs";
+import { difference, geometricMean, median, timed, warm } from "./tsbs/compare.mjs";
 import { devopsData } from "./tsbs/devops-data.mjs";
 import { devopsQueries } from "./tsbs/devops.mjs";
 import { enginesOver } from "./tsbs/engines.mjs";
@@ -35,9 +35,7 @@ const USES = [
 const unknown = only?.filter((name) => USES.every(({ queries }) => queries[name] === undefined)) ?? [];
 if (unknown.length > 0) throw new Error(`no query is called ${unknown.join(", ")}`);
 
-const WARM_MS = 50;
-
-/** Times of each engine. All of them get the same question in a round, another one in the next. The first round is for compilers and caches: it goes on for a while. */
+/** Times of each engine. All of them get the same question in a round, another one in the next. The first round is for compilers and caches. */
 async function measure(name, draw, data, engines) {
   const times = Object.fromEntries(Object.keys(engines).map((engine) => [engine, []]));
   const rows = [];
@@ -47,10 +45,11 @@ async function measure(name, draw, data, engines) {
     turn.push(...turn.splice(0, round % turn.length));
     const answers = {};
     for (const engine of turn) {
-      const begin = performance.now();
-      answers[engine] = await engines[engine].ask(question);
-      if (round > 0) times[engine].push(performance.now() - begin);
-      else while (performance.now() < begin + WARM_MS) await engines[engine].ask(question);
+      const ask = () => engines[engine].ask(question);
+      if (round === 0) await warm(ask);
+      const { answer, ms } = await timed(ask);
+      answers[engine] = answer;
+      if (round > 0) times[engine].push(ms);
     }
     for (const [engine, answer] of Object.entries(answers)) {
       const found = difference(answers.DuckDB, answer, question);

@@ -1,0 +1,35 @@
+// The collection of the pairs: the hosts of the devops use case with some more fields, in timepail and as the typed arrays that loops read.
+
+import { open } from "../../js/dist/node.js";
+import { devopsData } from "../tsbs/devops-data.mjs";
+import { generator } from "../tsbs/random.mjs";
+
+const HOSTS = 100;
+const ROWS_PER_HOUR = 360;
+const FIELDS = ["usage_user", "usage_system", "usage_idle"];
+const STATES = ["ok", "warning", "error", "unknown"];
+
+/** Every second row has no `extra`. */
+function more(host, { usage_user, usage_system }) {
+  const random = generator(`more ${host}`);
+  const rows = usage_user.length;
+  return {
+    level: Int32Array.from(usage_user, (value) => Math.floor(value / 10)),
+    state: Array.from({ length: rows }, () => STATES[Math.floor(random.next() ** 2 * STATES.length)]),
+    extra: Array.from(usage_system, (value, row) => (row % 2 === 0 ? value : undefined)),
+  };
+}
+
+/** `{ points, series, rows, close }`, where each series has its tags and its columns. */
+export async function filled(wanted) {
+  const { series: hosts } = devopsData({ hosts: HOSTS, hours: wanted / HOSTS / ROWS_PER_HOUR }).measurements[0];
+  const series = hosts.map(({ tags, columns }, host) => {
+    const own = Object.fromEntries(["time", ...FIELDS].map((name) => [name, columns[name]]));
+    return { tags, columns: { ...own, ...more(host, own) } };
+  });
+  const db = await open("cliffs", { storage: "memory" });
+  const points = await db.createCollection("points", { timeseries: { timeField: "time", metaField: "tags" } });
+  for (const { tags, columns } of series) await points.insertColumns(columns, { meta: tags });
+  await db.flush();
+  return { points, series, rows: series.reduce((sum, { columns }) => sum + columns.time.length, 0), close: () => db.close() };
+}
