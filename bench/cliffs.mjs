@@ -1,7 +1,7 @@
 // Pairs of shapes that say the same, or have the same work, where the second should cost at most twice as much as the first. In Node, in memory, all rows folded.
 // For some it also prints what a loop over typed arrays takes. Answers are compared before a time counts; only ratios within one run mean anything.
 //
-//   node bench/cliffs.mjs [--rounds 7] [--rows 216000] [--only text,text] [--json file]
+//   node bench/cliffs.mjs [--rounds 7] [--rows 216000] [--clock cpu] [--only text,text] [--json file]
 
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -10,13 +10,21 @@ import { expressions } from "./cliffs/expressions.mjs";
 import { keys } from "./cliffs/keys.mjs";
 import { ask, difference } from "./cliffs/shapes.mjs";
 import { stages } from "./cliffs/stages.mjs";
-import { median, timed, warm } from "./tsbs/compare.mjs";
+import { CLOCKS, median, timed, warm } from "./tsbs/compare.mjs";
 
 const { values: args } = parseArgs({
-  options: { rounds: { type: "string", default: "7" }, rows: { type: "string", default: "216000" }, only: { type: "string" }, json: { type: "string" } },
+  options: {
+    rounds: { type: "string", default: "7" },
+    rows: { type: "string", default: "216000" },
+    clock: { type: "string", default: "wall" },
+    only: { type: "string" },
+    json: { type: "string" },
+  },
 });
 const RATIO_MAX = 2;
 const LOOP_RATIO_MAX = 10;
+const clock = CLOCKS[args.clock];
+if (clock === undefined) throw new Error(`--clock is ${Object.keys(CLOCKS).join(" or ")}`);
 const wanted = args.only?.toLowerCase().split(",");
 const pairs = [...keys, ...expressions, ...stages].filter(({ name }) => wanted?.some((text) => name.toLowerCase().includes(text)) ?? true);
 if (pairs.length === 0) throw new Error(`no pair has ${args.only} in its name`);
@@ -33,7 +41,7 @@ async function measure({ first, second, same, per, loop }) {
     answers = {};
     for (const name of round % 2 ? names : names.toReversed()) {
       if (round === 0) await warm(shapes[name]);
-      const { answer, ms } = await timed(shapes[name]);
+      const { answer, ms } = await timed(shapes[name], clock);
       answers[name] = answer;
       if (round > 0) times[name].push(ms);
     }
@@ -77,4 +85,4 @@ const steep = results.filter(({ ratio }) => ratio > RATIO_MAX);
 const slow = results.filter(({ loopRatio }) => loopRatio > LOOP_RATIO_MAX);
 const looped = results.filter(({ loopRatio }) => loopRatio !== undefined);
 console.log(`\n${steep.length} of ${results.length} pairs are above ${RATIO_MAX} ×; ${slow.length} of ${looped.length} loops are more than ${LOOP_RATIO_MAX} × as fast.`);
-if (args.json) writeFileSync(args.json, `${JSON.stringify({ rows, rounds: Number(args.rounds), results }, null, 2)}\n`);
+if (args.json) writeFileSync(args.json, `${JSON.stringify({ rows, rounds: Number(args.rounds), clock: args.clock, results }, null, 2)}\n`);

@@ -16,8 +16,15 @@ const kept = (fields) => Object.fromEntries(fields.map((field) => [field, 1]));
 
 function hostsOf(random, data, count) {
   const names = random.some(count, data.measurements[0].series.length).map((host) => `host_${host}`);
-  return { match: { "tags.hostname": { $in: names } }, sql: `tags_id in (select id from tags where hostname in (${names.map((name) => `'${name}'`)}))` };
+  const quoted = names.map((name) => `'${name}'`);
+  return {
+    match: { "tags.hostname": { $in: names } },
+    sql: { duckdb: `series in (${quoted})`, sqlite: `tags_id in (select id from tags where hostname in (${quoted}))` },
+  };
 }
+
+/** The same statement for both dialects, with the condition of each. */
+const statements = (where, statement) => ({ duckdb: statement(where.duckdb), sqlite: statement(where.sqlite).replaceAll("//", "/") });
 
 /** Greatest values of some usages of some hosts, by minute or by hour. */
 function greatest({ metrics, hosts, hours, ms }) {
@@ -32,7 +39,7 @@ function greatest({ metrics, hosts, hours, ms }) {
         { $group: { _id: "$time_bucket", ...named("max", "$max", fields) } },
         { $sort: { _id: 1 } },
       ],
-      sql: `select ${binSql(ms)} as time_bucket, ${namedSql("max", fields)} from cpu where ${chosen.sql} and ${withinSql(window)} group by 1 order by 1`,
+      sql: statements(chosen.sql, (where) => `select ${binSql(ms)} as time_bucket, ${namedSql("max", fields)} from cpu where ${where} and ${withinSql(window)} group by 1 order by 1`),
       times: ["time_bucket"],
       key: "time_bucket",
       keys: ["time_bucket"],
@@ -65,11 +72,11 @@ function hourly(metrics) {
 function busy(hosts) {
   return (random, data) => {
     const window = random.window(data, 12);
-    const chosen = hosts ? hostsOf(random, data, hosts) : { match: {}, sql: "true" };
+    const chosen = hosts ? hostsOf(random, data, hosts) : { match: {}, sql: { duckdb: "true", sqlite: "true" } };
     return {
       collection: "cpu",
       pipeline: [{ $match: { ...within(window), usage_user: { $gt: 90 }, ...chosen.match } }, { $project: { _id: 0, time: 1, hostname: "$tags.hostname", ...kept(USAGES) } }],
-      sql: `select time, hostname, ${USAGES} from cpu join tags on id = tags_id where usage_user > 90 and ${withinSql(window)} and ${chosen.sql}`,
+      sql: statements(chosen.sql, (where) => `select time, hostname, ${USAGES} from cpu join tags on id = tags_id where usage_user > 90 and ${withinSql(window)} and ${where}`),
       times: ["time"],
       keys: ["time", "hostname"],
     };

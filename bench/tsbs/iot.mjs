@@ -18,8 +18,9 @@ const parts = (...names) => Object.fromEntries(names.map((name) => [name, `$_id.
 /** The newest row of each truck: DuckDB finds the times first, SQLite looks each truck up in its index. */
 function newest(table, fields, where) {
   return {
-    duckdb: `select name, driver, ${fields} from ${table} join (select tags_id, max(time) as time from ${table} join tags on id = tags_id where ${where.tags} group by tags_id) using (tags_id, time)
-      join tags on id = tags_id where ${where.rows}`,
+    duckdb: `with newest as (select tags_id, max(time) as time, any_value(name) as name, any_value(driver) as driver, any_value(load_capacity) as load_capacity
+        from ${table} join tags on id = tags_id where ${where.tags} group by tags_id)
+      select name, driver, ${fields} from newest join ${table} using (tags_id, time) where ${where.rows}`,
     sqlite: `select name, driver, ${fields} from tags join ${table} on tags_id = id and time = (select max(time) from ${table} where tags_id = id) where ${where.tags} and ${where.rows}`,
   };
 }
@@ -44,7 +45,10 @@ function lastLocation(random, data) {
   return {
     collection: "readings",
     pipeline: newestPipeline({ "tags.name": { $in: [name] } }, ["longitude", "latitude"]),
-    sql: newest("readings", "longitude, latitude", { tags: `name = '${name}'`, rows: "true" }),
+    sql: {
+      duckdb: `select name, driver, longitude, latitude from readings join tags on id = tags_id where series = '${name}' order by time desc limit 1`,
+      sqlite: newest("readings", "longitude, latitude", { tags: `name = '${name}'`, rows: "true" }).sqlite,
+    },
     keys: ["name"],
   };
 }
