@@ -47,7 +47,7 @@ async function measure({ first, second, same, per, loop }) {
     }
     const found = difference(answers.first, answers.second, same);
     if (found !== undefined) throw new Mismatch(`the second shape says otherwise: ${found}`);
-    const looped = loop && difference(answers.loop, answers.second, "values");
+    const looped = loop && difference(answers.loop, answers.second, same === "all" ? "all" : "values");
     if (looped !== undefined) throw new Mismatch(`the loop says otherwise: ${looped}`);
   }
   const [firstMs, ms] = [median(times.first), median(times.second)];
@@ -73,7 +73,9 @@ for (const pair of pairs) {
     const result = { name: pair.name, ...(await measure(pair)) };
     results.push(result);
     const { firstMs, ms, nsPerRow, ratio, loopRatio } = result;
-    console.log(`| ${pair.name} | ${short(firstMs)} | ${short(ms)} | ${nsPerRow.toFixed(0)} | ${marked(ratio, RATIO_MAX)} | ${marked(loopRatio, LOOP_RATIO_MAX)} |`);
+    console.log(
+      `| ${pair.name} | ${short(firstMs)} | ${short(ms)} | ${nsPerRow.toFixed(0)} | ${marked(ratio, RATIO_MAX)} | ${marked(loopRatio, LOOP_RATIO_MAX)} |`,
+    );
   } catch (error) {
     console.error(`${error instanceof Mismatch ? "mismatch" : "error"}: ${pair.name}: ${error.message}`);
     process.exitCode = 1;
@@ -84,5 +86,7 @@ await close();
 const steep = results.filter(({ ratio }) => ratio > RATIO_MAX);
 const slow = results.filter(({ loopRatio }) => loopRatio > LOOP_RATIO_MAX);
 const looped = results.filter(({ loopRatio }) => loopRatio !== undefined);
-console.log(`\n${steep.length} of ${results.length} pairs are above ${RATIO_MAX} ×; ${slow.length} of ${looped.length} loops are more than ${LOOP_RATIO_MAX} × as fast.`);
+console.log(
+  `\n${steep.length} of ${results.length} pairs are above ${RATIO_MAX} ×; ${slow.length} of ${looped.length} loops are more than ${LOOP_RATIO_MAX} × as fast.`,
+);
 if (args.json) writeFileSync(args.json, `${JSON.stringify({ rows, rounds: Number(args.rounds), clock: args.clock, results }, null, 2)}\n`);

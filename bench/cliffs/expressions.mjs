@@ -28,18 +28,58 @@ function count(series, holds) {
   return [{ count }];
 }
 
-const looped = (of, loop = copied(means)) => (series) => loop(series, of);
-const counted = (holds, loop = copied(count)) => (series) => loop(series, holds);
+const looped =
+  (of, loop = copied(means)) =>
+  (series) =>
+    loop(series, of);
+const counted =
+  (holds, loop = copied(count)) =>
+  (series) =>
+    loop(series, holds);
+
+/** What `of(columns)` says of each host. */
+const eachHost = (of) => (series) => series.map(({ columns }) => of(columns));
+
+function spread({ usage_user: values }) {
+  let [mean, squares] = [0, 0];
+  for (let row = 0; row < values.length; row++) {
+    const away = values[row] - mean;
+    mean += away / (row + 1);
+    squares += away * (values[row] - mean);
+  }
+  return { spread: Math.sqrt(squares / values.length) };
+}
+
+const middle = ({ usage_user: values }) => ({ middle: values.toSorted()[Math.ceil(values.length / 2) - 1] });
+
+function highest({ usage_user: u, usage_system: s }) {
+  let high = -Infinity;
+  for (let row = 0; row < u.length; row++) if (u[row] + s[row] > high) high = u[row] + s[row];
+  return { high };
+}
+
+function most({ time, usage_user: values }) {
+  let best = 0;
+  for (let row = 1; row < values.length; row++) if (values[row] > values[best]) best = row;
+  return { most: time[best] };
+}
 
 /** A pair with the plain mean of a field, whose work is one column. */
 const computed = (name, expression, of) => pair(`mean of ${name} / of a field`, plain, mean(expression), { same: "none", loop: of && looped(of) });
-const filtered = (name, filter, expression, holds) => pair(`count by ${name} / by a filter`, { count: filter }, { count: { $expr: expression } }, { loop: holds && counted(holds) });
+const filtered = (name, filter, expression, holds) =>
+  pair(`count by ${name} / by a filter`, { count: filter }, { count: { $expr: expression } }, { loop: holds && counted(holds) });
 
 export const expressions = [
   // Arithmetic.
   computed("a sum", { $add: [U, S] }, ({ usage_user: u, usage_system: s }, row) => u[row] + s[row]),
-  computed("a polynomial", { $add: [{ $multiply: [U, U, 0.5] }, { $multiply: [S, -2] }, { $divide: [I, 3] }, 7] }, ({ usage_user: u, usage_system: s, usage_idle: i }, row) => u[row] * u[row] * 0.5 + s[row] * -2 + i[row] / 3 + 7),
-  computed("a length", { $sqrt: { $add: [{ $multiply: [U, U] }, { $multiply: [S, S] }] } }, ({ usage_user: u, usage_system: s }, row) => Math.sqrt(u[row] * u[row] + s[row] * s[row])),
+  computed(
+    "a polynomial",
+    { $add: [{ $multiply: [U, U, 0.5] }, { $multiply: [S, -2] }, { $divide: [I, 3] }, 7] },
+    ({ usage_user: u, usage_system: s, usage_idle: i }, row) => u[row] * u[row] * 0.5 + s[row] * -2 + i[row] / 3 + 7,
+  ),
+  computed("a length", { $sqrt: { $add: [{ $multiply: [U, U] }, { $multiply: [S, S] }] } }, ({ usage_user: u, usage_system: s }, row) =>
+    Math.sqrt(u[row] * u[row] + s[row] * s[row]),
+  ),
   computed("a distance", { $abs: { $subtract: [U, S] } }, ({ usage_user: u, usage_system: s }, row) => Math.abs(u[row] - s[row])),
   computed("`$floor`", { $floor: U }, ({ usage_user: u }, row) => Math.floor(u[row])),
   computed("`$round` to a digit", { $round: [U, 1] }),
@@ -53,34 +93,78 @@ export const expressions = [
   computed("an integer", "$level", ({ level }, row) => level[row]),
   computed("`$bitAnd`", { $bitAnd: ["$level", { $toInt: 3 }] }, ({ level }, row) => level[row] & 3),
   computed("`$toInt`", { $toInt: U }, ({ usage_user: u }, row) => Math.trunc(u[row])),
-  computed("`$let`", { $let: { vars: { x: { $subtract: [U, S] } }, in: { $multiply: ["$$x", "$$x"] } } }, ({ usage_user: u, usage_system: s }, row) => (u[row] - s[row]) ** 2),
+  computed(
+    "`$let`",
+    { $let: { vars: { x: { $subtract: [U, S] } }, in: { $multiply: ["$$x", "$$x"] } } },
+    ({ usage_user: u, usage_system: s }, row) => (u[row] - s[row]) ** 2,
+  ),
 
   // Conditions.
   computed("`$cond`", { $cond: [{ $gt: [U, HALF] }, U, 0] }, ({ usage_user: u }, row) => (u[row] > HALF ? u[row] : 0)),
-  computed("`$switch`", { $switch: { branches: [25, 50, 75].map((bound, i) => ({ case: { $lt: [U, bound] }, then: i })), default: 3 } }, ({ usage_user: u }, row) => (u[row] < 25 ? 0 : u[row] < 50 ? 1 : u[row] < 75 ? 2 : 3)),
-  computed("`$cond` over `$and`", { $cond: [{ $and: [{ $gt: [U, HALF] }, { $lt: [S, HALF] }] }, 1, 0] }, ({ usage_user: u, usage_system: s }, row) => (u[row] > HALF && s[row] < HALF ? 1 : 0)),
+  computed(
+    "`$switch`",
+    { $switch: { branches: [25, 50, 75].map((bound, i) => ({ case: { $lt: [U, bound] }, then: i })), default: 3 } },
+    ({ usage_user: u }, row) => (u[row] < 25 ? 0 : u[row] < 50 ? 1 : u[row] < 75 ? 2 : 3),
+  ),
+  computed("`$cond` over `$and`", { $cond: [{ $and: [{ $gt: [U, HALF] }, { $lt: [S, HALF] }] }, 1, 0] }, ({ usage_user: u, usage_system: s }, row) =>
+    u[row] > HALF && s[row] < HALF ? 1 : 0,
+  ),
   computed("`$cond` by a string", { $cond: [{ $eq: ["$state", "error"] }, 1, 0] }, ({ state }, row) => (state[row] === "error" ? 1 : 0)),
-  computed("`$cond` by `$in`", { $cond: [{ $in: ["$state", ["error", "unknown"]] }, 1, 0] }, ({ state }, row) => (state[row] === "error" || state[row] === "unknown" ? 1 : 0)),
+  computed("`$cond` by `$in`", { $cond: [{ $in: ["$state", ["error", "unknown"]] }, 1, 0] }, ({ state }, row) =>
+    state[row] === "error" || state[row] === "unknown" ? 1 : 0,
+  ),
   computed("`$cmp`", { $cmp: [U, S] }, ({ usage_user: u, usage_system: s }, row) => Math.sign(u[row] - s[row])),
-  pair("mean of `$ifNull` / of the field", mean("$extra"), mean({ $ifNull: ["$extra", 0] }), { same: "none", loop: looped(({ extra }, row) => extra[row] ?? 0) }),
-  pair("sum of `$cond` / count behind `$match`", [{ $match: { usage_user: { $gt: HALF } } }, { $group: { _id: null, n: { $sum: 1 } } }], [{ $group: { _id: null, n: { $sum: { $cond: [{ $gt: [U, HALF] }, 1, 0] } } } }]),
+  pair("mean of `$ifNull` / of the field", mean("$extra"), mean({ $ifNull: ["$extra", 0] }), {
+    same: "none",
+    loop: looped(({ extra }, row) => extra[row] ?? 0),
+  }),
+  pair(
+    "sum of `$cond` / count behind `$match`",
+    [{ $match: { usage_user: { $gt: HALF } } }, { $group: { _id: null, n: { $sum: 1 } } }],
+    [{ $group: { _id: null, n: { $sum: { $cond: [{ $gt: [U, HALF] }, 1, 0] } } } }],
+  ),
   computed("`$strLenCP`", { $strLenCP: "$state" }, ({ state }, row) => state[row].length),
   computed("`$indexOfCP`", { $indexOfCP: ["$state", "n"] }, ({ state }, row) => state[row].indexOf("n")),
   computed("milliseconds since a date", { $subtract: ["$time", new Date(Date.UTC(2026, 0, 1))] }, ({ time }, row) => time[row] - Date.UTC(2026, 0, 1)),
   computed("`$minute`", { $minute: "$time" }, ({ time }, row) => Math.floor(time[row] / 60_000) % 60),
 
   // Filters.
-  pair("count by `$expr` of two fields / by a filter", { count: { usage_user: { $gt: HALF } } }, { count: { $expr: { $gt: [U, S] } } }, { same: "none", loop: counted(({ usage_user: u, usage_system: s }, row) => u[row] > s[row]) }),
-  pair("count by `$expr` of a sum / by a filter", { count: { usage_user: { $gt: HALF } } }, { count: { $expr: { $gt: [{ $add: [U, S] }, 150] } } }, { same: "none", loop: counted(({ usage_user: u, usage_system: s }, row) => u[row] + s[row] > 150) }),
-  filtered("`$and` in `$expr`", { usage_user: { $gt: HALF }, usage_system: { $lt: HALF } }, { $and: [{ $gt: [U, HALF] }, { $lt: [S, HALF] }] }, ({ usage_user: u, usage_system: s }, row) => u[row] > HALF && s[row] < HALF),
-  filtered("`$or` in `$expr`", { $or: [{ usage_user: { $gt: 90 } }, { usage_system: { $lt: 10 } }] }, { $or: [{ $gt: [U, 90] }, { $lt: [S, 10] }] }, ({ usage_user: u, usage_system: s }, row) => u[row] > 90 || s[row] < 10),
+  pair(
+    "count by `$expr` of two fields / by a filter",
+    { count: { usage_user: { $gt: HALF } } },
+    { count: { $expr: { $gt: [U, S] } } },
+    { same: "none", loop: counted(({ usage_user: u, usage_system: s }, row) => u[row] > s[row]) },
+  ),
+  pair(
+    "count by `$expr` of a sum / by a filter",
+    { count: { usage_user: { $gt: HALF } } },
+    { count: { $expr: { $gt: [{ $add: [U, S] }, 150] } } },
+    { same: "none", loop: counted(({ usage_user: u, usage_system: s }, row) => u[row] + s[row] > 150) },
+  ),
+  filtered(
+    "`$and` in `$expr`",
+    { usage_user: { $gt: HALF }, usage_system: { $lt: HALF } },
+    { $and: [{ $gt: [U, HALF] }, { $lt: [S, HALF] }] },
+    ({ usage_user: u, usage_system: s }, row) => u[row] > HALF && s[row] < HALF,
+  ),
+  filtered(
+    "`$or` in `$expr`",
+    { $or: [{ usage_user: { $gt: 90 } }, { usage_system: { $lt: 10 } }] },
+    { $or: [{ $gt: [U, 90] }, { $lt: [S, 10] }] },
+    ({ usage_user: u, usage_system: s }, row) => u[row] > 90 || s[row] < 10,
+  ),
   filtered("`$in` in `$expr`", { level: { $in: [1, 3, 5] } }, { $in: ["$level", [1, 3, 5]] }),
   filtered("`$eq` of a string in `$expr`", { state: "error" }, { $eq: ["$state", "error"] }),
   filtered("`$regexMatch` in `$expr`", { state: { $regex: "^e" } }, { $regexMatch: { input: "$state", regex: "^e" } }),
   filtered("a path of the metadata in `$expr`", { "tags.hostname": "host_7" }, { $eq: ["$tags.hostname", "host_7"] }),
   filtered("`$in` of a path of the metadata in `$expr`", { "tags.hostname": { $in: ["host_7", "host_8"] } }, { $in: ["$tags.hostname", ["host_7", "host_8"]] }),
   filtered("the time in `$expr`", { time: { $gte: new Date(Date.UTC(2026, 0, 1, 1)) } }, { $gte: ["$time", new Date(Date.UTC(2026, 0, 1, 1))] }),
-  filtered("`$hour` in `$expr`", { time: { $lt: new Date(Date.UTC(2026, 0, 1, 1)) } }, { $eq: [{ $hour: "$time" }, 0] }),
+  pair(
+    "count by `$hour` in `$expr` / by a filter of a value",
+    { count: { usage_user: { $gt: HALF } } },
+    { count: { $expr: { $eq: [{ $hour: "$time" }, 0] } } },
+    { same: "none", loop: counted(({ time }, row) => Math.floor(time[row] / 3_600_000) % 24 === 0) },
+  ),
   filtered("`$not` in `$expr`", { usage_user: { $lte: HALF } }, { $not: [{ $gt: [U, HALF] }] }),
   pair("count by `$not` / by its opposite", { count: { usage_user: { $lte: HALF } } }, { count: { usage_user: { $not: { $gt: HALF } } } }),
   pair("count by `$mod` / by `$in`", { count: { level: { $in: [0, 2, 4, 6, 8, 10] } } }, { count: { level: { $mod: [2, 0] } } }),
@@ -88,17 +172,51 @@ export const expressions = [
   pair("count by a pattern of the metadata / by a string", { count: { "tags.hostname": "host_7" } }, { count: { "tags.hostname": { $regex: "^host_7$" } } }),
 
   // Accumulators.
-  pair("`$stdDevPop` / `$avg`", plain, each({ spread: { $stdDevPop: U } }), { same: "none" }),
-  pair("`$median` / `$stdDevPop`", each({ spread: { $stdDevPop: U } }), each({ middle: { $median: { input: U, method: "approximate" } } }), { same: "none" }),
-  pair("`$percentile` of three / `$median`", each({ middle: { $median: { input: U, method: "approximate" } } }), each({ some: { $percentile: { input: U, p: [0.5, 0.9, 0.99], method: "approximate" } } }), { same: "none" }),
-  pair("`$addToSet` / by host and value", [{ $group: { _id: { host: "$tags.hostname", level: "$level" } } }, { $group: { _id: null, n: { $sum: 1 } } }], [...each({ set: { $addToSet: "$level" } }), { $group: { _id: null, n: { $sum: { $size: "$set" } } } }]),
+  pair("`$stdDevPop` / `$avg`", plain, each({ spread: { $stdDevPop: U } }), { same: "none", loop: eachHost(spread) }),
+  pair("`$median` / `$stdDevPop`", each({ spread: { $stdDevPop: U } }), each({ middle: { $median: { input: U, method: "approximate" } } }), {
+    same: "none",
+    loop: eachHost(middle),
+  }),
+  pair(
+    "`$percentile` of three / `$median`",
+    each({ middle: { $median: { input: U, method: "approximate" } } }),
+    each({ some: { $percentile: { input: U, p: [0.5, 0.9, 0.99], method: "approximate" } } }),
+    { same: "none" },
+  ),
+  pair(
+    "`$addToSet` / by host and value",
+    [{ $group: { _id: { host: "$tags.hostname", level: "$level" } } }, { $group: { _id: null, n: { $sum: 1 } } }],
+    [...each({ set: { $addToSet: "$level" } }), { $group: { _id: null, n: { $sum: { $size: "$set" } } } }],
+  ),
   pair("`$addToSet` of strings / of integers", each({ set: { $addToSet: "$level" } }), each({ set: { $addToSet: "$state" } }), { same: "none" }),
   pair("`$push` / `$avg`", plain, [...each({ all: { $push: U } }), { $project: { n: { $size: "$all" } } }], { same: "none" }),
   pair("`$firstN` of three / `$first`", each({ some: { $first: U } }), each({ some: { $firstN: { input: U, n: 3 } } }), { same: "none" }),
   pair("`$maxN` of three / `$avg`", plain, each({ some: { $maxN: { input: U, n: 3 } } }), { same: "none" }),
-  pair("`$max` of a sum / mean of a sum", mean({ $add: [U, S] }), each({ high: { $max: { $add: [U, S] } } }), { same: "none" }),
-  pair("`$top` by a value / `$avg`", plain, each({ most: { $top: { sortBy: { usage_user: -1 }, output: "$time" } } }), { same: "none" }),
-  pair("`$topN` of three by a value / `$top`", each({ most: { $top: { sortBy: { usage_user: -1 }, output: "$time" } } }), each({ most: { $topN: { n: 3, sortBy: { usage_user: -1 }, output: "$time" } } }), { same: "none" }),
-  pair("`$topN` of three by time / `$top`", each({ most: { $top: { sortBy: { time: -1 }, output: U } } }), each({ most: { $topN: { n: 3, sortBy: { time: -1 }, output: U } } }), { same: "none" }),
-  pair("ten accumulators / one", plain, each(Object.fromEntries(["$avg", "$sum", "$min", "$max", "$stdDevPop"].flatMap((operator) => [[`${operator.slice(1)}_u`, { [operator]: U }], [`${operator.slice(1)}_s`, { [operator]: S }]]))), { same: "none" }),
+  pair("`$max` of a sum / mean of a sum", mean({ $add: [U, S] }), each({ high: { $max: { $add: [U, S] } } }), { same: "none", loop: eachHost(highest) }),
+  pair("`$top` by a value / `$avg`", plain, each({ most: { $top: { sortBy: { usage_user: -1 }, output: "$time" } } }), { same: "none", loop: eachHost(most) }),
+  pair(
+    "`$topN` of three by a value / `$top`",
+    each({ most: { $top: { sortBy: { usage_user: -1 }, output: "$time" } } }),
+    each({ most: { $topN: { n: 3, sortBy: { usage_user: -1 }, output: "$time" } } }),
+    { same: "none" },
+  ),
+  pair(
+    "`$topN` of three by time / `$top`",
+    each({ most: { $top: { sortBy: { time: -1 }, output: U } } }),
+    each({ most: { $topN: { n: 3, sortBy: { time: -1 }, output: U } } }),
+    { same: "none" },
+  ),
+  pair(
+    "ten accumulators of two fields / a mean of each",
+    each({ u: { $avg: U }, s: { $avg: S } }),
+    each(
+      Object.fromEntries(
+        ["$avg", "$sum", "$min", "$max", "$stdDevPop"].flatMap((operator) => [
+          [`${operator.slice(1)}_u`, { [operator]: U }],
+          [`${operator.slice(1)}_s`, { [operator]: S }],
+        ]),
+      ),
+    ),
+    { same: "none" },
+  ),
 ];

@@ -4,7 +4,7 @@
  * A shape is a pipeline, `{ columns: pipeline }` for its rows as columns, `{ count: filter }`, `{ distinct: path }`, or `{ each: { name: pipeline } }`.
  *
  * `same` is what must be equal: `"all"`, `"values"` (all but `_id`), or `"none"` where the two only have the same work. `per` divides both times, for shapes
- * whose cost is that of what they return. `loop` computes what `second` says from typed arrays.
+ * whose cost is that of what they return. `loop` computes what `second` says from typed arrays; of `"none"`, it is still compared.
  */
 export const pair = (name, first, second, { same = "values", per, loop } = {}) => ({ name, first, second, same, per, loop });
 

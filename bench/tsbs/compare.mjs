@@ -19,14 +19,21 @@ const near = (a, b) => a === b || (typeof a === "number" && typeof b === "number
 
 /** Sorts rows by what identifies one: everything but numbers with a fraction, which may differ in the last digit. */
 function ordered(rows, names) {
-  const keys = new Map(rows.map((row) => [row, JSON.stringify(names.map((name) => (Number.isInteger(row[name]) || typeof row[name] === "string" ? row[name] : null)))]));
+  const keys = new Map(
+    rows.map((row) => [row, JSON.stringify(names.map((name) => (Number.isInteger(row[name]) || typeof row[name] === "string" ? row[name] : null)))]),
+  );
   return rows.toSorted((a, b) => (keys.get(a) < keys.get(b) ? -1 : Number(keys.get(a) > keys.get(b))));
 }
 
 /** The first difference between the answers of two engines as a sentence, or `undefined`. `keys` are the columns that tell rows apart. */
 export function difference(wanted, found, { key = "_id", keys }) {
   if (wanted.length !== found.length) return `${found.length} rows, not ${wanted.length}`;
-  const [left, right] = [wanted, found].map((rows) => ordered(rows.map((row) => flat(row, key)), keys));
+  const [left, right] = [wanted, found].map((rows) =>
+    ordered(
+      rows.map((row) => flat(row, key)),
+      keys,
+    ),
+  );
   for (const [i, row] of left.entries()) {
     const names = new Set([...Object.keys(row), ...Object.keys(right[i])]);
     for (const name of names) {

@@ -4,7 +4,17 @@ import { START, STEP_MS, generator, times } from "./random.mjs";
 
 export const USAGES = ["user", "system", "idle", "nice", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"].map((name) => `usage_${name}`);
 
-const REGIONS = { "us-east-1": "abce", "us-west-1": "ab", "us-west-2": "abc", "eu-west-1": "abc", "eu-central-1": "ab", "ap-southeast-1": "ab", "ap-southeast-2": "ab", "ap-northeast-1": "ac", "sa-east-1": "abc" };
+const REGIONS = {
+  "us-east-1": "abce",
+  "us-west-1": "ab",
+  "us-west-2": "abc",
+  "eu-west-1": "abc",
+  "eu-central-1": "ab",
+  "ap-southeast-1": "ab",
+  "ap-southeast-2": "ab",
+  "ap-northeast-1": "ac",
+  "sa-east-1": "abc",
+};
 
 function tagsOf(host, random) {
   const region = random.of(Object.keys(REGIONS));

@@ -39,7 +39,10 @@ function greatest({ metrics, hosts, hours, ms }) {
         { $group: { _id: "$time_bucket", ...named("max", "$max", fields) } },
         { $sort: { _id: 1 } },
       ],
-      sql: statements(chosen.sql, (where) => `select ${binSql(ms)} as time_bucket, ${namedSql("max", fields)} from cpu where ${where} and ${withinSql(window)} group by 1 order by 1`),
+      sql: statements(
+        chosen.sql,
+        (where) => `select ${binSql(ms)} as time_bucket, ${namedSql("max", fields)} from cpu where ${where} and ${withinSql(window)} group by 1 order by 1`,
+      ),
       times: ["time_bucket"],
       key: "time_bucket",
       keys: ["time_bucket"],
@@ -75,8 +78,14 @@ function busy(hosts) {
     const chosen = hosts ? hostsOf(random, data, hosts) : { match: {}, sql: { duckdb: "true", sqlite: "true" } };
     return {
       collection: "cpu",
-      pipeline: [{ $match: { ...within(window), usage_user: { $gt: 90 }, ...chosen.match } }, { $project: { _id: 0, time: 1, hostname: "$tags.hostname", ...kept(USAGES) } }],
-      sql: statements(chosen.sql, (where) => `select time, hostname, ${USAGES} from cpu join tags on id = tags_id where usage_user > 90 and ${withinSql(window)} and ${where}`),
+      pipeline: [
+        { $match: { ...within(window), usage_user: { $gt: 90 }, ...chosen.match } },
+        { $project: { _id: 0, time: 1, hostname: "$tags.hostname", ...kept(USAGES) } },
+      ],
+      sql: statements(
+        chosen.sql,
+        (where) => `select time, hostname, ${USAGES} from cpu join tags on id = tags_id where usage_user > 90 and ${withinSql(window)} and ${where}`,
+      ),
       times: ["time"],
       keys: ["time", "hostname"],
     };

@@ -71,11 +71,17 @@ async function duckdb(data) {
     connection.query(`copy ${table} from 'rows.csv' (header false)`);
     db.dropFile("rows.csv");
   };
-  copy("tags", data.measurements[0].series.map(({ tags }, id) => [id, ...Object.values(tags)].join()));
+  copy(
+    "tags",
+    data.measurements[0].series.map(({ tags }, id) => [id, ...Object.values(tags)].join()),
+  );
   for (const { name, series } of data.measurements) {
     for (const [id, one] of series.entries()) {
       const values = Object.values(one.columns);
-      copy(name, Array.from(one.columns.time, (_, row) => `${id},${nameOf(one)},${values.map((column) => column[row]).join()}`));
+      copy(
+        name,
+        Array.from(one.columns.time, (_, row) => `${id},${nameOf(one)},${values.map((column) => column[row]).join()}`),
+      );
     }
   }
   return {
@@ -83,7 +89,12 @@ async function duckdb(data) {
       const table = connection.query(sql.duckdb ?? sql);
       const columns = table.schema.fields.map((_, i) => table.getChildAt(i));
       const plain = columns.map((column) => (column.nullCount > 0 ? Array.from(column) : column.toArray()));
-      return rowsOf(table.schema.fields.map(({ name }) => name), plain, table.numRows, times);
+      return rowsOf(
+        table.schema.fields.map(({ name }) => name),
+        plain,
+        table.numRows,
+        times,
+      );
     },
     close: () => connection.close(),
   };
@@ -154,7 +165,11 @@ async function native(data) {
   };
   const series = data.measurements[0].series;
   const names = tagColumns(data);
-  await append("tags", [lib.INTEGER, ...names.map(({ kind }) => TYPES[kind])], [series.map((_, id) => id), ...names.map(({ name }) => series.map(({ tags }) => tags[name]))]);
+  await append(
+    "tags",
+    [lib.INTEGER, ...names.map(({ kind }) => TYPES[kind])],
+    [series.map((_, id) => id), ...names.map(({ name }) => series.map(({ tags }) => tags[name]))],
+  );
   for (const measurement of data.measurements) {
     const kinds = [lib.INTEGER, lib.VARCHAR, lib.BIGINT, ...fieldColumns(measurement).map(({ kind }) => TYPES[kind])];
     for (const [id, one] of measurement.series.entries()) {

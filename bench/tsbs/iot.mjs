@@ -82,7 +82,11 @@ function stationary(random, data) {
   const [fleet, window] = [random.of(FLEETS), random.window(data, 1 / 6)];
   return {
     collection: "readings",
-    pipeline: [{ $match: { "tags.fleet": fleet, ...within(window) } }, { $group: { _id: tags("name", "driver"), mean: { $avg: "$velocity" } } }, { $match: { mean: { $lt: 1 } } }],
+    pipeline: [
+      { $match: { "tags.fleet": fleet, ...within(window) } },
+      { $group: { _id: tags("name", "driver"), mean: { $avg: "$velocity" } } },
+      { $match: { mean: { $lt: 1 } } },
+    ],
     sql: `select name, driver, avg(velocity) as mean from tags join readings on tags_id = id where fleet = '${fleet}' and ${withinSql(window)} group by 1, 2 having avg(velocity) < 1`,
     keys: ["name"],
   };
@@ -112,7 +116,10 @@ function longSessions(hours, restMinutes) {
 
 const projectedFuel = () => ({
   collection: "readings",
-  pipeline: [{ $match: { velocity: { $gt: 1 } } }, { $group: { _id: "$tags.fleet", mean: { $avg: "$fuel_consumption" }, projected: { $avg: "$tags.nominal_fuel_consumption" } } }],
+  pipeline: [
+    { $match: { velocity: { $gt: 1 } } },
+    { $group: { _id: "$tags.fleet", mean: { $avg: "$fuel_consumption" }, projected: { $avg: "$tags.nominal_fuel_consumption" } } },
+  ],
   sql: "select fleet, avg(fuel_consumption) as mean, avg(nominal_fuel_consumption) as projected from readings join tags on id = tags_id where velocity > 1 group by 1",
   key: "fleet",
   keys: ["fleet"],
