@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use super::arguments::{Arguments, Want::*, argument, failure, number};
 use super::datum::Datum;
 use super::decimals::datum;
-use super::operators::{ANY, MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic};
+use super::operators::{ANY, MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic, with_doubles};
 use crate::error::ErrorCode::*;
 use crate::error::{ErrorCode, Result};
 use crate::value::decimal;
@@ -18,29 +18,35 @@ const POWER: Wants = &[(Numeric, Location28762), (Numeric, Location28763)];
 const ANGLES: Wants = &[(Numeric, Location51044), (Numeric, Location51045)];
 const BITS: Wants = &[(Whole, TypeMismatch)];
 
+/// A function of one number, outside of which `beyond` gives the error. Without a function for decimals, decimals are
+/// computed as doubles, as for angles.
+macro_rules! of_one {
+    ($name:literal, $beyond:expr, $of_double:expr, $of_decimal:expr) => {
+        with_doubles(null_in(Op::More, $name, NUMBER, |by, x| of_one(by, x, $beyond, $of_double, $of_decimal)), |x| {
+            $beyond(Number::Double(x)).is_none().then(|| $of_double(x))
+        })
+    };
+}
+
 pub(super) static TABLE: &[Operator] = &[
-    null_in(Op::More, "$exp", NUMBER, |by, x| of_one(by, x, never, f64::exp, Some(decimal::exp))),
-    null_in(Op::More, "$atan", NUMBER, |by, x| of_one(by, x, never, f64::atan, None)),
-    null_in(Op::More, "$sinh", NUMBER, |by, x| of_one(by, x, never, f64::sinh, None)),
-    null_in(Op::More, "$cosh", NUMBER, |by, x| of_one(by, x, never, f64::cosh, None)),
-    null_in(Op::More, "$tanh", NUMBER, |by, x| of_one(by, x, never, f64::tanh, None)),
-    null_in(Op::More, "$asinh", NUMBER, |by, x| of_one(by, x, never, f64::asinh, None)),
-    null_in(Op::More, "$degreesToRadians", NUMBER, |by, x| of_one(by, x, never, f64::to_radians, Some(to_radians))),
-    null_in(Op::More, "$radiansToDegrees", NUMBER, |by, x| of_one(by, x, never, f64::to_degrees, Some(to_degrees))),
-    null_in(Op::More, "$sigmoid", NUMBER, |by, x| of_one(by, x, never, |x| 1.0 / (1.0 + (-x).exp()), Some(sigmoid))),
-    null_in(Op::More, "$ln", NUMBER, |by, x| {
-        of_one(by, x, |x| is_at_most(x, 0).then_some(Location28766), f64::ln, Some(decimal::ln))
-    }),
-    null_in(Op::More, "$log10", NUMBER, |by, x| {
-        of_one(by, x, |x| is_at_most(x, 0).then_some(Location28761), f64::log10, Some(decimal::log10))
-    }),
-    null_in(Op::More, "$sin", NUMBER, |by, x| of_one(by, x, infinite, f64::sin, None)),
-    null_in(Op::More, "$cos", NUMBER, |by, x| of_one(by, x, infinite, f64::cos, None)),
-    null_in(Op::More, "$tan", NUMBER, |by, x| of_one(by, x, infinite, f64::tan, None)),
-    null_in(Op::More, "$asin", NUMBER, |by, x| of_one(by, x, beyond_one, f64::asin, None)),
-    null_in(Op::More, "$acos", NUMBER, |by, x| of_one(by, x, beyond_one, f64::acos, None)),
-    null_in(Op::More, "$atanh", NUMBER, |by, x| of_one(by, x, beyond_one, f64::atanh, None)),
-    null_in(Op::More, "$acosh", NUMBER, |by, x| of_one(by, x, below_one, f64::acosh, None)),
+    of_one!("$exp", never, f64::exp, Some(decimal::exp)),
+    of_one!("$atan", never, f64::atan, None),
+    of_one!("$sinh", never, f64::sinh, None),
+    of_one!("$cosh", never, f64::cosh, None),
+    of_one!("$tanh", never, f64::tanh, None),
+    of_one!("$asinh", never, f64::asinh, None),
+    of_one!("$degreesToRadians", never, f64::to_radians, Some(to_radians)),
+    of_one!("$radiansToDegrees", never, f64::to_degrees, Some(to_degrees)),
+    of_one!("$sigmoid", never, logistic, Some(sigmoid)),
+    of_one!("$ln", no_logarithm, f64::ln, Some(decimal::ln)),
+    of_one!("$log10", no_decimal_logarithm, f64::log10, Some(decimal::log10)),
+    of_one!("$sin", infinite, f64::sin, None),
+    of_one!("$cos", infinite, f64::cos, None),
+    of_one!("$tan", infinite, f64::tan, None),
+    of_one!("$asin", beyond_one, f64::asin, None),
+    of_one!("$acos", beyond_one, f64::acos, None),
+    of_one!("$atanh", beyond_one, f64::atanh, None),
+    of_one!("$acosh", below_one, f64::acosh, None),
     null_in(Op::More, "$log", BASE, log),
     null_in(Op::More, "$pow", POWER, power),
     null_in(Op::More, "$atan2", ANGLES, |_, x| {
@@ -90,6 +96,18 @@ fn beyond_one(x: Number) -> Option<ErrorCode> {
 
 fn below_one(x: Number) -> Option<ErrorCode> {
     order(x, 1).is_lt().then_some(Location50989)
+}
+
+fn no_logarithm(x: Number) -> Option<ErrorCode> {
+    is_at_most(x, 0).then_some(Location28766)
+}
+
+fn no_decimal_logarithm(x: Number) -> Option<ErrorCode> {
+    is_at_most(x, 0).then_some(Location28761)
+}
+
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
 }
 
 fn never(_: Number) -> Option<ErrorCode> {

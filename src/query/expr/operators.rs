@@ -87,6 +87,9 @@ pub struct Operator {
     name: &'static str,
     pub(super) syntax: Syntax,
     pub(super) run: Evaluation,
+    /// The same for a single double, if the result is always a double; `None` for numbers that it does not accept. Of an
+    /// integer, it is the function of the nearest double.
+    pub(super) of_double: Option<fn(f64) -> Option<f64>>,
 }
 
 /// How the arguments of an operator are written.
@@ -226,7 +229,7 @@ pub(super) const fn operator(
     nulls: bool,
     run: Eager,
 ) -> Operator {
-    Operator { op, name, syntax, run: Evaluation::Eager { wants, nulls, run: Function::Plain(run) } }
+    Operator { op, name, syntax, run: Evaluation::Eager { wants, nulls, run: Function::Plain(run) }, of_double: None }
 }
 
 /// With as many arguments as `wants` has.
@@ -237,7 +240,7 @@ pub(super) const fn plain(op: Op, name: &'static str, wants: Wants, run: Eager) 
 /// The same with the collation.
 pub(super) const fn comparing(op: Op, name: &'static str, wants: Wants, run: Comparing) -> Operator {
     let run = Evaluation::Eager { wants, nulls: false, run: Function::Comparing(run) };
-    Operator { op, name, syntax: Syntax::Positional(2, 2), run }
+    Operator { op, name, syntax: Syntax::Positional(2, 2), run, of_double: None }
 }
 
 /// The same with arguments written as in `syntax`.
@@ -249,25 +252,31 @@ pub(super) const fn comparing_as(
     nulls: bool,
     run: Comparing,
 ) -> Operator {
-    Operator { op, name, syntax, run: Evaluation::Eager { wants, nulls, run: Function::Comparing(run) } }
+    Operator {
+        op,
+        name,
+        syntax,
+        run: Evaluation::Eager { wants, nulls, run: Function::Comparing(run) },
+        of_double: None,
+    }
 }
 
 /// With arguments in an object, null in giving null, and globals.
 pub(super) const fn asking(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Asking) -> Operator {
     let run = Evaluation::Eager { wants, nulls: true, run: Function::Asking(run) };
-    Operator { op, name, syntax: Syntax::Named(names), run }
+    Operator { op, name, syntax: Syntax::Named(names), run, of_double: None }
 }
 
 /// With as many arguments as `wants` has, and globals.
 pub(super) const fn asking_of(op: Op, name: &'static str, wants: Wants, run: Asking) -> Operator {
     let run = Evaluation::Eager { wants, nulls: false, run: Function::Asking(run) };
-    Operator { op, name, syntax: Syntax::Positional(wants.len(), wants.len()), run }
+    Operator { op, name, syntax: Syntax::Positional(wants.len(), wants.len()), run, of_double: None }
 }
 
 /// The same with one argument, null giving null.
 pub(super) const fn asking_of_one(op: Op, name: &'static str, run: Asking) -> Operator {
     let run = Evaluation::Eager { wants: ANY, nulls: true, run: Function::Asking(run) };
-    Operator { op, name, syntax: Syntax::Positional(1, 1), run }
+    Operator { op, name, syntax: Syntax::Positional(1, 1), run, of_double: None }
 }
 
 /// As `plain`, with null giving null.
@@ -285,7 +294,12 @@ pub(super) const fn named(op: Op, name: &'static str, names: &'static Names, wan
 }
 
 pub(super) const fn lazy(op: Op, name: &'static str, syntax: Syntax, run: Lazy) -> Operator {
-    Operator { op, name, syntax, run: Evaluation::Lazy(run) }
+    Operator { op, name, syntax, run: Evaluation::Lazy(run), of_double: None }
+}
+
+/// An operator together with its function of a single double.
+pub(super) const fn with_doubles(operator: Operator, of_double: fn(f64) -> Option<f64>) -> Operator {
+    Operator { of_double: Some(of_double), ..operator }
 }
 
 pub(super) const MANY: usize = usize::MAX;

@@ -2,6 +2,7 @@
 //! computed once in a row of dates.
 
 use super::mask::Mask;
+use super::numbers::finished;
 use super::run::Arguments;
 use super::vector::{Cells, Int32s, Vector};
 use crate::block::{Column, ColumnData, VarData};
@@ -28,13 +29,6 @@ pub fn of_dates<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>, globals:
             Cells::Indexed(index.into(), Rc::new(entries))
         }
     };
-    let mut left = vector.left.clone();
-    if !beyond.is_empty() {
-        let mut rows = crate::block::Bitmap::filled(times.len(), false);
-        beyond.iter().for_each(|row| rows.set(*row, true));
-        let mut beyond = Mask::of(rows);
-        beyond.remove(&vector.absent());
-        left.add(&beyond);
-    }
-    Some(cells.with(Mask::NONE, vector.absent(), left))
+    let beyond = Mask::of_rows(times.len(), &beyond);
+    Some(finished(cells, vector.absent(), vector.left.clone(), beyond))
 }

@@ -20,6 +20,16 @@ impl Mask {
         Mask::of(Bitmap::filled(rows, true))
     }
 
+    /// These rows of `rows`.
+    pub fn of_rows(rows: usize, contained: &[usize]) -> Mask {
+        if contained.is_empty() {
+            return Mask::NONE;
+        }
+        let mut bitmap = Bitmap::filled(rows, false);
+        contained.iter().for_each(|row| bitmap.set(*row, true));
+        Mask::of(bitmap)
+    }
+
     /// The rows that a bitmap lacks.
     pub fn outside(rows: &Bitmap) -> Mask {
         let mut outside = rows.clone();

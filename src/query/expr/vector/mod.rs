@@ -8,12 +8,15 @@
 
 mod choice;
 mod comparison;
+mod conversion;
 mod dates;
 mod general;
 mod mask;
+mod membership;
 mod numbers;
 mod program;
 mod run;
+mod several;
 #[cfg(test)]
 mod tests;
 mod truth;

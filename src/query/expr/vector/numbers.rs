@@ -9,7 +9,7 @@ use super::run::Arguments;
 use super::vector::{Cells, Int32s, Vector};
 use crate::block::Bitmap;
 use crate::query::expr::arithmetic::{cut_to_places, rounded_duration};
-use crate::query::expr::operators::Op;
+use crate::query::expr::operators::{Op, Operator};
 use crate::value::{Kind, Number};
 
 /// An argument as cells of one type.
@@ -78,7 +78,7 @@ fn binary<'a>(op: Op, a: &Vector<'_>, b: &Vector<'_>, rows: usize) -> Option<Vec
 }
 
 /// A row that is absent has no result that could be beyond its type.
-fn finished<'a>(cells: Cells<'a>, null: Mask, mut left: Mask, mut beyond: Mask) -> Vector<'a> {
+pub fn finished<'a>(cells: Cells<'a>, null: Mask, mut left: Mask, mut beyond: Mask) -> Vector<'a> {
     beyond.remove(&null);
     left.add(&beyond);
     cells.with(Mask::NONE, null, left)
@@ -189,6 +189,27 @@ fn moved<'a>(op: Op, dates: &[i64], by: &[i64]) -> Option<(Cells<'a>, Mask)> {
         _ => return None,
     };
     Some((Cells::Dates(cells.into()), beyond))
+}
+
+/// An operator that is a function of one double. Numbers that it does not accept are left out.
+pub fn of_doubles<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+    let (Some(of_double), [vector]) = (operator.of_double, arguments.vectors) else { return None };
+    let cells = match operand(vector, arguments.rows)? {
+        Operand::Numbers(cells, _) => cells,
+        Operand::Longs(cells) => doubles(&cells).into(),
+        Operand::Dates(_) => return None,
+    };
+    let mut refused = Vec::new();
+    let result = |(row, x): (usize, &f64)| {
+        of_double(*x).unwrap_or_else(|| {
+            refused.push(row);
+            0.0
+        })
+    };
+    let results: Vec<f64> = cells.iter().enumerate().map(result).collect();
+    let beyond = Mask::of_rows(results.len(), &refused);
+    let cells = Cells::Numbers(results.into(), Int32s::None);
+    Some(finished(cells, vector.absent(), vector.left.clone(), beyond))
 }
 
 /// `$abs`, `$ceil`, `$floor`, `$sqrt`.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::mask::Mask;
 use super::program::{Program, Reads, Step};
 use super::vector::{Cells, Vector, push};
-use super::{choice, comparison, dates, general, numbers, truth};
+use super::{choice, comparison, conversion, dates, general, membership, numbers, several, truth};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::query::expr::datum::Datum;
@@ -265,7 +265,12 @@ impl<'a> Run<'a> {
             Op::Eq | Op::Ne | Op::Gt | Op::Gte | Op::Lt | Op::Lte | Op::Cmp => {
                 comparison::compared(operator, &typed, globals.collation())
             }
-            _ => dates::of_dates(operator, &typed, globals),
+            Op::Type => membership::types(&typed),
+            Op::In => membership::contained(operator, &typed, globals.collation()),
+            _ if operator.of_double.is_some() => numbers::of_doubles(operator, &typed),
+            _ => dates::of_dates(operator, &typed, globals)
+                .or_else(|| conversion::converted(operator, &typed))
+                .or_else(|| several::of_several(operator, &typed)),
         };
         fast.unwrap_or_else(|| general::called(operator, &typed, globals))
     }

@@ -127,6 +127,16 @@ fn block() -> impl Strategy<Value = Block> {
     })
 }
 
+fn constant() -> impl Strategy<Value = Bson> {
+    prop_oneof![
+        number().prop_map(Bson::from),
+        int32().prop_map(Bson::from),
+        text().prop_map(Bson::from),
+        Just(Bson::Null),
+        int64().prop_map(Bson::from),
+    ]
+}
+
 fn call(name: &str, argument: impl Into<Bson>) -> Bson {
     Bson::Document(Document::from_iter([(name.to_owned(), argument.into())]))
 }
@@ -147,11 +157,11 @@ fn expression() -> impl Strategy<Value = Bson> {
         let unary = vec![
             "$abs", "$ceil", "$floor", "$sqrt", "$not", "$type", "$isNumber", "$toDouble", "$toInt", "$toString", "$toLong", "$toDate",
             "$toBool", "$exp", "$ln", "$year", "$month", "$dayOfMonth", "$hour", "$minute", "$second", "$millisecond", "$isoWeek",
-            "$isoWeekYear", "$dayOfWeek", "$week", "$toUpper", "$strLenCP", "$add", "$multiply", "$isArray", "$round", "$trunc",
+            "$isoWeekYear", "$dayOfWeek", "$week", "$toUpper", "$strLenCP", "$sin", "$acosh", "$log10", "$sigmoid", "$bitNot", "$add", "$multiply", "$isArray", "$round", "$trunc",
         ];
         let binary = vec![
             "$subtract", "$divide", "$mod", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$cmp", "$add", "$multiply", "$ifNull", "$and",
-            "$or", "$concat", "$pow", "$in",
+            "$or", "$concat", "$pow", "$max", "$min", "$sum", "$avg", "$bitAnd", "$bitXor",
         ];
         let zone = prop::sample::select(vec!["UTC", "Europe/London", "+05:30", "Nowhere"]);
         let unit = prop::sample::select(vec!["hour", "day", "week", "month", "minute", "second", "year", "never"]);
@@ -159,7 +169,7 @@ fn expression() -> impl Strategy<Value = Bson> {
         prop_oneof![
             3 => (prop::sample::select(unary), inner.clone()).prop_map(|(name, a)| call(name, vec![a])),
             6 => (prop::sample::select(binary), inner.clone(), inner.clone()).prop_map(|(name, a, b)| call(name, vec![a, b])),
-            1 => (prop::sample::select(vec!["$add", "$multiply", "$and", "$or", "$ifNull", "$concat"]), prop::collection::vec(inner.clone(), 3))
+            1 => (prop::sample::select(vec!["$add", "$multiply", "$and", "$or", "$ifNull", "$concat", "$sum", "$max"]), prop::collection::vec(inner.clone(), 3))
                 .prop_map(|(name, all)| call(name, all)),
             2 => [inner.clone(), inner.clone(), inner.clone()].prop_map(|[test, then, other]| call("$cond", vec![test, then, other])),
             1 => ([inner.clone(), inner.clone(), inner.clone(), inner.clone()], prop::option::of(inner.clone())).prop_map(|([a, b, c, d], default)| {
@@ -177,6 +187,7 @@ fn expression() -> impl Strategy<Value = Bson> {
             1 => inner.clone().prop_map(|x| call("$map", doc! { "input": [x, "$i"], "in": { "$type": "$$this" } })),
             1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| Bson::from(doc! { "p": x, "q": y })),
             1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| Bson::from(vec![x, y])),
+            1 => (inner.clone(), prop::collection::vec(constant(), 0..5)).prop_map(|(x, list)| call("$in", vec![x, list.into()])),
             1 => (inner.clone(), unit.clone(), 1..3_i32, zone.clone()).prop_map(|(date, unit, size, zone)| {
                 call("$dateTrunc", doc! { "date": date, "unit": unit, "binSize": size, "timezone": zone })
             }),

@@ -257,8 +257,14 @@ impl<'a> Vector<'a> {
                 let entries = Rc::unwrap_or_clone(entries);
                 let mut absent = self.missing.clone().with(&entries.missing.spread(&index));
                 let count = entries.rows().unwrap_or_default();
-                let values = entries.into_column(count)?;
-                if matches!(values.data(), ColumnData::Dictionary(..)) || values.present_count() == 0 {
+                let mut values = entries.into_column(count)?;
+                let mut index = index.to_vec();
+                if let ColumnData::Dictionary(inner, below) = values.data() {
+                    absent.add(&values.presence().map_or(Mask::NONE, Mask::outside).spread(&index));
+                    index.iter_mut().for_each(|entry| *entry = inner.get(*entry as usize).copied().unwrap_or_default());
+                    values = (**below).clone();
+                }
+                if values.present_count() == 0 {
                     let flat = values.gather(&index).into_plain();
                     absent.add(&flat.presence().map_or(Mask::NONE, Mask::outside));
                     return Some(holed(&flat, &absent));

@@ -1,0 +1,74 @@
+//! Conversions of columns: `$toDouble`, `$toInt`, `$toLong`, `$toDate`, `$toBool`. Values that have no such type are left
+//! out.
+
+use super::mask::Mask;
+use super::numbers::{Operand, doubles, finished, operand};
+use super::run::Arguments;
+use super::truth::{of_bitmap, truths};
+use super::vector::{Cells, Int32s, Vector};
+use crate::query::expr::operators::Operator;
+use crate::value::Number;
+
+/// `None` for other operators, and for values other than numbers, dates and booleans.
+pub fn converted<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+    let [vector] = arguments.vectors else { return None };
+    if let (Cells::Truths(cells), "$toDouble" | "$toInt") = (&vector.cells, operator.name()) {
+        let int32s = if operator.name() == "$toInt" { Int32s::All } else { Int32s::None };
+        let cells = Cells::Numbers(cells.iter().map(|truth| f64::from(*truth)).collect(), int32s);
+        return Some(finished(cells, vector.absent(), vector.left.clone(), Mask::NONE));
+    }
+    let (cells, beyond) = match (operator.name(), operand(vector, arguments.rows)?) {
+        ("$toBool", _) => {
+            let truths = of_bitmap(&truths(vector, arguments.rows), vector.left.clone());
+            return Some(Vector { null: vector.absent(), ..truths });
+        }
+        ("$toDouble", Operand::Numbers(cells, _)) => {
+            (Cells::Numbers(cells.into_owned().into(), Int32s::None), Mask::NONE)
+        }
+        ("$toDouble", Operand::Longs(cells) | Operand::Dates(cells)) => {
+            (Cells::Numbers(doubles(&cells).into(), Int32s::None), Mask::NONE)
+        }
+        ("$toInt", Operand::Numbers(cells, _)) => {
+            // The cells that have no such integer.
+            let is_beyond = |x: &f64| !(f64::from(i32::MIN)..f64::from(i32::MAX) + 1.0).contains(&x.trunc());
+            let beyond = if cells.iter().any(is_beyond) {
+                Mask::from_fn(cells.len(), |row| cells.get(row).is_some_and(is_beyond))
+            } else {
+                Mask::NONE
+            };
+            // Integers have no negative zero.
+            (Cells::Numbers(cells.iter().map(|x| x.trunc() + 0.0).collect(), Int32s::All), beyond)
+        }
+        ("$toLong", Operand::Numbers(cells, _)) => {
+            let (cells, beyond) = truncated(&cells);
+            (Cells::Longs(cells.into()), beyond)
+        }
+        ("$toLong", Operand::Longs(cells) | Operand::Dates(cells)) => {
+            (Cells::Longs(cells.into_owned().into()), Mask::NONE)
+        }
+        // An int32 is no date.
+        ("$toDate", Operand::Numbers(cells, Int32s::None)) => {
+            let (cells, beyond) = truncated(&cells);
+            (Cells::Dates(cells.into()), beyond)
+        }
+        ("$toDate", Operand::Longs(cells) | Operand::Dates(cells)) => {
+            (Cells::Dates(cells.into_owned().into()), Mask::NONE)
+        }
+        _ => return None,
+    };
+    Some(finished(cells, vector.absent(), vector.left.clone(), beyond))
+}
+
+/// Doubles without their fractions, and the rows whose double is no int64.
+fn truncated(cells: &[f64]) -> (Vec<i64>, Mask) {
+    let mut beyond = Vec::new();
+    let whole = |(row, x): (usize, &f64)| {
+        Number::Double(*x).truncated().unwrap_or_else(|| {
+            beyond.push(row);
+            0
+        })
+    };
+    let cells: Vec<i64> = cells.iter().enumerate().map(whole).collect();
+    let beyond = Mask::of_rows(cells.len(), &beyond);
+    (cells, beyond)
+}

@@ -1,0 +1,83 @@
+//! What a value is, and whether it is one of several: `$type`, and `$in` a constant array.
+
+use std::rc::Rc;
+
+use super::mask::Mask;
+use super::run::Arguments;
+use super::vector::{Cells, Vector};
+use crate::block::{ColumnBuilder, ColumnData};
+use crate::query::expr::operators::{Evaluation, Function, Operator};
+use crate::value::{Collation, Kind, Number, OwnedValue, Value};
+
+/// `$type` of a column of numbers, dates or booleans.
+pub fn types<'a>(arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+    let [vector] = arguments.vectors else { return None };
+    let kinds = match &vector.cells {
+        Cells::Numbers(..) => [Kind::Double, Kind::Int32],
+        Cells::Longs(_) => [Kind::Int64; 2],
+        Cells::Dates(_) => [Kind::Date; 2],
+        Cells::Truths(_) => [Kind::Bool; 2],
+        _ => return None,
+    };
+    let mut names = ColumnBuilder::new();
+    for name in [kinds.first()?.alias(), kinds.last()?.alias(), Kind::Null.alias(), "missing"] {
+        names.push(OwnedValue::string(name).view());
+    }
+    let of_row = |row: usize| match &vector.cells {
+        _ if vector.missing.has(row) => 3,
+        _ if vector.null.has(row) => 2,
+        Cells::Numbers(_, int32s) => u32::from(int32s.has(row)),
+        _ => 0,
+    };
+    let index: Rc<[u32]> = (0..arguments.rows).map(of_row).collect();
+    let names = Rc::new(Vector::made(names.finish(), Mask::NONE));
+    Some(Cells::Indexed(index, names).with(Mask::NONE, Mask::NONE, vector.left.clone()))
+}
+
+/// `$in` a constant array, for numbers and strings.
+pub fn contained<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>, collation: &Collation) -> Option<Vector<'a>> {
+    let [vector, array] = arguments.vectors else { return None };
+    let Cells::Constant(Some(array)) = &array.cells else { return None };
+    let elements = array.view().as_array()?;
+    let is_among: Vec<u8> = match &vector.cells {
+        Cells::Numbers(cells, _) => {
+            let mut wanted = Vec::new();
+            for (_, element) in elements.iter().filter(|(_, element)| element.kind().is_number()) {
+                match Number::of(element)? {
+                    Number::Integer(n) if i32::try_from(n).is_ok() => wanted.push(Number::Integer(n).near_double()),
+                    Number::Double(x) if !x.is_nan() => wanted.push(x),
+                    _ => return None,
+                }
+            }
+            among(cells, &mut wanted)
+        }
+        Cells::Any(column) if collation.is_simple() => {
+            let ColumnData::String(cells) = column.data() else { return None };
+            let mut wanted: Vec<&[u8]> =
+                elements.iter().filter_map(|(_, element)| element.as_str().map(str::as_bytes)).collect();
+            wanted.sort_unstable();
+            (0..cells.len()).map(|row| u8::from(wanted.binary_search(&cells.get(row)).is_ok())).collect()
+        }
+        _ => return None,
+    };
+    let mut is_among = is_among;
+    // What holds for one null, or one missing value, holds for all.
+    for (rows, value) in [(&vector.null, Some(Value::NULL)), (&vector.missing, None)] {
+        let Some(rows) = rows.rows() else { continue };
+        let Evaluation::Eager { run: Function::Comparing(run), .. } = &operator.run else { return None };
+        let found = run(operator, &[value, Some(array.view())], collation).ok()?;
+        let found = u8::from(found.view().is_some_and(Value::is_true));
+        rows.iter().for_each(|row| is_among.get_mut(row).into_iter().for_each(|cell| *cell = found));
+    }
+    Some(Cells::Truths(is_among.into()).with(Mask::NONE, Mask::NONE, vector.left.clone()))
+}
+
+fn among(cells: &[f64], wanted: &mut Vec<f64>) -> Vec<u8> {
+    wanted.sort_unstable_by(f64::total_cmp);
+    // Zeros of both signs are equal, but sort next to each other.
+    let is_among = |x: &f64| {
+        let at = wanted.partition_point(|known| known < x);
+        wanted.get(at) == Some(x)
+    };
+    cells.iter().map(|x| u8::from(is_among(x))).collect()
+}
