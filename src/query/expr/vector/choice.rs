@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
+use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
 use super::truth::truths;
-use super::vector::{Cells, Int32s, Scratch, Vector};
 use crate::block::{Bitmap, ColumnBuilder};
 use crate::value::{Kind, OwnedValue, Value};
 

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
+use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, doubles, operand, whole};
 use super::run::Arguments;
-use super::vector::{Cells, Int32s, Scratch, Vector};
 use crate::block::ColumnData;
 use crate::query::expr::compare::CompareOp;
 use crate::query::expr::operators::{Op, Operator};

@@ -1,11 +1,11 @@
 //! Conversions of columns: `$toDouble`, `$toInt`, `$toLong`, `$toDate`, `$toBool`. Values that have no such type are left
 //! out.
 
+use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, doubles, finished, operand};
 use super::run::Arguments;
 use super::truth::{of_bitmap, truths};
-use super::vector::{Cells, Int32s, Vector};
 use crate::query::expr::operators::Operator;
 use crate::value::Number;
 

@@ -1,10 +1,10 @@
 //! Dates of columns: fields, bins, texts, and dates that are moved. What stays the same for a while, such as an hour, is
 //! computed once in a row of dates.
 
+use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::finished;
 use super::run::Arguments;
-use super::vector::{Cells, Int32s, Vector};
 use crate::block::{Column, ColumnData, VarData};
 use crate::query::expr::date::{DateCells, cells_of_dates};
 use crate::query::expr::globals::Globals;

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
+use super::cells::{Cells, Scratch, Vector, push};
 use super::mask::Mask;
 use super::run::Arguments;
-use super::vector::{Cells, Scratch, Vector, push};
 use crate::block::{Bitmap, ColumnBuilder};
 use crate::error::Result;
 use crate::query::expr::datum::{ArrayWriter, Datum, container, is_nullish};

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
+use super::cells::{Cells, Vector};
 use super::mask::Mask;
 use super::run::Arguments;
-use super::vector::{Cells, Vector};
 use crate::block::{ColumnBuilder, ColumnData};
 use crate::query::expr::operators::{Evaluation, Function, Operator};
 use crate::value::{Collation, Kind, Number, OwnedValue, Value};
@@ -72,7 +72,7 @@ pub fn contained<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>, collati
     Some(Cells::Truths(is_among.into()).with(Mask::NONE, Mask::NONE, vector.left.clone()))
 }
 
-fn among(cells: &[f64], wanted: &mut Vec<f64>) -> Vec<u8> {
+fn among(cells: &[f64], wanted: &mut [f64]) -> Vec<u8> {
     wanted.sort_unstable_by(f64::total_cmp);
     // Zeros of both signs are equal, but sort next to each other.
     let is_among = |x: &f64| {

@@ -6,6 +6,7 @@
 
 // Loaded later.
 
+mod cells;
 mod choice;
 mod comparison;
 mod conversion;
@@ -20,6 +21,5 @@ mod several;
 #[cfg(test)]
 mod tests;
 mod truth;
-mod vector;
 
 pub(super) use program::compile_if_loaded;

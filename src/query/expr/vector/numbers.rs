@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
+use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::run::Arguments;
-use super::vector::{Cells, Int32s, Vector};
 use crate::block::Bitmap;
 use crate::query::expr::arithmetic::{cut_to_places, rounded_duration};
 use crate::query::expr::operators::{Op, Operator};

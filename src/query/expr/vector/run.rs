@@ -6,9 +6,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::cells::{Cells, Scratch, Vector, push};
 use super::mask::Mask;
 use super::program::{Program, Reads, Step};
-use super::vector::{Cells, Vector, push};
 use super::{choice, comparison, conversion, dates, general, membership, numbers, several, truth};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -66,7 +66,7 @@ impl<'v, 'a> Arguments<'v, 'a> {
 impl<'a> Run<'a> {
     /// Calls `work` with a run of a program over a block.
     pub fn over<T>(program: &Program, block: &Block, work: impl FnOnce(&Run<'_>) -> T) -> T {
-        let entries = |name: &Box<str>| {
+        let entries = |name: &str| {
             let column = block.column(name)?;
             let ColumnData::Dictionary(_, values) = column.data() else { return None };
             if values.len() >= block.rows().max(2) {
@@ -83,7 +83,7 @@ impl<'a> Run<'a> {
             entries.set_column(name, values);
             Some(entries)
         };
-        let frames: Vec<Option<Block>> = program.columns.iter().map(entries).collect();
+        let frames: Vec<Option<Block>> = program.columns.iter().map(|name| entries(name)).collect();
         let known = std::iter::repeat_with(|| RefCell::new(vec![None; program.steps.len()]));
         let known = known.take(frames.len() + 1).collect();
         work(&Run { program, frames: &frames, block, known })
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
     fn completed(&self, vector: &Vector<'a>, rest: &Bitmap) -> Result<Column> {
         let rows = self.block.rows();
         let mut builder = ColumnBuilder::with_capacity(rows);
-        let mut scratch = super::vector::Scratch::default();
+        let mut scratch = Scratch::default();
         let mut begun = 0;
         let mut until = |builder: &mut ColumnBuilder, end: usize| {
             for row in begun..end {

@@ -1,9 +1,9 @@
 //! Functions of several numbers of a row: `$max`, `$min`, `$sum`, `$avg`; `$pow`; `$bitAnd`, `$bitOr`, `$bitXor`.
 
+use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, finished, operand, whole};
 use super::run::Arguments;
-use super::vector::{Cells, Int32s, Vector};
 use crate::query::expr::operators::Operator;
 
 /// `None` for other operators, and for values that these are rarely given.

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use super::cells::{Cells, Scratch, Vector};
 use super::mask::Mask;
-use super::vector::{Cells, Scratch, Vector};
 use crate::block::Bitmap;
 use crate::value::{OwnedValue, Value};
 
