@@ -2,7 +2,7 @@
 
 use super::geometry::{Geometry, Polygon, Position, edges};
 use super::parse::pair;
-use super::vector::Vector;
+use super::vector::Vector3;
 use crate::value::{Kind, Value};
 
 /// Margin around a rectangle on the sphere, in degrees. It is wider than the tolerance within which a place counts as
@@ -60,10 +60,10 @@ impl Rect {
 
     fn of_polygon(polygon: &Polygon) -> Rect {
         let mut rect = polygon.lines().next().map_or(Rect::SPHERE, |ring| Rect::of_line(ring));
-        if polygon.contains(Vector([0.0, 0.0, -1.0])) {
+        if polygon.contains(Vector3([0.0, 0.0, -1.0])) {
             rect.y[0] = -90.0;
         }
-        if polygon.contains(Vector([0.0, 0.0, 1.0])) {
+        if polygon.contains(Vector3([0.0, 0.0, 1.0])) {
             rect.y[1] = 90.0;
         }
         rect.widened()
@@ -80,11 +80,11 @@ impl Rect {
         }
         for (a, b) in edges(line) {
             let normal = a.cross(b).normalized();
-            let Vector([x, y, z]) = normal;
+            let Vector3([x, y, z]) = normal;
             // The point of the edge's great circle that is nearest to a pole.
-            let top = Vector([-x * z, -y * z, x * x + y * y]);
+            let top = Vector3([-x * z, -y * z, x * x + y * y]);
             let highest = top.0[2].sqrt().atan2(z.abs()).to_degrees();
-            let is_on = |top: Vector| a.cross(top).dot(normal) >= 0.0 && top.cross(b).dot(normal) >= 0.0;
+            let is_on = |top: Vector3| a.cross(top).dot(normal) >= 0.0 && top.cross(b).dot(normal) >= 0.0;
             if is_on(top) {
                 rect.y[1] = rect.y[1].max(highest);
             }

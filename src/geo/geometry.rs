@@ -1,6 +1,6 @@
 //! Points, lines and polygons.
 
-use super::vector::{Vector, cross, on_edge};
+use super::vector::{Vector3, cross, on_edge};
 
 /// A place: its coordinates as written, and its direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub struct Position {
     /// The latitude in degrees, or the second coordinate.
     pub y: f64,
     /// Its direction on the sphere, or its vector on the plane.
-    pub at: Vector,
+    pub at: Vector3,
 }
 
 /// A line from place to place with at least one edge. A ring ends at its first place.
@@ -22,7 +22,7 @@ pub struct Polygon {
     /// The outer ring and the holes.
     rings: Vec<Ring>,
     /// A direction less than a right angle away from all of the polygon, and two directions perpendicular to it.
-    axes: [Vector; 3],
+    axes: [Vector3; 3],
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -46,12 +46,12 @@ pub struct Geometry {
 impl Position {
     /// A place on the sphere, from degrees.
     pub fn on_sphere(lng: f64, lat: f64) -> Position {
-        Position { x: lng, y: lat, at: Vector::on_sphere(lng, lat) }
+        Position { x: lng, y: lat, at: Vector3::on_sphere(lng, lat) }
     }
 
     /// A place on the plane.
     pub fn on_plane(x: f64, y: f64) -> Position {
-        Position { x, y, at: Vector::on_plane(x, y) }
+        Position { x, y, at: Vector3::on_plane(x, y) }
     }
 }
 
@@ -70,7 +70,7 @@ impl Polygon {
         if !on_plane && lines.iter().any(|line| touches_itself(line)) {
             return Err("a ring crosses or touches itself");
         }
-        let axes = if on_plane { axes_of(Vector([0.0, 0.0, 1.0])) } else { axes_of(middle(&lines)?) };
+        let axes = if on_plane { axes_of(Vector3([0.0, 0.0, 1.0])) } else { axes_of(middle(&lines)?) };
         let rings = lines.into_iter().map(|line| {
             let seen = line.iter().map(|place| see(&axes, place.at)).collect();
             Ring { line, seen }
@@ -91,33 +91,33 @@ impl Polygon {
     }
 
     /// The direction less than a right angle away from all of the polygon.
-    pub fn middle(&self) -> Vector {
+    pub fn middle(&self) -> Vector3 {
         self.axes[0]
     }
 
     /// True if the place lies in the polygon or on one of its rings.
-    pub fn contains(&self, place: Vector) -> bool {
+    pub fn contains(&self, place: Vector3) -> bool {
         self.is_on_ring(place) || self.has_inside(place)
     }
 
-    pub(super) fn is_on_ring(&self, place: Vector) -> bool {
+    pub(super) fn is_on_ring(&self, place: Vector3) -> bool {
         self.lines().any(|line| on_line(line, place))
     }
 
     /// True if the place lies in the polygon. For a place on a ring, either answer is possible.
-    pub(super) fn has_inside(&self, place: Vector) -> bool {
+    pub(super) fn has_inside(&self, place: Vector3) -> bool {
         self.axes[0].dot(place) > 0.0 && {
             let seen = see(&self.axes, place);
             self.rings.iter().filter(|ring| is_around(ring, seen)).count() % 2 == 1
         }
     }
 
-    fn is_within(&self, ring: &Ring, place: Vector) -> bool {
+    fn is_within(&self, ring: &Ring, place: Vector3) -> bool {
         on_line(&ring.line, place) || is_around(ring, see(&self.axes, place))
     }
 
     /// A place inside each of the holes.
-    pub(super) fn insides_of_holes(&self) -> impl Iterator<Item = Vector> {
+    pub(super) fn insides_of_holes(&self) -> impl Iterator<Item = Vector3> {
         self.rings.iter().skip(1).filter_map(|ring| {
             // Some three consecutive corners cut off a triangle that lies inside.
             let ends = ring.line.iter().skip(2).chain(ring.line.get(1));
@@ -130,12 +130,12 @@ impl Polygon {
 }
 
 /// True if the place lies on an edge of the line.
-pub(super) fn on_line(line: &[Position], place: Vector) -> bool {
+pub(super) fn on_line(line: &[Position], place: Vector3) -> bool {
     edges(line).any(|(a, b)| on_edge(a, b, place))
 }
 
 /// The edges of a line.
-pub(super) fn edges(line: &[Position]) -> impl Iterator<Item = (Vector, Vector)> + Clone {
+pub(super) fn edges(line: &[Position]) -> impl Iterator<Item = (Vector3, Vector3)> + Clone {
     line.iter().zip(line.iter().skip(1)).map(|(a, b)| (a.at, b.at))
 }
 
@@ -156,9 +156,9 @@ fn touches_itself(ring: &[Position]) -> bool {
 }
 
 /// A direction less than a right angle away from all places.
-fn middle(lines: &[Line]) -> Result<Vector, &'static str> {
+fn middle(lines: &[Line]) -> Result<Vector3, &'static str> {
     let all = || lines.iter().flatten().map(|place| place.at);
-    let mut middle = all().fold(Vector::default(), |sum, at| sum.plus(1.0, at));
+    let mut middle = all().fold(Vector3::default(), |sum, at| sum.plus(1.0, at));
     // Turning it towards whatever is too far away converges if such a direction exists.
     for _ in 0..1000 {
         match all().find(|at| middle.dot(*at) <= 1e-9) {
@@ -169,16 +169,16 @@ fn middle(lines: &[Line]) -> Result<Vector, &'static str> {
     Err("it is larger than half of the sphere")
 }
 
-fn axes_of(middle: Vector) -> [Vector; 3] {
-    let Vector([_, _, z]) = middle;
-    let helper = if z.abs() < 0.9 { Vector([0.0, 0.0, 1.0]) } else { Vector([0.0, 1.0, 0.0]) };
+fn axes_of(middle: Vector3) -> [Vector3; 3] {
+    let Vector3([_, _, z]) = middle;
+    let helper = if z.abs() < 0.9 { Vector3([0.0, 0.0, 1.0]) } else { Vector3([0.0, 1.0, 0.0]) };
     let second = helper.cross(middle);
     [middle, second, middle.cross(second)]
 }
 
 /// Projects a place from the centre of the sphere onto the plane that the axes span. Great circles become straight
 /// lines.
-fn see(axes: &[Vector; 3], place: Vector) -> [f64; 2] {
+fn see(axes: &[Vector3; 3], place: Vector3) -> [f64; 2] {
     let [middle, x, y] = axes;
     let far = place.dot(*middle);
     [place.dot(*x) / far, place.dot(*y) / far]

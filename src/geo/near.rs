@@ -3,7 +3,7 @@
 use super::geometry::{Geometry, Polygon, Position, edges};
 use super::parse::{is_on_sphere, pair, point};
 use super::region::{EARTH_RADIUS_M, Region};
-use super::vector::Vector;
+use super::vector::Vector3;
 use crate::value::Value;
 
 /// A place from which distances are measured.
@@ -39,7 +39,7 @@ impl Near {
     pub fn distance(&self, value: Value<'_>) -> Option<f64> {
         match point(value) {
             Some((x, y)) if self.on_plane => Some((x - self.from.x).hypot(y - self.from.y)).filter(|far| !far.is_nan()),
-            Some((x, y)) => is_on_sphere(x, y).then(|| self.from.at.angle(Vector::on_sphere(x, y)) * self.unit),
+            Some((x, y)) => is_on_sphere(x, y).then(|| self.from.at.angle(Vector3::on_sphere(x, y)) * self.unit),
             None if self.on_plane => None,
             None => Geometry::parse(value).ok().map(|geometry| geometry.angle(self.from.at) * self.unit),
         }
@@ -59,7 +59,7 @@ impl Near {
 
 impl Geometry {
     /// The angle to the nearest place of the geometry, in radians; 0 if the geometry contains the direction.
-    pub(super) fn angle(&self, from: Vector) -> f64 {
+    pub(super) fn angle(&self, from: Vector3) -> f64 {
         if self.polygons.iter().any(|polygon| polygon.contains(from)) {
             return 0.0;
         }
@@ -71,7 +71,7 @@ impl Geometry {
 }
 
 /// The angle between a direction and the nearest place of an edge.
-fn edge_angle(a: Vector, b: Vector, from: Vector) -> f64 {
+fn edge_angle(a: Vector3, b: Vector3, from: Vector3) -> f64 {
     let normal = a.cross(b).normalized();
     let height = from.dot(normal);
     let foot = from.plus(-height, normal);

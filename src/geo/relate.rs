@@ -1,7 +1,7 @@
 //! How geometries relate to each other.
 
 use super::geometry::{Geometry, Polygon, Position, edges, on_line};
-use super::vector::{Vector, cross, on_edge};
+use super::vector::{Vector3, cross, on_edge};
 
 impl Geometry {
     /// True if every part of `other` lies in one polygon of this geometry. Edges belong to what they bound.
@@ -73,6 +73,6 @@ fn contains_line(polygon: &Polygon, line: &[Position]) -> bool {
 }
 
 fn contains_polygon(polygon: &Polygon, inner: &Polygon) -> bool {
-    let fills = |hole: Vector| inner.has_inside(hole);
+    let fills = |hole: Vector3| inner.has_inside(hole);
     inner.lines().all(|line| contains_line(polygon, line)) && !polygon.insides_of_holes().any(fills)
 }

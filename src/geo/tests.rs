@@ -3,7 +3,7 @@
 use bson::{RawBson, RawDocumentBuf, rawbson, rawdoc};
 use proptest::prelude::*;
 
-use super::vector::Vector;
+use super::vector::Vector3;
 use super::{EARTH_RADIUS_M, Geometry, Polygon, Position, Rect, Region};
 use crate::value::{Doc, DocBuf, OwnedValue};
 
@@ -383,8 +383,8 @@ fn any_place() -> impl Strategy<Value = (f64, f64)> {
 /// A star around a place: a ring of few corners at changing distances.
 fn any_star() -> impl Strategy<Value = Vec<Position>> {
     (any_place(), prop::collection::vec(0.01..1.2_f64, 3..7)).prop_map(|((lng, lat), distances)| {
-        let center = Vector::on_sphere(lng, lat);
-        let helper = if center.0[2].abs() < 0.9 { Vector([0.0, 0.0, 1.0]) } else { Vector([1.0, 0.0, 0.0]) };
+        let center = Vector3::on_sphere(lng, lat);
+        let helper = if center.0[2].abs() < 0.9 { Vector3([0.0, 0.0, 1.0]) } else { Vector3([1.0, 0.0, 0.0]) };
         let east = helper.cross(center).normalized();
         let north = center.cross(east);
         let count = distances.len() as f64;
@@ -393,7 +393,7 @@ fn any_star() -> impl Strategy<Value = Vec<Position>> {
             .enumerate()
             .map(|(at, distance)| {
                 let turn = at as f64 / count * std::f64::consts::TAU;
-                let Vector([x, y, z]) = center
+                let Vector3([x, y, z]) = center
                     .plus(distance.tan() * turn.cos(), east)
                     .plus(distance.tan() * turn.sin(), north)
                     .normalized();
@@ -406,9 +406,9 @@ fn any_star() -> impl Strategy<Value = Vec<Position>> {
 }
 
 /// How often the ring turns around the place: the sum of the angles under which its edges are seen from there.
-fn turns(ring: &[Position], place: Vector) -> f64 {
-    let seen: Vec<Vector> = ring.iter().map(|corner| corner.at.plus(-corner.at.dot(place), place)).collect();
-    let angle = |a: Vector, b: Vector| a.cross(b).dot(place).atan2(a.dot(b));
+fn turns(ring: &[Position], place: Vector3) -> f64 {
+    let seen: Vec<Vector3> = ring.iter().map(|corner| corner.at.plus(-corner.at.dot(place), place)).collect();
+    let angle = |a: Vector3, b: Vector3| a.cross(b).dot(place).atan2(a.dot(b));
     seen.windows(2).map(|pair| angle(pair[0], pair[1])).sum::<f64>() / std::f64::consts::TAU
 }
 
@@ -418,7 +418,7 @@ proptest! {
     #[test]
     fn a_polygon_contains_the_places_that_its_ring_turns_around(ring in any_star(), (lng, lat) in any_place()) {
         let Ok(polygon) = Polygon::new(vec![ring.clone()], false) else { return Ok(()) };
-        let place = Vector::on_sphere(lng, lat);
+        let place = Vector3::on_sphere(lng, lat);
         prop_assume!(!polygon.is_on_ring(place));
         // The far side of the sphere is turned around as well.
         let inside = polygon.middle().dot(place) > 0.0 && turns(&ring, place).abs() > 0.5;
@@ -444,7 +444,7 @@ proptest! {
             for part in 0..=10 {
                 let part = f64::from(part) / 10.0;
                 let at = pair[0].at.plus(part / (1.0 - part).max(1e-12), pair[1].at).normalized();
-                let Vector([x, y, z]) = if part == 1.0 { pair[1].at } else { at };
+                let Vector3([x, y, z]) = if part == 1.0 { pair[1].at } else { at };
                 let (lng, lat) = (y.atan2(x).to_degrees(), z.clamp(-1.0, 1.0).asin().to_degrees());
                 prop_assert!(rect.has(lng, lat, false), "{rect:?} {lng} {lat}");
             }
@@ -459,7 +459,7 @@ proptest! {
         let (within, touching) = (one.contains(&other), one.intersects(&other));
         prop_assert!(!within || touching);
         for (lng, lat) in places {
-            let at = Vector::on_sphere(lng, lat);
+            let at = Vector3::on_sphere(lng, lat);
             let (in_one, in_other) = (polygon.contains(at), inner.contains(at));
             prop_assert!(touching || !(in_one && in_other));
             prop_assert!(!within || !in_other || in_one);

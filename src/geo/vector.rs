@@ -6,38 +6,38 @@ const NEAR: f64 = 1e-12;
 
 /// A direction on the unit sphere, or a place on the plane with 1 as its third coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
-pub struct Vector(pub [f64; 3]);
+pub struct Vector3(pub [f64; 3]);
 
-impl Vector {
+impl Vector3 {
     /// The direction of a longitude and a latitude in degrees.
-    pub fn on_sphere(lng: f64, lat: f64) -> Vector {
+    pub fn on_sphere(lng: f64, lat: f64) -> Vector3 {
         let (lng, lat) = (lng.to_radians(), lat.to_radians());
-        Vector([lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()])
+        Vector3([lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()])
     }
 
     /// The place on the plane.
-    pub fn on_plane(x: f64, y: f64) -> Vector {
-        Vector([x, y, 1.0])
+    pub fn on_plane(x: f64, y: f64) -> Vector3 {
+        Vector3([x, y, 1.0])
     }
 
-    pub(super) fn dot(self, Vector([a, b, c]): Vector) -> f64 {
-        let Vector([x, y, z]) = self;
+    pub(super) fn dot(self, Vector3([a, b, c]): Vector3) -> f64 {
+        let Vector3([x, y, z]) = self;
         x * a + y * b + z * c
     }
 
-    pub(super) fn cross(self, Vector([a, b, c]): Vector) -> Vector {
-        let Vector([x, y, z]) = self;
-        Vector([y * c - z * b, z * a - x * c, x * b - y * a])
+    pub(super) fn cross(self, Vector3([a, b, c]): Vector3) -> Vector3 {
+        let Vector3([x, y, z]) = self;
+        Vector3([y * c - z * b, z * a - x * c, x * b - y * a])
     }
 
     /// `self` plus `by` times `other`.
-    pub(super) fn plus(self, by: f64, Vector([a, b, c]): Vector) -> Vector {
-        let Vector([x, y, z]) = self;
-        Vector([x + by * a, y + by * b, z + by * c])
+    pub(super) fn plus(self, by: f64, Vector3([a, b, c]): Vector3) -> Vector3 {
+        let Vector3([x, y, z]) = self;
+        Vector3([x + by * a, y + by * b, z + by * c])
     }
 
     /// The same direction with length 1.
-    pub(super) fn normalized(self) -> Vector {
+    pub(super) fn normalized(self) -> Vector3 {
         self.plus(1.0 / self.length() - 1.0, self)
     }
 
@@ -46,7 +46,7 @@ impl Vector {
     }
 
     /// The angle to another direction, in radians. It is as exact for near directions as for far ones.
-    pub fn angle(self, other: Vector) -> f64 {
+    pub fn angle(self, other: Vector3) -> f64 {
         self.cross(other).length().atan2(self.dot(other))
     }
 }
@@ -54,12 +54,12 @@ impl Vector {
 /// Positive if `p` lies left of the way from `a` to `b`, negative if it lies right of it.
 ///
 /// Computed from differences, because products of near directions would cancel each other out.
-pub(super) fn side(a: Vector, b: Vector, p: Vector) -> f64 {
+pub(super) fn side(a: Vector3, b: Vector3, p: Vector3) -> f64 {
     b.plus(-1.0, a).cross(p.plus(-1.0, a)).dot(a)
 }
 
 /// True if the edges `ab` and `cd` cross and no end of one lies on the other.
-pub(super) fn cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
+pub(super) fn cross(a: Vector3, b: Vector3, c: Vector3, d: Vector3) -> bool {
     if on_edge(a, b, c) || on_edge(a, b, d) || on_edge(c, d, a) || on_edge(c, d, b) {
         return false;
     }
@@ -69,7 +69,7 @@ pub(super) fn cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
 }
 
 /// True if `p` lies on the edge `ab`, its ends included.
-pub(super) fn on_edge(a: Vector, b: Vector, p: Vector) -> bool {
+pub(super) fn on_edge(a: Vector3, b: Vector3, p: Vector3) -> bool {
     let (to_a, to_b) = (a.plus(-1.0, p), b.plus(-1.0, p));
     // The shorter way from `a` to `b` is the part of their great circle inside the ball over their chord.
     let length = b.plus(-1.0, a).length();
@@ -80,8 +80,8 @@ pub(super) fn on_edge(a: Vector, b: Vector, p: Vector) -> bool {
 mod tests {
     use super::*;
 
-    fn at(lng: f64, lat: f64) -> Vector {
-        Vector::on_sphere(lng, lat)
+    fn at(lng: f64, lat: f64) -> Vector3 {
+        Vector3::on_sphere(lng, lat)
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
         assert!(!on_edge(a, b, at(10.0, 50.000_001)));
         assert!(!on_edge(a, b, at(10.000_001, 30.0)));
         assert!(!on_edge(a, b, at(-170.0, -30.0)));
-        let plane = Vector::on_plane;
+        let plane = Vector3::on_plane;
         assert!(on_edge(plane(0.0, 0.0), plane(3.0, 1.0), plane(1.5, 0.5)));
         assert!(!on_edge(plane(0.0, 0.0), plane(3.0, 1.0), plane(1.5, 0.500_001)));
     }

@@ -118,7 +118,7 @@ fn picked<'a>(chosen: &[u32], branches: &[Rc<Vector<'a>>], mut left: Mask) -> Ve
 }
 
 /// Where the numbers of a branch come from.
-enum Source<'v> {
+enum BranchNumbers<'v> {
     Cells(&'v [f64], &'v Int32s),
     Constant(f64, bool),
     Null,
@@ -130,14 +130,14 @@ fn numbers<'a>(chosen: &[u32], branches: &[Rc<Vector<'a>>], left: &Mask) -> Opti
     let mut sources = Vec::with_capacity(branches.len());
     for branch in branches {
         sources.push(match &branch.cells {
-            Cells::Numbers(cells, int32s) => Source::Cells(cells, int32s),
-            Cells::Constant(None) => Source::Missing,
-            Cells::Constant(Some(value)) if value.view().kind() == Kind::Null => Source::Null,
-            Cells::Constant(_) => branch.constant_number().map(|(x, is_int32)| Source::Constant(x, is_int32))?,
+            Cells::Numbers(cells, int32s) => BranchNumbers::Cells(cells, int32s),
+            Cells::Constant(None) => BranchNumbers::Missing,
+            Cells::Constant(Some(value)) if value.view().kind() == Kind::Null => BranchNumbers::Null,
+            Cells::Constant(_) => branch.constant_number().map(|(x, is_int32)| BranchNumbers::Constant(x, is_int32))?,
             _ => return None,
         });
     }
-    if !sources.iter().any(|source| matches!(source, Source::Cells(..) | Source::Constant(..))) {
+    if !sources.iter().any(|source| matches!(source, BranchNumbers::Cells(..) | BranchNumbers::Constant(..))) {
         return None;
     }
     let rows = chosen.len();
@@ -145,16 +145,16 @@ fn numbers<'a>(chosen: &[u32], branches: &[Rc<Vector<'a>>], left: &Mask) -> Opti
         .iter()
         .enumerate()
         .map(|(row, number)| match sources.get(*number as usize) {
-            Some(Source::Cells(cells, _)) => cells.get(row).copied().unwrap_or_default(),
-            Some(Source::Constant(x, _)) => *x,
+            Some(BranchNumbers::Cells(cells, _)) => cells.get(row).copied().unwrap_or_default(),
+            Some(BranchNumbers::Constant(x, _)) => *x,
             _ => 0.0,
         })
         .collect();
     let source = |row: usize| chosen.get(row).and_then(|number| sources.get(*number as usize));
     let is_all = |wanted: bool| {
         sources.iter().all(|source| match source {
-            Source::Cells(_, int32s) => **int32s == if wanted { Int32s::All } else { Int32s::None },
-            Source::Constant(_, is_int32) => *is_int32 == wanted,
+            BranchNumbers::Cells(_, int32s) => **int32s == if wanted { Int32s::All } else { Int32s::None },
+            BranchNumbers::Constant(_, is_int32) => *is_int32 == wanted,
             _ => true,
         })
     };
@@ -162,13 +162,13 @@ fn numbers<'a>(chosen: &[u32], branches: &[Rc<Vector<'a>>], left: &Mask) -> Opti
         (true, _) => Int32s::All,
         (_, true) => Int32s::None,
         _ => Int32s::Some(Bitmap::from_fn(rows, |row| match source(row) {
-            Some(Source::Cells(_, int32s)) => int32s.has(row),
-            Some(Source::Constant(_, is_int32)) => *is_int32,
+            Some(BranchNumbers::Cells(_, int32s)) => int32s.has(row),
+            Some(BranchNumbers::Constant(_, is_int32)) => *is_int32,
             _ => false,
         })),
     };
     let branch = |row: usize| chosen.get(row).and_then(|number| branches.get(*number as usize));
-    let has = |mask: for<'v> fn(&'v Vector<'_>) -> &'v Mask, is_wanted: fn(&Source<'_>) -> bool| {
+    let has = |mask: for<'v> fn(&'v Vector<'_>) -> &'v Mask, is_wanted: fn(&BranchNumbers<'_>) -> bool| {
         if branches.iter().all(|branch| mask(branch).is_none()) && !sources.iter().any(is_wanted) {
             return Mask::NONE;
         }
@@ -176,7 +176,7 @@ fn numbers<'a>(chosen: &[u32], branches: &[Rc<Vector<'a>>], left: &Mask) -> Opti
             source(row).is_some_and(is_wanted) || branch(row).is_some_and(|branch| mask(branch).has(row))
         })
     };
-    let missing = has(|vector| &vector.missing, |source| matches!(source, Source::Missing));
-    let null = has(|vector| &vector.null, |source| matches!(source, Source::Null));
+    let missing = has(|vector| &vector.missing, |source| matches!(source, BranchNumbers::Missing));
+    let null = has(|vector| &vector.null, |source| matches!(source, BranchNumbers::Null));
     Some(Cells::Numbers(cells.into(), int32s).with(missing, null, left.clone()))
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, doubles, operand, whole};
-use super::run::Arguments;
+use super::run::VectorArguments;
 use crate::block::ColumnData;
 use crate::query::expr::compare::CompareOp;
 use crate::query::expr::operators::{Op, Operator};
@@ -23,7 +23,11 @@ enum Asked {
 }
 
 /// `None` unless both sides are numbers, both dates, or one is a column of strings and the other a constant.
-pub fn compared<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>, collation: &Collation) -> Option<Vector<'a>> {
+pub fn compared<'a>(
+    operator: &Operator,
+    arguments: &VectorArguments<'_, 'a>,
+    collation: &Collation,
+) -> Option<Vector<'a>> {
     let [a, b] = arguments.vectors else { return None };
     let rows = arguments.rows;
     let asked = match operator.comparison() {

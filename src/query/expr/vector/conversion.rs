@@ -4,13 +4,13 @@
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, doubles, finished, operand};
-use super::run::Arguments;
+use super::run::VectorArguments;
 use super::truth::{of_bitmap, truths};
 use crate::query::expr::operators::Operator;
 use crate::value::Number;
 
 /// `None` for other operators, and for values other than numbers, dates and booleans.
-pub fn converted<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [vector] = arguments.vectors else { return None };
     if let (Cells::Truths(cells), "$toDouble" | "$toInt") = (&vector.cells, operator.name()) {
         let int32s = if operator.name() == "$toInt" { Int32s::All } else { Int32s::None };

@@ -4,7 +4,7 @@
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::finished;
-use super::run::Arguments;
+use super::run::VectorArguments;
 use crate::block::{Column, ColumnData, VarData};
 use crate::query::expr::date::{DateCells, cells_of_dates};
 use crate::query::expr::globals::Globals;
@@ -12,7 +12,7 @@ use crate::query::expr::operators::Operator;
 use std::rc::Rc;
 
 /// The results of an operator on a column of dates, if its other arguments are constant.
-pub fn of_dates<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>, globals: &Globals) -> Option<Vector<'a>> {
+pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globals: &Globals) -> Option<Vector<'a>> {
     let vector = arguments.at(0)?;
     let Cells::Dates(times) = &vector.cells else { return None };
     let constants = arguments.constants()?;

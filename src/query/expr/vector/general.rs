@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::cells::{Cells, Scratch, Vector, push};
 use super::mask::Mask;
-use super::run::Arguments;
+use super::run::VectorArguments;
 use crate::block::{Bitmap, ColumnBuilder};
 use crate::error::Result;
 use crate::query::expr::datum::{ArrayWriter, Datum, container, is_nullish};
@@ -61,7 +61,7 @@ fn each_row<'a>(
 }
 
 /// An operator on argument values.
-pub fn called<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>, globals: &Globals) -> Vector<'a> {
+pub fn called<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globals: &Globals) -> Vector<'a> {
     let Evaluation::Eager { wants, nulls, run } = &operator.run else { return Vector::nothing(arguments.rows) };
     let vectors: Vec<&Vector<'_>> = arguments.vectors.iter().map(|vector| &**vector).collect();
     each_row(&vectors, arguments.rows, &mut |values| {

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use super::cells::{Cells, Vector};
 use super::mask::Mask;
-use super::run::Arguments;
+use super::run::VectorArguments;
 use crate::block::{ColumnBuilder, ColumnData};
 use crate::query::expr::operators::{Evaluation, Function, Operator};
 use crate::value::{Collation, Kind, Number, OwnedValue, Value};
 
 /// `$type` of a column of numbers, dates or booleans.
-pub fn types<'a>(arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+pub fn types<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [vector] = arguments.vectors else { return None };
     let kinds = match &vector.cells {
         Cells::Numbers(..) => [Kind::Double, Kind::Int32],
@@ -35,7 +35,11 @@ pub fn types<'a>(arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
 }
 
 /// `$in` a constant array, for numbers and strings.
-pub fn contained<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>, collation: &Collation) -> Option<Vector<'a>> {
+pub fn contained<'a>(
+    operator: &Operator,
+    arguments: &VectorArguments<'_, 'a>,
+    collation: &Collation,
+) -> Option<Vector<'a>> {
     let [vector, array] = arguments.vectors else { return None };
     let Cells::Constant(Some(array)) = &array.cells else { return None };
     let elements = array.view().as_array()?;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
-use super::run::Arguments;
+use super::run::VectorArguments;
 use crate::block::Bitmap;
 use crate::query::expr::arithmetic::{cut_to_places, rounded_duration};
 use crate::query::expr::operators::{Op, Operator};
@@ -42,7 +42,7 @@ pub fn operand<'v>(vector: &'v Vector<'_>, rows: usize) -> Option<Operand<'v>> {
 }
 
 /// `$add`, `$multiply`, `$subtract`, `$divide`, `$mod`, from left to right.
-pub fn combined<'a>(op: Op, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+pub fn combined<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [first, second, rest @ ..] = arguments.vectors else { return None };
     let mut all = binary(op, first, second, arguments.rows)?;
     for next in rest {
@@ -192,7 +192,7 @@ fn moved<'a>(op: Op, dates: &[i64], by: &[i64]) -> Option<(Cells<'a>, Mask)> {
 }
 
 /// An operator that is a function of one double. Numbers that it does not accept are left out.
-pub fn of_doubles<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+pub fn of_doubles<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let (Some(of_double), [vector]) = (operator.of_double, arguments.vectors) else { return None };
     let cells = match operand(vector, arguments.rows)? {
         Operand::Numbers(cells, _) => cells,
@@ -213,7 +213,7 @@ pub fn of_doubles<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>) -> Opt
 }
 
 /// `$abs`, `$ceil`, `$floor`, `$sqrt`.
-pub fn unary<'a>(op: Op, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+pub fn unary<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [vector] = arguments.vectors else { return None };
     let (null, left) = (vector.absent(), vector.left.clone());
     let (cells, beyond) = match operand(vector, arguments.rows)? {
@@ -262,7 +262,7 @@ fn roots<'a>(cells: &[f64]) -> (Cells<'a>, Mask) {
 }
 
 /// `$trunc` and `$round` to a constant number of decimal places.
-pub fn to_places<'a>(op: Op, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+pub fn to_places<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let places = match arguments.constants()?.get(1).copied().flatten() {
         None if arguments.is_given(1) => return None,
         None => 0,

@@ -11,7 +11,7 @@ use crate::value::OwnedValue;
 
 /// A step. Numbers are those of the steps whose values it takes.
 #[derive(Clone, PartialEq)]
-pub enum Step {
+pub enum ExprStep {
     /// `None` means missing.
     Constant(Option<OwnedValue>),
     /// A column of the block: its number in `Program::columns`.
@@ -50,7 +50,7 @@ impl Reads {
 
 /// A compiled expression.
 pub struct Program {
-    pub steps: Vec<(Step, Reads)>,
+    pub steps: Vec<(ExprStep, Reads)>,
     /// The names of the columns that it reads.
     pub columns: Vec<Box<str>>,
     pub globals: Globals,
@@ -68,7 +68,7 @@ pub fn compile_if_loaded(whole: &BoundExpr, compiled: &mut Option<Box<dyn Column
     }
     let mut compiler = Compiler { steps: Vec::new(), columns: Vec::new(), globals: whole.globals() };
     let Some(result) = compiler.add(whole.expr(), &mut Vec::new()) else { return false };
-    if matches!(compiler.steps.get(result), Some((Step::Single(_), _))) {
+    if matches!(compiler.steps.get(result), Some((ExprStep::Single(_), _))) {
         return false;
     }
     let Compiler { steps, columns, .. } = compiler;
@@ -78,7 +78,7 @@ pub fn compile_if_loaded(whole: &BoundExpr, compiled: &mut Option<Box<dyn Column
 }
 
 struct Compiler<'g> {
-    steps: Vec<(Step, Reads)>,
+    steps: Vec<(ExprStep, Reads)>,
     columns: Vec<Box<str>>,
     globals: &'g Globals,
 }
@@ -101,17 +101,17 @@ impl Compiler<'_> {
             [name] => Reads::One(self.column(name)),
             _ => Reads::More,
         };
-        Some(self.push(Step::Single(Box::new(single)), reads))
+        Some(self.push(ExprStep::Single(Box::new(single)), reads))
     }
 
     fn compiled(&mut self, expr: &Expr, bound: &mut Vec<usize>) -> Option<usize> {
         match expr {
-            Expr::Constant(value) => Some(self.push(Step::Constant(value.clone()), Reads::Nothing)),
+            Expr::Constant(value) => Some(self.push(ExprStep::Constant(value.clone()), Reads::Nothing)),
             Expr::Field(variable, path) => {
                 let (start, path) = match (variable, path.as_slice()) {
                     (Variable::Root, [name, below @ ..]) => {
                         let column = self.column(name);
-                        (self.push(Step::Column(column), Reads::One(column)), below)
+                        (self.push(ExprStep::Column(column), Reads::One(column)), below)
                     }
                     (Variable::Bound(hops), path) => (self.variable(*bound.iter().rev().nth(*hops)?)?, path),
                     _ => return None,
@@ -120,7 +120,7 @@ impl Compiler<'_> {
                     return Some(start);
                 }
                 let reads = self.reads(start);
-                Some(self.push(Step::Path(start, path.to_vec()), reads))
+                Some(self.push(ExprStep::Path(start, path.to_vec()), reads))
             }
             Expr::Object(fields) => {
                 let mut steps = Vec::with_capacity(fields.len());
@@ -128,11 +128,11 @@ impl Compiler<'_> {
                     steps.push((name.clone(), self.add(field, bound)?));
                 }
                 let reads = steps.iter().fold(Reads::Nothing, |reads, (_, step)| reads.with(self.reads(*step)));
-                Some(self.push(Step::Object(steps), reads))
+                Some(self.push(ExprStep::Object(steps), reads))
             }
             Expr::Array(items) => {
                 let (items, reads) = self.all(items, bound)?;
-                Some(self.push(Step::Array(items), reads))
+                Some(self.push(ExprStep::Array(items), reads))
             }
             Expr::Call(operator, arguments) if operator.op == Op::Let => {
                 let (body, variables) = arguments.split_last()?;
@@ -143,7 +143,7 @@ impl Compiler<'_> {
                 bound.truncate(outside);
                 let body = body?;
                 let reads = reads.with(self.reads(body));
-                Some(self.push(Step::Let(body, variables), reads))
+                Some(self.push(ExprStep::Let(body, variables), reads))
             }
             Expr::Call(operator, arguments) => {
                 let is_known = matches!(operator.op, Op::And | Op::Or | Op::Cond | Op::IfNull | Op::Switch)
@@ -153,7 +153,7 @@ impl Compiler<'_> {
                     return None;
                 }
                 let (arguments, reads) = self.all(arguments, bound)?;
-                Some(self.push(Step::Call(operator, arguments), reads))
+                Some(self.push(ExprStep::Call(operator, arguments), reads))
             }
         }
     }
@@ -171,7 +171,7 @@ impl Compiler<'_> {
 
     /// The step of a variable; `None` for one that is missing as a constant, which operators take for an omitted argument.
     fn variable(&self, step: usize) -> Option<usize> {
-        self.steps.get(step).is_some_and(|(step, _)| *step != Step::Constant(None)).then_some(step)
+        self.steps.get(step).is_some_and(|(step, _)| *step != ExprStep::Constant(None)).then_some(step)
     }
 
     fn reads(&self, step: usize) -> Reads {
@@ -186,10 +186,10 @@ impl Compiler<'_> {
     }
 
     /// The number of a step, which is added unless it is known.
-    fn push(&mut self, step: Step, reads: Reads) -> usize {
+    fn push(&mut self, step: ExprStep, reads: Reads) -> usize {
         let known = match &step {
             // Chance gives other values each time.
-            Step::Single(_) if reads == Reads::More => None,
+            ExprStep::Single(_) if reads == Reads::More => None,
             _ => self.steps.iter().position(|(known, _)| *known == step),
         };
         known.unwrap_or_else(|| {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::cells::{Cells, Scratch, Vector, push};
 use super::mask::Mask;
-use super::program::{Program, Reads, Step};
+use super::program::{ExprStep, Program, Reads};
 use super::{choice, comparison, conversion, dates, general, membership, numbers, several, truth};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -17,7 +17,7 @@ use crate::query::expr::operators::{Op, Operator};
 use crate::value::Value;
 
 /// The values that steps have in a frame.
-type Known<'a> = RefCell<Vec<Option<Rc<Vector<'a>>>>>;
+type StepValues<'a> = RefCell<Vec<Option<Rc<Vector<'a>>>>>;
 
 /// A run over one block.
 pub struct Run<'a> {
@@ -25,11 +25,11 @@ pub struct Run<'a> {
     /// The block, then the entries of each column of the program.
     frames: &'a [Option<Block>],
     block: &'a Block,
-    known: Vec<Known<'a>>,
+    known: Vec<StepValues<'a>>,
 }
 
 /// The arguments of a step: vectors without an index, and the number of rows.
-pub struct Arguments<'v, 'a> {
+pub struct VectorArguments<'v, 'a> {
     pub vectors: &'v [Rc<Vector<'a>>],
     pub rows: usize,
     pub program: &'a Program,
@@ -37,7 +37,7 @@ pub struct Arguments<'v, 'a> {
     pub steps: &'a [usize],
 }
 
-impl<'v, 'a> Arguments<'v, 'a> {
+impl<'v, 'a> VectorArguments<'v, 'a> {
     /// The argument at a position.
     pub fn at(&self, position: usize) -> Option<&'v Rc<Vector<'a>>> {
         self.vectors.get(position)
@@ -46,7 +46,7 @@ impl<'v, 'a> Arguments<'v, 'a> {
     /// The constants behind the first argument, in their positions; `None` if one is not constant.
     pub fn constants(&self) -> Option<Vec<Option<Value<'a>>>> {
         let constant = |step: &usize| match self.program.steps.get(*step) {
-            Some((Step::Constant(value), _)) => Some(value.as_ref().map(|value| value.view())),
+            Some((ExprStep::Constant(value), _)) => Some(value.as_ref().map(|value| value.view())),
             _ => None,
         };
         let mut values = vec![None];
@@ -59,7 +59,7 @@ impl<'v, 'a> Arguments<'v, 'a> {
     /// True unless the argument was omitted.
     pub fn is_given(&self, position: usize) -> bool {
         let step = self.steps.get(position).and_then(|step| self.program.steps.get(*step));
-        !matches!(step, Some((Step::Constant(None), _)))
+        !matches!(step, Some((ExprStep::Constant(None), _)))
     }
 }
 
@@ -195,32 +195,32 @@ impl<'a> Run<'a> {
         Rc::new(Cells::Indexed(index, entries).whole())
     }
 
-    fn computed(&self, what: &'a Step, frame: usize) -> Rc<Vector<'a>> {
+    fn computed(&self, what: &'a ExprStep, frame: usize) -> Rc<Vector<'a>> {
         let block = self.frame(frame);
         let rows = block.rows();
         Rc::new(match what {
-            Step::Constant(value) => Cells::Constant(value.clone()).whole(),
-            Step::Column(column) => {
+            ExprStep::Constant(value) => Cells::Constant(value.clone()).whole(),
+            ExprStep::Column(column) => {
                 let found = self.program.columns.get(*column).and_then(|name| block.column(name));
                 found.map_or(Vector::constant(None), Vector::of)
             }
-            Step::Path(start, path) => general::path(&self.value(*start, frame), path, rows),
-            Step::Object(fields) => {
+            ExprStep::Path(start, path) => general::path(&self.value(*start, frame), path, rows),
+            ExprStep::Object(fields) => {
                 let values: Vec<_> = fields.iter().map(|(name, step)| (&**name, self.value(*step, frame))).collect();
                 general::object(&values, rows)
             }
-            Step::Array(items) => {
+            ExprStep::Array(items) => {
                 let values: Vec<_> = items.iter().map(|step| self.value(*step, frame)).collect();
                 general::array(&values, rows)
             }
-            Step::Let(body, variables) => {
+            ExprStep::Let(body, variables) => {
                 let mut vector = (*self.value(*body, frame)).clone();
                 for variable in variables {
                     vector.left.add(&self.value(*variable, frame).all_left());
                 }
                 vector
             }
-            Step::Single(expr) => {
+            ExprStep::Single(expr) => {
                 let mut builder = ColumnBuilder::with_capacity(rows);
                 let evaluated = expr.for_each_row(block, &mut (0..rows), &mut |_, value| {
                     push(&mut builder, &Datum::from(value));
@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
                     Err(_) => Vector::nothing(rows),
                 }
             }
-            Step::Call(operator, steps) => {
+            ExprStep::Call(operator, steps) => {
                 let vectors: Vec<_> = steps.iter().map(|step| self.value(*step, frame)).collect();
                 self.called(operator, &vectors, steps, rows)
             }
@@ -254,9 +254,9 @@ impl<'a> Run<'a> {
         }
         let program = self.program;
         let vectors: Vec<_> = vectors.iter().map(Rc::clone).collect();
-        let arguments = Arguments { vectors: &vectors, rows, program, steps };
+        let arguments = VectorArguments { vectors: &vectors, rows, program, steps };
         let flat: Vec<_> = vectors.iter().map(Vector::flat).collect();
-        let typed = Arguments { vectors: &flat, ..arguments };
+        let typed = VectorArguments { vectors: &flat, ..arguments };
         let globals = &program.globals;
         let fast = match operator.op {
             Op::Add | Op::Multiply | Op::Subtract | Op::Divide | Op::Mod => numbers::combined(operator.op, &typed),

@@ -3,11 +3,11 @@
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, finished, operand, whole};
-use super::run::Arguments;
+use super::run::VectorArguments;
 use crate::query::expr::operators::Operator;
 
 /// `None` for other operators, and for values that these are rarely given.
-pub fn of_several<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+pub fn of_several<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     match operator.name() {
         "$max" | "$min" | "$sum" | "$avg" => of_doubles(operator.name(), arguments),
         "$pow" => powers(arguments),
@@ -19,7 +19,7 @@ pub fn of_several<'a>(operator: &Operator, arguments: &Arguments<'_, 'a>) -> Opt
 }
 
 /// The doubles of all arguments. `None` if one may be an integer, which gives other types.
-fn all_doubles<'v>(arguments: &'v Arguments<'_, '_>) -> Option<Vec<std::borrow::Cow<'v, [f64]>>> {
+fn all_doubles<'v>(arguments: &'v VectorArguments<'_, '_>) -> Option<Vec<std::borrow::Cow<'v, [f64]>>> {
     let doubles = arguments.vectors.iter().map(|vector| match operand(vector, arguments.rows) {
         Some(Operand::Numbers(cells, Int32s::None)) => Some(cells),
         _ => None,
@@ -28,7 +28,7 @@ fn all_doubles<'v>(arguments: &'v Arguments<'_, '_>) -> Option<Vec<std::borrow::
 }
 
 /// Null and missing values do not count.
-fn of_doubles<'a>(name: &str, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+fn of_doubles<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [_, _, ..] = arguments.vectors else { return None };
     let columns = all_doubles(arguments)?;
     let absent: Vec<Mask> = arguments.vectors.iter().map(|vector| vector.absent()).collect();
@@ -62,12 +62,12 @@ fn of_doubles<'a>(name: &str, arguments: &Arguments<'_, 'a>) -> Option<Vector<'a
     Some(finished(Cells::Numbers(results.into(), Int32s::None), null, all_left(arguments), Mask::NONE))
 }
 
-fn all_left(arguments: &Arguments<'_, '_>) -> Mask {
+fn all_left(arguments: &VectorArguments<'_, '_>) -> Mask {
     arguments.vectors.iter().fold(Mask::NONE, |left, vector| left.with(&vector.left))
 }
 
 /// `$pow`, unless both are integers.
-fn powers<'a>(arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
+fn powers<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [base, exponent] = arguments.vectors else { return None };
     let (Operand::Numbers(x, x_int32s), Operand::Numbers(y, y_int32s)) =
         (operand(base, arguments.rows)?, operand(exponent, arguments.rows)?)
@@ -90,7 +90,7 @@ fn powers<'a>(arguments: &Arguments<'_, 'a>) -> Option<Vector<'a>> {
 }
 
 /// Bitwise operators of integers of one type.
-fn bits<'a>(arguments: &Arguments<'_, 'a>, step: fn(i64, i64) -> i64) -> Option<Vector<'a>> {
+fn bits<'a>(arguments: &VectorArguments<'_, 'a>, step: fn(i64, i64) -> i64) -> Option<Vector<'a>> {
     let [first, rest @ ..] = arguments.vectors else { return None };
     let integers = |vector| match operand(vector, arguments.rows)? {
         Operand::Numbers(cells, Int32s::All) => Some((whole(&cells), true)),
