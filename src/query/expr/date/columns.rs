@@ -7,7 +7,7 @@ use super::super::globals::Globals;
 use super::super::operators::{Op, Operator};
 use super::calendar::TimeUnit;
 use super::text::{finest_unit, format_of, written};
-use super::units::{Bins, PART_WANTS, SHIFT_WANTS, parts, place_of_part};
+use super::units::{Bins, Borders, DIFF_WANTS, PART_WANTS, SHIFT_WANTS, parts, place_of_part};
 use super::zone::Zone;
 use crate::value::{Number, Value};
 
@@ -161,4 +161,28 @@ fn texts(
         index.push(u32::try_from(found.len()).unwrap_or(u32::MAX).saturating_sub(1));
     }
     Some(DateCells::Texts(index, found))
+}
+
+/// `$dateDiff` of two columns of dates; otherwise as `cells_of_dates`.
+pub fn differences(
+    operator: &Operator,
+    constants: &[Option<Value<'_>>],
+    globals: &Globals,
+    starts: &[i64],
+    ends: &[i64],
+    beyond: &mut Vec<usize>,
+) -> Option<Vec<i64>> {
+    for ((at, value), (want, code)) in constants.iter().enumerate().zip(DIFF_WANTS).skip(2) {
+        if value.is_some() {
+            want.check("", at, *value, *code).ok()?;
+        }
+    }
+    let borders = Borders::new(operator, constants, globals).ok()?;
+    let each = |(row, (start, end)): (usize, (&i64, &i64))| {
+        borders.between(*start, *end).unwrap_or_else(|| {
+            beyond.push(row);
+            0
+        })
+    };
+    Some(starts.iter().zip(ends).enumerate().map(each).collect())
 }

@@ -44,7 +44,7 @@ const TRUNC_WANTS: Wants = &[
     (Text, Location40517),
     (Text, Location5439015),
 ];
-const DIFF_WANTS: Wants = &[
+pub(super) const DIFF_WANTS: Wants = &[
     (Date, Location5166307),
     (Date, Location5166307),
     (Text, Location5439013),
@@ -284,23 +284,40 @@ pub fn is_monotonic(expr: &Expr, globals: &Globals, field: &str) -> bool {
     }
 }
 
-/// The number of unit boundaries between two dates in local time. Hours that clocks skip do not count; repeated ones
-/// do.
 fn difference(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
-    let unit = unit(operator.name(), arguments, 2)?;
-    let zone = Zone::of(operator.name(), arguments, 3, globals)?;
-    let first_day = first_day(operator.name(), arguments, 4)?;
-    let [start, end] = [0, 1].map(|at| {
-        let at_ms = date(arguments, at);
-        let offset = zone.offset(at_ms);
-        (unit.index(at_ms.saturating_add(offset), first_day), offset)
-    });
-    let changed = match unit.length_ms() {
-        Some(len) if unit.is_exact() => (end.1 - start.1) / len,
-        _ => 0,
-    };
-    let between = end.0.checked_sub(start.0).and_then(|borders| borders.checked_sub(changed));
+    let borders = Borders::new(operator, arguments, globals)?;
+    let between = borders.between(date(arguments, 0), date(arguments, 1));
     between.map(Datum::int64).ok_or_else(|| overflow(operator))
+}
+
+/// What `$dateDiff` counts: boundaries of a unit in local time.
+pub(super) struct Borders {
+    unit: TimeUnit,
+    zone: Zone,
+    first_day: i64,
+}
+
+impl Borders {
+    /// The borders of an operator; its first two arguments are not read.
+    pub(super) fn new(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Borders> {
+        let unit = unit(operator.name(), arguments, 2)?;
+        let zone = Zone::of(operator.name(), arguments, 3, globals)?;
+        Ok(Borders { unit, zone, first_day: first_day(operator.name(), arguments, 4)? })
+    }
+
+    /// The number of boundaries between two dates; `None` if it has more than 64 bits. Hours that clocks skip do not
+    /// count; repeated ones do.
+    pub(super) fn between(&self, start_ms: i64, end_ms: i64) -> Option<i64> {
+        let [start, end] = [start_ms, end_ms].map(|at_ms| {
+            let offset = self.zone.offset(at_ms);
+            (self.unit.index(at_ms.saturating_add(offset), self.first_day), offset)
+        });
+        let changed = match self.unit.length_ms() {
+            Some(len) if self.unit.is_exact() => (end.1 - start.1) / len,
+            _ => 0,
+        };
+        end.0.checked_sub(start.0).and_then(|borders| borders.checked_sub(changed))
+    }
 }
 
 /// `$dateAdd` and `$dateSubtract`; days and longer units in local time.

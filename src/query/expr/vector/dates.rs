@@ -3,19 +3,23 @@
 
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
-use super::numbers::finished;
+use super::numbers::{Operand, finished, operand};
 use super::run::VectorArguments;
 use crate::block::{Column, ColumnData, VarData};
-use crate::query::expr::date::{DateCells, cells_of_dates};
+use crate::query::expr::date::{DateCells, cells_of_dates, differences};
+use crate::query::expr::datum::is_nullish;
 use crate::query::expr::globals::Globals;
-use crate::query::expr::operators::Operator;
+use crate::query::expr::operators::{Op, Operator};
 use std::rc::Rc;
 
 /// The results of an operator on a column of dates, if its other arguments are constant.
 pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globals: &Globals) -> Option<Vector<'a>> {
+    if operator.op == Op::DateDiff {
+        return differing(operator, arguments, globals);
+    }
     let vector = arguments.at(0)?;
     let Cells::Dates(times) = &vector.cells else { return None };
-    let constants = arguments.constants()?;
+    let constants = arguments.constants(1)?;
     let is_given = |at: usize| arguments.is_given(at);
     let mut beyond = Vec::new();
     let cells = match cells_of_dates(operator, &constants, &is_given, globals, times, &mut beyond)? {
@@ -31,4 +35,23 @@ pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, gl
     };
     let beyond = Mask::of_rows(times.len(), &beyond);
     Some(finished(cells, vector.absent(), vector.left.clone(), beyond))
+}
+
+/// `$dateDiff` of two dates, of which one may be constant.
+fn differing<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globals: &Globals) -> Option<Vector<'a>> {
+    let [start, end, ..] = arguments.vectors else { return None };
+    let rows = arguments.rows;
+    let (Operand::Dates(starts), Operand::Dates(ends)) = (operand(start, rows)?, operand(end, rows)?) else {
+        return None;
+    };
+    let constants = arguments.constants(2)?;
+    // A null argument gives null.
+    if constants.iter().enumerate().skip(2).any(|(at, value)| arguments.is_given(at) && is_nullish(*value)) {
+        return None;
+    }
+    let mut beyond = Vec::new();
+    let cells = differences(operator, &constants, globals, &starts, &ends, &mut beyond)?;
+    let null = start.absent().with(&end.absent());
+    let left = start.left.clone().with(&end.left);
+    Some(finished(Cells::Longs(cells.into()), null, left, Mask::of_rows(rows, &beyond)))
 }

@@ -263,7 +263,7 @@ fn roots<'a>(cells: &[f64]) -> (Cells<'a>, Mask) {
 
 /// `$trunc` and `$round` to a constant number of decimal places.
 pub fn to_places<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
-    let places = match arguments.constants()?.get(1).copied().flatten() {
+    let places = match arguments.constants(1)?.get(1).copied().flatten() {
         None if arguments.is_given(1) => return None,
         None => 0,
         Some(places) => Number::of(places)?.whole()?,

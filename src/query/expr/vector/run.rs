@@ -43,14 +43,14 @@ impl<'v, 'a> VectorArguments<'v, 'a> {
         self.vectors.get(position)
     }
 
-    /// The constants behind the first argument, in their positions; `None` if one is not constant.
-    pub fn constants(&self) -> Option<Vec<Option<Value<'a>>>> {
+    /// The constants behind the first `others` arguments, in their positions; `None` if one is not constant.
+    pub fn constants(&self, others: usize) -> Option<Vec<Option<Value<'a>>>> {
         let constant = |step: &usize| match self.program.steps.get(*step) {
             Some((ExprStep::Constant(value), _)) => Some(value.as_ref().map(|value| value.view())),
             _ => None,
         };
-        let mut values = vec![None];
-        for step in self.steps.iter().skip(1) {
+        let mut values = vec![None; others];
+        for step in self.steps.iter().skip(others) {
             values.push(constant(step)?);
         }
         Some(values)

@@ -194,6 +194,14 @@ fn expression() -> impl Strategy<Value = Bson> {
             1 => (inner.clone(), unit, -2..3_i32, zone.clone(), any::<bool>()).prop_map(|(date, unit, amount, zone, adds)| {
                 call(if adds { "$dateAdd" } else { "$dateSubtract" }, doc! { "startDate": date, "unit": unit, "amount": amount, "timezone": zone })
             }),
+            1 => (inner.clone(), inner.clone(), prop::sample::select(vec!["hour", "day", "week", "month", "never"]), prop::option::of(zone.clone()))
+                .prop_map(|(start, end, unit, zone)| {
+                    let mut arguments = doc! { "startDate": start, "endDate": end, "unit": unit };
+                    if let Some(zone) = zone {
+                        arguments.insert("timezone", zone);
+                    }
+                    call("$dateDiff", arguments)
+                }),
             1 => (inner.clone(), format, zone.clone(), prop::option::of(inner.clone())).prop_map(|(date, format, zone, instead)| {
                 let mut arguments = doc! { "date": date, "format": format, "timezone": zone };
                 if let Some(instead) = instead {
